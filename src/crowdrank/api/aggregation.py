@@ -1,0 +1,125 @@
+"""From judgments to a consensus, by the name of a method or by the rule that picks one."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from ..data.columns import understand
+from ..data.consensus import Consensus
+from ..data.frames import to_frame
+from ..data.judgments import KINDS, Grades, Judgments, Preferences, Rankings
+from ..errors import ParameterError
+from ..io.judgments import read_judgments
+from ..io.notices import say
+from ..protocols import Aggregator
+from ..registry import make, resolve
+
+AUTO: dict[tuple[str, str], tuple[str, str]] = {
+    ("grade", "order"): ("mean_grade", "grades are averaged"),
+    ("grade", "grade"): ("majority_vote", "one of the grades is wanted for each item"),
+    ("nominal", "order"): ("majority_vote", "the grades are classes without an order"),
+    ("nominal", "grade"): ("majority_vote", "the grades are classes without an order"),
+    ("preference", "order"): ("bradley_terry", "preferences tell the strength of each item"),
+    ("ranking", "order"): ("borda", "rankings are averaged by place"),
+}
+"""(kind, what is wanted) -> (method, why), the rule behind ``method="auto"``."""
+
+
+def aggregate(
+    judgments: Any,
+    method: str | Aggregator = "auto",
+    *,
+    params: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    want: str = "order",
+    start: Consensus | None = None,
+    known: Any | None = None,
+    trusted: Any | None = None,
+) -> Consensus:
+    """Return the consensus of judgments.
+
+    Parameters
+    ----------
+    judgments
+        Grades, preferences or rankings; or a frame, or a file's path.
+    method
+        Name of an aggregator (``crowdrank methods`` lists them), ``"auto"``, or an aggregator itself.
+    params
+        Parameters of the named method.
+    seed
+        Seed of whatever is random in the method.
+    want
+        ``"order"`` or ``"grade"``: what ``"auto"`` should pick a method for.
+    start
+        A former consensus to start from, for methods that can.
+    known
+        Items whose truth is known, for methods that use it.
+    trusted
+        Annotators known to be good, for methods that use it.
+
+    Examples
+    --------
+    >>> votes = {"item": ["x", "y", "x", "y"], "annotator": ["ann", "ann", "bob", "bob"], "grade": [3, 1, 2, 1]}
+    >>> aggregate(votes).order()
+    ['x', 'y']
+    """
+    judged = as_judgments(judgments)
+    if isinstance(method, str):
+        if method == "auto":
+            method, reason = auto_method(judged, want)
+            say(f"method {method}, since {reason}")
+        aggregator = make("aggregator", method, params, seed=seed)
+    else:
+        if params:
+            raise ParameterError("params= goes with the name of a method; give them to the method itself")
+        aggregator = method
+    extra = {"start": start, "known": known, "trusted": trusted}
+    return _fit(aggregator, judged, {name: value for name, value in extra.items() if value is not None})
+
+
+def _fit(aggregator: Any, judgments: Judgments, extra: dict[str, Any]) -> Consensus:
+    """Fit with those further arguments that the method takes."""
+    takes = inspect.signature(aggregator.fit).parameters
+    for name in extra:
+        if name not in takes:
+            raise ParameterError(f"{type(aggregator).__name__} takes no {name}=; leave it out or choose another method")
+    fitted: Consensus = aggregator.fit(judgments, **extra)
+    return fitted
+
+
+def auto_method(judgments: Judgments, want: str = "order") -> tuple[str, str]:
+    """Return the method that ``"auto"`` means for these judgments, and why."""
+    if want not in ("order", "grade"):
+        raise ParameterError(f"want={want!r} is neither 'order' nor 'grade'")
+    kind = "nominal" if isinstance(judgments, Grades) and judgments.nominal else judgments.kind
+    if (kind, want) not in AUTO:
+        raise ParameterError(f"{kind}s tell no grade; leave want at 'order'")
+    return AUTO[kind, want]
+
+
+def as_judgments(judgments: Any) -> Judgments:
+    """Return judgments from judgments, a frame or a path."""
+    if isinstance(judgments, Grades | Preferences | Rankings):
+        return judgments
+    if isinstance(judgments, str | os.PathLike):
+        return read_judgments(judgments)
+    frame = to_frame(judgments)
+    understood = understand(frame.columns)
+    return KINDS[understood.kind].from_frame(frame)
+
+
+def methods_for(judgments: Judgments) -> list[str]:
+    """Return the names of the aggregators that take these judgments as they are."""
+    from ..registry import card, names
+
+    nominal = isinstance(judgments, Grades) and judgments.nominal
+    cards = [card("aggregator", name) for name in names("aggregator")]
+    return [c.name for c in cards if judgments.kind in c.kinds and (c.nominal or not nominal)]
+
+
+def resolved(methods: list[str]) -> list[str]:
+    """Return the registry names of methods, each once."""
+    return list(dict.fromkeys(resolve("aggregator", name) for name in methods))

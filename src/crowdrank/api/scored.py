@@ -1,0 +1,75 @@
+"""Scored items, whatever they come from: a consensus, a table, a TREC run."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ..data.columns import understand_items
+from ..data.consensus import Consensus
+from ..data.features import Features
+from ..data.frames import to_frame
+from ..data.index import Items
+from ..data.truth import Truth
+from ..errors import JudgmentError
+from ..io.results import read_consensus
+from ..io.trec import looks_like_run, read_run
+from ..protocols import Bools, Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """Items with a score each; ``retrieved`` says that items may be missing because they were not found."""
+
+    items: Items
+    scores: Floats
+    retrieved: bool = False
+
+    def with_missing(self, truth: Truth) -> tuple[Scored, Bools]:
+        """Add the items of the truth that were not retrieved, and say which rows were."""
+        text = {"query": pl.String, "item": pl.String}
+        ids = pl.DataFrame({"query": self.items.query_ids(), "item": self.items.ids}).cast(text)
+        here = ids.with_columns(score=pl.Series(self.scores), ranked=pl.lit(1.0))
+        there = pl.DataFrame({"query": truth.items.query_ids(), "item": truth.items.ids}).cast(text)
+        absent = there.join(here, on=["query", "item"], how="anti").with_columns(score=pl.lit(0.0), ranked=pl.lit(0.0))
+        both = pl.concat([here, absent])
+        query = None if self.items.single else both["query"]
+        rows = Features.from_arrays(query, both["item"], both.select("score", "ranked").to_numpy())
+        return replace(self, items=rows.items, scores=rows.matrix[:, 0].astype(np.float64)), rows.matrix[:, 1] > 0
+
+
+def as_scored(source: Any) -> dict[str, Scored]:
+    """Return the scored items by the name of their run; a TREC file may hold several runs."""
+    if isinstance(source, Consensus):
+        return {source.method: Scored(source.items, source.scores)}
+    if isinstance(source, str | os.PathLike):
+        if looks_like_run(source):
+            frame = read_run(source)
+            names = frame["run"].unique(maintain_order=True).to_list()
+            return {name: _from_frame(frame.filter(pl.col("run") == name), retrieved=True) for name in names}
+        name = "stdin" if str(source) == "-" else Path(source).stem
+        return {name: next(iter(as_scored(read_consensus(source)).values()))}
+    return {"scores": _from_frame(to_frame(source), retrieved=False)}
+
+
+def _from_frame(frame: pl.DataFrame, *, retrieved: bool) -> Scored:
+    """Scored items of a table with item, score [, query]; a rank will do."""
+    found = understand_items(frame.columns, also=("rank",))
+    lower = {name.lower(): name for name in frame.columns}
+    if "score" in lower:
+        score = frame[lower["score"]].cast(pl.Float64, strict=False)
+    elif "rank" in found:
+        score = -frame[found["rank"]].cast(pl.Float64, strict=False)
+    else:
+        raise JudgmentError(f"the table has no score column (its columns: {', '.join(frame.columns[:12])}); add one")
+    if score.null_count() or not score.is_finite().all():
+        row = int((~score.is_finite().fill_null(False)).arg_true()[0]) + 1
+        raise JudgmentError(f"the score is blank or not a number in row {row}; fill it in or drop the row")
+    query = frame[found["query"]] if "query" in found else None
+    rows = Features.from_arrays(query, frame[found["item"]], score.to_numpy().reshape(-1, 1))
+    return Scored(rows.items, rows.matrix[:, 0].astype(np.float64), retrieved)

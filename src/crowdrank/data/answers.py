@@ -1,0 +1,166 @@
+"""The kind's own cells: grades on their scale, winners of preferences."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ..errors import JudgmentError, ParameterError
+from ..protocols import Floats, Ints, Outcomes
+from .index import Index, factorize
+from .intake import DROP, Rows, numbers_of, short
+
+_KEYWORDS = {
+    "left": 1, "model_a": 1, "right": -1, "model_b": -1,
+    "tie": 0, "tie (bothbad)": 0, "tie_bothbad": 0, "bothbad": 0, "same": 0, "equal": 0, "draw": 0,
+}  # fmt: skip
+_OUTCOMES = {"left": 1, "right": -1, "tie": 0}
+_NUMBERS = {"1": 1, "-1": -1, "0": 0, "1.0": 1, "-1.0": -1, "0.0": 0, "+1": 1}
+_NEITHER = 2
+
+
+def read_grades(rows: Rows, levels: Sequence[Any] | None, nominal: bool) -> tuple[Floats, tuple[Any, ...] | None]:
+    """Return the grade of each row as a number, and the levels where they are declared or nominal."""
+    cells = rows.frame["grade"]
+    if levels is not None:
+        levels = _checked_levels(levels)
+        if not nominal and _rising_numbers(levels):
+            return _on_scale(rows, levels)
+        return _among(rows, cells, levels), tuple(levels)
+    if nominal:
+        codes, ids = factorize([cells])
+        rows.blame(codes[0] < 0, "the grade is blank", DROP)
+        return codes[0].astype(np.float64), tuple(ids.to_list())
+    _, blank, text = numbers_of(cells)
+    if text.sum() > 0.5 * (~blank).sum():
+        first = cells.filter(pl.Series(text))[0]
+        raise JudgmentError(
+            f"the grades are text ({short(first)} in {rows.where(text)}); give the levels, worst first "
+            "(levels=['Bad', 'Good'], --levels Bad,Good), or say that they have no order (nominal=True, --nominal)"
+        )
+    remedy = f"{DROP}; for grades in words give levels= (--levels) or nominal=True (--nominal)"
+    return rows.numbers("grade", text=remedy), None
+
+
+def _checked_levels(levels: Sequence[Any]) -> list[Any]:
+    """The declared levels, stripped and without repeats."""
+    if isinstance(levels, str):
+        raise ParameterError(
+            f"levels={levels!r} is one text; give a list, worst first, such as ['Bad', 'Fair', 'Good']"
+        )
+    cleaned = [level.strip() if isinstance(level, str) else level for level in levels]
+    if len(cleaned) < 2 or len({str(level) for level in cleaned}) < len(cleaned):
+        raise ParameterError(f"levels={list(levels)!r} must name at least two different levels, worst first")
+    return cleaned
+
+
+def _rising_numbers(levels: list[Any]) -> bool:
+    """Whether the levels are numbers in rising order, so that a grade keeps its own value."""
+    try:
+        values = [float(level) for level in levels]
+    except (TypeError, ValueError):
+        return False
+    return all(low < high for low, high in itertools.pairwise(values))
+
+
+def _on_scale(rows: Rows, levels: list[Any]) -> tuple[Floats, tuple[Any, ...]]:
+    """Numeric grades that must be among the declared levels."""
+    values = rows.numbers("grade")
+    scale = np.array([float(level) for level in levels])
+    outside = np.isfinite(values) & ~np.isin(values, scale)
+    rows.blame(outside, f"the grade is none of the levels {', '.join(str(level) for level in levels)}", DROP)
+    return values, numeric_levels(scale)
+
+
+def numeric_levels(values: Floats) -> tuple[Any, ...]:
+    """Values as the user would write them: whole numbers as integers."""
+    whole = bool((values == np.round(values)).all())
+    return tuple(int(value) if whole else float(value) for value in values)
+
+
+def _among(rows: Rows, cells: pl.Series, levels: list[Any]) -> Floats:
+    """Position of each grade among levels in words."""
+    codes, ids = factorize([cells])
+    rows.blame(codes[0] < 0, "the grade is blank", DROP)
+    position = {str(level): number for number, level in enumerate(levels)}
+    table = np.array([position.get(str(value), -1) for value in ids] + [0])
+    grade = table[codes[0]]
+    rows.blame((grade < 0) & (codes[0] >= 0), f"the grade is none of the levels {', '.join(position)}", DROP)
+    return grade.astype(np.float64)
+
+
+def read_winners(
+    rows: Rows, left: Ints, right: Ints, item_ids: pl.Series, winner_codes: Mapping[Any, str] | None
+) -> Outcomes:
+    """Return the outcome of each row: 1 where left won, -1 right, 0 a tie.
+
+    ``left`` and ``right`` are codes over ``item_ids``; a winner may be a word, an item's id, or a number.
+    """
+    number, values = rows.values("winner")
+    values = values.cast(pl.String)
+    outcome = _outcomes(_words(values, winner_codes), number)
+    as_item = Index(item_ids).codes(values)
+    if (as_item >= 0).any():
+        # blank winners have number -1 and so take the last entry
+        named = np.append(as_item, np.int32(-1))[number]
+        is_item = [named == left, named == right]
+        outcome = np.select(is_item, [np.int8(1), np.int8(-1)], outcome)
+    if number.min() < 0:
+        rows.blame(number < 0, "the winner is blank", DROP)
+    neither = outcome == _NEITHER
+    if neither.any():
+        _refuse_numbers(values, number[neither], winner_codes)
+        rows.blame(neither, _neither_says(values, number[neither]), DROP)
+    rows.blame((left == right) & (left >= 0), "an item is compared with itself", "drop that row")
+    return outcome
+
+
+def _outcomes(words: Outcomes, number: Ints) -> Outcomes:
+    """What each row's winner value stands for; 0 for a blank one. A comparison a word beats a look-up a row."""
+    if len(words) > 8:
+        found: Outcomes = np.append(words, np.int8(0))[number]
+        return found
+    outcome = np.zeros(len(number), np.int8)
+    for value, word in enumerate(words):
+        if word:
+            outcome += word * (number == value).view(np.int8)
+    return outcome
+
+
+def _words(values: pl.Series, winner_codes: Mapping[Any, str] | None) -> Outcomes:
+    """Outcome that each distinct winner value stands for by itself; 2 where it may be an item's id."""
+    table: dict[str, int] = dict(_KEYWORDS)
+    if winner_codes is not None:
+        for code, word in winner_codes.items():
+            if word not in _OUTCOMES:
+                raise ParameterError(
+                    f"winner_codes= maps {code!r} to {word!r}, which is none of 'left', 'right', 'tie'"
+                )
+            table[str(code).lower()] = _OUTCOMES[word]
+    elif any(value in ("-1", "-1.0") for value in values):
+        table |= _NUMBERS
+    return np.array([table.get(value.lower(), _NEITHER) for value in values], np.int8)
+
+
+def _refuse_numbers(values: pl.Series, used: Ints, winner_codes: Mapping[Any, str] | None) -> None:
+    """Ask what numbers mean when the winners are bare numbers (or true and false)."""
+    found = [values[int(number)] for number in np.unique(used)]
+    plain = all(
+        value.removeprefix("-").replace(".", "", 1).isdigit() or value.lower() in ("true", "false") for value in found
+    )
+    if plain and len(found) <= 4 and winner_codes is None:
+        shown = " and ".join(found)
+        raise JudgmentError(
+            f"the winners are given as {shown}, which could mean anything; say what with "
+            "winner_codes={1: 'left', 2: 'right', 0: 'tie'} (--winner-codes 1=left,2=right,0=tie)"
+        )
+
+
+def _neither_says(values: pl.Series, used: Ints) -> str:
+    """Complaint about winners that are neither item, with the first few values."""
+    found = [short(values[int(number)]) for number in np.unique(used)[:3]]
+    return f"the winner ({', '.join(found)}) is neither of the two items nor left, right or tie"

@@ -1,0 +1,217 @@
+"""Which column of a foreign table is which: the house's words and the names other tools use for them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from ..errors import JudgmentError, ParameterError
+
+FOREIGN: dict[str, tuple[str, ...]] = {
+    "annotator": (
+        "annotator_id", "worker", "worker_id", "workerid", "performer", "rater", "rater_id", "raterid",
+        "judge", "judge_id", "judgeid", "judge_model", "labeler", "labeller", "assessor", "assessor_id",
+        "reviewer", "reviewer_id", "reviewerid", "evaluator", "coder", "voter", "user", "user_id", "userid",
+    ),
+    "query": (
+        "query_id", "queryid", "qid", "topic", "topic_id", "topicid", "segment", "segment_id", "segmentid", "context",
+    ),
+    "item": (
+        "item_id", "itemid", "document", "document_id", "doc", "doc_id", "docid", "docno", "url", "object", "candidate",
+        "alternative", "system", "system_id", "model", "player", "image",
+    ),
+    "grade": ("label", "rating", "relevance", "rel", "answer", "response", "vote", "value", "score"),
+    "left": (
+        "left_item", "left_id", "item_a", "item_left", "model_a", "model_left", "system_a", "doc_a", "answer_a",
+        "response_a", "option_a", "item1", "arg1", "a",
+    ),
+    "right": (
+        "right_item", "right_id", "item_b", "item_right", "model_b", "model_right", "system_b", "doc_b", "answer_b",
+        "response_b", "option_b", "item2", "arg2", "b",
+    ),
+    "winner": (
+        "preferred", "preference", "choice", "chosen", "outcome", "verdict", "label", "answer", "vote", "result",
+    ),
+    "rank": ("position", "place"),
+    "ranking": ("ranking_id", "rankingid", "list", "list_id"),
+    "weight": ("count",),
+    "time": ("timestamp", "tstamp", "datetime", "date", "created_at", "submitted_at"),
+    "group": ("family",),
+}  # fmt: skip
+"""House word -> names understood for it, the most telling first; compared without case, with ``. - space`` as ``_``."""
+
+EITHER = (
+    "task",
+    "task_id",
+    "taskid",
+    "question",
+    "question_id",
+    "prompt",
+    "prompt_id",
+    "instance",
+    "instance_id",
+    "example",
+)
+"""Names that mean the item when no other column does, otherwise the query."""
+
+NEEDED = {"grade": ("item", "grade"), "preference": ("left", "right", "winner"), "ranking": ("item", "rank")}
+OPTIONAL = {
+    "grade": ("query", "annotator", "weight", "time", "group"),
+    "preference": ("query", "annotator", "weight", "time", "group"),
+    "ranking": ("query", "annotator", "ranking", "weight", "time", "group"),
+}
+
+
+@dataclass(frozen=True)
+class Understood:
+    """What a table's columns were taken for."""
+
+    kind: str
+    columns: dict[str, str]
+    """House word -> column name of the table."""
+    ignored: tuple[str, ...]
+
+    def sentence(self) -> str:
+        """Say what was understood, in one line."""
+        parts = [word if word == name else f"{word} = {name!r}" for word, name in self.columns.items()]
+        left_out = f"; not used: {', '.join(map(repr, self.ignored))}" if self.ignored else ""
+        return f"read as {self.kind}s: {', '.join(parts)}{left_out}"
+
+
+def understand(names: Iterable[str], kind: str | None = None, columns: Mapping[str, str] | None = None) -> Understood:
+    """Return the kind of judgment a table holds and the column for each house word.
+
+    Parameters
+    ----------
+    names
+        The table's column names.
+    kind
+        ``"grade"``, ``"preference"`` or ``"ranking"``; ``None`` tells it from the columns.
+    columns
+        House word -> column name, for names that are not understood by themselves.
+
+    Examples
+    --------
+    >>> understand(["task", "worker", "label"]).sentence()
+    "read as grades: item = 'task', grade = 'label', annotator = 'worker'"
+    """
+    names = [str(name) for name in names]
+    _check_names(names)
+    given = _given(names, columns or {})
+    if kind is not None and kind not in NEEDED:
+        raise ParameterError(f"kind {kind!r} is not one of 'grade', 'preference', 'ranking'")
+    kinds = [kind] if kind else list(NEEDED)
+    found = {k: _columns_for(k, names, given) for k in kinds}
+    complete = [k for k in kinds if all(word in found[k] for word in NEEDED[k])]
+    if not complete:
+        raise JudgmentError(_missing(names, found))
+    if "preference" in complete:
+        complete = ["preference"]
+    if len(complete) > 1:
+        raise JudgmentError(
+            "the table has both a grade and a rank column; say which is meant "
+            "with kind='grade' or kind='ranking' (--kind)"
+        )
+    chosen = found[complete[0]]
+    _check_single(complete[0], names, chosen, given)
+    ignored = tuple(name for name in names if name not in chosen.values())
+    return Understood(complete[0], chosen, ignored)
+
+
+def understand_items(
+    names: Iterable[str], columns: Mapping[str, str] | None = None, also: tuple[str, ...] = ()
+) -> dict[str, str]:
+    """Return the columns of a table about items, such as features or truth: item, query and the words in ``also``."""
+    names = [str(name) for name in names]
+    _check_names(names)
+    given = _given(names, columns or {})
+    words = ("item", "query", *also)
+    found = _assign(words, names, given)
+    if "item" not in found:
+        raise JudgmentError(
+            f"the table has no item column (its columns: {_listed(names)}); name it with columns={{'item': ...}}"
+        )
+    return found
+
+
+def _columns_for(kind: str, names: list[str], given: dict[str, str]) -> dict[str, str]:
+    """House word -> column for one kind, as far as the names tell."""
+    found = _assign((*NEEDED[kind], *OPTIONAL[kind]), names, given)
+    return {word: found[word] for word in (*NEEDED[kind], *OPTIONAL[kind]) if word in found}
+
+
+def _assign(words: tuple[str, ...], names: list[str], given: dict[str, str]) -> dict[str, str]:
+    """Give each word its column: the given one, its own name, or the first foreign name that is free."""
+    plain = {_plain(name): name for name in reversed(names)}
+    found = {word: given[word] for word in words if word in given}
+    for word in words:
+        if word not in found and word in plain and plain[word] not in found.values():
+            found[word] = plain[word]
+    for word in words:
+        for foreign in FOREIGN[word] if word not in found else ():
+            if foreign in plain and plain[foreign] not in found.values():
+                found[word] = plain[foreign]
+                break
+    for word in ("item", "query"):
+        for foreign in EITHER if word in words and word not in found else ():
+            if foreign in plain and plain[foreign] not in found.values():
+                found[word] = plain[foreign]
+                break
+    return found
+
+
+def _plain(name: str) -> str:
+    """Lower-case name with separators as underscores and camel case taken apart only by its case."""
+    return re.sub(r"[\s.\-]+", "_", name.strip().lower())
+
+
+def _given(names: list[str], columns: Mapping[str, str]) -> dict[str, str]:
+    """The user's own naming, checked."""
+    for word, name in columns.items():
+        if word not in FOREIGN:
+            raise ParameterError(f"columns= names {word!r}, which is none of {', '.join(FOREIGN)}")
+        if name not in names:
+            raise JudgmentError(f"columns= says {word} is {name!r}, but the table's columns are {_listed(names)}")
+    return dict(columns)
+
+
+def _check_names(names: list[str]) -> None:
+    """Refuse doubled column names."""
+    plain = [name.strip() for name in names]
+    doubled = sorted({name for name in plain if plain.count(name) > 1})
+    if doubled:
+        raise JudgmentError(
+            f"column {doubled[0]!r} stands {plain.count(doubled[0])} times in the header; rename one of them"
+        )
+
+
+def _check_single(kind: str, names: list[str], chosen: dict[str, str], given: dict[str, str]) -> None:
+    """Refuse a needed column that two foreign names could equally mean."""
+    for word in NEEDED[kind]:
+        if word in given or _plain(chosen[word]) == word:
+            continue
+        rivals = [n for n in names if n not in chosen.values() and _plain(n) in FOREIGN[word] and word != "item"]
+        if rivals:
+            raise JudgmentError(
+                f"columns {chosen[word]!r} and {rivals[0]!r} could both be the {word}; "
+                f"say which with columns={{{word!r}: ...}} (--column {word}=NAME)"
+            )
+
+
+def _missing(names: list[str], found: dict[str, dict[str, str]]) -> str:
+    """Sentence saying what was understood and what is missing for the nearest kind."""
+    kind = max(found, key=lambda k: sum(word in found[k] for word in NEEDED[k]))
+    lacking = [word for word in NEEDED[kind] if word not in found[kind]]
+    known = ", ".join(f"{word} = {name!r}" for word, name in found[kind].items()) or "nothing"
+    return (
+        f"the table lacks {' and '.join(lacking)} to be read as {kind}s "
+        f"(understood: {known}; its columns: {_listed(names)}); "
+        f"name the column with columns={{{lacking[0]!r}: ...}} (--column {lacking[0]}=NAME)"
+    )
+
+
+def _listed(names: list[str]) -> str:
+    """Up to twelve names, quoted."""
+    shown = ", ".join(repr(name[:60]) for name in names[:12])
+    return shown + (f" and {len(names) - 12} more" if len(names) > 12 else "") if names else "none"

@@ -1,0 +1,221 @@
+"""What comes out: the consensus, the quality of each annotator, and how the fit went."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ..errors import ParameterError
+from ..protocols import Counts, Floats, Ints
+from .index import Index, Items
+from .uncertainty import Uncertainty
+
+COVARIANCE_ITEMS = 700
+"""Queries with more items than this have standard errors but no covariance."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """How a fit went: rounds, whether the tolerance was met, the last change, the log-likelihood where there is one."""
+
+    n_iter: int = 1
+    converged: bool = True
+    change: float = 0.0
+    log_likelihood: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Quality:
+    """Quality of each annotator: the probability of ordering a random pair of unequal items correctly.
+
+    1 is perfect, 0.5 is guessing, below 0.5 reversed. ``parameters`` holds what else is known, one entry an annotator.
+    """
+
+    annotators: Index
+    quality: Floats
+    n_judgments: Floats
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def frame(self) -> pl.DataFrame:
+        """Return a table of annotator, quality, n_judgments and the one-number parameters, best annotator first."""
+        columns: dict[str, Any] = {
+            "annotator": self.annotators.ids,
+            "quality": self.quality,
+            "n_judgments": self.n_judgments,
+        }
+        columns |= {name: value for name, value in self.parameters.items() if np.ndim(value) == 1}
+        return pl.DataFrame(columns).sort("quality", "annotator", descending=[True, False])
+
+    def with_parameters(self, **parameters: Any) -> Quality:
+        """Return the same quality with further parameters."""
+        return dataclasses.replace(self, parameters={**self.parameters, **parameters})
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Consensus:
+    """The estimated truth for every item: a score, larger is better, and what else the method could tell.
+
+    Parameters
+    ----------
+    items, scores
+        Items within their queries, and the score of each.
+    method, params
+        Name of the method and its parameters.
+    trace
+        How the fit went.
+    std_error
+        Standard error of each score.
+    covariance
+        Covariance of the scores, a block for each query (``None`` for a query above 700 items).
+    replicates
+        Scores of bootstrap replicates, (n_boot, n_items).
+    probabilities
+        Probability of each level for each item, (n_items, n_levels).
+    levels
+        The levels in the user's own values, worst first.
+    grade
+        Code of the level chosen for each item, -1 where there is none.
+    """
+
+    items: Items
+    scores: Floats
+    method: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+    trace: Trace = field(default_factory=Trace)
+    std_error: Floats | None = None
+    covariance: tuple[Floats | None, ...] | None = None
+    replicates: NDArray[np.float32] | None = None
+    probabilities: Floats | None = None
+    levels: tuple[Any, ...] | None = None
+    grade: Ints | None = None
+    quality_source: Quality | Callable[[], Quality | None] | None = field(default=None, repr=False)
+
+    def __post_init__(self) -> None:
+        for name in ("scores", "std_error", "replicates", "probabilities", "grade"):
+            values = getattr(self, name)
+            if values is not None:
+                view = np.asarray(values).view()
+                view.flags.writeable = False
+                object.__setattr__(self, name, view)
+        assert len(self.scores) == len(self.items)
+        assert np.isfinite(self.scores).all(), f"{self.method} gave a score that is not finite"
+
+    @classmethod
+    def of(
+        cls,
+        method: Any,
+        judgments: Any,
+        scores: Floats,
+        *,
+        trace: Trace | None = None,
+        quality: Quality | Callable[[], Quality | None] | None = None,
+        std_error: Floats | None = None,
+        covariance: tuple[Floats | None, ...] | None = None,
+        replicates: NDArray[np.float32] | None = None,
+        probabilities: Floats | None = None,
+        levels: tuple[Any, ...] | None = None,
+        grade: Ints | None = None,
+    ) -> Consensus:
+        """Return the consensus that a method found for judgments."""
+        return cls(
+            items=judgments.items,
+            scores=np.asarray(scores, np.float64),
+            method=method_name(method),
+            params=dataclasses.asdict(method),
+            trace=trace or Trace(),
+            std_error=std_error,
+            covariance=covariance,
+            replicates=replicates,
+            probabilities=probabilities,
+            levels=levels,
+            grade=grade,
+            quality_source=quality,
+        )
+
+    @property
+    def quality(self) -> Quality | None:
+        """Quality of each annotator, computed on first access; ``None`` where the judgments name no annotators."""
+        source = self.quality_source
+        if source is not None and not isinstance(source, Quality):
+            source = source()
+            object.__setattr__(self, "quality_source", source)
+        return source
+
+    def frame(self) -> pl.DataFrame:
+        """Return a table of query, item, score, rank [, grade, confidence] [, std_error], best first in each query."""
+        columns: dict[str, Any] = {} if self.items.single else {"query": self.items.query_ids()}
+        columns |= {"item": self.items.ids, "score": self.scores, "rank": self.ranks()}
+        if self.grade is not None and self.levels is not None:
+            chosen = np.where(self.grade < 0, 0, self.grade)
+            shown = pl.Series(self.levels).gather(chosen)
+            columns["grade"] = shown.set(pl.Series(self.grade < 0), None) if (self.grade < 0).any() else shown
+            if self.probabilities is not None:
+                columns["confidence"] = self.probabilities[np.arange(len(chosen)), chosen]
+        if self.std_error is not None:
+            columns["std_error"] = self.std_error
+        return pl.DataFrame(columns)[self._best_first()]
+
+    def _best_first(self) -> Counts:
+        """Item codes, query after query, best first; equal scores keep the order of their ids."""
+        return np.lexsort((np.arange(len(self.items)), -self.scores, self.items.query))
+
+    def ranks(self) -> Ints:
+        """Return the rank of each item within its query: 1 is best, equal scores share the better rank."""
+        order = self._best_first()
+        query, score = self.items.query[order], self.scores[order]
+        start = self.items.offsets[query]
+        position = np.arange(len(order)) - start
+        new = np.ones(len(order), bool)
+        new[1:] = (query[1:] != query[:-1]) | (score[1:] != score[:-1])
+        shared = position[np.maximum.accumulate(np.where(new, np.arange(len(order)), 0))]
+        ranks = np.empty(len(order), np.int32)
+        ranks[order] = shared + 1
+        return ranks
+
+    def order(self, query: str | int | None = None) -> list[str | int]:
+        """Return the item ids of a query, best first; the query may be left out where there is but one."""
+        if query is None and self.items.n_queries != 1:
+            raise ParameterError(f"there are {self.items.n_queries} queries; name one, as in order('q1')")
+        where = 0 if query is None else self.items.queries.code(query, "query")
+        start, stop = self.items.offsets[where], self.items.offsets[where + 1]
+        best = np.argsort(-self.scores[start:stop], kind="stable") + start
+        return self.items.ids.gather(best).to_list()
+
+    @property
+    def uncertainty(self) -> str | None:
+        """What intervals and comparisons are computed from: replicates, covariance, std_error, or nothing."""
+        return self._uncertainty().basis
+
+    def intervals(self, level: float = 0.95) -> pl.DataFrame:
+        """Return intervals of scores and ranks: query, item, score, lower, upper, rank, rank_lower, rank_upper, basis.
+
+        They come from the replicates, else from the covariance, else from the standard errors taken as independent;
+        the column ``basis`` says which.
+        """
+        if not 0 < level < 1:
+            raise ParameterError(f"level={level} must lie between 0 and 1")
+        found = self._uncertainty().intervals(level)
+        columns: dict[str, Any] = {} if self.items.single else {"query": self.items.query_ids()}
+        columns |= {"item": self.items.ids, "score": self.scores, "lower": found["lower"], "upper": found["upper"]}
+        columns |= {"rank": self.ranks(), "rank_lower": found["rank_lower"], "rank_upper": found["rank_upper"]}
+        basis = pl.repeat(self.uncertainty, len(self.items), eager=True)
+        return pl.DataFrame({**columns, "basis": basis})[self._best_first()]
+
+    def beats(self, a: str | int, b: str | int, query: str | int | None = None) -> float:
+        """Return the probability that item ``a`` stands above item ``b``; see ``uncertainty`` for its basis."""
+        return self._uncertainty().beats(self.items.code(a, query), self.items.code(b, query))
+
+    def _uncertainty(self) -> Uncertainty:
+        """The scores with whatever says how sure they are."""
+        return Uncertainty(self.method, self.items, self.scores, self.std_error, self.covariance, self.replicates)
+
+
+def method_name(method: Any) -> str:
+    """Return the registry name of a method: the name of its file."""
+    return type(method).__module__.rsplit(".", 1)[-1]

@@ -1,0 +1,73 @@
+"""Any table a user holds, as a polars frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import polars as pl
+
+from ..errors import JudgmentError
+
+
+def to_frame(data: Any) -> pl.DataFrame:
+    """Return a polars frame from anything that speaks the Arrow C interface, or a dict of columns.
+
+    Examples
+    --------
+    >>> to_frame({"item": ["a", "b"], "grade": [1, 2]}).shape
+    (2, 2)
+    """
+    if isinstance(data, pl.DataFrame):
+        return data
+    if isinstance(data, pl.LazyFrame):
+        return data.collect()
+    if isinstance(data, Mapping):
+        return pl.DataFrame([_column(str(name), values) for name, values in _of_one_length(data).items()])
+    if hasattr(data, "__arrow_c_stream__"):
+        try:
+            return pl.DataFrame(data)
+        except Exception as error:
+            raise JudgmentError(_cannot_convert(data)) from error
+    raise JudgmentError(
+        f"a {type(data).__name__} is not a table; give a pandas, polars, pyarrow or duckdb frame, or a dict of columns"
+    )
+
+
+def _of_one_length(data: Mapping[Any, Any]) -> Mapping[Any, Any]:
+    """The same columns, once it is clear that they are of one length."""
+    lengths = {}
+    for name, values in data.items():
+        if isinstance(values, str) or not hasattr(values, "__len__"):
+            raise JudgmentError(f"column {name!r} is not a sequence of values; give a list or an array")
+        lengths[name] = len(values)
+    if len(set(lengths.values())) > 1:
+        raise JudgmentError(
+            "columns differ in length: " + ", ".join(f"{name!r} has {n}" for name, n in lengths.items())
+        )
+    return data
+
+
+def _column(name: str, values: Any) -> pl.Series:
+    """One column of a dict of columns."""
+    try:
+        return pl.Series(name, values)
+    except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
+        if all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values):
+            return pl.Series(name, [None if value is None else float(value) for value in values])
+        raise JudgmentError(_mixed(name)) from error
+
+
+def _mixed(name: str) -> str:
+    """Sentence for a column whose values are of several types."""
+    return f"column {name!r} mixes integers, text or other kinds of values; turn it into text first"
+
+
+def _cannot_convert(data: Any) -> str:
+    """Sentence naming the column that keeps a foreign frame from being read."""
+    for name in getattr(data, "columns", ()):
+        kinds = {type(value) for value in list(data[name])[:100_000] if value is not None and value == value}
+        if len(kinds) > 1:
+            return _mixed(str(name))
+    what = f"this {type(data).__name__} could not be read through the Arrow interface"
+    return f"{what}; convert its columns to text or numbers"

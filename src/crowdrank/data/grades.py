@@ -1,0 +1,237 @@
+"""Grades given to items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import polars as pl
+
+from ..errors import JudgmentError, ParameterError
+from ..protocols import Bools, Counts, Floats, Ints
+from .answers import numeric_levels, read_grades
+from .index import Index, Items
+from .intake import Rows, shared_fields
+from .judged import Judged, check_codes, columns_of, judged_frame, without_repeats
+from .pairing import pairs_of_groups
+from .preferences import Preferences
+from .wide import unpivot
+
+MAX_LEVELS = 30
+"""More distinct grades than this and a class method asks for bins."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Grades(Judged):
+    """Numbers given to items, larger is better.
+
+    ``grade`` holds the number; with levels in words, the level's position from 0 (worst). ``levels`` are the user's own
+    values, worst first; with ``nominal`` they have no order and only class methods apply.
+
+    Examples
+    --------
+    >>> grades = Grades.from_frame({"item": ["x", "y", "x"], "annotator": ["ann", "ann", "bob"], "grade": [2, 1, 3]})
+    >>> grades.n_items, grades.n_annotators, grades.levels
+    (2, 2, (1, 2, 3))
+    """
+
+    kind: ClassVar[str] = "grade"
+    answers: ClassVar[tuple[str, ...]] = ("item", "grade")
+
+    item: Ints
+    grade: Floats
+    declared: tuple[Any, ...] | None = None
+    nominal: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_codes("item", self.item, self.n_items)
+        if len(self.item) != len(self.grade):
+            raise JudgmentError(
+                f"{len(self.item)} items do not go with {len(self.grade)} grades; give one of each a row"
+            )
+        if not np.isfinite(self.grade).all():
+            raise JudgmentError("a grade is NaN or infinite; leave such rows out")
+
+    @property
+    def n_judgments(self) -> int:
+        """Number of grades."""
+        return len(self.grade)
+
+    @cached_property
+    def levels(self) -> tuple[Any, ...]:
+        """The distinct grades in the user's own values, worst first."""
+        return self.declared if self.declared is not None else numeric_levels(np.unique(self.grade))
+
+    @cached_property
+    def level_values(self) -> Floats:
+        """The number that each level counts as."""
+        if self.declared is None or not all(isinstance(level, int | float) for level in self.declared) or self.nominal:
+            return np.arange(len(self.levels), dtype=np.float64) if self.declared is not None else np.unique(self.grade)
+        values = np.array([float(level) for level in self.declared])
+        rising = bool((np.diff(values) > 0).all())
+        return values if rising else np.arange(len(values), dtype=np.float64)
+
+    def level_codes(self, bins: int | None = None) -> tuple[Ints, tuple[Any, ...], Floats]:
+        """Return the level code of each grade, the levels as the user writes them, and the number each counts as.
+
+        More than 30 distinct values are refused unless ``bins`` cuts their range into that many equal parts.
+        """
+        if bins is not None:
+            return _binned(self.grade, bins)
+        if self.declared is None and len(self.levels) > MAX_LEVELS:
+            raise ParameterError(
+                f"there are {len(self.levels)} distinct grades, too many classes; cut them with bins= "
+                f"(--set bins=5), or use a method for numbers such as mean_grade"
+            )
+        values = self.level_values
+        codes = np.searchsorted(values, self.grade).astype(np.int32)
+        return codes, self.levels, values
+
+    @classmethod
+    def from_frame(
+        cls,
+        data: Any,
+        *,
+        columns: Mapping[str, str] | None = None,
+        levels: Sequence[Any] | None = None,
+        nominal: bool = False,
+        items: Any | None = None,
+        duplicates: str = "keep",
+        invalid: str = "error",
+    ) -> Self:
+        """Return grades from a table with columns item and grade [, query, annotator, weight, time, group].
+
+        Parameters
+        ----------
+        data
+            A frame that speaks the Arrow C interface, or a dict of columns.
+        columns
+            House word -> column name, for columns that are not understood by themselves.
+        levels
+            Grades from worst to best, for grades in words or to fix the scale.
+        nominal
+            The grades are classes without an order.
+        items
+            Table of query and item with everything there is, so that unjudged items get a place too.
+        duplicates
+            What to do when an annotator grades an item twice: ``"keep"`` (each counts), ``"first"``, ``"last"``,
+            ``"error"``.
+        invalid
+            ``"error"``, or ``"drop"`` to leave out rows without a usable answer.
+        """
+        rows = Rows(data, "grade", columns, invalid)
+        grade, declared = read_grades(rows, levels, nominal)
+        fields = shared_fields(rows, items, {"grade": grade}, rows.codes("item"))
+        grades = cls(**fields, declared=declared, nominal=nominal)
+        return without_repeats(grades, duplicates, (grades.item, grades.n_items))
+
+    @classmethod
+    def from_rows(
+        cls,
+        rows: Iterable[tuple[Any, Any, Any, Any]],
+        *,
+        levels: Sequence[Any] | None = None,
+        nominal: bool = False,
+        duplicates: str = "keep",
+    ) -> Self:
+        """Return grades from tuples of (annotator, query, item, grade)."""
+        table = columns_of(rows, ("annotator", "query", "item", "grade"))
+        return cls.from_frame(table, levels=levels, nominal=nominal, duplicates=duplicates)
+
+    @classmethod
+    def from_wide(
+        cls,
+        data: Any,
+        annotators: Sequence[str],
+        *,
+        columns: Mapping[str, str] | None = None,
+        levels: Sequence[Any] | None = None,
+        nominal: bool = False,
+        items: Any | None = None,
+        duplicates: str = "keep",
+        invalid: str = "error",
+    ) -> Self:
+        """Return grades from a table with a row per item and a column per annotator; a blank is simply not judged."""
+        return cls.from_frame(
+            unpivot(data, annotators, "grade"), columns=columns, levels=levels, nominal=nominal, items=items,
+            duplicates=duplicates, invalid=invalid,
+        )  # fmt: skip
+
+    @classmethod
+    def from_codes(
+        cls,
+        items: Items,
+        annotators: Index,
+        *,
+        item: Ints,
+        annotator: Ints,
+        grade: Floats,
+        weight: Floats | None = None,
+        time: Floats | None = None,
+        declared: tuple[Any, ...] | None = None,
+        nominal: bool = False,
+    ) -> Self:
+        """Return grades from codes that are known already, as simulations have them."""
+        return cls(
+            items=items, annotators=annotators, item=item, annotator=annotator, grade=grade, weight=weight, time=time,
+            declared=declared, nominal=nominal,
+        )  # fmt: skip
+
+    def select(self, mask: Bools | Counts) -> Self:
+        """Return the grades of some rows only; items and annotators stay."""
+        return replace(self, item=self.item[mask], grade=self.grade[mask], **self.meta(mask))
+
+    def frame(self) -> pl.DataFrame:
+        """Return a table with the user's own ids and grades."""
+        shown: Any = self.grade
+        if self.declared is not None:
+            shown = pl.Series(self.levels).gather(self.level_codes()[0])
+        elif (self.grade == np.round(self.grade)).all():
+            shown = self.grade.astype(np.int64)
+        return judged_frame(self.items, {"item": self.item}, {"grade": shown, **self.meta_frame()})
+
+    def across_queries(self) -> Self:
+        """Return the same grades with equal item ids of different queries taken as one item."""
+        items, new, query = self.merged()
+        return replace(self, items=items, item=new[self.item], blocks=self.items.queries, block=query[self.item])
+
+    def as_preferences(self, *, ties: bool = True) -> Preferences:
+        """Return each annotator's grades as preferences between the items of a query; equal grades tie.
+
+        A pair weighs the product of its two weights. ``ties=False`` leaves equal grades out.
+        """
+        if self.nominal:
+            raise JudgmentError("nominal grades have no order, so they cannot become preferences")
+        keys = [self.annotator, self.items.query[self.item]] if self.n_annotators else [self.items.query[self.item]]
+        first, second = pairs_of_groups([*keys, self.block] if self.block is not None else keys)
+        outcome = np.sign(self.grade[first] - self.grade[second]).astype(np.int8)
+        keep = self.item[first] != self.item[second]
+        if not ties:
+            keep &= outcome != 0
+        first, second = first[keep], second[keep]
+        fields = self.meta(first)
+        if self.weight is not None:
+            fields["weight"] = self.weight[first] * self.weight[second]
+        # the item with the lower code stands left, so that the side tells nothing about who won
+        swap = self.item[first] > self.item[second]
+        left, right = np.where(swap, second, first), np.where(swap, first, second)
+        return Preferences(
+            items=self.items, annotators=self.annotators, left=self.item[left], right=self.item[right],
+            outcome=np.where(swap, -outcome[keep], outcome[keep]).astype(np.int8), groups=self.groups, group=self.group,
+            blocks=self.blocks, **fields,
+        )  # fmt: skip
+
+
+def _binned(grade: Floats, bins: int) -> tuple[Ints, tuple[Any, ...], Floats]:
+    """Grades cut into equally wide parts, each counted as its middle."""
+    if bins < 2:
+        raise ParameterError(f"bins={bins} must be at least 2")
+    low, high = float(grade.min()), float(grade.max())
+    width = (high - low) / bins or 1.0
+    codes = np.clip(((grade - low) / width).astype(np.int32), 0, bins - 1)
+    middles: Floats = low + width * (np.arange(bins, dtype=np.float64) + 0.5)
+    return codes, tuple(middles.tolist()), middles

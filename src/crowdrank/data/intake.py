@@ -1,0 +1,298 @@
+"""From the cells of a table to checked columns; every complaint names rows, ids and a remedy."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from ..errors import DataWarning, JudgmentError, ParameterError
+from ..protocols import Bools, Counts, Floats, Ints
+from .columns import understand, understand_items
+from .frames import to_frame
+from .index import NO_QUERY, Index, Items, build_items, compact, factorize, factorize_groups, id_series
+
+CodedIds: TypeAlias = tuple[dict[str, Ints], pl.Series]
+"""Codes by column word, over one series of ids."""
+
+ID_GROUPS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "grade": (("item",), ("query",), ("annotator",), ("group",)),
+    "preference": (("left", "right"), ("query",), ("annotator",), ("group",), ("winner",)),
+    "ranking": (("item",), ("query",), ("annotator",), ("group",), ("ranking",)),
+}
+"""Columns of each kind that hold ids, those with common ids together."""
+
+_LONG = 2_000_000
+_MOST_BITS = 1 << 31
+
+DROP = "mend them, or leave such rows out with invalid='drop' (--drop-invalid)"
+
+
+class Rows:
+    """The rows of one table on their way in, and what is wrong with them."""
+
+    def __init__(self, data: Any, kind: str, columns: Mapping[str, str] | None, invalid: str) -> None:
+        if invalid not in ("error", "drop"):
+            raise ParameterError(f"invalid={invalid!r} is neither 'error' nor 'drop'")
+        table = to_frame(data)
+        understood = understand(table.columns, kind, columns)
+        self.frame = table.select([pl.col(name).alias(word) for word, name in understood.columns.items()])
+        self.invalid = invalid
+        self.n = len(self.frame)
+        self.bad: Bools = np.zeros(self.n, bool)
+        self._complaints: list[str] = []
+        if not self.n:
+            raise JudgmentError(f"the table has a header but no rows; it should hold one {kind} in each")
+        groups = [words for words in ID_GROUPS[kind] if self.has(words[0])]
+        coded = factorize_groups([[self.frame[word] for word in words] for words in groups])
+        self._coded = dict(zip(groups, coded, strict=True))
+
+    def has(self, word: str) -> bool:
+        """Whether the table has a column for this word."""
+        return word in self.frame.columns
+
+    def blame(self, mask: Bools, what: str, remedy: str) -> None:
+        """Note that ``what`` is wrong in the masked rows."""
+        if mask.any():
+            self._complaints.append(f"{what} in {self.where(mask)}; {remedy}")
+            self.bad |= mask
+
+    def settle(self) -> Bools | None:
+        """Raise, or return the mask of the rows to keep (``None``: all)."""
+        if not self._complaints:
+            return None
+        if self.invalid == "error":
+            raise JudgmentError(self._complaints[0])
+        if self.bad.all():
+            raise JudgmentError(f"no row is left once invalid ones are dropped: {self._complaints[0]}")
+        said = " and ".join(text.rsplit(";", 1)[0] for text in self._complaints)
+        warnings.warn(f"left out {int(self.bad.sum())} of {self.n} rows: {said}", DataWarning, stacklevel=5)
+        return ~self.bad
+
+    def where(self, mask: Bools) -> str:
+        """The first five of the masked rows, with their ids, and a count."""
+        found = np.flatnonzero(mask)
+        first = [self._describe(int(row)) for row in found[:5]]
+        if len(found) == 1:
+            return first[0]
+        more = f" and {len(found) - 5} more" if len(found) > 5 else ""
+        return f"{len(found)} rows: {', '.join(first)}{more}"
+
+    def _describe(self, row: int) -> str:
+        """A row by its number and ids."""
+        words = [w for w in ("query", "item", "left", "right", "annotator", "ranking") if self.has(w)]
+        named = [f"{w} {short(self.frame[w][row])}" for w in words]
+        return f"row {row + 1} ({', '.join(named)})"
+
+    def codes(self, *words: str) -> CodedIds:
+        """Codes of id columns over their common ids; rows with a blank id are blamed."""
+        codes, ids = self._coded[words]
+        for word, code in zip(words, codes, strict=True):
+            if code.min() < 0:
+                self.blame(code < 0, f"the {word} id is blank", DROP)
+        return dict(zip(words, codes, strict=True)), ids
+
+    def values(self, word: str) -> tuple[Ints, pl.Series]:
+        """Codes of a column over its distinct values; -1, without blame, where it is blank."""
+        codes, ids = self._coded[word,]
+        return codes[0], ids
+
+    def numbers(self, word: str, *, text: str = DROP) -> Floats:
+        """A column of numbers; what is blank, text (remedy ``text``), NaN or infinite is blamed."""
+        values, empty, words = numbers_of(self.frame[word])
+        self.blame(empty, f"the {word} is blank", DROP)
+        self.blame(words, f"the {word} is not a number", text)
+        self.blame(~np.isfinite(values) & ~empty & ~words, f"the {word} is NaN or infinite", DROP)
+        return values
+
+    def weight(self) -> Floats | None:
+        """The weight column, or ``None`` where there is none or all are 1."""
+        if not self.has("weight"):
+            return None
+        weight = self.numbers("weight")
+        self.blame(np.isfinite(weight) & (weight <= 0), "the weight is zero or negative", "weights must be above 0")
+        return None if (weight == 1.0).all() else weight
+
+    def time(self) -> Floats | None:
+        """The time column as seconds (timestamps) or as the numbers given."""
+        if not self.has("time"):
+            return None
+        cells = self.frame["time"]
+        if cells.dtype.is_temporal():
+            seconds = cells.cast(pl.Datetime("us")).dt.epoch("us").cast(pl.Float64) / 1e6
+            self.blame(seconds.is_null().to_numpy(), "the time is blank", DROP)
+            return seconds.fill_null(0.0).to_numpy()
+        values, empty, text = numbers_of(cells)
+        if text.any():
+            parsed = cells.str.strip_chars().str.to_datetime(time_unit="us", time_zone="UTC", strict=False)
+            if parsed.null_count() == len(cells):
+                parsed = cells.str.strip_chars().str.to_datetime(time_unit="us", strict=False)
+            self.blame(
+                parsed.is_null().to_numpy() & ~empty,
+                "the time is neither a number nor a date",
+                "write 2026-01-31T12:00:00",
+            )
+            values = (parsed.dt.epoch("us").cast(pl.Float64) / 1e6).fill_null(0.0).to_numpy()
+        self.blame(empty, "the time is blank", DROP)
+        return values
+
+
+def short(value: object) -> str:
+    """An id as it is shown in messages."""
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:50]}...{text[-1]}"
+
+
+def numbers_of(cells: pl.Series) -> tuple[Floats, Bools, Bools]:
+    """Cells as numbers, with masks of the blank ones and of those that are text."""
+    if cells.dtype == pl.String:
+        stripped = cells.str.strip_chars()
+        blank = stripped.is_null() | (stripped == "").fill_null(True)
+        values = stripped.cast(pl.Float64, strict=False)
+    elif cells.dtype.is_numeric() or cells.dtype == pl.Boolean:
+        blank = cells.is_null() if not cells.dtype.is_float() else cells.is_null() | cells.is_nan().fill_null(True)
+        values = cells.cast(pl.Float64)
+    else:
+        return numbers_of(id_series(cells).cast(pl.String))
+    text = values.is_null() & ~blank
+    return values.fill_null(float("nan")).to_numpy(), blank.to_numpy(), text.to_numpy()
+
+
+def shared_fields(rows: Rows, items: Any | None, answers: dict[str, Any], item_codes: CodedIds) -> dict[str, Any]:
+    """Settle what is wrong with the rows and return the fields that all kinds have, without dropped rows.
+
+    ``answers`` are the kind's own columns, already read; ``item_codes`` holds the item columns by their words.
+    """
+    columns: dict[str, Any] = {**answers, "weight": rows.weight(), "time": rows.time()}
+    query, query_ids = (
+        rows.codes("query") if rows.has("query") else ({"query": np.zeros(rows.n, np.int32)}, _no_query())
+    )
+    annotator, annotator_ids = rows.codes("annotator") if rows.has("annotator") else ({}, _no_ids())
+    group, group_ids = rows.codes("group") if rows.has("group") else ({}, _no_ids())
+    columns.update(item_codes[0] | query | annotator | group)
+    keep = rows.settle()
+    if keep is not None:
+        columns = {word: None if column is None else column[keep] for word, column in columns.items()}
+        query_ids = _used("query", columns, query_ids)
+        annotator_ids = _used("annotator", columns, annotator_ids)
+    columns.setdefault("annotator", np.empty(0, np.int32))
+    words = tuple(item_codes[0])
+    parts = [(columns["query"], columns[word]) for word in words]
+    if items is None:
+        coded = build_items(Index(query_ids), parts, item_codes[1], complete=keep is None)
+    else:
+        coded = _with_extra_items(parts, query_ids, item_codes[1], items)
+    del columns["query"]
+    columns.update(zip(words, coded[1], strict=True))
+    columns.update(_groups(columns.pop("group", None), group_ids, columns["annotator"], annotator_ids))
+    return columns | {"items": coded[0], "annotators": Index(annotator_ids)}
+
+
+def _used(word: str, columns: dict[str, Any], ids: pl.Series) -> pl.Series:
+    """Recode a column over those ids only that dropped rows have left, and return them."""
+    if word in columns:
+        columns[word], ids = compact(columns[word], ids)
+    return ids
+
+
+def _with_extra_items(
+    parts: list[tuple[Ints, Ints]], query_ids: pl.Series, item_ids: pl.Series, items: Any
+) -> tuple[Items, list[Ints]]:
+    """Items of the rows, with those of the extra list ``items`` (query, item) that nobody judged."""
+    table = to_frame(items)
+    names = understand_items(table.columns)
+    if "query" in names:
+        (of_rows, of_extra), query_ids = factorize([query_ids, table[names["query"]]])
+        parts = [(of_rows[query], code) for query, code in parts]
+    elif len(query_ids) == 1:
+        of_extra = np.zeros(len(table), np.int32)
+    else:
+        raise JudgmentError("the list of items has no query column but the judgments name several queries; add it")
+    (of_ids, extra), item_ids = factorize([item_ids, table[names["item"]]])
+    if (extra < 0).any() or (of_extra < 0).any() or any((query < 0).any() for query, _ in parts):
+        raise JudgmentError("the list of items has a blank query or item id, or queries the judgments lack; mend it")
+    parts = [(query, of_ids[code]) for query, code in parts]
+    placed, numbers = build_items(Index(query_ids), [*parts, (of_extra, extra)], item_ids)
+    return placed, numbers[:-1]
+
+
+def _no_query() -> pl.Series:
+    """Ids of the one unnamed query."""
+    return pl.Series("id", [NO_QUERY])
+
+
+def _no_ids() -> pl.Series:
+    """No ids at all."""
+    return pl.Series("id", [], dtype=pl.String)
+
+
+def _groups(group: Ints | None, group_ids: pl.Series, annotator: Ints, annotator_ids: pl.Series) -> dict[str, Any]:
+    """The group of each annotator, who may belong to but one."""
+    if group is None:
+        return {}
+    if not len(annotator_ids):
+        raise JudgmentError("there is a group column but no annotator column; groups are families of annotators")
+    of_annotator = np.full(len(annotator_ids), -1, np.int32)
+    of_annotator[annotator] = group
+    wrong = np.flatnonzero(of_annotator[annotator] != group)
+    if len(wrong):
+        who = int(annotator[wrong[0]])
+        named = [group_ids[int(code)] for code in (group[wrong[0]], of_annotator[who])]
+        shown = f"{short(named[0])} and {short(named[1])}"
+        raise JudgmentError(f"annotator {short(annotator_ids[who])} stands in two groups, {shown}; name one")
+    used, group_ids = compact(of_annotator, group_ids)
+    return {"group": used, "groups": Index(group_ids)}
+
+
+def handle_duplicates(keys: Sequence[tuple[Ints, int]], duplicates: str, describe: str, where: Any) -> Bools | None:
+    """Count rows in which an annotator judges the same thing again; return the rows to keep (``None``: all).
+
+    ``keys`` holds (codes, number of codes) of what makes two rows the same judgment; ``where(mask)`` names rows.
+    """
+    if duplicates not in ("keep", "first", "last", "error"):
+        raise ParameterError(f"duplicates={duplicates!r} is none of 'keep', 'first', 'last', 'error'")
+    n_rows = len(keys[0][0])
+    n_again = _count_repeats(keys)
+    if not n_again:
+        return None
+    key = _row_keys(keys) if duplicates != "keep" else pl.Series()
+    if duplicates == "error":
+        again = ~key.is_first_distinct().to_numpy()
+        raise JudgmentError(f"{describe} in {where(again)}; drop them or choose duplicates='first' or 'last'")
+    said = {"keep": "each counts", "first": "the first was kept", "last": "the last was kept"}[duplicates]
+    warnings.warn(
+        f"{n_again} of {n_rows} judgments repeat one by the same annotator on the same thing; {said} "
+        f"(duplicates='keep', 'first', 'last' or 'error')",
+        DataWarning,
+        stacklevel=5,
+    )
+    if duplicates == "keep":
+        return None
+    return (key.is_first_distinct() if duplicates == "first" else key.is_last_distinct()).to_numpy()
+
+
+def _count_repeats(keys: Sequence[tuple[Ints, int]]) -> int:
+    """Number of rows that repeat an earlier one; a bit per possible row is quickest for long tables."""
+    n_rows = len(keys[0][0])
+    cells = math.prod(max(size, 1) for _, size in keys)
+    if n_rows < _LONG or cells > _MOST_BITS:
+        return n_rows - _row_keys(keys).n_unique()
+    from ..kernels.repeats import count_repeats
+
+    third = keys[2] if len(keys) > 2 else (np.empty(0, np.int32), 1)
+    return int(count_repeats(keys[0][0], keys[1][0], keys[1][1], third[0], third[1], cells))
+
+
+def _row_keys(keys: Sequence[tuple[Ints, int]]) -> pl.Series:
+    """One integer a row that tells different keys apart."""
+    if math.prod(max(size, 1) for _, size in keys) >= 1 << 62:
+        return pl.DataFrame({str(number): code for number, (code, _) in enumerate(keys)}).to_struct("key")
+    key: Counts = keys[0][0].astype(np.int64)
+    for code, size in keys[1:]:
+        key *= size
+        key += code
+    return pl.Series(key)

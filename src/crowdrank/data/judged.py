@@ -1,0 +1,155 @@
+"""What judgments of every kind have: who judged what, with which weight, when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, TypeVar
+
+import numpy as np
+import polars as pl
+
+from ..errors import JudgmentError
+from ..protocols import Bools, Counts, Floats, Ints
+from .index import NO_QUERY, Index, Items, build_items, factorize
+from .intake import handle_duplicates
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Judged:
+    """What every kind has: who judged what; arrays are read-only and one entry a judgment."""
+
+    kind: ClassVar[str]
+    answers: ClassVar[tuple[str, ...]]
+
+    items: Items
+    annotators: Index
+    annotator: Ints
+    weight: Floats | None = None
+    time: Floats | None = None
+    groups: Index | None = None
+    group: Ints | None = None
+    blocks: Index | None = None
+    block: Ints | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("annotator", "weight", "time", "block", "group", *self.answers):
+            column = getattr(self, name)
+            if column is not None:
+                view = np.ascontiguousarray(column).view()
+                view.flags.writeable = False
+                object.__setattr__(self, name, view)
+        n = self.n_judgments
+        for name in ("annotator", "weight", "time", "block"):
+            column = getattr(self, name)
+            if column is not None and len(column) != n and not (name == "annotator" and not len(self.annotators)):
+                raise JudgmentError(f"{name} has {len(column)} entries for {n} {self.kind}s; give one for each")
+        if self.weight is not None and not (np.isfinite(self.weight).all() and (self.weight > 0).all()):
+            raise JudgmentError("weights must be finite and above 0")
+        check_codes("annotator", self.annotator, len(self.annotators))
+
+    def __len__(self) -> int:
+        return self.n_judgments
+
+    @property
+    def n_judgments(self) -> int:
+        """Number of judgments."""
+        raise NotImplementedError
+
+    @property
+    def n_items(self) -> int:
+        """Number of items, over all queries."""
+        return len(self.items)
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return self.items.n_queries
+
+    @property
+    def n_annotators(self) -> int:
+        """Number of annotators; 0 where the judgments do not say who gave them."""
+        return len(self.annotators)
+
+    @property
+    def row_weight(self) -> Floats:
+        """Weight of each judgment, ones where none were given."""
+        return np.broadcast_to(1.0, self.n_judgments) if self.weight is None else self.weight
+
+    def select(self, mask: Bools | Counts) -> Self:
+        """Return some of the judgments only; items and annotators stay."""
+        raise NotImplementedError
+
+    def frame(self) -> pl.DataFrame:
+        """Return a table with the user's own ids."""
+        raise NotImplementedError
+
+    def meta(self, keep: Any) -> dict[str, Any]:
+        """Columns that every kind has, at the rows ``keep``."""
+        columns = {name: getattr(self, name) for name in ("annotator", "weight", "time", "block")}
+        return {
+            n: c if c is None or (n == "annotator" and not self.n_annotators) else c[keep] for n, c in columns.items()
+        }
+
+    def meta_frame(self) -> dict[str, Any]:
+        """Columns that every kind has, with the user's ids."""
+        columns: dict[str, Any] = {}
+        if self.n_annotators:
+            columns["annotator"] = self.annotators.ids.gather(self.annotator)
+            if self.group is not None and self.groups is not None:
+                columns["group"] = self.groups.ids.gather(self.group[self.annotator])
+        if self.weight is not None:
+            columns["weight"] = self.weight
+        if self.time is not None:
+            columns["time"] = self.time
+        return columns
+
+    def merged(self) -> tuple[Items, Ints, Ints]:
+        """Items with equal ids of all queries taken as one, the new code of each old item, and the old queries."""
+        codes, ids = factorize([self.items.ids])
+        single = Index(pl.Series("id", [NO_QUERY]))
+        items, new = build_items(single, [(np.zeros(len(codes[0]), np.int32), codes[0])], ids)
+        return items, new[0], self.items.query
+
+
+AnyJudged = TypeVar("AnyJudged", bound=Judged)
+
+
+def check_codes(name: str, codes: Ints, n: int) -> None:
+    """Refuse codes outside 0..n-1."""
+    if len(codes) and not (codes.min() >= 0 and codes.max() < n):
+        raise JudgmentError(f"{name} codes must lie between 0 and {n - 1}")
+
+
+def columns_of(rows: Iterable[tuple[Any, ...]], words: tuple[str, ...]) -> dict[str, list[Any]]:
+    """Columns from tuples."""
+    rows = list(rows)
+    for number, row in enumerate(rows):
+        if len(row) != len(words):
+            raise JudgmentError(f"row {number + 1} has {len(row)} values; each row is ({', '.join(words)})")
+    return {word: [row[place] for row in rows] for place, word in enumerate(words)}
+
+
+def judged_frame(items: Items, coded: dict[str, Ints], rest: dict[str, Any]) -> pl.DataFrame:
+    """Table with ids in place of item codes; the query stands first unless there is but the unnamed one."""
+    columns: dict[str, Any] = {}
+    if not items.single:
+        first = next(iter(coded.values()))
+        columns["query"] = items.queries.ids.gather(items.query[first])
+    for name, codes in coded.items():
+        columns[name] = items.ids.gather(codes)
+    return pl.DataFrame({**columns, **rest})
+
+
+def without_repeats(judged: AnyJudged, duplicates: str, *what: tuple[Ints, int]) -> AnyJudged:
+    """The same judgments after the rule for an annotator who judges the same thing twice."""
+    if not judged.n_annotators:
+        return judged
+    keys = [(judged.annotator, judged.n_annotators), *what]
+
+    def where(mask: Bools) -> str:
+        shown = judged.select(mask).frame().head(3).rows(named=True)
+        return ", ".join(str({name: value for name, value in row.items() if value is not None}) for row in shown)
+
+    keep = handle_duplicates(keys, duplicates, "an annotator judged the same thing twice", where)
+    return judged if keep is None else judged.select(keep)

@@ -1,0 +1,142 @@
+"""Preferences between two items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import polars as pl
+
+from ..errors import JudgmentError
+from ..protocols import Bools, Counts, Floats, Ints, Outcomes
+from .answers import read_winners
+from .index import Index, Items
+from .intake import Rows, shared_fields
+from .judged import Judged, check_codes, columns_of, judged_frame, without_repeats
+from .wide import unpivot
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Preferences(Judged):
+    """One item against another: ``outcome`` is 1 where left won, -1 where right won, 0 for a tie.
+
+    Examples
+    --------
+    >>> table = {"left": ["x", "y"], "right": ["y", "z"], "winner": ["left", "z"], "annotator": ["ann", "bob"]}
+    >>> Preferences.from_frame(table).outcome.tolist()
+    [1, -1]
+    """
+
+    kind: ClassVar[str] = "preference"
+    answers: ClassVar[tuple[str, ...]] = ("left", "right", "outcome")
+
+    left: Ints
+    right: Ints
+    outcome: Outcomes
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_codes("left", self.left, self.n_items)
+        check_codes("right", self.right, self.n_items)
+        if not len(self.left) == len(self.right) == len(self.outcome):
+            raise JudgmentError("left, right and outcome differ in length; give one of each a row")
+
+    @property
+    def n_judgments(self) -> int:
+        """Number of preferences."""
+        return len(self.outcome)
+
+    @classmethod
+    def from_frame(
+        cls,
+        data: Any,
+        *,
+        columns: Mapping[str, str] | None = None,
+        winner_codes: Mapping[Any, str] | None = None,
+        items: Any | None = None,
+        duplicates: str = "keep",
+        invalid: str = "error",
+    ) -> Self:
+        """Return preferences from a table with left, right and winner [, query, annotator, weight, time, group].
+
+        Parameters
+        ----------
+        data, columns, items, duplicates, invalid
+            As for :meth:`Grades.from_frame`. A pair asked again with left and right exchanged is not a duplicate.
+        winner_codes
+            What other winner values mean, such as ``{1: "left", 2: "right", 0: "tie"}``.
+        """
+        rows = Rows(data, "preference", columns, invalid)
+        codes = rows.codes("left", "right")
+        outcome = read_winners(rows, codes[0]["left"], codes[0]["right"], codes[1], winner_codes)
+        preferences = cls(**shared_fields(rows, items, {"outcome": outcome}, codes))
+        n = preferences.n_items
+        return without_repeats(preferences, duplicates, (preferences.left, n), (preferences.right, n))
+
+    @classmethod
+    def from_rows(cls, rows: Iterable[tuple[Any, Any, Any, Any, Any]], *, duplicates: str = "keep") -> Self:
+        """Return preferences from tuples of (annotator, query, left, right, winner)."""
+        table = columns_of(rows, ("annotator", "query", "left", "right", "winner"))
+        return cls.from_frame(table, duplicates=duplicates)
+
+    @classmethod
+    def from_wide(
+        cls,
+        data: Any,
+        annotators: Sequence[str],
+        *,
+        columns: Mapping[str, str] | None = None,
+        winner_codes: Mapping[Any, str] | None = None,
+        items: Any | None = None,
+        duplicates: str = "keep",
+        invalid: str = "error",
+    ) -> Self:
+        """Return preferences from a table with a row per pair and a column per annotator; a blank is not judged."""
+        return cls.from_frame(
+            unpivot(data, annotators, "winner"), columns=columns, winner_codes=winner_codes, items=items,
+            duplicates=duplicates, invalid=invalid,
+        )  # fmt: skip
+
+    @classmethod
+    def from_codes(
+        cls,
+        items: Items,
+        annotators: Index,
+        *,
+        left: Ints,
+        right: Ints,
+        annotator: Ints,
+        outcome: Outcomes,
+        weight: Floats | None = None,
+        time: Floats | None = None,
+    ) -> Self:
+        """Return preferences from codes that are known already, as simulations have them."""
+        return cls(
+            items=items, annotators=annotators, left=left, right=right, annotator=annotator, outcome=outcome,
+            weight=weight, time=time,
+        )  # fmt: skip
+
+    def select(self, mask: Bools | Counts) -> Self:
+        """Return the preferences of some rows only; items and annotators stay."""
+        return replace(
+            self, left=self.left[mask], right=self.right[mask], outcome=self.outcome[mask], **self.meta(mask)
+        )
+
+    def frame(self) -> pl.DataFrame:
+        """Return a table with the user's own ids; the winner is left, right or tie."""
+        winner = pl.Series(["right", "tie", "left"]).gather(self.outcome.astype(np.int64) + 1)
+        return judged_frame(
+            self.items, {"left": self.left, "right": self.right}, {"winner": winner, **self.meta_frame()}
+        )
+
+    def across_queries(self) -> Self:
+        """Return the same preferences with equal item ids of different queries taken as one item."""
+        items, new, query = self.merged()
+        left, right = new[self.left], new[self.right]
+        return replace(self, items=items, left=left, right=right, blocks=self.items.queries, block=query[self.left])
+
+    def as_preferences(self, *, ties: bool = True) -> Preferences:
+        """Return the preferences themselves, without ties if so asked."""
+        return self if ties else self.select(self.outcome != 0)

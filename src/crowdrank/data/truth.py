@@ -1,0 +1,110 @@
+"""Known answers that a consensus is measured against: about items, or about pairs of items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import polars as pl
+
+from ..errors import JudgmentError
+from ..protocols import Floats, Ints, Outcomes
+from .columns import understand_items
+from .frames import to_frame
+from .grades import Grades
+from .index import Items
+from .judged import judged_frame
+from .preferences import Preferences
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """Known grades of items (``form`` "grade" or "rank") or winners of pairs (``form`` "pairs"); it may cover a part.
+
+    A rank becomes the grade ``-rank``, so that larger is better everywhere.
+
+    Examples
+    --------
+    >>> truth = Truth.from_frame({"query": ["q", "q"], "item": ["x", "y"], "grade": [2, 0]})
+    >>> truth.form, truth.grade.tolist()
+    ('grade', [2.0, 0.0])
+    """
+
+    form: str
+    items: Items
+    grade: Floats | None = None
+    left: Ints | None = None
+    right: Ints | None = None
+    outcome: Outcomes | None = None
+
+    def __len__(self) -> int:
+        return len(self.grade) if self.grade is not None else 0 if self.outcome is None else len(self.outcome)
+
+    @classmethod
+    def from_frame(
+        cls, data: Any, *, columns: Mapping[str, str] | None = None, winner_codes: Mapping[Any, str] | None = None
+    ) -> Self:
+        """Return truth from a table of (query, item, grade), (query, item, rank) or (query, left, right, winner)."""
+        if isinstance(data, cls):
+            return data
+        frame = to_frame(data)
+        words = {str(name).strip().lower() for name in frame.columns} | set(columns or {})
+        if {"left", "right"} <= words or {"model_a", "model_b"} <= words:
+            pairs = Preferences.from_frame(frame, columns=columns, winner_codes=winner_codes)
+            return cls("pairs", pairs.items, None, pairs.left, pairs.right, pairs.outcome)
+        found = understand_items(frame.columns, {**(columns or {})}, also=("grade", "rank"))
+        form = "grade" if "grade" in found else "rank" if "rank" in found else None
+        if form is None and "truth" in frame.columns:
+            form, found["grade"] = "grade", "truth"
+        if form is None:
+            raise JudgmentError(
+                "the truth has no grade, rank or winner column (its columns: "
+                f"{', '.join(frame.columns[:12])}); name it with columns={{'grade': ...}}"
+            )
+        keep = {"item": pl.col(found["item"]), "grade": pl.col(found[form])}
+        if "query" in found:
+            keep["query"] = pl.col(found["query"])
+        grades = Grades.from_frame(frame.select(**keep))
+        return cls(form, grades.items, _one_each(grades, -1.0 if form == "rank" else 1.0))
+
+    def align(self, items: Items) -> Floats:
+        """Return the truth of each of the given items, NaN where it is not covered."""
+        assert self.grade is not None
+        query = None if items.single and self.items.n_queries == 1 else items.query_ids()
+        codes = self.items.codes(query, items.ids)
+        return np.where(codes >= 0, self.grade[codes], np.nan)
+
+    def align_pairs(self, items: Items) -> tuple[Ints, Ints, Outcomes]:
+        """Return the pairs whose two items are among the given ones, as their codes, with the outcome."""
+        assert self.left is not None
+        assert self.right is not None
+        assert self.outcome is not None
+        query = None if items.n_queries == 1 and self.items.single else self.items.query_ids()
+        codes = items.codes(query, self.items.ids)
+        left, right = codes[self.left], codes[self.right]
+        covered = (left >= 0) & (right >= 0)
+        return left[covered], right[covered], self.outcome[covered]
+
+    def frame(self) -> pl.DataFrame:
+        """Return the truth as a table."""
+        if self.grade is not None:
+            shown = {"rank": -self.grade} if self.form == "rank" else {"grade": self.grade}
+            return self.items.frame().with_columns(**{name: pl.Series(value) for name, value in shown.items()})
+        assert self.left is not None
+        assert self.right is not None
+        assert self.outcome is not None
+        winner = pl.Series(["right", "tie", "left"]).gather(self.outcome.astype(np.int64) + 1)
+        return judged_frame(self.items, {"left": self.left, "right": self.right}, {"winner": winner})
+
+
+def _one_each(grades: Grades, sign: float) -> Floats:
+    """The one grade of each item; two that differ are refused."""
+    truth = np.empty(grades.n_items)
+    truth[grades.item] = grades.grade
+    wrong = np.flatnonzero(truth[grades.item] != grades.grade)
+    if len(wrong):
+        code = int(grades.item[wrong[0]])
+        raise JudgmentError(f"the truth gives item {grades.items.ids[code]!r} two different grades; keep one")
+    return sign * truth

@@ -1,0 +1,54 @@
+"""Public data sets in the house's own terms; nothing is downloaded, and what is missing says where to get it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from importlib import import_module
+
+from polars.exceptions import PolarsError
+
+from ..errors import JudgmentError
+from . import catalog
+from .catalog import names
+from .dataset import Dataset, Fold
+from .store import Store, data_folder
+
+__all__ = ["Dataset", "Fold", "data_folder", "load", "names"]
+
+
+def load(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
+    """Return a data set by name.
+
+    Parameters
+    ----------
+    name
+        One of :func:`names`.
+    folder
+        Folder that holds the data sets, each in its own folder. By default the environment variable ``CROWDRANK_DATA``,
+        otherwise ``crowdrank/data`` in the user's cache.
+
+    Raises
+    ------
+    MissingDataError
+        A file is not there; the message says which, the public source to get it from and where to put it.
+
+    Examples
+    --------
+    >>> load("mirex2005-crowd", "nowhere")  # doctest: +ELLIPSIS
+    Traceback (most recent call last):
+    ...
+    crowdrank.errors.MissingDataError: data set 'mirex2005-crowd' lacks ...
+    """
+    entry = catalog.entry(name)
+    store = Store(name, entry.folder, data_folder(folder), entry.description)
+    module, function = entry.loader.split(":")
+    loader: Callable[..., Dataset] = getattr(import_module(f"{__name__}.{module}"), function)
+    try:
+        return loader(store, **entry.options)
+    except JudgmentError as error:
+        if store.place.name in str(error):
+            raise
+        store.damaged(None, str(error))
+    except (LookupError, TypeError, AttributeError, PolarsError) as error:
+        store.damaged(None, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")

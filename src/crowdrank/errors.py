@@ -1,0 +1,39 @@
+"""Every exception and warning class of the package."""
+
+
+class CrowdrankError(Exception):
+    """Base of all errors that a user's input or choice can cause; each message says what to do."""
+
+
+class JudgmentError(CrowdrankError, ValueError):
+    """Judgments, features or truth that cannot be used as they are."""
+
+
+class ParameterError(CrowdrankError, ValueError):
+    """A parameter outside its range, or one that does not fit the judgments."""
+
+
+class UnknownNameError(CrowdrankError, LookupError):
+    """A method, metric, data set or id that is not known; the message names the nearest known one."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class MissingExtraError(CrowdrankError, ImportError):
+    """A method needs an optional package; the message names the extra to install."""
+
+
+class MissingDataError(CrowdrankError, FileNotFoundError):
+    """A public data set is not where it was looked for; the message says where to get it and where to put it."""
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class ConvergenceWarning(UserWarning):
+    """An iteration stopped before it met its tolerance; the last iterate was kept."""
+
+
+class DataWarning(UserWarning):
+    """The judgments are usable but have something the user should know of."""

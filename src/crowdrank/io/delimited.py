@@ -1,0 +1,294 @@
+"""CSV, TSV and semicolon-separated text: polars reads, and a careful second reader says what it tripped over."""
+
+from __future__ import annotations
+
+import csv
+import io
+import mmap
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ..errors import JudgmentError, ParameterError
+from .sources import BLOCK, Source, shown
+
+_SEPARATORS = ",\t;|"
+_ROWS_AT_ONCE = 100_000
+_NEWLINE, _RETURN, _QUOTE = 10, 13, 34
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How the cells of a text table are laid out."""
+
+    names: tuple[str, ...]
+    separator: str
+    start: int
+    """Where the table begins: behind a byte-order mark and blank lines."""
+    has_header: bool
+    quotes: bool
+    loose: bool
+    """Whether cells may have white space around them."""
+    plain: bool
+    """Whether all quotes and line ends stand where polars and the csv module agree on their meaning."""
+
+
+def read_delimited(source: Source, *, names: Sequence[str] | None = None, separator: str | None = None) -> pl.DataFrame:
+    """Return the table with every cell as text; a blank cell is null, and rows without any cell are left out."""
+    source = _with_newlines(source)
+    layout = _layout(source, names, separator)
+    frame = _fast(source, layout) if layout.plain else None
+    if frame is None:
+        frame = _careful(source, layout)
+    if not frame.height:
+        raise JudgmentError(f"{source.name} has a header but no rows; it should have one row each below it")
+    return frame
+
+
+def _with_newlines(source: Source) -> Source:
+    """The source with lines ended by newlines, where they end in bare carriage returns."""
+    if source.data.find(b"\n") >= 0 or source.data.find(b"\r") < 0:
+        return source
+    return Source(source.name, source.suffix, source.data[:].replace(b"\r", b"\n"), None)
+
+
+def _layout(source: Source, names: Sequence[str] | None, separator: str | None) -> _Layout:
+    """Look at the first record and once over all bytes."""
+    start = _first_content(source)
+    first = _first_record(source, start)
+    if separator is None:
+        separator = _separator(first, source.suffix)
+    elif len(separator) != 1 or not separator.isascii() or separator in '"\r\n':
+        raise ParameterError(f"separator={separator!r} is not a single character; give one such as ',' or a tab")
+    cells = _split(source, first, separator)
+    if names is not None and len(names) != len(cells):
+        raise JudgmentError(f"{source.name} has {len(cells)} columns where {len(names)} names were given")
+    found = tuple(cell or f"column_{number}" for number, cell in enumerate(cells, 1)) if names is None else tuple(names)
+    doubled = next((name for name in found if found.count(name) > 1), None) if len(set(found)) < len(found) else None
+    if doubled is not None:
+        times = found.count(doubled)
+        raise JudgmentError(
+            f"{source.name}: column {shown(doubled)} stands {times} times in the header; rename one of them"
+        )
+    quotes, loose = _scan(source, separator)
+    plain = re.search(rb"\r(?!\n)", source.data) is None and (not quotes or _well_quoted(source.data, start, separator))
+    return _Layout(found, separator, start, names is None, quotes, loose, plain)
+
+
+def _first_content(source: Source) -> int:
+    """Start of the first line that is not blank."""
+    start = source.start
+    while start < len(source.data):
+        end = source.data.find(b"\n", start)
+        end = len(source.data) if end < 0 else end
+        if source.data[start:end].strip():
+            return start
+        start = end + 1
+    raise JudgmentError(f"{source.name} is empty but for blank lines; check that it was written in full")
+
+
+def _first_record(source: Source, start: int) -> str:
+    """Text up to the first line end outside quotes."""
+    position, n_quotes = start, 0
+    while True:
+        end = source.data.find(b"\n", position)
+        end = len(source.data) if end < 0 else end
+        n_quotes += source.data[position:end].count(b'"')
+        if n_quotes % 2 == 0 or end == len(source.data):
+            break
+        position = end + 1
+    try:
+        return source.data[start:end].decode("utf-8").rstrip("\r")
+    except UnicodeDecodeError as error:
+        raise source.not_utf8(start + error.start) from None
+
+
+def _separator(first: str, suffix: str) -> str:
+    """The candidate that stands most often in the first record, outside quotes."""
+    bare = re.sub(r'"[^"]*"', "", first)
+    preferred = "\t" if suffix in (".tsv", ".tab") else ","
+    return max(preferred + _SEPARATORS, key=lambda candidate: bare.count(candidate))
+
+
+def _split(source: Source, first: str, separator: str) -> list[str]:
+    """Stripped cells of the first record."""
+    with _long_cells():
+        try:
+            rows = list(
+                csv.reader(io.StringIO(first, newline=""), delimiter=separator, skipinitialspace=True, strict=True)
+            )
+        except csv.Error:
+            raise JudgmentError(f"{source.name}: {_quoting('the first line')}") from None
+    return [cell.strip() for cell in rows[0]]
+
+
+def _scan(source: Source, separator: str) -> tuple[bool, bool]:
+    """Whether there are quotes, and whether white space may surround cells; NUL bytes are refused."""
+    quotes = loose = False
+    blanks = [blank for blank in (b" ", b"\t", b"\x0b", b"\x0c") if blank != separator.encode()]
+    for start in range(0, len(source.data), BLOCK):
+        block = source.data[start : start + BLOCK]
+        if b"\0" in block:
+            raise source.nul_byte()
+        quotes = quotes or b'"' in block
+        loose = loose or not block.isascii() or any(blank in block for blank in blanks)
+    return quotes, loose or quotes
+
+
+def _well_quoted(data: bytes | mmap.mmap, start: int, separator: str) -> bool:
+    """Whether every quote opens a cell, closes one or is doubled, so that polars reads the cells as they are meant."""
+    view = np.frombuffer(data, np.uint8)[start:]
+    before_open, after_close = np.zeros(256, bool), np.zeros(256, bool)
+    before_open[[ord(separator), _NEWLINE, _QUOTE]] = True
+    after_close[[ord(separator), _NEWLINE, _QUOTE, _RETURN]] = True
+    n_quotes = 0
+    for begin in range(0, len(view), BLOCK):
+        found = np.flatnonzero(view[begin : begin + BLOCK] == _QUOTE) + begin
+        opening, closing = (found[n_quotes % 2 :: 2], found[1 - n_quotes % 2 :: 2])
+        opening = opening[opening > 0]
+        closing = closing[closing < len(view) - 1]
+        if not (before_open[view[opening - 1]].all() and after_close[view[closing + 1]].all()):
+            return False
+        n_quotes += len(found)
+    return n_quotes % 2 == 0
+
+
+def _fast(source: Source, layout: _Layout) -> pl.DataFrame | None:
+    """The table as polars reads it, or ``None`` where it fails or may have taken a row of the wrong length."""
+    where = source.path if layout.start == source.start else None
+    try:
+        frame = pl.read_csv(
+            where or source.data[layout.start :],
+            has_header=layout.has_header,
+            separator=layout.separator,
+            infer_schema=False,
+            glob=False,
+        )
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+        return None
+    if frame.width != len(layout.names):
+        return None
+    frame.columns = list(layout.names)
+    gaps = frame.height > 0 and frame.to_series(-1).null_count() > 0
+    # polars fills short rows with nulls, and forgives one separator too many at the very end
+    doubtful = gaps or source.data[-1:] == layout.separator.encode()
+    if doubtful and _is_ragged(source.data, layout):
+        return None
+    return _tidy(frame, layout, gaps)
+
+
+def _tidy(frame: pl.DataFrame, layout: _Layout, gaps: bool) -> pl.DataFrame:
+    """The table with cells stripped, blank ones null, and blank rows left out."""
+    if layout.loose:
+        frame = frame.with_columns(pl.all().str.strip_chars())
+        empty = [column.name for column in frame.iter_columns() if (column == "").any()]
+        frame = frame.with_columns(pl.when(pl.col(name) != "").then(name).alias(name) for name in empty)
+        gaps = frame.height > 0 and frame.to_series(-1).null_count() > 0
+    return frame.filter(~pl.all_horizontal(pl.all().is_null())) if gaps else frame
+
+
+def _is_ragged(data: bytes | mmap.mmap, layout: _Layout) -> bool:
+    """Whether a row that is not blank has more or fewer separators than the header."""
+    view = np.frombuffer(data, np.uint8)[layout.start :]
+    wanted = len(layout.names) - 1
+    inside, begun, last_end = 0, 0, -1
+    for start in range(0, len(view), BLOCK):
+        block = view[start : start + BLOCK]
+        marks, inside = _marks(block, ord(layout.separator), inside, layout.quotes)
+        ends = np.flatnonzero(block[marks] == _NEWLINE)
+        counts = np.diff(ends, prepend=-1) - 1
+        if len(ends):
+            counts[0] += begun
+        begun = len(marks) - 1 - int(ends[-1]) if len(ends) else begun + len(marks)
+        positions = marks[ends] + start
+        wrong = np.flatnonzero(counts != wanted)
+        begins = np.concatenate([[last_end], positions])[wrong] + 1
+        if any(
+            view[begin:end].tobytes() not in (b"", b"\r") for begin, end in zip(begins, positions[wrong], strict=True)
+        ):
+            return True
+        last_end = int(positions[-1]) if len(positions) else last_end
+    return begun != wanted and view[last_end + 1 :].tobytes() not in (b"", b"\r")
+
+
+def _marks(block: NDArray[np.uint8], separator: int, inside: int, quotes: bool) -> tuple[NDArray[np.intp], int]:
+    """Positions of separators and line ends outside quotes, and whether the block ends inside a quote."""
+    wanted = (block == separator) | (block == _NEWLINE)
+    if not quotes:
+        return np.flatnonzero(wanted), 0
+    parity = (np.cumsum(block == _QUOTE, dtype=np.uint8) & 1) ^ inside
+    return np.flatnonzero(wanted & (parity == 0)), int(parity[-1])
+
+
+def _careful(source: Source, layout: _Layout) -> pl.DataFrame:
+    """The table read row by row, which is slow but can say in which row something is wrong."""
+    raw = source.data[layout.start :]
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise source.not_utf8(layout.start + error.start) from None
+    first_line = source.line_at(layout.start)
+    parts: list[pl.DataFrame] = []
+    rows: list[list[str | None]] = []
+    with _long_cells():
+        for row in _records(source.name, text, layout, first_line):
+            rows.append(row)
+            if len(rows) == _ROWS_AT_ONCE:
+                parts.append(_frame(rows, layout))
+                rows.clear()
+    parts.append(_frame(rows, layout))
+    return pl.concat(parts)
+
+
+def _records(name: str, text: str, layout: _Layout, first_line: int) -> Iterator[list[str | None]]:
+    """Rows that are not blank, each as long as the header."""
+    reader = csv.reader(
+        io.StringIO(text, newline=""), delimiter=layout.separator, skipinitialspace=layout.separator != " ", strict=True
+    )
+    if layout.has_header:
+        next(reader)
+    number, wanted = 0, len(layout.names)
+    while True:
+        line = first_line + reader.line_num
+        place = f"row {number + 1} (line {line})"
+        try:
+            cells = [cell.strip() or None for cell in next(reader)]
+        except StopIteration:
+            return
+        except csv.Error:
+            raise JudgmentError(f"{name}: {_quoting(place)}") from None
+        if not any(cells):
+            continue
+        number += 1
+        if len(cells) != wanted:
+            raise JudgmentError(
+                f"{name}: {place} has {len(cells)} cells where the header has {wanted}; "
+                "mend it, and put a cell that holds the separator in quotes"
+            )
+        yield cells
+
+
+def _quoting(place: str) -> str:
+    """Sentence for a cell whose quotes do not fit together."""
+    return f'{place} has a quote that is not closed or is followed by more text; write a quote within a cell as ""'
+
+
+def _frame(rows: list[list[str | None]], layout: _Layout) -> pl.DataFrame:
+    """Text columns from rows of cells."""
+    return pl.DataFrame(rows, schema=dict.fromkeys(layout.names, pl.String), orient="row")
+
+
+@contextmanager
+def _long_cells() -> Iterator[None]:
+    """Let the csv module read cells of any length."""
+    limit = csv.field_size_limit(sys.maxsize)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)

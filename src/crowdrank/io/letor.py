@@ -1,0 +1,277 @@
+"""LETOR and svmlight files: one line per item with its grade, query, numbered features and, as a comment, its id."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+
+from ..data.features import Features
+from ..errors import JudgmentError, ParameterError
+from ..protocols import Counts, Floats, Ints
+from .output import write_text
+from .sources import PathLike, Source, blaming, open_source, plain_line_ends, shown
+
+_BYTES_AT_ONCE = 1 << 25
+_MOST_CELLS = 1 << 31
+_SHAPE = "a line should look like '2 qid:10 1:0.5 2:0 #docid = D7'"
+_FIRST = re.compile(rb"\s*[-+.\deE]+\s+(qid:\S+(\s|$)|\d+:\S)")
+_MISSING = ("null", "nan", "na")
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Some lines of the file, taken apart."""
+
+    grade: Floats
+    query: pl.Series
+    item: pl.Series
+    """Id from the comment; null where there is none."""
+    row: Ints
+    feature: Ints
+    value: Floats
+    line: Counts
+
+
+def read_letor(path: PathLike, *, groups: PathLike | None = None) -> Features:
+    """Return the features of a LETOR or svmlight file, with its grades.
+
+    The item's id is what the comment says (``#docid = D`` or ``# D``), otherwise its running number within the query.
+    The word ``NULL``, as the LETOR aggregation sets have it, becomes NaN. A feature that a line leaves out is 0, but
+    NaN in a file with ``NULL``.
+
+    Parameters
+    ----------
+    path
+        Name of the file, gzipped or not; ``-`` reads standard input.
+    groups
+        File with the number of lines of each query, as LightGBM has it, for files without ``qid:``; ``None`` looks for
+        the file's own name with ``.query`` behind it.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "train.txt"
+    >>> _ = path.write_text("2 qid:10 1:0.5 2:7 #docid = D7\\n0 qid:10 2:NULL #docid = D9\\n")
+    >>> features = read_letor(path)
+    >>> features.matrix.tolist(), features.grade.tolist()
+    ([[0.5, 7.0], [nan, nan]], [2.0, 0.0])
+    """
+    source = open_source(path)
+    return letor_of(source, groups_beside(path) if groups is None else groups)
+
+
+def letor_of(source: Source, groups: PathLike | None) -> Features:
+    """Return the features of an opened LETOR or svmlight file; ``groups`` is used where no line names its query."""
+    blocks = list(_blocks(source))
+    if not sum(len(block.grade) for block in blocks):
+        raise JudgmentError(f"{source.name} holds no rows; {_SHAPE}")
+    query = _queries(source, groups, blocks)
+    item = pl.concat([block.item for block in blocks])
+    if item.null_count():
+        number = pl.int_range(1, pl.len() + 1).cast(pl.String)
+        keyed = pl.DataFrame({"item": item, "query": query})
+        item = item.fill_null(keyed.select(number if query is None else number.over("query")).to_series())
+    matrix, names = _matrix(source, blocks)
+    grade = np.concatenate([block.grade for block in blocks])
+    with blaming(source.name):
+        return Features.from_arrays(query, item, matrix, names=names, grade=grade)
+
+
+def write_letor(features: Features, path: PathLike | None) -> None:
+    """Write features as a LETOR file that :func:`read_letor` reads back the same; ``None`` or ``-`` writes to stdout.
+
+    NaN is written as ``NULL``. Features are numbered from 1, or from 0 where their names are, and a missing grade is
+    written as 0.
+    """
+    items = features.items
+    for what, ids in (("query", items.queries.ids), ("item", items.ids)):
+        text = ids.cast(pl.String)
+        bad = text.filter(text.str.contains(r"[\s#]"))
+        if len(bad):
+            raise ParameterError(
+                f"{what} {shown(bad[0])} has white space or '#' in its id, which LETOR cannot hold; rename it"
+            )
+    matrix = features.matrix.astype(np.float64)
+    if np.isinf(matrix).any():
+        row = int(np.argmax(np.isinf(matrix).any(axis=1)))
+        raise ParameterError(f"a feature of item {shown(items.ids[row])} is infinite, which LETOR cannot hold; cap it")
+    width = matrix.shape[1]
+    first = 0 if features.names == tuple(str(number) for number in range(width)) else 1
+    values = {
+        str(first + column): pl.Series(matrix[:, column]).fill_nan(None).cast(pl.String).fill_null("NULL")
+        for column in range(width)
+    }
+    grade = np.zeros(len(items)) if features.grade is None else features.grade
+    frame = pl.DataFrame({**values, "grade": grade, "query": items.query_ids(), "item": items.ids})
+    query = pl.lit("") if items.single else pl.format(" qid:{}", "query")
+    cells = [pl.format(f" {name}:{{}}", name) for name in values]
+    line = pl.concat_str(pl.col("grade").cast(pl.String), query, *cells, pl.format(" #docid = {}\n", "item"))
+    write_text("".join(frame.select(line).to_series().to_list()), path)
+
+
+def _blocks(source: Source) -> Iterator[_Block]:
+    """The file in pieces small enough to be taken apart all at once."""
+    start, line = source.start, 1
+    if source.data.find(b"\0") >= 0:
+        raise source.nul_byte()
+    while start < len(source.data):
+        end = source.data.find(b"\n", min(start + _BYTES_AT_ONCE, len(source.data)))
+        end = len(source.data) if end < 0 else end + 1
+        try:
+            text = source.data[start:end].decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise source.not_utf8(start + error.start) from None
+        lines = plain_line_ends(text).split("\n")
+        yield _take_apart(source, pl.Series("line", lines), line)
+        line += len(lines) - 1
+        start = end
+
+
+def _take_apart(source: Source, lines: pl.Series, first_line: int) -> _Block:
+    """Grades, queries, ids and features of some lines."""
+    parts = (
+        pl.DataFrame({"line": lines})
+        .with_row_index("number", offset=first_line)
+        .with_columns(pl.col("line").str.strip_chars().str.splitn("#", 2).struct.rename_fields(["body", "comment"]))
+        .unnest("line")
+        .with_columns(pl.col("body").str.strip_chars())
+        .filter(pl.col("body") != "")
+    )
+    line = parts["number"].to_numpy().astype(np.int64)
+    tokens = parts["body"].str.split(" ") if not parts["body"].str.contains(r"[\t ]{2}|\t").any() else None
+    if tokens is None:
+        tokens = parts["body"].str.replace_all(r"\s+", " ").str.split(" ")
+    grade = tokens.list.first().cast(pl.Float64, strict=False)
+    finite = grade.is_finite().fill_null(False)
+    if not finite.all():
+        bad = int((~finite).arg_max() or 0)
+        raise _broken(source, line[bad], f"starts with {shown(tokens[bad][0])} where the grade belongs")
+    second = tokens.list.get(1, null_on_oob=True)
+    query = second.str.strip_prefix("qid:").set(~second.str.starts_with("qid:").fill_null(False), None)
+    pairs = _pairs(tokens, query.is_not_null())
+    comment = parts["comment"]
+    named = comment.str.extract(r"(?i)docid\s*[=:]\s*(\S+)")
+    item = named.fill_null(comment.str.strip_chars().str.extract(r"^#*\s*(\S+)"))
+    row = pairs["row"].to_numpy().astype(np.int32)
+    feature, value = _numbers(source, pairs, line)
+    _check_once(source, row, feature, line)
+    return _Block(grade.to_numpy(), query, item, row, feature, value, line)
+
+
+def _pairs(tokens: pl.Series, has_query: pl.Series) -> pl.DataFrame:
+    """One row for each feature given on each line."""
+    skip = has_query.cast(pl.Int64) + 1
+    table = pl.DataFrame({"tokens": tokens, "skip": skip}).with_row_index("row")
+    features = table.select("row", pl.col("tokens").list.slice(pl.col("skip")).alias("token"))
+    features = features.filter(pl.col("token").list.len() > 0).explode("token")
+    return features.with_columns(
+        pl.col("token").str.splitn(":", 2).struct.rename_fields(["feature", "value"]).alias("pair")
+    ).unnest("pair")
+
+
+def _numbers(source: Source, pairs: pl.DataFrame, line: Counts) -> tuple[Ints, Floats]:
+    """Feature numbers and values; NaN where the file says NULL."""
+    feature = pairs["feature"].cast(pl.Int32, strict=False)
+    value = pairs["value"].cast(pl.Float64, strict=False)
+    failed = value.is_null() | ~value.is_finite().fill_null(False)
+    if failed.any():
+        missing = pairs["value"].filter(failed).str.to_lowercase().is_in(_MISSING).fill_null(False)
+        value = value.set(failed, float("nan"))
+        failed = failed.scatter(failed.arg_true(), ~missing)
+    bad = feature.is_null() | (feature < 0).fill_null(True) | failed
+    if bad.any():
+        first = int(bad.arg_max() or 0)
+        token = pairs["token"][first]
+        raise _broken(source, line[pairs["row"][first]], f"has {shown(token)} where feature:value was expected")
+    return feature.to_numpy(), value.to_numpy()
+
+
+def _check_once(source: Source, row: Ints, feature: Ints, line: Counts) -> None:
+    """Refuse a feature that stands twice on a line."""
+    same_row = np.diff(row) == 0
+    if not (np.diff(feature)[same_row] <= 0).any():
+        return
+    order = np.lexsort((feature, row))
+    twice = (np.diff(row[order]) == 0) & (np.diff(feature[order]) == 0)
+    if twice.any():
+        first = order[int(np.argmax(twice))]
+        raise _broken(source, line[row[first]], f"has feature {feature[first]} twice")
+
+
+def _matrix(source: Source, blocks: list[_Block]) -> tuple[Floats, tuple[str, ...]]:
+    """Dense matrix over all lines, and the features' numbers as names."""
+    highest = max((int(block.feature.max(initial=-1)) for block in blocks), default=-1)
+    lowest = min((int(block.feature.min(initial=1)) for block in blocks), default=1)
+    n_rows, width = sum(len(block.grade) for block in blocks), max(highest - lowest + 1, 0)
+    if n_rows * width > _MOST_CELLS:
+        block = next(block for block in blocks if highest in block.feature)
+        line = block.line[block.row[int(np.argmax(block.feature))]]
+        raise _broken(
+            source, line, f"has feature {highest}, too many for a matrix of {n_rows} rows", "renumber the features"
+        )
+    absent = float("nan") if any(np.isnan(block.value).any() for block in blocks) else 0.0
+    matrix = np.full((n_rows, width), absent)
+    start = 0
+    for block in blocks:
+        matrix[start + block.row, block.feature - lowest] = block.value
+        start += len(block.grade)
+    return matrix, tuple(str(number) for number in range(lowest, highest + 1))
+
+
+def looks_like_letor(source: Source) -> bool:
+    """Return whether the first line that is no comment has a grade and numbered features."""
+    start = source.data[source.start : source.start + 65536].lstrip()
+    lines = [line for line in start.split(b"\n") if line.strip() and not line.lstrip().startswith(b"#")]
+    return bool(lines) and _FIRST.match(lines[0]) is not None
+
+
+def _queries(source: Source, groups: PathLike | None, blocks: list[_Block]) -> pl.Series | None:
+    """Query id of each line, from the lines or from a file of group sizes; ``None`` where neither says."""
+    query = pl.concat([block.query for block in blocks])
+    if query.null_count() == 0:
+        return query
+    if query.null_count() < len(query):
+        line = np.concatenate([block.line for block in blocks])
+        raise _broken(source, line[int(query.is_null().arg_max() or 0)], "has no qid: while other lines have one")
+    if groups is None:
+        return None
+    sizes, name = _group_sizes(groups)
+    if int(sizes.sum()) != len(query):
+        raise JudgmentError(
+            f"{name} counts {int(sizes.sum())} lines where {source.name} has {len(query)}; give the one that fits"
+        )
+    return pl.Series(np.repeat(np.arange(1, len(sizes) + 1), sizes)).cast(pl.String)
+
+
+def groups_beside(path: PathLike) -> Path | None:
+    """Return the file of group sizes that lies next to a svmlight file, or ``None``."""
+    if path == "-":
+        return None
+    plain = str(path).removesuffix(".gz")
+    candidates = [Path(f"{plain}{suffix}") for suffix in (".query", ".group", ".query.gz")]
+    return next((candidate for candidate in candidates if candidate.is_file()), None)
+
+
+def _group_sizes(path: PathLike) -> tuple[Counts, str]:
+    """Number of lines of each query, and the file's name."""
+    source = open_source(path)
+    sizes = []
+    for number, text in enumerate(source.text().split("\n"), 1):
+        if not text.strip():
+            continue
+        if not text.strip().isdecimal() or int(text) < 1:
+            raise JudgmentError(
+                f"{source.name}: line {number} holds {shown(text)}; each line should count the lines of one query"
+            )
+        sizes.append(int(text))
+    return np.array(sizes, np.int64), source.name
+
+
+def _broken(source: Source, line: int, what: str, remedy: str = _SHAPE) -> JudgmentError:
+    """The error for a line that cannot be read."""
+    return JudgmentError(f"{source.name}: line {line} {what}; {remedy}")

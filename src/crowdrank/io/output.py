@@ -1,0 +1,170 @@
+"""Tables out: written beside the target and renamed, so that nothing half written ever stays."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import gzip
+import io
+import json
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import polars as pl
+
+from ..errors import ParameterError
+from .sources import PathLike, os_reason, plain, shown
+
+FORMATS = ("csv", "tsv", "json", "jsonl", "parquet")
+_BY_SUFFIX = {
+    ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl",
+    ".parquet": "parquet", ".pq": "parquet",
+}  # fmt: skip
+
+
+def write_table(frame: pl.DataFrame, path: PathLike | None = None, format: str | None = None) -> None:
+    """Write a table that :func:`~crowdrank.io.tables.read_table` reads back.
+
+    Parameters
+    ----------
+    frame
+        The table.
+    path
+        Name of the file, gzipped where it ends in ``.gz``; ``None`` or ``-`` writes to standard output.
+    format
+        ``"csv"``, ``"tsv"``, ``"json"`` (an array of objects), ``"jsonl"`` or ``"parquet"``; ``None`` tells it from the
+        name and takes CSV where that says nothing.
+
+    Examples
+    --------
+    >>> write_table(pl.DataFrame({"item": ["a", "b"], "score": [1.5, None]}), format="json")
+    [{"item": "a", "score": 1.5},
+     {"item": "b", "score": null}]
+    """
+    chosen = format_for(path, format)
+    if chosen in ("csv", "tsv"):
+        nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
+        if nested:
+            raise ParameterError(f"column {shown(nested[0])} holds lists, which {chosen} cannot; write parquet or json")
+
+    def write(handle: IO[bytes]) -> None:
+        if chosen == "parquet":
+            frame.write_parquet(handle)
+        elif chosen in ("csv", "tsv"):
+            _check_cells(frame)
+            frame.write_csv(handle, separator="," if chosen == "csv" else "\t")
+        else:
+            _write_json(frame, handle, lines=chosen == "jsonl")
+
+    write_with(write, path)
+
+
+def write_text(text: str, path: PathLike | None = None) -> None:
+    """Write text as UTF-8; ``None`` or ``-`` writes to standard output."""
+    write_with(lambda handle: handle.write(text.encode()), path)
+
+
+def format_for(path: PathLike | None, format: str | None) -> str:
+    """Return the format asked for, or the one the file's name says, or CSV."""
+    if format is None:
+        suffixes = [] if path is None else [s.lower() for s in Path(path).suffixes if s.lower() != ".gz"]
+        return _BY_SUFFIX.get(suffixes[-1] if suffixes else "", "csv")
+    if format not in FORMATS:
+        raise ParameterError(f"format {format!r} is none of {', '.join(FORMATS)}")
+    return format
+
+
+def write_with(write: Callable[[IO[bytes]], Any], path: PathLike | None) -> None:
+    """Let ``write`` fill a file that takes its name only once it is whole; ``None`` or ``-`` means standard output."""
+    if path is None or path == "-":
+        _to_stdout(write)
+        return
+    target = Path(os.path.realpath(path))
+    name = plain(str(path))
+    try:
+        with _opened(target) as handle:
+            if target.suffix.lower() == ".gz":
+                with gzip.GzipFile(fileobj=handle, mode="wb", mtime=0) as packed:
+                    write(packed)  # type: ignore[arg-type]
+            else:
+                write(handle)
+    except OSError as error:
+        raise ParameterError(_refused(name, target, error)) from None
+    except pl.exceptions.PolarsError as error:
+        raise ParameterError(f"{name} could not be written: {_first_line(error)}; try another format") from None
+
+
+@contextlib.contextmanager
+def _opened(target: Path) -> Iterator[IO[bytes]]:
+    """A new file beside the target that is renamed to it at the end; a device or pipe is written to directly."""
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISREG(target.stat().st_mode):
+            with target.open("wb") as handle:
+                yield handle
+            return
+    part = target.with_name(f".{target.name[:100]}.{os.getpid()}.part")
+    try:
+        with part.open("xb") as handle:
+            yield handle
+        if target.exists():
+            os.chmod(part, stat.S_IMODE(target.stat().st_mode))
+        os.replace(part, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise
+
+
+def _to_stdout(write: Callable[[IO[bytes]], Any]) -> None:
+    """Write to standard output, also where that was replaced by something that takes only text."""
+    binary = getattr(sys.stdout, "buffer", None)
+    if binary is None:
+        memory = io.BytesIO()
+        write(memory)
+        sys.stdout.write(memory.getvalue().decode("utf-8", errors="replace"))
+        return
+    sys.stdout.flush()
+    write(binary)
+    binary.flush()
+
+
+def _refused(name: str, target: Path, error: OSError) -> str:
+    """One sentence for what kept a file from being written."""
+    if isinstance(error, IsADirectoryError) or target.is_dir():
+        return f"{name} is a folder; give the name of a file in it"
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return f"{name} cannot be written because its folder does not exist; make the folder first"
+    if isinstance(error, PermissionError) or error.errno == errno.EROFS:
+        return f"{name} may not be written; choose another folder or change its permissions"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error):
+        return f"{name} could not be written because the disk is full; nothing was left behind, free some space"
+    return f"{name} could not be written: {plain(os_reason(error))}"
+
+
+def _first_line(error: Exception) -> str:
+    """The first line of a message."""
+    return plain(str(error).split("\n", 1)[0][:200])
+
+
+def _check_cells(frame: pl.DataFrame) -> None:
+    """Refuse text that a CSV file cannot give back."""
+    for name, dtype in frame.schema.items():
+        if dtype == pl.String and frame[name].str.contains("\0", literal=True).any():
+            raise ParameterError(f"column {shown(name)} holds a NUL character, which a text file cannot; write parquet")
+
+
+def _write_json(frame: pl.DataFrame, handle: IO[bytes], *, lines: bool) -> None:
+    """One object a row; a number that JSON does not know becomes null."""
+    floats = [name for name, dtype in frame.schema.items() if dtype.is_float()]
+    finite = frame.with_columns(pl.when(pl.col(name).is_finite()).then(name).alias(name) for name in floats)
+    between, around = ("\n", ("", "\n")) if lines else (",\n ", ("[", "]\n"))
+    handle.write(around[0].encode())
+    for start in range(0, max(frame.height, 1), 10_000):
+        rows = finite.slice(start, 10_000).iter_rows(named=True)
+        text = between.join(json.dumps(row, ensure_ascii=False, allow_nan=False, default=str) for row in rows)
+        handle.write(f"{between if start else ''}{text}".encode())
+    handle.write(around[1].encode())

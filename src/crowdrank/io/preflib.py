@@ -1,0 +1,153 @@
+"""PrefLib files of rankings (.soc, .soi, .toc, .toi), in their present form and in the one before 2022."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import polars as pl
+
+from ..data.rankings import Rankings
+from ..errors import JudgmentError
+from .notices import say
+from .sources import PathLike, Source, open_source, shown
+
+SUFFIXES = (".soc", ".soi", ".toc", ".toi")
+
+_SHAPE = "a line should look like '5: 1,2,{3,4}'"
+_HEADER = re.compile(r"#\s*([^:]*?)\s*:\s*(.*?)\s*$")
+_NAME = re.compile(r"alternative name\s+(\d+)$", re.IGNORECASE)
+_PLACE = r"(?:\d+|\{\s*\d+(?:\s*,\s*\d+)*\s*\})"
+_ORDER = re.compile(rf"\s*{_PLACE}(?:\s*,\s*{_PLACE})*\s*", re.ASCII)
+
+
+@dataclass(frozen=True)
+class _Content:
+    """The alternatives' names by number, how many there are (0: not said), and the lines of orders."""
+
+    names: dict[int, str]
+    n_items: int
+    orders: list[tuple[int, str, str]]
+    """Line number, count, order."""
+
+
+def read_preflib(path: PathLike) -> Rankings:
+    """Return the rankings of a PrefLib file; how often an order was given becomes its weight.
+
+    Items are called by their names where the file gives them, otherwise by their numbers; who ranked is not said.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "dots.toc"
+    >>> _ = path.write_text("# ALTERNATIVE NAME 1: few\\n# ALTERNATIVE NAME 2: many\\n3: 1,2\\n1: {1,2}\\n")
+    >>> rankings = read_preflib(path)
+    >>> rankings.weight.tolist(), rankings.frame()["item"].to_list()
+    ([3.0, 1.0], ['few', 'many', 'few', 'many'])
+    """
+    source = open_source(path)
+    return preflib_of(source)
+
+
+def preflib_of(source: Source) -> Rankings:
+    """Return the rankings of an opened PrefLib file."""
+    content = _content(source)
+    if not content.orders:
+        raise JudgmentError(f"{source.name} holds no rankings; {_SHAPE}")
+    rows: list[tuple[int, int, int, int]] = []
+    for ranking, (line, count, order) in enumerate(content.orders, 1):
+        weight = _whole(source, line, count, "a count")
+        places = _order(source, line, order, content.n_items)
+        rows += [(number, rank, ranking, weight) for rank, place in enumerate(places, 1) for number in place]
+    ids = _item_ids(source, content.names, {row[0] for row in rows})
+    items = [ids[row[0]] for row in rows]
+    table = pl.DataFrame(rows, schema=["number", "rank", "ranking", "weight"], orient="row").with_columns(
+        pl.Series("item", items)
+    )
+    return Rankings.from_frame(table.drop("number"), items=pl.DataFrame({"item": list(ids.values())}))
+
+
+def _content(source: Source) -> _Content:
+    """The parts of either form of file."""
+    lines = [(number, text.strip()) for number, text in enumerate(source.text().split("\n"), 1) if text.strip()]
+    if not lines:
+        raise JudgmentError(f"{source.name} is empty but for blank lines; check that it was written in full")
+    return _old(source, lines) if lines[0][1].isdecimal() else _present(source, lines)
+
+
+def _present(source: Source, lines: list[tuple[int, str]]) -> _Content:
+    """A file whose header lines start with ``#``."""
+    names: dict[int, str] = {}
+    n_items = 0
+    orders = []
+    for line, text in lines:
+        if text.startswith("#"):
+            header = _HEADER.match(text)
+            key, value = (header[1], header[2]) if header else ("", "")
+            alternative = _NAME.match(key)
+            if alternative and value:
+                names[int(alternative[1])] = value
+            elif key.upper() == "NUMBER ALTERNATIVES":
+                n_items = _whole(source, line, value, "the number of alternatives")
+            continue
+        count, colon, order = text.partition(":")
+        if not colon:
+            raise _broken(source, line, f"is {shown(text)}")
+        orders.append((line, count, order))
+    return _Content(names, n_items, orders)
+
+
+def _old(source: Source, lines: list[tuple[int, str]]) -> _Content:
+    """A file that starts with the number of alternatives, their names, and a line of totals."""
+    n_items = _whole(source, lines[0][0], lines[0][1], "the number of alternatives")
+    if len(lines) < n_items + 2:
+        raise JudgmentError(f"{source.name} says it has {n_items} alternatives but ends before them; download it again")
+    names = {}
+    for line, text in lines[1 : n_items + 1]:
+        number, comma, name = text.partition(",")
+        if not comma:
+            raise _broken(source, line, f"is {shown(text)}", "it should be 'number, name' of an alternative")
+        names[_whole(source, line, number, "the number of an alternative")] = name.strip()
+    orders = [(line, *text.partition(",")[::2]) for line, text in lines[n_items + 2 :]]
+    return _Content({number: name for number, name in names.items() if name}, n_items, orders)
+
+
+def _order(source: Source, line: int, order: str, n_items: int) -> list[list[int]]:
+    """Numbers of the alternatives in order, tied ones together."""
+    if not _ORDER.fullmatch(order):
+        raise _broken(source, line, f"has the order {shown(order.strip())}")
+    places = []
+    seen: set[int] = set()
+    for text in re.findall(r"\{[^}]*\}|\d+", order):
+        place = [_whole(source, line, number, "an alternative") for number in text.strip("{}").split(",")]
+        for number in place:
+            if number in seen:
+                raise _broken(source, line, f"ranks alternative {number} twice", "drop it")
+            if n_items and number > n_items:
+                raise _broken(source, line, f"ranks alternative {number} of {n_items}", "mend the number")
+            seen.add(number)
+        places.append(place)
+    return places
+
+
+def _item_ids(source: Source, names: dict[int, str], ranked: set[int]) -> dict[int, str]:
+    """Item id of each alternative: its name, or its number where names are not distinct."""
+    ids = {number: names.get(number, str(number)) for number in sorted({*names, *ranked})}
+    if len(set(ids.values())) == len(ids):
+        return ids
+    doubled = next(name for name in ids.values() if list(ids.values()).count(name) > 1)
+    say(f"{source.name}: the name {shown(doubled)} stands for several alternatives, so items are called by number")
+    return {number: str(number) for number in ids}
+
+
+def _whole(source: Source, line: int, text: str, what: str) -> int:
+    """A whole number above 0."""
+    text = text.strip()
+    if not (text.isascii() and text.isdecimal() and len(text) < 16 and int(text) > 0):
+        raise _broken(source, line, f"has {shown(text)} for {what}")
+    return int(text)
+
+
+def _broken(source: Source, line: int, what: str, remedy: str = _SHAPE) -> JudgmentError:
+    """The error for a line that cannot be read."""
+    return JudgmentError(f"{source.name}: line {line} {what}; {remedy}")

@@ -1,0 +1,160 @@
+"""JSON tables: one object per line, or one array of objects."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+import polars as pl
+
+from ..errors import JudgmentError
+from .sources import Source, plain
+
+_INT64 = 1 << 63
+_DOUBTFUL = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
+"""Escapes of half characters and of NUL, which polars turns into something else without a word."""
+
+Mixed = dict[str, int]
+"""Columns that hold both text and numbers -> first row of the kind that came later."""
+
+
+def read_lines(source: Source) -> tuple[pl.DataFrame, Mixed]:
+    """Return the table of a file with one JSON object per line, and its columns of mixed kinds."""
+    frame = _fast(source)
+    if frame is not None:
+        doubtful = [name for name, dtype in frame.schema.items() if dtype == pl.String and _has_bare(source, name)]
+        if not doubtful:
+            return frame, {}
+    return _frame(source, [row for _, row in _objects(source)], "line")
+
+
+def read_array(source: Source) -> tuple[pl.DataFrame, Mixed]:
+    """Return the table of a JSON array of objects, and its columns of mixed kinds."""
+    try:
+        rows = _parse(source.text())
+    except JudgmentError:
+        raise
+    except (ValueError, RecursionError) as error:
+        line = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else "it"
+        raise JudgmentError(f"{source.name}: {line} is broken JSON ({_reason(error)}); {_SHAPE}") from None
+    if not isinstance(rows, list):
+        raise JudgmentError(f"{source.name} holds a JSON {_kind(rows)} where an array was expected; {_SHAPE}")
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, dict):
+            raise JudgmentError(f"{source.name}: entry {number} of the array is a {_kind(row)}; {_SHAPE}")
+    return _frame(source, rows, "entry")
+
+
+_SHAPE = 'give an array of objects, or one object such as {"item": "a", "grade": 1} on each line'
+
+
+def _fast(source: Source) -> pl.DataFrame | None:
+    """The table as polars reads it, or ``None`` where it fails or may have read something else than was written."""
+    if source.start or source.data.find(b"\0") >= 0 or _DOUBTFUL.search(source.data):
+        return None
+    try:
+        frame = pl.read_ndjson(source.path or source.data[:], infer_schema_length=None)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+        return None
+    if not frame.width or not frame.height:
+        return None
+    # integers beyond 64 bits can only be ids, and a column of nothing but null is blank text
+    odd = [name for name, dtype in frame.schema.items() if dtype in (pl.Int128, pl.Null)]
+    return frame.with_columns(pl.col(name).cast(pl.String) for name in odd)
+
+
+def _has_bare(source: Source, name: str) -> bool:
+    """Whether a key is somewhere followed by a number or a truth value, where its column was read as text."""
+    key = re.escape(json.dumps(name, ensure_ascii=False).encode())
+    return re.search(key + rb"\s*:\s*[-0-9tf]", source.data) is not None or b"\\" in key
+
+
+def _objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Line number and object of each line that is not blank."""
+    for number, line in enumerate(source.text().split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = _parse(line)
+        except (ValueError, RecursionError) as error:
+            raise JudgmentError(
+                f"{source.name}: line {number} is broken JSON ({_reason(error)}); mend or remove that line"
+            ) from None
+        if not isinstance(row, dict):
+            raise JudgmentError(f"{source.name}: line {number} is a JSON {_kind(row)}, not an object; {_SHAPE}")
+        yield number, row
+
+
+def _parse(text: str) -> Any:
+    """JSON as the standard has it, without NaN and Infinity."""
+    return json.loads(text, parse_constant=_refuse)
+
+
+def _refuse(constant: str) -> NoReturn:
+    """Refuse a constant that is no JSON."""
+    raise ValueError(f"{constant} is no JSON number; use null")
+
+
+def _reason(error: Exception) -> str:
+    """What is wrong with the JSON, in a few words."""
+    if isinstance(error, RecursionError):
+        return "nested too deeply"
+    return plain(error.msg if isinstance(error, json.JSONDecodeError) else str(error)[:200]).lower()
+
+
+def _kind(value: Any) -> str:
+    """JSON's word for a value."""
+    kinds = {dict: "object", list: "array", str: "string", bool: "truth value", type(None): "null"}
+    return kinds.get(type(value), "number")
+
+
+def _frame(source: Source, rows: list[dict[str, Any]], place: str) -> tuple[pl.DataFrame, Mixed]:
+    """Columns of all keys in order of first appearance."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    if not names:
+        raise JudgmentError(f"{source.name} holds no rows with any column; {_SHAPE}")
+    mixed: Mixed = {}
+    columns = [_column(name, [row.get(name) for row in rows], mixed) for name in names]
+    try:
+        return pl.DataFrame(columns), mixed
+    except (pl.exceptions.PolarsError, UnicodeEncodeError) as error:
+        raise JudgmentError(f"{source.name} is not a table ({_reason(error)}); {_SHAPE}") from None
+
+
+def _column(name: str, values: list[Any], mixed: Mixed) -> pl.Series:
+    """One column; values of several kinds become text."""
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {int} and all(value is None or -_INT64 <= value < _INT64 for value in values):
+        return pl.Series(name, values, pl.Int64)
+    if kinds and kinds <= {int, float} and float in kinds:
+        return pl.Series(name, [None if value is None else _float(value) for value in values], pl.Float64)
+    if kinds == {bool}:
+        return pl.Series(name, values, pl.Boolean)
+    if kinds and kinds <= {list, dict}:
+        try:
+            return pl.Series(name, values, strict=True)
+        except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError):
+            pass
+    if str in kinds and len(kinds) > 1:
+        first = next(value for value in values if value is not None)
+        mixed[name] = 1 + next(
+            row
+            for row, value in enumerate(values)
+            if value is not None and isinstance(value, str) != isinstance(first, str)
+        )
+    return pl.Series(name, [_text(value) for value in values], pl.String)
+
+
+def _float(value: float) -> float:
+    """A number as a float; one too large for it as infinite."""
+    try:
+        return float(value)
+    except OverflowError:
+        return float("inf") if value > 0 else float("-inf")
+
+
+def _text(value: Any) -> str | None:
+    """A value of any kind as text."""
+    return value if value is None or isinstance(value, str) else json.dumps(value, ensure_ascii=False)

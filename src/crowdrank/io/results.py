@@ -1,0 +1,409 @@
+"""A consensus as JSON, Parquet or CSV, and back; command line and web share the JSON form."""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ..data.columns import understand_items
+from ..data.consensus import Consensus, Quality, Trace
+from ..data.index import Index, Items, id_series
+from ..errors import JudgmentError
+from ..protocols import Counts, Floats
+from .encoding import decode_array, decode_params, encode_array, encode_params
+from .output import format_for, write_table, write_text, write_with
+from .sources import PathLike, Source, blaming, open_source
+from .tables import read_source, table_format
+
+FORMAT = "crowdrank.consensus/1"
+_METADATA = "crowdrank"
+_FLOATS = ("score", "confidence", "std_error")
+
+
+def to_json(
+    consensus: Consensus, *, replicates: bool = False, covariance: bool = False, quality: bool = True
+) -> dict[str, Any]:
+    """Return a consensus as plain values that strict JSON can hold.
+
+    ``items`` lists the rows of ``consensus.frame()``, best first; ``probabilities``, ``covariance`` and ``replicates``
+    follow the same order. NaN is null, and infinity the text ``"inf"``.
+
+    Parameters
+    ----------
+    consensus
+        What a method found.
+    replicates, covariance
+        Whether to put these in, which are large.
+    quality
+        Whether to put in the quality of the annotators, which may have to be computed first.
+
+    Examples
+    --------
+    >>> items = Items(Index(pl.Series([""])), np.zeros(2, np.int32), pl.Series(["x", "y"]))
+    >>> document = to_json(Consensus(items=items, scores=np.array([0.0, 1.5]), method="mean_grade"))
+    >>> document["items"]
+    [{'item': 'y', 'score': 1.5, 'rank': 1}, {'item': 'x', 'score': 0.0, 'rank': 2}]
+    >>> from_json(document).order()
+    ['y', 'x']
+    """
+    best = _best_first(consensus)
+    document = _header(consensus, quality)
+    document["items"] = [
+        {name: _cell(value) for name, value in row.items()} for row in consensus.frame().iter_rows(named=True)
+    ]
+    if consensus.probabilities is not None:
+        document["probabilities"] = encode_array(consensus.probabilities[best])
+    if covariance and consensus.covariance is not None:
+        document["covariance"] = [None if b is None else encode_array(b) for b in _blocks(consensus, best)]
+    if replicates and consensus.replicates is not None:
+        document["replicates"] = encode_array(consensus.replicates[:, best])
+    return document
+
+
+def from_json(document: Mapping[str, Any]) -> Consensus:
+    """Return the consensus that :func:`to_json` made plain values of."""
+    if not isinstance(document, Mapping) or document.get("format") != FORMAT:
+        raise JudgmentError(
+            f"this is no consensus in JSON: its format should be {FORMAT!r}; write it with format='json'"
+        )
+    try:
+        return _from_document(document)
+    except JudgmentError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, AssertionError, pl.exceptions.PolarsError):
+        raise JudgmentError(
+            "this JSON says it is a consensus but parts of it are missing or broken; write it again"
+        ) from None
+
+
+def write_consensus(
+    consensus: Consensus, path: PathLike | None = None, format: str | None = None, *, quality: bool = True
+) -> None:
+    """Write a consensus that :func:`read_consensus` reads back.
+
+    Parameters
+    ----------
+    consensus
+        What a method found.
+    path
+        Name of the file; ``None`` or ``-`` writes to standard output.
+    format
+        ``"csv"`` (the table only), ``"json"`` (all but replicates and covariance) or ``"parquet"`` (everything);
+        ``None`` tells it from the name and takes CSV where that says nothing.
+    quality
+        Whether JSON and Parquet hold the quality of the annotators too.
+    """
+    chosen = format_for(path, format)
+    if chosen == "json":
+        write_text(json_text(to_json(consensus, quality=quality)), path)
+    elif chosen == "parquet":
+        frame = _with_arrays(consensus)
+        metadata = {_METADATA: json.dumps(_header(consensus, quality), ensure_ascii=False, allow_nan=False)}
+        write_with(lambda handle: frame.write_parquet(handle, metadata=metadata), path)
+    else:
+        write_table(consensus.frame(), path, chosen)
+
+
+def json_text(document: Mapping[str, Any]) -> str:
+    """Return strict JSON text with one line for each key and each row of its lists of objects."""
+    parts = []
+    for key, value in document.items():
+        rows = isinstance(value, list) and bool(value) and isinstance(value[0], dict)
+        inner = ",\n  ".join(_dumps(row) for row in value) if rows else ""
+        parts.append(f" {_dumps(key)}: " + (f"[\n  {inner}]" if rows else _dumps(value)))
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def read_consensus(path: PathLike) -> Consensus:
+    """Return the consensus in a file: JSON or Parquet as written here, or any table with item and score (or rank)."""
+    source = open_source(path)
+    with blaming(source.name):
+        return consensus_of(source)
+
+
+def consensus_of(source: Source) -> Consensus:
+    """Return the consensus in an opened file."""
+    if holds_consensus(source):
+        return from_json(json.loads(source.text()))
+    if table_format(source) == "parquet":
+        header = _parquet_header(source)
+        if header is not None:
+            return _from_parquet(header, read_source(source)[0])
+    return _from_table(read_source(source)[0])
+
+
+def holds_consensus(source: Source) -> bool:
+    """Return whether an opened file is the JSON form of a consensus."""
+    start = source.data[source.start : source.start + 256].lstrip()
+    return start[:1] == b"{" and f'"format": "{FORMAT}"'.encode() in start
+
+
+def _header(consensus: Consensus, quality: bool) -> dict[str, Any]:
+    """Everything but what there is of each item."""
+    trace, found = consensus.trace, consensus.quality if quality else None
+    return {
+        "format": FORMAT,
+        "method": consensus.method,
+        "params": encode_params(consensus.params),
+        "trace": {
+            "n_iter": int(trace.n_iter),
+            "converged": bool(trace.converged),
+            "change": encode_array(np.float64(trace.change)),
+            "log_likelihood": None if trace.log_likelihood is None else encode_array(np.array(trace.log_likelihood)),
+        },
+        "levels": None if consensus.levels is None else [_cell(level) for level in consensus.levels],
+        "queries": None if consensus.items.single else consensus.items.queries.ids.to_list(),
+        "quality": None if found is None else quality_to_json(found),
+    }
+
+
+def quality_to_json(quality: Quality) -> dict[str, Any]:
+    """Return the quality of the annotators as plain values: a row for each, in the order of their ids."""
+    n = len(quality.annotators)
+    arrays = {name: np.asarray(value) for name, value in quality.parameters.items()}
+    each = {name: array for name, array in arrays.items() if array.ndim and len(array) == n and array.dtype != object}
+    columns = {
+        "annotator": quality.annotators.ids.to_list(),
+        "quality": encode_array(quality.quality),
+        "n_judgments": encode_array(quality.n_judgments),
+        **{name: encode_array(array) for name, array in each.items()},
+    }
+    return {
+        "annotators": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
+        "parameters": {name: {"dtype": str(array.dtype), "shape": list(array.shape)} for name, array in each.items()},
+        "shared": encode_params({name: value for name, value in quality.parameters.items() if name not in each}),
+    }
+
+
+def quality_from_json(document: Mapping[str, Any]) -> Quality:
+    """Return the quality that :func:`quality_to_json` made plain values of."""
+    rows = document["annotators"]
+    ids = pl.Series("id", [row["annotator"] for row in rows], None if rows else pl.String)
+    parameters = {
+        name: decode_array([row[name] for row in rows], form["dtype"]).reshape(form["shape"])
+        for name, form in document["parameters"].items()
+    }
+    return Quality(
+        Index(ids),
+        decode_array([row["quality"] for row in rows], "float64"),
+        decode_array([row["n_judgments"] for row in rows], "float64"),
+        {**parameters, **decode_params(document["shared"])},
+    )
+
+
+def _from_document(document: Mapping[str, Any]) -> Consensus:
+    """Consensus from its JSON form."""
+    rows, covariance = document["items"], document.get("covariance")
+    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
+    columns |= {name: decode_array(columns[name], "float64") for name in _FLOATS if name in columns}
+    return _rebuilt(
+        document,
+        pl.DataFrame(columns),
+        probabilities=_matrix(document.get("probabilities"), np.float64, (len(rows), -1)),
+        covariance=covariance and [None if block is None else decode_array(block, "float64") for block in covariance],
+        replicates=_matrix(document.get("replicates"), np.float32, (-1, len(rows))),
+    )
+
+
+def _with_arrays(consensus: Consensus) -> pl.DataFrame:
+    """The table with probabilities, covariance and replicates as a list in each row."""
+    best = _best_first(consensus)
+    frame = consensus.frame()
+    lists: dict[str, pl.Series] = {}
+    if consensus.probabilities is not None:
+        lists["probabilities"] = _lists(consensus.probabilities[best])
+    if consensus.covariance is not None:
+        rows: list[Any] = []
+        for block, size in zip(_blocks(consensus, best), np.diff(consensus.items.offsets), strict=True):
+            rows += [None] * int(size) if block is None else block.tolist()
+        lists["covariance"] = pl.Series(rows, dtype=pl.List(pl.Float64))
+    if consensus.replicates is not None:
+        lists["replicates"] = _lists(np.ascontiguousarray(consensus.replicates.T[best]))
+    return frame.with_columns(**lists)
+
+
+def _lists(matrix: NDArray[Any]) -> pl.Series:
+    """One list of numbers for each row of a matrix."""
+    return pl.Series(matrix).cast(pl.List(pl.Series(matrix[:0].ravel()).dtype))
+
+
+def _unlisted(column: pl.Series) -> NDArray[Any]:
+    """The matrix whose rows a column holds as lists."""
+    return column.explode().to_numpy().reshape(len(column), -1)
+
+
+def _parquet_header(source: Source) -> dict[str, Any] | None:
+    """What :func:`_header` put into a Parquet file, or ``None``."""
+    try:
+        metadata = pl.read_parquet_metadata(source.path or io.BytesIO(source.data[:]))
+        header = json.loads(metadata[_METADATA])
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, KeyError, ValueError):
+        return None
+    return header if isinstance(header, dict) and header.get("format") == FORMAT else None
+
+
+def _from_parquet(header: Mapping[str, Any], frame: pl.DataFrame) -> Consensus:
+    """Consensus from the table and header of a Parquet file."""
+    arrays = {name: _unlisted(frame[name]) for name in ("probabilities", "replicates") if name in frame.columns}
+    covariance = None
+    if "covariance" in frame.columns:
+        rows = frame["covariance"].to_list()
+        sizes = frame.group_by("query", maintain_order=True).len() if "query" in frame.columns else None
+        covariance = _cut(header, rows, sizes)
+    return _rebuilt(
+        header,
+        frame,
+        probabilities=arrays.get("probabilities"),
+        covariance=covariance,
+        replicates=arrays["replicates"].T if "replicates" in arrays else None,
+    )
+
+
+def _cut(header: Mapping[str, Any], rows: list[Any], sizes: pl.DataFrame | None) -> list[Floats | None]:
+    """Rows of covariance as a block for each query, those without items included."""
+    of_query = {"": len(rows)} if sizes is None else dict(sizes.iter_rows())
+    blocks: list[Floats | None] = []
+    start = 0
+    for query in header["queries"] if header["queries"] is not None else [""]:
+        part = rows[start : start + of_query.get(query, 0)]
+        start += len(part)
+        missing = bool(part) and part[0] is None
+        blocks.append(None if missing else np.array(part, np.float64).reshape(len(part), len(part)))
+    return blocks
+
+
+def _rebuilt(
+    header: Mapping[str, Any],
+    frame: pl.DataFrame,
+    *,
+    probabilities: Floats | None,
+    covariance: list[Floats | None] | None,
+    replicates: NDArray[np.float32] | None,
+) -> Consensus:
+    """Consensus from its parts, whose rows stand in the order of the table."""
+    queries = header["queries"]
+    query = None if queries is None else frame["query"]
+    items, order = _items(frame["item"], query, None if queries is None else pl.Series("id", queries))
+    trace = header["trace"]
+    levels = None if header["levels"] is None else tuple(header["levels"])
+    likelihood = trace["log_likelihood"]
+    return Consensus(
+        items=items,
+        scores=_numbers(frame["score"])[order],
+        method=header["method"],
+        params=decode_params(header["params"]),
+        trace=Trace(
+            trace["n_iter"],
+            trace["converged"],
+            float(decode_array(trace["change"], "float64")),
+            None if likelihood is None else tuple(decode_array(likelihood, "float64").tolist()),
+        ),
+        std_error=_numbers(frame["std_error"])[order] if "std_error" in frame.columns else None,
+        covariance=None if covariance is None else _sorted_blocks(covariance, items, order),
+        replicates=None if replicates is None else np.ascontiguousarray(replicates[:, order]),
+        probabilities=None if probabilities is None else probabilities[order],
+        levels=levels,
+        grade=_level_codes(frame["grade"], levels)[order] if levels and "grade" in frame.columns else None,
+        quality_source=None if header["quality"] is None else quality_from_json(header["quality"]),
+    )
+
+
+def _from_table(frame: pl.DataFrame) -> Consensus:
+    """Consensus from a table with item [, query] and score or rank."""
+    found = understand_items(frame.columns, also=("rank",))
+    if "score" not in frame.columns and "rank" not in found:
+        raise JudgmentError(
+            "a consensus needs a score or a rank column "
+            f"(its columns: {', '.join(map(repr, frame.columns[:12]))}); rename the one that holds it"
+        )
+    query = frame[found["query"]] if "query" in found else None
+    items, order = _items(frame[found["item"]], query, None)
+    score = _numbers(frame["score"]) if "score" in frame.columns else -_numbers(frame[found["rank"]])
+    if not np.isfinite(score).all():
+        row = int(np.argmax(~np.isfinite(score))) + 1
+        raise JudgmentError(f"row {row} has a score or rank that is not a number; mend it")
+    std_error = _numbers(frame["std_error"])[order] if "std_error" in frame.columns else None
+    return Consensus(items=items, scores=score[order], method="file", std_error=std_error)
+
+
+def _items(item: pl.Series, query: pl.Series | None, queries: pl.Series | None) -> tuple[Items, Counts]:
+    """Items of a table, and the table's rows in their order."""
+    item = id_series(item)
+    query = pl.Series("query", [""]).new_from_index(0, len(item)) if query is None else id_series(query)
+    ids = (query if queries is None else id_series(queries)).unique().sort()
+    index = Index(ids.alias("id"))
+    code = index.codes(query)
+    table = pl.DataFrame({"query": code, "item": item}).with_row_index("row")
+    blank = (code < 0) | item.is_null().to_numpy()
+    if blank.any():
+        raise JudgmentError(f"row {int(np.argmax(blank)) + 1} has a blank or unknown item or query; fill it in")
+    again = table.select(~pl.struct("query", "item").is_first_distinct()).to_series()
+    if again.any():
+        row = int(again.arg_max() or 0)
+        raise JudgmentError(f"row {row + 1} repeats item {item[row]!r}; keep one of the rows")
+    table = table.sort("query", "item")
+    return Items(index, table["query"].to_numpy(), table["item"]), table["row"].to_numpy().astype(np.int64)
+
+
+def _best_first(consensus: Consensus) -> Counts:
+    """Item codes in the order of the consensus's table."""
+    table = consensus.frame()
+    return consensus.items.codes(table["query"] if "query" in table.columns else None, table["item"]).astype(np.int64)
+
+
+def _blocks(consensus: Consensus, best: Counts) -> list[Floats | None]:
+    """Covariance of each query with rows and columns best first."""
+    assert consensus.covariance is not None
+    blocks: list[Floats | None] = []
+    for query, block in enumerate(consensus.covariance):
+        start, stop = consensus.items.offsets[query : query + 2]
+        within = best[start:stop] - start
+        blocks.append(None if block is None else block[np.ix_(within, within)])
+    return blocks
+
+
+def _sorted_blocks(blocks: list[Floats | None], items: Items, order: Counts) -> tuple[Floats | None, ...]:
+    """Covariance of each query with rows and columns in the order of the items."""
+    ordered: list[Floats | None] = []
+    for query, block in enumerate(blocks):
+        start, stop = items.offsets[query : query + 2]
+        within = order[start:stop] - start
+        ordered.append(
+            None if block is None else np.asarray(block).reshape(len(within), len(within))[np.ix_(within, within)]
+        )
+    return tuple(ordered)
+
+
+def _level_codes(grade: pl.Series, levels: tuple[Any, ...]) -> NDArray[np.int32]:
+    """Position of each grade among the levels, -1 where there is none."""
+    position = {level: code for code, level in enumerate(levels)}
+    return np.array([-1 if value is None else position[value] for value in grade.to_list()], np.int32)
+
+
+def _matrix(values: Any, dtype: Any, shape: tuple[int, int]) -> Any:
+    """A matrix from nested lists, or ``None``."""
+    return None if values is None else decode_array(values, dtype).reshape(shape)
+
+
+def _numbers(column: pl.Series) -> Floats:
+    """Numbers of a column, NaN where blank or no number."""
+    return column.cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
+
+
+def _cell(value: Any) -> Any:
+    """A cell as JSON holds it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    return encode_array(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _dumps(value: Any) -> str:
+    """Strict JSON text."""
+    return json.dumps(value, ensure_ascii=False, allow_nan=False)

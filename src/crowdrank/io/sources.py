@@ -1,0 +1,180 @@
+"""The bytes of a file or of standard input, unpacked, with errors in one sentence."""
+
+from __future__ import annotations
+
+import difflib
+import gzip
+import mmap
+import os
+import stat
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from ..errors import JudgmentError
+
+PathLike: TypeAlias = "str | os.PathLike[str]"
+
+BLOCK = 1 << 24
+"""Bytes looked at in one go, so that checking a large file needs little memory."""
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+_PACKED = {
+    b"PK\x03\x04": ("a zip archive or a spreadsheet", "unpack it, or save the sheet as CSV"),
+    b"BZh": ("compressed with bzip2", "decompress it, or use gzip"),
+    b"\xfd7zXZ\x00": ("compressed with xz", "decompress it, or use gzip"),
+    b"\x28\xb5\x2f\xfd": ("compressed with zstd", "decompress it, or use gzip"),
+    b"\xff\xfe": ("UTF-16 text", "save it as UTF-8"),
+    b"\xfe\xff": ("UTF-16 text", "save it as UTF-8"),
+}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file that was opened: its name for messages and its unpacked bytes."""
+
+    name: str
+    suffix: str
+    """Last suffix in lower case, ``.gz`` left out; empty for standard input."""
+    data: bytes | mmap.mmap
+    path: Path | None
+    """Set when the bytes are those of the file as it is, so that a reader may open it by itself."""
+
+    @property
+    def start(self) -> int:
+        """Position behind a byte-order mark."""
+        return len(_BYTE_ORDER_MARK) if self.data[:3] == _BYTE_ORDER_MARK else 0
+
+    def text(self) -> str:
+        """Return everything as text without byte-order mark and with plain line ends."""
+        raw = self.data[self.start :]
+        try:
+            text = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise self.not_utf8(self.start + error.start) from None
+        if "\0" in text:
+            raise self.nul_byte()
+        return plain_line_ends(text)
+
+    def line_at(self, position: int) -> int:
+        """Return the 1-based line number of a byte position."""
+        return 1 + sum(
+            self.data[start : min(start + BLOCK, position)].count(b"\n") for start in range(0, position, BLOCK)
+        )
+
+    def not_utf8(self, position: int) -> JudgmentError:
+        """Return the error for bytes that are not UTF-8."""
+        return JudgmentError(
+            f"{self.name}: line {self.line_at(position)} holds bytes that are not UTF-8; save the file as UTF-8"
+        )
+
+    def nul_byte(self) -> JudgmentError:
+        """Return the error for a NUL byte in a text file."""
+        line = self.line_at(self.data.find(b"\0"))
+        return JudgmentError(
+            f"{self.name}: line {line} holds a NUL byte, so this is no plain text; save the file as UTF-8 text"
+        )
+
+    def no_rows(self) -> JudgmentError:
+        """Return the error for a file without a single row."""
+        return JudgmentError(f"{self.name} holds no rows; it should have a header line and one row each below it")
+
+
+def open_source(path: PathLike) -> Source:
+    """Open a file, or standard input for ``-``, and unpack gzip whatever the file is called."""
+    if isinstance(path, str) and path == "-":
+        return _unpacked("standard input", "", sys.stdin.buffer.read(), None)
+    if not isinstance(path, str | os.PathLike):
+        raise JudgmentError(f"a {type(path).__name__} is not a path; give the name of a file, or - for standard input")
+    where = Path(path)
+    suffixes = [suffix.lower() for suffix in where.suffixes if suffix.lower() != ".gz"]
+    data, as_it_is = _bytes_of(where)
+    return _unpacked(plain(str(where)), suffixes[-1] if suffixes else "", data, where if as_it_is else None)
+
+
+def shown(value: Any) -> str:
+    """Return a value as it stands in a message: on one line, text in quotes, and cut where it is long."""
+    text = str(value)
+    text = text if len(text) <= 80 else f"{text[:40]}…{text[-39:]}"
+    return repr(text) if isinstance(value, str) else plain(text)
+
+
+def plain(text: str) -> str:
+    """Return text without quotes on one line, characters that do not print as a question mark."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def plain_line_ends(text: str) -> str:
+    """Return the text with every line ended by a newline, however it was ended before."""
+    return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
+
+
+def os_reason(error: OSError) -> str:
+    """Return why the system refused, as a clause in lower case."""
+    return (error.strerror or str(error) or "unknown reason").strip().lower()
+
+
+def _bytes_of(path: Path) -> tuple[bytes | mmap.mmap, bool]:
+    """The file's bytes, mapped where it is a plain file, and whether it is one."""
+    name = plain(str(path))
+    try:
+        with path.open("rb") as handle:
+            status = os.fstat(handle.fileno())
+            if stat.S_ISREG(status.st_mode) and status.st_size:
+                return mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ), True
+            return handle.read(), False
+    except (FileNotFoundError, NotADirectoryError):
+        raise JudgmentError(f"there is no file {name}{_similar(path)}") from None
+    except IsADirectoryError:
+        raise JudgmentError(f"{name} is a folder; give the name of a file in it") from None
+    except PermissionError:
+        raise JudgmentError(f"{name} may not be read; check its permissions") from None
+    except (OSError, ValueError) as error:
+        reason = os_reason(error) if isinstance(error, OSError) else str(error)
+        raise JudgmentError(f"{name} cannot be opened: {reason}; check the path") from None
+
+
+def _similar(path: Path) -> str:
+    """Clause that names a file of the same folder with nearly this name."""
+    try:
+        near = difflib.get_close_matches(path.name, os.listdir(path.parent), n=1, cutoff=0.7)
+    except (OSError, ValueError):
+        return "; the folder does not exist either, check the path"
+    return f"; did you mean {shown(near[0])}?" if near else "; check the path"
+
+
+def _unpacked(name: str, suffix: str, data: bytes | mmap.mmap, path: Path | None) -> Source:
+    """The source with gzip taken off and other packings refused."""
+    if data[:2] == b"\x1f\x8b":
+        data, path = _gunzip(name, data), None
+    for magic, (what, remedy) in _PACKED.items():
+        if data[: len(magic)] == magic:
+            raise JudgmentError(f"{name} is {what}, which is not read; {remedy}")
+    if not len(data):
+        raise JudgmentError(f"{name} is empty; check that it was written in full")
+    return Source(name, suffix, data, path)
+
+
+def _gunzip(name: str, data: bytes | mmap.mmap) -> bytes:
+    """Decompressed bytes."""
+    try:
+        return gzip.decompress(data)
+    except (EOFError, OSError, zlib.error):
+        raise JudgmentError(f"{name} is a truncated or damaged gzip file; copy or download it again") from None
+
+
+@contextmanager
+def blaming(name: str) -> Iterator[None]:
+    """Put the file's name before what the code within has to complain about, unless it stands there already."""
+    try:
+        yield
+    except JudgmentError as error:
+        text = str(error)
+        if text.startswith((f"{name}:", f"{name} ")):
+            raise
+        raise type(error)(f"{name}: {text}") from None

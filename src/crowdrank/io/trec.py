@@ -1,0 +1,164 @@
+"""TREC files: qrels with the grade of each item of a query, and runs with the items a system ranked."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from ..errors import JudgmentError, ParameterError
+from .output import write_text
+from .sources import PathLike, Source, open_source, shown
+
+_QRELS = ("query", "iteration", "item", "grade")
+_RUN = ("query", "q0", "item", "rank", "score", "run")
+
+
+def read_qrels(path: PathLike) -> pl.DataFrame:
+    """Return the grades of a qrels file (``query iteration item grade`` on each line): query, item, grade.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "robust.qrels"
+    >>> _ = path.write_text("301 0 FBIS3-10082 1\\n301 0 FBIS3-10169 0\\n")
+    >>> read_qrels(path).rows()
+    [('301', 'FBIS3-10082', 1.0), ('301', 'FBIS3-10169', 0.0)]
+    """
+    source = open_source(path)
+    return qrels_of(source)
+
+
+def qrels_of(source: Source) -> pl.DataFrame:
+    """Return the grades of an opened qrels file."""
+    frame = _columns(source, _QRELS)
+    frame = _with_number(source, frame, "grade", _QRELS)
+    _check_once(source, frame, ["query", "item"])
+    return frame.select("query", "item", "grade")
+
+
+def read_run(path: PathLike) -> pl.DataFrame:
+    """Return the items of a run file (``query Q0 item rank score run`` on each line): run, query, item, rank, score.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "bm25.run"
+    >>> _ = path.write_text("301 Q0 FBIS3-10082 1 7.25 bm25\\n")
+    >>> read_run(path).rows()
+    [('bm25', '301', 'FBIS3-10082', 1, 7.25)]
+    """
+    source = open_source(path)
+    frame = _columns(source, _RUN)
+    for name in ("rank", "score"):
+        frame = _with_number(source, frame, name, _RUN)
+    _check_once(source, frame, ["run", "query", "item"])
+    return frame.select("run", "query", "item", pl.col("rank").cast(pl.Int64), "score")
+
+
+def write_qrels(frame: pl.DataFrame, path: PathLike | None = None) -> None:
+    """Write a table of query, item and grade as qrels; ``None`` or ``-`` writes to standard output.
+
+    Whole grades are written without a decimal point, as evaluation tools want them.
+
+    Examples
+    --------
+    >>> write_qrels(pl.DataFrame({"query": ["q1"], "item": ["d3"], "grade": [2.0]}))
+    q1 0 d3 2
+    """
+    _check_ids(frame, ("query", "item"))
+    line = pl.format("{} 0 {} {}\n", "query", "item", _plain_number(frame, "grade"))
+    write_text("".join(frame.select(line).to_series().to_list()), path)
+
+
+def write_run(frame: pl.DataFrame, path: PathLike | None = None) -> None:
+    """Write a table of run, query, item, rank and score as a run file; ``None`` or ``-`` writes to standard output.
+
+    Examples
+    --------
+    >>> write_run(pl.DataFrame({"run": ["ours"], "query": ["q1"], "item": ["d3"], "rank": [1], "score": [0.5]}))
+    q1 Q0 d3 1 0.5 ours
+    """
+    _check_ids(frame, ("query", "item", "run"))
+    line = pl.format("{} Q0 {} {} {} {}\n", "query", "item", "rank", "score", "run")
+    write_text("".join(frame.select(line).to_series().to_list()), path)
+
+
+def looks_like_qrels(source: Source) -> bool:
+    """Return whether a text file has no header and four columns of which the last is a number."""
+    if source.suffix in (".qrels", ".qrel"):
+        return True
+    start = source.data[source.start : source.start + 65536].lstrip()
+    words = start.split(b"\n", 1)[0].split()
+    return len(words) == 4 and b"," not in words[0] and words[3].lstrip(b"+-").isdigit()
+
+
+def looks_like_run(path: PathLike) -> bool:
+    """Whether a file's first line has the six columns of a run; standard input is taken for a table."""
+    if str(path) == "-":
+        return False
+    source = open_source(path)
+    first = bytes(source.data[source.start : source.start + 4096]).split(b"\n", 1)[0].split()
+    return len(first) == len(_RUN) and first[1].lower() in (b"q0", b"0")
+
+
+def _columns(source: Source, names: tuple[str, ...]) -> pl.DataFrame:
+    """Text columns of the lines that are not blank, with their line numbers."""
+    lines = pl.DataFrame({"text": source.text().split("\n")}).with_row_index("line", offset=1)
+    lines = lines.with_columns(pl.col("text").str.strip_chars()).filter(pl.col("text") != "")
+    if not lines.height:
+        raise JudgmentError(f"{source.name} is empty but for blank lines; check that it was written in full")
+    words = lines["text"].str.split(" ")
+    if (lines["text"].str.contains(r"\s{2}|[^\S ]")).any():
+        words = lines["text"].str.replace_all(r"\s+", " ").str.split(" ")
+    wrong = words.list.len() != len(names)
+    if wrong.any():
+        first = int(wrong.arg_max() or 0)
+        raise _broken(source, lines["line"][first], f"has {len(words[first])} columns", names)
+    cells = [words.list.get(number).alias(name) for number, name in enumerate(names)]
+    return pl.DataFrame([lines["line"], *cells])
+
+
+def _with_number(source: Source, frame: pl.DataFrame, name: str, names: tuple[str, ...]) -> pl.DataFrame:
+    """The table with a column turned into finite numbers."""
+    number = frame[name].cast(pl.Float64, strict=False)
+    wrong = ~number.is_finite().fill_null(False)
+    if name == "rank":
+        wrong = wrong | (number != number.round()).fill_null(True) | (number.abs() > 1e15).fill_null(True)
+    if wrong.any():
+        first = int(wrong.arg_max() or 0)
+        raise _broken(source, frame["line"][first], f"has the {name} {shown(frame[name][first])}", names)
+    return frame.with_columns(number.alias(name))
+
+
+def _check_once(source: Source, frame: pl.DataFrame, key: list[str]) -> None:
+    """Refuse an item that stands twice in a query."""
+    again = ~frame.select(pl.struct(key).is_first_distinct()).to_series()
+    if again.any():
+        first = int(again.arg_max() or 0)
+        raise JudgmentError(
+            f"{source.name}: line {frame['line'][first]} repeats item {shown(frame['item'][first])} of query "
+            f"{shown(frame['query'][first])}; keep one of the lines"
+        )
+
+
+def _broken(source: Source, line: int, what: str, names: tuple[str, ...]) -> JudgmentError:
+    """The error for a line of the wrong shape."""
+    return JudgmentError(f"{source.name}: line {line} {what}; a line should be '{' '.join(names)}'")
+
+
+def _check_ids(frame: pl.DataFrame, names: tuple[str, ...]) -> None:
+    """Refuse ids that cannot stand in a file whose columns are parted by white space."""
+    for name in names:
+        text = frame[name].cast(pl.String)
+        bad = text.filter((text == "") | text.str.contains(r"\s") | text.is_null())
+        if len(bad):
+            raise ParameterError(
+                f"{name} {shown(bad[0])} is blank or has white space in it, which TREC files cannot hold"
+            )
+
+
+def _plain_number(frame: pl.DataFrame, name: str) -> pl.Expr:
+    """Numbers as text, whole ones without a decimal point."""
+    values = frame[name]
+    if values.dtype.is_float() and (values == values.round()).all() and (values.abs() < 2**53).all():
+        return pl.col(name).cast(pl.Int64)
+    return pl.col(name)

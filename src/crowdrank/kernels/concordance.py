@@ -1,0 +1,55 @@
+"""Pairs that two orders of the same things agree on, group by group."""
+
+import numba
+import numpy as np
+
+
+@numba.njit(cache=True, nogil=True)
+def concordance(offsets, grade, place, weight, agree, total):  # type: ignore[no-untyped-def]
+    """Weigh the pairs of each group with unequal grades, and those that the places order the same way.
+
+    Rows are sorted by group and then by grade. A pair weighs the product of its weights; equal places count half.
+
+    Parameters
+    ----------
+    offsets : (n_groups + 1,) int64
+        Rows of group g are ``offsets[g]`` to ``offsets[g + 1]``.
+    grade : (n_rows,) float64
+        Never falling within a group.
+    place : (n_rows,) int64
+        Place of each row by the other order, 0 (worst) to the group's size less one; equal where that order ties.
+    weight : (n_rows,) float64
+    agree, total : (n_groups,) float64
+        Filled with the weight of the agreeing pairs and of all pairs.
+    """
+    largest = 0
+    for g in range(len(offsets) - 1):
+        largest = max(largest, offsets[g + 1] - offsets[g])
+    tree = np.zeros(largest + 1)
+    for g in range(len(offsets) - 1):
+        start, stop = offsets[g], offsets[g + 1]
+        n = stop - start
+        tree[: n + 1] = 0.0
+        below = 0.0
+        i = start
+        while i < stop:
+            j = i
+            while j < stop and grade[j] == grade[i]:
+                up_to, before, k = 0.0, 0.0, place[j] + 1
+                while k > 0:
+                    up_to += tree[k]
+                    k -= k & -k
+                k = place[j]
+                while k > 0:
+                    before += tree[k]
+                    k -= k & -k
+                agree[g] += weight[j] * 0.5 * (up_to + before)
+                total[g] += weight[j] * below
+                j += 1
+            for row in range(i, j):
+                below += weight[row]
+                k = place[row] + 1
+                while k <= n:
+                    tree[k] += weight[row]
+                    k += k & -k
+            i = j

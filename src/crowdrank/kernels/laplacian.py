@@ -1,0 +1,208 @@
+"""Graph Laplacians of compared pairs: products, systems, inverses and connected groups.
+
+The matrix is always the Laplacian with weight ``bend`` on each pair, in compressed rows (:mod:`~crowdrank.kernels.pairs`),
+plus ``ridge`` on the diagonal. Its inverse on scores that are centred in each query is their covariance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+import numpy as np
+from numba import njit
+
+from ..protocols import Counts, Floats, Ints
+from .threads import over_bounds, pair_bounds, read_only, total
+
+_DENSE_ITEMS = 2_000
+_SMALL_ITEMS = 64
+_ACCURACY_OF_PROBES = 1e-2
+
+
+Product: TypeAlias = Callable[[Floats], Floats]
+
+
+def laplacian_products(starts: Counts, second: Ints) -> Callable[[Floats, Floats], Product]:
+    """Return a function of ``bend`` and the matrix's ``diagonal`` that gives the function multiplying it with a vector.
+
+    Up to 2,000 items the matrix is laid out in full, since its product then takes a tenth of the time; the next matrix
+    takes the place of the last.
+    """
+    n_items = len(starts) - 1
+    if n_items <= _DENSE_ITEMS:
+        cells = np.repeat(np.arange(n_items) * n_items, np.diff(starts)) + second
+        upper = np.zeros((n_items, n_items))
+
+        def dense(bend: Floats, diagonal: Floats) -> Product:
+            upper.reshape(-1)[cells] = bend
+            return lambda vector: diagonal * vector - upper @ vector - vector @ upper
+
+        return dense
+
+    bounds = pair_bounds(starts)
+
+    def sparse(bend: Floats, diagonal: Floats) -> Product:
+        arrays = read_only(starts, second, bend)
+
+        def product(vector: Floats) -> Floats:
+            def work(begin: int, end: int) -> Floats:
+                neighbours = np.zeros(n_items)
+                _adjacent(*arrays, *read_only(vector), begin, end, neighbours)
+                return neighbours
+
+            return diagonal * vector - total(over_bounds(work, bounds))
+
+        return product
+
+    return sparse
+
+
+@njit(cache=True, nogil=True)
+def _adjacent(starts, second, bend, vector, begin, end, neighbours):  # type: ignore[no-untyped-def]
+    """Add to each item, (n_items,), the vector at its neighbours times the weight of the pair."""
+    for i in range(begin, end):
+        value, total = vector[i], 0.0
+        for pair in range(starts[i], starts[i + 1]):
+            j = np.uint32(second[pair])
+            total += bend[pair] * vector[j]
+            neighbours[j] += bend[pair] * value
+        neighbours[i] += total
+
+
+def conjugate_gradient(
+    product: Product, diagonal: Floats, right: Floats, *, accuracy: float, max_iter: int = 2000
+) -> Floats:
+    """Solve ``A x = right`` (n,) for a positive definite ``A`` by conjugate gradients, preconditioned with its diagonal.
+
+    Stops when the residual, in the norm that the diagonal gives, has fallen to ``accuracy`` times its start. Each
+    iterate leads upwards from zero, so that a solution cut short is still a direction of ascent.
+    """
+    solution = np.zeros_like(right)
+    residual = right.copy()
+    scaled = residual / diagonal
+    along = scaled.copy()
+    energy = float(residual @ scaled)
+    goal = accuracy**2 * energy
+    for _ in range(max_iter):
+        if energy <= goal:
+            break
+        image = product(along)
+        length = energy / float(along @ image)
+        solution += length * along
+        residual -= length * image
+        scaled = residual / diagonal
+        energy, before = float(residual @ scaled), energy
+        along *= energy / before
+        along += scaled
+    return solution
+
+
+def centred_inverses(
+    starts: Counts, second: Ints, bend: Floats, degree: Floats, ridge: float, offsets: Counts, queries: Counts
+) -> Floats:
+    """Return the inverse on centred scores of equally large queries, (n of ``queries``, size, size)."""
+    matrix, excess = _lifted(starts, second, bend, degree, ridge, offsets, queries)
+    size = matrix.shape[1]
+    if size <= _SMALL_ITEMS:
+        whole = np.triu(matrix) + np.triu(matrix, 1).transpose(0, 2, 1)
+        return np.linalg.inv(whole) - excess[:, None, None]
+    from scipy.linalg.lapack import dpotrf, dpotri
+
+    for number in range(len(queries)):
+        # the upper triangle of rows is the lower triangle of columns, which is how LAPACK reads it, without a copy
+        inverse = dpotri(dpotrf(matrix[number].T, lower=1, overwrite_a=1)[0], lower=1, overwrite_c=1)[0]
+        matrix[number] = np.tril(inverse) + np.tril(inverse, -1).T - excess[number]
+    return matrix
+
+
+def centred_inverse_variances(
+    starts: Counts, second: Ints, bend: Floats, degree: Floats, ridge: float, offsets: Counts, query: int
+) -> Floats:
+    """Return the diagonal of the inverse on the centred scores of one query, (size,)."""
+    from scipy.linalg.lapack import dpotrf, dtrtri
+
+    matrix, excess = _lifted(starts, second, bend, degree, ridge, offsets, np.array([query]))
+    factor = dtrtri(dpotrf(matrix[0].T, lower=1, overwrite_a=1)[0], lower=1, overwrite_c=1)[0]
+    variances: Floats = np.einsum("ki,ki->i", factor, factor) - excess[0]
+    return variances
+
+
+def _lifted(
+    starts: Counts, second: Ints, bend: Floats, degree: Floats, ridge: float, offsets: Counts, queries: Counts
+) -> tuple[Floats, Floats]:
+    """Upper triangles of the queries' matrices, lifted in the constant direction, and what that adds to the inverse.
+
+    The constant direction has curvature ``ridge`` only; lifted to the mean of the others, it is taken out without loss.
+    """
+    size = int(offsets[queries[0] + 1] - offsets[queries[0]])
+    items = offsets[queries][:, None] + np.arange(size)
+    lengths = (starts[items + 1] - starts[items]).ravel()
+    skipped = starts[items].ravel() - np.cumsum(lengths) + lengths
+    pair = np.repeat(skipped, lengths) + np.arange(lengths.sum())
+    matrix = np.zeros((len(queries), size, size))
+    base = np.arange(items.size) * size - np.repeat(items[:, 0], size)
+    matrix.reshape(-1)[np.repeat(base, lengths) + second[pair]] = -bend[pair]
+    # a ridge below rounding would not make the matrix of unconnected groups invertible
+    ridge = max(ridge, 1e-12 * float(degree[items].max()))
+    diagonal = degree[items] + ridge
+    matrix[:, np.arange(size), np.arange(size)] = diagonal
+    lift = diagonal.mean(axis=1)
+    matrix += (lift / size)[:, None, None]
+    return matrix, 1.0 / (size * (ridge + lift))
+
+
+def centred_inverse_diagonal(
+    starts: Counts, second: Ints, bend: Floats, degree: Floats, ridge: float, offsets: Counts, n_probes: int = 16
+) -> Floats:
+    """Estimate the diagonal (n_items,) of the inverse on centred scores from products with random signs.
+
+    The inverse is compared with its two-term series, whose diagonal is known, so that only longer paths between items
+    are left to chance [Bekas07]_; the estimate never falls below the reciprocal of the diagonal.
+    """
+    rng = np.random.default_rng(0)
+    query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    sizes = np.maximum(np.diff(offsets), 1)
+    diagonal = degree + ridge
+    product = laplacian_products(starts, second)(bend, diagonal)
+
+    def series(vector: Floats) -> Floats:
+        return (2 * vector - product(vector / diagonal)) / diagonal
+
+    known = 1 / diagonal - series(np.ones(len(degree))) / sizes[query]
+    chance = np.zeros(len(degree))
+    for _ in range(n_probes):
+        signs = rng.choice([-1.0, 1.0], len(degree))
+        centred = signs - (np.bincount(query, signs, len(sizes)) / sizes)[query]
+        solution = conjugate_gradient(product, diagonal, centred, accuracy=_ACCURACY_OF_PROBES)
+        chance += signs * (solution - series(centred))
+    return np.maximum(known + chance / n_probes, (1 - 1 / sizes[query]) / diagonal)
+
+
+def connected_groups(starts: Counts, second: Ints, offsets: Counts) -> Ints:
+    """Return for each item the lowest item it is connected with, (n_items,)."""
+    group = np.arange(len(starts) - 1, dtype=np.int32)
+    _connect(*read_only(starts, second), group, len(group) - np.count_nonzero(np.diff(offsets)))
+    return group
+
+
+@njit(cache=True, nogil=True)
+def _connect(starts, second, group, n_joins):  # type: ignore[no-untyped-def]
+    """Join the groups of the two items of each pair, the lower number leading, until n_joins leave one for each query."""
+    for i in range(group.size):
+        if n_joins == 0:
+            break
+        for pair in range(starts[i], starts[i + 1]):
+            a, b = i, second[pair]
+            while group[a] != a:
+                group[a] = group[group[a]]
+                a = group[a]
+            while group[b] != b:
+                group[b] = group[group[b]]
+                b = group[b]
+            if a != b:
+                n_joins -= 1
+                group[max(a, b)] = min(a, b)
+    # leaders come first, so that each item finds its leader's group settled
+    for i in range(group.size):
+        group[i] = group[group[i]]

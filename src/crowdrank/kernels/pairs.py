@@ -1,0 +1,187 @@
+"""Preferences counted by pair of items.
+
+Pairs are stored by their lower item, in compressed rows: ``second[starts[i]:starts[i + 1]]`` are the items above ``i`` that
+it was compared with, and every array over pairs has one entry for each of them. Items of different queries never meet, so
+all queries are worked on at once; only the table of counts needs to know where a query begins.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ..protocols import Counts, Floats, Ints, Outcomes
+from .threads import even_bounds, over_bounds, read_only, total
+
+_TABLE_CELLS = 2_000_000
+"""Tables of this many pairs are counted directly however few the rows; larger ones only when the rows are many."""
+
+_MOST_CELLS = 500_000_000
+"""Cells are numbered in 32 bits."""
+
+_ROWS_PER_THREAD = 500_000
+_BLOCK = 1024
+
+
+class PairCounts(NamedTuple):
+    """Weighted counts of each pair of items that was compared, ties included.
+
+    ``starts`` (n_items + 1,), ``second`` (n_pairs,), and over pairs: ``wins`` of the lower item, its ``losses``, ``ties``.
+    """
+
+    starts: Counts
+    second: Ints
+    wins: Floats
+    losses: Floats
+    ties: Floats
+
+    @property
+    def first(self) -> Ints:
+        """The lower item of each pair."""
+        return np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), np.diff(self.starts))
+
+    def keep(self, chosen: NDArray[np.bool_]) -> PairCounts:
+        """Return some of the pairs only."""
+        starts = np.concatenate([[0], np.cumsum(chosen)])[self.starts]
+        return PairCounts(starts, self.second[chosen], self.wins[chosen], self.losses[chosen], self.ties[chosen])
+
+
+def count_pairs(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | None, offsets: Counts) -> PairCounts:
+    """Return the counts of each pair of items; ``offsets`` (n_queries + 1,) bound the items of the queries.
+
+    A table of all pairs of a query is used where it is small or well filled, sorting otherwise, so that memory
+    grows with the number of rows and never with the square of many items.
+    """
+    sizes = np.diff(offsets)
+    cells = int((sizes * (sizes - 1) // 2).sum())
+    if cells <= min(max(_TABLE_CELLS, len(left) // 2), _MOST_CELLS):
+        return count_in_table(left, right, outcome, weight, offsets)
+    return count_by_sorting(left, right, outcome, weight, int(offsets[-1]))
+
+
+def count_in_table(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | None, offsets: Counts) -> PairCounts:
+    """Counts by one pass over the rows into a table of three cells for each pair of a query's items."""
+    rows = _row_starts(offsets)
+    n_items, n_cells = len(rows) - 1, int(rows[-1])
+    # the tie of the pair (i, j), i < j, is counted in cell base[i] + 3 j, losses and wins beside it
+    base = (3 * (rows[:-1] - np.arange(1, n_items + 1)) + 1).astype(np.int32)
+    arrays = read_only(left.view(np.uint32), right.view(np.uint32), outcome, base)
+
+    def count(begin: int, end: int) -> NDArray[Any]:
+        table = np.zeros(3 * n_cells, np.int32 if weight is None else np.float64)
+        if weight is None:
+            _tally(*arrays, np.zeros(table.size, np.uint8), table, begin, end)
+        else:
+            _tally_weights(*arrays, *read_only(weight), table, begin, end)
+        return table
+
+    table = total(over_bounds(count, even_bounds(len(left), max(_ROWS_PER_THREAD, 2 * n_cells))))
+    starts, second, counts = np.empty(n_items + 1, np.int64), np.empty(n_cells, np.int32), np.empty((3, n_cells))
+    n_pairs = _compress(table, *read_only(rows), starts, second, counts)
+    losses, ties, wins = counts[:, :n_pairs]
+    return PairCounts(starts, second[:n_pairs], wins, losses, ties)
+
+
+def count_by_sorting(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | None, n_items: int) -> PairCounts:
+    """Counts by sorting one key for each row, made of its pair and its outcome."""
+    low, high = np.minimum(left, right), np.maximum(left, right)
+    keys = (low.astype(np.int64) * n_items + high) * 3 + 1 + np.where(left < right, outcome, -outcome)
+    if weight is None:
+        keys.sort()
+    else:
+        order = np.argsort(keys, kind="stable")
+        keys, weight = keys[order], weight[order]
+    runs = np.flatnonzero(np.diff(keys, prepend=-1))
+    numbers = np.diff(runs, append=len(keys)) if weight is None else np.add.reduceat(weight, runs)
+    pair, kind = np.divmod(keys[runs], 3)
+    heads = np.diff(pair, prepend=-1) != 0
+    place, pair = np.cumsum(heads) - 1, pair[heads]
+    losses, ties, wins = table = np.zeros((3, len(pair)))
+    table[kind, place] = numbers
+    starts = np.searchsorted(pair, np.arange(n_items + 1) * n_items)
+    return PairCounts(starts, (pair % max(n_items, 1)).astype(np.int32), wins, losses, ties)
+
+
+def item_totals(counts: PairCounts) -> tuple[Floats, Floats]:
+    """Return what each item won and lost in all, (n_items,) each; a tie is half of both."""
+    wins, losses = np.zeros(len(counts.starts) - 1), np.zeros(len(counts.starts) - 1)
+    _add_up(*read_only(*counts), wins, losses)
+    return wins, losses
+
+
+def _row_starts(offsets: Counts) -> Counts:
+    """First cell of each item's pairs with the later items of its query, and the number of cells at the end."""
+    last = np.repeat(offsets[1:], np.diff(offsets))
+    return np.concatenate([[0], np.cumsum(last - 1 - np.arange(int(offsets[-1])))]).astype(np.int64)
+
+
+@njit(cache=True, nogil=True)
+def _find_cells(left, right, outcome, base, begin, end, cells):  # type: ignore[no-untyped-def]
+    """Write the cell of each row from begin to end."""
+    for place in range(end - begin):
+        i, j = left[begin + place], right[begin + place]
+        low, high = min(i, j), max(i, j)
+        sign = np.int32(1) if i < j else np.int32(-1)
+        cells[place] = np.uint32(base[low] + np.int32(3) * np.int32(high) + sign * np.int32(outcome[begin + place]))
+
+
+@njit(cache=True, nogil=True)
+def _tally(left, right, outcome, base, small, table, begin, end):  # type: ignore[no-untyped-def]
+    """Add the rows from begin to end to the table, (3 n_cells,): losses, ties, wins of the lower item of each pair."""
+    # counting in single bytes keeps the cells of 1,000 items within the second-level cache, and finding the cells of a
+    # block first lets the compiler use vectors: together 2.5 times faster than the plain loop
+    cells = np.empty(_BLOCK, np.uint32)
+    for start in range(begin, end, _BLOCK):
+        stop = min(start + _BLOCK, end)
+        _find_cells(left, right, outcome, base, start, stop, cells)
+        for place in range(stop - start):
+            cell = cells[place]
+            count = np.uint8(small[cell] + np.uint8(1))
+            small[cell] = count
+            if count == 0:
+                table[cell] += 256
+    for cell in range(small.size):
+        table[cell] += small[cell]
+
+
+@njit(cache=True, nogil=True)
+def _tally_weights(left, right, outcome, base, weight, table, begin, end):  # type: ignore[no-untyped-def]
+    """Add the weights of the rows from begin to end to the table."""
+    cells = np.empty(_BLOCK, np.uint32)
+    for start in range(begin, end, _BLOCK):
+        stop = min(start + _BLOCK, end)
+        _find_cells(left, right, outcome, base, start, stop, cells)
+        for place in range(stop - start):
+            table[cells[place]] += weight[start + place]
+
+
+@njit(cache=True, nogil=True)
+def _compress(table, rows, starts, second, counts):  # type: ignore[no-untyped-def]
+    """Fill starts, second and counts with the pairs that have any rows; return how many there are."""
+    n_pairs = 0
+    for i in range(rows.size - 1):
+        starts[i] = n_pairs
+        for cell in range(rows[i], rows[i + 1]):
+            losses, ties, wins = table[3 * cell], table[3 * cell + 1], table[3 * cell + 2]
+            if losses + ties + wins > 0:
+                second[n_pairs] = i + 1 + cell - rows[i]
+                counts[0, n_pairs], counts[1, n_pairs], counts[2, n_pairs] = losses, ties, wins
+                n_pairs += 1
+    starts[rows.size - 1] = n_pairs
+    return n_pairs
+
+
+@njit(cache=True, nogil=True)
+def _add_up(starts, second, won, lost, tied, wins, losses):  # type: ignore[no-untyped-def]
+    """Add the wins and losses of each pair, (n_pairs,), to those of its two items, (n_items,)."""
+    for i in range(wins.size):
+        for pair in range(starts[i], starts[i + 1]):
+            j = np.uint32(second[pair])
+            up, down = won[pair] + 0.5 * tied[pair], lost[pair] + 0.5 * tied[pair]
+            wins[i] += up
+            losses[i] += down
+            wins[j] += down
+            losses[j] += up

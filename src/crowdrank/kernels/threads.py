@@ -1,0 +1,66 @@
+"""Work on a range of rows, split over threads where it is long enough to pay."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..protocols import Counts
+
+Result = TypeVar("Result")
+
+_MOST_THREADS = 8
+"""Each thread has arrays of its own to add up afterwards, so that more threads than this would cost more than they save."""
+
+_PAIRS_PER_THREAD = 1_000_000
+
+
+def over_bounds(work: Callable[[int, int], Result], bounds: Counts) -> list[Result]:
+    """Call ``work(begin, end)`` for each stretch between neighbouring bounds, in threads if there are several.
+
+    ``work`` has to release the interpreter lock for this to help; the results come in the order of the stretches.
+    """
+    stretches = [(int(begin), int(end)) for begin, end in zip(bounds[:-1], bounds[1:], strict=True)]
+    if len(stretches) == 1:
+        return [work(*stretches[0])]
+    with ThreadPoolExecutor(len(stretches)) as pool:
+        return list(pool.map(lambda stretch: work(*stretch), stretches))
+
+
+def even_bounds(n_rows: int, smallest: int) -> Counts:
+    """Return the bounds of equal stretches of the rows, one for each thread and none below ``smallest`` rows."""
+    return np.linspace(0, n_rows, _n_threads(n_rows, smallest) + 1).astype(np.int64)
+
+
+def pair_bounds(starts: Counts) -> Counts:
+    """Return the bounds of stretches of items with about equally many pairs; ``starts`` as for compressed rows."""
+    wanted = even_bounds(int(starts[-1]), _PAIRS_PER_THREAD)
+    bounds = np.searchsorted(starts, wanted)
+    bounds[0], bounds[-1] = 0, len(starts) - 1
+    return bounds
+
+
+def read_only(*arrays: NDArray[Any]) -> list[NDArray[Any]]:
+    """Return contiguous read-only views, so that a kernel is compiled for one kind of array only."""
+    views = [np.ascontiguousarray(array).view() for array in arrays]
+    for view in views:
+        view.flags.writeable = False
+    return views
+
+
+def total(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """Return the sum of the threads' arrays, made in the first of them."""
+    for part in parts[1:]:
+        parts[0] += part
+    return parts[0]
+
+
+def _n_threads(n_rows: int, smallest: int) -> int:
+    """How many threads share the rows when none is to get fewer than ``smallest``."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(cores, _MOST_THREADS, n_rows // smallest))

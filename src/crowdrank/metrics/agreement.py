@@ -1,0 +1,318 @@
+"""How far annotators agree beyond chance: Krippendorff's alpha, Cohen's and Fleiss' kappa.
+
+1 is full agreement, 0 what chance would give, below 0 less than that. Alpha and Fleiss' kappa take a `Grades`, or one
+array each of item, annotator and grade with a row per judgment; a grade that is missing (NaN, None) is a judgment that
+was not made. Who gave a grade does not enter into either, so the annotators may be left out. Weights of judgments are
+not used. All take a number of steps in proportion to the judgments, whatever the number of items, annotators and
+levels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ..data.index import factorize
+from ..errors import JudgmentError, ParameterError
+from ..protocols import Counts, Floats
+from .queries import dense_codes, one_dimensional, one_of
+
+LEVELS = ("nominal", "ordinal", "interval")
+WEIGHTS = ("linear", "quadratic")
+
+_TABLE_CELLS = 1 << 24
+
+
+def krippendorff_alpha(item: Any, annotator: Any = None, grade: Any = None, *, level: str | None = None) -> float:
+    r"""Krippendorff's alpha: one minus the observed by the expected disagreement [Krippendorff11]_.
+
+    .. math:: \alpha = 1 - \frac{D_o}{D_e}, \qquad
+              D_o = \frac{1}{n} \sum_u \frac{1}{m_u - 1} \sum_{i \ne j \in u} \delta^2(g_i, g_j)
+
+    with :math:`m_u` grades of item :math:`u`, :math:`n` grades of all items that have at least two, and :math:`D_e` the
+    mean :math:`\delta^2` of two of those :math:`n`, whatever their items.
+
+    Parameters
+    ----------
+    item
+        A `Grades`, or the item of each judgment (any type of id).
+    annotator
+        Annotator of each judgment; not needed.
+    grade
+        Grade of each judgment; NaN where it is missing.
+    level
+        How far apart two grades are: ``"nominal"`` (0 or 1), ``"ordinal"`` (the number of grades given between them) or
+        ``"interval"`` (their difference). None is ordinal, but nominal for nominal `Grades`.
+
+    Returns
+    -------
+    float
+        NaN when all grades are the same: nothing shows whether annotators would tell items apart.
+
+    Examples
+    --------
+    >>> items, grades = ["x", "x", "y", "y", "z", "z"], [1, 1, 2, 2, 3, 2]
+    >>> round(krippendorff_alpha(items, grade=grades, level="interval"), 4)
+    0.7059
+    """
+    level = _level(item, level)
+    items, values = _long(item, annotator, grade, ordered=level != "nominal")
+    size = np.bincount(items)
+    paired = size[items] > 1
+    if not paired.any():
+        raise JudgmentError(
+            "no item has two grades, so there is no agreement to measure; collect a second judgment of some items"
+        )
+    items, values = items[paired], values[paired]
+    if level == "nominal":
+        within, total = _unlike(items, values, size)
+    else:
+        if level == "ordinal":
+            # the count of grades between two grades is the difference of their middle ranks
+            codes, counts = np.unique(values, return_inverse=True, return_counts=True)[1:]
+            values = (np.cumsum(counts) - counts / 2)[codes]
+        within, total = _squares(items, values, size)
+    n = len(items)
+    return 1 - (n - 1) / n * within / total if total > 0 else float("nan")
+
+
+def fleiss_kappa(item: Any, annotator: Any = None, grade: Any = None) -> float:
+    r"""Fleiss' kappa of nominal grades: agreement on an item beyond that of grades drawn at random [Fleiss71]_.
+
+    .. math:: \kappa = \frac{\bar P - \bar P_e}{1 - \bar P_e}
+
+    with :math:`\bar P` the mean over items of the share of agreeing pairs of grades, and :math:`\bar P_e` the sum of
+    squares of the levels' mean shares.
+
+    Parameters
+    ----------
+    item, annotator, grade
+        As in :func:`krippendorff_alpha`; grades may be text.
+
+    Notes
+    -----
+    Fleiss has the same number of grades for every item. For unequal numbers this is Gwet's extension [Gwet14]_: items
+    with one grade count for the shares only, and every item counts the same. The order of levels is not used; for
+    ordered grades take :func:`krippendorff_alpha`.
+
+    Returns
+    -------
+    float
+        NaN when all grades are the same.
+
+    Examples
+    --------
+    >>> round(fleiss_kappa(["x", "x", "x", "y", "y", "y"], grade=["good", "good", "bad", "bad", "bad", "bad"]), 4)
+    0.25
+    """
+    items, codes = _long(item, annotator, grade, ordered=False)
+    size = np.bincount(items)
+    if not (size > 1).any():
+        raise JudgmentError(
+            "no item has two grades, so there is no agreement to measure; collect a second judgment of some items"
+        )
+    pair_items, pair_counts = _cell_counts(items, codes)
+    alike = np.bincount(pair_items, pair_counts * (pair_counts - 1), len(size))
+    several = size > 1
+    observed = float(np.mean(alike[several] / (size[several] * (size[several] - 1))))
+    shares = np.bincount(codes, 1 / size[items]) / len(size)
+    expected = float(shares @ shares)
+    return (observed - expected) / (1 - expected) if len(shares) > 1 else float("nan")
+
+
+def cohen_kappa(
+    first: Any,
+    second: Any = None,
+    *,
+    weights: str | None = None,
+    levels: Sequence[Hashable] | None = None,
+    annotators: tuple[str | int, str | int] | None = None,
+) -> float:
+    r"""Cohen's kappa of two annotators who graded the same items [Cohen60]_.
+
+    .. math:: \kappa = 1 - \frac{\sum_{ij} w_{ij} o_{ij}}{\sum_{ij} w_{ij} e_{ij}}
+
+    with :math:`o_{ij}` the share of items graded :math:`i` by one and :math:`j` by the other, :math:`e_{ij}` the
+    product of the two annotators' own shares, and :math:`w_{ij}` the weight of that disagreement.
+
+    Parameters
+    ----------
+    first
+        Grades by the first annotator, one per item; or a `Grades`.
+    second
+        Grades of the same items by the second annotator; nothing with a `Grades`.
+    weights
+        None counts every disagreement the same; ``"linear"`` and ``"quadratic"`` by the (squared) number of levels
+        between.
+    levels
+        All levels from worst to best; None takes those that occur, in rising order. Needed for weighted text grades.
+    annotators
+        Ids of the two annotators of a `Grades` that has more than two; the items that both graded count.
+
+    Returns
+    -------
+    float
+        NaN when chance alone gives full agreement.
+
+    Examples
+    --------
+    >>> cohen_kappa([1, 2, 2, 3], [1, 2, 3, 3], weights="linear")
+    0.7142857142857143
+    """
+    if weights is not None:
+        one_of(weights, WEIGHTS, "weights")
+    if _is_grades(first):
+        if second is not None:
+            raise ParameterError(
+                "a Grades holds both annotators' grades; leave the second argument out, or pass two arrays"
+            )
+        left, right, n_levels = _two_of(first, annotators)
+    else:
+        left, right, n_levels = _two_arrays(first, second, levels, weights)
+    observed = np.bincount(left * n_levels + right, minlength=n_levels**2).reshape(n_levels, n_levels) / len(left)
+    chance = np.outer(observed.sum(1), observed.sum(0))
+    apart = np.abs(np.subtract.outer(np.arange(n_levels), np.arange(n_levels))).astype(np.float64)
+    cost = (apart > 0).astype(np.float64) if weights is None else apart if weights == "linear" else apart**2
+    expected = float((cost * chance).sum())
+    return 1 - float((cost * observed).sum()) / expected if expected > 0 else float("nan")
+
+
+def _is_grades(value: Any) -> bool:
+    """Whether the value looks like a `Grades`."""
+    return hasattr(value, "grade") and hasattr(value, "item") and not hasattr(value, "__array__")
+
+
+def _level(item: Any, level: str | None) -> str:
+    """Level of measurement that was asked for, or that fits the grades."""
+    nominal = _is_grades(item) and bool(getattr(item, "nominal", False))
+    if level is None:
+        return "nominal" if nominal else "ordinal"
+    if nominal and level != "nominal":
+        raise ParameterError(f"nominal grades have no order, which level={level!r} needs; use level='nominal'")
+    return str(one_of(level, LEVELS, "level"))
+
+
+def _long(item: Any, annotator: Any, grade: Any, *, ordered: bool) -> tuple[Counts, NDArray[Any]]:
+    """Item code and grade (its level code where no order is needed) of each judgment that was made."""
+    if _is_grades(item):
+        if annotator is not None or grade is not None:
+            raise ParameterError("a Grades holds annotators and grades already; leave the other arguments out")
+        return np.unique(item.item, return_inverse=True)[1], item.grade if ordered else _class_codes(item.grade)
+    if grade is None:
+        raise ParameterError("the grades are missing; pass a Grades, or item= and grade= with a row per judgment")
+    column = grade if isinstance(grade, pl.Series) else np.asarray(grade)
+    if len(column.shape) != 1:
+        raise JudgmentError(f"grade has shape {column.shape}; give one grade for each judgment, in a row of its own")
+    n = len(column)
+    ids = one_dimensional(item, n, "item")
+    if annotator is not None:
+        one_dimensional(annotator, n, "annotator")
+    values = _ordered_values(column) if ordered else _class_codes(column)
+    made = ~np.isnan(values) if ordered else values >= 0
+    if not made.any():
+        raise JudgmentError("there is no grade to measure agreement on; give at least two judgments of an item")
+    ids = ids.filter(pl.Series(made)) if isinstance(ids, pl.Series) else ids[made]
+    return dense_codes(ids, "item", np.flatnonzero(made))[0], values[made]
+
+
+def _ordered_values(column: NDArray[Any] | pl.Series) -> Floats:
+    """Grades as numbers, NaN where missing."""
+    try:
+        values = np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise JudgmentError(
+            "grades in words have no order here; turn them into numbers, or use level='nominal'"
+        ) from error
+    if np.isinf(values).any():
+        raise JudgmentError(
+            f"grade in row {int(np.argmax(np.isinf(values))) + 1} is infinite; give a number or leave it out"
+        )
+    return values
+
+
+def _class_codes(column: NDArray[Any] | pl.Series) -> Counts:
+    """Level code of each grade, -1 where missing."""
+    try:
+        listed = column.tolist() if isinstance(column, np.ndarray) and column.dtype.kind == "O" else column
+        return factorize([pl.Series(listed)])[0][0].astype(np.int64)
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise JudgmentError("grades mix numbers and text; turn them all into text") from error
+
+
+def _squares(items: Counts, values: Floats, size: Counts) -> tuple[float, float]:
+    """Squared differences within items, by one less than their grades, and overall; both on the same scale."""
+    values = values - values.mean()
+    means = np.bincount(items, values, len(size)) / np.maximum(size, 1)
+    spread = (values - means[items]) ** 2
+    return float(spread @ (size[items] / (size[items] - 1))), float(values @ values)
+
+
+def _unlike(items: Counts, codes: Counts, size: Counts) -> tuple[float, float]:
+    """Pairs of unlike grades within items, by one less than their grades, and overall; both on the same scale."""
+    pair_items, pair_counts = _cell_counts(items, codes)
+    alike = np.bincount(pair_items, pair_counts.astype(np.float64) ** 2, len(size))
+    several = size > 1
+    within = np.sum((size[several] ** 2 - alike[several]) / (size[several] - 1))
+    totals = np.bincount(codes).astype(np.float64)
+    n = float(len(items))
+    return float(within), float((n**2 - totals @ totals) / n)
+
+
+def _cell_counts(items: Counts, codes: Counts) -> tuple[Counts, Counts]:
+    """Item and count of each pair of item and level that occurs."""
+    n_levels = int(codes.max()) + 1
+    cells = items.astype(np.int64) * n_levels + codes
+    if (int(items.max()) + 1) * n_levels <= max(_TABLE_CELLS, len(items)):
+        table = np.bincount(cells)
+        found = np.flatnonzero(table)
+        return found // n_levels, table[found]
+    found, counts = np.unique(cells, return_counts=True)
+    return found // n_levels, counts
+
+
+def _two_of(grades: Any, annotators: tuple[str | int, str | int] | None) -> tuple[Counts, Counts, int]:
+    """Level codes by two annotators of the items that both graded, and the number of levels."""
+    if annotators is None and len(grades.annotators) != 2:
+        raise JudgmentError(
+            f"Cohen's kappa is about two annotators and there are {len(grades.annotators)}; "
+            "name two with annotators=(..., ...), or use krippendorff_alpha for all"
+        )
+    pair = (0, 1) if annotators is None else tuple(grades.annotators.code(name, "annotator") for name in annotators)
+    codes, levels = grades.level_codes()[:2]
+    rows = [np.flatnonzero(grades.annotator == one) for one in pair]
+    if any(len(np.unique(grades.item[row])) != len(row) for row in rows):
+        raise JudgmentError("an annotator graded an item twice; build the Grades with duplicates='last' to keep one")
+    common, left, right = np.intersect1d(grades.item[rows[0]], grades.item[rows[1]], return_indices=True)
+    if not len(common):
+        raise JudgmentError("the two annotators have no item in common; choose two who graded the same items")
+    return codes[rows[0][left]].astype(np.int64), codes[rows[1][right]].astype(np.int64), len(levels)
+
+
+def _two_arrays(
+    first: Any, second: Any, levels: Sequence[Hashable] | None, weights: str | None
+) -> tuple[Counts, Counts, int]:
+    """Level codes of two arrays of grades, and the number of levels."""
+    left, right = np.asarray(first), np.asarray(second)
+    if left.ndim != 1 or left.shape != right.shape or not len(left):
+        raise JudgmentError(
+            "Cohen's kappa takes two arrays of the same length, a grade of each item by either annotator"
+        )
+    both = np.concatenate([left, right]).tolist()
+    if any(value is None or value != value for value in both):
+        raise JudgmentError("a grade is missing; leave out items that only one of the two annotators graded")
+    if levels is None:
+        if weights is not None and any(isinstance(value, str) for value in both):
+            raise JudgmentError(
+                "weighted agreement needs to know the order of grades in words; give levels= from worst to best"
+            )
+        levels = sorted(set(both))
+    position = {level: code for code, level in enumerate(levels)}
+    unknown = [value for value in both if value not in position]
+    if unknown:
+        raise JudgmentError(f"grade {unknown[0]!r} is not one of the levels; add it to levels= or correct the grade")
+    codes = np.array([position[value] for value in both], np.int64)
+    return codes[: len(left)], codes[len(left) :], len(position)

@@ -1,0 +1,221 @@
+"""Measures by name, as the command line takes them: ``"ndcg@10"``, ``"map"``, ``"rbp@0.95"``, ``"ndcg@5(linear)"``."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import ParameterError, UnknownNameError
+from ..protocols import Floats
+
+
+class Entry(NamedTuple):
+    """What the table says of a measure.
+
+    `at` is the parameter that stands after the @; `needs` is the least truth it takes: grades, the order of items, or
+    the winners of pairs.
+    """
+
+    function: str
+    at: str | None
+    description: str
+    needs: str = "grade"
+    larger_is_better: bool = True
+
+
+MEASURES: dict[str, Entry] = {
+    "ndcg": Entry("ranking:ndcg", "k", "normalised discounted cumulative gain, 2^grade - 1 unless (linear)"),
+    "dcg": Entry("ranking:dcg", "k", "discounted cumulative gain, 2^grade - 1 unless (linear)"),
+    "ap": Entry("ranking:average_precision", "k", "average precision; its mean over queries is MAP"),
+    "p": Entry("ranking:precision", "k", "share of relevant items in the first k places"),
+    "recall": Entry("ranking:recall", "k", "share of the relevant items that are in the first k places"),
+    "rbp": Entry("ranking:rbp", "p", "rank-biased precision with persistence p"),
+    "err": Entry("ranking:err", "k", "expected reciprocal rank of the item that satisfies"),
+    "rr": Entry("ranking:reciprocal_rank", "k", "reciprocal rank of the first relevant item; its mean is MRR"),
+    "tau": Entry("correlation:kendall_tau", None, "Kendall's tau b", "order"),
+    "tau_ap": Entry("correlation:tau_ap", None, "Kendall's tau that weighs the top, of Yilmaz et al.", "order"),
+    "weighted_tau": Entry("correlation:weighted_tau", None, "Kendall's tau that weighs the top, of Vigna", "order"),
+    "spearman": Entry("correlation:spearman", None, "Spearman's rank correlation", "order"),
+    "footrule": Entry(
+        "correlation:footrule", None, "Spearman's footrule, a distance from 0 to 1", "order", larger_is_better=False
+    ),
+    "pair_accuracy": Entry("correlation:pair_accuracy", None, "share of pairs of items in the right order", "order"),
+    "preference_accuracy": Entry(
+        "correlation:preference_accuracy", None, "share of known preferences agreed with", "pairs"
+    ),
+}
+
+ALIASES = {
+    "map": "ap",
+    "average_precision": "ap",
+    "precision": "p",
+    "r": "recall",
+    "mrr": "rr",
+    "reciprocal_rank": "rr",
+    "kendall_tau": "tau",
+    "kendall": "tau",
+    "rho": "spearman",
+}
+
+# an option may be given by its value alone where the value tells which option it is
+_VALUES = {
+    "exponential": "gain",
+    "linear": "gain",
+    "average": "ties",
+    "first": "ties",
+    "worst": "ties",
+    "zero": "empty",
+    "one": "empty",
+    "skip": "empty",
+    "a": "variant",
+    "b": "variant",
+}
+_FIXED = ("truth", "scores", "qid", "per_query", "left_score", "right_score", "outcome", "weight")
+_FORM = re.compile(r"(?P<name>[^@()]+?)\s*(?:@\s*(?P<at>[^()]*?)\s*)?(?:\((?P<options>[^()]*)\))?")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure with its parameters filled in.
+
+    Parameters
+    ----------
+    name
+        As it was asked for, in lower case.
+    function
+        The function of :mod:`crowdrank.metrics` behind it.
+    needs
+        ``"grade"`` for truth about items, ``"pairs"`` for truth about pairs of items.
+    parameters
+        Keyword arguments for the function.
+    description
+        One line for tables and help.
+    larger_is_better
+        False for distances.
+    ranks_suffice
+        Whether only the order of the truth counts, so that ranks serve as well as grades.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    needs: str
+    parameters: dict[str, Any]
+    description: str
+    larger_is_better: bool = True
+    ranks_suffice: bool = False
+
+    def __call__(self, truth: ArrayLike, scores: ArrayLike, qid: Any = None) -> Floats:
+        """Return one value per query, in the order of the sorted query ids.
+
+        For a measure that needs pairs, `truth` is the outcome of each pair (1, 0, -1), `scores` a table of pairs x
+        (left, right) and `qid` the query of each pair.
+        """
+        if self.needs == "pairs":
+            pairs = np.asarray(scores, dtype=np.float64)
+            if pairs.ndim != 2 or pairs.shape[1] != 2:
+                raise ParameterError(f"{self.name} is about pairs; give scores as a table of pairs x (left, right)")
+            values = self.function(pairs[:, 0], pairs[:, 1], truth, qid, per_query=True, **self.parameters)
+        else:
+            values = self.function(truth, scores, qid, per_query=True, **self.parameters)
+        return np.asarray(values, dtype=np.float64)
+
+
+def names() -> list[str]:
+    """Return the names of all measures; some take a number after @ (``"ndcg@10"``) and options in brackets.
+
+    Examples
+    --------
+    >>> names()[:3]
+    ['ndcg', 'dcg', 'ap']
+    """
+    return list(MEASURES)
+
+
+def parse(text: str) -> Measure:
+    """Return the measure that a name stands for.
+
+    Parameters
+    ----------
+    text
+        Name, then ``@`` and a number for the cutoff (persistence, for RBP), then options in brackets, as
+        ``key=value`` or the value alone: ``"ndcg@10"``, ``"map"``, ``"rbp@0.95"``, ``"ndcg@5(linear, ties=first)"``,
+        ``"ap(relevant_from=2)"``. Case does not matter.
+
+    Examples
+    --------
+    >>> measure = parse("nDCG@5(linear)")
+    >>> measure.name, measure.parameters
+    ('ndcg@5(linear)', {'k': 5, 'gain': 'linear'})
+    >>> measure([1, 0, 2], [0.3, 0.2, 0.9])
+    array([1.])
+    """
+    shown = str(text).strip()
+    found = _FORM.fullmatch(shown.lower())
+    if found is None:
+        raise UnknownNameError(f"metric {shown!r} is not of the form name@number(options); for example ndcg@10(linear)")
+    name = found["name"].strip().replace("-", "_").replace(" ", "_")
+    name = ALIASES.get(name, name)
+    if name not in MEASURES:
+        near = difflib.get_close_matches(name, [*MEASURES, *ALIASES], n=1, cutoff=0.5)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise UnknownNameError(f"there is no metric {shown!r}; {hint}known: {', '.join(MEASURES)}")
+    entry = MEASURES[name]
+    module, _, function_name = entry.function.partition(":")
+    function = getattr(import_module(f".{module}", __package__), function_name)
+    parameters = {} if found["at"] is None else _at(name, entry.at, found["at"])
+    parameters |= _options(shown, function, found["options"] or "")
+    return Measure(
+        name=shown.lower(),
+        function=function,
+        needs="pairs" if entry.needs == "pairs" else "grade",
+        parameters=parameters,
+        description=entry.description,
+        larger_is_better=entry.larger_is_better,
+        ranks_suffice=entry.needs == "order",
+    )
+
+
+def _at(name: str, parameter: str | None, text: str) -> dict[str, Any]:
+    """Parameter that stands after the @."""
+    value = _value(text)
+    if parameter is None:
+        raise ParameterError(f"metric {name!r} takes no number after @; write {name!r} alone")
+    if parameter == "k" and not (isinstance(value, int) and value >= 1):
+        raise ParameterError(f"metric {name}@{text} needs a whole number of at least 1 after @; for example {name}@10")
+    if parameter == "p" and not (isinstance(value, float) and 0 < value < 1):
+        raise ParameterError(f"metric {name}@{text} needs a number between 0 and 1 after @; for example {name}@0.95")
+    return {parameter: value}
+
+
+def _options(shown: str, function: Callable[..., Any], text: str) -> dict[str, Any]:
+    """Parameters that stand in brackets."""
+    known = [name for name in inspect.signature(function).parameters if name not in _FIXED]
+    chosen = {}
+    for option in filter(None, (part.strip() for part in text.split(","))):
+        key, equals, value = (part.strip() for part in option.partition("="))
+        if not equals:
+            key, value = _VALUES.get(key, key), key
+        if key not in known:
+            raise ParameterError(f"metric {shown!r} has no option {option!r}; its options are {', '.join(known)}")
+        chosen[key] = _value(value)
+    return chosen
+
+
+def _value(text: str) -> Any:
+    """Number, None or text."""
+    if text == "none":
+        return None
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -1,0 +1,202 @@
+"""Arrays as a user has them, arranged so that the items of a query lie side by side."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
+
+from ..data.index import factorize
+from ..errors import JudgmentError, ParameterError
+from ..protocols import Bools, Counts, Floats
+
+_ITEMS_PER_THREAD = 100_000  # about a millisecond of the fastest kernel, ten times what starting a thread takes
+
+EMPTY = {"zero": 0.0, "one": 1.0, "skip": np.nan}
+
+
+@dataclass(frozen=True)
+class Arranged:
+    """Truth and scores, query after query.
+
+    Parameters
+    ----------
+    truth, scores
+        One entry per item, read-only.
+    offsets
+        Items of the q-th query are ``offsets[q]`` up to ``offsets[q + 1]``.
+    by_id
+        Brings queries into the order of their ids; None when they are in it already.
+    """
+
+    truth: Floats
+    scores: Floats
+    offsets: Counts
+    by_id: Counts | None = None
+
+    @property
+    def longest(self) -> int:
+        """Number of items of the largest query."""
+        return int(np.diff(self.offsets).max())
+
+    def sums(self, values: NDArray[Any]) -> Floats:
+        """Return the sum over each query of one value per item."""
+        return np.add.reduceat(values, self.offsets[:-1], dtype=np.float64)
+
+    def report(self, values: Floats, defined: Bools, empty: str, per_query: bool) -> float | Floats:
+        """Return the values in order of query ids, or their mean; `empty` says what undefined queries count."""
+        ordered = (values, defined) if self.by_id is None else (values[self.by_id], defined[self.by_id])
+        return summary(*ordered, empty, per_query)
+
+
+def summary(values: Floats, defined: Bools, empty: str, per_query: bool) -> float | Floats:
+    """Return the values of all queries, or their mean; `empty` says what undefined ones count."""
+    values = np.where(defined, values, EMPTY[one_of(empty, EMPTY, "empty")])
+    if per_query:
+        return values
+    counted = values[~np.isnan(values)]
+    return float(counted.mean()) if len(counted) else float("nan")
+
+
+def arrange(truth: ArrayLike, scores: ArrayLike, qid: Any = None) -> Arranged:
+    """Return truth and scores query after query.
+
+    Both are one-dimensional with `qid` of the same length (None: one query), or both are tables of queries x items.
+    """
+    truth, scores = numbers(truth, "truth"), numbers(scores, "scores")
+    if truth.shape != scores.shape:
+        raise JudgmentError(f"truth has shape {truth.shape} and scores {scores.shape}; give one score for each item")
+    if truth.ndim > 2 or truth.ndim == 0:
+        raise JudgmentError(
+            f"truth has {truth.ndim} dimensions; give one value per item, or a table of queries x items"
+        )
+    if truth.size == 0:
+        raise JudgmentError("there is no item to measure; truth and scores are empty")
+    if truth.ndim == 2:
+        if qid is not None:
+            raise ParameterError(
+                "qid goes with one-dimensional truth and scores; leave it out for a table, whose rows are queries"
+            )
+        offsets = np.arange(0, truth.size + 1, truth.shape[1], dtype=np.int64)
+        return Arranged(frozen(truth.ravel()), frozen(scores.ravel()), frozen(offsets))
+    if qid is None:
+        return Arranged(frozen(truth), frozen(scores), frozen(np.array([0, len(truth)], np.int64)))
+    return _side_by_side(truth, scores, one_dimensional(qid, len(truth), "qid"))
+
+
+def _side_by_side(truth: Floats, scores: Floats, qid: NDArray[Any] | pl.Series) -> Arranged:
+    """Truth and scores query after query; nothing is moved when each query's items are next to each other already."""
+    starts = _run_starts(qid)
+    codes, n_queries = dense_codes(qid[starts], "qid", starts)
+    ends = np.append(starts, len(truth))
+    if n_queries == len(starts):
+        sorted_already = bool((codes[1:] > codes[:-1]).all())
+        return Arranged(frozen(truth), frozen(scores), frozen(ends), None if sorted_already else np.argsort(codes))
+    from ..kernels.ranking_measures import gather
+
+    offsets, rows = gather(frozen(np.repeat(codes, np.diff(ends))), n_queries)
+    return Arranged(frozen(truth[rows]), frozen(scores[rows]), frozen(offsets))
+
+
+def _run_starts(ids: NDArray[Any] | pl.Series) -> Counts:
+    """Rows whose id differs from that of the row before."""
+    changes = ids[1:].ne_missing(ids[:-1]).to_numpy() if isinstance(ids, pl.Series) else ids[1:] != ids[:-1]
+    return np.concatenate([[0], np.flatnonzero(changes) + 1]).astype(np.int64)
+
+
+def over_queries(
+    kernel: Callable[..., NDArray[Any]], columns: Sequence[Floats], offsets: Counts, *rest: Any
+) -> NDArray[Any]:
+    """Return what a kernel finds for all queries, a share of them in each thread when there are many items.
+
+    `columns` have one entry per item; the kernel takes them, then the offsets of its queries, then the rest, and releases
+    the interpreter lock.
+    """
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    n_threads = min(cores, int(offsets[-1]) // _ITEMS_PER_THREAD, len(offsets) - 1)
+    if n_threads < 2:
+        return kernel(*columns, offsets, *rest)
+    bounds = np.searchsorted(offsets, np.linspace(0, offsets[-1], n_threads + 1))
+
+    def share(part: int) -> NDArray[Any]:
+        own = offsets[bounds[part] : bounds[part + 1] + 1]
+        return kernel(*(column[own[0] : own[-1]] for column in columns), frozen(own - own[0]), *rest)
+
+    with ThreadPoolExecutor(n_threads) as pool:
+        return np.concatenate(list(pool.map(share, range(n_threads))))
+
+
+def numbers(values: ArrayLike, name: str) -> Floats:
+    """Return values as a contiguous array of floats, or say which is not a number."""
+    try:
+        array = np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise JudgmentError(
+            f"{name} cannot be read as an array of numbers ({error}); give one number for each item"
+        ) from error
+    # the minimum of an array with a NaN is NaN, which saves a pass and a temporary array
+    if array.size and np.isnan(array.min()):
+        row = int(np.flatnonzero(np.isnan(array.ravel()))[0])
+        place = (
+            f"row {row + 1}"
+            if array.ndim < 2
+            else f"row {row // array.shape[1] + 1}, column {row % array.shape[1] + 1}"
+        )
+        raise JudgmentError(
+            f"{name} is missing or not a number (NaN) in {place}; leave that item out or give it a value"
+        )
+    return array
+
+
+def one_dimensional(values: Any, n: int, name: str) -> NDArray[Any] | pl.Series:
+    """Return ids of any type as a column of n entries."""
+    column = values if isinstance(values, pl.Series) else np.asarray(values)
+    if column.shape != (n,):
+        raise JudgmentError(f"{name} has shape {column.shape} for {n} rows; give one id for each row")
+    return column
+
+
+def dense_codes(ids: NDArray[Any] | pl.Series, name: str, rows: Counts | None = None) -> tuple[Counts, int]:
+    """Return codes 0..n-1 in the order of the sorted ids, and n; `rows` are the user's row numbers, for the message."""
+    if isinstance(ids, np.ndarray) and ids.dtype == np.uint64:  # may not fit the signed integers that polars looks up
+        unique, inverse = np.unique(ids, return_inverse=True)
+        return inverse.astype(np.int64), len(unique)
+    try:
+        series = pl.Series(ids.tolist() if isinstance(ids, np.ndarray) and ids.dtype.kind == "O" else ids)
+        (codes,), known = factorize([series])
+    except (TypeError, ValueError, pl.exceptions.PolarsError) as error:
+        raise JudgmentError(f"{name} mixes kinds of ids; turn them all into text or into integers") from error
+    if (codes < 0).any():
+        first = int(np.argmax(codes < 0))
+        row = first if rows is None else int(rows[first])
+        raise JudgmentError(f"{name} is missing in row {row + 1}; give every row an id or drop that row")
+    return codes.astype(np.int64), len(known)
+
+
+def frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a read-only view, so that kernels meet one array type only and are compiled once."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def one_of(value: Any, known: Any, name: str) -> Any:
+    """Return a value that is one of the known ones, or say which are."""
+    if not isinstance(value, str) or value not in known:
+        raise ParameterError(f"{name}={value!r} is not known; choose one of {', '.join(repr(k) for k in known)}")
+    return value
+
+
+def cutoff(k: int | None, longest: int) -> int:
+    """Return how many places of a ranking are read, at most those of the longest query."""
+    if k is None:
+        return longest
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
+        raise ParameterError(f"k={k!r} is not a cutoff; give a whole number of at least 1, or None for no cutoff")
+    return min(int(k), longest)

@@ -1,0 +1,390 @@
+r"""Measures of a ranking against graded truth: nDCG, average precision, precision, recall, RBP, ERR, reciprocal rank.
+
+All take `truth` (a grade per item), `scores` (larger is better) and `qid` (query of each item, any type, in any order;
+None means one query), or two tables of queries x items without `qid`. They return the mean over queries, or with
+``per_query=True`` one value per query in the order of the sorted query ids (of the rows, for tables).
+
+Items that nobody scored still belong to a query's ideal ranking and to its number of relevant items: give them the
+lowest score.
+
+``ties`` says what equal scores mean:
+
+``"average"``
+    the expected value when tied items are shuffled. The default: it does not depend on the order of the input. It is
+    exact for every measure here, not sampled [McSherry08]_.
+``"first"``
+    tied items stay in input order. trec_eval breaks ties by item id, last id first: sort the input that way to get its
+    values.
+``"worst"``
+    of tied items the least relevant comes first, so that nothing is gained by not deciding.
+
+``empty`` says what a query without any relevant item counts: ``"zero"`` (as trec_eval), ``"one"``, or ``"skip"`` (left
+out of the mean, NaN per query).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import JudgmentError, ParameterError
+from ..protocols import Floats
+from .queries import Arranged, arrange, cutoff, frozen, one_of, over_queries
+
+TIES = {"first": 0, "average": 1, "worst": 2}
+GAINS = ("exponential", "linear")
+NEGATIVE = ("error", "zero")
+
+_LARGEST_EXPONENT = 1000.0
+
+
+def ndcg(
+    truth: ArrayLike,
+    scores: ArrayLike,
+    qid: Any = None,
+    *,
+    k: int | None = 10,
+    gain: str = "exponential",
+    ties: str = "average",
+    empty: str = "zero",
+    negative: str = "error",
+    per_query: bool = False,
+) -> float | Floats:
+    r"""Normalised discounted cumulative gain: DCG by the DCG of the best possible order.
+
+    .. math:: \mathrm{DCG@}k = \sum_{r=1}^{k} \frac{\mathrm{gain}(g_r)}{\log_2(1 + r)}
+
+    with :math:`g_r` the grade of the item at rank :math:`r`.
+
+    Parameters
+    ----------
+    truth, scores, qid
+        Grade, score and query of each item, see the module.
+    k
+        Number of places read; None for all.
+    gain
+        ``"exponential"`` is :math:`2^g - 1` of Burges et al. [Burges05]_, used by web search, LETOR, XGBoost and
+        LightGBM; ``"linear"`` is the grade itself, of Järvelin and Kekäläinen [Jarvelin02]_, used by trec_eval and
+        scikit-learn. For grades 0 and 1 they agree.
+    ties, empty
+        See the module.
+    negative
+        What a grade below 0 means: ``"error"``, or ``"zero"`` as in trec_eval (spam in TREC web judgments).
+    per_query
+        Return one value per query instead of their mean.
+
+    Examples
+    --------
+    >>> round(ndcg([3, 2, 0, 1], [0.9, 0.2, 0.5, 0.1]), 4)
+    0.9508
+    >>> ndcg([[1, 0], [0, 1]], [[0.9, 0.1], [0.8, 0.2]], gain="linear", per_query=True).round(4)
+    array([1.    , 0.6309])
+    """
+    items, exponential = _gains(truth, scores, qid, gain, negative)
+    depth, rule = cutoff(k, items.longest), TIES[one_of(ties, TIES, "ties")]
+    best = _discounted(items.truth, items.truth, items, depth, TIES["first"], exponential, _logarithmic(depth))
+    value = _discounted(items.truth, items.scores, items, depth, rule, exponential, _logarithmic(depth))
+    return items.report(_share(value, best), best > 0, empty, per_query)
+
+
+def dcg(
+    truth: ArrayLike,
+    scores: ArrayLike,
+    qid: Any = None,
+    *,
+    k: int | None = 10,
+    gain: str = "exponential",
+    ties: str = "average",
+    negative: str = "error",
+    per_query: bool = False,
+) -> float | Floats:
+    """Discounted cumulative gain, not normalised; the formula and the gains are those of :func:`ndcg`.
+
+    Examples
+    --------
+    >>> round(dcg([3, 2, 0, 1], [0.9, 0.2, 0.5, 0.1], gain="linear"), 4)
+    4.4307
+    """
+    items, exponential = _gains(truth, scores, qid, gain, negative)
+    depth, rule = cutoff(k, items.longest), TIES[one_of(ties, TIES, "ties")]
+    value = _discounted(items.truth, items.scores, items, depth, rule, exponential, _logarithmic(depth))
+    return items.report(value, np.isfinite(value), "zero", per_query)
+
+
+def precision(
+    truth: ArrayLike,
+    scores: ArrayLike,
+    qid: Any = None,
+    *,
+    k: int = 10,
+    relevant_from: float = 1.0,
+    ties: str = "average",
+    empty: str = "zero",
+    per_query: bool = False,
+) -> float | Floats:
+    """Share of relevant items among the first k places; places that a short query leaves blank count as not relevant.
+
+    Parameters
+    ----------
+    truth, scores, qid, ties, empty, per_query
+        See the module.
+    k
+        Number of places.
+    relevant_from
+        Lowest grade of a relevant item.
+
+    Examples
+    --------
+    >>> precision([1, 0, 1, 0], [4, 3, 2, 1], k=2)
+    0.5
+    """
+    if k is None:
+        raise ParameterError("precision needs a cutoff; give k, for example k=10")
+    items, relevant = _relevant(truth, scores, qid, relevant_from)
+    depth = cutoff(k, items.longest)
+    found = _discounted(relevant, items.scores, items, depth, TIES[one_of(ties, TIES, "ties")], False, np.ones(depth))
+    return items.report(found / k, items.sums(relevant) > 0, empty, per_query)
+
+
+def recall(
+    truth: ArrayLike,
+    scores: ArrayLike,
+    qid: Any = None,
+    *,
+    k: int | None = 10,
+    relevant_from: float = 1.0,
+    ties: str = "average",
+    empty: str = "zero",
+    per_query: bool = False,
+) -> float | Floats:
+    """Share of a query's relevant items that are among the first k places; parameters as in :func:`precision`.
+
+    Examples
+    --------
+    >>> recall([1, 0, 1, 1], [4, 3, 2, 1], k=3, per_query=True).round(4)
+    array([0.6667])
+    """
+    items, relevant = _relevant(truth, scores, qid, relevant_from)
+    depth = cutoff(k, items.longest)
+    found = _discounted(relevant, items.scores, items, depth, TIES[one_of(ties, TIES, "ties")], False, np.ones(depth))
+    n_relevant = items.sums(relevant)
+    return items.report(_share(found, n_relevant), n_relevant > 0, empty, per_query)
+
+
+def rbp(
+    truth: ArrayLike,
+    scores: ArrayLike,
+    qid: Any = None,
+    *,
+    p: float = 0.95,
+    k: int | None = None,
+    relevant_from: float = 1.0,
+    ties: str = "average",
+    empty: str = "zero",
+    per_query: bool = False,
+) -> float | Floats:
+    r"""Rank-biased precision: relevance per item read when a reader goes on with probability p [Moffat08]_.
+
+    .. math:: \mathrm{RBP} = (1 - p) \sum_{r \ge 1} p^{r-1} [g_r \ge \text{relevant\_from}]
+
+    Parameters
+    ----------
+    truth, scores, qid, ties, empty, per_query
+        See the module.
+    p
+        Persistence; raising it reads deeper, 1 / (1 - p) items on average.
+    k
+        Number of places read; None for all.
+    relevant_from
+        Lowest grade of a relevant item; grades above it count the same.
+
+    Notes
+    -----
+    A query with few items cannot reach 1: places it leaves blank count as not relevant.
+
+    Examples
+    --------
+    >>> round(rbp([1, 0, 1], [3, 2, 1], p=0.5), 4)
+    0.625
+    """
+    if not 0 < p < 1:
+        raise ParameterError(f"p={p!r} is not a persistence; give a number between 0 and 1, for example 0.95")
+    items, relevant = _relevant(truth, scores, qid, relevant_from)
+    depth = cutoff(k, items.longest)
+    weights = np.asarray((1 - p) * p ** np.arange(depth), dtype=np.float64)
+    value = _discounted(relevant, items.scores, items, depth, TIES[one_of(ties, TIES, "ties")], False, weights)
+    return items.report(value, items.sums(relevant) > 0, empty, per_query)
+
+
+def average_precision(
+    truth: ArrayLike,
+    scores: ArrayLike,
+    qid: Any = None,
+    *,
+    k: int | None = None,
+    relevant_from: float = 1.0,
+    ties: str = "average",
+    empty: str = "zero",
+    per_query: bool = False,
+) -> float | Floats:
+    """Mean over a query's relevant items of the precision at their rank; the mean over queries is MAP.
+
+    Parameters
+    ----------
+    truth, scores, qid, ties, empty, per_query
+        See the module.
+    k
+        Number of places read; relevant items below count 0, and the sum is still divided by all relevant items
+        (``map_cut`` of trec_eval).
+    relevant_from
+        Lowest grade of a relevant item.
+
+    Notes
+    -----
+    scikit-learn's ``average_precision_score`` puts tied items at one threshold, which is not the expected value over
+    tie-breaks.
+
+    Examples
+    --------
+    >>> round(average_precision([1, 0, 1, 0], [4, 3, 2, 1]), 4)
+    0.8333
+    """
+    from ..kernels import ranking_measures as kernels
+
+    items, relevant = _relevant(truth, scores, qid, relevant_from)
+    depth, rule = cutoff(k, items.longest), TIES[one_of(ties, TIES, "ties")]
+    value = over_queries(kernels.average_precision, (relevant, items.scores), items.offsets, depth, rule)
+    return items.report(value, items.sums(relevant) > 0, empty, per_query)
+
+
+def reciprocal_rank(
+    truth: ArrayLike,
+    scores: ArrayLike,
+    qid: Any = None,
+    *,
+    k: int | None = None,
+    relevant_from: float = 1.0,
+    ties: str = "average",
+    empty: str = "zero",
+    per_query: bool = False,
+) -> float | Floats:
+    """One by the rank of the first relevant item, 0 when none is among the first k; the mean over queries is MRR.
+
+    Parameters are those of :func:`average_precision`.
+
+    Examples
+    --------
+    >>> reciprocal_rank([0, 0, 1, 1], [0.9, 0.1, 0.5, 0.2])
+    0.5
+    """
+    from ..kernels import ranking_measures as kernels
+
+    items, relevant = _relevant(truth, scores, qid, relevant_from)
+    depth, rule = cutoff(k, items.longest), TIES[one_of(ties, TIES, "ties")]
+    value = over_queries(kernels.reciprocal_rank, (relevant, items.scores), items.offsets, depth, rule)
+    return items.report(value, items.sums(relevant) > 0, empty, per_query)
+
+
+def err(
+    truth: ArrayLike,
+    scores: ArrayLike,
+    qid: Any = None,
+    *,
+    k: int | None = 20,
+    max_grade: float | None = None,
+    ties: str = "average",
+    empty: str = "zero",
+    negative: str = "error",
+    per_query: bool = False,
+) -> float | Floats:
+    r"""Expected reciprocal rank: of the item that satisfies a reader who goes down the ranking [Chapelle09]_.
+
+    .. math:: \mathrm{ERR@}k = \sum_{r=1}^{k} \frac{R_r}{r} \prod_{s<r} (1 - R_s), \qquad
+              R_r = \frac{2^{g_r} - 1}{2^{g_{\max}}}
+
+    Parameters
+    ----------
+    truth, scores, qid, ties, empty, per_query
+        See the module.
+    k
+        Number of places read; None for all.
+    max_grade
+        Highest grade of the scale; raising it lowers every value. None takes the highest grade in `truth`, so give it
+        when values of different truths are compared (gdeval takes 4).
+    negative
+        As in :func:`ndcg`.
+
+    Notes
+    -----
+    The expected value over ties takes time (tied items) x (places read); with ``k=None`` and a query of many tied items
+    that is their number squared.
+
+    Examples
+    --------
+    >>> err([1, 0, 2], [3, 2, 1], max_grade=2)
+    0.4375
+    """
+    from ..kernels import ranking_measures as kernels
+
+    items, _ = _gains(truth, scores, qid, "exponential", negative)
+    highest = float(items.truth.max())
+    top = highest if max_grade is None else float(max_grade)
+    if not highest <= top <= _LARGEST_EXPONENT:
+        raise ParameterError(
+            f"max_grade={max_grade!r} does not fit a truth with grade {highest:g}; give the scale's highest grade"
+        )
+    stop = (np.exp2(items.truth) - 1) / np.exp2(top)
+    depth, rule = cutoff(k, items.longest), TIES[one_of(ties, TIES, "ties")]
+    kernel = kernels.expected_reciprocal_rank
+    value = over_queries(kernel, (frozen(stop), items.scores), items.offsets, depth, rule)
+    return items.report(value, items.sums(stop) > 0, empty, per_query)
+
+
+def _gains(truth: ArrayLike, scores: ArrayLike, qid: Any, gain: str, negative: str) -> tuple[Arranged, bool]:
+    """Items whose grades can serve as gains, and whether the gain is exponential."""
+    exponential = one_of(gain, GAINS, "gain") == "exponential"
+    items = arrange(truth, scores, qid)
+    if one_of(negative, NEGATIVE, "negative") == "zero":
+        items = replace(items, truth=frozen(np.maximum(items.truth, 0)))
+    lowest, highest = items.truth.min(), items.truth.max()
+    if lowest < 0:
+        raise JudgmentError(
+            f"truth has a negative grade ({lowest:g}); shift grades to start at 0, or pass negative='zero'"
+        )
+    if highest > (_LARGEST_EXPONENT if exponential else np.finfo(np.float64).max):
+        raise JudgmentError(
+            f"truth has a grade of {highest:g}, too large for 2 ** grade - 1; use gain='linear' or a smaller scale"
+            if exponential and np.isfinite(highest)
+            else "truth has an infinite grade; give that item a number or leave it out"
+        )
+    return items, exponential
+
+
+def _relevant(truth: ArrayLike, scores: ArrayLike, qid: Any, relevant_from: float) -> tuple[Arranged, Floats]:
+    """Items, and 1 for each relevant one, 0 for the others."""
+    items = arrange(truth, scores, qid)
+    return items, frozen((items.truth >= relevant_from).astype(np.float64))
+
+
+def _discounted(
+    values: Floats, scores: Floats, items: Arranged, depth: int, rule: int, exponential: bool, discount: Floats
+) -> Floats:
+    """Sum over the first places of gain times discount, for each query."""
+    from ..kernels import ranking_measures as kernels
+
+    rest = depth, rule, exponential, frozen(discount)
+    return over_queries(kernels.discounted_gain, (values, scores), items.offsets, *rest)
+
+
+def _logarithmic(depth: int) -> Floats:
+    """Discount 1 / log2(1 + rank) of the first places."""
+    discount: Floats = 1 / np.log2(np.arange(2, depth + 2))
+    return discount
+
+
+def _share(part: Floats, whole: Floats) -> Floats:
+    """Part by whole, 0 where there is no whole."""
+    return np.divide(part, whole, out=np.zeros_like(whole), where=whole > 0)

@@ -1,0 +1,132 @@
+"""Whether a difference between two rankings' measures is more than chance, from their values per query."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..errors import JudgmentError, ParameterError
+from ..protocols import Floats
+
+_CELLS = 1 << 22  # random numbers held at a time, 32 MB
+
+
+def paired_randomisation(a: ArrayLike, b: ArrayLike, *, n: int = 10_000, seed: int = 0) -> float:
+    """Two-sided p value of the mean difference under random exchange of the two values of a query [Smucker07]_.
+
+    If both rankings were equally good, each query's difference could as well have the other sign. The p value is the
+    share of sign patterns whose mean difference is at least as large as the one seen. All patterns are tried when they
+    are no more than `n`, which makes it exact; otherwise `n` random ones, the seen one counted among them so that it is
+    never 0.
+
+    Parameters
+    ----------
+    a, b
+        Values of the two rankings for the same queries in the same order; a query with NaN in either is left out.
+    n
+        Number of random patterns; raising it makes small p values sharper.
+    seed
+        Seed of the random patterns.
+
+    Examples
+    --------
+    >>> paired_randomisation([0.9, 0.8, 0.7, 0.6], [0.1, 0.2, 0.3, 0.4])
+    0.125
+    """
+    first, second = _values(a, "a"), _values(b, "b")
+    if first.shape != second.shape:
+        raise JudgmentError(f"a has {len(first)} queries and b {len(second)}; give values of the same queries")
+    if n < 1:
+        raise ParameterError(f"n={n} is not a number of random patterns; give at least 1")
+    difference = first - second
+    difference = difference[~np.isnan(difference)]
+    difference = difference[difference != 0]  # a query without a difference is the same under either sign
+    if not len(difference):
+        return 1.0
+    # the same sum reached in another order of addition may differ in its last digits
+    seen = abs(difference.sum()) - 1e-12 * np.abs(difference).sum()
+    if len(difference) < 63 and 2 ** len(difference) <= n:
+        return float(np.mean(np.abs(_all_sums(difference)) >= seen))
+    rng = np.random.default_rng(seed)
+    larger = 0
+    for start in range(0, n, step := max(1, _CELLS // len(difference))):
+        flip = rng.integers(0, 2, (min(step, n - start), len(difference)), dtype=np.int8).astype(np.float64)
+        larger += int(np.sum(np.abs(2 * (flip @ difference) - difference.sum()) >= seen))
+    return (larger + 1) / (n + 1)
+
+
+def _all_sums(difference: Floats) -> Floats:
+    """Sum of the differences under every pattern of signs."""
+    sums = np.zeros(1)
+    for value in difference:
+        sums = np.concatenate([sums + value, sums - value])
+    return sums
+
+
+def holm(p_values: ArrayLike) -> Floats:
+    """P values adjusted for testing several hypotheses at once, by Holm's step-down rule [Holm79]_.
+
+    Rejecting those at most 0.05 keeps the chance of any false rejection at most 0.05.
+
+    Examples
+    --------
+    >>> holm([0.01, 0.04, 0.03])
+    array([0.03, 0.06, 0.06])
+    """
+    p = _values(p_values, "p_values")
+    if not ((p >= 0) & (p <= 1)).all():
+        raise ParameterError(f"p_values has {p[~((p >= 0) & (p <= 1))][0]:g}; p values lie between 0 and 1")
+    order = np.argsort(p, kind="stable")
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1.0)
+    return adjusted
+
+
+def bootstrap_interval(
+    values: ArrayLike, level: float = 0.95, *, n: int = 10_000, seed: int = 0
+) -> tuple[float, float]:
+    """Interval for the mean over queries: percentiles of the means of queries drawn again with replacement.
+
+    Parameters
+    ----------
+    values
+        One value per query; NaN is left out.
+    level
+        Chance that the interval covers the mean over all queries that could have been asked; raising it widens the
+        interval.
+    n
+        Number of draws.
+    seed
+        Seed of the draws.
+
+    Examples
+    --------
+    >>> bootstrap_interval([0.5, 0.5, 0.5])
+    (0.5, 0.5)
+    """
+    sample = _values(values, "values")
+    sample = sample[~np.isnan(sample)]
+    if not len(sample):
+        raise JudgmentError("there is no value to draw from; give at least one query's value")
+    if not 0 < level < 1:
+        raise ParameterError(f"level={level!r} is not a probability; give a number between 0 and 1, for example 0.95")
+    if n < 1:
+        raise ParameterError(f"n={n} is not a number of draws; give at least 1")
+    rng = np.random.default_rng(seed)
+    means = np.empty(n)
+    for start in range(0, n, step := max(1, _CELLS // len(sample))):
+        stop = min(start + step, n)
+        means[start:stop] = sample[rng.integers(0, len(sample), (stop - start, len(sample)))].mean(axis=1)
+    lower, upper = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+    return float(lower), float(upper)
+
+
+def _values(values: ArrayLike, name: str) -> Floats:
+    """One-dimensional array of numbers; NaN may be among them."""
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise JudgmentError(f"{name} cannot be read as numbers ({error}); give one number per query") from error
+    if array.ndim != 1:
+        raise JudgmentError(f"{name} has {array.ndim} dimensions; give one number per query")
+    return array

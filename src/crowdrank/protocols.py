@@ -1,0 +1,31 @@
+"""What a method must look like, and the array types every signature uses."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int32]
+Counts: TypeAlias = NDArray[np.int64]
+Outcomes: TypeAlias = NDArray[np.int8]
+Bools: TypeAlias = NDArray[np.bool_]
+AnyFloats: TypeAlias = NDArray[np.floating[Any]]
+
+Progress: TypeAlias = "Callable[[int, int, str], None]"
+"""Called with (steps done, steps in all, what is being done); whoever shows progress passes one in."""
+
+
+class Aggregator(Protocol):
+    """Judgments in, consensus out; holds hyper-parameters only."""
+
+    kinds: ClassVar[tuple[str, ...]]
+
+    def fit(self, judgments: Any, /) -> Any:
+        """Return the consensus of the judgments."""
+        ...

@@ -1,0 +1,233 @@
+"""Quality of annotators: how often they order two unequal items as the consensus of the others does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from .data.consensus import Quality
+from .data.judgments import Grades, Judgments, Preferences
+from .protocols import Aggregator, Bools, Counts, Floats
+
+MAX_FOLDS = 20
+"""Annotators are left out one by one up to this many, in this many parts above."""
+
+INTERVAL = 0.90
+"""Level of the intervals ``lower`` to ``upper``."""
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Pairs of each annotator with unequal answers: those in agreement, all, and their effective number."""
+
+    agree: Floats
+    n_pairs: Floats
+    effective: Floats
+
+
+def held_out(method: Aggregator, judgments: Judgments) -> Callable[[], Quality | None]:
+    """Return a function that computes the held-out quality when it is first asked for."""
+    return partial(held_out_quality, method, judgments)
+
+
+def held_out_quality(method: Aggregator, judgments: Judgments) -> Quality | None:
+    r"""Return how well each annotator agrees with the consensus that the method finds without that annotator.
+
+    Agreement with a consensus the annotator took part in flatters: alone on an item, anybody is right. So the method is
+    fitted again without the annotator (without a twentieth of the annotators where there are more than 20), and
+    agreement is counted on pairs of items that others judged too. The share :math:`k_a / n_a` is drawn towards the
+    crowd's mean :math:`m` by a beta prior whose strength :math:`s` the crowd itself tells (beta-binomial likelihood),
+
+    .. math:: \text{quality}_a = (k_a + s m) / (n_a + s).
+
+    ``lower`` and ``upper`` bound the annotator's own share (90 %, Jeffreys), with :math:`n_a` the number of independent
+    pairs that the annotator's answers are worth: grading 5 items gives 10 pairs, but tells no more than 6.
+
+    ``None`` where the judgments do not name annotators.
+    """
+    if not judgments.n_annotators:
+        return None
+    agree, n_pairs, effective = (np.zeros(judgments.n_annotators) for _ in range(3))
+    for part in _folds(judgments):
+        inside = part[judgments.annotator]
+        others = judgments.select(~inside)
+        if not len(others):
+            continue
+        scores = _quiet_fit(method, others)
+        found = pair_agreement(judgments.select(inside), scores, _judged_items(others))
+        agree, n_pairs, effective = agree + found.agree, n_pairs + found.n_pairs, effective + found.effective
+    return _shrunk(judgments, Agreement(agree, n_pairs, effective))
+
+
+def pair_accuracy(judgments: Judgments, scores: Floats) -> Quality | None:
+    """Return how well each annotator agrees with given scores, such as a truth, drawn towards the crowd's mean."""
+    if not judgments.n_annotators:
+        return None
+    everything = np.ones(judgments.n_items, bool)
+    return _shrunk(judgments, pair_agreement(judgments, scores, everything))
+
+
+def pair_agreement(judgments: Judgments, scores: Floats, covered: Bools) -> Agreement:
+    """Return, for each annotator, the pairs of covered items with unequal answers and those the scores order alike.
+
+    Equal scores count half; an annotator's ties are no pair.
+    """
+    if isinstance(judgments, Preferences):
+        return _of_preferences(judgments, scores, covered)
+    if isinstance(judgments, Grades):
+        group = judgments.annotator.astype(np.int64) * judgments.n_queries + judgments.items.query[judgments.item]
+        return _of_answers(
+            judgments,
+            scores,
+            covered,
+            group,
+            judgments.item,
+            judgments.grade,
+            judgments.annotator,
+            judgments.row_weight,
+        )
+    number = judgments.ranking
+    # the two weights of a pair multiply, so each row of a ranking carries the root of the ranking's weight
+    weight = np.sqrt(judgments.row_weight)[number]
+    return _of_answers(
+        judgments, scores, covered, number.astype(np.int64), judgments.item, -judgments.rank.astype(np.float64),
+        judgments.annotator[number], weight,
+    )  # fmt: skip
+
+
+def _of_preferences(judgments: Preferences, scores: Floats, covered: Bools) -> Agreement:
+    """Agreement of preferences, each a pair of its own."""
+    use = (judgments.outcome != 0) & covered[judgments.left] & covered[judgments.right]
+    chosen = judgments.select(use)
+    gap = scores[chosen.left] - scores[chosen.right]
+    right = 0.5 * (1.0 + np.sign(gap) * chosen.outcome)
+    n = judgments.n_annotators
+    total = _sums(chosen.annotator, chosen.row_weight, n)
+    agree = _sums(chosen.annotator, right * chosen.row_weight, n)
+    return Agreement(agree, total, total)
+
+
+def _of_answers(
+    judgments: Judgments,
+    scores: Floats,
+    covered: Bools,
+    group: Counts,
+    item: Any,
+    grade: Floats,
+    annotator: Any,
+    weight: Floats,
+) -> Agreement:
+    """Agreement of grades or rankings, whose pairs lie within groups of answers."""
+    from .kernels.concordance import concordance
+
+    n = judgments.n_annotators
+    use = covered[item]
+    group, item, grade, annotator, weight = group[use], item[use], grade[use], annotator[use], weight[use]
+    if not len(group):
+        return Agreement(np.zeros(n), np.zeros(n), np.zeros(n))
+    order = np.lexsort((scores[item], group))
+    new = np.append(True, np.diff(group[order]) != 0)
+    starts = np.flatnonzero(new)
+    sizes = np.diff(np.append(starts, len(order)))
+    number = np.cumsum(new) - 1
+    rising = np.append(False, np.diff(scores[item][order]) != 0) & ~new
+    climbed = np.cumsum(rising)
+    place = np.empty(len(order), np.int64)
+    place[order] = climbed - climbed[starts][number]
+    by_grade = np.lexsort((grade, group))
+    agree, total = np.zeros(len(starts)), np.zeros(len(starts))
+    concordance(
+        np.append(starts, len(order)),
+        grade[by_grade],
+        place[by_grade],
+        weight[by_grade].astype(np.float64),
+        agree,
+        total,
+    )
+    owner = annotator[by_grade[starts]]
+    # variance of Kendall's tau under guessing: n items are worth 9 / (2 n + 5) independent pairs a pair
+    worth = 9.0 / (2.0 * sizes + 5.0)
+    return Agreement(_sums(owner, agree, n), _sums(owner, total, n), _sums(owner, total * worth, n))
+
+
+def _sums(owner: Any, values: Floats, n: int) -> Floats:
+    """Sum of the values of each annotator."""
+    return np.bincount(owner, values, minlength=n).astype(np.float64, copy=False)
+
+
+def _folds(judgments: Judgments) -> list[Bools]:
+    """Masks of the annotators to leave out together, the busy ones spread evenly."""
+    n = judgments.n_annotators
+    busy = np.bincount(judgments.annotator, minlength=n)
+    fold = np.empty(n, np.int64)
+    fold[np.argsort(-busy, kind="stable")] = np.arange(n) % min(n, MAX_FOLDS)
+    return [fold == number for number in range(min(n, MAX_FOLDS))]
+
+
+def _quiet_fit(method: Aggregator, judgments: Judgments) -> Floats:
+    """Scores without the warnings that the fit to all judgments gave already."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        scores: Floats = method.fit(judgments).scores
+    return scores
+
+
+def _judged_items(judgments: Judgments) -> Bools:
+    """Mask of the items that somebody judged."""
+    covered = np.zeros(judgments.n_items, bool)
+    if isinstance(judgments, Preferences):
+        covered[judgments.left] = covered[judgments.right] = True
+    else:
+        covered[judgments.item] = True
+    return covered
+
+
+def _shrunk(judgments: Judgments, found: Agreement) -> Quality:
+    """Shares of agreement drawn towards the crowd's mean, with intervals of their own evidence."""
+    from scipy.special import betaincinv
+
+    share = np.divide(found.agree, found.n_pairs, out=np.full(len(found.agree), 0.5), where=found.n_pairs > 0)
+    n, k = found.effective, share * found.effective
+    mean, strength = _crowd(k, n)
+    quality = (k + strength * mean) / (n + strength)
+    tail = (1 - INTERVAL) / 2
+    lower, upper = (betaincinv(k + 0.5, n - k + 0.5, p) for p in (tail, 1 - tail))
+    weight = judgments.weight
+    counts: Any = np.bincount(judgments.annotator, weight, minlength=judgments.n_annotators)
+    parameters = {
+        "n_pairs": found.n_pairs if weight is not None else np.round(found.n_pairs).astype(np.int64),
+        "lower": np.minimum(lower, quality),
+        "upper": np.maximum(upper, quality),
+    }
+    return Quality(judgments.annotators, quality, counts, parameters)
+
+
+def _crowd(k: Floats, n: Floats) -> tuple[float, float]:
+    """Mean of the crowd and strength of the pull towards it, by beta-binomial likelihood over a grid of strengths.
+
+    With next to no evidence the mean is one half: a single annotator can be compared with nobody.
+    """
+    from scipy.special import betaln
+
+    seen = n > 0
+    if not seen.any():
+        return 0.5, 2.0
+    k, n = k[seen], n[seen]
+    best = (0.5, 2.0)
+    highest = -np.inf
+    # an agreement of two annotators counts for both, so the crowd's mean is known from half of the pairs at most
+    top = max(2.0, 0.5 * float(n.sum()))
+    for strength in np.geomspace(1.0, top, 60):
+        weight = n / (n + strength)
+        mean = (float((weight * k / n).sum()) + 0.5) / (float(weight.sum()) + 1.0)
+        a, b = mean * strength, (1 - mean) * strength
+        value = float((betaln(k + a, n - k + b) - betaln(a, b)).sum())
+        if value > highest:
+            highest, best = value, (mean, float(strength))
+    return best

@@ -1,0 +1,208 @@
+"""The truth that simulated annotators judge: items, their grades and, for some annotators, a latent relevance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeAlias
+
+import numpy as np
+import polars as pl
+
+from ..data.frames import to_frame
+from ..data.index import Index, Items
+from ..data.truth import Truth
+from ..errors import JudgmentError, ParameterError
+from ..protocols import Counts, Floats, Ints
+
+Seed: TypeAlias = "int | np.random.Generator"
+"""A seed; or, inside one call, the generator to go on drawing from."""
+
+CUTS = (0.25, 0.85, 1.45, 2.0)
+"""Cuts of the latent relevance between the five grades of [Yang10]_ as simulated: about 60, 20, 12, 5 and 2 %."""
+
+MAX_LEVELS = 30
+
+
+@dataclass(frozen=True, eq=False)
+class LatentTruth:
+    """A truth whose grades are a latent relevance cut into levels.
+
+    Parameters
+    ----------
+    truth
+        The grades.
+    z
+        Latent relevance of each item of ``truth.items``, mean 0 and standard deviation 1.
+    cuts
+        Level k holds ``cuts[k - 1] < z <= cuts[k]``.
+    """
+
+    truth: Truth
+    z: Floats
+    cuts: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Known:
+    """The truth as arrays over item codes.
+
+    Parameters
+    ----------
+    items
+        The items and their queries.
+    grade
+        True grade of each item.
+    levels
+        Grades an annotator can give, worst first.
+    level
+        Position in ``levels`` of each item's true grade.
+    z, cuts
+        Latent relevance and its cuts, where they are known.
+    """
+
+    items: Items
+    grade: Floats
+    levels: Floats
+    level: Ints
+    z: Floats | None = None
+    cuts: Floats | None = None
+
+    @classmethod
+    def of(cls, truth: Any, levels: Sequence[float] | None = None) -> Known:
+        """Return the truth of a `Truth`, a `LatentTruth`, a frame, or a pair of items and grades."""
+        if isinstance(truth, Known):
+            return truth
+        if isinstance(truth, LatentTruth):
+            known = cls.of(truth.truth, levels)
+            if len(truth.z) != len(known.items) or len(truth.cuts) != len(known.levels) - 1:
+                raise ParameterError(
+                    f"{len(truth.z)} relevances and {len(truth.cuts)} cuts do not fit {len(known.items)} items of "
+                    f"{len(known.levels)} levels; name the missing levels with levels="
+                )
+            return replace(known, z=truth.z, cuts=truth.cuts)
+        if isinstance(truth, tuple):
+            items, grade = truth[0], np.asarray(truth[1], float)
+        else:
+            truth = truth if isinstance(truth, Truth) else Truth.from_frame(to_frame(truth))
+            if truth.form == "pairs":
+                raise ParameterError("a truth about pairs has no grades to simulate from; give query, item and grade")
+            items, grade = truth.items, truth.grade
+        if len(grade) != len(items) or not np.isfinite(grade).all():
+            raise JudgmentError(f"the truth needs one finite grade for each of its {len(items)} items")
+        found = np.unique(grade)
+        values = found if levels is None else np.unique(np.asarray(levels, float))
+        missing = np.setdiff1d(found, values)
+        if len(missing):
+            raise ParameterError(f"the truth has grade {missing[0]:g}, which levels= does not name; add it")
+        return cls(items, grade, values, np.searchsorted(values, grade).astype(np.int32))
+
+    @property
+    def n_levels(self) -> int:
+        """Number of grades an annotator can give; an error where grades are not of a few levels."""
+        count = len(self.levels)
+        if count > MAX_LEVELS:
+            raise ParameterError(
+                f"the truth has {count} distinct grades, more than {MAX_LEVELS}; "
+                "round them to a few levels, or simulate preferences or rankings"
+            )
+        if count < 2:
+            raise ParameterError("the truth has a single grade; name the other levels with levels=")
+        return count
+
+    @cached_property
+    def level_pairs(self) -> Floats:
+        """Pairs of unequal items of one query, by the level of the better item, then that of the worse one."""
+        n_levels = self.n_levels
+        cells = self.items.query.astype(np.int64) * n_levels + self.level
+        counts = np.bincount(cells, minlength=self.items.n_queries * n_levels).reshape(-1, n_levels).astype(float)
+        pairs = np.tril(counts.T @ counts, -1)
+        # no query has two unequal items: every pair of levels then counts alike
+        return pairs if pairs.any() else np.tril(np.ones((n_levels, n_levels)), -1)
+
+    @property
+    def latent(self) -> tuple[Floats, Floats]:
+        """Latent relevance and cuts of a truth that has them."""
+        assert self.z is not None
+        assert self.cuts is not None
+        return self.z, self.cuts
+
+    def reference(self, rng: np.random.Generator) -> Ints:
+        """Return the item codes of each query, best first, equal items in random order; queries as in ``items``."""
+        return np.lexsort((rng.random(len(self.items)), -self.grade, self.items.query)).astype(np.int32)
+
+    def with_latent(self, rng: np.random.Generator) -> Known:
+        """Return the same truth with a latent relevance: drawn normal, given the grade, where it has none."""
+        if self.z is not None:
+            return self
+        from scipy.special import ndtr, ndtri
+
+        shares = np.bincount(self.level, minlength=self.n_levels) / len(self.level)
+        cuts = ndtri(np.minimum(np.cumsum(shares)[:-1], 1.0))
+        low = ndtr(np.concatenate([[-np.inf], cuts]))[self.level]
+        high = ndtr(np.concatenate([cuts, [np.inf]]))[self.level]
+        # kept off 0 and 1, whose normal quantiles are infinite
+        chance = np.clip(low + rng.random(len(low)) * (high - low), 1e-12, 1 - 1e-12)
+        return replace(self, z=ndtri(chance), cuts=cuts)
+
+
+def draw_truth(n_queries: int = 300, n_items: int = 19, *, cuts: Sequence[float] = CUTS, seed: Seed = 0) -> LatentTruth:
+    """Return a truth of normal latent relevances cut into grades 0, 1, 2, ...
+
+    Parameters
+    ----------
+    n_queries, n_items
+        Number of queries, and of items in each.
+    cuts
+        Rising cuts between the grades.
+
+    Examples
+    --------
+    >>> drawn = draw_truth(1000, seed=1)
+    >>> np.round(np.bincount(drawn.truth.grade.astype(int)) / 19000, 2).tolist()
+    [0.6, 0.2, 0.12, 0.05, 0.02]
+    """
+    bounds = np.asarray(cuts, float)
+    if n_queries < 1 or n_items < 1:
+        raise ParameterError(f"n_queries and n_items must be at least 1, not {n_queries} and {n_items}")
+    if not len(bounds) or not np.isfinite(bounds).all() or (np.diff(bounds) <= 0).any():
+        raise ParameterError(f"cuts must be rising finite numbers, at least one, not {list(cuts)}")
+    z = np.random.default_rng(seed).standard_normal(n_queries * n_items)
+    grade = np.searchsorted(bounds, z).astype(float)
+    query, item = numbered("q", n_queries), numbered("i", n_items)
+    frame = {"query": query.gather(np.repeat(np.arange(n_queries), n_items)), "item": pl.concat([item] * n_queries)}
+    return LatentTruth(Truth.from_frame(pl.DataFrame(frame).with_columns(grade=grade)), z, bounds)
+
+
+def latent_truth(truth: Any, *, seed: Seed = 0) -> LatentTruth:
+    """Return a truth with a latent relevance drawn for each item, fixed for all simulations that use it.
+
+    The relevance is normal, and cut so that the grades get the shares they have in the truth.
+
+    Examples
+    --------
+    >>> drawn = latent_truth({"item": ["a", "b", "c", "d"], "grade": [0, 0, 1, 2]})
+    >>> np.searchsorted(drawn.cuts, drawn.z).tolist()
+    [0, 0, 1, 2]
+    """
+    known = Known.of(truth).with_latent(np.random.default_rng(seed))
+    if isinstance(truth, LatentTruth):
+        return truth
+    return LatentTruth(truth if isinstance(truth, Truth) else Truth("grade", known.items, known.grade), *known.latent)
+
+
+def numbered(letter: str, count: int) -> pl.Series:
+    """Return ids such as a01, a02, ..., which sort in the order of their numbers."""
+    width = len(str(count))
+    return pl.Series("id", [f"{letter}{number:0{width}d}" for number in range(1, count + 1)], dtype=pl.String)
+
+
+def annotator_index(count: int) -> Index:
+    """Return the ids of simulated annotators."""
+    return Index(numbered("a", count))
+
+
+def spread_offsets(counts: Counts) -> Counts:
+    """Return the bounds of groups of the given sizes."""
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

@@ -1,0 +1,354 @@
+"""Noise in words: from ``normal(0.7,0.2)+random(0.1)`` to a pool of annotators."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..errors import ParameterError, UnknownNameError
+from ..protocols import Floats
+from . import graders, orders, pools
+from .known import Seed
+from .pools import Pool, positive
+
+Value: TypeAlias = "float | tuple[float, float]"
+"""A number for all annotators, or the bounds it is drawn from for each."""
+
+_INF = float("inf")
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d+)?|\.\d+)(?:[eE][+-]?\d+)?")
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One number of a noise model.
+
+    Parameters
+    ----------
+    name
+        Its name; values may be given by place or by name.
+    low, high
+        Its range, bounds included.
+    default
+        Its value when left out; ``None``: it must be given.
+    varies
+        Whether ``a..b`` may be written, to draw it uniformly for each annotator.
+    whole
+        Whether it counts something.
+    """
+
+    name: str
+    low: float
+    high: float
+    default: float | None = None
+    varies: bool = False
+    whole: bool = False
+
+    @property
+    def range(self) -> str:
+        """The range in words."""
+        words = f"{self.low:g} or more" if self.high == _INF else f"{self.low:g} to {self.high:g}"
+        return f"a whole number, {words}" if self.whole else words
+
+    def drawn(self, value: Value, n_annotators: int, rng: np.random.Generator) -> float | Floats:
+        """Return the value for all annotators, or one drawn for each."""
+        if not isinstance(value, tuple):
+            return value
+        low, high = value
+        if self.whole:
+            return rng.integers(int(low), int(high), n_annotators, endpoint=True).astype(float)
+        return rng.uniform(low, high, n_annotators)
+
+
+@dataclass(frozen=True)
+class NoiseModel:
+    """A row of the table of noise models.
+
+    Parameters
+    ----------
+    name, example
+        The model's name, and a use of it.
+    kinds
+        Kinds of judgment it draws, the usual one first.
+    parameters
+        Its numbers, in order.
+    description
+        What such annotators do.
+    make
+        Function from the numbers and ``n_annotators`` to a pool; ``None`` for spammers, who are mixed in.
+    wants
+        What else ``make`` wants: ``seed``, ``n_levels``.
+    """
+
+    name: str
+    example: str
+    kinds: tuple[str, ...]
+    parameters: tuple[Parameter, ...]
+    description: str
+    make: Callable[..., Pool] | None = None
+    wants: tuple[str, ...] = ()
+
+    @property
+    def signature(self) -> str:
+        """The name with its parameters and defaults."""
+        words = [p.name if p.default is None else f"{p.name}={p.default:g}" for p in self.parameters]
+        return f"{self.name}({', '.join(words)})" if words else self.name
+
+
+@dataclass(frozen=True)
+class Noise:
+    """A noise model with its numbers, and the shares of spammers to mix in.
+
+    Examples
+    --------
+    >>> noise = parse_noise("flip(0.1..0.4) + malicious(0.05)")
+    >>> str(noise), noise.kinds
+    ('flip(0.1..0.4,0,0)+malicious(0.05)', ('preference',))
+    >>> len(noise.pool(40, seed=1))
+    40
+    """
+
+    model: NoiseModel
+    values: tuple[Value, ...]
+    random: float = 0.0
+    malicious: float = 0.0
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of judgment it draws, the usual one first."""
+        return self.model.kinds
+
+    def __str__(self) -> str:
+        shown = [f"{v[0]:g}..{v[1]:g}" if isinstance(v, tuple) else f"{v:g}" for v in self.values]
+        base = f"{self.model.name}({','.join(shown)})" if shown else self.model.name
+        spam = {"random": self.random, "malicious": self.malicious}
+        return base + "".join(f"+{name}({share:g})" for name, share in spam.items() if share)
+
+    def pool(self, n_annotators: int, *, seed: Seed = 0, n_levels: int | None = None) -> Pool:
+        """Return annotators drawn from the model.
+
+        Parameters
+        ----------
+        n_annotators
+            Annotators in all, spammers included.
+        n_levels
+            Number of grades, where the model needs it.
+        """
+        assert self.model.make is not None
+        value_rng, pool_rng, spam_rng = np.random.default_rng(seed).spawn(3)
+        count = positive(n_annotators)
+        pairs = zip(self.model.parameters, self.values, strict=True)
+        values = [parameter.drawn(value, count, value_rng) for parameter, value in pairs]
+        extra: dict[str, Any] = {"seed": pool_rng, "n_levels": n_levels}
+        pool = self.model.make(*values, n_annotators=count, **{name: extra[name] for name in self.model.wants})
+        if not self.random and not self.malicious:
+            return pool
+        return pools.with_spammers(pool, random=self.random, malicious=self.malicious, seed=spam_rng)
+
+
+def parse_noise(spec: str) -> Noise:
+    """Return the noise that a text such as ``normal(0.7,0.2)+random(0.1)`` describes.
+
+    The first part is a model of `NOISES` with its numbers, by place or by name; ``a..b`` draws a number uniformly for
+    each annotator. ``+random(share)`` and ``+malicious(share)`` make a share of the annotators spammers.
+
+    Examples
+    --------
+    >>> parse_noise("log_normal(0.4, 0.2)").values
+    (0.4, 0.2)
+    >>> parse_noise("nomal(0.7,0.2)")
+    Traceback (most recent call last):
+        ...
+    crowdrank.errors.UnknownNameError: there is no noise 'nomal'; did you mean 'normal'? ...
+    """
+    parts = [part.strip() for part in re.split(r"\+(?![^(]*\))", spec)]
+    if not parts[0]:
+        raise ParameterError(f"noise {spec!r} names no model; write for example {NOISES['normal'].example}")
+    base, values = _parse_part(parts[0])
+    if base.make is None:
+        raise ParameterError(
+            f"{base.name} spammers are mixed into a crowd; write for example normal(0.7,0.2)+{base.example}"
+        )
+    shares = {"random": 0.0, "malicious": 0.0}
+    for part in parts[1:]:
+        model, share = _parse_part(part)
+        if model.make is not None or not isinstance(share[0], float):
+            raise ParameterError(f"only random(share) and malicious(share) can be added to {base.name}, not {part!r}")
+        shares[model.name] += share[0]
+    if sum(shares.values()) > 1:
+        raise ParameterError(
+            f"the shares of spammers in {spec!r} sum to {sum(shares.values()):g}; they must not pass 1"
+        )
+    return Noise(base, values, **shares)
+
+
+def _parse_part(part: str) -> tuple[NoiseModel, tuple[Value, ...]]:
+    """Model and values of one part such as ``flip(0.2, tie=0.1)``."""
+    match = re.fullmatch(r"([A-Za-z_][\w-]*)\s*(?:\((.*)\))?", part)
+    if match is None:
+        raise ParameterError(f"noise {part!r} is not of the form name(number, ...); write for example normal(0.7,0.2)")
+    model = _find(match[1])
+    given: dict[str, Value] = {}
+    names = [parameter.name for parameter in model.parameters]
+    words = [word.strip() for word in match[2].split(",")] if match[2] and match[2].strip() else []
+    for place, word in enumerate(words):
+        name, _, text = word.rpartition("=")
+        name = name.strip() or (names[place] if place < len(names) else "")
+        if name not in names or name in given:
+            raise ParameterError(f"{part!r} has a number too many or misnamed; the form is {model.signature}")
+        given[name] = _parse_value(model, model.parameters[names.index(name)], text.strip())
+    return model, tuple(_value_of(model, parameter, given) for parameter in model.parameters)
+
+
+def _find(name: str) -> NoiseModel:
+    """The model of that name, or an error that names the nearest one."""
+    plain = name.lower().replace("-", "_")
+    plain = _ALIASES.get(plain, plain)
+    if plain in NOISES:
+        return NOISES[plain]
+    near = difflib.get_close_matches(plain, NOISES, n=1, cutoff=0.5)
+    hint = f"; did you mean {near[0]!r}?" if near else ";"
+    raise UnknownNameError(f"there is no noise {name!r}{hint} known: {', '.join(NOISES)}")
+
+
+def _parse_value(model: NoiseModel, parameter: Parameter, text: str) -> Value:
+    """The number or range in a text, once it lies in the parameter's range."""
+    bounds = text.split("..")
+    if not all(_NUMBER.fullmatch(bound.strip()) for bound in bounds) or len(bounds) > 2:
+        raise ParameterError(f"{parameter.name} of {model.name} must be a number ({parameter.range}), not {text!r}")
+    if len(bounds) == 2 and not parameter.varies:
+        raise ParameterError(
+            f"{parameter.name} of {model.name} takes one number ({parameter.range}), not a range {text!r}"
+        )
+    numbers = [float(bound) for bound in bounds]
+    for number in numbers:
+        if not parameter.low <= number <= parameter.high or (parameter.whole and number != round(number)):
+            raise ParameterError(f"{parameter.name} of {model.name} must be {parameter.range}, not {number:g}")
+    if numbers[0] > numbers[-1]:
+        raise ParameterError(f"{parameter.name} of {model.name} ranges from low to high, not {text!r}")
+    return (numbers[0], numbers[1]) if len(numbers) == 2 else numbers[0]
+
+
+def _value_of(model: NoiseModel, parameter: Parameter, given: dict[str, Value]) -> Value:
+    """The value given, else the default; an error where there is neither."""
+    value = given.get(parameter.name, parameter.default)
+    if value is None:
+        raise ParameterError(
+            f"{model.name} needs {parameter.name} ({parameter.range}); write for example {model.example}"
+        )
+    return value
+
+
+def _flip(flip: Any, tie: Any, position: Any, *, n_annotators: int) -> Pool:
+    """Annotators who flip preferences."""
+    return pools.Flips(np.broadcast_to(flip, n_annotators), tie, position)
+
+
+def _same(make: Callable[[Floats], Pool]) -> Callable[..., Pool]:
+    """Maker of a pool with one parameter per annotator from that parameter."""
+
+    def filled(value: Any, *, n_annotators: int) -> Pool:
+        return make(np.broadcast_to(np.asarray(value, float), n_annotators))
+
+    return filled
+
+
+def _ltrma(*, n_annotators: int) -> Pool:
+    """Annotators of Wu et al."""
+    return orders.ltrma_swaps(n_annotators=n_annotators)
+
+
+_COIN, _GRADE, _RANKING = ("grade", "preference"), ("grade",), ("ranking",)
+_ALL = ("grade", "preference", "ranking")
+_CONCENTRATION = (Parameter("concentration", 0, 1000, varies=True),)
+_JUMP = (Parameter("jump", 0.01, 100, 1.3), Parameter("noise", 0.001, 100, 0.25))
+
+_MODELS = (
+    NoiseModel(
+        "normal", "normal(0.7,0.2)", _COIN, (Parameter("mean", 0, 1), Parameter("sd", 0, 10)),
+        "right with an accuracy drawn from a normal distribution, clipped to 0..1", pools.normal, ("seed",),
+    ),
+    NoiseModel(
+        "log_normal", "log_normal(0.4,0.2)", _COIN, (Parameter("mean", 0.001, 1), Parameter("sd", 0, 10)),
+        "right with an accuracy drawn from a log-normal distribution of this mean and sd, clipped to 1",
+        pools.log_normal, ("seed",),
+    ),
+    NoiseModel(
+        "uniform", "uniform(0.2,0.6)", _COIN, (Parameter("low", 0, 1), Parameter("high", 0, 1)),
+        "right with an accuracy drawn uniformly", pools.uniform, ("seed",),
+    ),
+    NoiseModel(
+        "confusion", "confusion(0.7,10)", _GRADE,
+        (Parameter("accuracy", 0.001, 0.999), Parameter("concentration", 0.001, 1e6, 10)),
+        "confusion matrices around this accuracy; a high concentration makes them alike",
+        graders.confusion, ("seed", "n_levels"),
+    ),
+    NoiseModel(
+        "symmetric", "symmetric", _GRADE, (Parameter("noise", 0.001, 100, 0.7),),
+        "a latent relevance seen through noise, then cut into grades", graders.symmetric,
+    ),
+    NoiseModel(
+        "profile", "profile", _GRADE,
+        (Parameter("bias", 0, 100, 0.35), Parameter("scale", 0, 10, 0.25), Parameter("noise", 0.001, 100, 0.5)),
+        "as symmetric, and each annotator is milder or stricter and uses more or less of the scale",
+        graders.profile, ("seed",),
+    ),
+    NoiseModel(
+        "false_good", "false_good", _GRADE, (Parameter("share", 0, 1, 0.1), *_JUMP),
+        "little noise, but a share of the grades is much too good", graders.false_good,
+    ),
+    NoiseModel(
+        "false_bad", "false_bad", _GRADE, (Parameter("share", 0, 1, 0.25), *_JUMP),
+        "little noise, but a share of the grades is much too bad", graders.false_bad,
+    ),
+    NoiseModel(
+        "growing", "growing", _GRADE, (Parameter("noise", 0.001, 100, 0.15), Parameter("top", 0.001, 100, 0.9)),
+        "noise that grows with the relevance, up to that at the top", graders.growing,
+    ),
+    NoiseModel(
+        "flip", "flip(0.1..0.4)", ("preference",),
+        (
+            Parameter("flip", 0, 1, varies=True), Parameter("tie", 0, 1, 0, varies=True),
+            Parameter("position", -1, 1, 0, varies=True),
+        ),
+        "preferences flipped with this probability, tied or given by side with the others", _flip,
+    ),
+    NoiseModel(
+        "plackett_luce", "plackett_luce(1.5)", ("ranking", "preference"),
+        (Parameter("slope", -1000, 1000, varies=True),),
+        "the better item first with log odds of slope times the difference in grade", _same(orders.PlackettLuce),
+    ),
+    NoiseModel(
+        "mallows", "mallows(1.5)", _RANKING, _CONCENTRATION,
+        "rankings less likely the more pairs they reverse; 0 is guessing", _same(orders.Mallows),
+    ),
+    NoiseModel(
+        "cayley", "cayley(1.5)", _RANKING, _CONCENTRATION,
+        "rankings less likely the more swaps they are from the truth; 0 is guessing", _same(orders.CayleyMallows),
+    ),
+    NoiseModel(
+        "swap", "swap(3)", _RANKING, (Parameter("swaps", 0, 1_000_000, varies=True, whole=True),),
+        "the true ranking after this many random swaps", _same(lambda swaps: orders.Swaps(swaps.astype(np.int64))),
+    ),
+    NoiseModel("ltrma", "ltrma", _RANKING, (), "as swap; annotator i makes 2i + 1 swaps", _ltrma),
+    NoiseModel("random", "random(0.1)", _ALL, (Parameter("share", 0, 1),), "added: spammers who answer at random"),
+    NoiseModel(
+        "malicious", "malicious(0.05)", _ALL, (Parameter("share", 0, 1),),
+        "added: spammers who answer the reverse of the truth",
+    ),
+)  # fmt: skip
+
+NOISES = {model.name: model for model in _MODELS}
+"""Every noise model by name: what the command line knows and its help shows."""
+
+_ALIASES = {
+    "n": "normal",
+    "lnn": "log_normal",
+    "lognormal": "log_normal",
+    "u": "uniform",
+    "bradley_terry": "plackett_luce",
+}
