@@ -16,6 +16,9 @@ from .protocols import Aggregator, Bools, Counts, Floats
 MAX_FOLDS = 20
 """Annotators are left out one by one up to this many, in this many parts above."""
 
+PULL = 0.5
+"""Number of pairs that the pull towards the crowd's mean is worth."""
+
 INTERVAL = 0.90
 """Level of the intervals ``lower`` to ``upper``."""
 
@@ -40,14 +43,20 @@ def held_out_quality(method: Aggregator, judgments: Judgments) -> Quality | None
     Agreement with a consensus the annotator took part in flatters: alone on an item, anybody is right. So the method is
     fitted again without the annotator (without a twentieth of the annotators where there are more than 20), and
     agreement is counted on pairs of items that others judged too. The share :math:`k_a / n_a` is drawn towards the
-    crowd's mean :math:`m` by a beta prior whose strength :math:`s` the crowd itself tells (beta-binomial likelihood),
+    crowd's mean :math:`m` by half a pair,
 
-    .. math:: \text{quality}_a = (k_a + s m) / (n_a + s).
+    .. math:: \text{quality}_a = (k_a + m / 2) / (n_a + 1 / 2).
 
     ``lower`` and ``upper`` bound the annotator's own share (90 %, Jeffreys), with :math:`n_a` the number of independent
     pairs that the annotator's answers are worth: grading 5 items gives 10 pairs, but tells no more than 6.
 
     ``None`` where the judgments do not name annotators.
+
+    Notes
+    -----
+    A pull as strong as the spread of the crowd suggests (beta-binomial likelihood) hides those who guessed a few times:
+    12 of them with five preferences each among 48 good annotators came out at .77 on average. Half a pair keeps the
+    shares off 0 and 1, gives the crowd's mean to whom nothing is known of, and leaves a guesser near .5.
     """
     if not judgments.n_annotators:
         return None
@@ -194,8 +203,9 @@ def _shrunk(judgments: Judgments, found: Agreement) -> Quality:
 
     share = np.divide(found.agree, found.n_pairs, out=np.full(len(found.agree), 0.5), where=found.n_pairs > 0)
     n, k = found.effective, share * found.effective
-    mean, strength = _crowd(k, n)
-    quality = (k + strength * mean) / (n + strength)
+    # two pairs at one half stand for the crowd before anything is known of it
+    mean = (float(k.sum()) + 1.0) / (float(n.sum()) + 2.0)
+    quality = (k + PULL * mean) / (n + PULL)
     tail = (1 - INTERVAL) / 2
     lower, upper = (betaincinv(k + 0.5, n - k + 0.5, p) for p in (tail, 1 - tail))
     weight = judgments.weight
@@ -206,28 +216,3 @@ def _shrunk(judgments: Judgments, found: Agreement) -> Quality:
         "upper": np.maximum(upper, quality),
     }
     return Quality(judgments.annotators, quality, counts, parameters)
-
-
-def _crowd(k: Floats, n: Floats) -> tuple[float, float]:
-    """Mean of the crowd and strength of the pull towards it, by beta-binomial likelihood over a grid of strengths.
-
-    With next to no evidence the mean is one half: a single annotator can be compared with nobody.
-    """
-    from scipy.special import betaln
-
-    seen = n > 0
-    if not seen.any():
-        return 0.5, 2.0
-    k, n = k[seen], n[seen]
-    best = (0.5, 2.0)
-    highest = -np.inf
-    # an agreement of two annotators counts for both, so the crowd's mean is known from half of the pairs at most
-    top = max(2.0, 0.5 * float(n.sum()))
-    for strength in np.geomspace(1.0, top, 60):
-        weight = n / (n + strength)
-        mean = (float((weight * k / n).sum()) + 0.5) / (float(weight.sum()) + 1.0)
-        a, b = mean * strength, (1 - mean) * strength
-        value = float((betaln(k + a, n - k + b) - betaln(a, b)).sum())
-        if value > highest:
-            highest, best = value, (mean, float(strength))
-    return best

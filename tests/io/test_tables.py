@@ -174,7 +174,7 @@ BROKEN = {
     "number.jsonl": (b'{"a": 1}\n{"a": 2}\n3\n', "line 3 is a JSON number, not an object"),
     "null.jsonl": (b"null\n", "line 1 is a JSON null, not an object"),
     "deep.jsonl": (b'{"a": ' + b"[" * 100_000 + b"\n", "line 1 is broken JSON"),
-    "half.jsonl": (b'{"a": "x"}\n{"a": "\\ud800"}\n', "not a table"),
+    "half.jsonl": (b'{"a": "x"}\n{"a": "\\ud800"}\n', "row 2 holds half of a character"),
     "latin.jsonl": ('{"a": 1}\n{"a": "\u00e9"}\n'.encode("latin-1"), "line 2 holds bytes that are not UTF-8"),
     "nothing.jsonl": (b"{}\n{}\n", "holds no rows with any column"),
     "broken.json": (b'[{"a": 1},\n {"a": }]', "line 2 is broken JSON"),

@@ -56,15 +56,16 @@ class BradleyTerry:
     Notes
     -----
     The default ridge of 0.1 is a prior with standard deviation 3.2, odds of 24 to 1; it weighs as much as 0.4
-    contests between equals, so that it vanishes once an item has some dozens. Use ``ridge=1e-6`` for maximum likelihood.
+    contests between equals, so that it hardly matters once an item has some dozens. Use ``ridge=1e-6`` for maximum
+    likelihood.
 
     Preferences are counted by pair once, and Newton steps are taken on the counts with a step-halving line search. The
     steps solve their linear system by conjugate gradients, so that memory grows with the number of distinct pairs.
 
     Standard errors and covariances are those of the scores centred in their query, from the inverse of the
     curvature, prior included; for Davidson's model they include the uncertainty of :math:`\nu`. They are exact for
-    queries of up to 2,000 items, with covariances up to 700; in larger queries the standard errors are estimated from 16
-    seeded random probes of the inverse [Bekas07]_, which is within about 1 % where items have dozens of opponents.
+    queries of up to 2,000 items, with covariances up to 700; in larger queries the standard errors are estimated from
+    16 seeded random probes of the inverse [Bekas07]_, which is within about 1 % where items have dozens of opponents.
 
     An unjudged item has score 0, its query's mean, and the standard error of the prior. Annotators are not needed.
 
@@ -73,7 +74,7 @@ class BradleyTerry:
     >>> rows = [("ann", "q", "x", "y", "x"), ("bob", "q", "x", "y", "x"), ("cy", "q", "y", "x", "y")]
     >>> consensus = BradleyTerry().fit(Preferences.from_rows(rows))
     >>> consensus.order("q"), consensus.scores.round(3).tolist()
-    (['x', 'y'], [0.302, -0.302])
+    (['x', 'y'], [0.323, -0.323])
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("preference",)
@@ -105,7 +106,7 @@ class BradleyTerry:
 
 
 class _Contests(NamedTuple):
-    """Counts of pairs in compressed rows, as the ties rule sees them; ``n_ties`` is ``None`` without a tie parameter."""
+    """Counts of pairs in compressed rows, as the ties rule sees them; no tie parameter where ``n_ties`` is ``None``."""
 
     starts: Counts
     second: Ints
@@ -219,7 +220,8 @@ def _tie_shift(best: _Point, ridge: float) -> Floats:
     diagonal = model.degree + ridge
     product = laplacian_products(best.contests.starts, best.contests.second)(model.bend, diagonal)
     aside = conjugate_gradient(product, diagonal, model.cross, accuracy=1e-10)
-    return aside / np.sqrt(model.tie_bend + ridge - float(model.cross @ aside))
+    shift: Floats = aside / np.sqrt(model.tie_bend + ridge - float(model.cross @ aside))
+    return shift
 
 
 def _warn_unbounded(items: Items, contests: _Contests) -> None:

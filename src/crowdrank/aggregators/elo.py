@@ -36,19 +36,20 @@ class Elo:
 
     Notes
     -----
-    **The order matters**: preferences are taken in the order of their ``time`` where they have one (rows of equal time in
-    row order), and in row order otherwise, so this method is an exception to the rule that the order of rows changes
-    nothing. The default ``k`` of 4, as in arenas of language models, suits items that do not change: the smaller it
-    is, the less the order matters, until scores are wins less losses.
+    **The order matters**: preferences are taken in the order of their ``time`` where they have one (rows of equal time
+    in row order), and in row order otherwise, so this method is an exception to the rule that the order of rows
+    changes nothing. The default ``k`` of 4, as in arenas of language models, suits items that do not change: the
+    smaller it is, the less the order matters, until scores are wins less losses.
 
     The weight of a preference multiplies ``k``; since the second of two equal preferences is expected a little more, a
-    row twice moves the items slightly less than one of weight 2. Scores have no standard errors; annotators are not needed.
+    row twice moves the items slightly less than one of weight 2. Scores have no standard errors. Annotators are not
+    needed.
 
     Examples
     --------
     >>> rows = [("ann", "q", "x", "y", "x"), ("bob", "q", "x", "y", "tie")]
     >>> Elo(k=32).fit(Preferences.from_rows(rows)).scores.round(3).tolist()
-    [1015.264, 984.736]
+    [1014.53, 985.47]
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("preference",)
@@ -74,6 +75,4 @@ class Elo:
             judged = judged.select(np.argsort(judged.time, kind="stable"))
         unit = self.scale / float(np.log(self.base))
         scores = elo_scores(judged.left, judged.right, judged.outcome, judged.weight, judged.n_items, self.k / unit)
-        return Consensus.of(
-            self, preferences, self.initial + unit * scores, quality=held_out(self, preferences)
-        )
+        return Consensus.of(self, preferences, self.initial + unit * scores, quality=held_out(self, preferences))

@@ -8,6 +8,7 @@ import gzip
 import io
 import json
 import os
+import re
 import stat
 import sys
 from collections.abc import Callable, Iterator
@@ -18,6 +19,8 @@ import polars as pl
 
 from ..errors import ParameterError
 from .sources import PathLike, os_reason, plain, shown
+
+_AMBIGUOUS = re.compile(r"[\",;|\s]")
 
 FORMATS = ("csv", "tsv", "json", "jsonl", "parquet")
 _BY_SUFFIX = {
@@ -55,8 +58,7 @@ def write_table(frame: pl.DataFrame, path: PathLike | None = None, format: str |
         if chosen == "parquet":
             frame.write_parquet(handle)
         elif chosen in ("csv", "tsv"):
-            _check_cells(frame)
-            frame.write_csv(handle, separator="," if chosen == "csv" else "\t")
+            _write_delimited(frame, handle, "," if chosen == "csv" else "\t")
         else:
             _write_json(frame, handle, lines=chosen == "jsonl")
 
@@ -150,11 +152,14 @@ def _first_line(error: Exception) -> str:
     return plain(str(error).split("\n", 1)[0][:200])
 
 
-def _check_cells(frame: pl.DataFrame) -> None:
-    """Refuse text that a CSV file cannot give back."""
+def _write_delimited(frame: pl.DataFrame, handle: IO[bytes], separator: str) -> None:
+    """CSV whose header names its separator beyond doubt; a NUL, which no reader takes, is refused."""
     for name, dtype in frame.schema.items():
-        if dtype == pl.String and frame[name].str.contains("\0", literal=True).any():
+        if "\0" in name or (dtype == pl.String and frame[name].str.contains("\0", literal=True).any()):
             raise ParameterError(f"column {shown(name)} holds a NUL character, which a text file cannot; write parquet")
+    cells = [f'"{name.replace(chr(34), chr(34) * 2)}"' if _AMBIGUOUS.search(name) else name for name in frame.columns]
+    handle.write(f"{separator.join(cells)}\n".encode())
+    frame.write_csv(handle, separator=separator, include_header=False)
 
 
 def _write_json(frame: pl.DataFrame, handle: IO[bytes], *, lines: bool) -> None:

@@ -13,8 +13,8 @@ from ..errors import JudgmentError
 from .sources import Source, plain
 
 _INT64 = 1 << 63
-_DOUBTFUL = re.compile(rb"\\u(?:0000|[dD][89a-fA-F])")
-"""Escapes of half characters and of NUL, which polars turns into something else without a word."""
+_DOUBTFUL = re.compile(rb"\\u[dD][89a-fA-F]")
+"""Escapes that may be half characters, which polars turns into something else without a word."""
 
 Mixed = dict[str, int]
 """Columns that hold both text and numbers -> first row of the kind that came later."""
@@ -27,24 +27,28 @@ def read_lines(source: Source) -> tuple[pl.DataFrame, Mixed]:
         doubtful = [name for name, dtype in frame.schema.items() if dtype == pl.String and _has_bare(source, name)]
         if not doubtful:
             return frame, {}
-    return _frame(source, [row for _, row in _objects(source)], "line")
+    return _frame(source, list(_objects(source)))
 
 
 def read_array(source: Source) -> tuple[pl.DataFrame, Mixed]:
     """Return the table of a JSON array of objects, and its columns of mixed kinds."""
-    try:
-        rows = _parse(source.text())
-    except JudgmentError:
-        raise
-    except (ValueError, RecursionError) as error:
-        line = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else "it"
-        raise JudgmentError(f"{source.name}: {line} is broken JSON ({_reason(error)}); {_SHAPE}") from None
+    rows = read_document(source)
     if not isinstance(rows, list):
         raise JudgmentError(f"{source.name} holds a JSON {_kind(rows)} where an array was expected; {_SHAPE}")
     for number, row in enumerate(rows, 1):
         if not isinstance(row, dict):
             raise JudgmentError(f"{source.name}: entry {number} of the array is a {_kind(row)}; {_SHAPE}")
-    return _frame(source, rows, "entry")
+    return _frame(source, rows)
+
+
+def read_document(source: Source) -> Any:
+    """Return what a file with one JSON value holds."""
+    text = source.text()
+    try:
+        return _parse(text)
+    except (ValueError, RecursionError) as error:
+        line = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else "it"
+        raise JudgmentError(f"{source.name}: {line} is broken JSON ({_reason(error)}); {_SHAPE}") from None
 
 
 _SHAPE = 'give an array of objects, or one object such as {"item": "a", "grade": 1} on each line'
@@ -71,8 +75,8 @@ def _has_bare(source: Source, name: str) -> bool:
     return re.search(key + rb"\s*:\s*[-0-9tf]", source.data) is not None or b"\\" in key
 
 
-def _objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Line number and object of each line that is not blank."""
+def _objects(source: Source) -> Iterator[dict[str, Any]]:
+    """The object of each line that is not blank."""
     for number, line in enumerate(source.text().split("\n"), 1):
         if not line.strip():
             continue
@@ -84,7 +88,7 @@ def _objects(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
             ) from None
         if not isinstance(row, dict):
             raise JudgmentError(f"{source.name}: line {number} is a JSON {_kind(row)}, not an object; {_SHAPE}")
-        yield number, row
+        yield row
 
 
 def _parse(text: str) -> Any:
@@ -110,17 +114,30 @@ def _kind(value: Any) -> str:
     return kinds.get(type(value), "number")
 
 
-def _frame(source: Source, rows: list[dict[str, Any]], place: str) -> tuple[pl.DataFrame, Mixed]:
+def _frame(source: Source, rows: list[dict[str, Any]]) -> tuple[pl.DataFrame, Mixed]:
     """Columns of all keys in order of first appearance."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     if not names:
         raise JudgmentError(f"{source.name} holds no rows with any column; {_SHAPE}")
     mixed: Mixed = {}
-    columns = [_column(name, [row.get(name) for row in rows], mixed) for name in names]
     try:
-        return pl.DataFrame(columns), mixed
-    except (pl.exceptions.PolarsError, UnicodeEncodeError) as error:
+        return pl.DataFrame([_column(name, [row.get(name) for row in rows], mixed) for name in names]), mixed
+    except UnicodeEncodeError:
+        number = next(number for number, row in enumerate(rows, 1) if not _whole_characters(row))
+        raise JudgmentError(
+            f"{source.name}: row {number} holds half of a character (\\ud800 to \\udfff); mend it"
+        ) from None
+    except pl.exceptions.PolarsError as error:
         raise JudgmentError(f"{source.name} is not a table ({_reason(error)}); {_SHAPE}") from None
+
+
+def _whole_characters(row: dict[str, Any]) -> bool:
+    """Whether all text of a row can be written as UTF-8."""
+    try:
+        json.dumps(row, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _column(name: str, values: list[Any], mixed: Mixed) -> pl.Series:

@@ -19,6 +19,7 @@ from ..errors import JudgmentError
 from ..protocols import Counts, Floats
 from .encoding import decode_array, decode_params, encode_array, encode_params
 from .output import format_for, write_table, write_text, write_with
+from .records import read_document
 from .sources import PathLike, Source, blaming, open_source
 from .tables import read_source, table_format
 
@@ -131,7 +132,7 @@ def read_consensus(path: PathLike) -> Consensus:
 def consensus_of(source: Source) -> Consensus:
     """Return the consensus in an opened file."""
     if holds_consensus(source):
-        return from_json(json.loads(source.text()))
+        return from_json(read_document(source))
     if table_format(source) == "parquet":
         header = _parquet_header(source)
         if header is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import comb
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -16,17 +17,18 @@ _DEGREE = 5
 
 
 def elo_scores(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | None, n_items: int, gain: float) -> Floats:
-    """Return the scores (n_items,) in natural log odds after all rows (n,), beginning with 0; ``gain`` is the most a row moves.
+    """Return the scores (n_items,) in natural log odds after all rows (n,), beginning with 0.
 
-    A row moves its two items apart by ``gain`` times its weight times what the outcome (1, 1/2 or 0) exceeds the
-    expectation ``1 / (1 + exp(right - left))`` by.
+    A row moves its left item up, and its right item down, by ``gain`` times its weight times what the outcome (1, 1/2
+    or 0) exceeds the expectation ``1 / (1 + exp(right - left))`` by.
     """
     scores = np.zeros(n_items)
-    rows = read_only(left.view(np.uint32), right.view(np.uint32), outcome)
+    one, other, result = read_only(left.view(np.uint32)), read_only(right.view(np.uint32)), read_only(outcome)
+    table = _logistic_table().ravel()
     if weight is None:
-        _update(*rows, read_only(gain * _logistic_table().ravel())[0], 0.5 * gain, scores)
+        _update(one, other, result, read_only(gain * table), 0.5 * gain, scores)
     else:
-        _update_weighted(*rows, *read_only(weight * gain, _logistic_table().ravel()), scores)
+        _update_weighted(one, other, result, read_only(gain * weight), read_only(table), scores)
     return scores
 
 
@@ -50,7 +52,7 @@ def _logistic_table() -> Floats:
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _excess(gap, table):  # type: ignore[no-untyped-def]
+def _excess(gap: float, table: Floats) -> Any:
     """Logistic function of the gap less one half, times whatever the table was multiplied with."""
     # a call of exp for each row would take three times as long as all the rest
     place = gap / _STEP + _REACH / _STEP
@@ -66,7 +68,7 @@ def _excess(gap, table):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _update(left, right, outcome, table, half, scores):  # type: ignore[no-untyped-def]
+def _update(left: Any, right: Any, outcome: Outcomes, table: Floats, half: float, scores: Floats) -> None:
     """Move the scores, (n_items,), row after row, (n,); the table is multiplied with the gain."""
     for row in range(left.size):
         i, j = left[row], right[row]
@@ -77,7 +79,7 @@ def _update(left, right, outcome, table, half, scores):  # type: ignore[no-untyp
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _update_weighted(left, right, outcome, gain, table, scores):  # type: ignore[no-untyped-def]
+def _update_weighted(left: Any, right: Any, outcome: Outcomes, gain: Floats, table: Floats, scores: Floats) -> None:
     """Move the scores, (n_items,), row after row, (n,), each with a gain of its own."""
     for row in range(left.size):
         i, j = left[row], right[row]

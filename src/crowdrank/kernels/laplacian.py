@@ -1,7 +1,8 @@
 """Graph Laplacians of compared pairs: products, systems, inverses and connected groups.
 
-The matrix is always the Laplacian with weight ``bend`` on each pair, in compressed rows (:mod:`~crowdrank.kernels.pairs`),
-plus ``ridge`` on the diagonal. Its inverse on scores that are centred in each query is their covariance.
+The matrix is always the Laplacian with weight ``bend`` on each pair, in the compressed rows of
+:mod:`~crowdrank.kernels.pairs`, plus ``ridge`` on the diagonal. Its inverse on scores that are centred in each query is
+their covariance.
 """
 
 from __future__ import annotations
@@ -43,15 +44,16 @@ def laplacian_products(starts: Counts, second: Ints) -> Callable[[Floats, Floats
     bounds = pair_bounds(starts)
 
     def sparse(bend: Floats, diagonal: Floats) -> Product:
-        arrays = read_only(starts, second, bend)
+        rows, columns, weights = read_only(starts), read_only(second), read_only(bend)
 
         def product(vector: Floats) -> Floats:
             def work(begin: int, end: int) -> Floats:
                 neighbours = np.zeros(n_items)
-                _adjacent(*arrays, *read_only(vector), begin, end, neighbours)
+                _adjacent(rows, columns, weights, read_only(vector), begin, end, neighbours)
                 return neighbours
 
-            return diagonal * vector - total(over_bounds(work, bounds))
+            image: Floats = diagonal * vector - total(over_bounds(work, bounds))
+            return image
 
         return product
 
@@ -59,21 +61,23 @@ def laplacian_products(starts: Counts, second: Ints) -> Callable[[Floats, Floats
 
 
 @njit(cache=True, nogil=True)
-def _adjacent(starts, second, bend, vector, begin, end, neighbours):  # type: ignore[no-untyped-def]
+def _adjacent(
+    starts: Counts, second: Ints, bend: Floats, vector: Floats, begin: int, end: int, neighbours: Floats
+) -> None:
     """Add to each item, (n_items,), the vector at its neighbours times the weight of the pair."""
     for i in range(begin, end):
-        value, total = vector[i], 0.0
+        value, received = vector[i], 0.0
         for pair in range(starts[i], starts[i + 1]):
             j = np.uint32(second[pair])
-            total += bend[pair] * vector[j]
+            received += bend[pair] * vector[j]
             neighbours[j] += bend[pair] * value
-        neighbours[i] += total
+        neighbours[i] += received
 
 
 def conjugate_gradient(
     product: Product, diagonal: Floats, right: Floats, *, accuracy: float, max_iter: int = 2000
 ) -> Floats:
-    """Solve ``A x = right`` (n,) for a positive definite ``A`` by conjugate gradients, preconditioned with its diagonal.
+    """Solve ``A x = right`` (n,), ``A`` positive definite, by conjugate gradients preconditioned with its diagonal.
 
     Stops when the residual, in the norm that the diagonal gives, has fallen to ``accuracy`` times its start. Each
     iterate leads upwards from zero, so that a solution cut short is still a direction of ascent.
@@ -182,13 +186,13 @@ def centred_inverse_diagonal(
 def connected_groups(starts: Counts, second: Ints, offsets: Counts) -> Ints:
     """Return for each item the lowest item it is connected with, (n_items,)."""
     group = np.arange(len(starts) - 1, dtype=np.int32)
-    _connect(*read_only(starts, second), group, len(group) - np.count_nonzero(np.diff(offsets)))
+    _connect(read_only(starts), read_only(second), group, len(group) - int(np.count_nonzero(np.diff(offsets))))
     return group
 
 
 @njit(cache=True, nogil=True)
-def _connect(starts, second, group, n_joins):  # type: ignore[no-untyped-def]
-    """Join the groups of the two items of each pair, the lower number leading, until n_joins leave one for each query."""
+def _connect(starts: Counts, second: Ints, group: Ints, n_joins: int) -> None:
+    """Join the groups of the two items of each pair, the lower number leading; n_joins leave one for each query."""
     for i in range(group.size):
         if n_joins == 0:
             break

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -32,19 +32,37 @@ def evaluate_ties(
 ) -> TieModel:
     r"""Evaluate Davidson's model with ``tie`` parameter :math:`\nu`, which is Bradley-Terry when that is 0.
 
-    Pairs are in compressed rows, see :mod:`~crowdrank.kernels.pairs`. ``margin`` (wins less losses of the lower item) and
-    ``contests`` (wins, losses and ties, as they count) are over pairs; ``n_ties`` is the weight of all ties where they
-    inform the tie parameter, else 0.
+    Pairs are in compressed rows, see :mod:`~crowdrank.kernels.pairs`. ``margin`` (wins less losses of the lower item)
+    and ``contests`` (wins, losses and ties, as they count) are over pairs; ``n_ties`` is the weight of all ties where
+    they inform the tie parameter, else 0.
     """
     bend, strength = np.empty(len(second)), np.empty(len(second))
     # exponentials of items and not of pairs; scores are centred, so that they stay in range
     root = np.exp(0.5 * scores)
-    arrays = read_only(starts, second, margin, contests, scores, root)
+    rows, columns, ahead, number, at, exponential = (
+        read_only(array) for array in (starts, second, margin, contests, scores, root)
+    )
 
     def work(begin: int, end: int) -> Floats:
-        sums = np.zeros((4, max(len(scores), 3)))
-        _evaluate_ties(*arrays, tie, begin, end, bend, strength, *sums)
-        return sums
+        gradient, degree, cross, sums = parts = np.zeros((4, max(len(scores), 3)))
+        _evaluate_ties(
+            rows,
+            columns,
+            ahead,
+            number,
+            at,
+            exponential,
+            tie,
+            begin,
+            end,
+            bend,
+            strength,
+            gradient,
+            degree,
+            cross,
+            sums,
+        )
+        return parts
 
     gradient, degree, cross, sums = total(over_bounds(work, pair_bounds(starts)))
     value = float(sums[0] - contests @ np.log(strength, out=strength)) + (n_ties * np.log(tie) if n_ties else 0.0)
@@ -53,9 +71,10 @@ def evaluate_ties(
 
 
 @njit(cache=True, nogil=True)
-def _evaluate_ties(  # type: ignore[no-untyped-def]
-    starts, second, margin, contests, scores, root, tie, begin, end, bend, strength, gradient, degree, cross, sums
-):
+def _evaluate_ties(
+    starts: Any, second: Any, margin: Any, contests: Any, scores: Any, root: Any, tie: float, begin: int, end: int,
+    bend: Floats, strength: Floats, gradient: Floats, degree: Floats, cross: Floats, sums: Floats,
+) -> None:  # fmt: skip
     """Fill bend and strength, (n_pairs,), and add to gradient, degree, cross, (n_items,), and sums, (3,)."""
     value = expected_ties = tie_bend = 0.0
     for i in range(begin, end):

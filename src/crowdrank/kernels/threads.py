@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,9 +14,10 @@ from numpy.typing import NDArray
 from ..protocols import Counts
 
 Result = TypeVar("Result")
+Entry = TypeVar("Entry", bound=np.generic)
 
 _MOST_THREADS = 8
-"""Each thread has arrays of its own to add up afterwards, so that more threads than this would cost more than they save."""
+"""Each thread has arrays of its own to add up afterwards, so that more threads would cost more than they save."""
 
 _PAIRS_PER_THREAD = 1_000_000
 
@@ -25,7 +27,7 @@ def over_bounds(work: Callable[[int, int], Result], bounds: Counts) -> list[Resu
 
     ``work`` has to release the interpreter lock for this to help; the results come in the order of the stretches.
     """
-    stretches = [(int(begin), int(end)) for begin, end in zip(bounds[:-1], bounds[1:], strict=True)]
+    stretches = [(int(begin), int(end)) for begin, end in pairwise(bounds)]
     if len(stretches) == 1:
         return [work(*stretches[0])]
     with ThreadPoolExecutor(len(stretches)) as pool:
@@ -45,12 +47,11 @@ def pair_bounds(starts: Counts) -> Counts:
     return bounds
 
 
-def read_only(*arrays: NDArray[Any]) -> list[NDArray[Any]]:
-    """Return contiguous read-only views, so that a kernel is compiled for one kind of array only."""
-    views = [np.ascontiguousarray(array).view() for array in arrays]
-    for view in views:
-        view.flags.writeable = False
-    return views
+def read_only(array: NDArray[Entry]) -> NDArray[Entry]:
+    """Return a contiguous read-only view, so that a kernel is compiled for one kind of array only."""
+    view = np.ascontiguousarray(array).view()
+    view.flags.writeable = False
+    return view
 
 
 def total(parts: list[NDArray[Any]]) -> NDArray[Any]:

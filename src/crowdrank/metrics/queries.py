@@ -115,8 +115,8 @@ def over_queries(
 ) -> NDArray[Any]:
     """Return what a kernel finds for all queries, a share of them in each thread when there are many items.
 
-    `columns` have one entry per item; the kernel takes them, then the offsets of its queries, then the rest, and releases
-    the interpreter lock.
+    `columns` have one entry per item; the kernel takes them, then the offsets of its queries, then the rest, and
+    releases the interpreter lock.
     """
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     n_threads = min(cores, int(offsets[-1]) // _ITEMS_PER_THREAD, len(offsets) - 1)

@@ -1,0 +1,67 @@
+"""Features and truth from tables."""
+
+import numpy as np
+import pytest
+
+from crowdrank.data.features import Features
+from crowdrank.data.grades import Grades
+from crowdrank.data.truth import Truth
+from crowdrank.errors import JudgmentError
+
+
+def test_rows_are_put_in_item_order():
+    features = Features.from_frame({"query": ["q2", "q1"], "docid": ["d", "d"], "f": ["1.5", ""], "g": [1, 2]})
+    assert features.items.frame().rows() == [("q1", "d"), ("q2", "d")]
+    np.testing.assert_array_equal(features.matrix, [[np.nan, 2.0], [1.5, 1.0]])
+
+
+@pytest.mark.parametrize(
+    ("table", "said"),
+    [
+        ({"item": ["x", "x"], "f": [1, 2]}, "row 2 of the features repeats item 'x'"),
+        ({"item": ["x"], "f": ["high"]}, "feature 'f' is not a number \\('high'\\) in row 1"),
+        ({"item": ["x"]}, "no column besides the ids"),
+        ({"item": [], "f": []}, "no rows"),
+        ({"f": [1]}, "no item column"),
+        ({"item": [None], "f": [1]}, "item id is blank in row 1"),
+    ],
+)
+def test_bad_features_get_one_sentence(table, said):
+    with pytest.raises(JudgmentError, match=said):
+        Features.from_frame(table)
+
+
+def test_the_matrix_must_fit():
+    features = Features.from_frame({"item": ["x"], "f": [1]})
+    with pytest.raises(JudgmentError, match="2 x 1 for 1 items"):
+        Features(features.items, np.ones((2, 1)), ("f",))
+
+
+def test_truth_has_three_forms():
+    assert Truth.from_frame({"item": ["x"], "relevance": [2]}).form == "grade"
+    ranks = Truth.from_frame({"item": ["x", "y"], "rank": [2, 1]})
+    assert ranks.form == "rank"
+    assert ranks.grade.tolist() == [-2, -1]
+    pairs = Truth.from_frame({"query": ["q"], "left": ["x"], "right": ["y"], "winner": ["x"]})
+    assert pairs.form == "pairs"
+    assert len(pairs) == 1
+    for truth in (ranks, pairs):
+        assert Truth.from_frame(truth.frame()).form == truth.form
+
+
+def test_truth_may_cover_a_part_and_ids_meet_as_text():
+    grades = Grades.from_rows([("a", 1, 7, 1), ("a", 1, 8, 2), ("a", 2, 7, 0)])
+    truth = Truth.from_frame({"query": ["1", "2", "3"], "item": ["8", "7", "7"], "grade": [4, 2, 1]})
+    np.testing.assert_array_equal(truth.align(grades.items), [np.nan, 4, 2])
+    pairs = Truth.from_frame(
+        {"query": ["1", "1"], "left": ["7", "7"], "right": ["8", "9"], "winner": ["left", "right"]}
+    )
+    left, right, outcome = pairs.align_pairs(grades.items)
+    assert (left.tolist(), right.tolist(), outcome.tolist()) == ([0], [1], [1])
+
+
+def test_bad_truth():
+    with pytest.raises(JudgmentError, match="two different grades"):
+        Truth.from_frame({"item": ["x", "x"], "grade": [1, 2]})
+    with pytest.raises(JudgmentError, match="no grade, rank or winner column"):
+        Truth.from_frame({"item": ["x"], "color": ["red"]})

@@ -1,0 +1,185 @@
+"""What every aggregator promises, taken from the registry; what cannot hold is skipped by name, with the reason."""
+
+import json
+import warnings
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.strategies import KINDS, ROWS, judgments, table
+
+from crowdrank.data.judgments import Grades
+from crowdrank.errors import DataWarning, JudgmentError
+from crowdrank.io import from_json, to_json
+from crowdrank.registry import card, make, names
+
+CASES = [(name, kind) for name in names("aggregator") for kind in card("aggregator", name).kinds]
+
+CANNOT = {
+    "row_order": {"elo": "Elo depends on the order of the rows where there is no time"},
+    "weight": {"elo": "two games are played one after the other, a weight of two at once"},
+    "reversal": {
+        "highest_grade": "the highest of reversed grades is the lowest of the grades",
+        "majority_vote": "of two tied grades the better is taken, so reversing takes the worse",
+    },
+}
+
+
+def skip_if_it_cannot(promise, name):
+    if name in CANNOT[promise]:
+        pytest.skip(CANNOT[promise][name])
+
+
+def fitted(name, judged):
+    """Fit without the warnings about tiny data, which tests of each method look at."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        return make("aggregator", name, seed=3).fit(judged)
+
+
+def by_id(consensus):
+    """Scores by (query, item)."""
+    items = consensus.items
+    return dict(zip(zip(items.query_ids(), items.ids, strict=True), consensus.scores, strict=True))
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+@given(data=st.data())
+def test_scores_are_finite_and_the_same_each_time(name, kind, data):
+    judged = judgments(kind, data.draw(ROWS[kind]()))
+    first, second = fitted(name, judged), fitted(name, judged)
+    assert np.isfinite(first.scores).all()
+    np.testing.assert_array_equal(first.scores, second.scores)
+    assert first.ranks().min() == 1
+    frame = first.quality.frame()
+    assert frame["quality"].is_finite().all()
+    assert ((frame["lower"] <= frame["quality"]) & (frame["quality"] <= frame["upper"])).all()
+    assert frame["quality"].is_between(0, 1).all()
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+@given(data=st.data())
+def test_row_order_does_not_matter(name, kind, data):
+    skip_if_it_cannot("row_order", name)
+    rows = data.draw(ROWS[kind]())
+    shuffled = data.draw(st.permutations(rows))
+    one, other = fitted(name, judgments(kind, rows)), fitted(name, judgments(kind, shuffled))
+    np.testing.assert_allclose(one.scores, other.scores, rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+@given(data=st.data())
+def test_names_do_not_matter(name, kind, data):
+    rows = data.draw(ROWS[kind]())
+    rename = {"ann": "z9", "bob": "y8", "eve": "x7", "q1": "r2", "q2": "r1", "a": "é", "b": "10", "c": "9", "d": " D"}
+    renamed = [tuple(rename.get(cell, cell) for cell in row) for row in rows]
+    one, other = by_id(fitted(name, judgments(kind, rows))), by_id(fitted(name, judgments(kind, renamed)))
+    for (query, item), score in one.items():
+        assert other[rename[query], rename[item].strip()] == pytest.approx(score, abs=1e-8)
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+@given(data=st.data())
+def test_a_row_twice_is_weight_two(name, kind, data):
+    skip_if_it_cannot("weight", name)
+    if kind == "ranking":
+        pytest.skip("an item may stand but once in a ranking")
+    rows = data.draw(ROWS[kind]())
+    twice = data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows)))
+    doubled = rows + [row for row, again in zip(rows, twice, strict=True) if again]
+    weighted = table(kind, rows).with_columns(weight=pl.Series([2 if again else 1 for again in twice]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        one, other = judgments(kind, doubled), KINDS[kind].from_frame(weighted)
+    np.testing.assert_allclose(fitted(name, one).scores, fitted(name, other).scores, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+@given(data=st.data())
+def test_reversed_judgments_reverse_the_order(name, kind, data):
+    skip_if_it_cannot("reversal", name)
+    rows = data.draw(ROWS[kind]())
+    turn = {
+        "grade": lambda row: (*row[:3], 4 - row[3]),
+        "preference": lambda row: (*row[:4], {"left": "right", "right": "left", "tie": "tie"}[row[4]]),
+        "ranking": lambda row: (*row[:3], 10 - row[3]),
+    }[kind]
+    one = fitted(name, judgments(kind, rows))
+    other = fitted(name, judgments(kind, [turn(row) for row in rows]))
+    gaps, turned = np.subtract.outer(one.scores, one.scores), np.subtract.outer(other.scores, other.scores)
+    same = one.items.query[:, None] == one.items.query[None, :]
+    np.testing.assert_allclose(gaps[same], -turned[same], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_nothing_writes_to_the_judgments(name, kind, small):
+    before = small[kind].frame()
+    make("aggregator", name).fit(small[kind])
+    assert small[kind].frame().equals(before)
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_one_row_one_annotator_one_item(name, kind):
+    row = {"grade": ("ann", "q", "x", 1), "preference": ("ann", "q", "x", "y", "left"), "ranking": ("ann", "q", "x", 1)}
+    consensus = fitted(name, judgments(kind, [row[kind]]))
+    assert np.isfinite(consensus.scores).all()
+    assert consensus.quality.quality.tolist() == [0.5]
+    assert consensus.order("q")[0] == "x"
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_items_and_queries_nobody_judged(name, kind, small):
+    items = {"query": ["q1", "q9", "q9"], "item": ["zz", "x", "y"]}
+    judged = KINDS[kind].from_frame(small[kind].frame(), items=items)
+    consensus = fitted(name, judged)
+    assert np.isfinite(consensus.scores).all()
+    assert len(consensus.order("q9")) == 2
+    plain = by_id(fitted(name, small[kind]))
+    with_more = by_id(consensus)
+    inside = [key for key in plain if key[0] == "q2"]
+    for one in inside:
+        for other in inside:
+            gap = with_more[one] - with_more[other]
+            assert gap == pytest.approx(plain[one] - plain[other], abs=1e-7)
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_annotators_may_be_missing(name, kind, small):
+    consensus = fitted(name, KINDS[kind].from_frame(small[kind].frame().drop("annotator")))
+    assert consensus.quality is None
+    assert np.isfinite(consensus.scores).all()
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_results_go_through_json(name, kind, small):
+    consensus = make("aggregator", name).fit(small[kind])
+    again = from_json(json.loads(json.dumps(to_json(consensus), allow_nan=False)))
+    assert again.frame().equals(consensus.frame())
+    assert again.quality.frame().equals(consensus.quality.frame())
+    assert again.trace == consensus.trace
+    assert again.method == consensus.method
+
+
+@pytest.mark.parametrize("name", names("aggregator"))
+def test_another_kind_is_refused_with_a_remedy(name, small):
+    kinds = card("aggregator", name).kinds
+    for kind, judged in small.items():
+        if kind not in kinds:
+            with pytest.raises(JudgmentError, match=f"not {kind}s; "):
+                make("aggregator", name).fit(judged)
+
+
+@pytest.mark.parametrize("name", names("aggregator"))
+def test_nominal_grades_go_to_class_methods_only(name):
+    if "grade" not in card("aggregator", name).kinds:
+        pytest.skip("takes no grades")
+    grades = Grades.from_rows(
+        [("ann", "q", "x", "cat"), ("bob", "q", "x", "dog"), ("cid", "q", "x", "cat")], nominal=True
+    )
+    if card("aggregator", name).nominal:
+        assert make("aggregator", name).fit(grades).frame()["grade"].to_list() == ["cat"]
+    else:
+        with pytest.raises(JudgmentError, match="nominal"):
+            make("aggregator", name).fit(grades)

@@ -1,0 +1,123 @@
+"""Quality of annotators: agreement with the others, honest about those who saw little."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from crowdrank.data.judgments import Grades, Preferences, Rankings
+from crowdrank.quality import held_out_quality, pair_accuracy, pair_agreement
+from crowdrank.registry import make
+
+METHODS = {"grade": "mean_grade", "preference": "bradley_terry", "ranking": "borda"}
+
+
+def guessing_crowd(kind, seed, n_annotators=60, n_items=30, answers=5):
+    """A crowd in which everybody guesses and gives five answers."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for annotator in range(n_annotators):
+        if kind == "preference":
+            pairs = {tuple(rng.choice(n_items, 2, replace=False)) for _ in range(answers)}
+            rows += [(f"w{annotator}", "q", f"i{a}", f"i{b}", rng.choice(["left", "right"])) for a, b in pairs]
+        elif kind == "grade":
+            rows += [
+                (f"w{annotator}", "q", f"i{i}", int(rng.integers(0, 5))) for i in rng.choice(n_items, answers, False)
+            ]
+        else:
+            rows += [
+                (f"w{annotator}", "q", f"i{i}", place) for place, i in enumerate(rng.choice(n_items, answers, False))
+            ]
+    return {"grade": Grades, "preference": Preferences, "ranking": Rankings}[kind].from_rows(rows)
+
+
+@pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")
+@pytest.mark.parametrize("kind", ["grade", "preference", "ranking"])
+def test_guessing_annotators_get_one_half_and_intervals_that_cover_it(kind):
+    means, covered = [], []
+    for seed in range(12):
+        quality = make("aggregator", METHODS[kind]).fit(guessing_crowd(kind, seed)).quality
+        means.append(quality.quality.mean())
+        covered.append(((quality.parameters["lower"] <= 0.5) & (quality.parameters["upper"] >= 0.5)).mean())
+    assert np.mean(means) == pytest.approx(0.5, abs=0.03)
+    assert np.mean(covered) >= 0.85
+
+
+@pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")
+def test_guessers_in_a_good_crowd_are_covered_too():
+    rng = np.random.default_rng(5)
+    strength = rng.normal(0, 2, 30)
+    covered, means = [], []
+    for _ in range(8):
+        rows = []
+        for annotator in range(60):
+            guesses = annotator < 12
+            for _ in range(5 if guesses else 40):
+                a, b = rng.choice(30, 2, replace=False)
+                p = 0.5 if guesses else 1 / (1 + np.exp(strength[b] - strength[a]))
+                rows.append((f"w{annotator:02d}", "q", f"i{a}", f"i{b}", "left" if rng.random() < p else "right"))
+        quality = make("aggregator", "bradley_terry").fit(Preferences.from_rows(rows)).quality
+        low, high = quality.parameters["lower"][:12], quality.parameters["upper"][:12]
+        covered.append(((low <= 0.5) & (high >= 0.5)).mean())
+        means.append((quality.quality[:12].mean(), quality.quality[12:].mean()))
+    assert np.mean(covered) >= 0.85
+    guessing, good = np.mean(means, axis=0)
+    assert guessing == pytest.approx(0.5, abs=0.05)
+    assert good > 0.75
+
+
+def test_an_annotator_alone_on_an_item_is_not_flattered():
+    rows = [("ann", "q", "x", 5), ("ann", "q", "y", 1)]
+    alone = make("aggregator", "mean_grade").fit(Grades.from_rows(rows)).quality
+    assert alone.quality.tolist() == [0.5]
+    assert alone.parameters["n_pairs"].tolist() == [0]
+    assert alone.parameters["lower"][0] < 0.05
+
+
+def test_reversed_annotators_fall_below_one_half():
+    rng = np.random.default_rng(1)
+    truth = rng.normal(size=40)
+    rows = []
+    for annotator in range(10):
+        sign = -1 if annotator == 3 else 1
+        rows += [(f"w{annotator}", "q", f"i{i}", round(sign * truth[i] + rng.normal(0, 0.5), 2)) for i in range(40)]
+    quality = make("aggregator", "mean_grade").fit(Grades.from_rows(rows)).quality
+    assert quality.frame()["annotator"].to_list()[-1] == "w3"
+    assert quality.parameters["upper"][3] < 0.5
+    assert quality.quality[[0, 1, 2, 4]].min() > 0.7
+
+
+def test_agreement_with_known_scores_is_counted_by_pairs():
+    grades = Grades.from_rows(
+        [("a", "q", "x", 3), ("a", "q", "y", 1), ("a", "q", "z", 1), ("b", "q", "x", 1), ("b", "q", "y", 2)]
+    )
+    found = pair_agreement(grades, np.array([1.0, 0.0, 1.0]), np.ones(3, bool))
+    # a: x over y agrees, x over z ties in the scores; b: y over x disagrees
+    assert found.agree.tolist() == [1.5, 0.0]
+    assert found.n_pairs.tolist() == [2.0, 1.0]
+    assert pair_accuracy(grades, np.array([1.0, 0.0, 1.0])).quality[0] > 0.5
+
+
+def test_agreement_of_all_kinds_is_the_same_for_the_same_answers():
+    rng = np.random.default_rng(0)
+    rows = [(f"w{a}", f"q{q}", f"i{i}", int(rng.integers(0, 6))) for a in range(4) for q in range(2) for i in range(7)]
+    grades = Grades.from_rows(rows)
+    ranks = Rankings.from_frame(
+        pl.DataFrame(rows, schema=["annotator", "query", "item", "rank"], orient="row").with_columns(
+            rank=-pl.col("rank")
+        )
+    )
+    scores, covered = rng.normal(size=grades.n_items).round(1), rng.random(grades.n_items) < 0.8
+    found = [pair_agreement(judged, scores, covered) for judged in (grades, ranks, grades.as_preferences())]
+    for other in found[1:]:
+        np.testing.assert_allclose(other.agree, found[0].agree)
+        np.testing.assert_allclose(other.n_pairs, found[0].n_pairs)
+
+
+def test_more_than_twenty_annotators_are_left_out_in_parts():
+    rng = np.random.default_rng(2)
+    rows = [
+        (f"w{a:02d}", "q", f"i{i}", float(i + rng.normal(0, 3))) for a in range(50) for i in rng.choice(20, 8, False)
+    ]
+    quality = held_out_quality(make("aggregator", "mean_grade"), Grades.from_rows(rows))
+    assert (quality.parameters["n_pairs"] > 0).all()
+    assert quality.quality.min() > 0.6
