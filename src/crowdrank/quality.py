@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -9,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .data.consensus import Quality
+from .data.consensus import Consensus, Quality
 from .data.judgments import Grades, Judgments, Preferences
 from .protocols import Aggregator, Bools, Counts, Floats
 
@@ -66,7 +67,7 @@ def held_out_quality(method: Aggregator, judgments: Judgments) -> Quality | None
         others = judgments.select(~inside)
         if not len(others):
             continue
-        scores = _quiet_fit(method, others)
+        scores = fit_quietly(method, others).scores
         found = pair_agreement(judgments.select(inside), scores, _judged_items(others))
         agree, n_pairs, effective = agree + found.agree, n_pairs + found.n_pairs, effective + found.effective
     return _shrunk(judgments, Agreement(agree, n_pairs, effective))
@@ -177,14 +178,12 @@ def _folds(judgments: Judgments) -> list[Bools]:
     return [fold == number for number in range(min(n, MAX_FOLDS))]
 
 
-def _quiet_fit(method: Aggregator, judgments: Judgments) -> Floats:
-    """Scores without the warnings that the fit to all judgments gave already."""
-    import warnings
-
+def fit_quietly(method: Aggregator, judgments: Judgments) -> Consensus:
+    """Fit to a part of the judgments without the warnings that the fit to all of them gave already."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        scores: Floats = method.fit(judgments).scores
-    return scores
+        consensus: Consensus = method.fit(judgments)
+    return consensus
 
 
 def _judged_items(judgments: Judgments) -> Bools:

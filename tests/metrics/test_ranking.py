@@ -208,9 +208,9 @@ def test_worst_is_never_above_average_and_row_order_does_not_matter(measure):
         np.testing.assert_allclose(again, values, atol=1e-12)
 
 
-def test_infinite_scores_are_scores():
+def test_an_infinite_score_is_a_score():
     assert ndcg([1, 0], [np.inf, -np.inf]) == 1
-    assert reciprocal_rank([1, 0, 0], [-np.inf, -np.inf, 0]) == pytest.approx((1 / 2 + 1 / 3) / 2)
+    assert reciprocal_rank([1, 0, 0], [np.inf, np.inf, 0]) == pytest.approx((1 + 1 / 2) / 2)
 
 
 def test_negative_grades_are_refused_or_count_zero():
@@ -264,3 +264,14 @@ def test_input_is_left_alone():
     for array, kept in zip((truth, scores, qid), before, strict=True):
         np.testing.assert_array_equal(array, kept)
         assert array.flags.writeable
+
+
+@pytest.mark.parametrize("ties", ["average", "first", "worst"])
+def test_items_of_score_minus_infinity_were_not_retrieved(ties):
+    truth, scores = [1, 0, 1, 1], [0.9, 0.5, -np.inf, -np.inf]
+    assert average_precision(truth, scores, ties=ties) == pytest.approx(1 / 3)
+    assert reciprocal_rank([0, 0, 1, 1], scores, ties=ties) == 0
+    assert ndcg(truth, scores, k=4, ties=ties) == pytest.approx(1 / (1 + 1 / np.log2(3) + 0.5))
+    assert recall(truth, scores, k=4, ties=ties) == pytest.approx(1 / 3)
+    assert err([0, 0, 1, 1], scores, ties=ties) == 0
+    assert precision(truth, scores, k=4, ties=ties) == pytest.approx(0.25)

@@ -16,6 +16,7 @@ from ..errors import ParameterError
 from ..io.notices import say
 from ..metrics.correlation import kendall_tau
 from ..protocols import Bools, Floats, Ints, Progress
+from ..quality import fit_quietly
 from ..registry import make
 from .aggregation import as_judgments, methods_for, resolved
 from .evaluation import evaluate_runs
@@ -117,7 +118,7 @@ def _held_out(
         seen, unseen = _pairs(judgments, outside, False), _pairs(judgments, outside, True)
         n_pairs += float(unseen[2].sum())
         for row, name in enumerate(names):
-            scores = make("aggregator", name, seed=seed).fit(train).scores
+            scores = fit_quietly(make("aggregator", name, seed=seed), train).scores
             accuracy[row, number], loss[row, number] = _foretold(scores, seen, unseen)
             done += 1
             if progress:

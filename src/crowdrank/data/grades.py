@@ -24,7 +24,7 @@ MAX_LEVELS = 30
 """More distinct grades than this and a class method asks for bins."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Grades(Judged):
     """Numbers given to items, larger is better.
 

@@ -15,7 +15,7 @@ from .index import NO_QUERY, Index, Items, build_items, factorize
 from .intake import handle_duplicates
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Judged:
     """What every kind has: who judged what; arrays are read-only and one entry a judgment."""
 
@@ -50,6 +50,12 @@ class Judged:
 
     def __len__(self) -> int:
         return self.n_judgments
+
+    def __repr__(self) -> str:
+        counts = {"judgment": self.n_judgments, "item": self.n_items}
+        counts |= {} if self.items.single else {"query": self.n_queries}
+        counts |= {"annotator": self.n_annotators} if self.n_annotators else {}
+        return f"{type(self).__name__}({', '.join(_counted(n, word) for word, n in counts.items())})"
 
     @property
     def n_judgments(self) -> int:
@@ -110,6 +116,13 @@ class Judged:
         single = Index(pl.Series("id", [NO_QUERY]))
         items, new = build_items(single, [(np.zeros(len(codes[0]), np.int32), codes[0])], ids)
         return items, new[0], self.items.query
+
+
+def _counted(n: int, word: str) -> str:
+    """A number with its noun."""
+    if n == 1:
+        return f"1 {word}"
+    return f"{n:,} {word[:-1]}ies" if word.endswith("y") else f"{n:,} {word}s"
 
 
 AnyJudged = TypeVar("AnyJudged", bound=Judged)

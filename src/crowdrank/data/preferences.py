@@ -18,7 +18,7 @@ from .judged import Judged, check_codes, columns_of, judged_frame, without_repea
 from .wide import unpivot
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Preferences(Judged):
     """One item against another: ``outcome`` is 1 where left won, -1 where right won, 0 for a tie.
 

@@ -18,7 +18,7 @@ from .pairing import pairs_within
 from .preferences import Preferences
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Rankings(Judged):
     """Items of one query in order; ``rank`` 1 is best, equal ranks tie, items left out are not judged.
 

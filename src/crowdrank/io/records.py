@@ -125,7 +125,7 @@ def _frame(source: Source, rows: list[dict[str, Any]]) -> tuple[pl.DataFrame, Mi
     except UnicodeEncodeError:
         number = next(number for number, row in enumerate(rows, 1) if not _whole_characters(row))
         raise JudgmentError(
-            f"{source.name}: row {number} holds half of a character (\\ud800 to \\udfff); mend it"
+            f"{source.name}: row {number} holds half of a character; mend its escapes"
         ) from None
     except pl.exceptions.PolarsError as error:
         raise JudgmentError(f"{source.name} is not a table ({_reason(error)}); {_SHAPE}") from None

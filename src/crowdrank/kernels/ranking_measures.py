@@ -139,6 +139,14 @@ def _group_end(scores: Floats, order: Counts, start: int, n: int, ties: int) -> 
 
 
 @njit(cache=True, nogil=True)
+def _depth(scores: Floats, order: Counts, depth: int) -> int:
+    """Number of places down to `depth` that hold a ranked item; those with a score of minus infinity were not."""
+    while depth > 0 and scores[order[depth - 1]] == -np.inf:
+        depth -= 1
+    return depth
+
+
+@njit(cache=True, nogil=True)
 def _longest(offsets: Counts) -> int:
     """Number of items of the largest query."""
     longest = 1
@@ -167,7 +175,7 @@ def discounted_gain(
     order, spare, best = _buffers(offsets, k)
     for query in range(len(total)):
         found = _arrange(values, scores, offsets[query], offsets[query + 1], k, ties, order, spare, best)
-        depth = min(k, found)
+        depth = _depth(scores, order, min(k, found))
         start = 0
         while start < depth:
             end = _group_end(scores, order, start, found, ties)
@@ -199,7 +207,7 @@ def average_precision(relevant: Floats, scores: Floats, offsets: Counts, k: int,
         if n_relevant == 0:
             continue
         found = _arrange(relevant, scores, low, high, k, ties, order, spare, best)
-        depth = min(k, found)
+        depth = _depth(scores, order, min(k, found))
         above = 0.0
         start = 0
         while start < depth:
@@ -228,7 +236,7 @@ def reciprocal_rank(relevant: Floats, scores: Floats, offsets: Counts, k: int, t
     order, spare, best = _buffers(offsets, k)
     for query in range(len(result)):
         found = _arrange(relevant, scores, offsets[query], offsets[query + 1], k, ties, order, spare, best)
-        depth = min(k, found)
+        depth = _depth(scores, order, min(k, found))
         start = 0
         while start < depth:
             end = _group_end(scores, order, start, found, ties)
@@ -259,7 +267,7 @@ def expected_reciprocal_rank(stop: Floats, scores: Floats, offsets: Counts, k: i
     product = np.empty(len(best) + 1)
     for query in range(len(result)):
         found = _arrange(stop, scores, offsets[query], offsets[query + 1], k, ties, order, spare, best)
-        depth = min(k, found)
+        depth = _depth(scores, order, min(k, found))
         reading = 1.0
         start = 0
         while start < depth and reading > 0:

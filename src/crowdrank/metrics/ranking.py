@@ -4,8 +4,8 @@ All take `truth` (a grade per item), `scores` (larger is better) and `qid` (quer
 None means one query), or two tables of queries x items without `qid`. They return the mean over queries, or with
 ``per_query=True`` one value per query in the order of the sorted query ids (of the rows, for tables).
 
-Items that nobody scored still belong to a query's ideal ranking and to its number of relevant items: give them the
-lowest score.
+Items that a run did not retrieve still belong to a query's ideal ranking and to its number of relevant items: give them
+a score of minus infinity, and they earn nothing themselves, as in trec_eval.
 
 ``ties`` says what equal scores mean:
 

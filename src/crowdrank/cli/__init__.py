@@ -1,0 +1,5 @@
+"""The command line: one short function per verb, over the verbs of :mod:`crowdrank.api`."""
+
+from .running import main
+
+__all__ = ["main"]

@@ -1,0 +1,79 @@
+"""Where results go: a table for people on a terminal, data for programs everywhere else."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from ..errors import ParameterError
+
+if TYPE_CHECKING:
+    from ..data.consensus import Consensus
+    from .talk import Talk
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+def check_files(inputs: Sequence[str | None], outputs: Sequence[str | None]) -> None:
+    """Refuse, before any work, files that cannot be written in the end, or whose writing would cost the input."""
+    from ..io.output import check_target
+
+    read = [name for name in inputs if name is not None]
+    written = [name for name in outputs if name is not None and name != "-"]
+    if read.count("-") > 1:
+        raise ParameterError("standard input (-) can be read only once; give the other input as a file")
+    for place, name in enumerate(written):
+        check_target(name)
+        if any(_same(name, other) for other in read):
+            raise ParameterError(f"{name} is read, so it is not written to; choose another name for the result")
+        if any(_same(name, other) for other in written[:place]):
+            raise ParameterError(f"{name} is to hold two results; choose another name for one of them")
+
+
+def _same(name: str, other: str) -> bool:
+    """Whether two names are of one file."""
+    return other != "-" and os.path.realpath(name) == os.path.realpath(other) and not name.startswith("/dev/")
+
+
+def for_people(out: str | None, format: str | None) -> bool:
+    """Return whether a result goes to a terminal as a table for people."""
+    if out not in (None, "-") or not sys.stdout.isatty():
+        return False
+    if format == "parquet":
+        raise ParameterError("a terminal cannot show parquet; give a file with --out, or choose --format csv")
+    return format is None
+
+
+def deliver(frame: pl.DataFrame, out: str | None, format: str | None, talk: Talk, show: Callable[[], None]) -> None:
+    """Write a table, or show it where people look on."""
+    from ..io.output import write_table
+
+    if for_people(out, format):
+        show()
+        return
+    write_table(frame, out, format)
+    report_written(out, talk)
+
+
+def deliver_consensus(
+    consensus: Consensus, out: str | None, format: str | None, level: float | None, talk: Talk, *, quality: bool
+) -> None:
+    """Write a consensus, or show its best items where people look on."""
+    from ..io.results import write_consensus
+
+    if for_people(out, format):
+        from .tables import show_ranking
+
+        show_ranking(consensus, level)
+        return
+    write_consensus(consensus, out, format, quality=quality, level=level)
+    report_written(out, talk)
+
+
+def report_written(out: str | None, talk: Talk) -> None:
+    """Say which file was written."""
+    if out not in (None, "-"):
+        talk.say(f"wrote {out}")

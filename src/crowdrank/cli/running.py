@@ -1,0 +1,102 @@
+"""From the words on the command line to an exit code; whatever goes wrong is said in one line."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import CrowdrankError
+from .talk import complain
+
+TRACEBACK = "CROWDRANK_TRACEBACK"
+"""Environment variable that, when set, shows where in the code an error arose."""
+
+MISTAKE, BUG, BROKEN_PIPE, INTERRUPTED = 2, 1, 141, 130
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command and return its exit code: 0, 2 for a mistake of the user's, 1 for one of ours.
+
+    Parameters
+    ----------
+    arguments
+        Words after ``crowdrank``; ``None`` takes those the program was started with.
+
+    Examples
+    --------
+    >>> main(["--version"])
+    crowdrank 0.1.0
+    0
+    """
+    try:
+        code = _run(arguments)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except Exception as error:
+        code = _explain(error)
+    if code == INTERRUPTED:
+        complain("interrupted; nothing was written that is not whole")
+    return code
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    """Exit code of the command, as typer's own handling would have it."""
+    from typer.main import get_command
+
+    from .app import app
+
+    try:
+        found: Any = get_command(app).main(arguments, prog_name="crowdrank", standalone_mode=False)
+    except SystemExit as leaving:
+        found = leaving.code
+    return found if isinstance(found, int) else 0
+
+
+def _explain(error: Exception) -> int:
+    """Say what went wrong, and return the exit code for it."""
+    if os.environ.get(TRACEBACK):
+        import traceback
+
+        traceback.print_exception(error)
+    if _is_broken_pipe(error):
+        _close_stdout()
+        return BROKEN_PIPE
+    if type(error).__name__ == "Abort":
+        return INTERRUPTED
+    # typer's usage errors: their class moved between its versions, what they can do did not
+    if hasattr(error, "format_message"):
+        complain(_usage(error))
+        return MISTAKE
+    if isinstance(error, CrowdrankError):
+        complain(str(error))
+        return MISTAKE
+    if isinstance(error, OSError):
+        complain(f"{error.filename or 'standard output'} failed: {error.strerror or error}; check the disk and the name")
+        return MISTAKE
+    complain(
+        f"{type(error).__name__}: {error}; this is a bug, please report it with the traceback that {TRACEBACK}=1 shows"
+    )
+    return BUG
+
+
+def _usage(error: Any) -> str:
+    """A usage error in one sentence, with where to read on."""
+    text = error.format_message().strip().rstrip(".")
+    text = text[:1].lower() + text[1:]
+    command = error.ctx.command_path if getattr(error, "ctx", None) is not None else "crowdrank"
+    return f"{text}; see {command} --help"
+
+
+def _is_broken_pipe(error: Exception) -> bool:
+    """Whether the reader of our output went away; polars says so in words only."""
+    return isinstance(error, BrokenPipeError) or (isinstance(error, OSError) and "os error 32" in str(error))
+
+
+def _close_stdout() -> None:
+    """Send the rest nowhere, so that the interpreter does not complain at exit either."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)

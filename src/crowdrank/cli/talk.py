@@ -1,0 +1,149 @@
+"""What a command says on standard error: what it understood, warnings, how far it is."""
+
+from __future__ import annotations
+
+import os
+import sys
+import threading
+import warnings
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any, TextIO
+
+if TYPE_CHECKING:
+    from ..protocols import Progress
+
+PATIENCE = 2.0
+"""Seconds that a step may take before it is spoken of."""
+
+_RED, _YELLOW = "1;31", "33"
+
+
+def one_line(text: str) -> str:
+    """Return text on one line, characters that would steer a terminal as a question mark.
+
+    Examples
+    --------
+    >>> one_line("two\\nlines and \\x1b[31mred")
+    'two lines and ?[31mred'
+    """
+    return "".join(letter if letter.isprintable() else "?" for letter in " ".join(text.split()))
+
+
+def complain(text: str) -> None:
+    """Say what went wrong, in the one line that a failing command leaves."""
+    _write(f"{_coloured('crowdrank:', _RED)} {one_line(text)}")
+
+
+def _write(line: str) -> None:
+    """Write a line to standard error, if that still listens."""
+    try:
+        sys.stderr.write(f"{line}\n")
+        sys.stderr.flush()
+    except OSError:
+        return
+
+
+def _coloured(text: str, colour: str) -> str:
+    """The text in a colour where standard error is a terminal that wants colours."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not sys.stderr.isatty()
+    return text if plain else f"\x1b[{colour}m{text}\x1b[0m"
+
+
+class Talk:
+    """What one command says while it works; a context that also takes in what readers say, and warnings."""
+
+    def __init__(self, *, quiet: bool = False) -> None:
+        self.quiet = quiet
+        self._warned: set[str] = set()
+        self._undo = ExitStack()
+
+    def __enter__(self) -> Talk:
+        from ..errors import ConvergenceWarning, DataWarning
+        from ..io.notices import listen
+
+        self._undo.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore")
+        for category in (DataWarning, ConvergenceWarning):
+            warnings.simplefilter("always", category)
+        warnings.showwarning = self._warn
+        listen(self.say)
+        self._undo.callback(listen, None)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._undo.close()
+
+    def say(self, text: str) -> None:
+        """Say something that is not needed but good to know."""
+        if not self.quiet:
+            _write(one_line(text) if text == text.lstrip() else f"  {one_line(text)}")
+
+    def _warn(
+        self,
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        """Show a warning in one line, once."""
+        text = one_line(str(message))
+        if text not in self._warned:
+            self._warned.add(text)
+            _write(f"{_coloured('warning:', _YELLOW)} {text}")
+
+    @contextmanager
+    def working(self, what: str) -> Iterator[Progress]:
+        """Show what is being done once it lasts; the function given can be told how far it is."""
+        shown = _Shown(what, sys.stderr.isatty())
+        timer = threading.Timer(PATIENCE, shown.begin)
+        timer.daemon = True
+        if not self.quiet:
+            timer.start()
+        try:
+            yield shown.advance
+        finally:
+            timer.cancel()
+            shown.end()
+
+
+class _Shown:
+    """A step as it is shown: a moving bar on a terminal, otherwise one line."""
+
+    def __init__(self, what: str, moving: bool) -> None:
+        self.what = what
+        self.moving = moving
+        self._bar: Any = None
+        self._task: Any = None
+        self._lock = threading.Lock()
+        self._over = False
+
+    def begin(self) -> None:
+        """Show it, unless it is over already."""
+        with self._lock:
+            if self._over:
+                return
+            if not self.moving:
+                _write(f"{self.what} ...")
+                return
+            from rich.console import Console
+            from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+            columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
+            self._task = self._bar.add_task(self.what, total=None)
+            self._bar.start()
+
+    def advance(self, done: int, total: int, name: str) -> None:
+        """Take note of how far the step is."""
+        if self._bar is not None:
+            self._bar.update(self._task, completed=done, total=total, description=f"{self.what}: {name}")
+
+    def end(self) -> None:
+        """Take it off the terminal."""
+        with self._lock:
+            self._over = True
+            if self._bar is not None:
+                self._bar.stop()

@@ -1,0 +1,73 @@
+"""Option values in words: lists, ``key=value`` pairs, and the names that shells complete."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from ..errors import ParameterError
+
+
+def listed(text: str | None) -> list[str] | None:
+    """Return the parts between commas, those within brackets left alone; ``None`` stays ``None``.
+
+    Examples
+    --------
+    >>> listed("ndcg@5(linear, ties=first), map")
+    ['ndcg@5(linear, ties=first)', 'map']
+    """
+    if text is None:
+        return None
+    return [part.strip() for part in re.split(r",(?![^(]*\))", text) if part.strip()]
+
+
+def pairs(texts: Sequence[str] | None, option: str, example: str) -> dict[str, str]:
+    """Return the values by key of texts such as ``alpha=2``; what is not of that form is refused with the example.
+
+    Examples
+    --------
+    >>> pairs(["alpha=2"], "--set", "alpha=2")
+    {'alpha': '2'}
+    """
+    found: dict[str, str] = {}
+    for text in texts or ():
+        key, equals, value = (part.strip() for part in text.partition("="))
+        if not (key and equals and value):
+            raise ParameterError(f"{option} {text!r} is not of the form key=value; write for example {option} {example}")
+        if key in found:
+            raise ParameterError(f"{option} names {key!r} twice; keep one of them")
+        found[key] = value
+    return found
+
+
+def count(number: float, word: str) -> str:
+    """Return a number with its word, which is in the plural unless there is one.
+
+    Examples
+    --------
+    >>> count(1200, "query"), count(1, "item")
+    ('1,200 queries', '1 item')
+    """
+    plural = f"{word.removesuffix('y')}ies" if word.endswith("y") else f"{word}s"
+    return f"{number:,} {word if number == 1 else plural}"
+
+
+def complete_method(incomplete: str) -> list[str]:
+    """Return the methods whose name starts so, for shells."""
+    from ..registry import names
+
+    return [name for name in ["auto", *names("aggregator")] if name.startswith(incomplete)]
+
+
+def complete_methods(incomplete: str) -> list[str]:
+    """Return the lists of methods that can come of a list that starts so, for shells."""
+    from ..registry import names
+
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in names("aggregator") if name.startswith(last)]
+
+
+def examples(*pairs: tuple[str, str]) -> str:
+    """Return the end of a help text: what a command is good for, and the command."""
+    lines = [f"[dim]# {what}[/dim]\n$ {command}" for what, command in pairs]
+    return "[bold]Examples[/bold]\n" + "\n".join(lines)

@@ -1,0 +1,96 @@
+"""Products, systems and inverses of graph Laplacians equal those of the dense matrix."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.oracles import pairs as slow
+
+from crowdrank.kernels import laplacian as kernel
+from crowdrank.kernels import threads
+
+
+def graph(seed, sizes, density=0.6):
+    """Pairs of random graphs, one for each query, in compressed rows; their weights; and the dense matrix."""
+    rng = np.random.default_rng(seed)
+    offsets = np.concatenate([[0], np.cumsum(sizes)])
+    query = np.repeat(np.arange(len(sizes)), sizes)
+    i, j = np.triu_indices(offsets[-1], 1)
+    use = (query[i] == query[j]) & (rng.random(len(i)) < density)
+    i, j, bend = i[use], j[use].astype(np.int32), rng.random(use.sum()) + 0.1
+    starts = np.searchsorted(i, np.arange(offsets[-1] + 1))
+    pairs = dict(zip(zip(i, j, strict=True), bend, strict=True))
+    degree = np.diag(slow.laplacian(pairs, offsets[-1], 0.0)).copy()
+    return starts, j, bend, degree, offsets, pairs
+
+
+@pytest.mark.parametrize("layout", ["dense", "sparse", "threads"])
+def test_product_and_solution(layout, monkeypatch):
+    if layout != "dense":
+        monkeypatch.setattr(kernel, "_DENSE_ITEMS", 0)
+    if layout == "threads":
+        monkeypatch.setattr(threads, "_n_threads", lambda n_rows, smallest: 3)
+    starts, second, bend, degree, _, pairs = graph(0, [12, 7])
+    matrix = slow.laplacian(pairs, 19, 0.2)
+    vector = np.random.default_rng(1).normal(size=19)
+    product = kernel.laplacian_products(starts, second)(bend, degree + 0.2)
+    np.testing.assert_allclose(product(vector), matrix @ vector, rtol=1e-12, atol=1e-12)
+    solution = kernel.conjugate_gradient(product, degree + 0.2, vector, accuracy=1e-12)
+    np.testing.assert_allclose(solution, np.linalg.solve(matrix, vector), rtol=1e-9, atol=1e-9)
+
+
+def test_a_solution_cut_short_still_leads_upwards():
+    starts, second, bend, degree, *_ = graph(3, [40], density=0.1)
+    vector = np.random.default_rng(1).normal(size=40)
+    product = kernel.laplacian_products(starts, second)(bend, degree + 1e-3)
+    for max_iter in range(1, 5):
+        step = kernel.conjugate_gradient(product, degree + 1e-3, vector, accuracy=0.0, max_iter=max_iter)
+        assert vector @ step > 0
+
+
+def centred(matrix):
+    """Inverse of a matrix on centred vectors, by projection."""
+    n = len(matrix)
+    projection = np.eye(n) - 1 / n
+    return projection @ np.linalg.inv(matrix) @ projection
+
+
+@pytest.mark.parametrize("sizes", [[4, 4, 1, 1, 4], [70, 70], [3]])
+@pytest.mark.parametrize("ridge", [0.1, 1e-3])
+def test_inverses_are_those_of_centred_scores(sizes, ridge):
+    starts, second, bend, degree, offsets, pairs = graph(5, sizes)
+    matrix = slow.laplacian(pairs, offsets[-1], ridge)
+    for size in set(sizes):
+        queries = np.flatnonzero(np.array(sizes) == size)
+        found = kernel.centred_inverses(starts, second, bend, degree, ridge, offsets, queries)
+        for query, inverse in zip(queries, found, strict=True):
+            part = slice(offsets[query], offsets[query + 1])
+            expected = centred(matrix[part, part])
+            np.testing.assert_allclose(inverse, expected, rtol=1e-7, atol=1e-9 / ridge)
+            diagonal = kernel.centred_inverse_variances(starts, second, bend, degree, ridge, offsets, int(query))
+            np.testing.assert_allclose(diagonal, np.diag(expected), rtol=1e-7, atol=1e-9 / ridge)
+
+
+def test_a_vanishing_ridge_does_not_spoil_the_inverse():
+    starts, second, bend, degree, offsets, pairs = graph(5, [30])
+    found = kernel.centred_inverses(starts, second, bend, degree, 1e-9, offsets, np.array([0]))[0]
+    expected = np.linalg.pinv(slow.laplacian(pairs, 30, 0.0))
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("density", [0.5, 0.1])
+def test_estimated_diagonal_is_near_the_exact_one(density):
+    starts, second, bend, degree, offsets, pairs = graph(8, [200, 150], density)
+    found = kernel.centred_inverse_diagonal(starts, second, bend, degree, 0.1, offsets)
+    matrix = slow.laplacian(pairs, 350, 0.1)
+    exact = np.concatenate([np.diag(centred(matrix[:200, :200])), np.diag(centred(matrix[200:, 200:]))])
+    error = np.sqrt(found / exact) - 1
+    assert np.sqrt(np.mean(error**2)) < 0.01
+    assert np.abs(error).max() < 0.05
+
+
+@given(st.integers(0, 2**32), st.lists(st.integers(1, 9), min_size=1, max_size=3), st.floats(0, 0.6))
+def test_connected_groups(seed, sizes, density):
+    starts, second, _, _, offsets, pairs = graph(seed, sizes, density)
+    found = kernel.connected_groups(starts, second, offsets)
+    assert found.tolist() == slow.groups(pairs, offsets[-1])
