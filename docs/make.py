@@ -8,8 +8,11 @@ from __future__ import annotations
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
-from crowdrank.cli import command_pages
+from typer.main import get_command
+
+from crowdrank.cli.app import app
 from crowdrank.metrics.measures import MEASURES
 from crowdrank.registry import Card, card, names
 from crowdrank.simulate import NOISES
@@ -81,6 +84,65 @@ def method_section(c: Card) -> str:
     return "\n\n".join(lines)
 
 
+def commands_page() -> str:
+    """Every command with its help, arguments and options."""
+    group: Any = get_command(app)
+    parts = [
+        "# Command line",
+        "Made from the code by `docs/make.py`; `crowdrank COMMAND --help` shows the same.",
+        words(group.help),
+    ]
+    commands = group.commands
+    parts.append(
+        "\n".join(f"- [`crowdrank {name}`](#crowdrank-{name}): {first_line(commands[name])}" for name in commands)
+    )
+    parts += [command_section(name, command) for name, command in commands.items()]
+    return "\n\n".join(parts) + "\n"
+
+
+def first_line(command: Any) -> str:
+    """The one line that says what a command does."""
+    return words(command.help).split("\n", 1)[0]
+
+
+def command_section(name: str, command: Any) -> str:
+    """One command: its help, then a table of what it takes."""
+    arguments = [p for p in command.params if p.param_type_name == "argument"]
+    options = [p for p in command.params if p.param_type_name == "option" and p.name != "help"]
+    usage = " ".join([f"crowdrank {name}", "[OPTIONS]", *(shown_argument(p) for p in arguments)])
+    lines = [f"## `crowdrank {name}`", f"    {usage}", words(command.help)]
+    rows = [f"| `{cell(shown_argument(p))}` | {cell(getattr(p, 'help', ''))} |" for p in arguments]
+    rows += [f"| `{cell(shown_option(p))}` | {cell(p.help)} |" for p in options]
+    if rows:
+        lines.append("\n".join(["| Takes | Means |", "|---|---|", *rows]))
+    if command.epilog:
+        lines.append(f"```sh\n{command.epilog}\n```")
+    return "\n\n".join(lines)
+
+
+def shown_argument(parameter: Any) -> str:
+    """An argument as it stands in the usage line."""
+    name = (parameter.metavar or parameter.name or "").upper()
+    return name + ("..." if parameter.nargs == -1 and not name.endswith("...") else "")
+
+
+def shown_option(parameter: Any) -> str:
+    """An option with what goes behind it."""
+    names = ", ".join([*parameter.opts, *parameter.secondary_opts])
+    return names if parameter.is_flag else f"{names} {(parameter.metavar or parameter.type.name).upper()}"
+
+
+def words(text: str | None) -> str:
+    """Help text as paragraphs, without the marks that only the terminal needs."""
+    paragraphs = re.split(r"\n\s*\n", (text or "").replace("\f", "").replace("\b", "").strip())
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+def cell(text: str | None) -> str:
+    """Text that fits into one cell of a table."""
+    return " ".join((text or "").split()).replace("|", "\\|")
+
+
 def plain(text: str) -> str:
     """Docstring markup as Markdown, for a table cell or a paragraph."""
     text = re.sub(r":math:`([^`]*)`", r"`\1`", text)
@@ -97,7 +159,7 @@ def pages() -> dict[Path, str]:
     after = rest.split(MARKS[1])[1]
     return {
         DOCS / "methods.md": methods_page(cards),
-        DOCS / "cli.md": command_pages(),
+        DOCS / "cli.md": commands_page(),
         README: f"{before}{MARKS[0]}\n\n{methods_table(cards)}\n\n{MARKS[1]}{after}",
     }
 

@@ -20,8 +20,9 @@ class Point(NamedTuple):
 
 def log_cosh(point):
     """Minus the sum of log cosh(x - 3): Newton overshoots far from its top, so that steps have to be halved."""
-    value = -float(np.log(np.cosh(point - 3)).sum())
-    return Point(value, -np.tanh(point - 3), value, 1 / np.cosh(point - 3) ** 2)
+    gap = point - 3
+    value = -float((np.logaddexp(gap, -gap) - np.log(2)).sum())
+    return Point(value, -np.tanh(gap), value, 1 - np.tanh(gap) ** 2)
 
 
 def step(here):

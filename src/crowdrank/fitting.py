@@ -131,7 +131,7 @@ def _climb(
     evaluate: Callable[[Floats], Evaluated], point: Floats, here: Evaluated, step: Floats
 ) -> tuple[Floats, Evaluated]:
     """The point along the step, halved as often as needed, where the objective has risen enough."""
-    slope = float(here.gradient @ step)
+    slope = float((here.gradient * step).sum())
     # near the top the true gain drowns in rounding, and a full step is right
     rounding = 1e-12 * (1.0 + abs(here.value))
     length = 1.0

@@ -90,6 +90,8 @@ def pair_agreement(judgments: Judgments, scores: Floats, covered: Bools) -> Agre
         return _of_preferences(judgments, scores, covered)
     if isinstance(judgments, Grades):
         group = judgments.annotator.astype(np.int64) * judgments.n_queries + judgments.items.query[judgments.item]
+        if judgments.blocks is not None and judgments.block is not None:
+            group = group * len(judgments.blocks) + judgments.block
         return _of_answers(
             judgments,
             scores,

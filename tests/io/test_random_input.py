@@ -23,7 +23,7 @@ READERS = [
     cio.read_preflib, cio.read_consensus,
 ]  # fmt: skip
 
-quick = settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+quick = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def parquet(frame):

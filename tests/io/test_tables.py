@@ -52,8 +52,8 @@ FORMS = {
     "no-end.csv": CSV.rstrip("\n"),
     "quoted.csv": '"item","annotator","grade"\n"007","ann","3"\n"008","bob","1"\n',
     "quotes-after-space.csv": 'item, annotator, grade\n007, "ann", 3\n008, "bob", "1"\n',
-    "votes.jsonl": '{"item": "007", "annotator": "ann", "grade": "3"}\n\n{"item":"008","annotator":"bob","grade":"1"}\n',
-    "bom.jsonl": '\ufeff{"item": "007", "annotator": "ann", "grade": "3"}\n{"item":"008","annotator":"bob","grade":"1"}',
+    "votes.jsonl": '{"item": "007", "annotator": "ann", "grade": "3"}\n\n{"item":"008","annotator":"bob","grade":"1"}',
+    "bom.jsonl": '\ufeff{"item":"007", "annotator": "ann", "grade": "3"}\n{"item":"008","annotator":"bob","grade":"1"}',
     "votes.json": '[{"item": "007", "annotator": "ann", "grade": "3"},\n {"item":"008","annotator":"bob","grade":"1"}]',
     "no-suffix": CSV,
     "votes.parquet": as_parquet(FRAME),
@@ -84,9 +84,9 @@ def test_standard_input_is_sniffed(monkeypatch, name):
 
 
 def test_glob_characters_in_a_name_are_plain_characters(tmp_path):
-    for name in ("votes[1].csv", "votes*.parquet", "votes{2}.jsonl"):
-        kind = name.rsplit(".", 1)[1]
-        assert read_table(put(tmp_path, name, FORMS[f"votes.{kind}"])).equals(FRAME)
+    for kind in ("csv", "parquet", "jsonl"):
+        for name in ("votes1", "votes[1]", "votes*", "votes?", "votes{1,2}", "~votes"):
+            assert read_table(put(tmp_path, f"{name}.{kind}", FORMS[f"votes.{kind}"])).equals(FRAME)
 
 
 def test_cells_with_separators_newlines_and_quotes(tmp_path):
@@ -221,6 +221,14 @@ def test_blank_last_column_is_read_fast_and_short_rows_are_found_in_any_block(tm
         assert frame["note"].null_count() == 67
         bad = good.replace(f"{quote}d150{quote},", f"{quote}d150{quote}")
         assert "row 151 (line 152) has 1 cells" in message(put(tmp_path, "bad.csv", bad))
+
+
+def test_other_encodings_on_request(tmp_path):
+    path = put(tmp_path, "a.csv", "item,grade\nCaf\u00e9,1\n".encode("latin-1"))
+    assert read_table(path, encoding="latin-1")["item"].to_list() == ["Caf\u00e9"]
+    assert "line 2 holds bytes that are not ascii" in message(path, encoding="ascii")
+    with pytest.raises(ValueError, match="encoding='klingon' is not known"):
+        read_table(path, encoding="klingon")
 
 
 def test_an_unknown_separator_is_refused(tmp_path):

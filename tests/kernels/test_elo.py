@@ -16,7 +16,8 @@ def rows(n_items, n_rows, seed=0):
     return left.astype(np.int32), right.astype(np.int32), rng.integers(-1, 2, n_rows).astype(np.int8)
 
 
-@pytest.mark.parametrize("k", [0.5, 4.0, 32.0, 4000.0])
+# above k = 700 an update overshoots, so that the last digit of a score decides over the first one in the end
+@pytest.mark.parametrize("k", [0.5, 4.0, 32.0, 400.0])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_equals_the_plain_loop(k, weighted):
     left, right, outcome = rows(12, 4_000)

@@ -1,11 +1,12 @@
 """Segment sums, means and medians equal the plain ones."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.oracles import votes as slow
 
-from crowdrank.kernels.segments import fill_from_query, segment_means, segment_medians, segment_sums
+from crowdrank.kernels.segments import fill_from_query, level_places, segment_means, segment_medians, segment_sums
 
 ROWS = st.lists(st.tuples(st.integers(0, 4), st.integers(-3, 3), st.sampled_from([0.25, 1.0, 1.5])), max_size=30)
 
@@ -23,6 +24,12 @@ def test_equal_the_plain_ones(rows, weighted):
         assert np.isclose(sums[number], sum(v * w for v, w in own))
         assert np.isclose(means[number], slow.weighted_mean(own) if own else 9.0)
         assert np.isclose(medians[number], slow.weighted_median(own) if own else 9.0)
+
+
+@pytest.mark.parametrize("levels", [[0.0, 1.0, 4.0], [-3.0, 0.0], [0.5, 1.0, 1.75], [7.0], [0.0, 1e9]])
+def test_places_of_levels(levels):
+    places = np.random.default_rng(0).integers(0, len(levels), 50)
+    assert level_places(np.array(levels), np.array(levels)[places]).tolist() == places.tolist()
 
 
 def test_unjudged_items_take_the_mean_of_their_query_else_of_all():

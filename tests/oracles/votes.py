@@ -49,6 +49,7 @@ def weighted_median(pairs):
     fit = [
         v
         for v, _ in pairs
-        if sum(w for u, w in pairs if u < v) <= total / 2 + 1e-9 and sum(w for u, w in pairs if u > v) <= total / 2 + 1e-9
+        if sum(w for u, w in pairs if u < v) <= total / 2 + 1e-9
+        and sum(w for u, w in pairs if u > v) <= total / 2 + 1e-9
     ]
     return (min(fit) + max(fit)) / 2

@@ -94,7 +94,7 @@ class BradleyTerry:
         expect(preferences, self)
         contests = _contests(preferences, self.ties)
         _warn_unbounded(preferences.items, contests)
-        evaluate, direction = _objective(contests, self.ridge)
+        evaluate, direction = _objective(contests, self.ridge, self.tol)
         point, best, trace = newton(
             evaluate, direction, _start(contests), tol=self.tol, max_iter=self.max_iter, what="bradley_terry"
         )
@@ -149,27 +149,27 @@ def _start(contests: _Contests) -> Floats:
     return scores if contests.n_ties is None else np.append(scores, 0.0)
 
 
-def _objective(contests: _Contests, ridge: float) -> tuple[Any, Any]:
+def _objective(contests: _Contests, ridge: float, tol: float) -> tuple[Any, Any]:
     """Functions that evaluate the penalised log-likelihood and give the Newton step from an evaluated point."""
-    from ..kernels.laplacian import conjugate_gradient, laplacian_products
+    from ..kernels.laplacian import conjugate_gradient, laplacian_product
     from ..kernels.pair_models import evaluate_ties
 
     n = len(contests.wins)
     pairs = (contests.starts, contests.second)
-    products = laplacian_products(*pairs)
 
     def evaluate(point: Floats) -> _Point:
         tie = 0.0 if contests.n_ties is None else float(np.exp(point[n]))
         model = evaluate_ties(*pairs, contests.margin, contests.number, point[:n], tie, contests.n_ties or 0.0)
         gradient = model.gradient if contests.n_ties is None else np.append(model.gradient, model.tie_gradient)
-        value = model.log_likelihood - 0.5 * ridge * float(point @ point)
+        value = model.log_likelihood - 0.5 * ridge * float(np.square(point).sum())
         return _Point(value, gradient - ridge * point, model.log_likelihood, model, contests)
 
     def direction(here: _Point) -> Floats:
         model, diagonal = here.model, here.model.degree + ridge
-        product = products(model.bend, diagonal)
-        # the size of the step that is left tells how exact it has to be for the next to be squared
-        accuracy = min(0.1, float(np.max(np.abs(here.gradient[:n] / diagonal), initial=0.0)))
+        product = laplacian_product(*pairs, model.bend, diagonal)
+        # the longer the step, the less exact it need be for the error to be squared, down to well below the tolerance
+        length = float(np.max(np.abs(here.gradient[:n] / diagonal), initial=0.0))
+        accuracy = min(0.1, max(length, 1e-3 * tol / max(length, tol)))
         step = conjugate_gradient(product, diagonal, here.gradient[:n], accuracy=accuracy)
         if contests.n_ties is not None:
             aside = conjugate_gradient(product, diagonal, model.cross, accuracy=accuracy)
@@ -212,13 +212,13 @@ def _alike(sizes: Counts) -> Iterator[Counts]:
 
 def _tie_shift(best: _Point, ridge: float) -> Floats:
     """How far each score moves when the tie parameter moves by one standard error."""
-    from ..kernels.laplacian import conjugate_gradient, laplacian_products
+    from ..kernels.laplacian import conjugate_gradient, laplacian_product
 
     model = best.model
     if best.contests.n_ties is None:
         return np.zeros(len(model.degree))
     diagonal = model.degree + ridge
-    product = laplacian_products(best.contests.starts, best.contests.second)(model.bend, diagonal)
+    product = laplacian_product(best.contests.starts, best.contests.second, model.bend, diagonal)
     aside = conjugate_gradient(product, diagonal, model.cross, accuracy=1e-10)
     shift: Floats = aside / np.sqrt(model.tie_bend + ridge - float(model.cross @ aside))
     return shift

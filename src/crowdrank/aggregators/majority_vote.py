@@ -89,7 +89,8 @@ class MajorityVote:
 
 def _votes(grades: Grades, codes: Ints, n_levels: int) -> Floats:
     """Weight of the votes for each level and item, (n_levels, n_items)."""
-    cells = codes.astype(np.int64) * grades.n_items + grades.item
+    cells = codes * np.int64(grades.n_items)
+    cells += grades.item
     counts = np.bincount(cells, grades.weight, n_levels * grades.n_items)
     return counts.reshape(n_levels, grades.n_items).astype(np.float64, copy=False)
 
@@ -97,12 +98,12 @@ def _votes(grades: Grades, codes: Ints, n_levels: int) -> Floats:
 def _chosen(votes: Floats, draws: Floats | None) -> Counts:
     """Level with the most votes of each item; among equals the better middle one, or the one that the draw falls on."""
     # sums of fractional weights are equal up to rounding only
-    top = votes.max(axis=0) * (1 - _ROUNDING)
-    tied: Bools = votes >= top
-    n_tied = tied.sum(axis=0)
-    wanted = (n_tied + 1) // 2 if draws is None else 1 + (draws * n_tied).astype(np.int64)
-    chosen = np.zeros(votes.shape[1], np.int64)
-    passed = np.zeros(votes.shape[1], np.int64)
+    tied: Bools = votes >= votes.max(axis=0) * (1 - _ROUNDING)
+    n_tied = np.zeros(votes.shape[1], np.int16)
+    for level in tied:
+        n_tied += level
+    wanted = (n_tied + 1) // 2 if draws is None else 1 + (draws * n_tied).astype(np.int16)
+    chosen, passed = np.zeros(votes.shape[1], np.int64), np.zeros(votes.shape[1], np.int16)
     for level in range(len(votes) - 1, -1, -1):
         passed += tied[level]
         chosen[tied[level] & (passed == wanted)] = level

@@ -38,14 +38,17 @@ Metrics = Annotated[
     typer.Option("--metrics", metavar="LIST", help="Such as ndcg@10,map,rbp@0.95,tau; by default what fits the truth."),
 ]
 Unjudged = Annotated[
-    str, typer.Option("--unjudged", metavar="drop|zero", help="Leave items without truth out, or count them as grade 0.")
+    str,
+    typer.Option("--unjudged", metavar="drop|zero", help="Leave items without truth out, or count them as grade 0."),
 ]
 Out = Annotated[
     str | None, _writing("--out", "-o", metavar="FILE", help="Write there and not to standard output; may end in .gz.")
 ]
 Format = Annotated[
     str | None,
-    _writing("--format", metavar="FORMAT", help="csv, tsv, json, jsonl or parquet; by default what the name of FILE says."),
+    _writing(
+        "--format", metavar="FORMAT", help="csv, tsv, json, jsonl or parquet; by default what the name of FILE says."
+    ),
 ]
 Quiet = Annotated[bool, _writing("--quiet", "-q", help="Say nothing on standard error but warnings and errors.")]
 
@@ -84,10 +87,11 @@ class Reading:
         bool, _reading("--drop-invalid", help="Leave rows without a usable answer out, and say how many.")
     ] = False
     items: Annotated[
-        str | None, _reading("--items", metavar="FILE", help="All items (query, item), so that unjudged ones get a place.")
+        str | None,
+        _reading("--items", metavar="FILE", help="All items (query, item), so that unjudged ones get a place."),
     ] = None
     without: Annotated[
-        list[str] | None, _reading("--without", metavar="ANNOTATOR", help="Leave this annotator out; repeatable.")
+        list[str] | None, _reading("--without", metavar="A,B,C", help="Leave these annotators out; repeatable.")
     ] = None
 
     def judgments(self, votes: Sequence[str], talk: Talk) -> Judgments:
@@ -127,7 +131,10 @@ def _without(judgments: Judgments, names: Sequence[str]) -> Judgments:
 
     from ..errors import JudgmentError
 
-    gone = [judgments.annotators.code(name, "annotator") for name in names]
+    known = judgments.annotators
+    # an id may hold a comma itself, so the whole text is tried first
+    each = [part for name in names for part in ([name] if name in map(str, known) else listed(name) or [])]
+    gone = [known.code(name, "annotator") for name in each]
     keep = ~np.isin(judgments.annotator, gone)
     if not keep.any():
         raise JudgmentError("no judgment is left without these annotators; name fewer with --without")
@@ -148,7 +155,7 @@ def _described(judgments: Judgments, n_merged: int) -> str:
 def spread(command: Callable[..., None]) -> Callable[..., None]:
     """Return the verb with the options of its groups in the place of each group, which typer knows nothing of."""
     hints = typing.get_type_hints(command, include_extras=True)
-    groups = {name: hint for name, hint in hints.items() if dataclasses.is_dataclass(hint)}
+    groups: dict[str, Any] = {name: hint for name, hint in hints.items() if dataclasses.is_dataclass(hint)}
     parameters: list[inspect.Parameter] = []
     for parameter in inspect.signature(command).parameters.values():
         group = groups.get(parameter.name)

@@ -10,11 +10,10 @@ from typing import TYPE_CHECKING
 from ..errors import ParameterError
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from ..data.consensus import Consensus
     from .talk import Talk
-
-if TYPE_CHECKING:
-    import polars as pl
 
 
 def check_files(inputs: Sequence[str | None], outputs: Sequence[str | None]) -> None:
@@ -52,6 +51,7 @@ def deliver(frame: pl.DataFrame, out: str | None, format: str | None, talk: Talk
     from ..io.output import write_table
 
     if for_people(out, format):
+        talk.flush()
         show()
         return
     write_table(frame, out, format)
@@ -59,7 +59,7 @@ def deliver(frame: pl.DataFrame, out: str | None, format: str | None, talk: Talk
 
 
 def deliver_consensus(
-    consensus: Consensus, out: str | None, format: str | None, level: float | None, talk: Talk, *, quality: bool
+    consensus: Consensus, out: str | None, format: str | None, level: float | None, talk: Talk
 ) -> None:
     """Write a consensus, or show its best items where people look on."""
     from ..io.results import write_consensus
@@ -67,9 +67,10 @@ def deliver_consensus(
     if for_people(out, format):
         from .tables import show_ranking
 
+        talk.flush()
         show_ranking(consensus, level)
         return
-    write_consensus(consensus, out, format, quality=quality, level=level)
+    write_consensus(consensus, out, format, level=level)
     report_written(out, talk)
 
 

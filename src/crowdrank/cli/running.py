@@ -13,7 +13,7 @@ from .talk import complain
 TRACEBACK = "CROWDRANK_TRACEBACK"
 """Environment variable that, when set, shows where in the code an error arose."""
 
-MISTAKE, BUG, BROKEN_PIPE, INTERRUPTED = 2, 1, 141, 130
+MISTAKE, BUG, BROKEN_PIPE, INTERRUPTED = 2, 1, 1, 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -74,7 +74,7 @@ def _explain(error: Exception) -> int:
         complain(str(error))
         return MISTAKE
     if isinstance(error, OSError):
-        complain(f"{error.filename or 'standard output'} failed: {error.strerror or error}; check the disk and the name")
+        complain(f"{error.filename or 'standard output'} cannot be used: {(error.strerror or str(error)).lower()}")
         return MISTAKE
     complain(
         f"{type(error).__name__}: {error}; this is a bug, please report it with the traceback that {TRACEBACK}=1 shows"

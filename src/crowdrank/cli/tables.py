@@ -1,7 +1,10 @@
-"""Tables for people: the ranking with its intervals, annotators, and any other frame."""
+"""Tables for people: the ranking with its intervals, and any other frame."""
 
 from __future__ import annotations
 
+import io
+import re
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,22 +22,68 @@ if TYPE_CHECKING:
     from ..data.consensus import Consensus
 
 MOST_ROWS = 20
-STRIP = 25
-"""Characters that the picture of an interval is wide."""
 LONGEST = 40
+"""Characters of an id that are shown."""
+
 LEVEL = 0.95
+_WIDEST, _NARROWEST = 27, 9
+"""Characters that the picture of an interval may be wide."""
 
 
 def console() -> Console:
-    """Return the console for standard output: no colours and no more than 80 columns unless it is a terminal."""
-    return Console(highlight=False, emoji=False)
+    """Return the console for standard output: a terminal as it is, otherwise 80 columns without colours."""
+    if sys.stdout.isatty():
+        return Console(highlight=False, emoji=False)
+    return Console(file=_Trimmed(), width=80, highlight=False, emoji=False, no_color=True)
 
 
-def grid(*columns: str, right: Sequence[str] = ()) -> Table:
-    """Return an empty table with these column heads, some of them for numbers."""
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
-    for name in columns:
-        table.add_column(name, justify="right" if name in right else "left", no_wrap=True)
+class _Trimmed(io.StringIO):
+    """Standard output for text whose lines should not end in spaces."""
+
+    def write(self, text: str) -> int:
+        """Write to standard output."""
+        return sys.stdout.write(re.sub(r" +$", "", text, flags=re.MULTILINE))
+
+    def flush(self) -> None:
+        """Flush standard output."""
+        sys.stdout.flush()
+
+
+def grid(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[Text]],
+    *,
+    right: Sequence[str] = (),
+    cut: Sequence[str] = (),
+    fill: Sequence[str] = (),
+) -> Table:
+    """Return a table for people.
+
+    Parameters
+    ----------
+    heads
+        Names of the columns.
+    rows
+        Cells; an empty row stands for a gap.
+    right
+        Columns of numbers.
+    cut, fill
+        Columns that are cut, or that run over several lines, where the terminal is narrow; the others stay whole.
+    """
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    for place, name in enumerate(heads):
+        whole = max((row[place].cell_len for row in rows if row), default=1)
+        table.add_column(
+            name.replace("_", " "),
+            justify="right" if name in right else "left",
+            no_wrap=name in cut,
+            min_width=None if name in cut or name in fill else whole,
+        )
+    for row in rows:
+        if row:
+            table.add_row(*row)
+        else:
+            table.add_section()
     return table
 
 
@@ -43,57 +92,46 @@ def cell(value: Any) -> Text:
     if value is None:
         return Text("")
     if isinstance(value, float):
-        whole = value == round(value) and abs(value) < 1e6
-        return Text(f"{value:.0f}" if whole and abs(value) >= 10 else f"{value:.3f}")
+        whole = value == round(value) and 10 <= abs(value) < 1e6
+        return Text(f"{value:.0f}" if whole else f"{value:.3f}")
     if isinstance(value, int):
         return Text(f"{value:,}")
     text = one_line(str(value)[: 4 * LONGEST])
     return Text(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…")
 
 
-def show_frame(frame: pl.DataFrame, *, bold: str | None = None) -> None:
-    """Show the first rows of a frame; ``bold`` names the column that matters."""
+def show_frame(
+    frame: pl.DataFrame, *, bold: str, cut: Sequence[str] = (), fill: Sequence[str] = (), rows: int = MOST_ROWS
+) -> None:
+    """Show the first rows of a frame; ``bold`` names the column that matters, ``cut`` and ``fill`` as in `grid`."""
     numbers = [name for name, dtype in frame.schema.items() if dtype.is_numeric()]
-    table = grid(*frame.columns, right=numbers)
-    for row in frame.head(MOST_ROWS).iter_rows(named=True):
-        cells = {name: cell(value) for name, value in row.items()}
-        if bold is not None:
-            cells[bold].stylize("bold")
-        table.add_row(*cells.values())
-    out = console()
-    out.print(table)
-    _more(out, len(frame) - MOST_ROWS, "row")
+    cells = []
+    for row in frame.head(rows).iter_rows(named=True):
+        shown = {name: Text(one_line(value)) if name in fill else cell(value) for name, value in row.items()}
+        shown[bold].stylize("bold")
+        cells.append(list(shown.values()))
+    page = console()
+    page.print(grid(frame.columns, cells, right=numbers, cut=cut, fill=fill))
+    _more(page, len(frame) - rows, "row")
 
 
 def show_ranking(consensus: Consensus, level: float | None, *, item: str = "item", rows: int = MOST_ROWS) -> None:
-    """Show the best items of each query, with intervals where the method gives them."""
-    known = consensus.uncertainty is not None
-    level = (level or LEVEL) if known else None
-    frame = consensus.frame() if level is None else consensus.frame().hstack(_bounds(consensus, level))
+    """Show the best items of each query, with intervals where the method gives them; ``item`` heads their column."""
+    page, frame, level = console(), consensus.frame(), level or LEVEL
+    if consensus.uncertainty is not None:
+        frame = frame.hstack(consensus.intervals(level).select("lower", "upper", "rank_lower", "rank_upper"))
     shown = _best(frame, rows)
-    columns = ["query"] * ("query" in frame.columns) + ["rank", item, "score"]
-    columns += ["grade"] * ("grade" in frame.columns) + ["confidence"] * ("confidence" in frame.columns)
-    if level is not None:
-        columns += [f"{level:.0%} interval".replace("%", " %"), "ranks"]
-    table = grid(*columns, right=("rank", "score", "confidence"))
-    low, high = _range(shown) if level is not None else (0.0, 0.0)
-    former = None
-    for row in shown.iter_rows(named=True):
-        if former is not None and row.get("query") != former:
-            table.add_section()
-        cells = [cell(row[name if name != item else "item"]) for name in columns if name in row or name == item]
-        if level is not None:
-            cells += [_strip(row, low, high), Text(_span(row["rank_lower"], row["rank_upper"]))]
-        table.add_row(*cells)
-        former = row.get("query")
-    out = console()
-    out.print(table)
-    _more(out, len(frame) - len(shown), "item")
-
-
-def _bounds(consensus: Consensus, level: float) -> pl.DataFrame:
-    """Bounds of scores and ranks, in the order of the table."""
-    return consensus.intervals(level).select("lower", "upper", "rank_lower", "rank_upper")
+    plain = [name for name in ("query", "rank", "item", "score", "grade", "confidence") if name in frame.columns]
+    cells = [[cell(row[name]) for name in plain] for row in shown.iter_rows(named=True)]
+    heads = [item if name == "item" else name for name in plain]
+    if "lower" in frame.columns:
+        heads += [f"{100 * level:g} % interval", "ranks", ""]
+        bounds = [_bounds(row) for row in shown.iter_rows(named=True)]
+        cells = _drawn(shown, [[*row, *more] for row, more in zip(cells, bounds, strict=True)], page.width)
+    if "query" in plain:
+        cells = _with_gaps(cells)
+    page.print(grid(heads, cells, right=("rank", "score", "confidence"), cut=("query", item)))
+    _more(page, len(frame) - len(shown), "item")
 
 
 def _best(frame: pl.DataFrame, rows: int) -> pl.DataFrame:
@@ -101,31 +139,44 @@ def _best(frame: pl.DataFrame, rows: int) -> pl.DataFrame:
     if "query" not in frame.columns:
         return frame.head(rows)
     each = max(3, rows // frame["query"].n_unique())
-    return frame.group_by("query", maintain_order=True).head(each).head(rows)
+    return frame.group_by("query", maintain_order=True).head(each).head(rows // each * each)
 
 
-def _range(frame: pl.DataFrame) -> tuple[float, float]:
-    """Least and largest bound that is shown."""
-    low, high = frame["lower"].min(), frame["upper"].max()
-    assert isinstance(low, float)
-    assert isinstance(high, float)
-    return low, high
+def _with_gaps(rows: list[list[Text]]) -> list[list[Text]]:
+    """The rows with a gap before each query, whose name then stands once."""
+    spaced: list[list[Text]] = []
+    former = None
+    for row in rows:
+        query = row[0].plain
+        if former is not None and query != former:
+            spaced.append([])
+        spaced.append([row[0] if query != former else Text(""), *row[1:]])
+        former = query
+    return spaced
 
 
-def _strip(row: dict[str, Any], low: float, high: float) -> Text:
-    """A picture of a score between its bounds."""
-    step = (STRIP - 1) / (high - low) if high > low else 0.0
-    left, middle, right = (round((row[name] - low) * step) for name in ("lower", "score", "upper"))
-    text = Text(" " * left + "─" * (right - left + 1) + " " * (STRIP - right - 1), style="cyan")
-    return Text.assemble(text[:middle], ("●", "bold cyan"), text[middle + 1 :])
+def _bounds(row: dict[str, Any]) -> list[Text]:
+    """Interval of the score, and the ranks it may have."""
+    ranks = dict.fromkeys((row["rank_lower"], row["rank_upper"]))
+    return [Text(f"{row['lower']:.2f} to {row['upper']:.2f}", justify="right"), Text(" – ".join(map(str, ranks)))]
 
 
-def _span(low: int, high: int) -> str:
-    """Ranks from low to high."""
-    return str(low) if low == high else f"{low} – {high}"
+def _drawn(frame: pl.DataFrame, rows: list[list[Text]], room: int) -> list[list[Text]]:
+    """The rows with a picture of each interval at their end, as wide as there is room for."""
+    taken = sum(max(len(row[place]) for row in rows) + 2 for place in range(len(rows[0]))) if rows else 0
+    width = min(_WIDEST, room - taken)
+    low, high = min(frame["lower"].to_list(), default=0.0), max(frame["upper"].to_list(), default=0.0)
+    step = (width - 1) / (high - low) if high > low else 0.0
+    found = []
+    for row, of in zip(rows, frame.iter_rows(named=True), strict=True):
+        left, middle, right = (round((of[name] - low) * step) for name in ("lower", "score", "upper"))
+        line = " " * left + "─" * (right - left + 1) + " " * (width - right - 1)
+        drawn = Text.assemble((line[:middle], "cyan"), ("●", "bold cyan"), (line[middle + 1 :], "cyan"))
+        found.append([*row, drawn if width >= _NARROWEST else Text("")])
+    return found
 
 
-def _more(out: Console, number: int, word: str) -> None:
+def _more(page: Console, number: int, word: str) -> None:
     """Say how much is not shown."""
     if number > 0:
-        out.print(f"[dim]and {count(number, f'more {word}')}; --out FILE writes all of them[/dim]")
+        page.print(f"[dim]and {count(number, f'more {word}')}; --out FILE writes all of them[/dim]")

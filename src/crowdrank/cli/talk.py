@@ -51,10 +51,15 @@ def _coloured(text: str, colour: str) -> str:
 
 
 class Talk:
-    """What one command says while it works; a context that also takes in what readers say, and warnings."""
+    """What one command says while it works; a context that also takes in what readers say, and warnings.
+
+    What is said is held back until a step lasts, a result is shown or the command ends, and is dropped when the command
+    fails: a mistake then leaves the one line that says what to do.
+    """
 
     def __init__(self, *, quiet: bool = False) -> None:
         self.quiet = quiet
+        self._held: list[str] | None = []
         self._warned: set[str] = set()
         self._undo = ExitStack()
 
@@ -71,13 +76,28 @@ class Talk:
         self._undo.callback(listen, None)
         return self
 
-    def __exit__(self, *error: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *error: object) -> None:
         self._undo.close()
+        if kind is None:
+            self.flush()
+
+    def flush(self) -> None:
+        """Say what was held back; whatever comes from now on is said at once."""
+        held, self._held = self._held or [], None
+        for line in held:
+            _write(line)
+
+    def _tell(self, line: str) -> None:
+        """Say a line, or hold it back."""
+        if self._held is None:
+            _write(line)
+        else:
+            self._held.append(line)
 
     def say(self, text: str) -> None:
         """Say something that is not needed but good to know."""
         if not self.quiet:
-            _write(one_line(text) if text == text.lstrip() else f"  {one_line(text)}")
+            self._tell(one_line(text) if text == text.lstrip() else f"  {one_line(text)}")
 
     def _warn(
         self,
@@ -92,13 +112,18 @@ class Talk:
         text = one_line(str(message))
         if text not in self._warned:
             self._warned.add(text)
-            _write(f"{_coloured('warning:', _YELLOW)} {text}")
+            self._tell(f"{_coloured('warning:', _YELLOW)} {text}")
 
     @contextmanager
     def working(self, what: str) -> Iterator[Progress]:
         """Show what is being done once it lasts; the function given can be told how far it is."""
         shown = _Shown(what, sys.stderr.isatty())
-        timer = threading.Timer(PATIENCE, shown.begin)
+
+        def begin() -> None:
+            self.flush()
+            shown.begin()
+
+        timer = threading.Timer(PATIENCE, begin)
         timer.daemon = True
         if not self.quiet:
             timer.start()
@@ -131,7 +156,12 @@ class _Shown:
             from rich.console import Console
             from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-            columns = (SpinnerColumn(), TextColumn("{task.description}", markup=False), BarColumn(), TimeElapsedColumn())
+            columns = (
+                SpinnerColumn(),
+                TextColumn("{task.description}", markup=False),
+                BarColumn(),
+                TimeElapsedColumn(),
+            )
             self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
             self._task = self._bar.add_task(self.what, total=None)
             self._bar.start()

@@ -33,7 +33,9 @@ def pairs(texts: Sequence[str] | None, option: str, example: str) -> dict[str, s
     for text in texts or ():
         key, equals, value = (part.strip() for part in text.partition("="))
         if not (key and equals and value):
-            raise ParameterError(f"{option} {text!r} is not of the form key=value; write for example {option} {example}")
+            raise ParameterError(
+                f"{option} {text!r} is not of the form key=value; write for example {option} {example}"
+            )
         if key in found:
             raise ParameterError(f"{option} names {key!r} twice; keep one of them")
         found[key] = value
@@ -65,9 +67,3 @@ def complete_methods(incomplete: str) -> list[str]:
 
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in names("aggregator") if name.startswith(last)]
-
-
-def examples(*pairs: tuple[str, str]) -> str:
-    """Return the end of a help text: what a command is good for, and the command."""
-    lines = [f"[dim]# {what}[/dim]\n$ {command}" for what, command in pairs]
-    return "[bold]Examples[/bold]\n" + "\n".join(lines)

@@ -13,7 +13,6 @@ import polars as pl
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Bools, Counts, Floats, Ints
 from .answers import numeric_levels, read_grades
-from .index import Index, Items
 from .intake import Rows, shared_fields
 from .judged import Judged, check_codes, columns_of, judged_frame, without_repeats
 from .pairing import pairs_of_groups
@@ -159,26 +158,6 @@ class Grades(Judged):
         return cls.from_frame(
             unpivot(data, annotators, "grade"), columns=columns, levels=levels, nominal=nominal, items=items,
             duplicates=duplicates, invalid=invalid,
-        )  # fmt: skip
-
-    @classmethod
-    def from_codes(
-        cls,
-        items: Items,
-        annotators: Index,
-        *,
-        item: Ints,
-        annotator: Ints,
-        grade: Floats,
-        weight: Floats | None = None,
-        time: Floats | None = None,
-        declared: tuple[Any, ...] | None = None,
-        nominal: bool = False,
-    ) -> Self:
-        """Return grades from codes that are known already, as simulations have them."""
-        return cls(
-            items=items, annotators=annotators, item=item, annotator=annotator, grade=grade, weight=weight, time=time,
-            declared=declared, nominal=nominal,
         )  # fmt: skip
 
     def select(self, mask: Bools | Counts) -> Self:

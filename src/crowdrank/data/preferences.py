@@ -10,9 +10,8 @@ import numpy as np
 import polars as pl
 
 from ..errors import JudgmentError
-from ..protocols import Bools, Counts, Floats, Ints, Outcomes
+from ..protocols import Bools, Counts, Ints, Outcomes
 from .answers import read_winners
-from .index import Index, Items
 from .intake import Rows, shared_fields
 from .judged import Judged, check_codes, columns_of, judged_frame, without_repeats
 from .wide import unpivot
@@ -97,25 +96,6 @@ class Preferences(Judged):
         return cls.from_frame(
             unpivot(data, annotators, "winner"), columns=columns, winner_codes=winner_codes, items=items,
             duplicates=duplicates, invalid=invalid,
-        )  # fmt: skip
-
-    @classmethod
-    def from_codes(
-        cls,
-        items: Items,
-        annotators: Index,
-        *,
-        left: Ints,
-        right: Ints,
-        annotator: Ints,
-        outcome: Outcomes,
-        weight: Floats | None = None,
-        time: Floats | None = None,
-    ) -> Self:
-        """Return preferences from codes that are known already, as simulations have them."""
-        return cls(
-            items=items, annotators=annotators, left=left, right=right, annotator=annotator, outcome=outcome,
-            weight=weight, time=time,
         )  # fmt: skip
 
     def select(self, mask: Bools | Counts) -> Self:

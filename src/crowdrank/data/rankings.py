@@ -11,7 +11,7 @@ import polars as pl
 
 from ..errors import JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints
-from .index import Index, Items
+from .index import Items
 from .intake import Rows, shared_fields, short
 from .judged import Judged, check_codes, columns_of, judged_frame
 from .pairing import pairs_within
@@ -90,25 +90,6 @@ class Rankings(Judged):
     def from_rows(cls, rows: Iterable[tuple[Any, Any, Any, Any]]) -> Self:
         """Return rankings from tuples of (annotator, query, item, rank)."""
         return cls.from_frame(columns_of(rows, ("annotator", "query", "item", "rank")))
-
-    @classmethod
-    def from_codes(
-        cls,
-        items: Items,
-        annotators: Index,
-        *,
-        item: Ints,
-        rank: Ints,
-        offsets: Counts,
-        annotator: Ints,
-        weight: Floats | None = None,
-        time: Floats | None = None,
-    ) -> Self:
-        """Return rankings from codes that are known already, as simulations have them."""
-        return cls(
-            items=items, annotators=annotators, item=item, rank=rank, offsets=offsets, annotator=annotator,
-            weight=weight, time=time,
-        )  # fmt: skip
 
     def select(self, mask: Bools | Counts) -> Self:
         """Return some of the rankings only; items and annotators stay."""

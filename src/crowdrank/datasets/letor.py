@@ -46,9 +46,9 @@ def _rankings(ranks: Features) -> Rankings:
     climbed = np.cumsum(first | np.concatenate([[True], np.diff(rank) != 0]))
     dense = climbed - np.repeat(climbed[starts], np.diff(offsets)) + 1
     names = pl.Series([f"ranker{number:02d}" for number in range(1, ranks.matrix.shape[1] + 1)])
-    return Rankings.from_codes(
-        ranks.items,
-        Index.of(names),
+    return Rankings(
+        items=ranks.items,
+        annotators=Index.of(names),
         item=item.astype(np.int32),
         rank=dense.astype(np.int32),
         offsets=offsets,

@@ -1,7 +1,7 @@
 """A small data set that ships with the package: answers of twelve language models, compared by thirty annotators.
 
-The models, the prompts and the annotators are made up; ``python -m crowdrank.demo.make`` made the file. Three annotators
-guess (bruno, ines, tariq) and one answers the wrong way round (olga).
+Models, prompts and annotators are made up; ``python -m crowdrank.demo.make`` made the file. Three annotators guess
+(bruno, ines, tariq) and one answers the wrong way round (olga).
 """
 
 from __future__ import annotations

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+
+_NUMBER = "float"
+"""Key under which a parameter that is infinite or NaN is kept as text, apart from parameters that are text."""
 
 
 def encode_array(values: Any) -> Any:
@@ -57,9 +61,9 @@ def _plain(value: Any) -> Any:
         value = value.item()
     if isinstance(value, np.ndarray):
         value = value.tolist()
-    if isinstance(value, float):
-        return encode_array(np.float64(value))
-    if value is None or isinstance(value, bool | int | str):
+    if isinstance(value, float) and not math.isfinite(value):
+        return {_NUMBER: str(value)}
+    if value is None or isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, Mapping):
         return {str(key): _plain(inner) for key, inner in value.items()}
@@ -72,6 +76,8 @@ def _settled(value: Any) -> Any:
     """One parameter as a method holds it."""
     if isinstance(value, list):
         return tuple(_settled(inner) for inner in value)
+    if isinstance(value, dict) and value.keys() == {_NUMBER}:
+        return float(value[_NUMBER])
     if isinstance(value, dict):
         return {key: _settled(inner) for key, inner in value.items()}
     return value

@@ -80,6 +80,19 @@ def format_for(path: PathLike | None, format: str | None) -> str:
     return format
 
 
+def check_target(path: PathLike | None) -> None:
+    """Refuse, before there is anything to write, a name that could not be written in the end."""
+    if path is None or path == "-":
+        return
+    target, name = Path(os.path.realpath(path)), plain(str(path))
+    if target.is_dir():
+        raise ParameterError(_refused(name, target, IsADirectoryError()))
+    if not target.parent.is_dir():
+        raise ParameterError(_refused(name, target, FileNotFoundError()))
+    if not os.access(target if target.exists() and not target.is_file() else target.parent, os.W_OK):
+        raise ParameterError(_refused(name, target, PermissionError()))
+
+
 def write_with(write: Callable[[IO[bytes]], Any], path: PathLike | None) -> None:
     """Let ``write`` fill a file that takes its name only once it is whole; ``None`` or ``-`` means standard output."""
     if path is None or path == "-":
@@ -97,6 +110,8 @@ def write_with(write: Callable[[IO[bytes]], Any], path: PathLike | None) -> None
     except OSError as error:
         raise ParameterError(_refused(name, target, error)) from None
     except pl.exceptions.PolarsError as error:
+        if "No space left" in str(error):
+            raise ParameterError(_refused(name, target, OSError(errno.ENOSPC, ""))) from None
         raise ParameterError(f"{name} could not be written: {_first_line(error)}; try another format") from None
 
 
@@ -142,7 +157,7 @@ def _refused(name: str, target: Path, error: OSError) -> str:
         return f"{name} cannot be written because its folder does not exist; make the folder first"
     if isinstance(error, PermissionError) or error.errno == errno.EROFS:
         return f"{name} may not be written; choose another folder or change its permissions"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT) or "No space left" in str(error):
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return f"{name} could not be written because the disk is full; nothing was left behind, free some space"
     return f"{name} could not be written: {plain(os_reason(error))}"
 

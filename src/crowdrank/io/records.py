@@ -59,7 +59,7 @@ def _fast(source: Source) -> pl.DataFrame | None:
     if source.start or source.data.find(b"\0") >= 0 or _DOUBTFUL.search(source.data):
         return None
     try:
-        frame = pl.read_ndjson(source.path or source.data[:], infer_schema_length=None)
+        frame = pl.read_ndjson(source.place, infer_schema_length=None)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
         return None
     if not frame.width or not frame.height:
@@ -124,9 +124,7 @@ def _frame(source: Source, rows: list[dict[str, Any]]) -> tuple[pl.DataFrame, Mi
         return pl.DataFrame([_column(name, [row.get(name) for row in rows], mixed) for name in names]), mixed
     except UnicodeEncodeError:
         number = next(number for number, row in enumerate(rows, 1) if not _whole_characters(row))
-        raise JudgmentError(
-            f"{source.name}: row {number} holds half of a character; mend its escapes"
-        ) from None
+        raise JudgmentError(f"{source.name}: row {number} holds half of a character; mend its escapes") from None
     except pl.exceptions.PolarsError as error:
         raise JudgmentError(f"{source.name} is not a table ({_reason(error)}); {_SHAPE}") from None
 

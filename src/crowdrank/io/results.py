@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import math
 from collections.abc import Mapping
@@ -29,7 +28,12 @@ _FLOATS = ("score", "confidence", "std_error")
 
 
 def to_json(
-    consensus: Consensus, *, replicates: bool = False, covariance: bool = False, quality: bool = True
+    consensus: Consensus,
+    *,
+    replicates: bool = False,
+    covariance: bool = False,
+    quality: bool = True,
+    level: float | None = None,
 ) -> dict[str, Any]:
     """Return a consensus as plain values that strict JSON can hold.
 
@@ -44,6 +48,8 @@ def to_json(
         Whether to put these in, which are large.
     quality
         Whether to put in the quality of the annotators, which may have to be computed first.
+    level
+        Level of the intervals of score and rank to put in; ``None`` for none.
 
     Examples
     --------
@@ -57,7 +63,7 @@ def to_json(
     best = _best_first(consensus)
     document = _header(consensus, quality)
     document["items"] = [
-        {name: _cell(value) for name, value in row.items()} for row in consensus.frame().iter_rows(named=True)
+        {name: _cell(value) for name, value in row.items()} for row in _table(consensus, level).iter_rows(named=True)
     ]
     if consensus.probabilities is not None:
         document["probabilities"] = encode_array(consensus.probabilities[best])
@@ -85,7 +91,12 @@ def from_json(document: Mapping[str, Any]) -> Consensus:
 
 
 def write_consensus(
-    consensus: Consensus, path: PathLike | None = None, format: str | None = None, *, quality: bool = True
+    consensus: Consensus,
+    path: PathLike | None = None,
+    format: str | None = None,
+    *,
+    quality: bool = True,
+    level: float | None = None,
 ) -> None:
     """Write a consensus that :func:`read_consensus` reads back.
 
@@ -100,16 +111,18 @@ def write_consensus(
         ``None`` tells it from the name and takes CSV where that says nothing.
     quality
         Whether JSON and Parquet hold the quality of the annotators too.
+    level
+        Level of the intervals of score and rank to write as lower, upper, rank_lower and rank_upper.
     """
     chosen = format_for(path, format)
     if chosen == "json":
-        write_text(json_text(to_json(consensus, quality=quality)), path)
+        write_text(json_text(to_json(consensus, quality=quality, level=level)), path)
     elif chosen == "parquet":
-        frame = _with_arrays(consensus)
+        frame = _with_arrays(consensus, level)
         metadata = {_METADATA: json.dumps(_header(consensus, quality), ensure_ascii=False, allow_nan=False)}
         write_with(lambda handle: frame.write_parquet(handle, metadata=metadata), path)
     else:
-        write_table(consensus.frame(), path, chosen)
+        write_table(_table(consensus, level), path, chosen)
 
 
 def json_text(document: Mapping[str, Any]) -> str:
@@ -213,10 +226,18 @@ def _from_document(document: Mapping[str, Any]) -> Consensus:
     )
 
 
-def _with_arrays(consensus: Consensus) -> pl.DataFrame:
+def _table(consensus: Consensus, level: float | None) -> pl.DataFrame:
+    """The rows of a consensus, with intervals where a level is given."""
+    frame = consensus.frame()
+    if level is None:
+        return frame
+    return frame.hstack(consensus.intervals(level).select("lower", "upper", "rank_lower", "rank_upper"))
+
+
+def _with_arrays(consensus: Consensus, level: float | None) -> pl.DataFrame:
     """The table with probabilities, covariance and replicates as a list in each row."""
     best = _best_first(consensus)
-    frame = consensus.frame()
+    frame = _table(consensus, level)
     lists: dict[str, pl.Series] = {}
     if consensus.probabilities is not None:
         lists["probabilities"] = _lists(consensus.probabilities[best])
@@ -243,7 +264,7 @@ def _unlisted(column: pl.Series) -> NDArray[Any]:
 def _parquet_header(source: Source) -> dict[str, Any] | None:
     """What :func:`_header` put into a Parquet file, or ``None``."""
     try:
-        metadata = pl.read_parquet_metadata(source.path or io.BytesIO(source.data[:]))
+        metadata = pl.read_parquet_metadata(source.place)
         header = json.loads(metadata[_METADATA])
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, KeyError, ValueError):
         return None

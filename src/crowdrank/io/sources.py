@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from ..errors import JudgmentError
+from ..errors import JudgmentError, ParameterError
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 
@@ -49,6 +49,12 @@ class Source:
     def start(self) -> int:
         """Position behind a byte-order mark."""
         return len(_BYTE_ORDER_MARK) if self.data[:3] == _BYTE_ORDER_MARK else 0
+
+    @property
+    def place(self) -> Path | bytes:
+        """What to give to a reader of polars: the path, or the bytes where it would take the name for a pattern."""
+        patterned = self.path is None or any(letter in str(self.path) for letter in "*?[")
+        return self.data[:] if patterned or self.path is None else self.path
 
     def text(self) -> str:
         """Return everything as text without byte-order mark and with plain line ends."""
@@ -95,6 +101,20 @@ def open_source(path: PathLike) -> Source:
     suffixes = [suffix.lower() for suffix in where.suffixes if suffix.lower() != ".gz"]
     data, as_it_is = _bytes_of(where)
     return _unpacked(plain(str(where)), suffixes[-1] if suffixes else "", data, where if as_it_is else None)
+
+
+def as_utf8(source: Source, encoding: str) -> Source:
+    """Return the source with text of another encoding turned into UTF-8."""
+    try:
+        data = source.data[:].decode(encoding).encode()
+    except LookupError:
+        raise ParameterError(f"encoding={encoding!r} is not known; use a name such as 'latin-1'") from None
+    except UnicodeError as error:
+        start = error.start if isinstance(error, UnicodeDecodeError) else 0
+        raise JudgmentError(
+            f"{source.name}: line {source.line_at(start)} holds bytes that are not {encoding}; name another encoding"
+        ) from None
+    return Source(source.name, source.suffix, data, None)
 
 
 def shown(value: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
 
 import polars as pl
@@ -10,7 +9,7 @@ import polars as pl
 from ..errors import JudgmentError
 from .delimited import read_delimited
 from .records import Mixed, read_array, read_lines
-from .sources import PathLike, Source, open_source
+from .sources import PathLike, Source, as_utf8, open_source
 
 _PARQUET = b"PAR1"
 _TEXT_SUFFIXES = {".csv", ".tsv", ".tab", ".psv"}
@@ -26,6 +25,7 @@ def read_table(
     text_ids: bool = True,
     names: Sequence[str] | None = None,
     separator: str | None = None,
+    encoding: str = "utf-8",
 ) -> pl.DataFrame:
     """Return the table in a file, whatever its format.
 
@@ -43,6 +43,8 @@ def read_table(
         Column names of a CSV file that has no header line.
     separator
         What stands between the cells of a CSV file; ``None`` tells it from the first line.
+    encoding
+        How the characters of a text file are stored, as in ``"latin-1"``.
 
     Examples
     --------
@@ -53,6 +55,8 @@ def read_table(
     [('007', '3'), ('008', '1')]
     """
     source = open_source(path)
+    if encoding.lower() not in ("utf-8", "utf8") and table_format(source) != "parquet":
+        source = as_utf8(source, encoding)
     frame, _ = read_source(source, names=names, separator=separator)
     return frame if text_ids else _with_numbers(frame)
 
@@ -92,11 +96,8 @@ def _read_parquet(source: Source, choose: Choose | None) -> pl.DataFrame:
     if source.data[:4] != _PARQUET:
         raise JudgmentError(f"{source.name} is not a Parquet file, whatever its name says; check what wrote it")
     try:
-        where = source.path or io.BytesIO(source.data[:])
-        columns = choose(list(pl.read_parquet_schema(where))) if choose is not None else None
-        if isinstance(where, io.BytesIO):
-            where.seek(0)
-        frame = pl.read_parquet(where, columns=columns, glob=False)
+        columns = choose(list(pl.read_parquet_schema(source.place))) if choose is not None else None
+        frame = pl.read_parquet(source.place, columns=columns, glob=False)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
         raise JudgmentError(f"{source.name} is a truncated or damaged Parquet file; write or copy it again") from None
     if not frame.height or not frame.width:

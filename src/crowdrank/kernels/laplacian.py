@@ -14,9 +14,8 @@ import numpy as np
 from numba import njit
 
 from ..protocols import Counts, Floats, Ints
-from .threads import over_bounds, pair_bounds, read_only, total
+from .threads import dot, over_bounds, pair_bounds, read_only, total
 
-_DENSE_ITEMS = 2_000
 _SMALL_ITEMS = 64
 _ACCURACY_OF_PROBES = 1e-2
 
@@ -24,40 +23,21 @@ _ACCURACY_OF_PROBES = 1e-2
 Product: TypeAlias = Callable[[Floats], Floats]
 
 
-def laplacian_products(starts: Counts, second: Ints) -> Callable[[Floats, Floats], Product]:
-    """Return a function of ``bend`` and the matrix's ``diagonal`` that gives the function multiplying it with a vector.
-
-    Up to 2,000 items the matrix is laid out in full, since its product then takes a tenth of the time; the next matrix
-    takes the place of the last.
-    """
-    n_items = len(starts) - 1
-    if n_items <= _DENSE_ITEMS:
-        cells = np.repeat(np.arange(n_items) * n_items, np.diff(starts)) + second
-        upper = np.zeros((n_items, n_items))
-
-        def dense(bend: Floats, diagonal: Floats) -> Product:
-            upper.reshape(-1)[cells] = bend
-            return lambda vector: diagonal * vector - upper @ vector - vector @ upper
-
-        return dense
-
+def laplacian_product(starts: Counts, second: Ints, bend: Floats, diagonal: Floats) -> Product:
+    """Return the function that multiplies the matrix with a vector; ``diagonal`` is that of the whole matrix."""
+    rows, columns, weights = read_only(starts), read_only(second), read_only(bend)
     bounds = pair_bounds(starts)
 
-    def sparse(bend: Floats, diagonal: Floats) -> Product:
-        rows, columns, weights = read_only(starts), read_only(second), read_only(bend)
+    def product(vector: Floats) -> Floats:
+        def work(begin: int, end: int) -> Floats:
+            neighbours = np.zeros(len(diagonal))
+            _adjacent(rows, columns, weights, read_only(vector), begin, end, neighbours)
+            return neighbours
 
-        def product(vector: Floats) -> Floats:
-            def work(begin: int, end: int) -> Floats:
-                neighbours = np.zeros(n_items)
-                _adjacent(rows, columns, weights, read_only(vector), begin, end, neighbours)
-                return neighbours
+        image: Floats = diagonal * vector - total(over_bounds(work, bounds))
+        return image
 
-            image: Floats = diagonal * vector - total(over_bounds(work, bounds))
-            return image
-
-        return product
-
-    return sparse
+    return product
 
 
 @njit(cache=True, nogil=True)
@@ -86,17 +66,17 @@ def conjugate_gradient(
     residual = right.copy()
     scaled = residual / diagonal
     along = scaled.copy()
-    energy = float(residual @ scaled)
+    energy = dot(residual, scaled)
     goal = accuracy**2 * energy
     for _ in range(max_iter):
         if energy <= goal:
             break
         image = product(along)
-        length = energy / float(along @ image)
+        length = energy / dot(along, image)
         solution += length * along
         residual -= length * image
         scaled = residual / diagonal
-        energy, before = float(residual @ scaled), energy
+        energy, before = dot(residual, scaled), energy
         along *= energy / before
         along += scaled
     return solution
@@ -168,7 +148,7 @@ def centred_inverse_diagonal(
     query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     sizes = np.maximum(np.diff(offsets), 1)
     diagonal = degree + ridge
-    product = laplacian_products(starts, second)(bend, diagonal)
+    product = laplacian_product(starts, second, bend, diagonal)
 
     def series(vector: Floats) -> Floats:
         return (2 * vector - product(vector / diagonal)) / diagonal

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from ..protocols import Counts, Floats, Ints
-from .threads import over_bounds, pair_bounds, read_only, total
+from .threads import dot, over_bounds, pair_bounds, read_only, total
 
 
 class TieModel(NamedTuple):
@@ -65,7 +65,7 @@ def evaluate_ties(
         return parts
 
     gradient, degree, cross, sums = total(over_bounds(work, pair_bounds(starts)))
-    value = float(sums[0] - contests @ np.log(strength, out=strength)) + (n_ties * np.log(tie) if n_ties else 0.0)
+    value = float(sums[0]) - dot(contests, np.log(strength, out=strength)) + (n_ties * np.log(tie) if n_ties else 0.0)
     n = len(scores)
     return TieModel(value, gradient[:n], n_ties - float(sums[1]), bend, degree[:n], cross[:n], float(sums[2]))
 

@@ -88,22 +88,19 @@ def count_in_table(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | 
 
 def count_by_sorting(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | None, n_items: int) -> PairCounts:
     """Counts by sorting one key for each row, made of its pair and its outcome."""
-    low, high = np.minimum(left, right), np.maximum(left, right)
-    keys = (low.astype(np.int64) * n_items + high) * 3 + 1 + np.where(left < right, outcome, -outcome)
+    bits, keys = max(n_items, 1).bit_length(), np.empty(len(left), np.int64)
+    _make_keys(read_only(left), read_only(right), read_only(outcome), bits, keys)
     if weight is None:
         keys.sort()
+        weights = np.empty(0)
     else:
         order = np.argsort(keys, kind="stable")
-        keys, weight = keys[order], weight[order]
-    runs = np.flatnonzero(np.diff(keys, prepend=-1))
-    numbers = np.diff(runs, append=len(keys)) if weight is None else np.add.reduceat(weight, runs)
-    pair, kind = np.divmod(keys[runs], 3)
-    heads = np.diff(pair, prepend=-1) != 0
-    place, pair = np.cumsum(heads) - 1, pair[heads]
-    losses, ties, wins = table = np.zeros((3, len(pair)))
-    table[kind, place] = numbers
-    starts = np.searchsorted(pair, np.arange(n_items + 1) * n_items)
-    return PairCounts(starts, (pair % max(n_items, 1)).astype(np.int32), wins, losses, ties)
+        keys, weights = keys[order], weight[order]
+    n_pairs = int(np.count_nonzero(np.diff(keys >> 2))) + 1 if len(keys) else 0
+    starts, second, counts = np.empty(n_items + 1, np.int64), np.empty(n_pairs, np.int32), np.zeros((3, n_pairs))
+    _merge(keys, weights, bits, starts, second, counts)
+    losses, ties, wins = counts
+    return PairCounts(starts, second, wins, losses, ties)
 
 
 def item_totals(counts: PairCounts) -> tuple[Floats, Floats]:
@@ -176,6 +173,32 @@ def _compress(table: Any, rows: Counts, starts: Counts, second: Ints, counts: Fl
                 n_pairs += 1
     starts[rows.size - 1] = n_pairs
     return n_pairs
+
+
+@njit(cache=True, nogil=True)
+def _make_keys(left: Ints, right: Ints, outcome: Outcomes, bits: int, keys: Counts) -> None:
+    """Write a key for each row: its lower item, the other one, and 0, 1 or 2 for loss, tie or win of the lower one."""
+    for row in range(left.size):
+        low, high = np.int64(min(left[row], right[row])), np.int64(max(left[row], right[row]))
+        kind = outcome[row] if left[row] < right[row] else -outcome[row]
+        keys[row] = (((low << bits) | high) << 2) + 1 + kind
+
+
+@njit(cache=True, nogil=True)
+def _merge(keys: Counts, weight: Floats, bits: int, starts: Counts, second: Ints, counts: Floats) -> None:
+    """Fill starts, second and counts from sorted keys; each row counts 1 where there are no weights."""
+    item, n_pairs, last = 0, 0, -1
+    for row in range(keys.size):
+        pair = keys[row] >> 2
+        if pair != last:
+            while item <= pair >> bits:
+                starts[item] = n_pairs
+                item += 1
+            second[n_pairs] = pair & ((1 << bits) - 1)
+            n_pairs += 1
+            last = pair
+        counts[keys[row] & 3, n_pairs - 1] += weight[row] if weight.size else 1.0
+    starts[item:] = n_pairs
 
 
 @njit(cache=True, nogil=True)

@@ -57,11 +57,13 @@ def _runs(values: Ints | Floats, starts: Counts) -> tuple[Counts, Counts]:
 
 def _one_each(group: Counts, item: Ints, grade: Floats, weight: Floats) -> tuple[Counts, Ints, Floats, Floats]:
     """Grades with those of the same item in the same group averaged, their weights added."""
+    # sorting plain keys is ten times faster than finding the order of the rows, and mostly there is nothing to average
+    keys = np.sort(group * (int(item.max(initial=0)) + 1) + item)
+    if not (keys[1:] == keys[:-1]).any():
+        return group, item, grade, weight
     order = np.lexsort((item, group))
     group, item, grade, weight = group[order], item[order], grade[order], weight[order]
     new = (np.diff(group, prepend=-1) != 0) | (np.diff(item, prepend=-1) != 0)
-    if new.all():
-        return group, item, grade, weight
     begin = np.flatnonzero(new)
     weights = np.add.reduceat(weight, begin)
     return group[begin], item[begin], np.add.reduceat(grade * weight, begin) / weights, weights

@@ -60,7 +60,7 @@ def kendall_tau(
     if one_of(variant, VARIANTS, "variant") == "a":
         whole = counts["all"]
     else:
-        whole = np.sqrt(counts["truth"]) * np.sqrt(counts["scores"])
+        whole = np.sqrt(counts["truth"] * counts["scores"])
     value = np.divide(difference, whole, out=np.zeros_like(whole), where=whole > 0)
     return items.report(value, counts["truth"] > 0, empty, per_query)
 

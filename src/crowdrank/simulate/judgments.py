@@ -74,8 +74,8 @@ def grades(
     known = pool.prepared(known, latent_rng)
     item, annotator = (PerItem() if design is None else design).rows(known.items, len(pool), seed=design_rng)
     grade = known.levels[pool.draw_grades(known, item, annotator, draw_rng)]
-    judgments = Grades.from_codes(
-        known.items, annotator_index(len(pool)), item=item, annotator=annotator, grade=grade,
+    judgments = Grades(
+        items=known.items, annotators=annotator_index(len(pool)), item=item, annotator=annotator, grade=grade,
         declared=numeric_levels(known.levels),
     )  # fmt: skip
     return _simulation(judgments, pool, pool.grade_quality(known))
@@ -107,8 +107,13 @@ def preferences(truth: Any, pool: Pool, design: RandomPairs | AllPairs | None = 
     chosen = ConnectedPairs() if design is None else design
     left, right, annotator = chosen.rows(known.items, len(pool), seed=design_rng)
     outcome = pool.draw_preferences(known, left, right, annotator, draw_rng)
-    judgments = Preferences.from_codes(
-        known.items, annotator_index(len(pool)), left=left, right=right, annotator=annotator, outcome=outcome
+    judgments = Preferences(
+        items=known.items,
+        annotators=annotator_index(len(pool)),
+        left=left,
+        right=right,
+        annotator=annotator,
+        outcome=outcome,
     )
     return _simulation(judgments, pool, pool.preference_quality(known))
 
@@ -144,8 +149,8 @@ def rankings(truth: Any, pool: Pool, design: PerQuery | None = None, *, seed: Se
     starts = np.repeat(known.items.offsets[query], np.diff(offsets))
     lists = Lists(annotator, reference[starts + place], offsets)
     drawn = pool.draw_rankings(known, lists, draw_rng)
-    judgments = Rankings.from_codes(
-        known.items, annotator_index(len(pool)), annotator=annotator, offsets=offsets,
+    judgments = Rankings(
+        items=known.items, annotators=annotator_index(len(pool)), annotator=annotator, offsets=offsets,
         item=lists.item[lists.offsets[lists.row] + drawn], rank=(lists.place + 1).astype(np.int32),
     )  # fmt: skip
     return _simulation(judgments, pool, pool.ranking_quality(known, lists))

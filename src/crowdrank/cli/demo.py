@@ -1,0 +1,152 @@
+"""``crowdrank demo``: the whole way on a small data set that ships with the package."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .help import examples
+from .options import Quiet
+from .outputs import check_files, report_written
+from .talk import Talk
+from .words import count
+
+if TYPE_CHECKING:
+    import polars as pl
+    from rich.console import Console
+
+    from ..data.consensus import Consensus
+    from ..data.judgments import Preferences
+
+EXAMPLES = examples(
+    ("see votes become a ranking, and bad annotators found", "crowdrank demo"),
+    ("keep the votes, to try the other commands on them", "crowdrank demo --save votes.csv"),
+)
+
+
+def demo(
+    *,
+    save: Annotated[
+        str | None, typer.Option("--save", metavar="FILE", help="Write the votes there, and leave it at that.")
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Go the whole way, from votes to a ranking, on a small data set.
+
+    Thirty annotators compare answers of twelve language models to twenty prompts. Models, prompts and annotators are
+    made up, so it is known who of them guesses and who answers the wrong way round.
+    """
+    from .. import api
+    from ..data.judgments import Preferences
+    from ..demo import FILE
+    from ..io.tables import read_table
+
+    with Talk(quiet=quiet or save is None) as talk:
+        table = read_table(FILE)
+        if save is not None:
+            _save(table, save, talk)
+            return
+        votes = Preferences.from_frame(table)
+        consensus = api.aggregate(votes.across_queries(), "bradley_terry")
+        _print(votes, consensus)
+
+
+def _save(frame: pl.DataFrame, path: str, talk: Talk) -> None:
+    """Write the votes, and say what to do with them."""
+    from ..io.output import write_table
+
+    check_files([], [path])
+    write_table(frame, path)
+    report_written(path, talk)
+    talk.say(f"now try: {_next(path)}")
+
+
+def _next(path: str) -> str:
+    """The command to try on the votes."""
+    return f"crowdrank aggregate {path} --across-queries --annotators annotators.csv"
+
+
+def _print(votes: Preferences, consensus: Consensus) -> None:
+    """The whole way in words and tables."""
+    from .tables import console, show_ranking
+
+    page = console()
+    n_models = len(consensus.items)
+    page.print(f"\n[bold]Which of {n_models} language models answers best?[/bold]")
+    page.print(
+        f"{count(votes.n_annotators, 'annotator')} compared two answers to a prompt at a time: "
+        f"{count(len(votes), 'preference')} over {count(votes.n_queries, 'prompt')}. "
+        "Models, prompts and annotators are made up.\n"
+    )
+    page.print(f"[bold]Ranking over all prompts[/bold] [dim]({consensus.method}, 95 % intervals)[/dim]\n")
+    show_ranking(consensus, 0.95, item="model")
+    page.print("[dim]ranks: the places that a model may truly hold[/dim]\n")
+    named = _print_annotators(page, consensus)
+    _print_agreement(page, votes, named)
+    page.print("[bold]Next[/bold]\n")
+    commands = ("crowdrank demo --save votes.csv", _next("votes.csv"))
+    without = f"crowdrank aggregate votes.csv --across-queries --without {','.join(named)}"
+    for command in (*commands, without):
+        page.print(f"  [cyan]{command}[/cyan]", soft_wrap=True)
+    page.print()
+
+
+def _print_annotators(page: Console, consensus: Consensus) -> list[str]:
+    """The annotators worth dropping; returns their names."""
+    from rich.text import Text
+
+    from .annotators import suspects, table
+    from .tables import grid
+
+    frame = table(consensus.quality)
+    assert frame is not None
+    found = suspects(frame)
+    named = [one.annotator for one in found]
+    page.print(f"[bold]Annotators worth dropping[/bold] [dim]({len(found)} of {len(frame)})[/dim]\n")
+    heads = ("annotator", "quality", "90 % interval", "judgments", "")
+    rows = [
+        [
+            Text(one.annotator),
+            Text(f"{one.quality:.2f}"),
+            Text(one.interval),
+            Text(f"{one.n_judgments:g}"),
+            Text(_WORDS[one.verdict]),
+        ]
+        for one in found
+    ]
+    page.print(grid(heads, rows, right=("quality", "judgments")))
+    rest = frame.filter(~frame["annotator"].is_in(named))["quality"].to_list()
+    page.print(
+        "[dim]quality: the chance of ordering two answers of unequal worth as the other annotators do; "
+        f"the other {len(rest)} lie between {min(rest):.2f} and {max(rest):.2f}[/dim]\n"
+    )
+    return named
+
+
+def _print_agreement(page: Console, votes: Preferences, named: list[str]) -> None:
+    """How far annotators agree, with and without those worth dropping."""
+    import numpy as np
+
+    from ..api.agreement import agreement
+
+    codes = [votes.annotators.code(name) for name in named]
+    everybody, others = agreement(votes), agreement(votes.select(~np.isin(votes.annotator, codes)))
+    page.print("[bold]Agreement[/bold]\n")
+    page.print(
+        f"Two annotators with the same pair before them agree in {_percent(everybody.same)} of cases "
+        f"(Krippendorff's alpha {everybody.alpha:.2f}); without those {len(named)} in {_percent(others.same)} "
+        f"({others.alpha:.2f}).\n"
+    )
+
+
+def _percent(share: float) -> str:
+    """A share in per cent."""
+    return f"{share:.0%}".replace("%", " %")
+
+
+_WORDS = {
+    "reversed": "reversed: picks the worse answer",
+    "guessing": "guessing: no better than a coin",
+    "poor": "poor: hardly better than a coin",
+}

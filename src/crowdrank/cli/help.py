@@ -1,0 +1,50 @@
+"""Help pages: options under headings, and examples that can be copied."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+
+def examples(*pairs: tuple[str, str]) -> str:
+    """Return the end of a help page: what a command is good for, and the command."""
+    return "\n".join(f"# {what}\n{command}" for what, command in pairs)
+
+
+class _WithExamples:
+    """A help page whose end is examples, which stand as they are."""
+
+    epilog: str | None
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """Write the examples, however wide, without filling their lines."""
+        with formatter.section("Examples"):
+            for line in (self.epilog or "").splitlines():
+                formatter.write(f"  {line}\n")
+
+
+class Program(_WithExamples, TyperGroup):
+    """The program with its verbs."""
+
+
+class Verb(_WithExamples, TyperCommand):
+    """A command whose options stand under the headings they were given."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:
+        """Return the parts of the usage line, the arguments as they are named in the help."""
+        arguments = [str(param.metavar) for param in self.get_params(ctx) if param.param_type_name == "argument"]
+        return ["[OPTIONS]", *arguments]
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Write arguments and options, heading after heading."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for param in self.get_params(ctx):
+            if param.param_type_name == "argument":
+                sections.setdefault("Arguments", []).append((str(param.metavar), getattr(param, "help", None) or ""))
+            elif (record := param.get_help_record(ctx)) is not None:
+                heading = getattr(param, "rich_help_panel", None) or "Options"
+                sections.setdefault(heading, []).append(record)
+        for heading, rows in sections.items():
+            with formatter.section(heading):
+                formatter.write_dl(rows)

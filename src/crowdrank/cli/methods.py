@@ -1,0 +1,109 @@
+"""``crowdrank methods``: every method, and what there is to know of one."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .help import examples
+from .options import Format, Out
+from .outputs import check_files, deliver, for_people
+from .talk import Talk
+from .words import complete_method
+
+if TYPE_CHECKING:
+    from ..registry import Card
+
+EXAMPLES = examples(
+    ("every method and the kinds of judgment it takes", "crowdrank methods"),
+    ("parameters, defaults, paper and notes of one", "crowdrank methods bradley_terry"),
+    ("the same for a program", "crowdrank methods bradley_terry --format json"),
+)
+
+
+def methods(
+    *,
+    name: Annotated[
+        str | None,
+        typer.Argument(metavar="[NAME]", autocompletion=complete_method, help="A method.", show_default=False),
+    ] = None,
+    out: Out = None,
+    format: Format = None,
+) -> None:
+    """List the methods, or tell all of one: parameters, paper, notes."""
+    import polars as pl
+
+    from ..registry import FAMILIES, card, names
+    from .tables import show_frame
+
+    check_files([], [out])
+    with Talk() as talk:
+        if name is not None:
+            _tell(card("aggregator", name), out, format, talk)
+            return
+        cards = [card(family, name) for family in FAMILIES for name in names(family)]
+        rows = [{"method": c.name, "kinds": ", ".join(c.kinds), "summary": _plain(c.summary)} for c in cards]
+        frame = pl.DataFrame(rows)
+        deliver(frame, out, format, talk, lambda: show_frame(frame, bold="method", fill=("kinds", "summary")))
+
+
+def _tell(card: Card, out: str | None, format: str | None, talk: Talk) -> None:
+    """One method: its parameters as a table for programs, everything in words for people."""
+    import polars as pl
+
+    rows = [
+        {"parameter": p.name, "type": p.type, "default": _default(p.default), "description": _plain(p.description)}
+        for p in card.parameters
+    ]
+    columns = ("parameter", "type", "default", "description")
+    frame = pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String))
+    if format is None and out is None:
+        _print(card, rows)
+        return
+    for_people(out, format)
+    deliver(frame, out, format, talk, lambda: None)
+
+
+def _print(card: Card, rows: list[dict[str, str]]) -> None:
+    """Everything in words."""
+    from rich.padding import Padding
+    from rich.text import Text
+
+    from .tables import console, grid
+
+    page = console()
+    page.print(Text.assemble((card.name, "bold"), f": {_plain(card.summary)}"))
+    page.print(Text(f"takes {_kinds(card)}" + (", also without an order" if card.nominal else "")))
+    if card.aliases:
+        page.print(Text(f"also called {', '.join(card.aliases)}"))
+    if card.references:
+        page.print(Text(f"from {', '.join(card.references)} (docs/references.md)"))
+    if rows:
+        cells = [[Text(row["parameter"], "bold"), Text(row["default"]), Text(_described(row))] for row in rows]
+        page.print(Padding(grid(("parameter", "default", "description"), cells, fill=("description",)), (1, 0)))
+    for paragraph in filter(None, _plain(card.notes).split("\n\n")):
+        page.print(Padding(Text(" ".join(paragraph.split())), (0, 0, 1, 0)))
+    page.print(Text(f"crowdrank aggregate votes.csv --method {card.name}", "cyan"))
+
+
+def _described(row: dict[str, str]) -> str:
+    """What a parameter does, and what it may be."""
+    return f"{row['description']} ({row['type']})" if row["description"] else row["type"]
+
+
+def _kinds(card: Card) -> str:
+    """The kinds of judgment a method takes."""
+    return ", ".join(f"{kind}s" for kind in card.kinds)
+
+
+def _default(value: Any) -> str:
+    """A default as it would be written after --set."""
+    return str(value).lower() if isinstance(value, bool) or value is None else str(value)
+
+
+def _plain(text: str) -> str:
+    """Text without the marks of the documentation's format."""
+    text = re.sub(r":[a-z]+:`~?([^`]*)`", r"\1", text)
+    return re.sub(r"\[(\w+)\]_", r"[\1]", text).replace("``", "")

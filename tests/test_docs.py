@@ -1,0 +1,113 @@
+"""The documentation runs, is complete, and is up to date."""
+
+import doctest
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from crowdrank.registry import AGGREGATORS, card, names
+
+ROOT = Path(__file__).parents[1]
+SOURCES = sorted((ROOT / "src").rglob("*.py"))
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def blocks(path, language):
+    """Fenced blocks of a page in one language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", path.read_text(), flags=re.MULTILINE | re.DOTALL)
+
+
+def files(path):
+    """Files that a page shows: a block behind a comment that names it."""
+    return dict(re.findall(r"<!-- file: (\S+) -->\n+```\w*\n(.*?)```", path.read_text(), flags=re.DOTALL))
+
+
+@pytest.fixture
+def in_folder(tmp_path, monkeypatch):
+    """A folder with the files that a page shows, as the working directory."""
+
+    def enter(page):
+        for name, text in files(page).items():
+            (tmp_path / name).write_text(text)
+        monkeypatch.chdir(tmp_path)
+        return tmp_path
+
+    return enter
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_python_on_the_page_gives_what_it_says(page, in_folder):
+    in_folder(page)
+    text = "\n".join(blocks(page, "python"))
+    if ">>>" not in text:
+        pytest.skip("no Python on this page")
+    test = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
+    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
+    runner.run(test)
+    assert runner.failures == 0
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+def test_commands_on_the_page_give_what_they_say(page, in_folder):
+    sessions = blocks(page, "console")
+    if not sessions:
+        pytest.skip("no commands on this page")
+    folder = in_folder(page)
+    for session in sessions:
+        for part in re.split(r"^\$ ", session, flags=re.MULTILINE)[1:]:
+            command, _, expected = part.partition("\n")
+            done = run(command, folder)
+            assert done.returncode == 0, done.stderr
+            shown = (done.stderr + done.stdout).split()
+            assert shown == expected.split(), f"{command} printed:\n{done.stderr}{done.stdout}"
+
+
+def run(command, folder):
+    """Run a crowdrank command of the page with this interpreter."""
+    words = command.replace("crowdrank", f"{sys.executable} -m crowdrank", 1)
+    environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "100", "TERM": "dumb"}
+    return subprocess.run(words, shell=True, cwd=folder, capture_output=True, text=True, env=environment, timeout=120)
+
+
+def test_generated_pages_are_up_to_date():
+    spec = importlib.util.spec_from_file_location("make", ROOT / "docs" / "make.py")
+    make = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(make)
+    for path, text in make.pages().items():
+        assert path.read_text() == text, f"{path.name} is not up to date; run python docs/make.py"
+
+
+def test_every_paper_that_is_cited_is_listed():
+    listed = set(re.findall(r"\*\*(\w+)\*\*", (ROOT / "docs" / "references.md").read_text()))
+    cited = {key for path in SOURCES for key in re.findall(r"\[([A-Z]\w+\d\d)\]_", path.read_text())}
+    assert cited <= listed, cited - listed
+
+
+@pytest.mark.parametrize("name", names("aggregator"))
+def test_every_method_is_described(name):
+    found = card("aggregator", name)
+    assert found.summary.endswith(".")
+    assert found.kinds
+    for parameter in found.parameters:
+        assert parameter.description, f"{name} does not say what {parameter.name} means"
+
+
+def test_every_method_file_is_in_the_registry():
+    stems = {path.stem for path in (ROOT / "src/crowdrank/aggregators").glob("*.py")} - {"__init__"}
+    assert stems == set(AGGREGATORS)
+
+
+def test_links_between_pages_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_pages_and_sources_name_no_machine():
+    for path in [*PAGES, *SOURCES]:
+        assert not re.search(r"/(root|home)/\w|pythonhosted", path.read_text()), path
