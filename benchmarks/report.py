@@ -26,11 +26,16 @@ class Outcome:
     skipped: str | None = None
 
     @property
+    def full(self) -> bool:
+        """Whether this is the size that the floors are about."""
+        return self.workload.sizes[self.size] == self.workload.sizes["full"]
+
+    @property
     def well(self) -> bool:
-        """Whether every side ran and every floor was reached; a skipped workload is well."""
+        """Whether every side ran and, at full size, every floor was reached; a skipped workload is well."""
         if any(isinstance(side, Failed) for side in self.sides.values()):
             return False
-        return all(reached for _, _, reached in self.verdicts())
+        return not self.full or all(reached for _, _, reached in self.verdicts())
 
     def verdicts(self) -> list[tuple[Floor, float | None, bool]]:
         """Each floor, its value (None where a side failed), and whether it was reached."""
@@ -144,14 +149,14 @@ def verdict(outcome: Outcome, floor: Floor, value: float | None) -> str:
     if floor.limit is None:
         return "(no floor)"
     limit = f"{'at least' if floor.at_least else 'at most'} {floor.limit:g} {floor.unit}".strip()
-    if value is None or outcome.size != "full":
-        return f"({limit} at full size)"
+    if value is None or not outcome.full:
+        return f"({limit}{'' if outcome.full else ' at full size'})"
     return f"PASS ({limit})" if floor.reached(value) else f"SHORT OF {limit}"
 
 
 def _side_rows(outcome: Outcome) -> list[tuple[str, ...]]:
     """Title, seconds by the clock and of all cores, peak and figure of each side that ran."""
-    rows = []
+    rows: list[tuple[str, ...]] = []
     for name, side in outcome.sides.items():
         title = f"{name}: {outcome.workload.sides[name].title}"
         if isinstance(side, Failed):

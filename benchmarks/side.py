@@ -1,7 +1,8 @@
 """The process of one side: ``python -m benchmarks.side WORKLOAD SIZE FOLDER [SIDE]``.
 
 Without a side it makes the workload's data and ends. With one it answers each line on standard input with a line of
-JSON: ``run`` with the seconds of one call by the clock and of all cores, and the peak memory so far, ``figure`` with how good the last result is.
+JSON: ``run`` with the seconds of one call, by the clock and of all cores, and the peak memory so far; ``figure`` with
+how good the last result is.
 """
 
 from __future__ import annotations

@@ -32,15 +32,18 @@ class Scored:
 
     def with_missing(self, truth: Truth) -> tuple[Scored, Bools]:
         """Add the items of the truth that were not retrieved, and say which rows were."""
-        text = {"query": pl.String, "item": pl.String}
-        ids = pl.DataFrame({"query": self.items.query_ids(), "item": self.items.ids}).cast(text)
-        here = ids.with_columns(score=pl.Series(self.scores), ranked=pl.lit(1.0))
-        there = pl.DataFrame({"query": truth.items.query_ids(), "item": truth.items.ids}).cast(text)
+        here = _text_ids(self.items).with_columns(score=pl.Series(self.scores), ranked=pl.lit(1.0))
+        there = _text_ids(truth.items)
         absent = there.join(here, on=["query", "item"], how="anti").with_columns(score=pl.lit(0.0), ranked=pl.lit(0.0))
         both = pl.concat([here, absent])
         query = None if self.items.single else both["query"]
         rows = Features.from_arrays(query, both["item"], both.select("score", "ranked").to_numpy())
         return replace(self, items=rows.items, scores=rows.matrix[:, 0].astype(np.float64)), rows.matrix[:, 1] > 0
+
+
+def _text_ids(items: Items) -> pl.DataFrame:
+    """Query and item ids as text, so that integers meet text."""
+    return pl.DataFrame({"query": items.query_ids(), "item": items.ids}).select(pl.all().cast(pl.String))
 
 
 def as_scored(source: Any) -> dict[str, Scored]:

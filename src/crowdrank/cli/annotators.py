@@ -47,9 +47,8 @@ def table(quality: Quality | None) -> pl.DataFrame | None:
 def suspects(frame: pl.DataFrame) -> list[Suspect]:
     """Return the annotators worth a look, the worst first.
 
-    ``reversed`` are those whose interval lies below one half, ``guessing`` those of a quality below 0.6 whose interval
-    holds one half and is not too wide to tell, and ``poor`` the others below 0.6. Where a method gives no interval, the
-    quality stands for it.
+    They have a quality below 0.6 and an interval that is not too wide to tell: ``reversed`` where it lies below one half,
+    ``guessing`` where it holds one half, ``poor`` above. Where a method gives no interval, the quality stands for it.
     """
     found = []
     for row in frame.iter_rows(named=True):
@@ -63,11 +62,9 @@ def suspects(frame: pl.DataFrame) -> list[Suspect]:
 
 def _verdict(quality: float, lower: float, upper: float) -> str:
     """What an annotator of this quality is, if it is worth a word."""
-    if upper < 0.5:
-        return "reversed"
     if quality >= POOR or upper - lower > WIDE:
         return ""
-    return "guessing" if lower <= 0.5 else "poor"
+    return "reversed" if upper < 0.5 else "guessing" if lower <= 0.5 else "poor"
 
 
 def unsure(frame: pl.DataFrame) -> int:
@@ -76,7 +73,7 @@ def unsure(frame: pl.DataFrame) -> int:
         return 0
     lower, upper = frame["lower"], frame["upper"]
     untold = (frame["quality"] >= POOR) | (upper - lower > WIDE)
-    return int((untold & (lower <= 0.5) & (upper >= 0.5)).sum())
+    return int((untold & (lower <= 0.5)).sum())
 
 
 def sentences(frame: pl.DataFrame | None) -> list[str]:
@@ -101,10 +98,12 @@ def sentences(frame: pl.DataFrame | None) -> list[str]:
         ]
         if len(found) > MOST_NAMED:
             lines.append(f" and {len(found) - MOST_NAMED} more; --annotators FILE lists all")
-    elif len(frame) > 1:
-        lines.append(f"none of the {len(frame)} annotators looks like guessing or reversed")
-    if n_unsure := unsure(frame):
+    n_unsure = unsure(frame)
+    if n_unsure:
         lines.append(f"{count(n_unsure, 'annotator')} judged too little to be told from guessing")
+    if not found and len(frame) > max(1, n_unsure):
+        sure = f"{len(frame) - n_unsure} other" if n_unsure else str(len(frame))
+        lines.append(f"none of the {sure} annotators looks like guessing or reversed")
     return lines
 
 

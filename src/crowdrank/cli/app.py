@@ -57,4 +57,4 @@ def start(
     Data goes to standard output, talk to standard error; - reads standard input.
     """
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help(), nl=False)
+        typer.echo(context.get_help())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,6 +21,7 @@ NO_QUERY = ""
 
 _TABLE_CELLS = 1 << 26
 _SAMPLE = 50_000
+_LONG = 2_000_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,9 +268,8 @@ def build_items(
             joined, ids = compact(np.concatenate(used), ids)
             used = np.split(joined, np.cumsum([len(code) for code in used])[:-1])
         return Items(queries, np.zeros(len(ids), np.int32), ids.alias("item")), used
-    keys = [query.astype(np.int64) * len(ids) + code for query, code in parts]
-    numbers, unique = _dense_keys(keys, len(queries) * len(ids))
-    return Items(queries, (unique // len(ids)).astype(np.int32), ids.gather(unique % len(ids)).alias("item")), numbers
+    numbers, cells = _number_cells(parts, len(queries), len(ids))
+    return Items(queries, (cells // len(ids)).astype(np.int32), ids.gather(cells % len(ids)).alias("item")), numbers
 
 
 def compact(codes: Ints, ids: pl.Series) -> tuple[Ints, pl.Series]:
@@ -280,18 +280,36 @@ def compact(codes: Ints, ids: pl.Series) -> tuple[Ints, pl.Series]:
     return (np.cumsum(present) - 1).astype(np.int32)[codes], ids.filter(pl.Series(present))
 
 
-def _dense_keys(keys: list[Counts], n_cells: int) -> tuple[list[Ints], Counts]:
-    """Number the distinct keys in rising order; return each key's number and the distinct keys."""
-    if n_cells <= _TABLE_CELLS:
-        table = np.zeros(n_cells, np.int32)
-        for key in keys:
-            table[key] = 1
-        unique = np.flatnonzero(table)
-        table[unique] = np.arange(len(unique), dtype=np.int32)
-        return [table[key] for key in keys], unique
-    together = pl.concat([pl.Series(key) for key in keys])
-    ids = together.unique().sort()
-    return [_look_up([ids], [pl.Series(key)]) for key in keys], ids.to_numpy()
+def _number_cells(parts: Sequence[tuple[Ints, Ints]], n_rows: int, n_columns: int) -> tuple[list[Ints], Counts]:
+    """Number the cells (row, column) that occur, in rising order; return each entry's number and the cells."""
+    if n_rows * n_columns > _TABLE_CELLS:
+        keys = [pl.Series(row.astype(np.int64) * n_columns + column) for row, column in parts]
+        cells = pl.concat(keys).unique().sort()
+        return [_look_up([cells], [key]) for key in keys], cells.to_numpy()
+    table = np.zeros(n_rows * n_columns, np.int32)
+    mark, read = _cell_passes(sum(len(row) for row, _ in parts))
+    for row, column in parts:
+        mark(row, column, n_columns, table)
+    occupied = np.flatnonzero(table)
+    table[occupied] = np.arange(len(occupied), dtype=np.int32)
+    return [read(row, column, n_columns, table) for row, column in parts], occupied
+
+
+def _cell_passes(n: int) -> tuple[Callable[..., None], Callable[..., Ints]]:
+    """Functions that mark cells of a table and read them; compiled ones are worth their import for long columns."""
+    if n >= _LONG:
+        from ..kernels.cells import mark_cells, read_cells
+
+        return mark_cells, read_cells
+
+    def mark(row: Ints, column: Ints, n_columns: int, table: Ints) -> None:
+        table[row.astype(np.int64) * n_columns + column] = 1
+
+    def read(row: Ints, column: Ints, n_columns: int, table: Ints) -> Ints:
+        found: Ints = table[row.astype(np.int64) * n_columns + column]
+        return found
+
+    return mark, read
 
 
 def _look_up(known: list[pl.Series], wanted: list[pl.Series]) -> Ints:

@@ -58,6 +58,7 @@ class Rows:
     def blame(self, mask: Bools, what: str, remedy: str) -> None:
         """Note that ``what`` is wrong in the masked rows."""
         if mask.any():
+            remedy = remedy.replace("that row", "those rows") if mask.sum() > 1 else remedy
             self._complaints.append(f"{what} in {self.where(mask)}; {remedy}")
             self.bad |= mask
 
@@ -128,9 +129,7 @@ class Rows:
             return seconds.fill_null(0.0).to_numpy()
         values, empty, text = numbers_of(cells)
         if text.any():
-            parsed = cells.str.strip_chars().str.to_datetime(time_unit="us", time_zone="UTC", strict=False)
-            if parsed.null_count() == len(cells):
-                parsed = cells.str.strip_chars().str.to_datetime(time_unit="us", strict=False)
+            parsed = _timestamps(cells.str.strip_chars())
             self.blame(
                 parsed.is_null().to_numpy() & ~empty,
                 "the time is neither a number nor a date",
@@ -139,6 +138,18 @@ class Rows:
             values = (parsed.dt.epoch("us").cast(pl.Float64) / 1e6).fill_null(0.0).to_numpy()
         self.blame(empty, "the time is blank", DROP)
         return values
+
+
+def _timestamps(cells: pl.Series) -> pl.Series:
+    """Cells as timestamps, with a time zone or without; null where they are none."""
+    for zone in ("UTC", None):
+        try:
+            parsed = cells.str.to_datetime(time_unit="us", time_zone=zone, strict=False)
+        except pl.exceptions.ComputeError:
+            continue  # the first cells are of no form that polars knows
+        if parsed.null_count() < len(cells):
+            return parsed
+    return pl.Series([None] * len(cells), dtype=pl.Datetime("us"))
 
 
 def short(value: object) -> str:

@@ -16,6 +16,7 @@ _ROUND = 1.5 * 2.0**20
 
 _LONGEST_STEP = 1.0
 _MOST_HALVINGS = 20
+_TINY = 1e-9
 
 
 class DifficultyPass(NamedTuple):
@@ -49,13 +50,12 @@ def difficulty_pass(
     ease_prior: tuple[float, float],
     probabilities: Floats,
     new_ease: Floats,
-    n_newton: int,
 ) -> DifficultyPass:
     """Fill in the probability of each level for each graded item and the item's better log ease, (n_items,).
 
     ``ability`` (n_annotators,) and ``log_ease`` (n_items,) are the present estimates, ``log_prior`` (n_levels,) the
     class prior, ``known`` (n_items,) a level or -1, ``ease_prior`` the mean and precision of the log ease; an item's
-    log ease makes up to ``n_newton`` Newton steps, none of which lowers the expected log-likelihood.
+    log ease makes a Newton step, halved until the expected log-likelihood does not fall.
     """
     n_annotators, n_levels = len(ability), len(log_prior)
     abilities, eases, log_shares, clamp = (
@@ -67,7 +67,7 @@ def difficulty_pass(
         sums = np.zeros(2 * n_annotators + n_levels + 1)
         _difficulty_pass(
             rows.starts, rows.annotator, rows.level, rows.weight, abilities, eases, log_shares, clamp, *ease_prior,
-            begin, end, n_newton, np.empty((2, most_rows)), probabilities, new_ease, sums,
+            begin, end, np.empty((2, most_rows)), probabilities, new_ease, sums,
         )  # fmt: skip
         return sums
 
@@ -79,8 +79,8 @@ def difficulty_pass(
 @njit(cache=True, nogil=True)
 def _difficulty_pass(
     starts: Any, annotator: Any, level: Any, weight: Any, ability: Any, log_ease: Any, log_prior: Any, known: Any,
-    mean: float, precision: float, begin: int, end: int, n_newton: int, scratch: Floats, probabilities: Floats,
-    new_ease: Floats, sums: Floats,
+    mean: float, precision: float, begin: int, end: int, scratch: Floats, probabilities: Floats, new_ease: Floats,
+    sums: Floats,
 ) -> None:  # fmt: skip
     """Fill probabilities and new_ease of items begin to end; add slope, bend, shares and objective to sums in turn."""
     n_levels, n_annotators = log_prior.size, ability.size
@@ -104,7 +104,7 @@ def _difficulty_pass(
             sums[2 * n_annotators + k] += share[k]
         for row in range(last - first):
             right[row] = share[answer[row]]
-        better = _better_ease(who, amount, ability, right, correct, log_ease[i], mean, precision, n_newton)
+        better = _better_ease(who, amount, ability, right, correct, log_ease[i], mean, precision)
         new_ease[i] = better
         ease = np.exp(better)
         for row in range(last - first):
@@ -154,31 +154,18 @@ def _to_shares(share: Floats, fixed: int) -> Any:
 
 @njit(cache=True, nogil=True)
 def _better_ease(
-    who: Any, amount: Any, ability: Any, right: Floats, correct: Floats, start: float, mean: float, precision: float,
-    n_newton: int,
-) -> Any:  # fmt: skip
-    """Log ease after Newton steps from ``start``, each halved until the expectation rises; fills in ``correct``."""
-    here = start
-    value, slope, bend = _ease_slope(who, amount, ability, right, correct, here, mean, precision)
-    for _ in range(n_newton):
-        step = min(max(slope / bend, -_LONGEST_STEP), _LONGEST_STEP)
-        for _ in range(_MOST_HALVINGS):
-            there_value, there_slope, there_bend = _ease_slope(
-                who, amount, ability, right, correct, here + step, mean, precision
-            )
-            if there_value >= value - 1e-12:
-                break
-            step *= 0.5
-        else:
-            step = 0.0
-            there_value, there_slope, there_bend = _ease_slope(
-                who, amount, ability, right, correct, here, mean, precision
-            )
-        here += step
-        value, slope, bend = there_value, there_slope, there_bend
-        if abs(step) < 1e-9:
-            break
-    return here
+    who: Any, amount: Any, ability: Any, right: Floats, correct: Floats, start: float, mean: float, precision: float
+) -> Any:
+    """Log ease after a Newton step, halved until the expectation does not fall; fills in ``correct`` there."""
+    value, slope, bend = _ease_slope(who, amount, ability, right, correct, start, mean, precision)
+    step = min(max(slope / bend, -_LONGEST_STEP), _LONGEST_STEP)
+    for _ in range(_MOST_HALVINGS):
+        there, _, _ = _ease_slope(who, amount, ability, right, correct, start + step, mean, precision)
+        if there >= value - _TINY:
+            return start + step
+        step *= 0.5
+    _ease_slope(who, amount, ability, right, correct, start, mean, precision)
+    return start
 
 
 @njit(cache=True, nogil=True)

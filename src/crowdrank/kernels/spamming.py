@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from ..protocols import Floats, Ints
 from .item_rows import ItemRows, on_grid
@@ -34,15 +35,16 @@ class SpamPass(NamedTuple):
     shares: Floats
 
 
-def spam_pass(rows: ItemRows, gain: Floats, log_prior: Floats, known: Ints, probabilities: Floats) -> SpamPass:
+def spam_pass(
+    rows: ItemRows, cells: NDArray[np.uint32], gain: Floats, log_prior: Floats, known: Ints, probabilities: Floats
+) -> SpamPass:
     """Fill in the probability of each level for each graded item, (n_items, n_levels), and sum up over the rows.
 
-    ``gain`` (n_annotators, n_levels) is the logarithm of how much likelier the annotator gives a level where it is the
+    ``cells`` is ``rows.cells(n_levels)``. ``gain`` (n_annotators, n_levels) is the logarithm of how much likelier the annotator gives a level where it is the
     true one than elsewhere; ``log_prior`` (n_levels,); ``known`` (n_items,) is a level or -1.
     """
     n_annotators, n_levels = gain.shape
-    cells, gains, log_shares = rows.cells(n_levels), read_only(on_grid(gain).ravel()), read_only(on_grid(log_prior))
-    clamp = read_only(known)
+    gains, log_shares, clamp = read_only(on_grid(gain).ravel()), read_only(on_grid(log_prior)), read_only(known)
 
     def work(begin: int, end: int) -> Floats:
         sums = np.zeros(n_annotators * n_levels + n_levels + 1)

@@ -1,0 +1,74 @@
+"""Every command has a help page with examples that would run, and the names that shells complete."""
+
+import re
+import shlex
+
+import pytest
+import typer
+from typer.main import get_command
+
+from crowdrank.cli.app import app
+from crowdrank.cli.words import complete_method, complete_methods
+from crowdrank.registry import names
+
+PROGRAM = get_command(app)
+VERBS = dict(PROGRAM.commands)
+
+
+def example_lines(command):
+    """The commands in the examples of a help page."""
+    return [line for line in command.epilog.splitlines() if not line.startswith("#")]
+
+
+def test_the_verbs_are_those_that_are_promised():
+    assert list(VERBS) == ["aggregate", "compare", "evaluate", "simulate", "methods", "datasets", "demo"]
+
+
+@pytest.mark.parametrize("verb", [None, *VERBS])
+def test_help_has_a_summary_options_and_examples(run, verb):
+    ran = run(*([verb] if verb else []), "--help")
+    assert ran.code == 0
+    assert ran.err == ""
+    assert "Usage: crowdrank" in ran.out
+    assert "\nExamples:\n  # " in ran.out
+    assert max(map(len, ran.out.splitlines())) <= 84
+    summary = (VERBS[verb] if verb else PROGRAM).help.strip().splitlines()[0]
+    assert len(summary) <= 80
+    assert summary.endswith(".")
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_option_says_what_it_does(verb):
+    for parameter in VERBS[verb].params:
+        assert parameter.help, parameter.name
+        assert parameter.help.endswith("."), parameter.name
+
+
+@pytest.mark.parametrize("line", [line for command in [PROGRAM, *VERBS.values()] for line in example_lines(command)])
+def test_examples_use_options_that_exist(line, capsys):
+    for part in re.split(r"[|>]", line):
+        words = shlex.split(part)
+        if words[0] != "crowdrank":
+            continue
+        try:
+            VERBS[words[1]].make_context(words[1], words[2:])
+        except typer.Exit:
+            assert capsys.readouterr().out
+
+
+def test_without_a_verb_the_help_is_shown(run):
+    assert run().out == run("--help").out
+    assert run().code == 0
+
+
+def test_shells_complete_methods():
+    assert complete_method("b") == ["borda", "bradley_terry"]
+    assert "auto" in complete_method("")
+    assert complete_methods("elo,bo") == ["elo,borda"]
+    assert complete_methods("") == names("aggregator")
+
+
+def test_completion_for_shells_can_be_had(run):
+    ran = run("--help")
+    assert "--install-completion" in ran.out
+    assert "--show-completion" in ran.out
