@@ -64,8 +64,6 @@ def test_inverses_are_those_of_centred_scores(sizes, ridge):
             part = slice(offsets[query], offsets[query + 1])
             expected = centred(matrix[part, part])
             np.testing.assert_allclose(inverse, expected, rtol=1e-7, atol=1e-9 / ridge)
-            diagonal = kernel.centred_inverse_variances(starts, second, bend, degree, ridge, offsets, int(query))
-            np.testing.assert_allclose(diagonal, np.diag(expected), rtol=1e-7, atol=1e-9 / ridge)
 
 
 def test_a_vanishing_ridge_does_not_spoil_the_inverse():
@@ -75,15 +73,15 @@ def test_a_vanishing_ridge_does_not_spoil_the_inverse():
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-7)
 
 
-@pytest.mark.parametrize("density", [0.5, 0.1])
-def test_estimated_diagonal_is_near_the_exact_one(density):
+@pytest.mark.parametrize(("density", "bound"), [(0.5, 0.005), (0.1, 0.006), (0.02, 0.05)])
+def test_estimated_diagonal_is_near_the_exact_one(density, bound):
     starts, second, bend, degree, offsets, pairs = graph(8, [200, 150], density)
     found = kernel.centred_inverse_diagonal(starts, second, bend, degree, 0.1, offsets)
     matrix = slow.laplacian(pairs, 350, 0.1)
     exact = np.concatenate([np.diag(centred(matrix[:200, :200])), np.diag(centred(matrix[200:, 200:]))])
     error = np.sqrt(found / exact) - 1
-    assert np.sqrt(np.mean(error**2)) < 0.01
-    assert np.abs(error).max() < 0.05
+    assert np.sqrt(np.mean(error**2)) < bound
+    assert np.abs(error).max() < 8 * bound
 
 
 @given(st.integers(0, 2**32), st.lists(st.integers(1, 9), min_size=1, max_size=3), st.floats(0, 0.6))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..kernels.pair_models import TieModel
 
 _TIES = ("split", "ignore", "davidson")
-_EXACT_ITEMS = 2_000
+_BLOCK_CELLS = 4_000_000
 _LONGEST_STEP = 8.0
 _SHOWN = 5
 
@@ -63,9 +63,10 @@ class BradleyTerry:
     steps solve their linear system by conjugate gradients, so that memory grows with the number of distinct pairs.
 
     Standard errors and covariances are those of the scores centred in their query, from the inverse of the
-    curvature, prior included; for Davidson's model they include the uncertainty of :math:`\nu`. They are exact for
-    queries of up to 2,000 items, with covariances up to 700; in larger queries the standard errors are estimated from
-    16 seeded random probes of the inverse [Bekas07]_, which is within about 1 % where items have dozens of opponents.
+    curvature, prior included; for Davidson's model they include the uncertainty of :math:`\nu`. Both are exact for
+    queries of up to 700 items. Larger ones have no covariance, and their standard errors are estimated from seeded
+    random probes of the inverse [Bekas07]_: as many as make them exact to half a per cent, but at most 64, which leaves
+    some per cent where items have but a handful of opponents.
 
     An unjudged item has score 0, its query's mean, and the standard error of the prior. Annotators are not needed.
 
@@ -183,15 +184,14 @@ def _objective(contests: _Contests, ridge: float, tol: float) -> tuple[Any, Any]
 
 def _spread(best: _Point, ridge: float, offsets: Counts) -> tuple[Floats, tuple[Floats | None, ...]]:
     """Standard error of each item's centred score, and the covariance block of each query that is not too large."""
-    from ..kernels.laplacian import centred_inverse_diagonal, centred_inverse_variances, centred_inverses
+    from ..kernels.laplacian import centred_inverse_diagonal, centred_inverses
 
     model = best.model
     matrix = (best.contests.starts, best.contests.second, model.bend, model.degree, ridge, offsets)
     shift = _tie_shift(best, ridge)
     sizes = np.diff(offsets)
-    variance = centred_inverse_diagonal(*matrix) if sizes.max(initial=0) > _EXACT_ITEMS else np.zeros(len(model.degree))
-    for query in np.flatnonzero((sizes > COVARIANCE_ITEMS) & (sizes <= _EXACT_ITEMS)):
-        variance[offsets[query] : offsets[query + 1]] = centred_inverse_variances(*matrix, int(query))
+    large = sizes.max(initial=0) > COVARIANCE_ITEMS
+    variance = centred_inverse_diagonal(*matrix) if large else np.zeros(len(model.degree))
     blocks: list[Floats | None] = [np.zeros((0, 0)) if size == 0 else None for size in sizes]
     for queries in _alike(sizes):
         inverses = centred_inverses(*matrix, queries)
@@ -207,7 +207,7 @@ def _alike(sizes: Counts) -> Iterator[Counts]:
     """Groups of queries of the same size that have a covariance, each small enough to be inverted together."""
     for size in np.unique(sizes[(sizes > 0) & (sizes <= COVARIANCE_ITEMS)]):
         queries = np.flatnonzero(sizes == size)
-        yield from np.array_split(queries, -(-len(queries) * int(size) ** 2 // _EXACT_ITEMS**2))
+        yield from np.array_split(queries, -(-len(queries) * int(size) ** 2 // _BLOCK_CELLS))
 
 
 def _tie_shift(best: _Point, ridge: float) -> Floats:

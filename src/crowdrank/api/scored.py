@@ -17,8 +17,9 @@ from ..data.frames import to_frame
 from ..data.index import Items
 from ..data.truth import Truth
 from ..errors import JudgmentError
-from ..io.results import read_consensus
-from ..io.trec import looks_like_run, read_run
+from ..io.results import consensus_of
+from ..io.sources import Source, blaming, open_source
+from ..io.trec import looks_like_run, run_of
 from ..protocols import Bools, Floats
 
 
@@ -51,13 +52,19 @@ def as_scored(source: Any) -> dict[str, Scored]:
     if isinstance(source, Consensus):
         return {source.method: Scored(source.items, source.scores)}
     if isinstance(source, str | os.PathLike):
-        if looks_like_run(source):
-            frame = read_run(source)
-            names = frame["run"].unique(maintain_order=True).to_list()
-            return {name: _from_frame(frame.filter(pl.col("run") == name), retrieved=True) for name in names}
-        name = "stdin" if str(source) == "-" else Path(source).stem
-        return {name: next(iter(as_scored(read_consensus(source)).values()))}
+        return _from_file(open_source(source))
     return {"scores": _from_frame(to_frame(source), retrieved=False)}
+
+
+def _from_file(source: Source) -> dict[str, Scored]:
+    """Scored items of a file: the runs of a TREC file by their names, a consensus or a table by the file's."""
+    if looks_like_run(source):
+        frame = run_of(source)
+        names = frame["run"].unique(maintain_order=True).to_list()
+        return {name: _from_frame(frame.filter(pl.col("run") == name), retrieved=True) for name in names}
+    with blaming(source.name):
+        consensus = consensus_of(source)
+    return {Path(source.name).stem: Scored(consensus.items, consensus.scores)}
 
 
 def _from_frame(frame: pl.DataFrame, *, retrieved: bool) -> Scored:

@@ -47,8 +47,8 @@ def table(quality: Quality | None) -> pl.DataFrame | None:
 def suspects(frame: pl.DataFrame) -> list[Suspect]:
     """Return the annotators worth a look, the worst first.
 
-    They have a quality below 0.6 and an interval that is not too wide to tell: ``reversed`` where it lies below one half,
-    ``guessing`` where it holds one half, ``poor`` above. Where a method gives no interval, the quality stands for it.
+    They have a quality below 0.6 and an interval that is not too wide to tell: ``reversed`` where it lies below one
+    half, ``guessing`` where it holds one half, ``poor`` above. Without an interval the quality stands for it.
     """
     found = []
     for row in frame.iter_rows(named=True):

@@ -46,7 +46,11 @@ def read_run(path: PathLike) -> pl.DataFrame:
     >>> read_run(path).rows()
     [('bm25', '301', 'FBIS3-10082', 1, 7.25)]
     """
-    source = open_source(path)
+    return run_of(open_source(path))
+
+
+def run_of(source: Source) -> pl.DataFrame:
+    """Return the items of an opened run file."""
     frame = _columns(source, _RUN)
     for name in ("rank", "score"):
         frame = _with_number(source, frame, name, _RUN)
@@ -91,11 +95,8 @@ def looks_like_qrels(source: Source) -> bool:
     return len(words) == 4 and b"," not in words[0] and words[3].lstrip(b"+-").isdigit()
 
 
-def looks_like_run(path: PathLike) -> bool:
-    """Whether a file's first line has the six columns of a run; standard input is taken for a table."""
-    if str(path) == "-":
-        return False
-    source = open_source(path)
+def looks_like_run(source: Source) -> bool:
+    """Whether the first line of an opened file has the six columns of a run."""
     first = bytes(source.data[source.start : source.start + 4096]).split(b"\n", 1)[0].split()
     return len(first) == len(_RUN) and first[1].lower() in (b"q0", b"0")
 

@@ -18,6 +18,8 @@ from .threads import dot, over_bounds, pair_bounds, read_only, total
 
 _SMALL_ITEMS = 64
 _ACCURACY_OF_PROBES = 1e-2
+_ERROR_OF_ROOTS = 5e-3
+_FEWEST_PROBES = 4
 
 
 Product: TypeAlias = Callable[[Floats], Floats]
@@ -100,18 +102,6 @@ def centred_inverses(
     return matrix
 
 
-def centred_inverse_variances(
-    starts: Counts, second: Ints, bend: Floats, degree: Floats, ridge: float, offsets: Counts, query: int
-) -> Floats:
-    """Return the diagonal of the inverse on the centred scores of one query, (size,)."""
-    from scipy.linalg.lapack import dpotrf, dtrtri
-
-    matrix, excess = _lifted(starts, second, bend, degree, ridge, offsets, np.array([query]))
-    factor = dtrtri(dpotrf(matrix[0].T, lower=1, overwrite_a=1)[0], lower=1, overwrite_c=1)[0]
-    variances: Floats = np.einsum("ki,ki->i", factor, factor) - excess[0]
-    return variances
-
-
 def _lifted(
     starts: Counts, second: Ints, bend: Floats, degree: Floats, ridge: float, offsets: Counts, queries: Counts
 ) -> tuple[Floats, Floats]:
@@ -137,12 +127,13 @@ def _lifted(
 
 
 def centred_inverse_diagonal(
-    starts: Counts, second: Ints, bend: Floats, degree: Floats, ridge: float, offsets: Counts, n_probes: int = 16
+    starts: Counts, second: Ints, bend: Floats, degree: Floats, ridge: float, offsets: Counts, *, most: int = 64
 ) -> Floats:
-    """Estimate the diagonal (n_items,) of the inverse on centred scores from products with random signs.
+    """Estimate the diagonal (n_items,) of the inverse on centred scores from products with random signs [Bekas07]_.
 
     The inverse is compared with its two-term series, whose diagonal is known, so that only longer paths between items
-    are left to chance [Bekas07]_; the estimate never falls below the reciprocal of the diagonal.
+    are left to chance. Probes are added until the square roots are known to half a per cent (root mean square), at
+    most ``most``; the estimate never falls below the reciprocal of the diagonal.
     """
     rng = np.random.default_rng(0)
     query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
@@ -154,13 +145,21 @@ def centred_inverse_diagonal(
         return (2 * vector - product(vector / diagonal)) / diagonal
 
     known = 1 / diagonal - series(np.ones(len(degree))) / sizes[query]
-    chance = np.zeros(len(degree))
-    for _ in range(n_probes):
+    least = (1 - 1 / sizes[query]) / diagonal
+    sums, squares = np.zeros(len(degree)), np.zeros(len(degree))
+    for number in range(1, most + 1):
         signs = rng.choice([-1.0, 1.0], len(degree))
         centred = signs - (np.bincount(query, signs, len(sizes)) / sizes)[query]
         solution = conjugate_gradient(product, diagonal, centred, accuracy=_ACCURACY_OF_PROBES)
-        chance += signs * (solution - series(centred))
-    return np.maximum(known + chance / n_probes, (1 - 1 / sizes[query]) / diagonal)
+        chance = signs * (solution - series(centred))
+        sums, squares = sums + chance, squares + chance**2
+        estimate = np.maximum(known + sums / number, least)
+        if number >= _FEWEST_PROBES:
+            variance = np.maximum(squares / number - (sums / number) ** 2, 0.0) / (number - 1)
+            relative = np.divide(variance, estimate**2, out=np.zeros(len(degree)), where=estimate > 0)
+            if 0.25 * relative.mean() <= _ERROR_OF_ROOTS**2:
+                break
+    return estimate
 
 
 def connected_groups(starts: Counts, second: Ints, offsets: Counts) -> Ints:

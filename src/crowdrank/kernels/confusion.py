@@ -1,0 +1,205 @@
+"""One pass over grades of annotators with confusion matrices: levels of items, and what annotators gave for which."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ..protocols import Counts, Floats, Ints
+from .threads import even_bounds, over_bounds, read_only, total
+
+_ROUND = 1.5 * 2.0**20
+"""Added and taken off again it leaves multiples of 2 ** -32, sums of which below two million are exact in any order."""
+
+_SMALLEST = -640.0
+"""Products whose logarithm may fall below this could leave the range of numbers; they are taken as sums of logs."""
+
+_TINY = 1e-100
+_PART_ROWS = 1 << 17
+_PART_CELLS = 4
+
+
+class PackedGrades(NamedTuple):
+    """Grades by item, then annotator, then level.
+
+    Parameters
+    ----------
+    starts
+        Rows of item ``i`` are ``starts[i]`` up to ``starts[i + 1]``, (n_items + 1,).
+    code
+        Annotator times number of levels plus level, (n,).
+    weight
+        Weight of each row, (n,); empty where all weigh one.
+    parts
+        Bounds of the stretches of items that are added up apart, which depend on the grades only.
+    """
+
+    starts: Counts
+    code: NDArray[np.uint32]
+    weight: Floats
+    parts: Counts
+
+
+class Tallies(NamedTuple):
+    """What a pass finds.
+
+    Parameters
+    ----------
+    log_likelihood
+        Logarithm of the probability of all grades.
+    counts
+        Expected weight of each annotator's grades by true and given level, (n_annotators, n_levels, n_levels).
+    shares
+        Expected number of graded items of each level, (n_levels,).
+    """
+
+    log_likelihood: float
+    counts: Floats
+    shares: Floats
+
+
+def pack_grades(
+    item: Ints, annotator: Ints, level: Ints, weight: Floats | None, n_items: int, n_annotators: int, n_levels: int
+) -> PackedGrades:
+    """Return rows (n,) sorted by item, annotator, level and weight; whatever order they come in, the result is one."""
+    n_codes = n_annotators * n_levels
+    bits = max(n_codes - 1, 1).bit_length()
+    key = item.astype(np.int64)
+    key <<= bits
+    key |= annotator.astype(np.int64) * n_levels + level if n_codes >> 31 else annotator * np.int32(n_levels) + level
+    amount = np.empty(0)
+    if weight is None:
+        key.sort()
+    else:
+        order = np.lexsort((weight, key))
+        key, amount = key[order], weight[order].astype(np.float64)
+    code = (key & ((1 << bits) - 1)).astype(np.uint32)
+    starts = np.zeros(n_items + 1, np.int64)
+    np.cumsum(np.bincount(item, minlength=n_items), out=starts[1:])
+    # the sums of a part must not take more room than its rows
+    n_parts = max(1, len(item) // max(_PART_ROWS, _PART_CELLS * n_codes * n_levels))
+    parts = np.searchsorted(starts, np.linspace(0, len(item), n_parts + 1).astype(np.int64))
+    parts[0], parts[-1] = 0, n_items
+    return PackedGrades(read_only(starts), read_only(code), read_only(amount), parts)
+
+
+def confusion_pass(
+    grades: PackedGrades, confusion: Floats, prior: Floats, known: Ints, probabilities: Floats | None = None
+) -> Tallies:
+    """Return the expected counts of levels under the confusion matrices; fill in the probabilities where asked.
+
+    ``confusion`` (n_annotators, n_levels, n_levels) is the probability of each given level for each true one, the
+    true one first, above 0 throughout; ``prior`` (n_levels,) the share of each level; ``known`` (n_items,) a level or
+    -1; ``probabilities`` (n_items, n_levels), whose rows of items without grades are left alone.
+    """
+    n_annotators, n_levels = confusion.shape[:2]
+    table = read_only(confusion.transpose(0, 2, 1).reshape(-1, n_levels))
+    n_codes = n_annotators * n_levels
+    smallest = float(np.log(table.min()))
+    longest = int((_SMALLEST - np.log(prior.min())) / smallest) if smallest < 0 else len(grades.code)
+    log_table = table
+    if grades.weight.size or int(np.diff(grades.starts).max(initial=0)) > longest:
+        log_table = read_only(np.log(table))
+    fixed, shares, wanted = read_only(known), read_only(prior), np.empty((0, n_levels))
+    wanted = wanted if probabilities is None else probabilities
+    run = _pass_for(n_levels)
+
+    def work(begin: int, end: int) -> list[Floats]:
+        found = []
+        for part in range(begin, end):
+            sums = np.zeros((n_codes + 2, n_levels))
+            run(
+                grades.starts, grades.code, grades.weight, fixed, table, log_table, shares, longest,
+                grades.parts[part], grades.parts[part + 1], wanted, sums,
+            )  # fmt: skip
+            found.append(sums)
+        return found
+
+    threads = over_bounds(work, even_bounds(len(grades.parts) - 1, 1))
+    sums = total([part for parts in threads for part in parts])
+    counts = sums[:n_codes].reshape(n_annotators, n_levels, n_levels).transpose(0, 2, 1)
+    return Tallies(float(sums[-1, 0]), counts, sums[-2])
+
+
+@cache
+def _pass_for(n_levels: int) -> Any:
+    """The pass for so many levels; with their number fixed, the loops over levels are unrolled."""
+
+    @njit(cache=True, nogil=True)
+    def run(
+        starts: Any, code: Any, weight: Any, known: Any, table: Any, log_table: Any, prior: Any, longest: int,
+        begin: int, end: int, probabilities: Any, sums: Any,
+    ) -> None:  # fmt: skip
+        """Add the counts by code, the shares and the log-likelihood of items begin to end to the rows of ``sums``."""
+        found = np.empty(n_levels)
+        shares = np.zeros(n_levels)
+        likelihood, product = 0.0, 1.0
+        weighted, wanted = weight.size > 0, probabilities.shape[0] > 0
+        for item in range(begin, end):
+            first, last = starts[item], starts[item + 1]
+            if first == last:
+                continue
+            fixed = known[item]
+            if weighted or last - first > longest:
+                for k in range(n_levels):
+                    found[k] = np.log(prior[k])
+                for row in range(first, last):
+                    at, amount = np.uint64(code[row]), weight[row] if weighted else 1.0
+                    for k in range(n_levels):
+                        found[k] += amount * log_table[at, k]
+                top = found[0]
+                for k in range(1, n_levels):
+                    top = max(top, found[k])
+                top = found[fixed] if fixed >= 0 else top
+                likelihood += top
+                for k in range(n_levels):
+                    found[k] = np.exp(min(found[k] - top, 0.0))
+            else:
+                for k in range(n_levels):
+                    found[k] = prior[k]
+                for row in range(first, last):
+                    at = np.uint64(code[row])
+                    for k in range(n_levels):
+                        found[k] *= table[at, k]
+            if fixed >= 0:
+                top = found[fixed]
+                for k in range(n_levels):
+                    found[k] = 0.0
+                found[fixed] = top
+            norm = 0.0
+            for k in range(n_levels):
+                norm += found[k]
+            # one logarithm for many items
+            if norm < _TINY:
+                likelihood += np.log(norm)
+            else:
+                product *= norm
+                if product < _TINY:
+                    likelihood += np.log(product)
+                    product = 1.0
+            norm = 1.0 / norm
+            for k in range(n_levels):
+                found[k] *= norm
+            if wanted:
+                for k in range(n_levels):
+                    probabilities[item, k] = found[k]
+            for k in range(n_levels):
+                found[k] = (found[k] + _ROUND) - _ROUND
+                shares[k] += found[k]
+            for row in range(first, last):
+                at = np.uint64(code[row])
+                if weighted:
+                    for k in range(n_levels):
+                        sums[at, k] += weight[row] * found[k]
+                else:
+                    for k in range(n_levels):
+                        sums[at, k] += found[k]
+        for k in range(n_levels):
+            sums[sums.shape[0] - 2, k] += shares[k]
+        sums[sums.shape[0] - 1, 0] += likelihood + np.log(product)
+
+    return run
