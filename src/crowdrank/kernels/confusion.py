@@ -178,7 +178,7 @@ def _pass_for(n_levels: int) -> Any:
                 likelihood += np.log(norm)
             else:
                 product *= norm
-                if product < _TINY:
+                if product < _TINY or product > 1.0 / _TINY:
                     likelihood += np.log(product)
                     product = 1.0
             norm = 1.0 / norm
@@ -190,12 +190,14 @@ def _pass_for(n_levels: int) -> Any:
             for k in range(n_levels):
                 found[k] = (found[k] + _ROUND) - _ROUND
                 shares[k] += found[k]
-            for row in range(first, last):
-                at = np.uint64(code[row])
-                if weighted:
+            if weighted:
+                for row in range(first, last):
+                    at = np.uint64(code[row])
                     for k in range(n_levels):
                         sums[at, k] += weight[row] * found[k]
-                else:
+            else:
+                for row in range(first, last):
+                    at = np.uint64(code[row])
                     for k in range(n_levels):
                         sums[at, k] += found[k]
         for k in range(n_levels):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import comb
 from typing import Any
 
 import numpy as np
@@ -11,9 +10,9 @@ from numba import njit
 from ..protocols import Floats, Ints, Outcomes
 from .threads import read_only
 
-_STEP = 1 / 32
-_REACH = 36
-_DEGREE = 5
+_CELLS = 128.0
+_REACH = 36.0
+_LAST = 2 * _REACH * _CELLS - 1e-9
 
 
 def elo_scores(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | None, n_items: int, gain: float) -> Floats:
@@ -33,38 +32,28 @@ def elo_scores(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | None
 
 
 def _logistic_table() -> Floats:
-    """Coefficients, lowest first, of the logistic function less one half on each cell of width 1/32 from -36 to 36.
+    """Coefficients, lowest first, of a cubic for the logistic function less one half on each cell, (n_cells, 4).
 
-    The variable runs from 0 to 1 in a cell; Taylor's polynomial about its middle is within 1e-14 of the truth.
+    Cells are 1/128 wide, from -36 to 36, and the variable runs from 0 to 1 in each. The cubic meets the function at the
+    cell's Chebyshev nodes, and is within 1e-12 of it between them.
     """
-    middles = (np.arange(2 * _REACH / _STEP) + 0.5) * _STEP - _REACH
-    # the derivative of a polynomial in the logistic function p is another, since p' = p - p^2
-    polynomial, about_middle = np.polynomial.Polynomial([0.0, 1.0]), []
-    for order in range(_DEGREE + 1):
-        about_middle.append(polynomial(1 / (1 + np.exp(-middles))))
-        polynomial = polynomial.deriv() * np.polynomial.Polynomial([0.0, 1.0, -1.0]) * (_STEP / (order + 1))
-    about_middle[0] = 0.5 * np.tanh(0.5 * middles)
-    table = np.zeros((len(middles), _DEGREE + 1))
-    for power in range(_DEGREE + 1):
-        for lower in range(power + 1):
-            table[:, lower] += about_middle[power] * comb(power, lower) * (-0.5) ** (power - lower)
-    return table
+    begin = np.arange(2 * _REACH * _CELLS) / _CELLS - _REACH
+    nodes = 0.5 - 0.5 * np.cos(np.pi * (np.arange(4) + 0.5) / 4)
+    values = 0.5 * np.tanh(0.5 * (begin[:, None] + nodes / _CELLS))
+    return values @ np.linalg.inv(np.vander(nodes, increasing=True)).T
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def _excess(gap: float, table: Floats) -> Any:
     """Logistic function of the gap less one half, times whatever the table was multiplied with."""
     # a call of exp for each row would take three times as long as all the rest
-    place = gap / _STEP + _REACH / _STEP
+    place = gap * _CELLS + _REACH * _CELLS
     place = place if place > 0.0 else 0.0
-    place = place if place < 2 * _REACH / _STEP - 1e-9 else 2 * _REACH / _STEP - 1e-9
-    cell = np.uint64(place)
-    x = place - np.float64(cell)
-    at = cell * np.uint64(6)
-    low = table[at] + table[at + np.uint64(1)] * x
-    middle = table[at + np.uint64(2)] + table[at + np.uint64(3)] * x
-    high = table[at + np.uint64(4)] + table[at + np.uint64(5)] * x
-    return low + x * x * (middle + x * x * high)
+    place = place if place < _LAST else _LAST
+    cell = np.int64(place)
+    x = place - cell
+    at = np.uint64(4) * np.uint64(cell)
+    return table[at] + x * (table[at + np.uint64(1)] + x * (table[at + np.uint64(2)] + x * table[at + np.uint64(3)]))
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
