@@ -9,6 +9,9 @@ SEED = 20_240_607
 TIES = 0.1
 """Share of preferences that are ties."""
 
+QUINTILES = (-0.8416, -0.2533, 0.2533, 0.8416)
+"""Cuts of the normal distribution into fifths."""
+
 
 def write_preferences(folder: Path, *, n_items: int, n_rows: int, n_annotators: int = 0) -> None:
     """Write ``preferences.parquet`` with ids as text, and ``codes.npz`` with the same as numbers.
@@ -63,14 +66,15 @@ def log_likelihood(scores: Any, folder: Path) -> float:
 def write_grades(folder: Path, *, n_rows: int, per_item: int = 5, n_annotators: int = 200) -> None:
     """Write ``grades.parquet`` (task, worker and label, as crowd-kit calls them) and ``truth.parquet`` (task, label).
 
-    Five grades, most items bad, as web search has them; annotators differ in accuracy.
+    Five grades, each true of about a fifth of the items, so that no rule for tied votes is favoured (in web search most
+    items are bad, and taking the lowest grade looks clever); annotators differ in accuracy.
     """
     import polars as pl
 
     from crowdrank import simulate
 
     # one query: a task is all that crowd-kit knows
-    truth = simulate.draw_truth(1, n_rows // per_item, seed=SEED)
+    truth = simulate.draw_truth(1, n_rows // per_item, cuts=QUINTILES, seed=SEED)
     pool = simulate.normal(0.7, 0.15, n_annotators=n_annotators, seed=SEED + 1)
     drawn = simulate.grades(truth, pool, simulate.PerItem(k=per_item), seed=SEED + 2).judgments
     table = drawn.frame().select(

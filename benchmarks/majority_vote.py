@@ -1,8 +1,7 @@
 """Majority vote of 1M grades, five to an item, against crowd-kit.
 
 Both begin with the same pandas frame of task, worker and label. Crowd-kit always computes worker skills as well; our
-quality is computed when it is asked for, and here it is not. The accuracies differ by the rule for tied votes:
-crowd-kit takes the lowest label, which is the right one more often than not where most items are bad.
+quality is computed when it is asked for, and here it is not. The accuracies differ by the rule for tied votes only.
 """
 
 from __future__ import annotations

@@ -2,8 +2,30 @@
 
 from __future__ import annotations
 
-from . import bradley_terry, elo, first_call, imports, load_preferences, majority_vote, ndcg
+from crowdrank.registry import names as methods
+
+from . import (
+    bradley_terry,
+    dawid_skene,
+    elo,
+    first_call,
+    glad,
+    imports,
+    load_preferences,
+    mace,
+    majority_vote,
+    ndcg,
+    one_coin,
+)
 from .workload import Workload
+
+CLASS_MODELS = {
+    "dawid_skene": (dawid_skene.WORKLOAD, dawid_skene.GROWTH),
+    "naive_bayes": (one_coin.WORKLOAD,),
+    "mace": (mace.WORKLOAD,),
+    "glad": (glad.WORKLOAD,),
+}
+"""Workloads that are there as soon as the registry knows their method."""
 
 WORKLOADS: dict[str, Workload] = {
     workload.name: workload
@@ -11,6 +33,7 @@ WORKLOADS: dict[str, Workload] = {
         bradley_terry.WORKLOAD,
         elo.WORKLOAD,
         majority_vote.WORKLOAD,
+        *(workload for method in methods("aggregator") for workload in CLASS_MODELS.get(method, ())),
         ndcg.WORKLOAD,
         load_preferences.WORKLOAD,
         imports.WORKLOAD,

@@ -157,7 +157,7 @@ def peak_under(side: str, gigabytes: float) -> Floor:
     return Floor(f"{side} peak memory", lambda sides: sides[side].peak / 1e9, gigabytes, False, "GB", (side,))
 
 
-def no_lower(ours: str, peer: str, by: float) -> Floor:
+def no_lower(ours: str, peer: str, by: float | None) -> Floor:
     """A figure that is below the peer's by no more than this."""
     return Floor(
         f"{ours} figure below {peer}'s by", lambda sides: _figure(sides[peer]) - _figure(sides[ours]), by, False, "",

@@ -173,7 +173,7 @@ def test_compare_reports_progress(small):
 
 def test_compare_with_too_little():
     with pytest.raises(ParameterError, match="too few judgments"):
-        cr.compare({"item": ["x"], "grade": [1], "annotator": ["a"]})
+        cr.compare({"item": ["x"], "grade": [1], "annotator": ["a"]}, ["mean_grade"])
 
 
 def test_methods_for_nominal_grades():

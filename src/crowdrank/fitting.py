@@ -14,8 +14,14 @@ from .protocols import Floats
 
 _MOST_HALVINGS = 40
 _ENOUGH_GAIN = 1e-4
+_DIGITS = 40
 _LEAP_GROWTH = 4.0
+_LEAP_SLACK = 1e-13
+_MEMORY = 5
+_MOST_FAILURES = 6
+_RIDGE = 1e-8
 _ROUNDING = 1e-10
+_SMALLEST = 1e-300
 
 
 def iterate(
@@ -165,13 +171,14 @@ def accelerate(
     *,
     lower: Floats | float,
     upper: Floats | float,
+    scale: Floats | float,
     tol: float,
     max_iter: int,
 ) -> tuple[Floats, Trace]:
-    """Apply ``step`` until no entry changes by more than ``tol``, leaping ahead along the path of two steps.
+    """Apply ``step`` until no entry changes by more than ``tol``, leaping ahead along the path of the last steps.
 
-    Where the steps of an expectation-maximisation shrink slowly, a leap saves most of them (squared extrapolation,
-    Varadhan and Roland 2008). A leap that lowers the objective is not taken, so that the objective never falls.
+    Where the steps of an expectation-maximisation shrink slowly, leaps save most of them. A leap that lowers the
+    objective is not taken, so that the objective never falls.
 
     Parameters
     ----------
@@ -181,6 +188,8 @@ def accelerate(
         The state to begin with.
     lower, upper
         Bounds of the entries, within which a leap stays.
+    scale
+        How much an entry counts, such as the root of the number of observations it rests on.
     tol
         Converged when the largest absolute change of an entry in a plain step is at most this.
     max_iter
@@ -192,41 +201,98 @@ def accelerate(
         The last state and its trace, which has the objective at each state.
     """
     state, here = start, step(start)
-    values, n_iter, longest = [here.value], 1, _LEAP_GROWTH
+    values, n_iter, path = [here.value], 1, _Path(np.broadcast_to(scale, start.shape))
     while True:
-        change = _largest(here.following - state)
+        move = here.following - state
+        change = _largest(move)
         if change <= tol or n_iter >= max_iter:
-            break
-        second = step(here.following)
-        values.append(_risen(values[-1], second.value))
-        n_iter += 1
-        change = _largest(second.following - here.following)
-        if change <= tol or n_iter >= max_iter:
-            state = here.following
-            break
-        leap, length = _leap(state, here.following, second.following, longest)
-        leap = np.clip(leap, lower, upper)
-        there = step(leap)
-        n_iter += 1
-        if not there.value >= second.value and length > 1.0:
-            longest = max(1.0, longest / _LEAP_GROWTH)
-            leap, there = second.following, step(second.following)
+            return state, Trace(n_iter, change <= tol, change, tuple(values))
+        target, there = path.ahead(state, move), None
+        if target is not None:
+            target = np.clip(target, lower, upper)
+            there = step(target)
             n_iter += 1
-        elif length == longest:
-            longest *= _LEAP_GROWTH
-        state, here = leap, there
+            # not below: an objective that is not a number is no gain either
+            there = there if there.value >= here.value - _LEAP_SLACK * abs(here.value) else None
+            path.learn(there is not None)
+        if target is None or there is None:
+            target, there = here.following, step(here.following)
+            n_iter += 1
+        path.add(target - state, there.following - target - move, leapt=target is not here.following)
+        state, here = target, there
         values.append(_risen(values[-1], here.value))
-    return state, Trace(n_iter, change <= tol, change, tuple(values))
 
 
-def _leap(state: Floats, first: Floats, second: Floats, longest: float) -> tuple[Floats, float]:
-    """Where the path of two steps leads when it goes on, and how far that is; length 1 is the second step itself."""
-    move = first - state
-    turn = second - first - move
-    bent = float(np.sqrt(np.einsum("i,i->", turn, turn)))
-    length = float(np.sqrt(np.einsum("i,i->", move, move))) / bent if bent > 0.0 else 1.0
-    length = min(max(length, 1.0), longest)
-    return (second if length == 1.0 else state + 2.0 * length * move + length**2 * turn), length
+class _Path:
+    """The last steps, and where they lead.
+
+    A leap goes where the last steps, combined, would change least (Anderson 1965). That fails where the path still
+    leads away from a saddle; then, for a while, a leap goes on along the last two steps (squared extrapolation,
+    Varadhan and Roland 2008).
+    """
+
+    def __init__(self, scale: Floats) -> None:
+        self.scale = scale
+        self.moves: list[Floats] = []
+        self.turns: list[Floats] = []
+        self.failures, self.wait, self.longest = 0, 0, _LEAP_GROWTH
+        self.length, self.leapt = 0.0, False
+
+    def ahead(self, state: Floats, move: Floats) -> Floats | None:
+        """Return the target of a leap, ``None`` where a plain step is due."""
+        self.wait -= 1
+        self.length = 0.0
+        if not self.moves:
+            return None
+        if self.wait < 0:
+            return self._mixed(state, move)
+        return None if self.leapt else self._extended(state, move)
+
+    def _mixed(self, state: Floats, move: Floats) -> Floats:
+        """Where a combination of the last steps would not change."""
+        turns = [turn * self.scale for turn in self.turns]
+        squares = np.array([[_dot(one, other) for other in turns] for one in turns])
+        squares.flat[:: len(squares) + 1] += _RIDGE * np.trace(squares) + _SMALLEST
+        shares = np.linalg.solve(squares, [_dot(turn, move * self.scale) for turn in turns])
+        target = state + move
+        for share, past, turn in zip(shares, self.moves, self.turns, strict=True):
+            target = target - share * (past + turn)
+        return target
+
+    def _extended(self, state: Floats, move: Floats) -> Floats | None:
+        """Where the last two plain steps lead when they go on."""
+        last = self.moves[-1]
+        size, turn = (_dot(part * self.scale, part * self.scale) ** 0.5 for part in (last, move - last))
+        self.length = min(size / (turn + _SMALLEST), self.longest)
+        if self.length <= 1.0:
+            return None
+        return state + (2.0 * self.length - 1.0) * last + self.length**2 * (move - last)
+
+    def learn(self, taken: bool) -> None:
+        """Take note of whether the last leap was taken."""
+        if self.length == 0.0:
+            self.failures = max(self.failures - 1, 0) if taken else min(self.failures + 1, _MOST_FAILURES)
+            self.wait = self.wait if taken else 2**self.failures
+        elif not taken:
+            self.longest = max(self.longest / _LEAP_GROWTH, 1.0)
+        elif self.length == self.longest:
+            self.longest *= _LEAP_GROWTH
+
+    def add(self, move: Floats, turn: Floats, *, leapt: bool) -> None:
+        """Take note of a step, of how the next one differs from it, and of whether it was a leap."""
+        self.leapt = leapt
+        self.moves, self.turns = [*self.moves, move][-_MEMORY:], [*self.turns, turn][-_MEMORY:]
+
+
+def _dot(first: Floats, second: Floats) -> float:
+    """Inner product; of some thousand entries the same in whatever order they come, so that names change nothing."""
+    products = first * second
+    top = _largest(products)
+    if not 0.0 < top < np.inf:
+        return top
+    # multiples of a power of two below the largest: their sum is exact
+    unit = 2.0 ** (np.frexp(top)[1] - _DIGITS)
+    return float(np.rint(products / unit).sum() * unit)
 
 
 def _risen(before: float, value: float) -> float:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,4 +28,13 @@ class Aggregator(Protocol):
 
     def fit(self, judgments: Any, /) -> Any:
         """Return the consensus of the judgments."""
+        ...
+
+
+@runtime_checkable
+class Scorer(Protocol):
+    """An aggregator that can give scores without the rest of a consensus, which is quicker."""
+
+    def scores(self, judgments: Any, /) -> Floats:
+        """Return the score of each item."""
         ...

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .data.consensus import Consensus, Quality
+from .data.consensus import Quality
 from .data.judgments import Grades, Judgments, Preferences
-from .protocols import Aggregator, Bools, Counts, Floats
+from .protocols import Aggregator, Bools, Counts, Floats, Scorer
 
 MAX_FOLDS = 20
 """Annotators are left out one by one up to this many, in this many parts above."""
@@ -67,7 +67,7 @@ def held_out_quality(method: Aggregator, judgments: Judgments) -> Quality | None
         others = judgments.select(~inside)
         if not len(others):
             continue
-        scores = fit_quietly(method, others).scores
+        scores = scores_quietly(method, others)
         found = pair_agreement(judgments.select(inside), scores, _judged_items(others))
         agree, n_pairs, effective = agree + found.agree, n_pairs + found.n_pairs, effective + found.effective
     return _shrunk(judgments, Agreement(agree, n_pairs, effective))
@@ -180,12 +180,15 @@ def _folds(judgments: Judgments) -> list[Bools]:
     return [fold == number for number in range(min(n, MAX_FOLDS))]
 
 
-def fit_quietly(method: Aggregator, judgments: Judgments) -> Consensus:
-    """Fit to a part of the judgments without the warnings that the fit to all of them gave already."""
+def scores_quietly(method: Aggregator, judgments: Judgments) -> Floats:
+    """Scores of a part of the judgments, without the warnings that the fit to all of them gave already.
+
+    A method that can do with less than a whole fit has ``scores`` for it.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        consensus: Consensus = method.fit(judgments)
-    return consensus
+        found: Floats = method.scores(judgments) if isinstance(method, Scorer) else method.fit(judgments).scores
+    return found
 
 
 def _judged_items(judgments: Judgments) -> Bools:

@@ -19,11 +19,15 @@ from .errors import ParameterError, UnknownNameError
 AGGREGATORS = {
     "borda": "crowdrank.aggregators.borda:Borda",
     "bradley_terry": "crowdrank.aggregators.bradley_terry:BradleyTerry",
+    "dawid_skene": "crowdrank.aggregators.dawid_skene:DawidSkene",
     "elo": "crowdrank.aggregators.elo:Elo",
+    "glad": "crowdrank.aggregators.glad:GLAD",
     "highest_grade": "crowdrank.aggregators.highest_grade:HighestGrade",
+    "mace": "crowdrank.aggregators.mace:MACE",
     "majority_vote": "crowdrank.aggregators.majority_vote:MajorityVote",
     "mean_grade": "crowdrank.aggregators.mean_grade:MeanGrade",
     "median_rank": "crowdrank.aggregators.median_rank:MedianRank",
+    "naive_bayes": "crowdrank.aggregators.naive_bayes:NaiveBayes",
 }
 
 FAMILIES: dict[str, dict[str, str]] = {"aggregator": AGGREGATORS}
@@ -32,10 +36,12 @@ ALIASES: dict[str, dict[str, str]] = {
     "aggregator": {
         "bt": "bradley_terry",
         "bradley-terry": "bradley_terry",
+        "ds": "dawid_skene",
         "highest": "highest_grade",
         "majority-vote": "majority_vote",
         "mean": "mean_grade",
         "mv": "majority_vote",
+        "nb": "naive_bayes",
     },
 }
 """Other names, those of the papers among them; a dash may stand for an underscore in any name."""

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..data.consensus import COVARIANCE_ITEMS, Consensus
+from ..data.consensus import COVARIANCE_ITEMS, Consensus, Trace
 from ..data.index import Items
+from ..data.intake import short
 from ..data.judgments import Preferences, expect
 from ..errors import DataWarning, ParameterError
 from ..fitting import newton
@@ -18,6 +19,7 @@ from ..protocols import Bools, Counts, Floats, Ints
 from ..quality import held_out
 
 if TYPE_CHECKING:
+    from ..kernels.laplacian import Product
     from ..kernels.pair_models import TieModel
 
 _TIES = ("split", "ignore", "davidson")
@@ -95,19 +97,29 @@ class BradleyTerry:
         expect(preferences, self)
         contests = _contests(preferences, self.ties)
         _warn_unbounded(preferences.items, contests)
-        evaluate, direction = _objective(contests, self.ridge, self.tol)
-        point, best, trace = newton(
-            evaluate, direction, _start(contests), tol=self.tol, max_iter=self.max_iter, what="bradley_terry"
-        )
+        point, best, trace = self._maximum(contests)
         std_error, covariance = _spread(best, self.ridge, preferences.items.offsets)
+        n = preferences.n_items
         return Consensus.of(
-            self, preferences, point[: preferences.n_items], trace=trace, std_error=std_error, covariance=covariance,
-            quality=held_out(self, preferences),
+            self, preferences, point[:n], trace=trace, std_error=std_error, covariance=covariance,
+            quality=held_out(self, preferences), estimates={"tie": float(np.exp(point[n]))} if len(point) > n else {},
         )  # fmt: skip
+
+    def scores(self, preferences: Preferences) -> Floats:
+        """Return the scores alone, for whoever fits many times and needs no standard errors."""
+        return self._maximum(_contests(preferences, self.ties))[0][: preferences.n_items]
+
+    def _maximum(self, contests: _Contests) -> tuple[Floats, _Point, Trace]:
+        """Where the penalised log-likelihood is largest."""
+        evaluate, direction = _objective(contests, self.ridge, self.tol)
+        return newton(evaluate, direction, _start(contests), tol=self.tol, max_iter=self.max_iter, what="bradley_terry")
 
 
 class _Contests(NamedTuple):
-    """Counts of pairs in compressed rows, as the ties rule sees them; no tie parameter where ``n_ties`` is ``None``."""
+    """Counts of pairs in compressed rows, as the ties rule sees them; no tie parameter where ``n_ties`` is ``None``.
+
+    ``group`` is the lowest item that an item is connected with by contests.
+    """
 
     starts: Counts
     second: Ints
@@ -116,6 +128,12 @@ class _Contests(NamedTuple):
     wins: Floats
     losses: Floats
     n_ties: float | None
+    group: Ints
+
+    def centred(self, values: Floats) -> Floats:
+        """Values less the mean of their group: the likelihood leaves a group's level free, the ridge puts it at 0."""
+        sums = np.bincount(self.group, values, len(values))
+        return values - (sums / np.maximum(np.bincount(self.group, minlength=len(values)), 1))[self.group]
 
 
 class _Point(NamedTuple):
@@ -130,6 +148,7 @@ class _Point(NamedTuple):
 
 def _contests(preferences: Preferences, ties: str) -> _Contests:
     """Pairs with their contests, and what each item won and lost in all."""
+    from ..kernels.laplacian import connected_groups
     from ..kernels.pairs import count_pairs, item_totals
 
     counts = count_pairs(
@@ -141,12 +160,13 @@ def _contests(preferences: Preferences, ties: str) -> _Contests:
     wins, losses = item_totals(counts)
     number = counts.wins + counts.losses + counts.ties
     n_ties = float(counts.ties.sum()) if ties == "davidson" else None
-    return _Contests(counts.starts, counts.second, counts.wins - counts.losses, number, wins, losses, n_ties)
+    group = connected_groups(counts.starts, counts.second, preferences.items.offsets)
+    return _Contests(counts.starts, counts.second, counts.wins - counts.losses, number, wins, losses, n_ties, group)
 
 
 def _start(contests: _Contests) -> Floats:
     """Log odds of winning against whoever came, which saves the first Newton steps; then an even tie parameter."""
-    scores = np.log((contests.wins + 0.5) / (contests.losses + 0.5))
+    scores = contests.centred(np.log((contests.wins + 0.5) / (contests.losses + 0.5)))
     return scores if contests.n_ties is None else np.append(scores, 0.0)
 
 
@@ -168,18 +188,28 @@ def _objective(contests: _Contests, ridge: float, tol: float) -> tuple[Any, Any]
     def direction(here: _Point) -> Floats:
         model, diagonal = here.model, here.model.degree + ridge
         product = laplacian_product(*pairs, model.bend, diagonal)
-        # the longer the step, the less exact it need be for the error to be squared, down to well below the tolerance
-        length = float(np.max(np.abs(here.gradient[:n] / diagonal), initial=0.0))
-        accuracy = min(0.1, max(length, 1e-3 * tol / max(length, tol)))
-        step = conjugate_gradient(product, diagonal, here.gradient[:n], accuracy=accuracy)
         if contests.n_ties is not None:
-            aside = conjugate_gradient(product, diagonal, model.cross, accuracy=accuracy)
-            bend = model.tie_bend + ridge - float(model.cross @ aside)
-            tie_step = (float(here.gradient[n]) - float(model.cross @ step)) / bend
-            step = np.append(step - tie_step * aside, tie_step)
+            product, diagonal = _with_tie(product, diagonal, model, ridge)
+        # the longer the step, the less exact it need be for the error to be squared, down to well below the tolerance
+        length = float(np.max(np.abs(here.gradient / diagonal), initial=0.0))
+        accuracy = min(0.1, max(length, 1e-3 * tol / max(length, tol)))
+        step = conjugate_gradient(product, diagonal, here.gradient, accuracy=accuracy)
+        # a small ridge would leave the level of a group to rounding
+        step[:n] = contests.centred(step[:n])
         return step * min(1.0, _LONGEST_STEP / float(np.max(np.abs(step), initial=1.0)))
 
     return evaluate, direction
+
+
+def _with_tie(product: Product, diagonal: Floats, model: TieModel, ridge: float) -> tuple[Product, Floats]:
+    """Product and diagonal of the curvature with the row and column of the tie parameter's logarithm at its end."""
+    corner = model.tie_bend + ridge
+
+    def joint(vector: Floats) -> Floats:
+        scores, tie = vector[:-1], float(vector[-1])
+        return np.append(product(scores) + tie * model.cross, float((model.cross * scores).sum()) + tie * corner)
+
+    return joint, np.append(diagonal, corner)
 
 
 def _spread(best: _Point, ridge: float, offsets: Counts) -> tuple[Floats, tuple[Floats | None, ...]]:
@@ -226,14 +256,12 @@ def _tie_shift(best: _Point, ridge: float) -> Floats:
 
 def _warn_unbounded(items: Items, contests: _Contests) -> None:
     """Name the items that won or lost everything, and the groups that never met."""
-    from ..kernels.laplacian import connected_groups
-
     judged = contests.wins + contests.losses > 0
     for all_of, none_of, word in ((contests.wins, contests.losses, "won"), (contests.losses, contests.wins, "lost")):
         extreme = judged & (none_of == 0) & (all_of > 0)
         if extreme.any():
             _warn(f"{_named(items, extreme)} {word} every contest, so that only the ridge keeps the score finite")
-    heads = judged & (connected_groups(contests.starts, contests.second, items.offsets) == np.arange(len(items)))
+    heads = judged & (contests.group == np.arange(len(items)))
     loose = heads & (np.bincount(items.query, heads, items.n_queries) > 1)[items.query]
     if loose.any():
         _warn(
@@ -246,7 +274,7 @@ def _named(items: Items, chosen: Bools) -> str:
     """The first five items, then a count."""
     codes = np.flatnonzero(chosen)
     ids, queries = items.ids.gather(codes[:_SHOWN]).to_list(), items.query_ids().gather(codes[:_SHOWN]).to_list()
-    shown = [repr(i) if items.single else f"{i!r} (query {q!r})" for i, q in zip(ids, queries, strict=True)]
+    shown = [short(i) if items.single else f"{short(i)} (query {short(q)})" for i, q in zip(ids, queries, strict=True)]
     more = [f"{len(codes) - _SHOWN} more"] if len(codes) > _SHOWN else []
     return ", ".join([*shown, *more])
 

@@ -27,11 +27,12 @@ from ..fitting import accelerate, warn_unconverged
 from ..protocols import Floats
 
 if TYPE_CHECKING:
-    from ..kernels.item_rows import ItemRows
+    from ..kernels.confusion import PackedGrades
 
+_ERRORS = ("even", "own")
 _PRIORS = ("uniform", "estimated")
 _MEAN = 1.0
-_EASE_RANGE = 20.0
+_RANGE = 20.0
 _SETTLING = 3
 _QUANTILES = 200
 
@@ -56,6 +57,8 @@ class GLAD:
         Standard deviation :math:`\sigma` of the abilities; lower it to draw annotators with few grades to the mean.
     ease_spread
         Standard deviation :math:`\tau` of :math:`\log \beta`; lower it to take items as equally difficult.
+    errors
+        What is answered in error: ``"even"``, each wrong level alike, as published; ``"own"``, see the notes.
     prior
         Shares of the levels: ``"uniform"``, as published, or ``"estimated"`` along with the rest.
     per_query
@@ -92,6 +95,7 @@ class GLAD:
     nominal: ClassVar[bool] = True
     ability_spread: float = 1.0
     ease_spread: float = 1.0
+    errors: str = "even"
     prior: str = "uniform"
     per_query: bool = False
     tol: float = 1e-4
@@ -100,8 +104,10 @@ class GLAD:
     bins: int | None = None
 
     def __post_init__(self) -> None:
-        if self.prior not in _PRIORS:
-            raise ParameterError(f"prior={self.prior!r} is not known; use one of {', '.join(map(repr, _PRIORS))}")
+        for name, known in (("errors", _ERRORS), ("prior", _PRIORS)):
+            if getattr(self, name) not in known:
+                choice = ", ".join(map(repr, known))
+                raise ParameterError(f"{name}={getattr(self, name)!r} is not known; use one of {choice}")
         for name in ("ability_spread", "ease_spread"):
             if not getattr(self, name) > 0:
                 raise ParameterError(f"{name}={getattr(self, name)} must be above 0")
@@ -165,54 +171,69 @@ class _Problem:
     """Grades laid out for the passes. A state is the abilities, the items' log ease, then estimated class shares."""
 
     method: GLAD
-    rows: ItemRows
+    grades: PackedGrades
+    annotators: Any
+    levels: Any
     known: Any
-    n_annotators: int
+    guesses: Floats
     probabilities: Floats
+
+    @property
+    def parts(self) -> tuple[int, int]:
+        """Where the log ease and the class shares begin in a state."""
+        n_annotators = len(self.guesses)
+        return n_annotators, n_annotators + len(self.probabilities)
 
     def step(self, state: Floats) -> _Pass:
         """One expectation and one maximisation."""
         from ..kernels.difficulty import difficulty_pass
 
-        n_items, n_levels = self.probabilities.shape
-        ability, log_ease, shares = np.split(state, [self.n_annotators, self.n_annotators + n_items])
+        n_levels, (ease_at, shares_at) = self.guesses.shape[1], self.parts
+        ability, log_ease, shares = np.split(state, self.parts)
         log_prior, favour = np.full(n_levels, -np.log(n_levels)), 0.0
         if len(shares):
             log_prior = np.log(shares / shares.sum())
             favour = float(log_prior.sum())
-        pull = self.method.ability_spread**-2
-        following = state.copy()
+        pull, following = self.method.ability_spread**-2, state.copy()
         found = difficulty_pass(
-            self.rows, ability, log_ease, log_prior, self.known, (_MEAN, self.method.ease_spread**-2),
-            self.probabilities, following[self.n_annotators : self.n_annotators + n_items],
+            self.grades, self.annotators, self.levels, ability, log_ease, np.log(self.guesses), log_prior, self.known,
+            (_MEAN, self.method.ease_spread**-2), self.probabilities, following[ease_at:shares_at],
+            lucky=self.method.errors == "own",
         )  # fmt: skip
         off = ability - _MEAN
-        following[: self.n_annotators] += (found.slope - pull * off) / (found.bend + pull)
+        following[:ease_at] += (found.slope - pull * off) / (found.bend + pull)
         if len(shares):
-            # one item more of each level keeps a level that nobody gave possible
-            following[-n_levels:] = (found.shares + 1.0) / (found.shares.sum() + n_levels)
+            # one item more of each level keeps a level that is never the likeliest possible
+            following[shares_at:] = (found.shares + 1.0) / (found.shares.sum() + n_levels)
         value = found.objective - 0.5 * pull * float(np.einsum("a,a->", off, off)) + favour
         return _Pass(value, following, found.shares / found.shares.sum())
 
     def state(self, ability: Floats, log_ease: Floats, shares: Floats) -> Floats:
         """The state with these parts; what is NaN begins with the prior."""
-        n_levels = self.probabilities.shape[1]
         if self.method.prior == "uniform":
             shares = np.empty(0)
-        parts = (ability, _MEAN), (log_ease, _MEAN), (shares, 1.0 / n_levels)
+        parts = (ability, _MEAN), (log_ease, _MEAN), (shares, 1.0 / self.guesses.shape[1])
         return np.concatenate([np.where(np.isnan(part), default, part) for part, default in parts])
 
 
 def _laid_out(rows: ClassRows, method: GLAD) -> _Problem:
-    """The grades by item."""
-    from ..kernels.item_rows import item_rows
+    """The grades by item, and what annotators answer where they do not know."""
+    from ..kernels.confusion import pack_grades
+    from ..kernels.threads import read_only
 
-    by_item = item_rows(
-        rows.item, rows.annotator, rows.level, rows.weight, rows.n_items, rows.n_annotators, rows.n_levels
-    )
+    shape = rows.n_annotators, rows.n_levels
+    packed = pack_grades(rows.item, rows.annotator, rows.level, rows.weight, rows.n_items, *shape)
+    annotators, levels = np.divmod(packed.code, np.uint32(rows.n_levels))
+    guesses = np.full(shape, 1.0 / (rows.n_levels - 1))
+    if method.errors == "own":
+        weight = packed.weight if len(packed.weight) else None
+        given = np.bincount(packed.code, weight, shape[0] * shape[1]).reshape(shape) + 1.0
+        guesses = given / given.sum(axis=1, keepdims=True)
     # items that nobody graded are not visited
     probabilities = clamped(np.full((rows.n_items, rows.n_levels), 1.0 / rows.n_levels), rows.known)
-    return _Problem(method, by_item, rows.known, rows.n_annotators, probabilities)
+    return _Problem(
+        method, packed, read_only(annotators), read_only(levels.astype(np.uint8)), rows.known, guesses, probabilities
+    )
 
 
 def _fitted(rows: ClassRows, method: GLAD, ability: Floats | None, shares: Floats | None) -> ClassFit:
@@ -224,11 +245,14 @@ def _fitted(rows: ClassRows, method: GLAD, ability: Floats | None, shares: Float
     else:
         log_ease = _settled(problem, ability, shares, _SETTLING)
     start = problem.state(ability, log_ease, shares)
-    n_free = rows.n_annotators + rows.n_items
-    lower = np.append(np.full(n_free, -_EASE_RANGE), np.full(len(start) - n_free, 1e-12))
+    n_free, n_shares = problem.parts[1], len(start) - problem.parts[1]
+    # entries count by the grades that they rest on, class shares by all
+    numbers = [np.bincount(rows.annotator, rows.weight, rows.n_annotators), np.bincount(rows.item, rows.weight)]
+    numbers += [np.zeros(rows.n_items - len(numbers[1])), np.full(n_shares, float(len(rows)))]
     state, trace = accelerate(
-        problem.step, start, lower=lower, upper=_EASE_RANGE, tol=method.tol, max_iter=method.max_iter
-    )
+        problem.step, start, lower=np.append(np.full(n_free, -_RANGE), np.full(n_shares, 1e-12)), upper=_RANGE,
+        scale=np.sqrt(np.concatenate(numbers)), tol=method.tol, max_iter=method.max_iter,
+    )  # fmt: skip
     if not trace.converged:
         warn_unconverged("glad", method.max_iter, trace.change, method.tol)
     return _read_out(problem, rows, state, trace)
@@ -236,51 +260,54 @@ def _fitted(rows: ClassRows, method: GLAD, ability: Floats | None, shares: Float
 
 def _settled(problem: _Problem, ability: Floats, shares: Floats, n_passes: int) -> Floats:
     """Log ease of each item, the abilities held at what they are."""
-    n_annotators, n_items = problem.n_annotators, len(problem.probabilities)
-    state = problem.state(ability, np.full(n_items, _MEAN), shares)
+    ease_at, shares_at = problem.parts
+    state = problem.state(ability, np.full(shares_at - ease_at, _MEAN), shares)
+    log_ease = state[ease_at:shares_at]
     for _ in range(n_passes):
-        following = problem.step(state).following[n_annotators : n_annotators + n_items]
-        change = float(np.abs(following - state[n_annotators : n_annotators + n_items]).max())
-        state[n_annotators : n_annotators + n_items] = following
+        following = problem.step(state).following[ease_at:shares_at]
+        change = float(np.abs(following - log_ease).max(initial=0.0))
+        log_ease[:] = following
         if change <= problem.method.tol:
             break
-    return state[n_annotators : n_annotators + n_items]
+    return log_ease
 
 
 def _read_out(problem: _Problem, rows: ClassRows, state: Floats, trace: Trace) -> ClassFit:
     """Levels and abilities at a state."""
     found = problem.step(state)
-    ability, log_ease = state[: rows.n_annotators], state[rows.n_annotators : rows.n_annotators + rows.n_items]
-    accuracy = _accuracy(ability, log_ease[rows.graded])
-    given = np.bincount(rows.annotator, rows.weight, rows.n_annotators)
-    evidence = np.outer(given + 1.0, found.shares)
-    return ClassFit(
-        problem.probabilities.copy(), found.shares, _confusion(accuracy, rows.n_levels), evidence, trace,
-        {"ability": ability.copy()},
-    )  # fmt: skip
+    ability, log_ease, _ = np.split(state, problem.parts)
+    evidence = np.outer(np.bincount(rows.annotator, rows.weight, rows.n_annotators) + 1.0, found.shares)
+    confusion = _confusion(_knowing(ability, log_ease[rows.graded]), problem.guesses, problem.method)
+    return ClassFit(problem.probabilities.copy(), found.shares, confusion, evidence, trace, {"ability": ability.copy()})
 
 
-def _accuracy(ability: Floats, log_ease: Floats) -> Floats:
-    """Probability that each annotator finds the level of a random item, from quantiles of the items' ease."""
+def _knowing(ability: Floats, log_ease: Floats) -> Floats:
+    """Probability that each annotator knows the level of a random item, from quantiles of the items' ease."""
     from scipy.special import expit
 
     places = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
-    ease = np.exp(np.quantile(log_ease, places)) if len(log_ease) > _QUANTILES else np.exp(log_ease)
-    accuracy: Floats = expit(ability[:, None] * ease).mean(axis=1)
-    return accuracy
+    ease = np.exp(np.quantile(log_ease, places)) if len(log_ease) > _QUANTILES else np.exp(np.sort(log_ease))
+    known: Floats = expit(ability[:, None] * ease).mean(axis=1)
+    return known
 
 
-def _confusion(accuracy: Floats, n_levels: int) -> Floats:
+def _confusion(knowing: Floats, guesses: Floats, method: GLAD) -> Floats:
     """Probability of each answer for each true level, (n_annotators, n_levels, n_levels)."""
-    wrong = (1.0 - accuracy) / max(n_levels - 1, 1)
-    confusion = np.broadcast_to(wrong[:, None, None], (len(accuracy), n_levels, n_levels)).copy()
-    confusion[:, np.arange(n_levels), np.arange(n_levels)] = accuracy[:, None] if n_levels > 1 else 1.0
+    n_levels = guesses.shape[1]
+    guessed = ((1.0 - knowing)[:, None] * guesses)[:, None, :] * np.ones((n_levels, 1))
+    if method.errors == "even":
+        guessed *= 1.0 - np.eye(n_levels)
+    confusion: Floats = knowing[:, None, None] * np.eye(n_levels) + guessed
     return confusion
 
 
 def _unlearned(rows: ClassRows, method: GLAD) -> ClassFit:
     """The grades as they are, by annotators as the prior has them."""
-    ability = np.full(rows.n_annotators, _MEAN)
-    confusion = _confusion(_accuracy(ability, np.full(1, _MEAN)), rows.n_levels)
-    votes = votes_as_fit(rows, confusion, np.full(confusion.shape[:2], 1.0 / rows.n_levels))
+    ability, n_levels = np.full(rows.n_annotators, _MEAN), rows.n_levels
+    guesses = np.full(
+        (rows.n_annotators, n_levels), 1.0 / (n_levels if method.errors == "own" else max(n_levels - 1, 1))
+    )
+    confusion = _confusion(_knowing(ability, np.full(1, _MEAN)), guesses, method)
+    confusion /= confusion.sum(axis=2, keepdims=True)
+    votes = votes_as_fit(rows, confusion, np.full(confusion.shape[:2], 1.0 / n_levels))
     return replace(votes, parameters={"ability": ability})

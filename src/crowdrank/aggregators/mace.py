@@ -28,7 +28,7 @@ from ..fitting import accelerate, warn_unconverged
 from ..protocols import Floats
 
 if TYPE_CHECKING:
-    from ..kernels.item_rows import ItemRows
+    from ..kernels.confusion import PackedGrades
 
 _INFERENCES = ("variational", "em")
 _PRIORS = ("uniform", "estimated")
@@ -181,8 +181,8 @@ class _Problem:
     """Grades laid out for the passes. A state is each annotator's share of true levels by level, then class shares."""
 
     method: MACE
-    rows: ItemRows
-    cells: Any
+    grades: PackedGrades
+    levels: Any
     known: Any
     counts: Floats
     probabilities: Floats
@@ -211,7 +211,7 @@ class _Problem:
 
         blind = model.log_spam[:, None] + model.log_answers
         hit = np.logaddexp(blind, model.log_know[:, None])
-        found = spam_pass(self.rows, self.cells, hit - blind, model.log_prior, self.known, self.probabilities)
+        found = spam_pass(self.grades, self.levels, hit - blind, model.log_prior, self.known, self.probabilities)
         value = found.log_likelihood + float(np.einsum("al,al->", self.counts, blind)) + model.penalty
         state = (found.matched * np.exp(model.log_know[:, None] - hit) / self.totals[:, None]).ravel()
         shares = found.shares / found.shares.sum()
@@ -264,13 +264,15 @@ def _fitted(rows: ClassRows, method: MACE, begin: _Habits | None) -> ClassFit:
     """The best of the climbs from all starts, or the one from a former fit."""
     problem = _laid_out(rows, method)
     upper = (problem.counts / problem.totals[:, None]).ravel()
+    scale = np.sqrt(problem.totals).repeat(rows.n_levels)
     if method.prior == "estimated":
         upper = np.append(upper, np.ones(rows.n_levels))
+        scale = np.append(scale, np.full(rows.n_levels, np.sqrt(len(rows))))
     best: tuple[Floats, Trace] | None = None
     for start in _starts(problem, rows) if begin is None else [_continued(problem, begin)]:
         lower = np.append(np.zeros(problem.counts.size), np.full(len(start) - problem.counts.size, 1e-12))
         state, trace = accelerate(
-            problem.step, start, lower=lower, upper=upper, tol=method.tol, max_iter=method.max_iter
+            problem.step, start, lower=lower, upper=upper, scale=scale, tol=method.tol, max_iter=method.max_iter
         )
         if best is None or _objective(trace) > _objective(best[1]) + _CLEARLY_BETTER * abs(_objective(best[1])):
             best = state, trace
@@ -288,16 +290,16 @@ def _objective(trace: Trace) -> float:
 
 def _laid_out(rows: ClassRows, method: MACE) -> _Problem:
     """The grades by item, and the counts that no pass changes."""
-    from ..kernels.item_rows import item_rows
+    from ..kernels.confusion import pack_grades
+    from ..kernels.spamming import levels_of
 
-    n_annotators, n_levels = rows.n_annotators, rows.n_levels
-    by_item = item_rows(rows.item, rows.annotator, rows.level, rows.weight, rows.n_items, n_annotators, n_levels)
-    cells = by_item.cells(n_levels)
-    weight = by_item.weight if len(by_item.weight) else None
-    counts = np.bincount(cells, weight, n_annotators * n_levels).reshape(n_annotators, n_levels)
+    shape = rows.n_annotators, rows.n_levels
+    packed = pack_grades(rows.item, rows.annotator, rows.level, rows.weight, rows.n_items, *shape)
+    weight = packed.weight if len(packed.weight) else None
+    counts = np.bincount(packed.code, weight, shape[0] * shape[1]).reshape(shape).astype(np.float64)
     # items that nobody graded are not visited
-    probabilities = clamped(np.full((rows.n_items, n_levels), 1.0 / n_levels), rows.known)
-    return _Problem(method, by_item, cells, rows.known, counts.astype(np.float64), probabilities)
+    probabilities = clamped(np.full((rows.n_items, rows.n_levels), 1.0 / rows.n_levels), rows.known)
+    return _Problem(method, packed, levels_of(packed, rows.n_levels), rows.known, counts, probabilities)
 
 
 def _starts(problem: _Problem, rows: ClassRows) -> Iterator[Floats]:

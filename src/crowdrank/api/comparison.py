@@ -16,7 +16,7 @@ from ..errors import ParameterError
 from ..io.notices import say
 from ..metrics.correlation import kendall_tau
 from ..protocols import Bools, Floats, Ints, Progress
-from ..quality import fit_quietly
+from ..quality import scores_quietly
 from ..registry import make
 from .aggregation import as_judgments, methods_for, resolved
 from .evaluation import evaluate_runs
@@ -73,7 +73,7 @@ def compare(
     for name in names:
         method = make("aggregator", name, seed=seed)
         # whatever a method loads or compiles when it is first used is not its speed
-        fit_quietly(method, judged.select(np.arange(min(len(judged), 2))))
+        scores_quietly(method, judged.select(np.arange(min(len(judged), 2))))
         begin = time.perf_counter()
         fitted[name] = method.fit(judged)
         seconds[name] = time.perf_counter() - begin
@@ -121,7 +121,7 @@ def _held_out(
         seen, unseen = _pairs(judgments, outside, False), _pairs(judgments, outside, True)
         n_pairs += float(unseen[2].sum())
         for row, name in enumerate(names):
-            scores = fit_quietly(make("aggregator", name, seed=seed), train).scores
+            scores = scores_quietly(make("aggregator", name, seed=seed), train)
             accuracy[row, number], loss[row, number] = _foretold(scores, seen, unseen)
             done += 1
             if progress:

@@ -81,6 +81,8 @@ class Consensus:
         The levels in the user's own values, worst first.
     grade
         Code of the level chosen for each item, -1 where there is none.
+    estimates
+        What the method estimated besides, such as a tie parameter of the whole crowd.
     """
 
     items: Items
@@ -94,6 +96,7 @@ class Consensus:
     probabilities: Floats | None = None
     levels: tuple[Any, ...] | None = None
     grade: Ints | None = None
+    estimates: Mapping[str, Any] = field(default_factory=dict)
     quality_source: Quality | Callable[[], Quality | None] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
@@ -121,6 +124,7 @@ class Consensus:
         probabilities: Floats | None = None,
         levels: tuple[Any, ...] | None = None,
         grade: Ints | None = None,
+        estimates: Mapping[str, Any] | None = None,
     ) -> Consensus:
         """Return the consensus that a method found for judgments."""
         return cls(
@@ -135,6 +139,7 @@ class Consensus:
             probabilities=probabilities,
             levels=levels,
             grade=grade,
+            estimates=estimates or {},
             quality_source=quality,
         )
 
@@ -154,9 +159,10 @@ class Consensus:
         if self.grade is not None and self.levels is not None:
             chosen = np.where(self.grade < 0, 0, self.grade)
             shown = pl.Series(self.levels).gather(chosen)
-            columns["grade"] = shown.set(pl.Series(self.grade < 0), None) if (self.grade < 0).any() else shown
+            columns["grade"] = shown.set(pl.Series(self.grade < 0), None)
             if self.probabilities is not None:
-                columns["confidence"] = self.probabilities[np.arange(len(chosen)), chosen]
+                confidence = pl.Series(self.probabilities[np.arange(len(chosen)), chosen])
+                columns["confidence"] = confidence.set(pl.Series(self.grade < 0), None)
         if self.std_error is not None:
             columns["std_error"] = self.std_error
         return pl.DataFrame(columns)[self._best_first()]

@@ -63,16 +63,18 @@ class Grades(Judged):
     @cached_property
     def levels(self) -> tuple[Any, ...]:
         """The distinct grades in the user's own values, worst first."""
-        return self.declared if self.declared is not None else numeric_levels(np.unique(self.grade))
+        return self.declared if self.declared is not None else numeric_levels(self.level_values)
 
     @cached_property
     def level_values(self) -> Floats:
         """The number that each level counts as."""
-        if self.declared is None or not all(isinstance(level, int | float) for level in self.declared) or self.nominal:
-            return np.arange(len(self.levels), dtype=np.float64) if self.declared is not None else np.unique(self.grade)
-        values = np.array([float(level) for level in self.declared])
-        rising = bool((np.diff(values) > 0).all())
-        return values if rising else np.arange(len(values), dtype=np.float64)
+        if self.declared is None:
+            return np.unique(self.grade)
+        if not self.nominal and all(isinstance(level, int | float) for level in self.declared):
+            values = np.array([float(level) for level in self.declared])
+            if (np.diff(values) > 0).all():
+                return values
+        return np.arange(len(self.declared), dtype=np.float64)
 
     def level_codes(self, bins: int | None = None) -> tuple[Ints, tuple[Any, ...], Floats]:
         """Return the level code of each grade, the levels as the user writes them, and the number each counts as.
@@ -86,9 +88,9 @@ class Grades(Judged):
                 f"there are {len(self.levels)} distinct grades, too many classes; cut them with bins= "
                 f"(--set bins=5), or use a method for numbers such as mean_grade"
             )
-        values = self.level_values
-        codes = np.searchsorted(values, self.grade).astype(np.int32)
-        return codes, self.levels, values
+        from ..kernels.segments import level_places
+
+        return level_places(self.level_values, self.grade), self.levels, self.level_values
 
     @classmethod
     def from_frame(

@@ -195,11 +195,28 @@ def _encode(groups: list[list[pl.Series]]) -> list[tuple[pl.Series, list[pl.Seri
         sample = [s.gather_every(max(1, len(s) // _SAMPLE)).rename("id") for s in series]
         samples.append(pl.concat(sample).drop_nulls().unique().sort().cast(dtype))
         jobs += [(s, dtype) for s in series]
-    numbers = iter(_on_all_cores(jobs))
+    encoded = iter(_on_all_cores(jobs))
     return [
-        (known.to_series().cast(pl.String), [next(numbers) for _ in series])
+        _vocabulary(known, series, [next(encoded) for _ in series])
         for known, series, _ in zip(categories, groups, samples, strict=True)
     ]
+
+
+def _vocabulary(
+    known: pl.Categories, series: list[pl.Series], numbers: list[pl.Series]
+) -> tuple[pl.Series, list[pl.Series]]:
+    """The distinct texts of a group of encoded columns in order of their numbers, and the columns' numbers."""
+    highest = [int(column.max()) for column in numbers if column.null_count() < len(column)]  # type: ignore[arg-type]
+    if max(highest, default=0) < _SAMPLE:
+        return known.to_series().cast(pl.String), numbers
+    # polars lists categories one by one; of very many it is quicker to look up a row that has each
+    place = np.zeros(max(highest) + 1, np.int64)
+    offset = 0
+    for column in numbers:
+        rows = np.flatnonzero(column.is_not_null().to_numpy()) if column.null_count() else np.arange(len(column))
+        place[column.drop_nulls().to_numpy()] = rows + offset
+        offset += len(column)
+    return pl.concat([s.rename("id") for s in series]).gather(place), numbers
 
 
 def _on_all_cores(jobs: list[tuple[pl.Series, pl.Categorical]]) -> list[pl.Series]:

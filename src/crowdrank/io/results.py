@@ -166,6 +166,7 @@ def _header(consensus: Consensus, quality: bool) -> dict[str, Any]:
         "format": FORMAT,
         "method": consensus.method,
         "params": encode_params(consensus.params),
+        "estimates": encode_params(consensus.estimates),
         "trace": {
             "n_iter": int(trace.n_iter),
             "converged": bool(trace.converged),
@@ -321,6 +322,7 @@ def _rebuilt(
         scores=_numbers(frame["score"])[order],
         method=header["method"],
         params=decode_params(header["params"]),
+        estimates=decode_params(header["estimates"]),
         trace=Trace(
             trace["n_iter"],
             trace["converged"],

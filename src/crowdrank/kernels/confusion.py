@@ -21,6 +21,11 @@ _SMALLEST = -640.0
 _TINY = 1e-100
 _PART_ROWS = 1 << 17
 _PART_CELLS = 4
+_MOST_STEPS = 20
+_SLACK = 1e-12
+_SHORTEST = 1e-6
+_NEAR = 1e-6
+_RIDGE = 1e-9
 
 
 class PackedGrades(NamedTuple):
@@ -123,6 +128,94 @@ def confusion_pass(
     sums = total([part for parts in threads for part in parts])
     counts = sums[:n_codes].reshape(n_annotators, n_levels, n_levels).transpose(0, 2, 1)
     return Tallies(float(sums[-1, 0]), counts, sums[-2])
+
+
+def pair_quality(confusion: Floats, prior: Floats, evidence: Floats, *, nominal: bool) -> tuple[Floats, Floats]:
+    """Return the probability of ordering unequal items correctly and its standard deviation, (n_annotators,) each.
+
+    The deviation is that of Dirichlet rows with so much ``evidence``, to first order. One half where there is but one
+    level.
+    """
+    n_annotators, n_levels = confusion.shape[:2]
+    pairs = np.outer(prior, prior) * (1 - np.eye(n_levels))
+    if pairs.sum() < 1e-12:
+        # all items of one level: any two levels may meet
+        pairs = 1 - np.eye(n_levels)
+    if n_levels == 1:
+        return np.full(n_annotators, 0.5), np.full(n_annotators, 0.5)
+    pairs /= pairs.sum()
+    if nominal:
+        # .5 + .5 (P(j is called j) - P(k is called j))
+        slope = 0.5 * (np.diag(pairs.sum(axis=1)) - pairs.T)
+        quality = 0.5 + np.einsum("ajl,jl->a", confusion, slope)
+        slopes = np.broadcast_to(slope, confusion.shape)
+    else:
+        order = np.sign(np.subtract.outer(np.arange(n_levels), np.arange(n_levels)))
+        # gain of answering l to an item of level j against the answers to all others, half for either side of a pair
+        slopes = np.einsum("jk,lm,akm->ajl", pairs * order, 0.5 * order, confusion, optimize=True)
+        quality = 0.5 + 0.5 * np.einsum("ajl,ajl->a", confusion, slopes)
+    mean = np.einsum("ajl,ajl->aj", confusion, slopes)
+    variance = (np.einsum("ajl,ajl->aj", confusion, slopes**2) - mean**2) / (evidence + 1)
+    return np.clip(quality, 0.0, 1.0), np.sqrt(np.maximum(variance.sum(axis=1), 0.0))
+
+
+def tied_confusion(numbers: Floats) -> Floats:
+    """Return the logarithms of confusion matrices (n_annotators, n_levels, n_levels) whose rows are tied by a formula.
+
+    ``numbers`` (n_annotators, n_levels + 2): what each given level has more than others, what the true one has, and
+    what half a squared step away from it costs.
+    """
+    weights: Floats = np.einsum("ap,pjl->ajl", numbers, _ties(numbers.shape[1] - 2))
+    weights -= weights.max(axis=2, keepdims=True)
+    weights -= np.log(np.exp(weights).sum(axis=2, keepdims=True))
+    return weights
+
+
+def fit_tied(counts: Floats, numbers: Floats) -> Floats:
+    """Return the numbers of :func:`tied_confusion` that make counts (n_annotators, n_levels, n_levels) likeliest.
+
+    Newton steps from the given numbers, each halved for those annotators whose likelihood it would lower.
+    """
+    totals = counts.sum(axis=2)
+    logs = tied_confusion(numbers)
+    value = np.einsum("ajl,ajl->a", counts, logs)
+    for _ in range(_MOST_STEPS):
+        step = _tied_step(counts, totals, np.exp(logs))
+        length = np.ones((len(numbers), 1))
+        while True:
+            there = numbers + length * step
+            logs = tied_confusion(there)
+            risen = np.einsum("ajl,ajl->a", counts, logs)
+            lower = risen < value - _SLACK * np.abs(value)
+            if not lower.any() or length.min() < _SHORTEST:
+                break
+            length[lower] /= 2
+        numbers, value = np.where(lower[:, None], numbers, there), np.where(lower, value, risen)
+        if np.max(np.abs(step), initial=0.0) < _NEAR:
+            break
+    return numbers
+
+
+def _tied_step(counts: Floats, totals: Floats, confusion: Floats) -> Floats:
+    """Newton step of each annotator's numbers, (n_annotators, n_levels + 2)."""
+    ties = _ties(counts.shape[1])
+    slope = np.einsum("ajl,pjl->ap", counts - totals[:, :, None] * confusion, ties)
+    mean = np.einsum("ajl,pjl->ajp", confusion, ties)
+    bend = np.einsum("ajl,pjl,qjl->apq", totals[:, :, None] * confusion, ties, ties, optimize=True)
+    bend -= np.einsum("aj,ajp,ajq->apq", totals, mean, mean, optimize=True)
+    # nothing is lost by the ridge: all levels more is no change, and with two levels the last two numbers are one
+    bend[:, np.arange(len(ties)), np.arange(len(ties))] += _RIDGE * (1.0 + totals.sum(axis=1))[:, None]
+    step: Floats = np.linalg.solve(bend, slope[:, :, None])[:, :, 0]
+    return step
+
+
+@cache
+def _ties(n_levels: int) -> Floats:
+    """What each number of :func:`tied_confusion` multiplies, (n_levels + 2, n_levels, n_levels)."""
+    place = np.arange(n_levels)
+    given = np.broadcast_to(np.eye(n_levels)[:, None, :], (n_levels, n_levels, n_levels))
+    distance = -0.5 * np.subtract.outer(place, place).astype(np.float64) ** 2
+    return np.concatenate([given, np.eye(n_levels)[None], distance[None]])
 
 
 @cache
