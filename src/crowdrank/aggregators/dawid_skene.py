@@ -17,10 +17,7 @@ from ..class_models import (
     identified,
     joined_fit,
     query_parts,
-    several_annotators,
-    vote_shares,
     votes_as_fit,
-    votes_of,
 )
 from ..data.consensus import Consensus
 from ..data.judgments import Grades, expect
@@ -212,10 +209,9 @@ class _Tied:
 
 def _fitted(rows: ClassRows, method: DawidSkene, begin: _Estimate | None) -> ClassFit:
     """Passes over the grades until the estimate no longer changes."""
-    from ..kernels.confusion import confusion_pass, pack_grades
+    from ..kernels.confusion import confusion_pass
 
-    size = (rows.n_annotators, rows.n_levels)
-    packed = pack_grades(rows.item, rows.annotator, rows.level, rows.weight, rows.n_items, *size)
+    size, packed = (rows.n_annotators, rows.n_levels), rows.packed
     crowd = _crowd(rows) * (method.alpha * rows.n_levels)
     shape = _Tied(*size) if method.ordinal else _Free(*size)
 
@@ -245,10 +241,10 @@ def _crowd(rows: ClassRows) -> Floats:
 
     Only items with a second opinion count, since alone on an item anybody is right.
     """
-    votes = votes_of(rows)
-    use = several_annotators(rows) | (rows.known >= 0)
-    # rounded, since the last digits depend on the order of the sums
-    joint = np.einsum("ij,il->jl", vote_shares(rows, votes)[use], votes[use]).round(9)
+    from ..kernels.confusion import vote_pass
+
+    use = rows.several | (rows.known >= 0)
+    joint = vote_pass(rows.packed, rows.n_annotators, rows.n_levels, rows.known, use).counts.sum(axis=0)
     joint += np.where(np.eye(rows.n_levels, dtype=bool), _RIGHT, _WRONG / max(rows.n_levels - 1, 1))
     level = joint.sum(axis=1, keepdims=True)
     confusion = joint / level

@@ -98,7 +98,7 @@ class GLAD:
     errors: str = "even"
     prior: str = "uniform"
     per_query: bool = False
-    tol: float = 1e-4
+    tol: float = 1e-7
     max_iter: int = 1000
     seed: int = 0
     bins: int | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 _INFERENCES = ("variational", "em")
 _PRIORS = ("uniform", "estimated")
 _CLEARLY_BETTER = 1e-9
+_ROUGHLY = 1e-5
+"""Tolerance that is good enough to compare climbs; only the best goes on from there."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,7 +108,7 @@ class MACE:
     prior: str = "uniform"
     n_restarts: int = 10
     per_query: bool = False
-    tol: float = 1e-5
+    tol: float = 1e-8
     max_iter: int = 1000
     seed: int = 0
     bins: int | None = None
@@ -185,13 +188,7 @@ class _Problem:
     levels: Any
     known: Any
     counts: Floats
-    probabilities: Floats
-
-    @property
-    def totals(self) -> Floats:
-        """Weight of each annotator's grades, 1 for those without any."""
-        total = self.counts.sum(axis=1)
-        return np.where(total > 0, total, 1.0)
+    totals: Floats
 
     def split(self, state: Floats) -> tuple[Floats, Floats | None]:
         """Expected number of true levels by annotator and level, and class shares where they are estimated."""
@@ -199,19 +196,19 @@ class _Problem:
         knowing = state[:n_cells].reshape(self.counts.shape) * self.totals[:, None]
         return knowing, state[n_cells:] if self.method.prior == "estimated" else None
 
-    def step(self, state: Floats) -> _Pass:
+    def step(self, state: Floats, probabilities: Floats | None = None) -> _Pass:
         """One maximisation and one expectation."""
         knowing, shares = self.split(state)
         learn = _averaged if self.method.inference == "variational" else _likeliest
-        return self.advance(learn(knowing, self.counts - knowing, shares, self.method))
+        return self.advance(learn(knowing, self.counts - knowing, shares, self.method), probabilities)
 
-    def advance(self, model: _Model) -> _Pass:
+    def advance(self, model: _Model, probabilities: Floats | None = None) -> _Pass:
         """One expectation: the objective of the model, and the state that follows from it."""
         from ..kernels.spamming import spam_pass
 
         blind = model.log_spam[:, None] + model.log_answers
         hit = np.logaddexp(blind, model.log_know[:, None])
-        found = spam_pass(self.grades, self.levels, hit - blind, model.log_prior, self.known, self.probabilities)
+        found = spam_pass(self.grades, self.levels, hit - blind, model.log_prior, self.known, probabilities)
         value = found.log_likelihood + float(np.einsum("al,al->", self.counts, blind)) + model.penalty
         state = (found.matched * np.exp(model.log_know[:, None] - hit) / self.totals[:, None]).ravel()
         shares = found.shares / found.shares.sum()
@@ -263,23 +260,26 @@ def _log_prior(shares: Floats | None, n_levels: int) -> tuple[Floats, float]:
 def _fitted(rows: ClassRows, method: MACE, begin: _Habits | None) -> ClassFit:
     """The best of the climbs from all starts, or the one from a former fit."""
     problem = _laid_out(rows, method)
-    upper = (problem.counts / problem.totals[:, None]).ravel()
-    scale = np.sqrt(problem.totals).repeat(rows.n_levels)
+    upper, scale = (problem.counts / problem.totals[:, None]).ravel(), np.sqrt(problem.totals).repeat(rows.n_levels)
+    lower = np.zeros(len(upper))
     if method.prior == "estimated":
-        upper = np.append(upper, np.ones(rows.n_levels))
-        scale = np.append(scale, np.full(rows.n_levels, np.sqrt(len(rows))))
-    best: tuple[Floats, Trace] | None = None
-    for start in _starts(problem, rows) if begin is None else [_continued(problem, begin)]:
-        lower = np.append(np.zeros(problem.counts.size), np.full(len(start) - problem.counts.size, 1e-12))
-        state, trace = accelerate(
-            problem.step, start, lower=lower, upper=upper, scale=scale, tol=method.tol, max_iter=method.max_iter
-        )
-        if best is None or _objective(trace) > _objective(best[1]) + _CLEARLY_BETTER * abs(_objective(best[1])):
-            best = state, trace
-    assert best is not None
-    if not best[1].converged:
-        warn_unconverged("mace", method.max_iter, best[1].change, method.tol)
-    return _read_out(problem, rows, *best)
+        ones = np.ones(rows.n_levels)
+        lower, upper = np.append(lower, 1e-12 * ones), np.append(upper, ones)
+        scale = np.append(scale, np.sqrt(len(rows)) * ones)
+    climb = partial(accelerate, problem.step, lower=lower, upper=upper, scale=scale, max_iter=method.max_iter)
+    starts = list(_starts(problem, rows)) if begin is None else [_continued(problem, begin)]
+    climbs = [climb(start, tol=max(method.tol, _ROUGHLY)) for start in starts]
+    state, rough = climbs[0]
+    for other, trace in climbs[1:]:
+        if _objective(trace) > _objective(rough) + _CLEARLY_BETTER * abs(_objective(rough)):
+            state, rough = other, trace
+    state, fine = climb(state, tol=method.tol)
+    if not fine.converged:
+        warn_unconverged("mace", method.max_iter, fine.change, method.tol)
+    assert rough.log_likelihood is not None
+    assert fine.log_likelihood is not None
+    values = rough.log_likelihood + fine.log_likelihood[1:]
+    return _read_out(problem, rows, state, replace(fine, n_iter=rough.n_iter + fine.n_iter, log_likelihood=values))
 
 
 def _objective(trace: Trace) -> float:
@@ -297,9 +297,9 @@ def _laid_out(rows: ClassRows, method: MACE) -> _Problem:
     packed = pack_grades(rows.item, rows.annotator, rows.level, rows.weight, rows.n_items, *shape)
     weight = packed.weight if len(packed.weight) else None
     counts = np.bincount(packed.code, weight, shape[0] * shape[1]).reshape(shape).astype(np.float64)
-    # items that nobody graded are not visited
-    probabilities = clamped(np.full((rows.n_items, rows.n_levels), 1.0 / rows.n_levels), rows.known)
-    return _Problem(method, packed, levels_of(packed, rows.n_levels), rows.known, counts, probabilities)
+    # those who gave no grade have a share of nothing
+    totals = np.maximum(counts.sum(axis=1), 1e-300)
+    return _Problem(method, packed, levels_of(packed, rows.n_levels), rows.known, counts, totals)
 
 
 def _starts(problem: _Problem, rows: ClassRows) -> Iterator[Floats]:
@@ -338,7 +338,7 @@ def _continued(problem: _Problem, habits: _Habits) -> Floats:
     """The state that follows from the habits of a former fit; new annotators half spam, with the answers they gave."""
     spam = np.clip(np.where(np.isnan(habits.spam), 0.5, habits.spam), 1e-6, 1 - 1e-6)
     own = (problem.counts + 1.0) / (problem.counts + 1.0).sum(axis=1, keepdims=True)
-    answers = np.maximum(np.where(np.isnan(habits.answers), own, habits.answers), 1e-9)
+    answers = np.maximum(np.where(np.isnan(habits.answers), own, habits.answers), 1e-3)
     answers /= answers.sum(axis=1, keepdims=True)
     n_levels = own.shape[1]
     shares = None
@@ -351,7 +351,9 @@ def _continued(problem: _Problem, habits: _Habits) -> Floats:
 def _read_out(problem: _Problem, rows: ClassRows, state: Floats, trace: Trace) -> ClassFit:
     """Levels and habits at a state."""
     method = problem.method
-    found = problem.step(state)
+    # items that nobody graded are not visited
+    probabilities = clamped(np.full((rows.n_items, rows.n_levels), 1.0 / rows.n_levels), rows.known)
+    found = problem.step(state, probabilities)
     knowing, _ = problem.split(state)
     more = (method.alpha, method.answer_alpha)
     if method.inference == "em":
@@ -361,9 +363,15 @@ def _read_out(problem: _Problem, rows: ClassRows, state: Floats, trace: Trace) -
     answers = (spamming + more[1]) / (spamming + more[1]).sum(axis=1, keepdims=True)
     evidence = np.outer(problem.counts.sum(axis=1) + 2 * more[0], found.shares)
     return ClassFit(
-        problem.probabilities.copy(), found.shares, _confusion(spam, answers), evidence, trace,
-        {"spam_probability": spam, "spam_answers": answers},
+        probabilities, found.shares, _confusion(spam, answers), evidence, trace, _habits(spam, answers, rows)
     )  # fmt: skip
+
+
+def _habits(spam: Floats, answers: Floats, rows: ClassRows) -> dict[str, Floats]:
+    """The parameters that the user sees, with the answers over the whole scale."""
+    wide = np.zeros((len(spam), len(rows.scale)))
+    wide[:, rows.used] = answers
+    return {"spam_probability": spam, "spam_answers": wide}
 
 
 def _confusion(spam: Floats, answers: Floats) -> Floats:
@@ -379,4 +387,4 @@ def _unlearned(rows: ClassRows, method: MACE) -> ClassFit:
     spam, answers = np.full(n_annotators, 0.5), np.full((n_annotators, n_levels), 1.0 / n_levels)
     evidence = np.full((n_annotators, n_levels), 2 * method.alpha / n_levels)
     votes = votes_as_fit(rows, _confusion(spam, answers), evidence)
-    return replace(votes, parameters={"spam_probability": spam, "spam_answers": answers})
+    return replace(votes, parameters=_habits(spam, answers, rows))

@@ -19,7 +19,6 @@ from ..class_models import (
     identified,
     joined_fit,
     query_parts,
-    vote_shares,
     votes_as_fit,
 )
 from ..data.consensus import Consensus
@@ -174,10 +173,9 @@ class _Pass(NamedTuple):
 
 def _fitted(rows: ClassRows, method: NaiveBayes, begin: _Beginning) -> ClassFit:
     """Passes over the grades until the accuracies, then the shares of levels, no longer change."""
-    from ..kernels.confusion import confusion_pass, pack_grades
+    from ..kernels.confusion import confusion_pass
 
-    n_levels, prior = rows.n_levels, _prior(rows, method)
-    packed = pack_grades(rows.item, rows.annotator, rows.level, rows.weight, rows.n_items, rows.n_annotators, n_levels)
+    n_levels, prior, packed = rows.n_levels, _prior(rows, method), rows.packed
     number = np.bincount(rows.annotator, rows.weight, rows.n_annotators).astype(np.float64)
 
     def following(right: Floats, shares: Floats) -> Floats:
@@ -212,11 +210,10 @@ def _fitted(rows: ClassRows, method: NaiveBayes, begin: _Beginning) -> ClassFit:
 
 def _first(rows: ClassRows, begin: _Beginning, following: Any) -> Floats:
     """The state to start with: the former one, and what follows from vote shares where there is none."""
-    shares = vote_shares(rows)
-    right = np.bincount(
-        rows.annotator, shares[rows.item, rows.level] * (1.0 if rows.weight is None else rows.weight), rows.n_annotators
-    )
-    state: Floats = following(right, shares[rows.graded].sum(axis=0))
+    from ..kernels.confusion import vote_pass
+
+    votes = vote_pass(rows.packed, rows.n_annotators, rows.n_levels, rows.known)
+    state: Floats = following(np.einsum("ajj->a", votes.counts), votes.shares)
     former = np.append(begin.accuracy, begin.prior)
     former = np.where(np.append(np.isfinite(begin.given), np.zeros(rows.n_levels, bool)), np.nan, former)
     return np.where(np.isfinite(former), former, state)

@@ -23,9 +23,7 @@ from .rows import (
     given_accuracies,
     identified,
     query_parts,
-    several_annotators,
     vote_shares,
-    votes_of,
 )
 
 __all__ = [
@@ -42,8 +40,6 @@ __all__ = [
     "identified",
     "joined_fit",
     "query_parts",
-    "several_annotators",
     "vote_shares",
     "votes_as_fit",
-    "votes_of",
 ]

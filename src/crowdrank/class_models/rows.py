@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -17,6 +18,9 @@ from ..data.judgments import Grades
 from ..data.truth import Truth
 from ..errors import DataWarning, JudgmentError, ParameterError
 from ..protocols import Bools, Counts, Floats, Ints
+
+if TYPE_CHECKING:
+    from ..kernels.confusion import PackedGrades
 
 _SHOWN = 5
 
@@ -55,12 +59,26 @@ class ClassRows:
         """Number of levels."""
         return len(self.levels)
 
-    @property
+    @cached_property
+    def packed(self) -> PackedGrades:
+        """The rows sorted by item, as kernels read them."""
+        from ..kernels.confusion import pack_grades
+
+        sizes = (self.n_items, self.n_annotators, self.n_levels)
+        return pack_grades(self.item, self.annotator, self.level, self.weight, *sizes)
+
+    @cached_property
     def graded(self) -> Bools:
         """Mask of the items that somebody graded, (n_items,)."""
-        mask = np.zeros(self.n_items, bool)
-        mask[self.item] = True
+        mask: Bools = np.diff(self.packed.starts) > 0
         return mask
+
+    @cached_property
+    def several(self) -> Bools:
+        """Mask of the items that two annotators graded or more, (n_items,); without annotators, two grades."""
+        from ..kernels.confusion import several_annotators
+
+        return several_annotators(self.packed, self.n_levels, named=self.named)
 
 
 class Former(NamedTuple):
@@ -130,7 +148,8 @@ def class_rows(grades: Grades, *, bins: int | None = None, known: Any | None = N
     )  # fmt: skip
     if known is not None:
         rows = replace(rows, known=_known_levels(grades, rows, known, bins))
-    return _without_unused(rows)
+    # levels that are not declared are those that were given
+    return rows if grades.declared is None and bins is None else _without_unused(rows)
 
 
 def _without_unused(rows: ClassRows) -> ClassRows:
@@ -259,7 +278,7 @@ def given_accuracies(accuracies: Any, grades: Grades) -> Floats:
 
 def identified(rows: ClassRows, what: str) -> bool:
     """Return whether some item was graded by two annotators or is known; otherwise warn that accuracies are unknown."""
-    overlap = bool((rows.known[rows.item] >= 0).any() or several_annotators(rows).any())
+    overlap = bool((rows.several | (rows.graded & (rows.known >= 0))).any())
     if not overlap:
         warnings.warn(
             f"{what}: no item was graded by two annotators, so how accurate each of them is cannot be told; the grades "
@@ -270,30 +289,13 @@ def identified(rows: ClassRows, what: str) -> bool:
     return overlap
 
 
-def several_annotators(rows: ClassRows) -> Bools:
-    """Return the mask of the items that two annotators graded or more, (n_items,); without annotators, two grades."""
-    if not rows.named:
-        return np.bincount(rows.item, minlength=rows.n_items) > 1
-    last = np.zeros(rows.n_items, np.int32)
-    last[rows.item] = rows.annotator
-    several = np.zeros(rows.n_items, bool)
-    several[rows.item[last[rows.item] != rows.annotator]] = True
-    return several
-
-
-def votes_of(rows: ClassRows) -> Floats:
-    """Return the weight of each item's grades by level, (n_items, n_levels)."""
-    cells = rows.item.astype(np.int64) * rows.n_levels + rows.level
-    votes = np.bincount(cells, rows.weight, rows.n_items * rows.n_levels).reshape(rows.n_items, rows.n_levels)
-    return votes.astype(np.float64, copy=False)
-
-
-def vote_shares(rows: ClassRows, votes: Floats | None = None) -> Floats:
-    """Return the share of each level in the votes of each item, (n_items, n_levels); known items are certain.
+def vote_shares(rows: ClassRows) -> Floats:
+    """Return the share of each level in the weight of each item's grades, (n_items, n_levels); known items are certain.
 
     Items without grades have equal shares.
     """
-    votes = votes_of(rows) if votes is None else votes
+    cells = rows.item.astype(np.int64) * rows.n_levels + rows.level
+    votes = np.bincount(cells, rows.weight, rows.n_items * rows.n_levels).reshape(rows.n_items, rows.n_levels)
     total = votes.sum(axis=1, keepdims=True)
     shares: Floats = np.divide(votes, total, out=np.full(votes.shape, 1 / rows.n_levels), where=total > 0)
     return clamped(shares, rows.known)

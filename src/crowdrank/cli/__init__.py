@@ -1,5 +1,5 @@
 """The command line: one short function per verb, over the verbs of :mod:`crowdrank.api`."""
 
-from .running import main
+from .running import main, run
 
-__all__ = ["main"]
+__all__ = ["main", "run"]

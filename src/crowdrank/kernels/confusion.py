@@ -9,7 +9,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..protocols import Counts, Floats, Ints
+from ..protocols import Bools, Counts, Floats, Ints
 from .threads import even_bounds, over_bounds, read_only, total
 
 _ROUND = 1.5 * 2.0**20
@@ -19,6 +19,7 @@ _SMALLEST = -640.0
 """Products whose logarithm may fall below this could leave the range of numbers; they are taken as sums of logs."""
 
 _TINY = 1e-100
+_LONG = 32
 _PART_ROWS = 1 << 17
 _PART_CELLS = 4
 _MOST_STEPS = 20
@@ -72,24 +73,115 @@ def pack_grades(
 ) -> PackedGrades:
     """Return rows (n,) sorted by item, annotator, level and weight; whatever order they come in, the result is one."""
     n_codes = n_annotators * n_levels
-    bits = max(n_codes - 1, 1).bit_length()
-    key = item.astype(np.int64)
-    key <<= bits
-    key |= annotator.astype(np.int64) * n_levels + level if n_codes >> 31 else annotator * np.int32(n_levels) + level
+    starts, code = np.zeros(n_items + 1, np.int64), np.empty(len(item), np.uint32)
     amount = np.empty(0)
     if weight is None:
-        key.sort()
+        _pack(read_only(item), read_only(annotator), read_only(level), n_levels, starts, code)
     else:
-        order = np.lexsort((weight, key))
-        key, amount = key[order], weight[order].astype(np.float64)
-    code = (key & ((1 << bits) - 1)).astype(np.uint32)
-    starts = np.zeros(n_items + 1, np.int64)
-    np.cumsum(np.bincount(item, minlength=n_items), out=starts[1:])
+        np.cumsum(np.bincount(item, minlength=n_items), out=starts[1:])
+        code[:] = annotator.astype(np.uint32) * np.uint32(n_levels) + level.astype(np.uint32)
+        order = np.lexsort((weight, code, item))
+        code, amount = code[order], weight[order].astype(np.float64)
     # the sums of a part must not take more room than its rows
     n_parts = max(1, len(item) // max(_PART_ROWS, _PART_CELLS * n_codes * n_levels))
     parts = np.searchsorted(starts, np.linspace(0, len(item), n_parts + 1).astype(np.int64))
     parts[0], parts[-1] = 0, n_items
     return PackedGrades(read_only(starts), read_only(code), read_only(amount), parts)
+
+
+@njit(cache=True, nogil=True)
+def _pack(item: Any, annotator: Any, level: Any, n_levels: int, starts: Any, code: Any) -> None:
+    """Fill in the rows of each item, (n_items + 1,), and their codes in rising order, (n,)."""
+    n_items = starts.size - 1
+    for row in range(item.size):
+        starts[item[row] + 1] += 1
+    for i in range(n_items):
+        starts[i + 1] += starts[i]
+    # while rows are put in their places, an item's start is that of its next row
+    for row in range(item.size):
+        i = item[row]
+        code[starts[i]] = annotator[row] * n_levels + level[row]
+        starts[i] += 1
+    for i in range(n_items, 0, -1):
+        starts[i] = starts[i - 1]
+    starts[0] = 0
+    for i in range(n_items):
+        first, last = starts[i], starts[i + 1]
+        if last - first > _LONG:
+            code[first:last] = np.sort(code[first:last])
+            continue
+        for row in range(first + 1, last):
+            value, place = code[row], row
+            while place > first and code[place - 1] > value:
+                code[place] = code[place - 1]
+                place -= 1
+            code[place] = value
+
+
+def several_annotators(grades: PackedGrades, n_levels: int, *, named: bool) -> Bools:
+    """Return the mask of the items that two annotators graded or more, (n_items,); without names, two rows are."""
+    first, last = grades.starts[:-1], grades.starts[1:]
+    if not named:
+        several: Bools = last - first > 1
+        return several
+    several = last > first
+    place = np.flatnonzero(several)
+    # rows of an item go by annotator
+    several[place] = grades.code[first[place]] // n_levels != grades.code[last[place] - 1] // n_levels
+    return several
+
+
+def vote_pass(grades: PackedGrades, n_annotators: int, n_levels: int, known: Ints, use: Bools | None = None) -> Tallies:
+    """Return the counts when the vote shares of each item are taken for the probabilities of its levels.
+
+    Known items are certain, ``use`` (n_items,) leaves items out, and the log-likelihood is 0.
+    """
+    n_codes = n_annotators * n_levels
+    fixed, chosen = read_only(known), read_only(np.ones(len(known), bool) if use is None else use)
+
+    def work(begin: int, end: int) -> list[Floats]:
+        found = []
+        for part in range(begin, end):
+            sums = np.zeros((n_codes + 1, n_levels))
+            first, last = grades.parts[part], grades.parts[part + 1]
+            _vote_pass(grades.starts, grades.code, grades.weight, fixed, chosen, first, last, sums)
+            found.append(sums)
+        return found
+
+    threads = over_bounds(work, even_bounds(len(grades.parts) - 1, 1))
+    sums = total([part for parts in threads for part in parts])
+    counts = sums[:n_codes].reshape(n_annotators, n_levels, n_levels).transpose(0, 2, 1)
+    return Tallies(0.0, counts, sums[-1])
+
+
+@njit(cache=True, nogil=True)
+def _vote_pass(
+    starts: Any, code: Any, weight: Any, known: Any, use: Any, begin: int, end: int, sums: Any
+) -> None:  # fmt: skip
+    """Add the counts by code, and the shares of levels, of items begin to end to the rows of ``sums``."""
+    n_levels = sums.shape[1]
+    found = np.empty(n_levels)
+    weighted = weight.size > 0
+    for item in range(begin, end):
+        first, last = starts[item], starts[item + 1]
+        if first == last or not use[item]:
+            continue
+        norm = 0.0
+        found[:] = 0.0
+        for row in range(first, last):
+            amount = weight[row] if weighted else 1.0
+            found[code[row] % n_levels] += amount
+            norm += amount
+        for k in range(n_levels):
+            share = found[k] / norm
+            if known[item] >= 0:
+                share = 1.0 if known[item] == k else 0.0
+            found[k] = (share + _ROUND) - _ROUND
+            sums[sums.shape[0] - 1, k] += found[k]
+        for row in range(first, last):
+            amount = weight[row] if weighted else 1.0
+            for k in range(n_levels):
+                sums[code[row], k] += amount * found[k]
 
 
 def confusion_pass(
