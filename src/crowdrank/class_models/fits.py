@@ -105,7 +105,8 @@ def class_consensus(method: Any, grades: Grades, rows: ClassRows, fit: ClassFit,
     if rows.nominal:
         scores = np.where(judged, probabilities[np.arange(len(chosen)), chosen], 0.0)
     else:
-        scores = probabilities @ rows.values
+        # a matrix product would wake the threads of the linear algebra library, which then wait on a core for long
+        scores = np.einsum("ik,k->i", probabilities, rows.values)
     return Consensus.of(
         method, grades, scores, trace=fit.trace, probabilities=_on_scale(probabilities, rows, 1), levels=rows.scale,
         grade=np.where(judged, rows.used[chosen], -1).astype(np.int32),

@@ -11,7 +11,8 @@ import polars as pl
 
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Floats, Ints, Outcomes
-from .index import Index, factorize
+from .coding import factorize
+from .index import Index
 from .intake import DROP, Rows, numbers_of, short
 
 _KEYWORDS = {

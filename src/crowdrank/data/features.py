@@ -11,9 +11,10 @@ import polars as pl
 
 from ..errors import JudgmentError
 from ..protocols import AnyFloats, Floats
+from .coding import factorize
 from .columns import understand_items
 from .frames import to_frame
-from .index import NO_QUERY, Index, Items, build_items, factorize
+from .index import NO_QUERY, Index, Items, build_items
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,9 +12,10 @@ import polars as pl
 
 from ..errors import DataWarning, JudgmentError, ParameterError
 from ..protocols import Bools, Counts, Floats, Ints
+from .coding import compact, factorize, factorize_groups, id_series
 from .columns import understand, understand_items
 from .frames import to_frame
-from .index import NO_QUERY, Index, Items, build_items, compact, factorize, factorize_groups, id_series
+from .index import NO_QUERY, Index, Items, build_items
 
 CodedIds: TypeAlias = tuple[dict[str, Ints], pl.Series]
 """Codes by column word, over one series of ids."""
@@ -26,7 +27,7 @@ ID_GROUPS: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 """Columns of each kind that hold ids, those with common ids together."""
 
-_LONG = 2_000_000
+_LONG = 500_000
 _MOST_BITS = 1 << 31
 
 DROP = "mend them, or leave such rows out with invalid='drop' (--drop-invalid)"

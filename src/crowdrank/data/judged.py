@@ -11,7 +11,8 @@ import polars as pl
 
 from ..errors import JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints
-from .index import NO_QUERY, Index, Items, build_items, factorize
+from .coding import factorize
+from .index import NO_QUERY, Index, Items, build_items
 from .intake import handle_duplicates
 
 

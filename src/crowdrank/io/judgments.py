@@ -9,8 +9,8 @@ from typing import Any
 
 import polars as pl
 
+from ..data.coding import id_series
 from ..data.columns import Understood, understand
-from ..data.index import id_series
 from ..data.judgments import Grades, Judgments, Preferences, Rankings
 from ..errors import CrowdrankError, JudgmentError, ParameterError
 from .notices import say

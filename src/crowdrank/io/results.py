@@ -11,9 +11,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from ..data.coding import id_series
 from ..data.columns import understand_items
 from ..data.consensus import Consensus, Quality, Trace
-from ..data.index import Index, Items, id_series
+from ..data.index import Index, Items
 from ..errors import JudgmentError
 from ..protocols import Counts, Floats
 from .encoding import decode_array, decode_params, encode_array, encode_params

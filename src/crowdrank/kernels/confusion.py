@@ -20,7 +20,7 @@ _SMALLEST = -640.0
 
 _TINY = 1e-100
 _LONG = 32
-_PART_ROWS = 1 << 17
+_PART_ROWS = 1 << 15
 _PART_CELLS = 4
 _MOST_STEPS = 20
 _SLACK = 1e-12
@@ -328,52 +328,39 @@ def _pass_for(n_levels: int) -> Any:
             first, last = starts[item], starts[item + 1]
             if first == last:
                 continue
-            fixed = known[item]
             if weighted or last - first > longest:
-                for k in range(n_levels):
-                    found[k] = np.log(prior[k])
-                for row in range(first, last):
-                    at, amount = np.uint64(code[row]), weight[row] if weighted else 1.0
-                    for k in range(n_levels):
-                        found[k] += amount * log_table[at, k]
-                top = found[0]
-                for k in range(1, n_levels):
-                    top = max(top, found[k])
-                top = found[fixed] if fixed >= 0 else top
-                likelihood += top
-                for k in range(n_levels):
-                    found[k] = np.exp(min(found[k] - top, 0.0))
+                likelihood += _by_logs(code, weight, log_table, prior, known[item], first, last, found)
             else:
+                at = np.uint64(code[first])
                 for k in range(n_levels):
-                    found[k] = prior[k]
-                for row in range(first, last):
+                    found[k] = prior[k] * table[at, k]
+                row = first + 1
+                while row + 1 < last:
+                    at, to = np.uint64(code[row]), np.uint64(code[row + 1])
+                    for k in range(n_levels):
+                        found[k] *= table[at, k] * table[to, k]
+                    row += 2
+                if row < last:
                     at = np.uint64(code[row])
                     for k in range(n_levels):
                         found[k] *= table[at, k]
-            if fixed >= 0:
-                top = found[fixed]
+            if known[item] >= 0:
                 for k in range(n_levels):
-                    found[k] = 0.0
-                found[fixed] = top
+                    found[k] = found[k] if k == known[item] else 0.0
             norm = 0.0
             for k in range(n_levels):
                 norm += found[k]
             # one logarithm for many items
-            if norm < _TINY:
-                likelihood += np.log(norm)
-            else:
-                product *= norm
-                if product < _TINY or product > 1.0 / _TINY:
-                    likelihood += np.log(product)
-                    product = 1.0
+            product *= norm
+            if not _TINY < product < 1.0 / _TINY:
+                likelihood += np.log(product / norm) + np.log(norm)
+                product = 1.0
             norm = 1.0 / norm
-            for k in range(n_levels):
-                found[k] *= norm
             if wanted:
                 for k in range(n_levels):
-                    probabilities[item, k] = found[k]
+                    probabilities[item, k] = found[k] * norm
             for k in range(n_levels):
-                found[k] = (found[k] + _ROUND) - _ROUND
+                found[k] = (found[k] * norm + _ROUND) - _ROUND
                 shares[k] += found[k]
             if weighted:
                 for row in range(first, last):
@@ -390,3 +377,21 @@ def _pass_for(n_levels: int) -> Any:
         sums[sums.shape[0] - 1, 0] += likelihood + np.log(product)
 
     return run
+
+
+@njit(cache=True, nogil=True)
+def _by_logs(
+    code: Any, weight: Any, log_table: Any, prior: Any, known: int, first: int, last: int, found: Any
+) -> float:  # fmt: skip
+    """Probability of the grades of an item by level, (n_levels,), and the logarithm of what they were divided by."""
+    n_levels = found.size
+    for k in range(n_levels):
+        found[k] = np.log(prior[k])
+    for row in range(first, last):
+        amount = weight[row] if weight.size > 0 else 1.0
+        for k in range(n_levels):
+            found[k] += amount * log_table[code[row], k]
+    top = found.max() if known < 0 else found[known]
+    for k in range(n_levels):
+        found[k] = np.exp(min(found[k] - top, 0.0))
+    return top

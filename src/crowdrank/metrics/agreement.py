@@ -16,7 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ..data.index import factorize
+from ..data.coding import factorize
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Counts, Floats
 from .queries import dense_codes, one_dimensional, one_of

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import ArrayLike, NDArray
 
-from ..data.index import factorize
+from ..data.coding import factorize
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Bools, Counts, Floats
 

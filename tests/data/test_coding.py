@@ -1,0 +1,85 @@
+"""Ids as codes: the same whatever way the columns take through the coder."""
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crowdrank.data.coding import compact, factorize, factorize_groups, look_up
+from crowdrank.errors import JudgmentError
+
+TEXTS = st.lists(
+    st.one_of(st.none(), st.sampled_from(["a", " a", "b ", "", " ", "é", "10", "9", "z" * 40])), max_size=30
+)
+
+
+def slow(columns):
+    """Codes by sorting a Python set."""
+    cleaned = [[None if v is None or not v.strip() else v.strip() for v in column] for column in columns]
+    ids = sorted({v for column in cleaned for v in column if v is not None}, key=lambda v: v.encode())
+    return [[-1 if v is None else ids.index(v) for v in column] for column in cleaned], ids
+
+
+@given(TEXTS, TEXTS)
+def test_text_is_stripped_sorted_and_coded(first, second):
+    columns = [pl.Series(first, dtype=pl.String), pl.Series(second, dtype=pl.String)]
+    codes, ids = factorize(columns)
+    wanted, names = slow([first, second])
+    assert ids.to_list() == names
+    assert [code.tolist() for code in codes] == wanted
+
+
+@given(st.lists(st.one_of(st.none(), st.integers(-5, 5), st.just(10**15)), min_size=1, max_size=30))
+def test_integers_are_coded_by_value(values):
+    (codes,), ids = factorize([pl.Series(values, dtype=pl.Int64)])
+    names = sorted({v for v in values if v is not None})
+    assert ids.to_list() == names
+    assert codes.tolist() == [-1 if v is None else names.index(v) for v in values]
+
+
+@pytest.mark.parametrize("n_ids", [7, 900, 70_000, 150_000])
+@pytest.mark.parametrize("layout", ["random", "runs", "blanks"])
+def test_long_columns_are_coded_like_short_ones(n_ids, layout):
+    rng = np.random.default_rng(n_ids)
+    number = rng.integers(0, n_ids, 200_000)
+    if layout != "random":
+        number = np.sort(number)
+    texts = pl.Series([f"id-{k}" for k in range(n_ids)]).gather(number)
+    if layout == "blanks":
+        texts = texts.set(pl.Series(rng.random(len(texts)) < 0.01), None)
+        texts = texts.set(pl.Series(rng.random(len(texts)) < 0.01), "  ")
+    coded = factorize_groups([[texts, texts.reverse()], [texts]])
+    for codes, ids in coded:
+        assert ids.is_sorted()
+        assert ids.n_unique() == len(ids)
+        back = ids.gather(np.maximum(codes[0], 0)).to_list()
+        blank = texts.is_null() | (texts == "  ")
+        assert (codes[0] < 0).tolist() == blank.to_list()
+        assert all(a == b for a, b, gone in zip(back, texts.to_list(), blank.to_list(), strict=True) if not gone)
+    np.testing.assert_array_equal(coded[0][0][0], coded[0][0][1][::-1])
+
+
+def test_columns_of_two_types_meet_as_text():
+    codes, ids = factorize([pl.Series([2, 10]), pl.Series(["10", "x"])])
+    assert ids.to_list() == ["10", "2", "x"]
+    assert [code.tolist() for code in codes] == [[1, 0], [0, 2]]
+
+
+def test_other_types_become_text_or_integers():
+    assert factorize([pl.Series([1.0, 2.0, float("nan")])])[1].to_list() == [1, 2]
+    assert factorize([pl.Series([1.5, 2.0])])[1].to_list() == ["1.5", "2.0"]
+    assert factorize([pl.Series([True, False])])[1].to_list() == ["false", "true"]
+    assert factorize([pl.Series([None, None])])[0][0].tolist() == [-1, -1]
+    with pytest.raises(JudgmentError, match="mixes kinds"):
+        factorize([pl.Series("item", [[1], [2]])])
+
+
+def test_codes_left_over_are_closed_up():
+    codes, ids = compact(np.array([2, 0, 2], np.int32), pl.Series(["a", "b", "c"]))
+    assert codes.tolist() == [1, 0, 1]
+    assert ids.to_list() == ["a", "c"]
+
+
+def test_looking_up_says_which_are_unknown():
+    assert look_up([pl.Series(["a", "b"])], [pl.Series(["b", "c", None])]).tolist() == [1, -1, -1]
