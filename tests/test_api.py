@@ -6,7 +6,7 @@ import pytest
 
 import crowdrank as cr
 from crowdrank.api import evaluate_runs
-from crowdrank.api.aggregation import AUTO, auto_method, methods_for
+from crowdrank.api.aggregation import AUTO, AUTO_CLASS, auto_method, methods_for
 from crowdrank.errors import JudgmentError, ParameterError, UnknownNameError
 from crowdrank.io import listen
 
@@ -35,15 +35,23 @@ def test_aggregate_takes_judgments_frames_and_paths(tmp_path, small):
 @pytest.mark.parametrize("kind", ["grade", "preference", "ranking"])
 def test_auto_picks_by_kind_and_says_why(kind, small, heard):
     consensus = cr.aggregate(small[kind])
-    name, why = AUTO[kind, "order"]
-    assert consensus.method == name
-    assert heard == [f"method {name}, since {why}"]
+    assert consensus.method == AUTO[kind].method
+    assert heard == [f"method {AUTO[kind].method}, since {AUTO[kind].reason}"]
 
 
-def test_auto_for_a_grade_and_for_classes(small):
-    assert auto_method(small["grade"], "grade")[0] == "majority_vote"
-    nominal = cr.Grades.from_frame({"item": ["x"], "grade": ["cat"]}, nominal=True)
-    assert auto_method(nominal)[0] == "majority_vote"
+def test_auto_for_a_grade_and_for_classes(small, heard):
+    assert auto_method(small["grade"], "grade") == AUTO_CLASS["levels"]
+    consensus = cr.aggregate(small["grade"], want="grade")
+    assert consensus.method == "dawid_skene"
+    assert consensus.params["ordinal"] is True
+    assert heard[0].startswith("method dawid_skene, ordinal=True, since ")
+    assert cr.aggregate(small["grade"], want="grade", params={"ordinal": False}).params["ordinal"] is False
+    votes = {"item": ["x", "x", "y"], "annotator": ["a", "b", "a"], "grade": ["cat", "dog", "cat"]}
+    assert auto_method(cr.Grades.from_frame(votes, nominal=True)) == AUTO_CLASS["classes"]
+    nameless = cr.Grades.from_frame({"item": ["x"], "grade": ["cat"]}, nominal=True)
+    assert auto_method(nameless) == AUTO_CLASS["no annotators"]
+    alone = cr.Grades.from_frame({"item": ["x", "y"], "annotator": ["a", "b"], "grade": [1, 2]})
+    assert auto_method(alone, "grade") == AUTO_CLASS["no overlap"]
     with pytest.raises(ParameterError, match="tell no grade"):
         auto_method(small["preference"], "grade")
     with pytest.raises(ParameterError, match="neither 'order' nor 'grade'"):

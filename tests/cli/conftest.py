@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from crowdrank.cli import main
+from crowdrank.cli import main, talk
 from crowdrank.demo import FILE
 
 
@@ -30,6 +30,8 @@ def run(capsys, monkeypatch, tmp_path):
     """Run a command, given as words or as one line, in an empty folder; ``stdin`` is what it can read there."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("CROWDRANK_TRACEBACK", raising=False)
+    # on a busy machine, or while a kernel is compiled, a step may outlast the patience for silence
+    monkeypatch.setattr(talk, "PATIENCE", 600.0)
 
     def command(*words, stdin=b""):
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))

@@ -209,15 +209,19 @@ class _Tied:
 
 def _fitted(rows: ClassRows, method: DawidSkene, begin: _Estimate | None) -> ClassFit:
     """Passes over the grades until the estimate no longer changes."""
-    from ..kernels.confusion import confusion_pass
+    from ..kernels.confusion import confusion_pass, fill_probabilities
 
     size, packed = (rows.n_annotators, rows.n_levels), rows.packed
     crowd = _crowd(rows) * (method.alpha * rows.n_levels)
     shape = _Tied(*size) if method.ordinal else _Free(*size)
 
+    evidence = np.empty(size)
+
     def step(state: Floats) -> _Pass:
         here = shape.read(state)
         found = confusion_pass(packed, here.confusion, here.prior, rows.known)
+        # the last step is taken from the state that is returned
+        evidence[:] = found.counts.sum(axis=2) + crowd.sum(axis=1)
         favour = float((crowd * np.log(here.confusion)).sum() + np.log(here.prior).sum())
         # the last digits depend on the order of the sums
         value = round(found.log_likelihood + favour, 8)
@@ -231,8 +235,7 @@ def _fitted(rows: ClassRows, method: DawidSkene, begin: _Estimate | None) -> Cla
     if not trace.converged:
         warn_unconverged("dawid_skene", method.max_iter, trace.change, method.tol)
     probabilities, best = clamped(np.zeros((rows.n_items, rows.n_levels)), rows.known), shape.read(state)
-    counts = confusion_pass(packed, best.confusion, best.prior, rows.known, probabilities).counts
-    evidence = counts.sum(axis=2) + crowd.sum(axis=1)
+    fill_probabilities(packed, best.confusion, best.prior, rows.known, probabilities)
     return ClassFit(probabilities, best.prior, best.confusion, evidence, trace, shape.parameters(state))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -25,9 +25,6 @@ from ..data.judgments import Grades, expect
 from ..errors import ParameterError
 from ..fitting import accelerate, warn_unconverged
 from ..protocols import Floats
-
-if TYPE_CHECKING:
-    from ..kernels.confusion import PackedGrades
 
 _ERRORS = ("even", "own")
 _PRIORS = ("uniform", "estimated")
@@ -64,7 +61,7 @@ class GLAD:
     per_query
         Whether annotators are taken as different ones in each query.
     tol
-        Largest change of an ability or of :math:`\log \beta` in the last step.
+        Largest change of an ability or of :math:`\log \beta` in the last pass.
     max_iter
         Most passes over the grades.
     seed
@@ -74,21 +71,26 @@ class GLAD:
 
     Notes
     -----
-    Abilities and difficulties are those of the largest posterior density, by expectation-maximisation: a pass finds
-    the probabilities of the levels and improves each item's :math:`\log \beta` by Newton steps with step halving, then
-    each ability by a step on a parabola that lies below the objective [Jaakkola00]_. Passes are extrapolated. The
-    objective, which the trace has, never falls.
+    Abilities and difficulties are those of the largest posterior density, by expectation-maximisation. A pass finds the
+    probabilities of the levels, improves each item's :math:`\log \beta` by a Newton step, halved where it would lower
+    the objective, and each ability by a step on a parabola that lies below the objective [Jaakkola00]_; passes are
+    extrapolated [Varadhan08]_. The objective, which the trace has, never falls.
+
+    Annotators who give one level to most items pass for able with even errors, and their level for that of most items.
+    With ``errors="own"`` the formula is the probability of knowing the level, and who does not know answers as they
+    answer overall, by luck rightly: the three-parameter model of item response theory [Birnbaum68]_. Of eight public
+    sets with gold, this with ``prior="estimated"`` is more accurate on six, by 1 to 13 points, and less on two, by 0.3
+    and 1.2.
 
     Where no item was graded by two annotators, or all grades are equal, the grades come back as they are.
 
     Examples
     --------
-    >>> rows = [("ann", "q", "x", 1), ("bob", "q", "x", 1), ("cy", "q", "x", 0)]
-    >>> rows += [("ann", "q", "y", 0), ("bob", "q", "y", 0), ("cy", "q", "y", 1)]
-    >>> rows += [("ann", "q", "z", 1), ("bob", "q", "z", 0), ("cy", "q", "z", 0)]
+    >>> said = {"ann": [2, 2, 1, 1, 0, 0], "bob": [2, 2, 1, 1, 0, 1], "cy": [2, 0, 1, 2, 0, 0]}
+    >>> rows = [(who, "q", item, grade) for who, grades in said.items() for item, grade in zip("uvwxyz", grades)]
     >>> consensus = GLAD().fit(Grades.from_rows(rows))
-    >>> consensus.order("q"), consensus.quality.parameters["ability"].round(2).tolist()
-    (['x', 'z', 'y'], [0.83, 1.07, 0.24])
+    >>> consensus.frame()["grade"].to_list(), consensus.quality.parameters["ability"].round(2).tolist()
+    ([2, 2, 1, 1, 0, 0], [1.26, 0.92, 0.39])
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("grade",)
@@ -122,25 +124,24 @@ class GLAD:
         if not len(grades):
             return Consensus.of(self, grades, np.zeros(grades.n_items))
         rows = class_rows(grades, bins=self.bins, known=known)
-        former = None if start is None else former_fit(start, grades, rows)
-        if not identified(rows, "glad") or rows.n_levels == 1:
-            return class_consensus(self, grades, rows, _unlearned(rows, self), seed=self.seed)
-        ability = None if former is None else former.of_annotators("ability")
-        shares = None if former is None else former.prior
-        if self.per_query:
-            fits = [
-                (part, _fitted(part.rows, self, None if ability is None else ability[part.annotators], shares))
-                for part in query_parts(rows, grades.items.offsets)
-            ]
+        ability, shares = np.full(rows.n_annotators, np.nan), np.full(rows.n_levels, np.nan)
+        if start is not None:
+            former = former_fit(start, grades, rows)
+            ability, shares = former.of_annotators("ability"), former.prior
+        if rows.n_levels == 1 or not identified(rows, "glad"):
+            found = _unlearned(rows, self)
+        elif self.per_query:
+            parts = query_parts(rows, grades.items.offsets)
+            fits = [(part, _fitted(part.rows, self, ability[part.annotators], shares)) for part in parts]
             found = joined_fit(rows, fits, _unlearned(rows, self))
         else:
             found = _fitted(rows, self, ability, shares)
         return class_consensus(self, grades, rows, found, seed=self.seed)
 
-    def difficulty(self, grades: Grades, consensus: Consensus) -> pl.DataFrame:
+    def difficulty(self, grades: Grades, consensus: Consensus, *, known: Any | None = None) -> pl.DataFrame:
         r"""Return the difficulty :math:`1 / \beta` of each graded item, the hardest first: query, item, difficulty.
 
-        ``consensus`` is what :meth:`fit` found for the grades, with annotators pooled over queries.
+        ``consensus`` is what :meth:`fit` found for these grades (and ``known`` items) with annotators pooled.
 
         Examples
         --------
@@ -150,11 +151,12 @@ class GLAD:
         ['x', 'y']
         """
         expect(grades, self)
-        rows = class_rows(grades, bins=self.bins)
+        rows = class_rows(grades, bins=self.bins, known=known)
         former = former_fit(consensus, grades, rows)
         problem = _laid_out(rows, self)
-        log_ease = _settled(problem, former.of_annotators("ability"), former.prior, self.max_iter)
-        table = grades.items.frame().with_columns(difficulty=np.exp(-log_ease)).filter(pl.Series(rows.graded))
+        state = problem.settled(former.of_annotators("ability"), former.prior, self.max_iter)
+        difficulty = np.exp(-state[slice(*problem.parts)])
+        table = grades.items.frame().with_columns(difficulty=difficulty).filter(pl.Series(rows.graded))
         return table.sort("difficulty", *table.columns[:-1], descending=[True] + [False] * (table.width - 1))
 
 
@@ -171,143 +173,116 @@ class _Problem:
     """Grades laid out for the passes. A state is the abilities, the items' log ease, then estimated class shares."""
 
     method: GLAD
-    grades: PackedGrades
+    rows: ClassRows
     annotators: Any
     levels: Any
-    known: Any
     guesses: Floats
     probabilities: Floats
 
     @property
     def parts(self) -> tuple[int, int]:
         """Where the log ease and the class shares begin in a state."""
-        n_annotators = len(self.guesses)
-        return n_annotators, n_annotators + len(self.probabilities)
+        return self.rows.n_annotators, self.rows.n_annotators + self.rows.n_items
 
     def step(self, state: Floats) -> _Pass:
         """One expectation and one maximisation."""
         from ..kernels.difficulty import difficulty_pass
 
-        n_levels, (ease_at, shares_at) = self.guesses.shape[1], self.parts
+        n_levels, (ease_at, shares_at) = self.rows.n_levels, self.parts
         ability, log_ease, shares = np.split(state, self.parts)
-        log_prior, favour = np.full(n_levels, -np.log(n_levels)), 0.0
-        if len(shares):
-            log_prior = np.log(shares / shares.sum())
-            favour = float(log_prior.sum())
+        log_prior = np.log(shares / shares.sum()) if len(shares) else np.full(n_levels, -np.log(n_levels))
+        favour = float(log_prior.sum()) if len(shares) else 0.0
         pull, following = self.method.ability_spread**-2, state.copy()
         found = difficulty_pass(
-            self.grades, self.annotators, self.levels, ability, log_ease, np.log(self.guesses), log_prior, self.known,
-            (_MEAN, self.method.ease_spread**-2), self.probabilities, following[ease_at:shares_at],
+            self.rows.packed, self.annotators, self.levels, ability, log_ease, np.log(self.guesses), log_prior,
+            self.rows.known, (_MEAN, self.method.ease_spread**-2), self.probabilities, following[ease_at:shares_at],
             lucky=self.method.errors == "own",
         )  # fmt: skip
         off = ability - _MEAN
         following[:ease_at] += (found.slope - pull * off) / (found.bend + pull)
-        if len(shares):
-            # one item more of each level keeps a level that is never the likeliest possible
-            following[shares_at:] = (found.shares + 1.0) / (found.shares.sum() + n_levels)
+        # one item more of each level keeps those possible that are never the likeliest
+        following[shares_at:] = ((found.shares + 1.0) / (found.shares.sum() + n_levels))[: len(shares)]
         value = found.objective - 0.5 * pull * float(np.einsum("a,a->", off, off)) + favour
         return _Pass(value, following, found.shares / found.shares.sum())
 
-    def state(self, ability: Floats, log_ease: Floats, shares: Floats) -> Floats:
-        """The state with these parts; what is NaN begins with the prior."""
-        if self.method.prior == "uniform":
-            shares = np.empty(0)
-        parts = (ability, _MEAN), (log_ease, _MEAN), (shares, 1.0 / self.guesses.shape[1])
-        return np.concatenate([np.where(np.isnan(part), default, part) for part, default in parts])
+    def settled(self, ability: Floats, shares: Floats, n_passes: int) -> Floats:
+        """The state with these abilities and class shares (the prior's where NaN), and the log ease that fits them."""
+        (ease_at, shares_at), n_levels = self.parts, self.rows.n_levels
+        shares = shares if self.method.prior == "estimated" else np.empty(0)
+        parts = (ability, _MEAN), (np.full(self.rows.n_items, _MEAN), _MEAN), (shares, 1.0 / n_levels)
+        state = np.concatenate([np.where(np.isnan(part), prior, part) for part, prior in parts])
+        for _ in range(n_passes):
+            following = self.step(state).following[ease_at:shares_at]
+            change = float(np.abs(following - state[ease_at:shares_at]).max(initial=0.0))
+            state[ease_at:shares_at] = following
+            if change <= self.method.tol:
+                break
+        return state
 
 
 def _laid_out(rows: ClassRows, method: GLAD) -> _Problem:
     """The grades by item, and what annotators answer where they do not know."""
-    from ..kernels.confusion import pack_grades
+    from ..kernels.spamming import levels_given
     from ..kernels.threads import read_only
 
-    shape = rows.n_annotators, rows.n_levels
-    packed = pack_grades(rows.item, rows.annotator, rows.level, rows.weight, rows.n_items, *shape)
-    annotators, levels = np.divmod(packed.code, np.uint32(rows.n_levels))
-    guesses = np.full(shape, 1.0 / (rows.n_levels - 1))
+    levels, given = levels_given(rows.packed, rows.n_annotators, rows.n_levels)
+    guesses = np.full(given.shape, 1.0 / (rows.n_levels - 1))
     if method.errors == "own":
-        weight = packed.weight if len(packed.weight) else None
-        given = np.bincount(packed.code, weight, shape[0] * shape[1]).reshape(shape) + 1.0
-        guesses = given / given.sum(axis=1, keepdims=True)
+        guesses = (given + 1.0) / (given + 1.0).sum(axis=1, keepdims=True)
     # items that nobody graded are not visited
     probabilities = clamped(np.full((rows.n_items, rows.n_levels), 1.0 / rows.n_levels), rows.known)
     return _Problem(
-        method, packed, read_only(annotators), read_only(levels.astype(np.uint8)), rows.known, guesses, probabilities
+        method, rows, read_only(rows.packed.code // np.uint32(rows.n_levels)), levels, guesses, probabilities
     )
 
 
-def _fitted(rows: ClassRows, method: GLAD, ability: Floats | None, shares: Floats | None) -> ClassFit:
-    """The fit from the prior, or from former abilities and class shares."""
+def _fitted(rows: ClassRows, method: GLAD, ability: Floats, shares: Floats) -> ClassFit:
+    """The fit from former abilities and class shares, or from the prior where they are NaN."""
     problem = _laid_out(rows, method)
-    log_ease = np.full(rows.n_items, _MEAN)
-    if ability is None or shares is None:
-        ability, shares = np.full(rows.n_annotators, _MEAN), np.full(rows.n_levels, 1.0 / rows.n_levels)
-    else:
-        log_ease = _settled(problem, ability, shares, _SETTLING)
-    start = problem.state(ability, log_ease, shares)
+    start = problem.settled(ability, shares, 0 if np.isnan(ability).all() else _SETTLING)
     n_free, n_shares = problem.parts[1], len(start) - problem.parts[1]
     # entries count by the grades that they rest on, class shares by all
-    numbers = [np.bincount(rows.annotator, rows.weight, rows.n_annotators), np.bincount(rows.item, rows.weight)]
-    numbers += [np.zeros(rows.n_items - len(numbers[1])), np.full(n_shares, float(len(rows)))]
+    of_annotators = np.bincount(rows.annotator, rows.weight, rows.n_annotators)
+    numbers = of_annotators, np.bincount(rows.item, rows.weight, rows.n_items), np.full(n_shares, of_annotators.sum())
     state, trace = accelerate(
         problem.step, start, lower=np.append(np.full(n_free, -_RANGE), np.full(n_shares, 1e-12)), upper=_RANGE,
         scale=np.sqrt(np.concatenate(numbers)), tol=method.tol, max_iter=method.max_iter,
     )  # fmt: skip
     if not trace.converged:
         warn_unconverged("glad", method.max_iter, trace.change, method.tol)
-    return _read_out(problem, rows, state, trace)
+    return _read_out(problem, state, trace)
 
 
-def _settled(problem: _Problem, ability: Floats, shares: Floats, n_passes: int) -> Floats:
-    """Log ease of each item, the abilities held at what they are."""
-    ease_at, shares_at = problem.parts
-    state = problem.state(ability, np.full(shares_at - ease_at, _MEAN), shares)
-    log_ease = state[ease_at:shares_at]
-    for _ in range(n_passes):
-        following = problem.step(state).following[ease_at:shares_at]
-        change = float(np.abs(following - log_ease).max(initial=0.0))
-        log_ease[:] = following
-        if change <= problem.method.tol:
-            break
-    return log_ease
-
-
-def _read_out(problem: _Problem, rows: ClassRows, state: Floats, trace: Trace) -> ClassFit:
+def _read_out(problem: _Problem, state: Floats, trace: Trace) -> ClassFit:
     """Levels and abilities at a state."""
-    found = problem.step(state)
+    rows, found = problem.rows, problem.step(state)
     ability, log_ease, _ = np.split(state, problem.parts)
     evidence = np.outer(np.bincount(rows.annotator, rows.weight, rows.n_annotators) + 1.0, found.shares)
-    confusion = _confusion(_knowing(ability, log_ease[rows.graded]), problem.guesses, problem.method)
-    return ClassFit(problem.probabilities.copy(), found.shares, confusion, evidence, trace, {"ability": ability.copy()})
+    confusion = _confusion(ability, log_ease[rows.graded], problem.guesses, problem.method)
+    return ClassFit(problem.probabilities, found.shares, confusion, evidence, trace, {"ability": ability.copy()})
 
 
-def _knowing(ability: Floats, log_ease: Floats) -> Floats:
-    """Probability that each annotator knows the level of a random item, from quantiles of the items' ease."""
+def _confusion(ability: Floats, log_ease: Floats, guesses: Floats, method: GLAD) -> Floats:
+    """Probability of each answer for each true level of a random item, from quantiles of the items' ease."""
     from scipy.special import expit
+
+    from ..kernels.spamming import guessing_confusion
 
     places = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
     ease = np.exp(np.quantile(log_ease, places)) if len(log_ease) > _QUANTILES else np.exp(np.sort(log_ease))
-    known: Floats = expit(ability[:, None] * ease).mean(axis=1)
-    return known
-
-
-def _confusion(knowing: Floats, guesses: Floats, method: GLAD) -> Floats:
-    """Probability of each answer for each true level, (n_annotators, n_levels, n_levels)."""
-    n_levels = guesses.shape[1]
-    guessed = ((1.0 - knowing)[:, None] * guesses)[:, None, :] * np.ones((n_levels, 1))
-    if method.errors == "even":
-        guessed *= 1.0 - np.eye(n_levels)
-    confusion: Floats = knowing[:, None, None] * np.eye(n_levels) + guessed
+    knowing = sum((expit(ability * each) for each in ease), np.zeros(len(ability))) / len(ease)
+    confusion = guessing_confusion(knowing, guesses)
+    if method.errors == "even" and guesses.shape[1] > 1:
+        level = np.arange(guesses.shape[1])
+        confusion[:, level, level] = knowing[:, None]
     return confusion
 
 
 def _unlearned(rows: ClassRows, method: GLAD) -> ClassFit:
     """The grades as they are, by annotators as the prior has them."""
     ability, n_levels = np.full(rows.n_annotators, _MEAN), rows.n_levels
-    guesses = np.full(
-        (rows.n_annotators, n_levels), 1.0 / (n_levels if method.errors == "own" else max(n_levels - 1, 1))
-    )
-    confusion = _confusion(_knowing(ability, np.full(1, _MEAN)), guesses, method)
-    confusion /= confusion.sum(axis=2, keepdims=True)
+    n_answers = n_levels if method.errors == "own" else max(n_levels - 1, 1)
+    guesses = np.full((rows.n_annotators, n_levels), 1.0 / n_answers)
+    confusion = _confusion(ability, np.full(1, _MEAN), guesses, method)
     votes = votes_as_fit(rows, confusion, np.full(confusion.shape[:2], 1.0 / n_levels))
     return replace(votes, parameters={"ability": ability})

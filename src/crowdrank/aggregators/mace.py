@@ -59,7 +59,7 @@ class MACE:
     answer_alpha
         Parameter of the Dirichlet prior; raise it to take answers without looking as more even.
     smoothing
-        For ``"em"``: number of grades, split over the levels, that are added to the expected ones of each kind.
+        For ``"em"``: number of grades, split over the levels, that are added to those expected of each kind.
     prior
         Shares of the levels: ``"uniform"``, as published, or ``"estimated"`` along with the rest.
     n_restarts
@@ -210,23 +210,18 @@ class _Problem:
         return _Pass(found.log_likelihood + model.penalty + favour, state, found.shares / found.shares.sum())
 
 
-def _laid_out(rows: ClassRows, method: MACE) -> _Problem:
-    """The grades by item, and the counts that no pass changes."""
+def _fitted(rows: ClassRows, method: MACE, begin: _Habits | None) -> ClassFit:
+    """The best of the climbs from all starts, or the one from a former fit."""
     from ..kernels.spamming import levels_given
 
     levels, counts = levels_given(rows.packed, rows.n_annotators, rows.n_levels)
     # those who gave no grade have a share of nothing
-    return _Problem(method, rows, levels, counts, np.maximum(counts.sum(axis=1), 1e-300))
-
-
-def _fitted(rows: ClassRows, method: MACE, begin: _Habits | None) -> ClassFit:
-    """The best of the climbs from all starts, or the one from a former fit."""
-    problem = _laid_out(rows, method)
-    upper, scale = (problem.counts / problem.totals[:, None]).ravel(), np.sqrt(problem.totals).repeat(rows.n_levels)
+    problem = _Problem(method, rows, levels, counts, np.maximum(counts.sum(axis=1), 1e-300))
+    upper, scale = (counts / problem.totals[:, None]).ravel(), np.sqrt(problem.totals).repeat(rows.n_levels)
     ones = np.ones(rows.n_levels if method.prior == "estimated" else 0)
     climb = partial(
         accelerate, problem.step, lower=np.append(0.0 * upper, 1e-12 * ones), upper=np.append(upper, ones),
-        scale=np.append(scale, np.sqrt(len(rows)) * ones), max_iter=method.max_iter,
+        scale=np.append(scale, np.sqrt(counts.sum()) * ones), max_iter=method.max_iter,
     )  # fmt: skip
     climbs = [climb(start, tol=max(method.tol, _ROUGHLY)) for start in _starts(problem, begin)]
     ends = [trace.log_likelihood[-1] if trace.log_likelihood else -np.inf for _, trace in climbs]
@@ -266,9 +261,8 @@ def _continued(problem: _Problem, habits: _Habits) -> Floats:
     spam = np.clip(np.where(np.isnan(habits.spam), 0.5, habits.spam), 1e-6, 1 - 1e-6)
     own = (problem.counts + 1.0) / (problem.counts + 1.0).sum(axis=1, keepdims=True)
     answers = np.maximum(np.where(np.isnan(habits.answers), own, habits.answers), 1e-3)
-    answers /= answers.sum(axis=1, keepdims=True)
     shares = np.maximum(np.where(np.isnan(habits.prior), 1.0 / n_levels, habits.prior), 1e-9)
-    model = SpamModel(np.log(spam), np.log1p(-spam), np.log(answers), 0.0)
+    model = SpamModel(np.log(spam), np.log1p(-spam), np.log(answers / answers.sum(axis=1, keepdims=True)), 0.0)
     return problem.advance(model, shares if problem.method.prior == "estimated" else shares[:0]).following
 
 
@@ -280,9 +274,8 @@ def _read_out(problem: _Problem, state: Floats, trace: Trace) -> ClassFit:
     # items that nobody graded are not visited
     probabilities = clamped(np.full((rows.n_items, rows.n_levels), 1.0 / rows.n_levels), rows.known)
     found = problem.step(state, probabilities)
-    more = (method.alpha, method.answer_alpha)
-    if method.inference == "em":
-        more = (method.smoothing / rows.n_levels,) * 2
+    even = method.smoothing / rows.n_levels
+    more = (method.alpha, method.answer_alpha) if method.inference == "variational" else (even, even)
     knowing = problem.knowing(state)
     spam, answers = mean_habits(knowing, problem.counts - knowing, *more)
     confusion = guessing_confusion(1.0 - spam, answers)
@@ -303,6 +296,5 @@ def _unlearned(rows: ClassRows, method: MACE) -> ClassFit:
 
     n_annotators, n_levels = rows.n_annotators, rows.n_levels
     spam, answers = np.full(n_annotators, 0.5), np.full((n_annotators, n_levels), 1.0 / n_levels)
-    evidence = np.full((n_annotators, n_levels), 2 * method.alpha / n_levels)
-    votes = votes_as_fit(rows, guessing_confusion(1.0 - spam, answers), evidence)
+    votes = votes_as_fit(rows, guessing_confusion(1.0 - spam, answers), 2 * method.alpha * answers)
     return replace(votes, parameters=_habits(spam, answers, rows))

@@ -173,7 +173,7 @@ class _Pass(NamedTuple):
 
 def _fitted(rows: ClassRows, method: NaiveBayes, begin: _Beginning) -> ClassFit:
     """Passes over the grades until the accuracies, then the shares of levels, no longer change."""
-    from ..kernels.confusion import confusion_pass
+    from ..kernels.confusion import confusion_pass, fill_probabilities
 
     n_levels, prior, packed = rows.n_levels, _prior(rows, method), rows.packed
     number = np.bincount(rows.annotator, rows.weight, rows.n_annotators).astype(np.float64)
@@ -183,9 +183,13 @@ def _fitted(rows: ClassRows, method: NaiveBayes, begin: _Beginning) -> ClassFit:
         accuracy = np.where(np.isfinite(begin.given), begin.given, accuracy)
         return np.append(accuracy, (shares + 1.0) / (shares.sum() + n_levels) if prior is None else prior)
 
+    evidence = np.empty((rows.n_annotators, n_levels))
+
     def step(state: Floats) -> _Pass:
         accuracy, shares = state[:-n_levels], state[-n_levels:] / state[-n_levels:].sum()
         found = confusion_pass(packed, _confusion(accuracy, n_levels), shares, rows.known)
+        # the last step is taken from the state that is returned
+        evidence[:] = found.counts.sum(axis=2) + (method.a0 + method.b0) / n_levels
         favour = method.a0 * np.log(accuracy).sum() + method.b0 * np.log(1.0 - accuracy).sum()
         favour += np.log(shares).sum() if prior is None else 0.0
         # the last digits depend on the order of the sums
@@ -203,8 +207,7 @@ def _fitted(rows: ClassRows, method: NaiveBayes, begin: _Beginning) -> ClassFit:
     accuracy, shares = state[:-n_levels], state[-n_levels:] / state[-n_levels:].sum()
     probabilities = clamped(np.zeros((rows.n_items, n_levels)), rows.known)
     confusion = _confusion(accuracy, n_levels)
-    counts = confusion_pass(packed, confusion, shares, rows.known, probabilities).counts
-    evidence = counts.sum(axis=2) + (method.a0 + method.b0) / n_levels
+    fill_probabilities(packed, confusion, shares, rows.known, probabilities)
     return ClassFit(probabilities, shares, confusion, evidence, trace)
 
 

@@ -5,7 +5,10 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
+
+import numpy as np
 
 from ..data.columns import understand
 from ..data.consensus import Consensus
@@ -17,15 +20,32 @@ from ..io.notices import say
 from ..protocols import Aggregator
 from ..registry import make, resolve
 
-AUTO: dict[tuple[str, str], tuple[str, str]] = {
-    ("grade", "order"): ("mean_grade", "grades are averaged"),
-    ("grade", "grade"): ("majority_vote", "one of the grades is wanted for each item"),
-    ("nominal", "order"): ("majority_vote", "the grades are classes without an order"),
-    ("nominal", "grade"): ("majority_vote", "the grades are classes without an order"),
-    ("preference", "order"): ("bradley_terry", "preferences tell the strength of each item"),
-    ("ranking", "order"): ("borda", "rankings are averaged by place"),
+
+@dataclass(frozen=True)
+class Choice:
+    """What ``method="auto"`` takes, and why."""
+
+    method: str
+    reason: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+AUTO = {
+    "grade": Choice("mean_grade", "grades are averaged"),
+    "preference": Choice("bradley_terry", "preferences tell the strength of each item"),
+    "ranking": Choice("borda", "rankings are averaged by place"),
 }
-"""(kind, what is wanted) -> (method, why), the rule behind ``method="auto"``."""
+"""Kind -> choice where an order is wanted."""
+
+AUTO_CLASS = {
+    "no annotators": Choice("majority_vote", "the grades do not say who gave them, so each counts alike"),
+    "no overlap": Choice("majority_vote", "no item was graded by two annotators, so nothing tells them apart"),
+    "levels": Choice(
+        "dawid_skene", "annotators mix up near levels more than far ones, and by how much is learned", {"ordinal": True}
+    ),
+    "classes": Choice("dawid_skene", "which classes an annotator mixes up is learned"),
+}
+"""Case -> choice where one of the grades is wanted, or the grades are classes without an order."""
 
 
 def aggregate(
@@ -69,8 +89,10 @@ def aggregate(
     judged = as_judgments(judgments)
     if isinstance(method, str):
         if method == "auto":
-            method, reason = auto_method(judged, want)
-            say(f"method {method}, since {reason}")
+            choice = auto_method(judged, want)
+            method, params = choice.method, {**choice.params, **(params or {})}
+            settings = "".join(f", {key}={value}" for key, value in choice.params.items())
+            say(f"method {method}{settings}, since {choice.reason}")
         aggregator = make("aggregator", method, params, seed=seed)
     else:
         if params:
@@ -90,14 +112,28 @@ def _fit(aggregator: Any, judgments: Judgments, extra: dict[str, Any]) -> Consen
     return fitted
 
 
-def auto_method(judgments: Judgments, want: str = "order") -> tuple[str, str]:
-    """Return the method that ``"auto"`` means for these judgments, and why."""
+def auto_method(judgments: Judgments, want: str = "order") -> Choice:
+    """Return the method that ``"auto"`` means for these judgments, with its parameters and why."""
     if want not in ("order", "grade"):
         raise ParameterError(f"want={want!r} is neither 'order' nor 'grade'")
-    kind = "nominal" if isinstance(judgments, Grades) and judgments.nominal else judgments.kind
-    if (kind, want) not in AUTO:
-        raise ParameterError(f"{kind}s tell no grade; leave want at 'order'")
-    return AUTO[kind, want]
+    if not isinstance(judgments, Grades):
+        if want == "grade":
+            raise ParameterError(f"{judgments.kind}s tell no grade; leave want at 'order'")
+        return AUTO[judgments.kind]
+    if want == "order" and not judgments.nominal:
+        return AUTO["grade"]
+    if not judgments.n_annotators:
+        return AUTO_CLASS["no annotators"]
+    if not _overlap(judgments):
+        return AUTO_CLASS["no overlap"]
+    return AUTO_CLASS["classes" if judgments.nominal or len(judgments.levels) < 3 else "levels"]
+
+
+def _overlap(grades: Grades) -> bool:
+    """Whether some item was graded by two annotators."""
+    first = np.full(grades.n_items, -1, np.int32)
+    first[grades.item] = grades.annotator
+    return bool((first[grades.item] != grades.annotator).any())
 
 
 def as_judgments(judgments: Any) -> Judgments:

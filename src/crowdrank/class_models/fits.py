@@ -139,14 +139,21 @@ def _filled(fit: ClassFit, judged: Bools, grades: Grades) -> Floats:
 
 def _most_probable(probabilities: Floats, seed: int) -> Counts:
     """Level of the largest probability of each item; one of several equal ones is drawn."""
-    chosen: Counts = probabilities.argmax(axis=1)
-    top = probabilities[np.arange(len(chosen)), chosen][:, None]
-    tied = probabilities >= top * (1 - _ROUNDING)
-    several = np.flatnonzero(tied.sum(axis=1) > 1)
+    # level by level: with few of them, sums and maxima along the short axis take several times as long
+    top = probabilities[:, 0].copy()
+    for column in probabilities.T[1:]:
+        np.maximum(top, column, out=top)
+    top *= 1 - _ROUNDING
+    chosen, n_tied = np.zeros(len(top), np.int64), np.zeros(len(top), np.int8)
+    for level, column in enumerate(probabilities.T):
+        high = column >= top
+        np.copyto(chosen, level, where=high)
+        n_tied += high
+    several = np.flatnonzero(n_tied > 1)
     if len(several):
         # a draw for every item, so that an item's draw does not depend on what else is tied
         draws = np.random.default_rng(seed).random(len(chosen))[several]
-        places = np.cumsum(tied[several], axis=1)
+        places = np.cumsum(probabilities[several] >= top[several, None], axis=1)
         wanted = 1 + (draws * places[:, -1]).astype(np.int64)
         chosen[several] = np.argmax(places == wanted[:, None], axis=1)
     return chosen

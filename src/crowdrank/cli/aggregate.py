@@ -80,7 +80,7 @@ def aggregate(
     from ..io.output import format_for, write_table
     from . import annotators as of_annotators
 
-    check_files([*votes, reading.items], [out, annotators])
+    check_files([*votes, reading.items], [out, annotators], format=format)
     with Talk(quiet=quiet) as talk:
         judgments = reading.judgments(votes, talk)
         if annotators and not judgments.n_annotators:

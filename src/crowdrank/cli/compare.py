@@ -54,7 +54,7 @@ def compare(
     from ..errors import ParameterError
     from .tables import show_frame
 
-    check_files([*votes, reading.items, truth], [out])
+    check_files([*votes, reading.items, truth], [out], format=format)
     if truth is None and metrics is not None:
         raise ParameterError("--metrics are about a truth; give one with --truth, or leave --metrics out")
     with Talk(quiet=quiet) as talk:

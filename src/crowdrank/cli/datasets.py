@@ -38,7 +38,7 @@ def datasets(
     from ..datasets.catalog import ENTRIES
     from .tables import show_frame
 
-    check_files([], [out])
+    check_files([], [out], format=format)
     with Talk() as talk:
         if name is not None:
             _tell(name, folder)

@@ -38,7 +38,7 @@ def methods(
     from ..registry import FAMILIES, card, names
     from .tables import show_frame
 
-    check_files([], [out])
+    check_files([], [out], format=format)
     with Talk() as talk:
         if name is not None:
             _tell(card("aggregator", name), out, format, talk)

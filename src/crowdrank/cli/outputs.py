@@ -16,9 +16,14 @@ if TYPE_CHECKING:
     from .talk import Talk
 
 
-def check_files(inputs: Sequence[str | None], outputs: Sequence[str | None]) -> None:
-    """Refuse, before any work, files that cannot be written in the end, or whose writing would cost the input."""
-    from ..io.output import check_target
+def check_files(inputs: Sequence[str | None], outputs: Sequence[str | None], *, format: str | None = None) -> None:
+    """Refuse, before any work, files that cannot be written in the end, or whose writing would cost the input.
+
+    ``format`` is that of the first output.
+    """
+    from ..io.output import check_target, format_for
+
+    format_for(outputs[0] if outputs else None, format)
 
     read = [name for name in inputs if name is not None]
     written = [name for name in outputs if name is not None and name != "-"]

@@ -79,7 +79,7 @@ def simulate(
     from ..io.output import write_table
     from ..io.truth import read_truth
 
-    check_files([truth], [out, quality])
+    check_files([truth], [out, quality], format=format)
     with Talk(quiet=quiet) as talk:
         with talk.working("drawing votes"):
             drawn = simulation.simulate(

@@ -19,12 +19,11 @@ _SMALLEST = -640.0
 """Products whose logarithm may fall below this could leave the range of numbers; they are taken as sums of logs."""
 
 _TINY = 1e-100
-_LONG = 32
 _PART_ROWS = 1 << 15
 _PART_CELLS = 4
 _MOST_STEPS = 20
 _SLACK = 1e-12
-_SHORTEST = 1e-6
+_MOST_HALVINGS = 20
 _NEAR = 1e-6
 _RIDGE = 1e-9
 
@@ -74,11 +73,11 @@ def pack_grades(
     """Return rows (n,) sorted by item, annotator, level and weight; whatever order they come in, the result is one."""
     n_codes = n_annotators * n_levels
     starts, code = np.zeros(n_items + 1, np.int64), np.empty(len(item), np.uint32)
+    np.cumsum(np.bincount(item, minlength=n_items), out=starts[1:])
     amount = np.empty(0)
     if weight is None:
-        _pack(read_only(item), read_only(annotator), read_only(level), n_levels, starts, code)
+        _pack(read_only(item), read_only(annotator), read_only(level), n_levels, n_codes, starts[:-1].copy(), code)
     else:
-        np.cumsum(np.bincount(item, minlength=n_items), out=starts[1:])
         code[:] = annotator.astype(np.uint32) * np.uint32(n_levels) + level.astype(np.uint32)
         order = np.lexsort((weight, code, item))
         code, amount = code[order], weight[order].astype(np.float64)
@@ -90,32 +89,23 @@ def pack_grades(
 
 
 @njit(cache=True, nogil=True)
-def _pack(item: Any, annotator: Any, level: Any, n_levels: int, starts: Any, code: Any) -> None:
-    """Fill in the rows of each item, (n_items + 1,), and their codes in rising order, (n,)."""
-    n_items = starts.size - 1
+def _pack(item: Any, annotator: Any, level: Any, n_levels: int, n_codes: int, place: Any, code: Any) -> None:
+    """Put the codes of the rows, (n,), in rising order where their items begin, (n_items,), which move on with each."""
+    starts = np.zeros(n_codes + 1, np.int64)
     for row in range(item.size):
-        starts[item[row] + 1] += 1
-    for i in range(n_items):
-        starts[i + 1] += starts[i]
-    # while rows are put in their places, an item's start is that of its next row
+        starts[annotator[row] * n_levels + level[row] + 1] += 1
+    for number in range(n_codes):
+        starts[number + 1] += starts[number]
+    by_code, after = np.empty(item.size, item.dtype), starts[:-1].copy()
     for row in range(item.size):
-        i = item[row]
-        code[starts[i]] = annotator[row] * n_levels + level[row]
-        starts[i] += 1
-    for i in range(n_items, 0, -1):
-        starts[i] = starts[i - 1]
-    starts[0] = 0
-    for i in range(n_items):
-        first, last = starts[i], starts[i + 1]
-        if last - first > _LONG:
-            code[first:last] = np.sort(code[first:last])
-            continue
-        for row in range(first + 1, last):
-            value, place = code[row], row
-            while place > first and code[place - 1] > value:
-                code[place] = code[place - 1]
-                place -= 1
-            code[place] = value
+        number = annotator[row] * n_levels + level[row]
+        by_code[after[number]] = item[row]
+        after[number] += 1
+    for number in range(n_codes):
+        for row in range(starts[number], starts[number + 1]):
+            at = place[by_code[row]]
+            code[at] = number
+            place[by_code[row]] = at + 1
 
 
 def several_annotators(grades: PackedGrades, n_levels: int, *, named: bool) -> Bools:
@@ -136,7 +126,7 @@ def vote_pass(grades: PackedGrades, n_annotators: int, n_levels: int, known: Int
 
     Known items are certain, ``use`` (n_items,) leaves items out, and the log-likelihood is 0.
     """
-    n_codes = n_annotators * n_levels
+    n_codes, run = n_annotators * n_levels, _vote_pass_for(n_levels)
     fixed, chosen = read_only(known), read_only(np.ones(len(known), bool) if use is None else use)
 
     def work(begin: int, end: int) -> list[Floats]:
@@ -144,7 +134,7 @@ def vote_pass(grades: PackedGrades, n_annotators: int, n_levels: int, known: Int
         for part in range(begin, end):
             sums = np.zeros((n_codes + 1, n_levels))
             first, last = grades.parts[part], grades.parts[part + 1]
-            _vote_pass(grades.starts, grades.code, grades.weight, fixed, chosen, first, last, sums)
+            run(grades.starts, grades.code, grades.weight, fixed, chosen, first, last, sums)
             found.append(sums)
         return found
 
@@ -154,72 +144,52 @@ def vote_pass(grades: PackedGrades, n_annotators: int, n_levels: int, known: Int
     return Tallies(0.0, counts, sums[-1])
 
 
-@njit(cache=True, nogil=True)
-def _vote_pass(
-    starts: Any, code: Any, weight: Any, known: Any, use: Any, begin: int, end: int, sums: Any
-) -> None:  # fmt: skip
-    """Add the counts by code, and the shares of levels, of items begin to end to the rows of ``sums``."""
-    n_levels = sums.shape[1]
-    found = np.empty(n_levels)
-    weighted = weight.size > 0
-    for item in range(begin, end):
-        first, last = starts[item], starts[item + 1]
-        if first == last or not use[item]:
-            continue
-        norm = 0.0
-        found[:] = 0.0
-        for row in range(first, last):
-            amount = weight[row] if weighted else 1.0
-            found[code[row] % n_levels] += amount
-            norm += amount
-        for k in range(n_levels):
-            share = found[k] / norm
-            if known[item] >= 0:
-                share = 1.0 if known[item] == k else 0.0
-            found[k] = (share + _ROUND) - _ROUND
-            sums[sums.shape[0] - 1, k] += found[k]
-        for row in range(first, last):
-            amount = weight[row] if weighted else 1.0
-            for k in range(n_levels):
-                sums[code[row], k] += amount * found[k]
-
-
-def confusion_pass(
-    grades: PackedGrades, confusion: Floats, prior: Floats, known: Ints, probabilities: Floats | None = None
-) -> Tallies:
-    """Return the expected counts of levels under the confusion matrices; fill in the probabilities where asked.
+def confusion_pass(grades: PackedGrades, confusion: Floats, prior: Floats, known: Ints) -> Tallies:
+    """Return the expected counts of levels under confusion matrices.
 
     ``confusion`` (n_annotators, n_levels, n_levels) is the probability of each given level for each true one, the
     true one first, above 0 throughout; ``prior`` (n_levels,) the share of each level; ``known`` (n_items,) a level or
-    -1; ``probabilities`` (n_items, n_levels), whose rows of items without grades are left alone.
+    -1.
     """
     n_annotators, n_levels = confusion.shape[:2]
+    sums = _run(grades, confusion, prior, known, np.empty((0, n_levels)))
+    counts = sums[:-2].reshape(n_annotators, n_levels, n_levels).transpose(0, 2, 1)
+    return Tallies(float(sums[-1, 0]), counts, sums[-2])
+
+
+def fill_probabilities(
+    grades: PackedGrades, confusion: Floats, prior: Floats, known: Ints, probabilities: Floats
+) -> None:
+    """Fill in the probability of each level for each item that was graded, (n_items, n_levels).
+
+    The rest as for :func:`confusion_pass`.
+    """
+    _run(grades, confusion, prior, known, probabilities)
+
+
+def _run(grades: PackedGrades, confusion: Floats, prior: Floats, known: Ints, probabilities: Floats) -> Floats:
+    """Fill in the probabilities where there is room for them; else the counts by code, shares and log-likelihood."""
+    n_levels = confusion.shape[1]
     table = read_only(confusion.transpose(0, 2, 1).reshape(-1, n_levels))
-    n_codes = n_annotators * n_levels
     smallest = float(np.log(table.min()))
     longest = int((_SMALLEST - np.log(prior.min())) / smallest) if smallest < 0 else len(grades.code)
     log_table = table
     if grades.weight.size or int(np.diff(grades.starts).max(initial=0)) > longest:
         log_table = read_only(np.log(table))
-    fixed, shares, wanted = read_only(known), read_only(prior), np.empty((0, n_levels))
-    wanted = wanted if probabilities is None else probabilities
-    run = _pass_for(n_levels)
+    fixed, shares, run = read_only(known), read_only(prior), _pass_for(n_levels)
 
     def work(begin: int, end: int) -> list[Floats]:
         found = []
         for part in range(begin, end):
-            sums = np.zeros((n_codes + 2, n_levels))
+            found.append(np.zeros((len(table) + 2, n_levels)))
             run(
                 grades.starts, grades.code, grades.weight, fixed, table, log_table, shares, longest,
-                grades.parts[part], grades.parts[part + 1], wanted, sums,
+                grades.parts[part], grades.parts[part + 1], probabilities, found[-1],
             )  # fmt: skip
-            found.append(sums)
         return found
 
     threads = over_bounds(work, even_bounds(len(grades.parts) - 1, 1))
-    sums = total([part for parts in threads for part in parts])
-    counts = sums[:n_codes].reshape(n_annotators, n_levels, n_levels).transpose(0, 2, 1)
-    return Tallies(float(sums[-1, 0]), counts, sums[-2])
+    return total([part for parts in threads for part in parts])
 
 
 def pair_quality(confusion: Floats, prior: Floats, evidence: Floats, *, nominal: bool) -> tuple[Floats, Floats]:
@@ -273,16 +243,15 @@ def fit_tied(counts: Floats, numbers: Floats) -> Floats:
     value = np.einsum("ajl,ajl->a", counts, logs)
     for _ in range(_MOST_STEPS):
         step = _tied_step(counts, totals, np.exp(logs))
-        length = np.ones((len(numbers), 1))
-        while True:
-            there = numbers + length * step
-            logs = tied_confusion(there)
-            risen = np.einsum("ajl,ajl->a", counts, logs)
+        for _ in range(_MOST_HALVINGS):
+            there = tied_confusion(numbers + step)
+            risen = np.einsum("ajl,ajl->a", counts, there)
             lower = risen < value - _SLACK * np.abs(value)
-            if not lower.any() or length.min() < _SHORTEST:
+            if not lower.any():
                 break
-            length[lower] /= 2
-        numbers, value = np.where(lower[:, None], numbers, there), np.where(lower, value, risen)
+            step[lower] /= 2
+        step[lower] = 0.0
+        numbers, logs, value = numbers + step, np.where(lower[:, None, None], logs, there), np.maximum(value, risen)
         if np.max(np.abs(step), initial=0.0) < _NEAR:
             break
     return numbers
@@ -311,6 +280,40 @@ def _ties(n_levels: int) -> Floats:
 
 
 @cache
+def _vote_pass_for(n_levels: int) -> Any:
+    """The pass by vote shares for so many levels."""
+
+    @njit(cache=True, nogil=True)
+    def run(starts: Any, code: Any, weight: Any, known: Any, use: Any, begin: int, end: int, sums: Any) -> None:
+        """Add the counts by code, and the shares of levels, of items begin to end to the rows of ``sums``."""
+        found = np.empty(n_levels)
+        weighted = weight.size > 0
+        for item in range(begin, end):
+            first, last = starts[item], starts[item + 1]
+            if first == last or not use[item]:
+                continue
+            norm = 0.0
+            for k in range(n_levels):
+                found[k] = 0.0
+            for row in range(first, last):
+                amount = weight[row] if weighted else 1.0
+                found[code[row] % np.uint32(n_levels)] += amount
+                norm += amount
+            for k in range(n_levels):
+                share = found[k] / norm
+                if known[item] >= 0:
+                    share = 1.0 if known[item] == k else 0.0
+                found[k] = (share + _ROUND) - _ROUND
+                sums[sums.shape[0] - 1, k] += found[k]
+            for row in range(first, last):
+                at, amount = np.uint64(code[row]), weight[row] if weighted else 1.0
+                for k in range(n_levels):
+                    sums[at, k] += amount * found[k]
+
+    return run
+
+
+@cache
 def _pass_for(n_levels: int) -> Any:
     """The pass for so many levels; with their number fixed, the loops over levels are unrolled."""
 
@@ -319,7 +322,10 @@ def _pass_for(n_levels: int) -> Any:
         starts: Any, code: Any, weight: Any, known: Any, table: Any, log_table: Any, prior: Any, longest: int,
         begin: int, end: int, probabilities: Any, sums: Any,
     ) -> None:  # fmt: skip
-        """Add the counts by code, the shares and the log-likelihood of items begin to end to the rows of ``sums``."""
+        """Add the counts by code, the shares and the log-likelihood of items begin to end to the rows of ``sums``.
+
+        Where there is room for probabilities, (n_items, n_levels), fill these in instead.
+        """
         found = np.empty(n_levels)
         shares = np.zeros(n_levels)
         likelihood, product = 0.0, 1.0
@@ -351,14 +357,18 @@ def _pass_for(n_levels: int) -> Any:
             for k in range(n_levels):
                 norm += found[k]
             # one logarithm for many items
-            product *= norm
+            if norm > _TINY:
+                product *= norm
+            else:
+                likelihood += np.log(norm)
             if not _TINY < product < 1.0 / _TINY:
-                likelihood += np.log(product / norm) + np.log(norm)
+                likelihood += np.log(product)
                 product = 1.0
             norm = 1.0 / norm
             if wanted:
                 for k in range(n_levels):
                     probabilities[item, k] = found[k] * norm
+                continue
             for k in range(n_levels):
                 found[k] = (found[k] * norm + _ROUND) - _ROUND
                 shares[k] += found[k]
@@ -382,7 +392,7 @@ def _pass_for(n_levels: int) -> Any:
 @njit(cache=True, nogil=True)
 def _by_logs(
     code: Any, weight: Any, log_table: Any, prior: Any, known: int, first: int, last: int, found: Any
-) -> float:  # fmt: skip
+) -> Any:  # fmt: skip
     """Probability of the grades of an item by level, (n_levels,), and the logarithm of what they were divided by."""
     n_levels = found.size
     for k in range(n_levels):
@@ -391,7 +401,10 @@ def _by_logs(
         amount = weight[row] if weight.size > 0 else 1.0
         for k in range(n_levels):
             found[k] += amount * log_table[code[row], k]
-    top = found.max() if known < 0 else found[known]
+    top = found[max(known, 0)]
+    if known < 0:
+        for k in range(1, n_levels):
+            top = max(top, found[k])
     for k in range(n_levels):
         found[k] = np.exp(min(found[k] - top, 0.0))
     return top

@@ -126,8 +126,8 @@ def _difficulty_pass(
             a, w = who[row], amount[row] if amount.size else 1.0
             x = ability[a] * ease
             curve = (knows[row] - 0.5) / x if abs(x) > 1e-3 else 0.25
-            sums[a] += (w * (right[row] - knows[row]) * ease + _ROUND) - _ROUND
-            sums[n_annotators + a] += (w * curve * ease * ease + _ROUND) - _ROUND
+            sums[a] += w * (((right[row] - knows[row]) * ease + _ROUND) - _ROUND)
+            sums[n_annotators + a] += w * ((curve * ease * ease + _ROUND) - _ROUND)
     sums[2 * n_annotators + n_levels] += objective
 
 
@@ -158,8 +158,8 @@ def _evidence(
             small = np.exp(-abs(gain))
             right[row] = (1.0 if gain > 0 else small) / (1.0 + small)
             gain = max(gain, 0.0) + np.log1p(small)
-        share[answer[row]] += (w * gain + _ROUND) - _ROUND
-        value += (w * (guess + wrong[row]) + _ROUND) - _ROUND
+        share[answer[row]] += w * ((gain + _ROUND) - _ROUND)
+        value += w * ((guess + wrong[row] + _ROUND) - _ROUND)
     return value
 
 
@@ -211,7 +211,7 @@ def _expectation(
     value, slope, bend = -0.5 * precision * off * off, -precision * off, precision
     for row in range(who.size):
         w, x = amount[row] if amount.size else 1.0, ability[who[row]] * ease
-        value += (w * (right[row] * x + wrong[row]) + _ROUND) - _ROUND
-        slope += (w * (right[row] - knows[row]) * x + _ROUND) - _ROUND
-        bend += (w * knows[row] * (1.0 - knows[row]) * x * x + _ROUND) - _ROUND
+        value += w * ((right[row] * x + wrong[row] + _ROUND) - _ROUND)
+        slope += w * (((right[row] - knows[row]) * x + _ROUND) - _ROUND)
+        bend += w * ((knows[row] * (1.0 - knows[row]) * x * x + _ROUND) - _ROUND)
     return value, slope, bend

@@ -65,8 +65,8 @@ def averaged_model(knowing: Floats, spamming: Floats, alpha: float, answer_alpha
     """
     from scipy.special import betaln, digamma, gammaln
 
-    spam, know, answers = spamming.sum(axis=1) + alpha, knowing.sum(axis=1) + alpha, spamming + answer_alpha
-    both, all_answers, n_levels = digamma(spam + know), answers.sum(axis=1), answers.shape[1]
+    spam, know, answers = _row_sums(spamming) + alpha, _row_sums(knowing) + alpha, spamming + answer_alpha
+    both, all_answers, n_levels = digamma(spam + know), _row_sums(answers), answers.shape[1]
     log_spam, log_know = digamma(spam) - both, digamma(know) - both
     log_answers = digamma(answers) - digamma(all_answers)[:, None]
     gap = betaln(alpha, alpha) - betaln(spam, know) + (spam - alpha) * log_spam + (know - alpha) * log_know
@@ -77,10 +77,16 @@ def averaged_model(knowing: Floats, spamming: Floats, alpha: float, answer_alpha
 
 def likeliest_model(knowing: Floats, spamming: Floats, more: float) -> SpamModel:
     """Return the likeliest parameters given the expected counts, ``more`` being added to each count."""
-    spam, know, answers = spamming.sum(axis=1) + more, knowing.sum(axis=1) + more, spamming + more
+    spam, know, answers = _row_sums(spamming) + more, _row_sums(knowing) + more, spamming + more
     log_spam, log_know = np.log(spam / (spam + know)), np.log(know / (spam + know))
-    log_answers = np.log(answers / answers.sum(axis=1, keepdims=True))
+    log_answers = np.log(answers / _row_sums(answers)[:, None])
     return SpamModel(log_spam, log_know, log_answers, more * float(log_spam.sum() + log_know.sum() + log_answers.sum()))
+
+
+def _row_sums(values: Floats) -> Floats:
+    """Sum of each row, the same whichever way the levels are turned."""
+    sums: Floats = np.sort(values, axis=1).sum(axis=1)
+    return sums
 
 
 def guessing_confusion(knowing: Floats, answers: Floats) -> Floats:
