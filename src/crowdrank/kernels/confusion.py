@@ -20,8 +20,6 @@ _SMALLEST = -640.0
 
 _TINY = 1e-100
 _PART_ROWS = 1 << 15
-_PART_CELLS = 4
-_MOST_STEPS = 20
 _SLACK = 1e-12
 _MOST_HALVINGS = 20
 _NEAR = 1e-6
@@ -82,7 +80,7 @@ def pack_grades(
         order = np.lexsort((weight, code, item))
         code, amount = code[order], weight[order].astype(np.float64)
     # the sums of a part must not take more room than its rows
-    n_parts = max(1, len(item) // max(_PART_ROWS, _PART_CELLS * n_codes * n_levels))
+    n_parts = max(1, len(item) // max(_PART_ROWS, n_codes * n_levels))
     parts = np.searchsorted(starts, np.linspace(0, len(item), n_parts + 1).astype(np.int64))
     parts[0], parts[-1] = 0, n_items
     return PackedGrades(read_only(starts), read_only(code), read_only(amount), parts)
@@ -233,15 +231,15 @@ def tied_confusion(numbers: Floats) -> Floats:
     return weights
 
 
-def fit_tied(counts: Floats, numbers: Floats) -> Floats:
+def fit_tied(counts: Floats, numbers: Floats, *, max_iter: int) -> Floats:
     """Return the numbers of :func:`tied_confusion` that make counts (n_annotators, n_levels, n_levels) likeliest.
 
-    Newton steps from the given numbers, each halved for those annotators whose likelihood it would lower.
+    At most so many Newton steps from the given numbers, each halved for annotators whose likelihood it would lower.
     """
     totals = counts.sum(axis=2)
     logs = tied_confusion(numbers)
     value = np.einsum("ajl,ajl->a", counts, logs)
-    for _ in range(_MOST_STEPS):
+    for _ in range(max_iter):
         step = _tied_step(counts, totals, np.exp(logs))
         for _ in range(_MOST_HALVINGS):
             there = tied_confusion(numbers + step)
