@@ -17,6 +17,7 @@ _ENOUGH_GAIN = 1e-4
 _DIGITS = 40
 _LEAP_GROWTH = 4.0
 _LEAP_SLACK = 1e-13
+_MANY = 1 << 16
 _MEMORY = 5
 _MOST_FAILURES = 6
 _RIDGE = 1e-8
@@ -235,6 +236,8 @@ class _Path:
         self.scale = scale
         self.moves: list[Floats] = []
         self.turns: list[Floats] = []
+        self.weighed: list[Floats] = []
+        self.squares: Floats = np.empty((0, 0))
         self.failures, self.wait, self.longest = 0, 0, _LEAP_GROWTH
         self.length, self.leapt = 0.0, False
 
@@ -250,10 +253,9 @@ class _Path:
 
     def _mixed(self, state: Floats, move: Floats) -> Floats:
         """Where a combination of the last steps would not change."""
-        turns = [turn * self.scale for turn in self.turns]
-        squares = np.array([[_dot(one, other) for other in turns] for one in turns])
+        weighed, squares = move * self.scale, self.squares.copy()
         squares.flat[:: len(squares) + 1] += _RIDGE * np.trace(squares) + _SMALLEST
-        shares = np.linalg.solve(squares, [_dot(turn, move * self.scale) for turn in turns])
+        shares = np.linalg.solve(squares, [_dot(turn, weighed) for turn in self.weighed])
         target = state + move
         for share, past, turn in zip(shares, self.moves, self.turns, strict=True):
             target = target - share * (past + turn)
@@ -282,10 +284,18 @@ class _Path:
         """Take note of a step, of how the next one differs from it, and of whether it was a leap."""
         self.leapt = leapt
         self.moves, self.turns = [*self.moves, move][-_MEMORY:], [*self.turns, turn][-_MEMORY:]
+        self.weighed = [*self.weighed, turn * self.scale][-_MEMORY:]
+        edge = np.array([_dot(self.weighed[-1], other) for other in self.weighed])
+        squares = np.empty((len(edge), len(edge)))
+        squares[:-1, :-1] = self.squares[len(self.squares) + 1 - len(edge) :, len(self.squares) + 1 - len(edge) :]
+        squares[-1], squares[:, -1] = edge, edge
+        self.squares = squares
 
 
 def _dot(first: Floats, second: Floats) -> float:
     """Inner product; of some thousand entries the same in whatever order they come, so that names change nothing."""
+    if len(first) > _MANY:
+        return float(np.einsum("i,i->", first, second))
     products = first * second
     top = _largest(products)
     if not 0.0 < top < np.inf:

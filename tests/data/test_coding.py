@@ -71,7 +71,7 @@ def test_other_types_become_text_or_integers():
     assert factorize([pl.Series([1.5, 2.0])])[1].to_list() == ["1.5", "2.0"]
     assert factorize([pl.Series([True, False])])[1].to_list() == ["false", "true"]
     assert factorize([pl.Series([None, None])])[0][0].tolist() == [-1, -1]
-    with pytest.raises(JudgmentError, match="mixes kinds"):
+    with pytest.raises(JudgmentError, match="compound values"):
         factorize([pl.Series("item", [[1], [2]])])
 
 

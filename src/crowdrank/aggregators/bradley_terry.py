@@ -107,6 +107,7 @@ class BradleyTerry:
 
     def scores(self, preferences: Preferences) -> Floats:
         """Return the scores alone, for whoever fits many times and needs no standard errors."""
+        expect(preferences, self)
         return self._maximum(_contests(preferences, self.ties))[0][: preferences.n_items]
 
     def _maximum(self, contests: _Contests) -> tuple[Floats, _Point, Trace]:

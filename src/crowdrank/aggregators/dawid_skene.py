@@ -13,10 +13,9 @@ from ..class_models import (
     clamped,
     class_consensus,
     class_rows,
+    fit_queries,
     former_fit,
     identified,
-    joined_fit,
-    query_parts,
     votes_as_fit,
 )
 from ..data.consensus import Consensus
@@ -26,9 +25,8 @@ from ..fitting import accelerate, warn_unconverged
 from ..protocols import Floats
 
 _RIGHT, _WRONG = 2.0, 1.0
-_SMALLEST = 1e-9
-_REACH = 50.0
-_FIRST_STEPS, _STEPS = 20, 2
+_SMALLEST, _REACH = 1e-9, 50.0
+_FIRST_STEPS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,7 +58,7 @@ class DawidSkene:
     per_query
         Whether annotators are taken as different ones in each query.
     tol
-        Largest change of a probability in the last pass, with ``ordinal`` that of a number in the formula.
+        Largest change of a probability in the last pass; with ``ordinal``, of a number in the formula.
     max_iter
         Most passes over the grades.
     seed
@@ -74,11 +72,11 @@ class DawidSkene:
     annotator begins with ``alpha`` grades for each level, distributed over true and given levels as the crowd's grades
     are over the vote shares of items with two annotators or more; two right and one wrong grade of each level are
     added to the crowd's. No level is likelier to be given for another level than for itself in these. The shares of
-    the levels begin with one item each. The trace has the log-likelihood with these priors, which never falls, and
-    passes are extrapolated [Varadhan08]_.
+    the levels begin with one item each. The trace has the log-likelihood with these priors, which never falls; passes
+    are extrapolated.
 
-    Of eight public sets with gold, ``alpha`` from 1.5 to 3 is as accurate as no prior or more so on all but one
-    (one item of 807 less), with a smaller log-loss on all.
+    On eight public sets with gold this is 0.4 to 1.2 points more accurate than nearly no prior (``alpha=0.01``) on five
+    and one to three items less on three, with a smaller log-loss on all; values from 2 to 4 differ by little.
 
     Without annotators in the data all grades share one matrix. Where no item was graded by two annotators, or all
     grades are equal, the grades come back as they are. A level that nobody gave has probability 0.
@@ -90,12 +88,12 @@ class DawidSkene:
     >>> rows += [("dan", "q", item, 2 - grade) for item, grade in truth.items()]
     >>> consensus = DawidSkene().fit(Grades.from_rows(rows))
     >>> consensus.frame()["grade"].to_list(), consensus.quality.quality.round(2).tolist()
-    ([2, 2, 1, 1, 0, 0], [0.66, 0.66, 0.66, 0.42])
+    ([2, 2, 1, 1, 0, 0], [0.81, 0.81, 0.81, 0.37])
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("grade",)
     nominal: ClassVar[bool] = True
-    alpha: float = 2.0
+    alpha: float = 2.5
     ordinal: bool = False
     per_query: bool = False
     tol: float = 1e-5
@@ -127,9 +125,11 @@ class DawidSkene:
         if rows.n_levels == 1 or not identified(rows, "dawid_skene"):
             found = _unlearned(rows, self)
         elif self.per_query:
-            parts = query_parts(rows, grades.items.offsets)
-            fits = [(p, _fitted(p.rows, self, None if begin is None else begin.of(p.annotators))) for p in parts]
-            found = joined_fit(rows, fits, _unlearned(rows, self))
+            found = fit_queries(
+                rows, grades.items.offsets,
+                lambda part: _fitted(part.rows, self, None if begin is None else begin.of(part.annotators)),
+                lambda part: _unlearned(part, self), "dawid_skene",
+            )  # fmt: skip
         else:
             found = _fitted(rows, self, begin)
         return class_consensus(self, grades, rows, found, seed=self.seed)
@@ -197,8 +197,8 @@ class _Tied:
         from ..kernels.confusion import fit_tied
 
         numbers = np.zeros((self.n_annotators, self.n_numbers)) if near is None else self.numbers(near)
-        # likelier is enough: two steps in each pass take fewer steps in all than going on to the likeliest
-        found = fit_tied(counts, numbers, max_iter=_FIRST_STEPS if near is None else _STEPS)
+        # likelier is enough: one step in each pass takes fewer steps in all than going on to the likeliest
+        found = fit_tied(counts, numbers, max_iter=_FIRST_STEPS if near is None else 1)
         return np.append(found.ravel(), np.log(shares / shares.sum()))
 
     def numbers(self, state: Floats) -> Floats:

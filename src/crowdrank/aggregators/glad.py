@@ -100,7 +100,7 @@ class GLAD:
     errors: str = "even"
     prior: str = "uniform"
     per_query: bool = False
-    tol: float = 1e-7
+    tol: float = 1e-5
     max_iter: int = 1000
     seed: int = 0
     bins: int | None = None
@@ -239,7 +239,8 @@ def _laid_out(rows: ClassRows, method: GLAD) -> _Problem:
 def _fitted(rows: ClassRows, method: GLAD, ability: Floats, shares: Floats) -> ClassFit:
     """The fit from former abilities and class shares, or from the prior where they are NaN."""
     problem = _laid_out(rows, method)
-    start = problem.settled(ability, shares, 0 if np.isnan(ability).all() else _SETTLING)
+    n_before = 0 if np.isnan(ability).all() else _SETTLING
+    start = problem.settled(ability, shares, n_before)
     n_free, n_shares = problem.parts[1], len(start) - problem.parts[1]
     # entries count by the grades that they rest on, class shares by all
     of_annotators = np.bincount(rows.annotator, rows.weight, rows.n_annotators)
@@ -250,7 +251,7 @@ def _fitted(rows: ClassRows, method: GLAD, ability: Floats, shares: Floats) -> C
     )  # fmt: skip
     if not trace.converged:
         warn_unconverged("glad", method.max_iter, trace.change, method.tol)
-    return _read_out(problem, state, trace)
+    return _read_out(problem, state, replace(trace, n_iter=n_before + trace.n_iter))
 
 
 def _read_out(problem: _Problem, state: Floats, trace: Trace) -> ClassFit:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -26,9 +26,6 @@ from ..data.judgments import Grades, expect
 from ..errors import ParameterError
 from ..fitting import accelerate, warn_unconverged
 from ..protocols import Floats
-
-if TYPE_CHECKING:
-    from ..kernels.spamming import SpamModel
 
 _INFERENCES = ("variational", "em")
 _PRIORS = ("uniform", "estimated")
@@ -107,7 +104,7 @@ class MACE:
     prior: str = "uniform"
     n_restarts: int = 10
     per_query: bool = False
-    tol: float = 1e-8
+    tol: float = 1e-6
     max_iter: int = 1000
     seed: int = 0
     bins: int | None = None
@@ -179,27 +176,24 @@ class _Problem:
     counts: Floats
     totals: Floats
 
+    @property
+    def more(self) -> tuple[float, float]:
+        """What the priors add to the counts of spamming and looking, and to those of each answer."""
+        even = self.method.smoothing / self.rows.n_levels
+        variational = self.method.inference == "variational"
+        return (self.method.alpha, self.method.answer_alpha) if variational else (even, even)
+
     def knowing(self, state: Floats) -> Floats:
         """Expected number of true levels by annotator and level."""
         return state[: self.counts.size].reshape(self.counts.shape) * self.totals[:, None]
 
     def step(self, state: Floats, probabilities: Floats | None = None) -> _Pass:
         """One maximisation and one expectation."""
-        from ..kernels.spamming import averaged_model, likeliest_model
+        from ..kernels.spamming import averaged_model, likeliest_model, spam_pass
 
-        method, knowing = self.method, self.knowing(state)
-        spamming = self.counts - knowing
-        if method.inference == "variational":
-            model = averaged_model(knowing, spamming, method.alpha, method.answer_alpha)
-        else:
-            model = likeliest_model(knowing, spamming, method.smoothing / self.counts.shape[1])
-        return self.advance(model, state[self.counts.size :], probabilities)
-
-    def advance(self, model: SpamModel, shares: Floats, probabilities: Floats | None = None) -> _Pass:
-        """One expectation: the objective of the model, and the state that follows from it."""
-        from ..kernels.spamming import spam_pass
-
-        n_levels = self.counts.shape[1]
+        knowing, shares, n_levels = self.knowing(state), state[self.counts.size :], self.rows.n_levels
+        learn = averaged_model if self.method.inference == "variational" else likeliest_model
+        model = learn(knowing, self.counts - knowing, *self.more)
         log_prior = np.log(shares / shares.sum()) if len(shares) else np.full(n_levels, -np.log(n_levels))
         favour = float(log_prior.sum()) if len(shares) else 0.0
         rows = self.rows
@@ -254,28 +248,27 @@ def _starts(problem: _Problem, begin: _Habits | None) -> Iterator[Floats]:
 
 
 def _continued(problem: _Problem, habits: _Habits) -> Floats:
-    """The state that follows from the habits of a former fit; new annotators half spam, with the answers they gave."""
-    from ..kernels.spamming import SpamModel
-
-    n_levels = problem.counts.shape[1]
-    spam = np.clip(np.where(np.isnan(habits.spam), 0.5, habits.spam), 1e-6, 1 - 1e-6)
+    """The state that the habits of a former fit stand for; of the grades of new annotators half are true."""
+    n_levels, (more, even) = problem.rows.n_levels, problem.more
+    spam = np.where(np.isnan(habits.spam), 0.5, habits.spam)
     own = (problem.counts + 1.0) / (problem.counts + 1.0).sum(axis=1, keepdims=True)
-    answers = np.maximum(np.where(np.isnan(habits.answers), own, habits.answers), 1e-3)
+    answers = np.where(np.isnan(habits.answers), own, habits.answers)
+    # the means of a fit, solved for the counts they come from
+    blind = spam * (problem.counts.sum(axis=1) + 2 * more) - more
+    spamming = np.clip(answers * (blind + n_levels * even)[:, None] - even, 0.0, problem.counts)
     shares = np.maximum(np.where(np.isnan(habits.prior), 1.0 / n_levels, habits.prior), 1e-9)
-    model = SpamModel(np.log(spam), np.log1p(-spam), np.log(answers / answers.sum(axis=1, keepdims=True)), 0.0)
-    return problem.advance(model, shares if problem.method.prior == "estimated" else shares[:0]).following
+    known = (problem.counts - spamming) / problem.totals[:, None]
+    return np.append(known, shares if problem.method.prior == "estimated" else shares[:0])
 
 
 def _read_out(problem: _Problem, state: Floats, trace: Trace) -> ClassFit:
     """Levels and habits at a state."""
     from ..kernels.spamming import guessing_confusion, mean_habits
 
-    method, rows = problem.method, problem.rows
+    rows, more = problem.rows, problem.more
     # items that nobody graded are not visited
     probabilities = clamped(np.full((rows.n_items, rows.n_levels), 1.0 / rows.n_levels), rows.known)
     found = problem.step(state, probabilities)
-    even = method.smoothing / rows.n_levels
-    more = (method.alpha, method.answer_alpha) if method.inference == "variational" else (even, even)
     knowing = problem.knowing(state)
     spam, answers = mean_habits(knowing, problem.counts - knowing, *more)
     confusion = guessing_confusion(1.0 - spam, answers)

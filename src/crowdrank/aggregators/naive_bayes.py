@@ -14,11 +14,10 @@ from ..class_models import (
     clamped,
     class_consensus,
     class_rows,
+    fit_queries,
     former_fit,
     given_accuracies,
     identified,
-    joined_fit,
-    query_parts,
     votes_as_fit,
 )
 from ..data.consensus import Consensus
@@ -30,8 +29,7 @@ from ..protocols import Floats
 _LEARNED, _GIVEN = 1e-4, 1e-6
 """Least distance of an accuracy from 0 and 1, so that two who are sure and disagree do not rule out every level."""
 
-_SMALLEST = 1e-9
-_GUESSING = 1.2
+_SMALLEST, _GUESSING = 1e-9, 0.1
 _ALL, _FEW = 0.99, 0.9
 
 
@@ -73,12 +71,12 @@ class NaiveBayes:
     -----
     The paper does not say where accuracies come from. Learned ones stay between 0.0001 and 0.9999, given ones between
     0.000001 and 0.999999. The first pass takes vote shares for the levels. The trace has the log-likelihood with the
-    priors, which never falls, and passes are extrapolated [Varadhan08]_.
+    priors, which never falls; passes are extrapolated.
 
     The right prior depends on who errs how. Where errors fall on all other levels alike, as the model has it,
     ``"estimated"`` is much better on uneven levels. Real annotators lean towards some levels, which an estimated prior
-    takes for the truth: of eight public sets with gold ``"uniform"`` is better on all, and on three the estimated
-    prior ends with nearly all items on one level, of which there is a warning. Where that matters, use dawid_skene.
+    takes for the truth: of eight public sets with gold ``"uniform"`` is better on all, and on two the estimated
+    prior ends with all items on one level, of which there is a warning. Where that matters, use dawid_skene.
 
     Without annotators in the data all grades share one accuracy. Where no item was graded by two annotators, or all
     grades are equal, the grades come back as they are unless accuracies were given. A level that nobody gave
@@ -138,9 +136,11 @@ class NaiveBayes:
             if rows.n_levels == 1 or not given.any():
                 return class_consensus(self, grades, rows, _unlearned(rows, self), seed=self.seed)
             begin = begin._replace(given=np.where(given, begin.given, self.a0 / (self.a0 + self.b0)))
-        if self.per_query:
-            fits = [(p, _fitted(p.rows, self, begin.of(p.annotators))) for p in query_parts(rows, grades.items.offsets)]
-            found = joined_fit(rows, fits, _unlearned(rows, self))
+        if self.per_query and not given.all():
+            found = fit_queries(
+                rows, grades.items.offsets, lambda part: _fitted(part.rows, self, begin.of(part.annotators)),
+                lambda part: _unlearned(part, self), "naive_bayes",
+            )  # fmt: skip
         else:
             found = _fitted(rows, self, begin)
         if not given.all():
@@ -250,9 +250,8 @@ def _prior(rows: ClassRows, method: NaiveBayes) -> Floats | None:
         return None
     if method.prior == "uniform":
         return np.full(rows.n_levels, 1.0 / rows.n_levels)
-    shares = _given_shares(method.prior)
+    shares, shown = _given_shares(method.prior), ", ".join(map(str, rows.scale))
     if len(shares) != len(rows.scale):
-        shown = ", ".join(map(str, rows.scale))
         raise ParameterError(f"prior= has {len(shares)} shares for the {len(rows.scale)} levels {shown}; give one each")
     used = np.maximum(shares[rows.used], _SMALLEST * shares.sum())
     given: Floats = used / used.sum()
@@ -277,23 +276,21 @@ def _warn(rows: ClassRows, method: NaiveBayes, fit: ClassFit) -> None:
     """Warn of a crowd close to guessing, and of an estimated prior that has swallowed the other levels."""
     number = np.bincount(rows.annotator, rows.weight, rows.n_annotators)
     mean = float(np.average(fit.confusion[:, 0, 0], weights=number))
-    if mean < _GUESSING / rows.n_levels:
-        warnings.warn(
-            f"naive_bayes: the annotators are right {mean:.0%} of the time, which is close to guessing among "
-            f"{rows.n_levels} levels, and the levels may be permuted: give known= or accuracies=, or raise a0",
-            DataWarning,
-            stacklevel=3,
+    said = []
+    if mean < _GUESSING + (1.0 - _GUESSING) / rows.n_levels:
+        said.append(
+            f"the annotators are right {mean:.0%} of the time, close to guessing among {rows.n_levels} levels, so that "
+            "the levels may be permuted: give known= or accuracies=, or raise a0"
         )
     votes = np.bincount(rows.level, rows.weight, rows.n_levels) / number.sum()
     most = int(fit.prior.argmax())
     if method.prior == "estimated" and fit.prior[most] > _ALL and votes[most] < _FEW:
-        warnings.warn(
-            f"naive_bayes: nearly all items came out as level {rows.levels[most]!r}, which only {votes[most]:.0%} of "
-            "the grades say; a crowd that leans to a level does this to an estimated prior: use prior='uniform', or "
-            "dawid_skene",
-            DataWarning,
-            stacklevel=3,
+        said.append(
+            f"nearly all items came out as level {rows.levels[most]!r}, which {votes[most]:.0%} of the grades say; "
+            "a crowd that leans to a level does this to an estimated prior: use prior='uniform', or dawid_skene"
         )
+    for sentence in said:
+        warnings.warn(f"naive_bayes: {sentence}", DataWarning, stacklevel=3)
 
 
 def _unlearned(rows: ClassRows, method: NaiveBayes) -> ClassFit:

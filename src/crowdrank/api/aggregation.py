@@ -13,6 +13,7 @@ import numpy as np
 from ..data.columns import understand
 from ..data.consensus import Consensus
 from ..data.frames import to_frame
+from ..data.grades import MAX_LEVELS
 from ..data.judgments import KINDS, Grades, Judgments, Preferences, Rankings
 from ..errors import ParameterError
 from ..io.judgments import read_judgments
@@ -151,9 +152,13 @@ def methods_for(judgments: Judgments) -> list[str]:
     """Return the names of the aggregators that take these judgments as they are."""
     from ..registry import card, names
 
-    nominal = isinstance(judgments, Grades) and judgments.nominal
-    cards = [card("aggregator", name) for name in names("aggregator")]
-    return [c.name for c in cards if judgments.kind in c.kinds and (c.nominal or not nominal)]
+    fitting = [c for c in (card("aggregator", name) for name in names("aggregator")) if judgments.kind in c.kinds]
+    if isinstance(judgments, Grades) and judgments.nominal:
+        fitting = [c for c in fitting if c.nominal]
+    elif isinstance(judgments, Grades) and judgments.declared is None and len(judgments.levels) > MAX_LEVELS:
+        say(f"class methods are left out: there are {len(judgments.levels)} distinct grades")
+        fitting = [c for c in fitting if not c.nominal]
+    return [c.name for c in fitting]
 
 
 def resolved(methods: list[str]) -> list[str]:

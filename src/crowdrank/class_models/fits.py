@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -11,8 +12,9 @@ import numpy as np
 
 from ..data.consensus import Consensus, Quality, Trace
 from ..data.judgments import Grades
+from ..errors import DataWarning
 from ..protocols import Bools, Counts, Floats
-from .rows import ClassRows, QueryPart, vote_shares
+from .rows import ClassRows, QueryPart, query_parts, vote_shares
 
 _ROUNDING = 1e-9
 _INTERVAL = 0.90
@@ -51,6 +53,32 @@ def votes_as_fit(rows: ClassRows, confusion: Floats, evidence: Floats) -> ClassF
     shares = vote_shares(rows)
     prior = shares[rows.graded].mean(axis=0)
     return ClassFit(shares, prior, confusion, evidence, Trace())
+
+
+def fit_queries(
+    rows: ClassRows,
+    offsets: Counts,
+    fit: Callable[[QueryPart], ClassFit],
+    unlearned: Callable[[ClassRows], ClassFit],
+    what: str,
+) -> ClassFit:
+    """Return the fits of the queries, each by itself, as one.
+
+    ``unlearned`` gives the grades themselves as a fit; it stands in for queries in which nobody can be compared with
+    another, of which there is a warning, and for annotators who gave no grade.
+    """
+    fits, alone = [], 0
+    for part in query_parts(rows, offsets):
+        alone += not part.rows.overlap
+        fits.append((part, fit(part) if part.rows.overlap else unlearned(part.rows)))
+    if alone:
+        warnings.warn(
+            f"{what}: in {alone} of {len(fits)} queries no item was graded by two annotators; their grades come back "
+            "as they are: leave per_query out, have some items graded twice, or give known=",
+            DataWarning,
+            stacklevel=3,
+        )
+    return joined_fit(rows, fits, unlearned(rows))
 
 
 def joined_fit(rows: ClassRows, fits: Sequence[tuple[QueryPart, ClassFit]], empty: ClassFit) -> ClassFit:

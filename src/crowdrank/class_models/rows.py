@@ -80,6 +80,11 @@ class ClassRows:
 
         return several_annotators(self.packed, self.n_levels, named=self.named)
 
+    @cached_property
+    def overlap(self) -> bool:
+        """Whether some item was graded by two annotators, or was graded and is known."""
+        return bool((self.several | (self.graded & (self.known >= 0))).any())
+
 
 class Former(NamedTuple):
     """A former consensus as far as it tells of the annotators and levels of now; NaN stands for what is new.
@@ -259,10 +264,9 @@ def given_accuracies(accuracies: Any, grades: Grades) -> Floats:
     """
     if not grades.n_annotators:
         raise JudgmentError("accuracies= names annotators and the grades do not; leave it out, or add the column")
-    if isinstance(accuracies, Mapping) and not {"annotator", "accuracy"} <= set(accuracies):
-        frame = to_frame({"annotator": list(accuracies), "accuracy": list(accuracies.values())})
-    else:
-        frame = to_frame(accuracies)
+    if isinstance(accuracies, Mapping) and all(np.ndim(value) == 0 for value in accuracies.values()):
+        accuracies = {"annotator": list(accuracies), "accuracy": list(accuracies.values())}
+    frame = to_frame(accuracies)
     if not {"annotator", "accuracy"} <= set(frame.columns):
         raise JudgmentError("accuracies= has no columns annotator and accuracy; give both, or a dict of accuracies")
     values = frame["accuracy"].cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
@@ -278,15 +282,14 @@ def given_accuracies(accuracies: Any, grades: Grades) -> Floats:
 
 def identified(rows: ClassRows, what: str) -> bool:
     """Return whether some item was graded by two annotators or is known; otherwise warn that accuracies are unknown."""
-    overlap = bool((rows.several | (rows.graded & (rows.known >= 0))).any())
-    if not overlap:
+    if not rows.overlap:
         warnings.warn(
             f"{what}: no item was graded by two annotators, so how accurate each of them is cannot be told; the grades "
             "come back as they are: have some items graded twice, or give known=",
             DataWarning,
-            stacklevel=4,
+            stacklevel=3,
         )
-    return overlap
+    return rows.overlap
 
 
 def vote_shares(rows: ClassRows) -> Floats:

@@ -12,6 +12,7 @@ import polars as pl
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Floats, Ints, Outcomes
 from .coding import factorize
+from .columns import plain_name
 from .index import Index
 from .intake import DROP, Rows, numbers_of, short
 
@@ -103,7 +104,8 @@ def read_winners(
     """
     number, values = rows.values("winner")
     values = values.cast(pl.String)
-    outcome = _outcomes(_words(values, winner_codes), number)
+    sides = {plain_name(rows.names[side]): side for side in ("left", "right")}
+    outcome = _outcomes(_words(values, winner_codes, sides), number)
     as_item = Index(item_ids).codes(values)
     if (as_item >= 0).any():
         # blank winners have number -1 and so take the last entry
@@ -132,9 +134,12 @@ def _outcomes(words: Outcomes, number: Ints) -> Outcomes:
     return outcome
 
 
-def _words(values: pl.Series, winner_codes: Mapping[Any, str] | None) -> Outcomes:
-    """Outcome that each distinct winner value stands for by itself; 2 where it may be an item's id."""
-    table: dict[str, int] = dict(_KEYWORDS)
+def _words(values: pl.Series, winner_codes: Mapping[Any, str] | None, sides: Mapping[str, str]) -> Outcomes:
+    """Outcome that each distinct winner value stands for by itself; 2 where it may be an item's id.
+
+    ``sides`` are the table's own names of the two columns, which some tables give as the winner.
+    """
+    table: dict[str, int] = _KEYWORDS | {name: _OUTCOMES[side] for name, side in sides.items()}
     if winner_codes is not None:
         for code, word in winner_codes.items():
             if word not in _OUTCOMES:
@@ -144,7 +149,8 @@ def _words(values: pl.Series, winner_codes: Mapping[Any, str] | None) -> Outcome
             table[str(code).lower()] = _OUTCOMES[word]
     elif any(value in ("-1", "-1.0") for value in values):
         table |= _NUMBERS
-    return np.array([table.get(value.lower(), _NEITHER) for value in values], np.int8)
+    by_name = {name: table[name] for name in sides}
+    return np.array([table.get(v.lower(), by_name.get(plain_name(v), _NEITHER)) for v in values], np.int8)
 
 
 def _refuse_numbers(values: pl.Series, used: Ints, winner_codes: Mapping[Any, str] | None) -> None:

@@ -23,7 +23,8 @@ def id_series(values: pl.Series) -> pl.Series:
     if dtype == pl.String or dtype == pl.Int64:
         return values
     if dtype.is_integer():
-        return values.cast(pl.Int64)
+        whole = values.cast(pl.Int64, strict=False)
+        return whole if whole.null_count() == values.null_count() else values.cast(pl.String)
     if dtype.is_float():
         values = values.fill_nan(None)
         whole = values.drop_nulls()
@@ -32,7 +33,7 @@ def id_series(values: pl.Series) -> pl.Series:
     if dtype == pl.Null:
         return values.cast(pl.String)
     if dtype == pl.Object or dtype.is_nested():
-        raise JudgmentError(f"column {values.name!r} mixes kinds of values; turn its ids into text")
+        raise JudgmentError(f"column {values.name!r} holds lists or other compound values; give one plain value a row")
     return values.cast(pl.String)
 
 

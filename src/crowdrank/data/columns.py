@@ -143,7 +143,8 @@ def _columns_for(kind: str, names: list[str], given: dict[str, str]) -> dict[str
 
 def _assign(words: tuple[str, ...], names: list[str], given: dict[str, str]) -> dict[str, str]:
     """Give each word its column: the given one, its own name, or the first foreign name that is free."""
-    plain = {_plain(name): name for name in reversed(names)}
+    plain = {plain_name(name): name for name in reversed(names)}
+    plain |= {name: name for name in names if name == plain_name(name)}
     found = {word: given[word] for word in words if word in given}
     for word in words:
         if word not in found and word in plain and plain[word] not in found.values():
@@ -161,8 +162,8 @@ def _assign(words: tuple[str, ...], names: list[str], given: dict[str, str]) -> 
     return found
 
 
-def _plain(name: str) -> str:
-    """Lower-case name with separators as underscores and camel case taken apart only by its case."""
+def plain_name(name: str) -> str:
+    """Return a name in lower case, with white space, dots and dashes as underscores."""
     return re.sub(r"[\s.\-]+", "_", name.strip().lower())
 
 
@@ -189,9 +190,9 @@ def _check_names(names: list[str]) -> None:
 def _check_single(kind: str, names: list[str], chosen: dict[str, str], given: dict[str, str]) -> None:
     """Refuse a needed column that two foreign names could equally mean."""
     for word in NEEDED[kind]:
-        if word in given or _plain(chosen[word]) == word:
+        if word in given or plain_name(chosen[word]) == word:
             continue
-        rivals = [n for n in names if n not in chosen.values() and _plain(n) in FOREIGN[word] and word != "item"]
+        rivals = [n for n in names if n not in chosen.values() and plain_name(n) in FOREIGN[word] and word != "item"]
         if rivals:
             raise JudgmentError(
                 f"columns {chosen[word]!r} and {rivals[0]!r} could both be the {word}; "

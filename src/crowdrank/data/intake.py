@@ -41,7 +41,8 @@ class Rows:
             raise ParameterError(f"invalid={invalid!r} is neither 'error' nor 'drop'")
         table = to_frame(data)
         understood = understand(table.columns, kind, columns)
-        self.frame = table.select([pl.col(name).alias(word) for word, name in understood.columns.items()])
+        self.names = understood.columns
+        self.frame = table.select([pl.col(name).alias(word) for word, name in self.names.items()])
         self.invalid = invalid
         self.n = len(self.frame)
         self.bad: Bools = np.zeros(self.n, bool)
@@ -70,7 +71,8 @@ class Rows:
         if self.invalid == "error":
             raise JudgmentError(self._complaints[0])
         if self.bad.all():
-            raise JudgmentError(f"no row is left once invalid ones are dropped: {self._complaints[0]}")
+            said = self._complaints[0].rsplit(";", 1)[0]
+            raise JudgmentError(f"no row is left once invalid ones are dropped: {said}; give rows with an answer")
         said = " and ".join(text.rsplit(";", 1)[0] for text in self._complaints)
         warnings.warn(f"left out {int(self.bad.sum())} of {self.n} rows: {said}", DataWarning, stacklevel=5)
         return ~self.bad
@@ -125,7 +127,10 @@ class Rows:
             return None
         cells = self.frame["time"]
         if cells.dtype.is_temporal():
-            seconds = cells.cast(pl.Datetime("us")).dt.epoch("us").cast(pl.Float64) / 1e6
+            if isinstance(cells.dtype, pl.Duration) or cells.dtype == pl.Time:
+                seconds = cells.cast(pl.Duration("us")).dt.total_microseconds().cast(pl.Float64) / 1e6
+            else:
+                seconds = cells.cast(pl.Datetime("us")).dt.epoch("us").cast(pl.Float64) / 1e6
             self.blame(seconds.is_null().to_numpy(), "the time is blank", DROP)
             return seconds.fill_null(0.0).to_numpy()
         values, empty, text = numbers_of(cells)
@@ -274,7 +279,9 @@ def handle_duplicates(keys: Sequence[tuple[Ints, int]], duplicates: str, describ
     key = _row_keys(keys) if duplicates != "keep" else pl.Series()
     if duplicates == "error":
         again = ~key.is_first_distinct().to_numpy()
-        raise JudgmentError(f"{describe} in {where(again)}; drop them or choose duplicates='first' or 'last'")
+        raise JudgmentError(
+            f"{describe} in {where(again)}; drop them or choose duplicates='first' or 'last' (--duplicates first)"
+        )
     said = {"keep": "each counts", "first": "the first was kept", "last": "the last was kept"}[duplicates]
     warnings.warn(
         f"{n_again} of {n_rows} judgments repeat one by the same annotator on the same thing; {said} "

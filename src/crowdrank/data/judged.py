@@ -162,8 +162,19 @@ def without_repeats(judged: AnyJudged, duplicates: str, *what: tuple[Ints, int])
     keys = [(judged.annotator, judged.n_annotators), *what]
 
     def where(mask: Bools) -> str:
-        shown = judged.select(mask).frame().head(3).rows(named=True)
-        return ", ".join(str({name: value for name, value in row.items() if value is not None}) for row in shown)
+        rows = np.flatnonzero(mask)[:5]
+        shown = (
+            judged.select(rows)
+            .frame()
+            .select(pl.exclude("grade", "winner", "weight", "time", "group"))
+            .rows(named=True)
+        )
+        named = [
+            f"{row + 1} ({', '.join(f'{word} {value!r}' for word, value in ids.items())})"
+            for row, ids in zip(rows.tolist(), shown, strict=True)
+        ]
+        more = f" and {int(mask.sum()) - 5} more" if mask.sum() > 5 else ""
+        return f"{'row' if mask.sum() == 1 else 'rows'} {', '.join(named)}{more}"
 
     keep = handle_duplicates(keys, duplicates, "an annotator judged the same thing twice", where)
     return judged if keep is None else judged.select(keep)

@@ -19,6 +19,8 @@ def unpivot(data: Any, annotators: Sequence[str], answer: str) -> pl.DataFrame:
     >>> unpivot({"item": ["x", "y"], "gpt": [1, 2], "kim": [3, None]}, ["gpt", "kim"], "grade").rows()
     [('x', 'gpt', 1), ('y', 'gpt', 2), ('x', 'kim', 3)]
     """
+    if isinstance(annotators, str):
+        raise JudgmentError(f"annotators={annotators!r} is one text; give a list of the columns that hold answers")
     frame = to_frame(data)
     absent = [name for name in annotators if name not in frame.columns]
     if not annotators or absent:

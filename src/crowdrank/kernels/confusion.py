@@ -24,6 +24,7 @@ _SLACK = 1e-12
 _MOST_HALVINGS = 20
 _NEAR = 1e-6
 _RIDGE = 1e-9
+_LONGEST = 4.0
 
 
 class PackedGrades(NamedTuple):
@@ -211,8 +212,8 @@ def pair_quality(confusion: Floats, prior: Floats, evidence: Floats, *, nominal:
         slopes = np.broadcast_to(slope, confusion.shape)
     else:
         order = np.sign(np.subtract.outer(np.arange(n_levels), np.arange(n_levels)))
-        # gain of answering l to an item of level j against the answers to all others, half for either side of a pair
-        slopes = np.einsum("jk,lm,akm->ajl", pairs * order, 0.5 * order, confusion, optimize=True)
+        # gain of answering l to an item of level j against the answers to all others
+        slopes = np.einsum("jk,lm,akm->ajl", pairs * order, order, confusion, optimize=True)
         quality = 0.5 + 0.5 * np.einsum("ajl,ajl->a", confusion, slopes)
     mean = np.einsum("ajl,ajl->aj", confusion, slopes)
     variance = (np.einsum("ajl,ajl->aj", confusion, slopes**2) - mean**2) / (evidence + 1)
@@ -265,6 +266,8 @@ def _tied_step(counts: Floats, totals: Floats, confusion: Floats) -> Floats:
     # nothing is lost by the ridge: all levels more is no change, and with two levels the last two numbers are one
     bend[:, np.arange(len(ties)), np.arange(len(ties))] += _RIDGE * (1.0 + totals.sum(axis=1))[:, None]
     step: Floats = np.linalg.solve(bend, slope[:, :, None])[:, :, 0]
+    # far from the top the curvature may all but vanish
+    step *= _LONGEST / np.maximum(np.max(np.abs(step), axis=1, keepdims=True), _LONGEST)
     return step
 
 
@@ -324,43 +327,30 @@ def _pass_for(n_levels: int) -> Any:
 
         Where there is room for probabilities, (n_items, n_levels), fill these in instead.
         """
-        found = np.empty(n_levels)
-        shares = np.zeros(n_levels)
-        likelihood, product = 0.0, 1.0
-        weighted, wanted = weight.size > 0, probabilities.shape[0] > 0
+        found, shares, product = np.empty(n_levels), np.zeros(n_levels), 1.0
+        wanted, weighted, last_row = probabilities.shape[0] > 0, weight.size > 0, sums.shape[0] - 1
         for item in range(begin, end):
             first, last = starts[item], starts[item + 1]
             if first == last:
                 continue
             if weighted or last - first > longest:
-                likelihood += _by_logs(code, weight, log_table, prior, known[item], first, last, found)
-            else:
-                at = np.uint64(code[first])
+                _add_by_logs(code, weight, known, log_table, prior, item, first, last, probabilities, found, sums)
+                continue
+            at = np.uint64(code[first])
+            for k in range(n_levels):
+                found[k] = prior[k] * table[at, k]
+            for row in range(first + 1, last):
+                at = np.uint64(code[row])
                 for k in range(n_levels):
-                    found[k] = prior[k] * table[at, k]
-                row = first + 1
-                while row + 1 < last:
-                    at, to = np.uint64(code[row]), np.uint64(code[row + 1])
-                    for k in range(n_levels):
-                        found[k] *= table[at, k] * table[to, k]
-                    row += 2
-                if row < last:
-                    at = np.uint64(code[row])
-                    for k in range(n_levels):
-                        found[k] *= table[at, k]
-            if known[item] >= 0:
-                for k in range(n_levels):
-                    found[k] = found[k] if k == known[item] else 0.0
+                    found[k] *= table[at, k]
             norm = 0.0
             for k in range(n_levels):
+                found[k] = found[k] if known[item] < 0 or known[item] == k else 0.0
                 norm += found[k]
             # one logarithm for many items
-            if norm > _TINY:
-                product *= norm
-            else:
-                likelihood += np.log(norm)
-            if not _TINY < product < 1.0 / _TINY:
-                likelihood += np.log(product)
+            product *= max(norm, _TINY)
+            if norm < _TINY or product < _TINY:
+                sums[last_row, 0] += np.log(product) + np.log(norm / max(norm, _TINY))
                 product = 1.0
             norm = 1.0 / norm
             if wanted:
@@ -370,39 +360,45 @@ def _pass_for(n_levels: int) -> Any:
             for k in range(n_levels):
                 found[k] = (found[k] * norm + _ROUND) - _ROUND
                 shares[k] += found[k]
-            if weighted:
-                for row in range(first, last):
-                    at = np.uint64(code[row])
-                    for k in range(n_levels):
-                        sums[at, k] += weight[row] * found[k]
-            else:
-                for row in range(first, last):
-                    at = np.uint64(code[row])
-                    for k in range(n_levels):
-                        sums[at, k] += found[k]
+            for row in range(first, last):
+                at = np.uint64(code[row])
+                for k in range(n_levels):
+                    sums[at, k] += found[k]
+        sums[last_row, 0] += np.log(product)
         for k in range(n_levels):
-            sums[sums.shape[0] - 2, k] += shares[k]
-        sums[sums.shape[0] - 1, 0] += likelihood + np.log(product)
+            sums[last_row - 1, k] += shares[k]
 
     return run
 
 
 @njit(cache=True, nogil=True)
-def _by_logs(
-    code: Any, weight: Any, log_table: Any, prior: Any, known: int, first: int, last: int, found: Any
-) -> Any:  # fmt: skip
-    """Probability of the grades of an item by level, (n_levels,), and the logarithm of what they were divided by."""
-    n_levels = found.size
+def _add_by_logs(
+    code: Any, weight: Any, known: Any, log_table: Any, prior: Any, item: int, first: int, last: int,
+    probabilities: Any, found: Any, sums: Any,
+) -> None:  # fmt: skip
+    """Do the same for one item by sums of logarithms, which weights and many grades need."""
+    n_levels, weighted = found.size, weight.size > 0
     for k in range(n_levels):
         found[k] = np.log(prior[k])
     for row in range(first, last):
-        amount = weight[row] if weight.size > 0 else 1.0
+        at, amount = np.uint64(code[row]), weight[row] if weighted else 1.0
         for k in range(n_levels):
-            found[k] += amount * log_table[code[row], k]
-    top = found[max(known, 0)]
-    if known < 0:
-        for k in range(1, n_levels):
-            top = max(top, found[k])
+            found[k] += amount * log_table[at, k]
+    top = found[max(known[item], 0)]
     for k in range(n_levels):
-        found[k] = np.exp(min(found[k] - top, 0.0))
-    return top
+        top = max(top, found[k]) if known[item] < 0 else top
+    norm = 0.0
+    for k in range(n_levels):
+        found[k] = np.exp(found[k] - top) if known[item] < 0 else 1.0 * (k == known[item])
+        norm += found[k]
+    for k in range(n_levels):
+        found[k] /= norm
+        if probabilities.shape[0] > 0:
+            probabilities[item, k] = found[k]
+        found[k] = (found[k] + _ROUND) - _ROUND
+        sums[sums.shape[0] - 2, k] += found[k]
+    sums[sums.shape[0] - 1, 0] += top + np.log(norm)
+    for row in range(first, last):
+        at, amount = np.uint64(code[row]), weight[row] if weighted else 1.0
+        for k in range(n_levels):
+            sums[at, k] += amount * found[k]

@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..protocols import Floats, Ints
+from ..protocols import Counts, Floats, Ints
 from .confusion import PackedGrades
 from .threads import even_bounds, over_bounds, read_only, total
 
@@ -18,6 +18,8 @@ _ROUND = 1.5 * 2.0**20
 _LONGEST_STEP = 1.0
 _MOST_HALVINGS = 20
 _TINY = 1e-9
+_HUGE = 1e100
+_PART_ROWS = 1 << 14
 
 
 class DifficultyPass(NamedTuple):
@@ -72,6 +74,7 @@ def difficulty_pass(
         read_only(array) for array in (ability, log_ease, log_guess.ravel(), log_prior, known)
     )
     most_rows = int(np.diff(grades.starts).max(initial=0))
+    parts = _parts(grades.starts, n_annotators)
 
     def work(begin: int, end: int) -> list[Floats]:
         found = []
@@ -79,23 +82,32 @@ def difficulty_pass(
             sums = np.zeros(2 * n_annotators + n_levels + 1)
             _difficulty_pass(
                 grades.starts, annotators, levels, grades.code, grades.weight, abilities, eases, guesses, log_shares,
-                clamp, *ease_prior, lucky, grades.parts[part], grades.parts[part + 1], np.empty((3, most_rows)),
+                clamp, *ease_prior, lucky, parts[part], parts[part + 1], np.empty(most_rows), np.empty(most_rows),
                 probabilities, better_ease, sums,
             )  # fmt: skip
             found.append(sums)
         return found
 
-    threads = over_bounds(work, even_bounds(len(grades.parts) - 1, 1))
+    threads = over_bounds(work, even_bounds(len(parts) - 1, 1))
     sums = total([part for parts in threads for part in parts])
     slope, bend = sums[:n_annotators], sums[n_annotators : 2 * n_annotators]
     return DifficultyPass(float(sums[-1]), slope, bend, sums[2 * n_annotators : -1])
 
 
+def _parts(starts: Counts, n_annotators: int) -> Counts:
+    """Bounds of the stretches of items that are added up apart, which depend on the grades only."""
+    n_rows = int(starts[-1])
+    n_parts = max(1, n_rows // max(_PART_ROWS, n_annotators))
+    parts = np.searchsorted(starts, np.linspace(0, n_rows, n_parts + 1).astype(np.int64))
+    parts[0], parts[-1] = 0, len(starts) - 1
+    return parts
+
+
 @njit(cache=True, nogil=True)
 def _difficulty_pass(
-    starts: Any, annotator: Any, level: Any, cell: Any, weight: Any, ability: Any, log_ease: Any, log_guess: Any,
-    log_prior: Any, known: Any, mean: float, precision: float, lucky: bool, begin: int, end: int, scratch: Floats,
-    probabilities: Floats, better_ease: Floats, sums: Floats,
+    starts: Any, who: Any, level: Any, cell: Any, weight: Any, ability: Any, log_ease: Any, log_guess: Any,
+    log_prior: Any, known: Any, mean: float, precision: float, lucky: bool, begin: int, end: int, right: Floats,
+    knows: Floats, probabilities: Floats, better_ease: Floats, sums: Floats,
 ) -> None:  # fmt: skip
     """Fill in probabilities and better_ease of items begin to end; add slope, bend, shares, objective to sums."""
     n_levels, n_annotators = log_prior.size, ability.size
@@ -105,62 +117,72 @@ def _difficulty_pass(
         first, last = starts[i], starts[i + 1]
         if first == last:
             continue
-        who, answer, amount = annotator[first:last], level[first:last], weight[first : min(last, weight.size)]
-        right, knows, wrong = scratch[0, : last - first], scratch[1, : last - first], scratch[2, : last - first]
         for k in range(n_levels):
             share[k] = log_prior[k]
-        ease = np.exp(log_ease[i])
-        _look(who, ability, ease, knows, wrong)
-        value = _evidence(who, answer, cell[first:last], amount, ability, ease, log_guess, lucky, wrong, share, right)
-        off = log_ease[i] - mean
-        value += _to_shares(share, known[i]) - 0.5 * precision * off * off
+        ease, off = np.exp(log_ease[i]), log_ease[i] - mean
+        wrong = _look(who, weight, first, last, ability, ease, knows)
+        value = _evidence(who, level, cell, weight, first, last, ability, ease, log_guess, lucky, share, right)
+        value += wrong + _to_shares(share, known[i]) - 0.5 * precision * off * off
         objective += (value + _ROUND) - _ROUND
         for k in range(n_levels):
             probabilities[i, k] = share[k]
             sums[2 * n_annotators + k] += (share[k] + _ROUND) - _ROUND
-        for row in range(last - first):
-            right[row] *= share[answer[row]]
-        better_ease[i] = _better_ease(who, amount, ability, right, knows, wrong, log_ease[i], mean, precision)
-        ease = np.exp(better_ease[i])
-        for row in range(last - first):
-            a, w = who[row], amount[row] if amount.size else 1.0
-            x = ability[a] * ease
-            curve = (knows[row] - 0.5) / x if abs(x) > 1e-3 else 0.25
-            sums[a] += w * (((right[row] - knows[row]) * ease + _ROUND) - _ROUND)
+        for row in range(first, last):
+            right[row - first] *= share[level[row]]
+        better_ease[i], ease = _better_ease(
+            who, weight, first, last, ability, right, knows, wrong, log_ease[i], ease, mean, precision
+        )
+        for row in range(first, last):
+            a, w = who[row], weight[row] if weight.size else 1.0
+            x, sure = ability[a] * ease, knows[row - first]
+            curve = (sure - 0.5) / x if abs(x) > 1e-3 else 0.25
+            sums[a] += w * (((right[row - first] - sure) * ease + _ROUND) - _ROUND)
             sums[n_annotators + a] += w * ((curve * ease * ease + _ROUND) - _ROUND)
     sums[2 * n_annotators + n_levels] += objective
 
 
 @njit(cache=True, nogil=True)
-def _look(who: Any, ability: Any, ease: float, knows: Floats, wrong: Floats) -> None:
-    """Fill in the probability that each row is known, and the logarithm of the probability that it is not."""
-    for row in range(who.size):
+def _look(who: Any, weight: Any, first: int, last: int, ability: Any, ease: float, knows: Floats) -> Any:
+    """Fill in the probability that each row is known; return the logarithm of the probability that none is."""
+    wrong, product = 0.0, 1.0
+    for row in range(first, last):
         x = ability[who[row]] * ease
         small = np.exp(-abs(x))
-        knows[row] = (1.0 if x > 0 else small) / (1.0 + small)
-        wrong[row] = -max(x, 0.0) - np.log1p(small)
+        share = 1.0 / (1.0 + small)
+        knows[row - first] = share if x > 0 else small * share
+        if weight.size:
+            wrong -= weight[row] * ((max(x, 0.0) + np.log1p(small) + _ROUND) - _ROUND)
+        else:
+            # one logarithm for many rows
+            wrong -= (max(x, 0.0) + _ROUND) - _ROUND
+            product *= 1.0 + small
+            if product > _HUGE:
+                wrong -= np.log(product)
+                product = 1.0
+    return wrong - np.log(product)
 
 
 @njit(cache=True, nogil=True)
 def _evidence(
-    who: Any, answer: Any, cell: Any, amount: Any, ability: Any, ease: float, log_guess: Any, lucky: bool,
-    wrong: Floats, share: Floats, right: Floats,
+    who: Any, level: Any, cell: Any, weight: Any, first: int, last: int, ability: Any, ease: float, log_guess: Any,
+    lucky: bool, share: Floats, right: Floats,
 ) -> Any:  # fmt: skip
     """Add to each level's share what its rows speak for it, and fill in how likely a row is known if its level is true.
 
-    Returns the log-likelihood of the rows if all were wrong.
+    Returns the log-likelihood of the guesses if all rows were guesses.
     """
-    value = 0.0
-    for row in range(who.size):
-        w, guess = amount[row] if amount.size else 1.0, log_guess[cell[row]]
-        gain, right[row] = ability[who[row]] * ease - guess, 1.0
+    guessed = 0.0
+    for row in range(first, last):
+        w, guess = weight[row] if weight.size else 1.0, log_guess[cell[row]]
+        gain, sure = ability[who[row]] * ease - guess, 1.0
         if lucky:
             small = np.exp(-abs(gain))
-            right[row] = (1.0 if gain > 0 else small) / (1.0 + small)
+            sure = (1.0 if gain > 0 else small) / (1.0 + small)
             gain = max(gain, 0.0) + np.log1p(small)
-        share[answer[row]] += w * ((gain + _ROUND) - _ROUND)
-        value += w * ((guess + wrong[row] + _ROUND) - _ROUND)
-    return value
+        right[row - first] = sure
+        share[level[row]] += w * ((gain + _ROUND) - _ROUND)
+        guessed += w * ((guess + _ROUND) - _ROUND)
+    return guessed
 
 
 @njit(cache=True, nogil=True)
@@ -185,33 +207,27 @@ def _to_shares(share: Floats, fixed: int) -> Any:
 
 @njit(cache=True, nogil=True)
 def _better_ease(
-    who: Any, amount: Any, ability: Any, right: Floats, knows: Floats, wrong: Floats, start: float, mean: float,
-    precision: float,
+    who: Any, weight: Any, first: int, last: int, ability: Any, right: Floats, knows: Floats, wrong: float,
+    start: float, ease: float, mean: float, precision: float,
 ) -> Any:  # fmt: skip
-    """Log ease after a Newton step, halved until the expectation does not fall; ``knows`` is what it is there."""
-    value, slope, bend = _expectation(who, amount, ability, right, knows, wrong, start, mean, precision)
+    """Log ease and ease after a Newton step, halved until the expectation does not fall; ``knows`` is then of there."""
+    off = start - mean
+    value, slope, bend = wrong - 0.5 * precision * off * off, -precision * off, precision
+    speaks = 0.0
+    for row in range(first, last):
+        w, able = weight[row] if weight.size else 1.0, ability[who[row]]
+        x, true, sure = able * ease, right[row - first], knows[row - first]
+        speaks += w * ((true * able + _ROUND) - _ROUND)
+        slope += w * (((true - sure) * x + _ROUND) - _ROUND)
+        bend += w * ((sure * (1.0 - sure) * x * x + _ROUND) - _ROUND)
+    value += speaks * ease
     step = min(max(slope / bend, -_LONGEST_STEP), _LONGEST_STEP)
     for _ in range(_MOST_HALVINGS):
-        _look(who, ability, np.exp(start + step), knows, wrong)
-        there = _expectation(who, amount, ability, right, knows, wrong, start + step, mean, precision)[0]
+        ease, off = np.exp(start + step), start + step - mean
+        there = _look(who, weight, first, last, ability, ease, knows) + speaks * ease - 0.5 * precision * off * off
         if there >= value - _TINY:
-            return start + step
+            return start + step, ease
         step *= 0.5
-    _look(who, ability, np.exp(start), knows, wrong)
-    return start
-
-
-@njit(cache=True, nogil=True)
-def _expectation(
-    who: Any, amount: Any, ability: Any, right: Floats, knows: Floats, wrong: Floats, log_ease: float, mean: float,
-    precision: float,
-) -> Any:  # fmt: skip
-    """Expected log-likelihood of an item at a log ease with its derivative and a curvature that is above zero."""
-    ease, off = np.exp(log_ease), log_ease - mean
-    value, slope, bend = -0.5 * precision * off * off, -precision * off, precision
-    for row in range(who.size):
-        w, x = amount[row] if amount.size else 1.0, ability[who[row]] * ease
-        value += w * ((right[row] * x + wrong[row] + _ROUND) - _ROUND)
-        slope += w * (((right[row] - knows[row]) * x + _ROUND) - _ROUND)
-        bend += w * ((knows[row] * (1.0 - knows[row]) * x * x + _ROUND) - _ROUND)
-    return value, slope, bend
+    ease = np.exp(start)
+    _look(who, weight, first, last, ability, ease, knows)
+    return start, ease

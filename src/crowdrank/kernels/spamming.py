@@ -75,12 +75,13 @@ def averaged_model(knowing: Floats, spamming: Floats, alpha: float, answer_alpha
     return SpamModel(log_spam, log_know, log_answers, -float(gap.sum()))
 
 
-def likeliest_model(knowing: Floats, spamming: Floats, more: float) -> SpamModel:
-    """Return the likeliest parameters given the expected counts, ``more`` being added to each count."""
-    spam, know, answers = _row_sums(spamming) + more, _row_sums(knowing) + more, spamming + more
+def likeliest_model(knowing: Floats, spamming: Floats, alpha: float, answer_alpha: float) -> SpamModel:
+    """Return the likeliest parameters given the expected counts, to which as much is added as the two numbers say."""
+    spam, know, answers = _row_sums(spamming) + alpha, _row_sums(knowing) + alpha, spamming + answer_alpha
     log_spam, log_know = np.log(spam / (spam + know)), np.log(know / (spam + know))
     log_answers = np.log(answers / _row_sums(answers)[:, None])
-    return SpamModel(log_spam, log_know, log_answers, more * float(log_spam.sum() + log_know.sum() + log_answers.sum()))
+    penalty = alpha * float(log_spam.sum() + log_know.sum()) + answer_alpha * float(log_answers.sum())
+    return SpamModel(log_spam, log_know, log_answers, penalty)
 
 
 def _row_sums(values: Floats) -> Floats:

@@ -87,7 +87,8 @@ def ndcg(
     depth, rule = cutoff(k, items.longest), TIES[one_of(ties, TIES, "ties")]
     best = _discounted(items.truth, items.truth, items, depth, TIES["first"], exponential, _logarithmic(depth))
     value = _discounted(items.truth, items.scores, items, depth, rule, exponential, _logarithmic(depth))
-    return items.report(_share(value, best), best > 0, empty, per_query)
+    # rounding may lift a perfect order above 1
+    return items.report(np.minimum(_share(value, best), 1.0), best > 0, empty, per_query)
 
 
 def dcg(
@@ -352,7 +353,8 @@ def _gains(truth: ArrayLike, scores: ArrayLike, qid: Any, gain: str, negative: s
     lowest, highest = items.truth.min(), items.truth.max()
     if lowest < 0:
         raise JudgmentError(
-            f"truth has a negative grade ({lowest:g}); shift grades to start at 0, or pass negative='zero'"
+            f"truth has a negative grade ({lowest:g}); shift grades to start at 0, "
+            "or count those as 0 with negative='zero' (--metrics 'ndcg@10(negative=zero)')"
         )
     if highest > (_LARGEST_EXPONENT if exponential else np.finfo(np.float64).max):
         raise JudgmentError(

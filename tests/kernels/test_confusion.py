@@ -1,0 +1,178 @@
+"""Passes over graded items equal their slow twins, whatever the layout; quality and tied matrices."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.oracles import confusion as slow
+
+from crowdrank.kernels import confusion as kernel
+from crowdrank.kernels import threads
+
+
+def draw(seed, n_rows, n_items, n_annotators, n_levels, *, weighted=False, share_known=0.0, sharp=1.0):
+    """Rows, matrices, prior and known levels at random."""
+    rng = np.random.default_rng(seed)
+    item = rng.integers(0, n_items, n_rows).astype(np.int32)
+    annotator = rng.integers(0, n_annotators, n_rows).astype(np.int32)
+    level = rng.integers(0, n_levels, n_rows).astype(np.int32)
+    weight = rng.integers(1, 9, n_rows) / 4 if weighted else None
+    matrices = rng.dirichlet(np.full(n_levels, 1 / sharp), (n_annotators, n_levels)) + 1e-9
+    matrices /= matrices.sum(axis=2, keepdims=True)
+    prior = rng.dirichlet(np.full(n_levels, 2.0)) * 0.9 + 0.1 / n_levels
+    known = np.where(rng.random(n_items) < share_known, rng.integers(0, n_levels, n_items), -1).astype(np.int32)
+    return (item, annotator, level, weight), matrices, prior, known
+
+
+def packed(rows, n_items, matrices):
+    return kernel.pack_grades(*rows, n_items, matrices.shape[0], matrices.shape[1])
+
+
+def as_rows(item, annotator, level, weight):
+    weight = np.ones(len(item)) if weight is None else weight
+    return list(zip(item.tolist(), annotator.tolist(), level.tolist(), weight.tolist(), strict=True))
+
+
+def as_dict(known):
+    return {item: int(level) for item, level in enumerate(known) if level >= 0}
+
+
+def check(rows, matrices, prior, known):
+    """A pass and its probabilities against the slow twin."""
+    grades = packed(rows, len(known), matrices)
+    found = kernel.confusion_pass(grades, matrices, prior, known)
+    probabilities = np.full((len(known), len(prior)), -1.0)
+    kernel.fill_probabilities(grades, matrices, prior, known, probabilities)
+    own, counts, shares, likelihood = slow.confusion_pass(
+        as_rows(*rows), matrices.tolist(), prior.tolist(), as_dict(known)
+    )
+    assert found.log_likelihood == pytest.approx(likelihood, rel=1e-10, abs=1e-10)
+    np.testing.assert_allclose(found.counts, counts, atol=1e-8)
+    np.testing.assert_allclose(found.shares, shares, atol=1e-8)
+    for item in range(len(known)):
+        np.testing.assert_allclose(probabilities[item], own.get(item, [-1.0] * len(prior)), atol=1e-12)
+
+
+@given(
+    st.integers(0, 2**32), st.integers(1, 60), st.integers(1, 12), st.integers(1, 4), st.integers(2, 5), st.booleans(),
+    st.sampled_from([0.0, 0.3]),
+)  # fmt: skip
+def test_a_pass_equals_the_slow_twin(seed, n_rows, n_items, n_annotators, n_levels, weighted, share_known):
+    check(*draw(seed, n_rows, n_items, n_annotators, n_levels, weighted=weighted, share_known=share_known))
+
+
+@pytest.mark.parametrize("share_known", [0.0, 0.5])
+def test_long_items_of_nearly_impossible_grades_stay_in_range(share_known):
+    # a thousand factors of about 1e-9 each leave the range of numbers unless they are added as logarithms
+    check(*draw(1, 3_000, 3, 5, 4, share_known=share_known, sharp=50.0))
+    check(*draw(2, 400, 20, 5, 4, share_known=share_known, sharp=50.0))
+
+
+def test_many_levels():
+    check(*draw(3, 300, 40, 5, 30))
+
+
+@given(st.integers(0, 2**32), st.booleans())
+def test_order_of_rows_changes_no_bit(seed, weighted):
+    rows, matrices, prior, known = draw(seed, 80, 15, 4, 3, weighted=weighted)
+    order = np.random.default_rng(seed).permutation(80)
+    shuffled = tuple(None if column is None else column[order] for column in rows)
+    one, other = (packed(columns, 15, matrices) for columns in (rows, shuffled))
+    for left, right in zip(one, other, strict=True):
+        np.testing.assert_array_equal(left, right)
+    left, right = (kernel.confusion_pass(grades, matrices, prior, known) for grades in (one, other))
+    assert left.log_likelihood == right.log_likelihood
+    np.testing.assert_array_equal(left.counts, right.counts)
+
+
+def test_parts_and_threads_change_no_count(monkeypatch):
+    rows, matrices, prior, known = draw(5, 5_000, 700, 6, 4)
+    whole = kernel.confusion_pass(packed(rows, 700, matrices), matrices, prior, known)
+    monkeypatch.setattr(kernel, "_PART_ROWS", 300)
+    monkeypatch.setattr(threads, "_n_threads", lambda n_rows, smallest: 3)
+    grades = packed(rows, 700, matrices)
+    assert len(grades.parts) - 1 > 10
+    split = kernel.confusion_pass(grades, matrices, prior, known)
+    np.testing.assert_array_equal(whole.counts, split.counts)
+    np.testing.assert_array_equal(whole.shares, split.shares)
+    assert whole.log_likelihood == pytest.approx(split.log_likelihood, rel=1e-12)
+
+
+@given(st.integers(0, 2**32), st.booleans(), st.sampled_from([0.0, 0.3]))
+def test_a_pass_by_votes_equals_the_slow_twin(seed, weighted, share_known):
+    rows, matrices, _, known = draw(seed, 60, 25, 4, 3, weighted=weighted, share_known=share_known)
+    grades = packed(rows, 25, matrices)
+    several = kernel.several_annotators(grades, 3, named=True)
+    assert set(np.flatnonzero(several).tolist()) == slow.several(as_rows(*rows))
+    use = several | (known >= 0)
+    found = kernel.vote_pass(grades, 4, 3, known, use)
+    wanted = set(np.flatnonzero(use).tolist())
+    np.testing.assert_allclose(found.counts, slow.vote_counts(as_rows(*rows), 4, 3, as_dict(known), wanted), atol=1e-8)
+
+
+def test_without_names_two_rows_are_two_annotators():
+    zero = np.zeros(3, np.int32)
+    grades = kernel.pack_grades(np.array([0, 0, 2], np.int32), zero, zero, None, 3, 1, 2)
+    assert kernel.several_annotators(grades, 2, named=False).tolist() == [True, False, False]
+    assert kernel.several_annotators(grades, 2, named=True).tolist() == [False, False, False]
+
+
+@given(st.integers(0, 2**32), st.integers(2, 5), st.booleans())
+def test_pair_quality_equals_the_sum_over_all_answers(seed, n_levels, nominal):
+    _, matrices, prior, _ = draw(seed, 1, 1, 3, n_levels)
+    quality, spread = kernel.pair_quality(matrices, prior, np.full((3, n_levels), 10.0), nominal=nominal)
+    expected = [slow.pair_quality(matrix, prior.tolist(), nominal) for matrix in matrices.tolist()]
+    np.testing.assert_allclose(quality, expected, atol=1e-12)
+    assert (spread >= 0).all()
+
+
+def test_pair_quality_of_perfect_guessing_and_reversed_annotators():
+    matrices = np.stack([np.eye(3), np.full((3, 3), 1 / 3), np.eye(3)[::-1]])
+    prior = np.array([0.5, 0.3, 0.2])
+    quality, _ = kernel.pair_quality(matrices, prior, np.ones((3, 3)), nominal=False)
+    np.testing.assert_allclose(quality, [1.0, 0.5, 0.0], atol=1e-12)
+    one_level, _ = kernel.pair_quality(np.ones((2, 1, 1)), np.ones(1), np.ones((2, 1)), nominal=False)
+    assert one_level.tolist() == [0.5, 0.5]
+
+
+def test_spread_of_pair_quality_is_that_of_dirichlet_rows():
+    rng = np.random.default_rng(4)
+    matrix = np.array([[0.7, 0.2, 0.1], [0.2, 0.6, 0.2], [0.1, 0.3, 0.6]])
+    prior, evidence = np.array([0.5, 0.3, 0.2]), np.array([[40.0, 25.0, 60.0]])
+    for nominal in (False, True):
+        _, spread = kernel.pair_quality(matrix[None], prior, evidence, nominal=nominal)
+        rows = [rng.dirichlet(matrix[j] * evidence[0, j], 20_000) for j in range(3)]
+        drawn, _ = kernel.pair_quality(np.stack(rows, axis=1), prior, np.ones((20_000, 3)), nominal=nominal)
+        assert spread[0] == pytest.approx(drawn.std(), rel=0.05)
+
+
+@pytest.mark.parametrize("n_levels", [2, 3, 5])
+def test_tied_matrices_come_back_from_their_own_counts(n_levels):
+    rng = np.random.default_rng(n_levels)
+    numbers = np.column_stack([rng.normal(0, 0.7, (6, n_levels)), rng.normal(1, 0.5, 6), rng.normal(0.6, 0.3, 6)])
+    matrices = np.exp(kernel.tied_confusion(numbers))
+    np.testing.assert_allclose(matrices.sum(axis=2), 1.0)
+    counts = matrices * rng.uniform(5, 50, (6, n_levels, 1))
+    found = kernel.fit_tied(counts, np.zeros_like(numbers), max_iter=50)
+    np.testing.assert_allclose(np.exp(kernel.tied_confusion(found)), matrices, atol=1e-5)
+
+
+def test_each_step_towards_tied_matrices_makes_the_counts_likelier():
+    rng = np.random.default_rng(9)
+    counts = rng.gamma(0.3, 8.0, (20, 4, 4)) + 1e-3
+    numbers = rng.normal(0, 3, (20, 6))
+
+    def value(numbers):
+        return (counts * kernel.tied_confusion(numbers)).sum(axis=(1, 2))
+
+    for _ in range(8):
+        following = kernel.fit_tied(counts, numbers, max_iter=1)
+        assert (value(following) >= value(numbers) - 1e-9).all()
+        numbers = following
+    # at the top no number can be moved to the better
+    numbers = kernel.fit_tied(counts, numbers, max_iter=50)
+    for k in range(6):
+        for step in (-1e-3, 1e-3):
+            moved = numbers.copy()
+            moved[:, k] += step
+            assert (value(moved) <= value(numbers) + 1e-9).all()
