@@ -8,7 +8,7 @@ import crowdrank as cr
 from crowdrank.api import evaluate_runs
 from crowdrank.api.aggregation import AUTO, AUTO_CLASS, auto_method, methods_for
 from crowdrank.errors import JudgmentError, ParameterError, UnknownNameError
-from crowdrank.io import listen
+from crowdrank.io import listen, write_consensus
 
 VOTES = {"item": list("xyzxyzxyz"), "annotator": list("aaabbbccc"), "grade": [3, 2, 1, 3, 1, 0, 2, 2, 1]}
 
@@ -148,16 +148,99 @@ def test_two_runs_are_tested_against_each_other(tmp_path):
     assert (found.table["lower"] < found.table["value"]).all()
 
 
-def test_an_uncertain_truth_widens_the_interval(small):
-    sure = cr.aggregate(small["grade"], "mean_grade")
-    labels = cr.aggregate(small["grade"], "majority_vote")
-    assert labels.probabilities is not None
-    noisy = cr.evaluate(sure, labels, ["ndcg@3"], seed=1)
-    truth = labels.items.frame().with_columns(grade=pl.Series(labels.scores))
-    plain = cr.evaluate(sure, truth, ["ndcg@3"], seed=1)
-    assert noisy["value"].item() == pytest.approx(plain["value"].item())
-    width = noisy["upper"].item() - noisy["lower"].item()
-    assert width > plain["upper"].item() - plain["lower"].item()
+@pytest.mark.parametrize("levels", [None, [0, 1, 2, 3, 4], [4, 3, 2, 1, 0]])
+@pytest.mark.parametrize("form", ["object", "json", "parquet"])
+def test_an_uncertain_truth_is_in_value_and_interval(small, tmp_path, levels, form):
+    grades = small["grade"] if levels is None else cr.Grades.from_frame(small["grade"].frame(), levels=levels)
+    result = cr.aggregate(grades, "mean_grade")
+    labels = cr.aggregate(grades, "majority_vote")
+    if form != "object":
+        write_consensus(labels, tmp_path / f"labels.{form}")
+    truth = labels if form == "object" else tmp_path / f"labels.{form}"
+    noisy = cr.evaluate(result, truth, ["tau"], seed=1).row(0, named=True)
+    plain = cr.evaluate(result, labels.items.frame().with_columns(grade=pl.Series(labels.scores)), ["tau"], seed=1)
+    assert noisy["lower"] <= noisy["value"] <= noisy["upper"]
+    assert noisy["value"] > 0.3
+    assert noisy["upper"] - noisy["lower"] > plain["upper"].item() - plain["lower"].item()
+
+
+def test_a_result_of_any_format_serves_as_truth(small, tmp_path):
+    consensus = cr.aggregate(cr.Grades.from_frame(small["grade"].frame(), levels=[4, 3, 2, 1, 0]), "mean_grade")
+    for form in ("json", "csv", "parquet"):
+        write_consensus(consensus, tmp_path / f"result.{form}")
+        assert cr.evaluate(consensus, tmp_path / f"result.{form}", ["tau"])["value"].item() == pytest.approx(1.0)
+
+
+def test_negative_truth_is_measured_by_its_order(small, heard):
+    consensus = cr.aggregate(small["preference"], "bradley_terry")
+    found = cr.evaluate(consensus, consensus)
+    assert found["metric"].to_list() == ["tau", "pair_accuracy"]
+    assert any("negative grades" in text for text in heard)
+    with pytest.raises(JudgmentError, match=r"ndcg@10\(negative=zero\)"):
+        cr.evaluate(consensus, consensus, "ndcg@10")
+    assert cr.evaluate(consensus, consensus, "ndcg@10(negative=zero)")["value"].item() == pytest.approx(1.0)
+
+
+def test_classes_are_measured_by_accuracy():
+    votes = {
+        "item": list("xxxyyyzz"),
+        "annotator": list("abcabcab"),
+        "grade": ["cat", "cat", "dog", "dog", "dog", "cat", "cat", "cat"],
+    }
+    consensus = cr.aggregate(cr.Grades.from_frame(votes, nominal=True), "majority_vote")
+    truth = {"item": ["x", "y", "z"], "grade": ["c", "c", "c"]}
+    found = cr.evaluate(consensus, truth)
+    assert found.select("metric", "value").row(0) == ("accuracy", pytest.approx(2 / 3))
+    with pytest.raises(ParameterError, match="classes have none; use accuracy"):
+        cr.evaluate(consensus, truth, ["tau"])
+    assert cr.evaluate(consensus, consensus)["value"].item() == 1.0
+    with pytest.raises(ParameterError, match="chooses no grade"):
+        cr.evaluate(cr.aggregate(VOTES, "mean_grade"), {"item": ["x"], "grade": [3]}, ["accuracy"])
+    assert (
+        cr.evaluate(cr.aggregate(VOTES, "majority_vote"), {"item": ["x"], "grade": [3]}, ["accuracy"])["value"].item()
+        == 1
+    )
+
+
+@pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")
+def test_compare_holds_out_classes_where_there_is_no_order():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(0, 3, 40)
+    rows = [
+        (f"w{a}", "q", f"i{i}", "abc"[truth[i] if rng.random() < 0.8 else rng.integers(0, 3)])
+        for a in range(6)
+        for i in range(40)
+    ]
+    found = cr.compare(cr.Grades.from_rows(rows, nominal=True), ["majority_vote", "dawid_skene"])
+    assert found["grade_accuracy"].min() > 0.6
+    assert found["same_as_first"][0] == 1.0
+
+
+def test_a_truth_without_queries_meets_one_query_and_no_more():
+    scores = {"query": ["q", "q"], "item": [1, 2], "score": [1, 2]}
+    assert cr.evaluate(scores, {"item": ["1", "2"], "grade": [0, 1]}, ["tau"])["value"].item() == 1.0
+    with pytest.raises(JudgmentError, match="truth name no query but the items have several"):
+        cr.evaluate({"query": ["q", "r"], "item": [1, 2], "score": [1, 2]}, {"item": ["1", "2"], "grade": [0, 1]})
+
+
+def test_an_item_scored_twice_is_refused():
+    with pytest.raises(JudgmentError, match="row 2 repeats item 'x'"):
+        cr.evaluate({"item": ["x", "x"], "score": [1, 2]}, {"item": ["x"], "grade": [1]})
+
+
+def test_compare_leaves_class_methods_out_of_fine_grades(heard):
+    votes = {
+        "item": list(range(60)) * 2,
+        "grade": [float(i) for i in range(60)] * 2,
+        "annotator": ["a"] * 60 + ["b"] * 60,
+    }
+    assert "majority_vote" not in cr.compare(votes)["method"].to_list()
+    assert any("class methods are left out" in text for text in heard)
+
+
+def test_compare_says_what_a_method_takes(small):
+    with pytest.raises(JudgmentError, match="as_preferences"):
+        cr.compare(small["grade"], ["bradley_terry"])
 
 
 def test_compare_with_and_without_truth(small):

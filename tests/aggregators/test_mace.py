@@ -1,7 +1,6 @@
 """MACE: a peer's answers, the slow twin, recovery, restarts, known items, warm starts, and bad input."""
 
 import json
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -103,27 +102,27 @@ def test_row_order_changes_nothing_where_it_moves_the_peer(data_folder):
 
 
 @pytest.mark.parametrize("inference", ["variational", "em"])
-@given(rows=grade_rows(min_size=4, max_size=14))
-def test_equals_the_slow_twin(inference, rows):
+@given(rows=grade_rows(min_size=4, max_size=20))
+def test_a_pass_of_the_slow_twin_changes_nothing_any_more(inference, rows):
     grades = judgments("grade", rows)
     codes, levels, values = grades.level_codes()
-    overlap = len({(row[1], row[2]) for row in rows}) < len(rows)
-    if len(levels) == 1 or not overlap:
+    if len(levels) == 1 or len({(row[1], row[2]) for row in rows}) == len(rows):
         return
+    consensus = MACE(inference=inference, n_restarts=1, smoothing=1.0, tol=1e-8).fit(grades)
     plain = list(zip(grades.item.tolist(), grades.annotator.tolist(), codes.tolist(), [1.0] * len(rows), strict=True))
-
-    def learn(looks, counts):
-        if inference == "variational":
-            return slow.averages(looks, counts, 0.5, 10.0)
-        return slow.likeliest(looks, counts, 1.0 / len(levels))
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        consensus = MACE(inference=inference, n_restarts=1, smoothing=1.0).fit(grades)
-    expected, _ = slow.fit(plain, grades.n_annotators, len(levels), learn, n_passes=600)
+    n_levels, counts = len(levels), slow.counts_of(plain, grades.n_annotators, len(levels))
+    more, even = (0.5, 10.0) if inference == "variational" else (1 / n_levels, 1 / n_levels)
+    parameters = consensus.quality.parameters
+    blind = parameters["spam_probability"] * (counts.sum(axis=1) + 2 * more) - more
+    looks = counts - (parameters["spam_answers"] * (blind + n_levels * even)[:, None] - even)
+    learn = (
+        slow.averages(looks, counts, more, even) if inference == "variational" else slow.likeliest(looks, counts, more)
+    )
+    _, expected, again = slow.pass_over(plain, *learn, np.full(n_levels, 1 / n_levels))
+    np.testing.assert_allclose(again, looks, atol=1e-5)
     for item, own in expected.items():
-        np.testing.assert_allclose(consensus.probabilities[item], own, atol=2e-3)
-        assert consensus.scores[item] == pytest.approx(float(own @ values), abs=1e-2)
+        np.testing.assert_allclose(consensus.probabilities[item], own, atol=1e-5)
+        assert consensus.scores[item] == pytest.approx(float(own @ values), abs=1e-4)
 
 
 @pytest.mark.parametrize("inference", ["variational", "em"])
@@ -138,7 +137,7 @@ def test_levels_and_habits_come_back(inference, prior):
     parameters = consensus.quality.parameters
     np.testing.assert_allclose(parameters["spam_probability"], spam, atol=0.15)
     assert np.abs(parameters["spam_answers"][8:] - liking[8:]).mean() < 0.06
-    assert consensus.quality.quality[:8].min() > 0.8
+    assert consensus.quality.quality[:8].min() > 0.75
     assert consensus.quality.quality[8:].max() < 0.65
     assert consensus.trace.converged
     assert never_falls(consensus.trace)
@@ -180,22 +179,26 @@ def climbed(monkeypatch, grades, **options):
 
 
 def test_restarts_differ_and_the_best_wins(monkeypatch):
-    # half of the crowd likes one level, and hardly anybody is right: several tops
-    rows, _, _, _ = spammed(n_items=60, honest=3, spammers=9, per_item=5, seed=3)
+    # hardly anybody looks: several tops
+    rows, _, _, _ = spammed(n_items=40, n_levels=2, honest=2, spammers=8, per_item=4, seed=3)
     grades = Grades.from_rows(rows)
-    consensus, starts, ends = climbed(monkeypatch, grades, inference="em", n_restarts=12)
+    consensus, starts, ends = climbed(monkeypatch, grades, n_restarts=12)
     assert len(starts) == 12
     for one in range(12):
         for other in range(one):
             assert np.abs(starts[one] - starts[other]).max() > 0.01
-    assert len({round(end, 3) for end in ends}) > 1
+    assert len({round(end, 2) for end in ends}) > 2
+    assert max(ends) > ends[0] + 0.5
     assert consensus.trace.log_likelihood[-1] >= max(ends) - 1e-6
+    again, same, _ = climbed(monkeypatch, grades, n_restarts=12)
+    np.testing.assert_array_equal(same, starts)
+    np.testing.assert_array_equal(again.probabilities, consensus.probabilities)
     _, others, _ = climbed(monkeypatch, grades, n_restarts=3, seed=1)
     assert np.abs(others[1] - starts[1]).max() > 0.01
 
 
 def test_known_items_are_certain_and_teach():
-    rows, truth, spam, _ = spammed(n_items=120, honest=4, spammers=9)
+    rows, truth, spam, _ = spammed(n_items=120, honest=4, spammers=9, seed=1)
     grades = Grades.from_rows(rows)
     known = pl.DataFrame({"query": ["q"] * 60, "item": [f"i{k:03d}" for k in range(60)], "grade": truth[:60]})
     taught = MACE().fit(grades, known=known)
@@ -206,8 +209,7 @@ def test_known_items_are_certain_and_teach():
     def error(consensus):
         return np.abs(consensus.quality.parameters["spam_probability"] - spam).mean()
 
-    assert error(taught) <= error(plain) + 1e-9
-    assert (taught.grade[60:] == truth[60:]).mean() >= (plain.grade[60:] == truth[60:]).mean()
+    assert error(taught) < error(plain)
 
 
 def test_annotators_who_saw_known_items_only_are_scored():
@@ -236,15 +238,14 @@ def test_bad_known_items_are_refused(known, message):
 @pytest.mark.parametrize("options", [{}, {"inference": "em", "smoothing": 1.0}, {"prior": "estimated"}])
 def test_warm_starts_end_where_cold_ones_do_but_sooner(options):
     rows, _, _, _ = spammed(n_items=400, seed=5)
-    method = MACE(n_restarts=1, **options)
+    method = MACE(n_restarts=1, tol=1e-7, **options)
     former = method.fit(Grades.from_rows(rows[: int(0.99 * len(rows))]))
     more = Grades.from_rows([*rows, ("new", "q", "i000", 1), ("new", "q", "extra", 2), ("a00", "q", "extra", 2)])
     warm, cold = method.fit(more, start=former), method.fit(more)
-    np.testing.assert_allclose(warm.probabilities, cold.probabilities, atol=1e-5)
-    assert warm.trace.n_iter <= cold.trace.n_iter
+    np.testing.assert_allclose(warm.probabilities, cold.probabilities, atol=1e-4)
+    assert warm.trace.n_iter < cold.trace.n_iter
     assert never_falls(warm.trace)
-    again = method.fit(Grades.from_rows(rows), start=method.fit(Grades.from_rows(rows)))
-    assert again.trace.n_iter <= 0.7 * method.fit(Grades.from_rows(rows)).trace.n_iter
+    assert method.fit(more, start=cold).trace.n_iter <= 0.5 * cold.trace.n_iter
 
 
 def test_a_start_of_another_method_is_refused():
@@ -255,17 +256,17 @@ def test_a_start_of_another_method_is_refused():
 
 
 def test_per_query_takes_annotators_apart():
-    one, first, _, _ = spammed(n_items=80, seed=1)
+    one, first, _, _ = spammed(n_items=150, honest=7, spammers=7, seed=1)
     # the same people, honest in one query and spammers in the other
-    swap = {f"a{k:02d}": f"a{(k + 8) % 14:02d}" for k in range(14)}
-    two, second, _, _ = spammed(n_items=80, seed=2)
+    swap = {f"a{k:02d}": f"a{(k + 7) % 14:02d}" for k in range(14)}
+    two, second, _, _ = spammed(n_items=150, honest=7, spammers=7, seed=20)
     rows = one + [(swap[who], "r", item, grade) for who, _, item, grade in two]
     grades = Grades.from_rows(rows)
     apart, pooled = MACE(per_query=True).fit(grades), MACE().fit(grades)
     truth = np.append(first, second)
     assert (apart.grade == truth).mean() > (pooled.grade == truth).mean() + 0.03
     alone = MACE().fit(Grades.from_rows(one))
-    np.testing.assert_allclose(apart.probabilities[:80], alone.probabilities, atol=1e-6)
+    np.testing.assert_allclose(apart.probabilities[:150], alone.probabilities, atol=1e-6)
     assert never_falls(apart.trace)
 
 
@@ -274,7 +275,7 @@ def test_one_grade_for_each_item_comes_back_with_a_warning():
     with pytest.warns(DataWarning, match="no item was graded by two annotators"):
         consensus = MACE().fit(Grades.from_rows(rows))
     assert consensus.scores.tolist() == [0, 1, 2, 0, 1, 2, 0, 1, 0, 1]
-    assert consensus.quality.quality.tolist() == [0.75, 0.75]
+    assert consensus.quality.parameters["spam_probability"].tolist() == [0.5, 0.5]
     assert MACE().fit(Grades.from_rows([*rows, ("ann", "q", "j0", 0)]), start=consensus).trace.converged
 
 
@@ -327,7 +328,8 @@ def test_who_is_below_chance_counts_for_little():
 
 def test_weights_count_as_numbers_of_grades():
     rows, _, _, _ = spammed(n_items=30)
-    doubled = Grades.from_rows(rows + rows[:50])
+    with pytest.warns(DataWarning, match="repeat"):
+        doubled = Grades.from_rows(rows + rows[:50])
     table = pl.DataFrame(rows, schema=["annotator", "query", "item", "grade"], orient="row")
     weighted = Grades.from_frame(table.with_columns(weight=pl.Series([2.0] * 50 + [1.0] * (len(rows) - 50))))
     np.testing.assert_allclose(MACE().fit(doubled).scores, MACE().fit(weighted).scores, atol=1e-7)

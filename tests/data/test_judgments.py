@@ -387,3 +387,35 @@ def test_frames_go_round():
         judged = kind.from_frame(table)
         again = kind.from_frame(judged.frame())
         assert again.frame().equals(judged.frame())
+
+
+def test_a_side_may_be_named_by_its_column():
+    table = {"item_a": ["x", "y"], "item_b": ["y", "z"], "winner": ["item_a", "Item B"]}
+    assert Preferences.from_frame(table).outcome.tolist() == [1, -1]
+
+
+def test_an_exact_name_goes_before_one_in_capitals():
+    assert Grades.from_frame({"Item": ["p"], "item": ["x"], "grade": [1]}).items.ids.to_list() == ["x"]
+
+
+def test_very_large_ids_and_durations():
+    grades = Grades.from_frame(
+        {
+            "item": pl.Series([2**63 + 1, 5], dtype=pl.UInt64),
+            "grade": [1, 2],
+            "time": pl.Series([1, 90], dtype=pl.Int64).cast(pl.Duration("ms")),
+        }
+    )
+    assert grades.items.ids.to_list() == ["5", str(2**63 + 1)]
+    assert grades.time.tolist() == [0.001, 0.09]
+
+
+def test_a_repeated_judgment_is_named_by_its_row():
+    table = {"item": ["x", "x"], "grade": [1, 2], "annotator": ["a", "a"]}
+    with pytest.raises(JudgmentError, match=r"twice in row 2 \(item 'x', annotator 'a'\); drop"):
+        Grades.from_frame(table, duplicates="error")
+
+
+def test_one_text_is_no_list_of_annotators():
+    with pytest.raises(JudgmentError, match="is one text"):
+        Grades.from_wide({"item": ["x"], "j1": [1]}, "j1")

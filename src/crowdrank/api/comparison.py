@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,8 +40,9 @@ def compare(
     With a truth: the metrics asked for, each with its interval over queries. Without: how well the consensus of four
     fifths of the judgments foretells the answers of the last fifth, as ``pair_accuracy`` (share of unequal pairs in
     the right order, ties half) and ``log_loss`` (of ``sigmoid(c * difference of scores)``, the one scale ``c`` fitted
-    on the four fifths), averaged over five splits, with the standard deviation between splits. In both cases
-    ``tau_to_first`` is Kendall's tau with the order of the first method, and ``seconds`` the time of one fit.
+    on the four fifths), averaged over five splits, with the standard deviation between splits; for classes without an
+    order as ``grade_accuracy``. In all cases ``tau_to_first`` is Kendall's tau with the order of
+    the first method (``same_as_first`` the share of items in the same class), and ``seconds`` the time of one fit.
 
     Parameters
     ----------
@@ -80,16 +82,24 @@ def compare(
         done += 1
         if progress:
             progress(done, n_fits, name)
+    nominal = isinstance(judged, Grades) and judged.nominal
     if held_out:
         say("no truth given: methods are judged on answers held out from them; that shows fit to this crowd, not truth")
-        table = _held_out(judged, names, seed, progress, done, n_fits)
+        measured = _classes_foretold if nominal else _order_foretold
+        table = _held_out(judged, names, measured, seed, progress, done, n_fits)
     else:
         table = _against_truth(fitted, truth, metrics, unjudged, seed)
-    first = fitted[names[0]]
-    taus = [float(kendall_tau(first.scores, fitted[name].scores, first.items.query)) for name in names]
+    alike = {"same_as_first" if nominal else "tau_to_first": [_likeness(fitted[names[0]], c) for c in fitted.values()]}
     return table.with_columns(
-        tau_to_first=pl.Series(taus), seconds=pl.Series([seconds[name] for name in table["method"]])
+        **{name: pl.Series(v) for name, v in alike.items()}, seconds=pl.Series(list(seconds.values()))
     )
+
+
+def _likeness(first: Consensus, other: Consensus) -> float:
+    """Kendall's tau of two orders, or the share of items in the same class."""
+    if first.nominal and first.grade is not None and other.grade is not None:
+        return float((first.grade == other.grade).mean())
+    return float(kendall_tau(first.scores, other.scores, first.items.query))
 
 
 def _against_truth(
@@ -107,35 +117,65 @@ def _against_truth(
 
 
 def _held_out(
-    judgments: Judgments, names: list[str], seed: int, progress: Progress | None, done: int, n_fits: int
+    judgments: Judgments,
+    names: list[str],
+    measured: Callable[[Any, Judgments, Bools], dict[str, float]],
+    seed: int,
+    progress: Progress | None,
+    done: int,
+    n_fits: int,
 ) -> pl.DataFrame:
-    """Accuracy and log-loss on pairs of answers that the fit has not seen, split by split."""
+    """What each method foretells of answers that its fit has not seen: mean and standard deviation over splits."""
     fold = _folds(judgments, seed)
-    accuracy, loss = np.full((len(names), N_FOLDS), np.nan), np.full((len(names), N_FOLDS), np.nan)
-    n_pairs = 0.0
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in names}
     for number in range(N_FOLDS):
-        outside = fold != number
-        if outside.all() or not outside.any():
-            continue
-        train = judgments.select(outside)
-        seen, unseen = _pairs(judgments, outside, False), _pairs(judgments, outside, True)
-        n_pairs += float(unseen[2].sum())
-        for row, name in enumerate(names):
-            scores = scores_quietly(make("aggregator", name, seed=seed), train)
-            accuracy[row, number], loss[row, number] = _foretold(scores, seen, unseen)
+        seen = fold != number
+        for name in names:
+            if seen.any() and not seen.all():
+                found[name].append(measured(make("aggregator", name, seed=seed), judgments, seen))
             done += 1
             if progress:
                 progress(done, n_fits, name)
-    if not np.isfinite(accuracy).any():
+    rows = [{"method": name, **_over_splits(splits)} for name, splits in found.items()]
+    if not all(row.get("n_held_out") for row in rows):
         raise ParameterError("there are too few judgments to hold some out; give a truth, or more judgments")
-    return pl.DataFrame(
-        {
-            "method": names,
-            "pair_accuracy": np.nanmean(accuracy, axis=1), "pair_accuracy_sd": np.nanstd(accuracy, axis=1),
-            "log_loss": np.nanmean(loss, axis=1), "log_loss_sd": np.nanstd(loss, axis=1),
-            "n_pairs": np.full(len(names), round(n_pairs)),
-        }
-    )  # fmt: skip
+    return pl.DataFrame(rows)
+
+
+def _over_splits(splits: list[dict[str, float]]) -> dict[str, float]:
+    """Mean and standard deviation of each figure over the splits that have it; counts are added."""
+    whole = [split for split in splits if split["n_held_out"]]
+    summary: dict[str, float] = {}
+    for name in whole[0] if whole else ():
+        values = np.array([split[name] for split in whole])
+        if name == "n_held_out":
+            summary[name] = round(float(values.sum()))
+        else:
+            summary[name], summary[f"{name}_sd"] = float(values.mean()), float(values.std())
+    return summary
+
+
+def _order_foretold(method: Any, judgments: Judgments, seen: Bools) -> dict[str, float]:
+    """Accuracy and log-loss on pairs with an answer that the fit has not seen."""
+    scores = scores_quietly(method, judgments.select(seen))
+    unseen = _pairs(judgments, seen, True)
+    accuracy, loss = _foretold(scores, _pairs(judgments, seen, False), unseen)
+    return {"pair_accuracy": accuracy, "log_loss": loss, "n_held_out": float(unseen[2].sum())}
+
+
+def _classes_foretold(method: Any, judgments: Judgments, seen: Bools) -> dict[str, float]:
+    """Share of the classes that the fit has not seen, of items that it has, which it foretells."""
+    assert isinstance(judgments, Grades)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        consensus: Consensus = method.fit(judgments.select(seen))
+    rest = judgments.select(~seen)
+    assert consensus.grade is not None
+    use = consensus.grade[rest.item] >= 0
+    right = consensus.grade[rest.item] == rest.level_codes()[0]
+    weight = np.asarray(rest.row_weight) * use
+    total = float(weight.sum())
+    return {"grade_accuracy": float((right * weight).sum()) / total if total else 0.0, "n_held_out": total}
 
 
 def _folds(judgments: Judgments, seed: int) -> Ints:

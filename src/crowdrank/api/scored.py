@@ -30,6 +30,15 @@ class Scored:
     items: Items
     scores: Floats
     retrieved: bool = False
+    labels: pl.Series | None = None
+    """The grade that was chosen for each item, where one was."""
+    nominal: bool = False
+
+    @classmethod
+    def of(cls, consensus: Consensus) -> Scored:
+        """Return the scored items of a consensus."""
+        labels = consensus.labels() if consensus.grade is not None and consensus.levels is not None else None
+        return cls(consensus.items, consensus.scores, labels=labels, nominal=consensus.nominal)
 
     def with_missing(self, truth: Truth) -> tuple[Scored, Bools]:
         """Add the items of the truth that were not retrieved, and say which rows were."""
@@ -50,7 +59,7 @@ def _text_ids(items: Items) -> pl.DataFrame:
 def as_scored(source: Any) -> dict[str, Scored]:
     """Return the scored items by the name of their run; a TREC file may hold several runs."""
     if isinstance(source, Consensus):
-        return {source.method: Scored(source.items, source.scores)}
+        return {source.method: Scored.of(source)}
     if isinstance(source, str | os.PathLike):
         return _from_file(open_source(source))
     return {"scores": _from_frame(to_frame(source), retrieved=False)}
@@ -64,7 +73,7 @@ def _from_file(source: Source) -> dict[str, Scored]:
         return {name: _from_frame(frame.filter(pl.col("run") == name), retrieved=True) for name in names}
     with blaming(source.name):
         consensus = consensus_of(source)
-    return {Path(source.name).stem: Scored(consensus.items, consensus.scores)}
+    return {Path(source.name).stem: Scored.of(consensus)}
 
 
 def _from_frame(frame: pl.DataFrame, *, retrieved: bool) -> Scored:
@@ -81,5 +90,10 @@ def _from_frame(frame: pl.DataFrame, *, retrieved: bool) -> Scored:
         row = int((~score.is_finite().fill_null(False)).arg_true()[0]) + 1
         raise JudgmentError(f"the score is blank or not a number in row {row}; fill it in or drop the row")
     query = frame[found["query"]] if "query" in found else None
+    keys = [found[word] for word in ("query", "item") if word in found]
+    again = (~frame.select(keys).to_struct("key").is_first_distinct()).arg_true()
+    if len(again):
+        row = int(again[0])
+        raise JudgmentError(f"row {row + 1} repeats item {frame[found['item']][row]!r}; keep one row of each item")
     rows = Features.from_arrays(query, frame[found["item"]], score.to_numpy().reshape(-1, 1))
     return Scored(rows.items, rows.matrix[:, 0].astype(np.float64), retrieved)

@@ -81,6 +81,10 @@ class Consensus:
         The levels in the user's own values, worst first.
     grade
         Code of the level chosen for each item, -1 where there is none.
+    confidence
+        Probability of the chosen level, where the probabilities of the others are not known.
+    nominal
+        Whether the levels are classes without an order, so that scores say nothing of it.
     estimates
         What the method estimated besides, such as a tie parameter of the whole crowd.
     """
@@ -96,6 +100,8 @@ class Consensus:
     probabilities: Floats | None = None
     levels: tuple[Any, ...] | None = None
     grade: Ints | None = None
+    confidence: Floats | None = None
+    nominal: bool = False
     estimates: Mapping[str, Any] = field(default_factory=dict)
     quality_source: Quality | Callable[[], Quality | None] | None = field(default=None, repr=False)
 
@@ -139,9 +145,20 @@ class Consensus:
             probabilities=probabilities,
             levels=levels,
             grade=grade,
+            nominal=bool(getattr(judgments, "nominal", False)),
             estimates=estimates or {},
             quality_source=quality,
         )
+
+    def __repr__(self) -> str:
+        return f"Consensus({len(self.items):,} items, {self.items.n_queries:,} queries, method {self.method})"
+
+    def labels(self) -> pl.Series:
+        """Return the chosen level of each item in the user's own values, null where there is none."""
+        if self.grade is None or self.levels is None:
+            raise ParameterError(f"{self.method} chooses no grade; use a class method, as with want='grade'")
+        chosen = pl.Series(self.levels).gather(np.maximum(self.grade, 0))
+        return chosen.set(pl.Series(self.grade < 0), None)
 
     @property
     def quality(self) -> Quality | None:
@@ -157,12 +174,12 @@ class Consensus:
         columns: dict[str, Any] = {} if self.items.single else {"query": self.items.query_ids()}
         columns |= {"item": self.items.ids, "score": self.scores, "rank": self.ranks()}
         if self.grade is not None and self.levels is not None:
-            chosen = np.where(self.grade < 0, 0, self.grade)
-            shown = pl.Series(self.levels).gather(chosen)
-            columns["grade"] = shown.set(pl.Series(self.grade < 0), None)
+            columns["grade"] = self.labels()
+            confidence = self.confidence
             if self.probabilities is not None:
-                confidence = pl.Series(self.probabilities[np.arange(len(chosen)), chosen])
-                columns["confidence"] = confidence.set(pl.Series(self.grade < 0), None)
+                confidence = self.probabilities[np.arange(len(self.items)), np.maximum(self.grade, 0)]
+            if confidence is not None:
+                columns["confidence"] = pl.Series(confidence).set(pl.Series(self.grade < 0), None)
         if self.std_error is not None:
             columns["std_error"] = self.std_error
         return pl.DataFrame(columns)[self._best_first()]

@@ -51,6 +51,9 @@ class Features:
     def __len__(self) -> int:
         return len(self.items)
 
+    def __repr__(self) -> str:
+        return f"Features({len(self.items):,} items x {len(self.names):,} features)"
+
     @classmethod
     def from_frame(cls, data: Any, *, columns: Mapping[str, str] | None = None) -> Self:
         """Return features from a table with columns item [, query] and numbers; each item stands once."""

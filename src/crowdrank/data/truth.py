@@ -11,10 +11,13 @@ import polars as pl
 
 from ..errors import JudgmentError
 from ..protocols import Floats, Ints, Outcomes
+from .answers import numeric_levels
 from .columns import understand_items
+from .consensus import Consensus
 from .frames import to_frame
 from .grades import Grades
 from .index import Items
+from .intake import numbers_of
 from .judged import judged_frame
 from .preferences import Preferences
 
@@ -38,6 +41,12 @@ class Truth:
     left: Ints | None = None
     right: Ints | None = None
     outcome: Outcomes | None = None
+    levels: tuple[Any, ...] | None = None
+    """Classes in the user's own values, where the truth names classes; ``grade`` then holds their codes."""
+    nominal: bool = False
+    """Whether the classes have no order."""
+    source: Consensus | None = None
+    """The consensus that the truth was taken from, if it was."""
 
     def __len__(self) -> int:
         return len(self.grade) if self.grade is not None else 0 if self.outcome is None else len(self.outcome)
@@ -66,14 +75,37 @@ class Truth:
         keep = {"item": pl.col(found["item"]), "grade": pl.col(found[form])}
         if "query" in found:
             keep["query"] = pl.col(found["query"])
-        grades = Grades.from_frame(frame.select(**keep))
-        return cls(form, grades.items, _one_each(grades, -1.0 if form == "rank" else 1.0))
+        table = frame.select(**keep)
+        _, blank, text = numbers_of(table["grade"])
+        nominal = form == "grade" and bool(text.sum() > 0.5 * (~blank).sum())
+        grades = Grades.from_frame(table, nominal=nominal)
+        grade = _one_each(grades, -1.0 if form == "rank" else 1.0)
+        return cls(form, grades.items, grade, levels=grades.declared, nominal=nominal)
+
+    @classmethod
+    def from_consensus(cls, consensus: Consensus) -> Self:
+        """Return the scores of a consensus as truth; those of classes without an order are their codes."""
+        if consensus.nominal and consensus.grade is not None:
+            grade = np.where(consensus.grade < 0, np.nan, consensus.grade)
+            return cls("grade", consensus.items, grade, levels=consensus.levels, nominal=True, source=consensus)
+        return cls("grade", consensus.items, consensus.scores, source=consensus)
 
     def align(self, items: Items) -> Floats:
         """Return the truth of each of the given items, NaN where it is not covered."""
         assert self.grade is not None
         codes = self.items.codes(self._query_for(items, items.query_ids()), items.ids)
         return np.where(codes >= 0, self.grade[codes], np.nan)
+
+    def labels(self, grade: Floats) -> pl.Series:
+        """Return classes as text from their numbers, as :meth:`align` gives them; null for NaN."""
+        covered = np.isfinite(grade)
+        if self.levels is not None:
+            named = pl.Series([str(level) for level in self.levels]).gather(
+                np.where(covered, grade, 0).astype(np.int64)
+            )
+        else:
+            named = pl.Series([str(level) for level in numeric_levels(np.where(covered, grade, 0.0))])
+        return named.set(pl.Series(~covered), None)
 
     def align_pairs(self, items: Items) -> tuple[Ints, Ints, Outcomes]:
         """Return the pairs whose two items are among the given ones, as their codes, with the outcome."""

@@ -145,19 +145,22 @@ def read_consensus(path: PathLike) -> Consensus:
 
 def consensus_of(source: Source) -> Consensus:
     """Return the consensus in an opened file."""
-    if holds_consensus(source):
+    found = written_consensus(source)
+    return _from_table(read_source(source)[0]) if found is None else found
+
+
+def written_consensus(source: Source) -> Consensus | None:
+    """Return the consensus in an opened file that we wrote, or ``None`` where it is some other file."""
+    start = source.data[source.start : source.start + 256].lstrip()
+    if start[:1] == b"{" and f'"format": "{FORMAT}"'.encode() in start:
         return from_json(read_document(source))
     if table_format(source) == "parquet":
         header = _parquet_header(source)
-        if header is not None:
-            return _from_parquet(header, read_source(source)[0])
-    return _from_table(read_source(source)[0])
-
-
-def holds_consensus(source: Source) -> bool:
-    """Return whether an opened file is the JSON form of a consensus."""
-    start = source.data[source.start : source.start + 256].lstrip()
-    return start[:1] == b"{" and f'"format": "{FORMAT}"'.encode() in start
+        return None if header is None else _from_parquet(header, read_source(source)[0])
+    if table_format(source) == "csv":
+        frame = read_source(source)[0]
+        return _from_table(frame) if {"item", "score", "rank"} <= set(frame.columns) else None
+    return None
 
 
 def _header(consensus: Consensus, quality: bool) -> dict[str, Any]:
@@ -174,6 +177,7 @@ def _header(consensus: Consensus, quality: bool) -> dict[str, Any]:
             "change": encode_array(np.float64(trace.change)),
             "log_likelihood": None if trace.log_likelihood is None else encode_array(np.array(trace.log_likelihood)),
         },
+        "nominal": consensus.nominal,
         "levels": None if consensus.levels is None else [_cell(level) for level in consensus.levels],
         "queries": None if consensus.items.single else consensus.items.queries.ids.to_list(),
         "quality": None if found is None else quality_to_json(found),
@@ -324,6 +328,7 @@ def _rebuilt(
         method=header["method"],
         params=decode_params(header["params"]),
         estimates=decode_params(header["estimates"]),
+        nominal=bool(header["nominal"]),
         trace=Trace(
             trace["n_iter"],
             trace["converged"],
@@ -354,8 +359,24 @@ def _from_table(frame: pl.DataFrame) -> Consensus:
     if not np.isfinite(score).all():
         row = int(np.argmax(~np.isfinite(score))) + 1
         raise JudgmentError(f"row {row} has a score or rank that is not a number; mend it")
-    std_error = _numbers(frame["std_error"])[order] if "std_error" in frame.columns else None
-    return Consensus(items=items, scores=score[order], method="file", std_error=std_error)
+    numbers = {n: _numbers(frame[n])[order] for n in ("std_error", "confidence") if n in frame.columns}
+    chosen = _chosen(frame["grade"], score) if "grade" in frame.columns else None
+    levels, grade = (None, None) if chosen is None else (chosen[0], chosen[1][order])
+    std_error, confidence = numbers.get("std_error"), numbers.get("confidence")
+    if confidence is not None:
+        confidence = np.where(np.isfinite(confidence), confidence, 0.0)
+    return Consensus(
+        items=items, scores=score[order], method="file", std_error=std_error, levels=levels, grade=grade,
+        confidence=confidence,
+    )  # fmt: skip
+
+
+def _chosen(grade: pl.Series, score: Floats) -> tuple[tuple[Any, ...], NDArray[np.int32]]:
+    """Levels of a column of grades, those of low scores first, and the code of each row, -1 where blank."""
+    table = pl.DataFrame({"grade": grade, "score": score}).drop_nulls("grade")
+    means = table.group_by("grade").agg(pl.col("score").mean()).sort("score", "grade")
+    levels = tuple(means["grade"].to_list())
+    return levels, _level_codes(grade, levels)
 
 
 def _items(item: pl.Series, query: pl.Series | None, queries: pl.Series | None) -> tuple[Items, Counts]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..data.consensus import Consensus
 from ..data.truth import Truth
-from .results import consensus_of, holds_consensus
+from .results import written_consensus
 from .sources import blaming, open_source
 from .tables import read_source, table_format
 from .trec import looks_like_qrels, qrels_of
@@ -34,18 +34,14 @@ def read_truth(
     [-1.0, -2.0]
     """
     if isinstance(data, Consensus):
-        return _of_consensus(data)
+        return Truth.from_consensus(data)
     if not isinstance(data, str | os.PathLike):
         return Truth.from_frame(data, columns=columns, winner_codes=winner_codes)
     source = open_source(data)
     with blaming(source.name):
-        if holds_consensus(source):
-            return _of_consensus(consensus_of(source))
+        consensus = written_consensus(source)
+        if consensus is not None:
+            return Truth.from_consensus(consensus)
         if table_format(source) == "csv" and looks_like_qrels(source):
             return Truth.from_frame(qrels_of(source))
         return Truth.from_frame(read_source(source)[0], columns=columns, winner_codes=winner_codes)
-
-
-def _of_consensus(consensus: Consensus) -> Truth:
-    """Scores taken as known grades."""
-    return Truth("grade", consensus.items, consensus.scores)

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .agreement import cohen_kappa, fleiss_kappa, krippendorff_alpha
+    from .agreement import accuracy, cohen_kappa, fleiss_kappa, krippendorff_alpha
     from .correlation import (
         footrule,
         kendall_tau,
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .significance import bootstrap_interval, holm, paired_randomisation
 
 _HOMES = {
+    "accuracy": "agreement",
     "average_precision": "ranking",
     "bootstrap_interval": "significance",
     "cohen_kappa": "agreement",
@@ -49,6 +50,7 @@ _HOMES = {
 
 __all__ = [
     "Measure",
+    "accuracy",
     "average_precision",
     "bootstrap_interval",
     "cohen_kappa",

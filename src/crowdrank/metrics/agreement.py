@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ..data.coding import factorize
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Counts, Floats
-from .queries import dense_codes, one_dimensional, one_of
+from .queries import arrange, dense_codes, one_dimensional, one_of
 
 LEVELS = ("nominal", "ordinal", "interval")
 WEIGHTS = ("linear", "quadratic")
@@ -179,6 +179,19 @@ def cohen_kappa(
     cost = (apart > 0).astype(np.float64) if weights is None else apart if weights == "linear" else apart**2
     expected = float((cost * chance).sum())
     return 1 - float((cost * observed).sum()) / expected if expected > 0 else float("nan")
+
+
+def accuracy(truth: ArrayLike, chosen: ArrayLike, qid: Any = None, *, per_query: bool = False) -> float | Floats:
+    """Share of items whose chosen class is the true one: the mean over queries, or one value each, by their ids.
+
+    Examples
+    --------
+    >>> accuracy([0, 1, 2, 1], [0, 1, 1, 1])
+    0.75
+    """
+    items = arrange(truth, chosen, qid)
+    share = items.sums(items.truth == items.scores) / np.diff(items.offsets)
+    return items.report(share, np.isfinite(share), "zero", per_query)
 
 
 def _is_grades(value: Any) -> bool:

@@ -48,6 +48,7 @@ MEASURES: dict[str, Entry] = {
         "correlation:footrule", None, "Spearman's footrule, a distance from 0 to 1", "order", larger_is_better=False
     ),
     "pair_accuracy": Entry("correlation:pair_accuracy", None, "share of pairs of items in the right order", "order"),
+    "accuracy": Entry("agreement:accuracy", None, "share of items whose grade is the true one", "class"),
     "preference_accuracy": Entry(
         "correlation:preference_accuracy", None, "share of known preferences agreed with", "pairs"
     ),
@@ -93,7 +94,7 @@ class Measure:
     function
         The function of :mod:`crowdrank.metrics` behind it.
     needs
-        ``"grade"`` for truth about items, ``"pairs"`` for truth about pairs of items.
+        ``"grade"`` for truth about items, ``"pairs"`` for truth about pairs of items, ``"class"`` for classes of items.
     parameters
         Keyword arguments for the function.
     description
@@ -175,7 +176,7 @@ def parse(text: str) -> Measure:
     return Measure(
         name=shown.lower(),
         function=function,
-        needs="pairs" if entry.needs == "pairs" else "grade",
+        needs=entry.needs if entry.needs in ("pairs", "class") else "grade",
         parameters=parameters,
         description=entry.description,
         larger_is_better=entry.larger_is_better,
