@@ -188,7 +188,7 @@ def test_classes_are_measured_by_accuracy():
         "grade": ["cat", "cat", "dog", "dog", "dog", "cat", "cat", "cat"],
     }
     consensus = cr.aggregate(cr.Grades.from_frame(votes, nominal=True), "majority_vote")
-    truth = {"item": ["x", "y", "z"], "grade": ["c", "c", "c"]}
+    truth = {"item": ["x", "y", "z"], "grade": ["cat", "cat", "cat"]}
     found = cr.evaluate(consensus, truth)
     assert found.select("metric", "value").row(0) == ("accuracy", pytest.approx(2 / 3))
     with pytest.raises(ParameterError, match="classes have none; use accuracy"):
