@@ -1,9 +1,8 @@
-"""GLAD written out: the objective as sums over rows, and its top found without expectation-maximisation."""
+"""GLAD written out: probabilities and objective as sums over rows."""
 
 from math import exp, log
 
 import numpy as np
-from scipy.optimize import minimize
 
 
 def answer_probability(answer, truth, knows, guesses, lucky):
@@ -30,19 +29,8 @@ def posteriors(rows, ability, log_ease, guesses, prior, known=None, lucky=False)
     return total, found
 
 
-def objective(point, rows, n_annotators, n_items, guesses, prior, known=None, lucky=False):
+def objective(point, rows, n_annotators, guesses, prior, known=None, lucky=False):
     """Log-likelihood with the priors N(1, 1) of abilities and log ease, which follow each other in ``point``."""
     ability, log_ease = point[:n_annotators], point[n_annotators:]
     value, _ = posteriors(rows, ability, log_ease, guesses, prior, known, lucky)
     return value - 0.5 * float(((point - 1) ** 2).sum())
-
-
-def fit(rows, n_annotators, n_items, guesses, prior, known=None, lucky=False):
-    """Abilities, log ease and level probabilities at the top that climbing from the prior's mean leads to."""
-    arguments = (rows, n_annotators, n_items, guesses, prior, known, lucky)
-    found = minimize(
-        lambda point: -objective(point, *arguments), np.ones(n_annotators + n_items), method="BFGS", tol=1e-7
-    )
-    point = found.x
-    _, levels = posteriors(rows, point[:n_annotators], point[n_annotators:], guesses, prior, known, lucky)
-    return point[:n_annotators], point[n_annotators:], levels, -found.fun

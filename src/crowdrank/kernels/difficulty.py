@@ -144,22 +144,23 @@ def _difficulty_pass(
 @njit(cache=True, nogil=True)
 def _look(who: Any, weight: Any, first: int, last: int, ability: Any, ease: float, knows: Floats) -> Any:
     """Fill in the probability that each row is known; return the logarithm of the probability that none is."""
-    wrong, product = 0.0, 1.0
+    wrong, logs, product = 0.0, 0.0, 1.0
     for row in range(first, last):
         x = ability[who[row]] * ease
         small = np.exp(-abs(x))
         share = 1.0 / (1.0 + small)
         knows[row - first] = share if x > 0 else small * share
         if weight.size:
-            wrong -= weight[row] * ((max(x, 0.0) + np.log1p(small) + _ROUND) - _ROUND)
+            wrong -= weight[row] * ((max(x, 0.0) + _ROUND) - _ROUND)
+            logs += weight[row] * np.log1p(small)
         else:
             # one logarithm for many rows
             wrong -= (max(x, 0.0) + _ROUND) - _ROUND
             product *= 1.0 + small
             if product > _HUGE:
-                wrong -= np.log(product)
+                logs += np.log(product)
                 product = 1.0
-    return wrong - np.log(product)
+    return wrong - logs - np.log(product)
 
 
 @njit(cache=True, nogil=True)
