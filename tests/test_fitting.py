@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from crowdrank.errors import ConvergenceWarning
-from crowdrank.fitting import iterate, newton
+from crowdrank.fitting import accelerate, iterate, newton
 
 
 class Point(NamedTuple):
@@ -64,3 +64,54 @@ def test_iterate_warns_and_keeps_the_last_state():
         state, trace = iterate(lambda x: x + 1, np.array([0.0]), tol=1e-8, max_iter=3)
     assert state[0] == 3
     assert (trace.n_iter, trace.converged, trace.change) == (3, False, 1.0)
+
+
+class Passed(NamedTuple):
+    """One step of a contraction, with an objective."""
+
+    value: float
+    following: np.ndarray
+
+
+def slow_climb(state):
+    """Steps that shrink by a hundredth and by a half, towards (2, 1); the objective is minus the distance."""
+    gap = state - np.array([2.0, 1.0])
+    return Passed(-float(gap @ gap), state - np.array([0.01, 0.5]) * gap)
+
+
+def test_leaps_save_most_steps_and_the_objective_never_falls():
+    state, trace = accelerate(slow_climb, np.zeros(2), lower=-9.0, upper=9.0, scale=1.0, tol=1e-8, max_iter=500)
+    np.testing.assert_allclose(state, [2, 1], atol=1e-5)
+    assert trace.converged
+    assert trace.n_iter < 30
+    assert (np.diff(trace.log_likelihood) >= 0).all()
+
+
+def test_leaps_stay_within_bounds():
+    seen = []
+
+    def noted(state):
+        seen.append(state)
+        return slow_climb(state)
+
+    accelerate(noted, np.zeros(2), lower=0.0, upper=np.array([2.0, 1.0]), scale=1.0, tol=1e-6, max_iter=500)
+    assert (np.stack(seen) <= [2, 1]).all()
+    assert (np.stack(seen) >= 0).all()
+
+
+def test_leaps_away_from_a_saddle_are_not_taken_back():
+    def away(state):
+        # a step grows with the distance from 0 until it nears 1
+        return Passed(float(state[0] ** 2 - 0.5 * state[0] ** 4), state + 0.3 * state * (1 - state**2))
+
+    state, trace = accelerate(away, np.array([1e-3]), lower=-5.0, upper=5.0, scale=1.0, tol=1e-9, max_iter=200)
+    assert state[0] == pytest.approx(1, abs=1e-6)
+    assert trace.converged
+    assert (np.diff(trace.log_likelihood) >= 0).all()
+
+
+def test_too_few_steps_are_told_by_the_trace():
+    _, trace = accelerate(slow_climb, np.zeros(2), lower=-9.0, upper=9.0, scale=1.0, tol=1e-8, max_iter=3)
+    assert not trace.converged
+    assert trace.change > 1e-8
+    assert trace.n_iter >= 3

@@ -72,11 +72,13 @@ def pack_grades(
     """Return rows (n,) sorted by item, annotator, level and weight; whatever order they come in, the result is one."""
     n_codes = n_annotators * n_levels
     starts, code = np.zeros(n_items + 1, np.int64), np.empty(len(item), np.uint32)
-    np.cumsum(np.bincount(item, minlength=n_items), out=starts[1:])
     amount = np.empty(0)
     if weight is None:
-        _pack(read_only(item), read_only(annotator), read_only(level), n_levels, n_codes, starts[:-1].copy(), code)
+        # half as wide where it will do: these are looked up at random, and more of them stay near
+        place = np.zeros(n_items, np.int32 if len(item) <= np.iinfo(np.int32).max else np.int64)
+        _pack(read_only(item), read_only(annotator), read_only(level), n_levels, n_codes, place, starts, code)
     else:
+        np.cumsum(np.bincount(item, minlength=n_items), out=starts[1:])
         code[:] = annotator.astype(np.uint32) * np.uint32(n_levels) + level.astype(np.uint32)
         order = np.lexsort((weight, code, item))
         code, amount = code[order], weight[order].astype(np.float64)
@@ -88,22 +90,29 @@ def pack_grades(
 
 
 @njit(cache=True, nogil=True)
-def _pack(item: Any, annotator: Any, level: Any, n_levels: int, n_codes: int, place: Any, code: Any) -> None:
-    """Put the codes of the rows, (n,), in rising order where their items begin, (n_items,), which move on with each."""
-    starts = np.zeros(n_codes + 1, np.int64)
+def _pack(
+    item: Any, annotator: Any, level: Any, n_levels: int, n_codes: int, place: Any, starts: Any, code: Any
+) -> None:  # fmt: skip
+    """Fill in where items start, (n_items + 1,), and their codes in rising order, (n,); ``place`` (n_items,) is 0."""
+    number = np.zeros(n_codes + 1, np.int64)
     for row in range(item.size):
-        starts[annotator[row] * n_levels + level[row] + 1] += 1
-    for number in range(n_codes):
-        starts[number + 1] += starts[number]
-    by_code, after = np.empty(item.size, item.dtype), starts[:-1].copy()
+        place[item[row]] += 1
+        number[annotator[row] * n_levels + level[row] + 1] += 1
+    for i in range(place.size):
+        starts[i + 1] = starts[i] + place[i]
+        place[i] = starts[i]
+    for k in range(n_codes):
+        number[k + 1] += number[k]
+    # by code and then, in that order, by item
+    by_code, after = np.empty(item.size, item.dtype), number[:-1].copy()
     for row in range(item.size):
-        number = annotator[row] * n_levels + level[row]
-        by_code[after[number]] = item[row]
-        after[number] += 1
-    for number in range(n_codes):
-        for row in range(starts[number], starts[number + 1]):
+        k = annotator[row] * n_levels + level[row]
+        by_code[after[k]] = item[row]
+        after[k] += 1
+    for k in range(n_codes):
+        for row in range(number[k], number[k + 1]):
             at = place[by_code[row]]
-            code[at] = number
+            code[at] = k
             place[by_code[row]] = at + 1
 
 
