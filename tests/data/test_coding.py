@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from crowdrank.data import coding
 from crowdrank.data.coding import compact, factorize, factorize_groups, look_up
 from crowdrank.errors import JudgmentError
 
@@ -40,7 +41,9 @@ def test_integers_are_coded_by_value(values):
 
 @pytest.mark.parametrize("n_ids", [7, 900, 70_000, 150_000])
 @pytest.mark.parametrize("layout", ["random", "runs", "blanks"])
-def test_long_columns_are_coded_like_short_ones(n_ids, layout):
+@pytest.mark.parametrize("long", [10**9, 1000])
+def test_long_columns_are_coded_like_short_ones(n_ids, layout, long, monkeypatch):
+    monkeypatch.setattr(coding, "_LONG", long)
     rng = np.random.default_rng(n_ids)
     number = rng.integers(0, n_ids, 200_000)
     if layout != "random":
@@ -58,6 +61,16 @@ def test_long_columns_are_coded_like_short_ones(n_ids, layout):
         assert (codes[0] < 0).tolist() == blank.to_list()
         assert all(a == b for a, b, gone in zip(back, texts.to_list(), blank.to_list(), strict=True) if not gone)
     np.testing.assert_array_equal(coded[0][0][0], coded[0][0][1][::-1])
+
+
+def test_texts_with_one_hash_are_told_apart(monkeypatch):
+    monkeypatch.setattr(coding, "_LONG", 10)
+    texts = pl.Series([f"id-{k}" for k in range(100)])
+    wanted = factorize([texts])
+    monkeypatch.setattr(pl.Series, "hash", lambda self: pl.Series(np.arange(len(self), dtype=np.uint64) % 7))
+    codes, ids = factorize([texts])
+    assert ids.equals(wanted[1])
+    np.testing.assert_array_equal(codes[0], wanted[0][0])
 
 
 def test_columns_of_two_types_meet_as_text():

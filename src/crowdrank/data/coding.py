@@ -14,6 +14,7 @@ from ..errors import JudgmentError
 from ..protocols import Ints
 
 _SAMPLE = 50_000
+_LONG = 500_000
 _TABLE_CELLS = 1 << 26
 
 
@@ -60,8 +61,42 @@ def factorize_groups(groups: Sequence[Sequence[pl.Series]]) -> list[Coded]:
         integers = series[0].dtype == pl.Int64
         coded.append(_factorize_integers(series) if integers else None)
         texts += [] if integers else [series]
-    encoded = iter(_encode(texts))
-    return [_code_texts(*next(encoded)) if done is None else done for done in coded]
+    hashed = [_by_hash(series) for series in texts]
+    encoded = iter(_encode([series for series, done in zip(texts, hashed, strict=True) if done is None]))
+    found = iter([done or _code_texts(*next(encoded)) for done in hashed])
+    return [done or next(found) for done in coded]
+
+
+def _by_hash(columns: list[pl.Series]) -> Coded | None:
+    """Codes of long columns with very many different texts, by hash; ``None`` where that does not fit.
+
+    The hashes are polars' own, of 64 bits; each cell is compared with the text its hash stands for, so that two texts
+    with one hash are noticed and the columns coded in the other way.
+    """
+    if sum(len(column) for column in columns) < _LONG or len(_sample(columns)):
+        return None
+    together = pl.concat([column.rename("id") for column in columns]).fill_null("")
+    vocabulary, numbers = _numbered(together)
+    if not (vocabulary.gather(numbers) == together).all():
+        return None
+    stripped = vocabulary.str.strip_chars()
+    ids = stripped.filter(stripped != "").unique().sort().alias("id")
+    # numbering the sorted ids first gives the values behind them the places of their ids
+    known, places = _numbered(pl.concat([ids, stripped.alias("id")]))
+    if not (known.gather(places[len(ids) :]) == stripped).all():
+        return None
+    table = np.where((stripped == "").to_numpy(), np.int32(-1), places[len(ids) :])
+    bounds = np.cumsum([len(column) for column in columns])[:-1]
+    return list(np.split(table[numbers], bounds)), ids
+
+
+def _numbered(texts: pl.Series) -> tuple[pl.Series, Ints]:
+    """The distinct texts by hash, in order of first appearance, and the number of each cell's."""
+    from ..kernels.hashing import number_hashes
+
+    numbers, first = np.empty(len(texts), np.int32), np.empty(len(texts), np.int64)
+    n = number_hashes(texts.hash().to_numpy(), numbers, first)
+    return texts.gather(first[:n]), numbers
 
 
 def _encode(groups: list[list[pl.Series]]) -> list[tuple[pl.Series, list[pl.Series]]]:

@@ -62,12 +62,12 @@ def difficulty_pass(
     """Return sums over the rows; fill in the probability of each level and a better log ease for each graded item.
 
     ``annotators`` and ``levels`` (n,) are those of the rows. ``ability`` (n_annotators,) and ``log_ease`` (n_items,)
-    are the present estimates; an annotator knows an item's
-    level with the logistic function of ability times ease as the probability. ``log_guess`` (n_annotators, n_levels)
-    is the logarithm of the probability of each answer where it is not known: of each wrong one, or, with ``lucky``, of
-    each whatsoever. ``log_prior`` (n_levels,) is the class prior, ``known`` (n_items,) a level or -1, ``ease_prior``
-    mean and precision of the log ease. ``probabilities`` (n_items, n_levels); ``better_ease`` (n_items,) is a Newton
-    step ahead, halved until the expected log-likelihood does not fall.
+    are the present estimates; an annotator knows an item's level with the logistic function of ability times ease as
+    the probability. ``log_guess`` (n_annotators, n_levels) is the logarithm of the probability of each answer where it
+    is not known: of each wrong one, or, with ``lucky``, of each whatsoever. ``log_prior`` (n_levels,) is the class
+    prior, ``known`` (n_items,) a level or -1, ``ease_prior`` mean and precision of the log ease. ``probabilities``
+    (n_items, n_levels); ``better_ease`` (n_items,) is a Newton step ahead, halved until the expected log-likelihood
+    does not fall.
     """
     n_annotators, n_levels = len(ability), len(log_prior)
     abilities, eases, guesses, log_shares, clamp = (

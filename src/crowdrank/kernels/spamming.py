@@ -205,10 +205,8 @@ def _spam_pass(
             product = 1.0
         for k in range(n_levels):
             found[k] /= norm
-        if wanted:
-            for k in range(n_levels):
+            if wanted:
                 probabilities[item, k] = found[k]
-        for k in range(n_levels):
             found[k] = (found[k] + _ROUND) - _ROUND
             shares[k] += found[k]
         if weighted:
