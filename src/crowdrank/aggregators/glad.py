@@ -79,8 +79,8 @@ class GLAD:
     Annotators who give one level to most items pass for able with even errors, and their level for that of most items.
     With ``errors="own"`` the formula is the probability of knowing the level, and who does not know answers as they
     answer overall, by luck rightly: the three-parameter model of item response theory [Birnbaum68]_. Of eight public
-    sets with gold, this with ``prior="estimated"`` is more accurate on six, by 0.6 to 13 points, and less on two, by 0.3
-    and 1.2.
+    sets with gold, this with ``prior="estimated"`` is more accurate on six, by 0.6 to 13 points, and less on two, by
+    0.3 and 1.2.
 
     Where no item was graded by two annotators, or all grades are equal, the grades come back as they are.
 
