@@ -63,11 +63,16 @@ def test_long_columns_are_coded_like_short_ones(n_ids, layout, long, monkeypatch
     np.testing.assert_array_equal(coded[0][0][0], coded[0][0][1][::-1])
 
 
-def test_texts_with_one_hash_are_told_apart(monkeypatch):
+def test_texts_with_one_hash_are_told_apart_by_the_other(monkeypatch):
     monkeypatch.setattr(coding, "_LONG", 10)
-    texts = pl.Series([f"id-{k}" for k in range(100)])
+    texts = pl.Series([f"id-{k % 60}" for k in range(100)])
     wanted = factorize([texts])
-    monkeypatch.setattr(pl.Series, "hash", lambda self: pl.Series(np.arange(len(self), dtype=np.uint64) % 7))
+    whole = pl.Series.hash
+
+    def narrow(self, seed=0):
+        return whole(self, seed) % 7 if seed == 0 else whole(self, seed)
+
+    monkeypatch.setattr(pl.Series, "hash", narrow)
     codes, ids = factorize([texts])
     assert ids.equals(wanted[1])
     np.testing.assert_array_equal(codes[0], wanted[0][0])

@@ -15,6 +15,7 @@ from ..protocols import Ints
 
 _SAMPLE = 50_000
 _LONG = 500_000
+_SEEDS = (0, 1)
 _TABLE_CELLS = 1 << 26
 
 
@@ -61,59 +62,22 @@ def factorize_groups(groups: Sequence[Sequence[pl.Series]]) -> list[Coded]:
         integers = series[0].dtype == pl.Int64
         coded.append(_factorize_integers(series) if integers else None)
         texts += [] if integers else [series]
-    hashed = [_by_hash(series) for series in texts]
-    encoded = iter(_encode([series for series, done in zip(texts, hashed, strict=True) if done is None]))
-    found = iter([done or _code_texts(*next(encoded)) for done in hashed])
+    long = sum(len(column) for series in texts for column in series) >= _LONG
+    found = iter(_by_hash(texts) if long else [_code_texts(*_encode(series)) for series in texts])
     return [done or next(found) for done in coded]
 
 
-def _by_hash(columns: list[pl.Series]) -> Coded | None:
-    """Codes of long columns with very many different texts, by hash; ``None`` where that does not fit.
+def _by_hash(groups: list[list[pl.Series]]) -> list[Coded]:
+    """Codes of long columns of text, on all cores.
 
-    The hashes are polars' own, of 64 bits; each cell is compared with the text its hash stands for, so that two texts
-    with one hash are noticed and the columns coded in the other way.
+    Texts are told apart by two hashes of 64 bits. Those of a sample are numbered first, in sorted order, so that
+    columns with few different texts need no second pass.
     """
-    if sum(len(column) for column in columns) < _LONG or len(_sample(columns)):
-        return None
-    together = pl.concat([column.rename("id") for column in columns]).fill_null("")
-    vocabulary, numbers = _numbered(together)
-    if not (vocabulary.gather(numbers) == together).all():
-        return None
-    stripped = vocabulary.str.strip_chars()
-    ids = stripped.filter(stripped != "").unique().sort().alias("id")
-    # numbering the sorted ids first gives the values behind them the places of their ids
-    known, places = _numbered(pl.concat([ids, stripped.alias("id")]))
-    if not (known.gather(places[len(ids) :]) == stripped).all():
-        return None
-    table = np.where((stripped == "").to_numpy(), np.int32(-1), places[len(ids) :])
-    bounds = np.cumsum([len(column) for column in columns])[:-1]
-    return list(np.split(table[numbers], bounds)), ids
-
-
-def _numbered(texts: pl.Series) -> tuple[pl.Series, Ints]:
-    """The distinct texts by hash, in order of first appearance, and the number of each cell's."""
-    from ..kernels.hashing import number_hashes
-
-    numbers, first = np.empty(len(texts), np.int32), np.empty(len(texts), np.int64)
-    n = number_hashes(texts.hash().to_numpy(), numbers, first)
-    return texts.gather(first[:n]), numbers
-
-
-def _encode(groups: list[list[pl.Series]]) -> list[tuple[pl.Series, list[pl.Series]]]:
-    """For each group its distinct texts, and for each of its columns the number of each cell's text (null: missing).
-
-    Numbers go by first appearance. Of long columns with few different texts a sorted sample appears first, so that they
-    are numbered in sorted order and need no second pass.
-    """
-    categories = [pl.Categories.random() for _ in groups]
-    # polars forgets categories with the last series that uses them, so the samples must live till the end
-    samples = [_sample(series).cast(pl.Categorical(known)) for known, series in zip(categories, groups, strict=True)]
-    jobs = [(s, pl.Categorical(known)) for known, series in zip(categories, groups, strict=True) for s in series]
-    encoded = iter(_on_all_cores(jobs))
-    return [
-        _vocabulary(known, series, [next(encoded) for _ in series])
-        for known, series, _ in zip(categories, groups, samples, strict=True)
-    ]
+    samples = [_sample(series) for series in groups]
+    jobs = [(sample, column) for sample, series in zip(samples, groups, strict=True) for column in series]
+    with ThreadPoolExecutor(min(len(jobs), os.cpu_count() or 1)) as pool:
+        numbered = iter(list(pool.map(lambda job: _numbered(*job), jobs)))
+    return [_merged([next(numbered) for _ in series]) for series in groups]
 
 
 def _sample(series: list[pl.Series]) -> pl.Series:
@@ -123,50 +87,51 @@ def _sample(series: list[pl.Series]) -> pl.Series:
     return found.sort() if 10 * len(found) < len(rows) else found.head(0)
 
 
-def _vocabulary(
-    known: pl.Categories, series: list[pl.Series], numbers: list[pl.Series]
-) -> tuple[pl.Series, list[pl.Series]]:
-    """The distinct texts of a group of encoded columns in order of their numbers, and the columns' numbers."""
-    highest = [int(column.max()) for column in numbers if column.null_count() < len(column)]  # type: ignore[arg-type]
-    if max(highest, default=0) < _SAMPLE:
-        return known.to_series().cast(pl.String), numbers
-    # polars lists categories one by one; of very many it is quicker to look up a row that has each
-    place = np.zeros(max(highest) + 1, np.int64)
-    offset = 0
-    for column in numbers:
-        rows = np.flatnonzero(column.is_not_null().to_numpy()) if column.null_count() else np.arange(len(column))
-        place[column.drop_nulls().to_numpy()] = rows + offset
-        offset += len(column)
-    return pl.concat([s.rename("id") for s in series]).gather(place), numbers
+def _numbered(known: pl.Series, column: pl.Series) -> tuple[pl.Series, Ints]:
+    """The distinct texts of a column, known ones first, and the number of each cell's; a missing text is blank."""
+    from ..kernels.hashing import number_hashes
+
+    cells = column.fill_null("") if column.null_count() else column
+    of_known = [known.hash(seed).to_numpy() for seed in _SEEDS]
+    of_cells = [cells.hash(seed).to_numpy() for seed in _SEEDS]
+    numbers = np.empty(len(cells), np.int32)
+    new = np.array([-1])
+    for capacity in (4 * len(known) + 1024, len(known) + len(cells)):
+        new = number_hashes(of_known[0], of_known[1], of_cells[0], of_cells[1], capacity, numbers)
+        if not len(new) or new[0] >= 0:
+            break
+    return pl.concat([known.alias("id"), cells.gather(new).alias("id")]), numbers
 
 
-def _on_all_cores(jobs: list[tuple[pl.Series, pl.Categorical]]) -> list[pl.Series]:
-    """Encode each column; long ones by threads, as polars encodes a column on one core and lets the others run."""
-    if sum(len(s) for s, _ in jobs) < _SAMPLE:
-        return [_numbers(*job) for job in jobs]
-    with ThreadPoolExecutor(min(len(jobs), os.cpu_count() or 1)) as pool:
-        return list(pool.map(lambda job: _numbers(*job), jobs))
+def _merged(columns: list[tuple[pl.Series, Ints]]) -> Coded:
+    """Codes over the sorted, stripped texts of all columns of a group."""
+    stripped = [texts.str.strip_chars() for texts, _ in columns]
+    together = pl.concat(stripped)
+    ids = together.filter(together != "").unique().sort().alias("id")
+    return [
+        numbers if texts.equals(ids) else _places(ids, texts)[numbers]
+        for texts, (_, numbers) in zip(stripped, columns, strict=True)
+    ], ids
 
 
-def _numbers(column: pl.Series, dtype: pl.Categorical) -> pl.Series:
-    """The number of each cell's text; where equal cells stand together, as in tables sorted by item, of each run."""
-    head = column.head(_SAMPLE)
-    if len(column) < _SAMPLE or (head != head.shift(1)).sum() > len(head) // 3:
-        return column.cast(dtype).to_physical()
-    starts = column.ne_missing(column.shift(1))
-    starts[0] = True
-    runs = column.filter(starts).cast(dtype).to_physical()
-    return runs.gather(starts.cast(pl.UInt32).cum_sum() - 1)
+def _places(ids: pl.Series, texts: pl.Series) -> Ints:
+    """Place of each text among the ids, -1 for a blank one."""
+    places = _numbered(ids, texts)[1]
+    return np.where(places < len(ids), places, np.int32(-1))
+
+
+def _encode(series: list[pl.Series]) -> tuple[pl.Series, list[pl.Series]]:
+    """The distinct texts of short columns, and for each column the number of each cell's text (null: missing)."""
+    categories = pl.Categories.random()
+    # polars forgets categories with the last series that uses them, so the encoded columns are kept till the end
+    encoded = [column.cast(pl.Categorical(categories)) for column in series]
+    return categories.to_series().cast(pl.String), [column.to_physical() for column in encoded]
 
 
 def _code_texts(vocabulary: pl.Series, numbers: list[pl.Series]) -> Coded:
     """Codes over the sorted texts from numbers over the vocabulary."""
     table, ids = _sorted_codes(vocabulary)
-    identical = bool((table == np.arange(len(table))).all())
-    return [
-        column.to_numpy().view(np.int32) if identical and not column.null_count() else _gather(table, column)
-        for column in numbers
-    ], ids
+    return [_gather(table, column) for column in numbers], ids
 
 
 def _sorted_codes(values: pl.Series) -> tuple[Ints, pl.Series]:

@@ -1,39 +1,54 @@
-"""Numbers for distinct hashes, in order of first appearance."""
+"""Numbers for distinct texts, told apart by two hashes each."""
 
 import numba
 import numpy as np
 
 
 @numba.njit(cache=True, nogil=True)
-def number_hashes(hashes, numbers, first):  # type: ignore[no-untyped-def]
-    """Number the distinct hashes and return how many there are.
+def number_hashes(known, known_check, hashes, checks, capacity, numbers):  # type: ignore[no-untyped-def]
+    """Number texts by their pair of hashes: known ones first, then others in order of first appearance.
 
     Parameters
     ----------
-    hashes : (n,) uint64
+    known, known_check : (n_known,) uint64
+        Two independent hashes of texts that are all different.
+    hashes, checks : (n,) uint64
+        The same two of each row's text.
+    capacity : int
+        Most distinct texts there is room for; a small one keeps the table in the cache.
     numbers : (n,) int32
-        Filled with the number of each hash.
-    first : (n,) int64
-        Filled, as far as there are numbers, with the row in which each number first appears.
+        Filled with the number of each row's text.
+
+    Returns
+    -------
+    (n_new,) int64
+        The row in which each text that was not known first appears; a single -1 where there was too little room.
     """
     size = 1
-    while size < 2 * len(hashes):
+    while size < 2 * capacity:
         size *= 2
     mask = np.uint64(size - 1)
     slots = np.full(size, -1, np.int32)
-    n_distinct = 0
-    for row in range(len(hashes)):
-        place = hashes[row] & mask
+    hash_of, check_of = np.empty(capacity, np.uint64), np.empty(capacity, np.uint64)
+    first = np.empty(capacity, np.int64)
+    n_known, n_distinct = len(known), 0
+    for row in range(-n_known, len(hashes)):
+        one = known[row + n_known] if row < 0 else hashes[row]
+        two = known_check[row + n_known] if row < 0 else checks[row]
+        place = one & mask
         while True:
             number = slots[place]
             if number < 0:
-                slots[place] = n_distinct
-                first[n_distinct] = row
-                numbers[row] = n_distinct
+                if n_distinct == capacity:
+                    return np.full(1, -1, np.int64)
+                number = n_distinct
+                slots[place] = number
+                hash_of[number], check_of[number], first[number] = one, two, row
                 n_distinct += 1
                 break
-            if hashes[first[number]] == hashes[row]:
-                numbers[row] = number
+            if hash_of[number] == one and check_of[number] == two:
                 break
             place = (place + np.uint64(1)) & mask
-    return n_distinct
+        if row >= 0:
+            numbers[row] = number
+    return first[n_known:n_distinct].copy()
