@@ -192,6 +192,43 @@ def discounted_gain(
 
 
 @njit(cache=True, nogil=True)
+def ideal_gain(values: Floats, offsets: Counts, k: int, exponential: bool, discount: Floats) -> Floats:
+    """Largest possible sum over the top k of gain times discount, for each query.
+
+    Whole values below 64, which grades are, are counted and not sorted. Returns (n_queries,).
+    """
+    total = np.zeros(len(offsets) - 1)
+    order, spare, best = _buffers(offsets, k)
+    counts = np.zeros(64, np.int64)
+    for query in range(len(total)):
+        low, high = offsets[query], offsets[query + 1]
+        counts[:] = 0
+        whole = True
+        for item in range(low, high):
+            value = values[item]
+            level = int(value) if 0.0 <= value < 64.0 else 0
+            whole = whole and level == value
+            counts[level] += 1
+        place, depth = 0, min(k, high - low)
+        if whole:
+            level = 63
+            while level > 0 and place < depth:
+                if counts[level] > 0:
+                    gain = 2.0**level - 1.0 if exponential else float(level)
+                    end = min(place + counts[level], depth)
+                    while place < end:
+                        total[query] += gain * discount[place]
+                        place += 1
+                level -= 1
+            continue
+        _arrange(values, values, low, high, k, FIRST, order, spare, best)
+        for place in range(depth):
+            value = values[order[place]]
+            total[query] += (2.0**value - 1.0 if exponential else value) * discount[place]
+    return total
+
+
+@njit(cache=True, nogil=True)
 def average_precision(relevant: Floats, scores: Floats, offsets: Counts, k: int, ties: int) -> Floats:
     """Sum over relevant items in the top k of the precision at their place, by the number of relevant items.
 

@@ -85,7 +85,7 @@ def ndcg(
     """
     items, exponential = _gains(truth, scores, qid, gain, negative)
     depth, rule = cutoff(k, items.longest), TIES[one_of(ties, TIES, "ties")]
-    best = _discounted(items.truth, items.truth, items, depth, TIES["first"], exponential, _logarithmic(depth))
+    best = _ideal(items, depth, exponential, _logarithmic(depth))
     value = _discounted(items.truth, items.scores, items, depth, rule, exponential, _logarithmic(depth))
     # rounding may lift a perfect order above 1
     return items.report(np.minimum(_share(value, best), 1.0), best > 0, empty, per_query)
@@ -379,6 +379,13 @@ def _discounted(
 
     rest = depth, rule, exponential, frozen(discount)
     return over_queries(kernels.discounted_gain, (values, scores), items.offsets, *rest)
+
+
+def _ideal(items: Arranged, depth: int, exponential: bool, discount: Floats) -> Floats:
+    """The same sum when the items of each query stand in the best order."""
+    from ..kernels import ranking_measures as kernels
+
+    return over_queries(kernels.ideal_gain, (items.truth,), items.offsets, depth, exponential, frozen(discount))
 
 
 def _logarithmic(depth: int) -> Floats:
