@@ -43,7 +43,7 @@ def test_integers_are_coded_by_value(values):
 @pytest.mark.parametrize("layout", ["random", "runs", "blanks"])
 @pytest.mark.parametrize("long", [10**9, 1000])
 def test_long_columns_are_coded_like_short_ones(n_ids, layout, long, monkeypatch):
-    monkeypatch.setattr(coding, "_LONG", long)
+    monkeypatch.setattr(coding, "LONG", long)
     rng = np.random.default_rng(n_ids)
     number = rng.integers(0, n_ids, 200_000)
     if layout != "random":
@@ -64,7 +64,7 @@ def test_long_columns_are_coded_like_short_ones(n_ids, layout, long, monkeypatch
 
 
 def test_texts_with_one_hash_are_told_apart_by_the_other(monkeypatch):
-    monkeypatch.setattr(coding, "_LONG", 10)
+    monkeypatch.setattr(coding, "LONG", 10)
     texts = pl.Series([f"id-{k % 60}" for k in range(100)])
     wanted = factorize([texts])
     whole = pl.Series.hash

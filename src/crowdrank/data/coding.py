@@ -13,8 +13,10 @@ import polars as pl
 from ..errors import JudgmentError
 from ..protocols import Ints
 
+LONG = 500_000
+"""From this many cells on compiled passes are worth the time that loading them takes."""
+
 _SAMPLE = 50_000
-_LONG = 500_000
 _SEEDS = (0, 1)
 _TABLE_CELLS = 1 << 26
 
@@ -62,7 +64,7 @@ def factorize_groups(groups: Sequence[Sequence[pl.Series]]) -> list[Coded]:
         integers = series[0].dtype == pl.Int64
         coded.append(_factorize_integers(series) if integers else None)
         texts += [] if integers else [series]
-    long = sum(len(column) for series in texts for column in series) >= _LONG
+    long = sum(len(column) for series in texts for column in series) >= LONG
     found = iter(_by_hash(texts) if long else [_code_texts(*_encode(series)) for series in texts])
     return [done or next(found) for done in coded]
 

@@ -12,13 +12,12 @@ import polars as pl
 
 from ..errors import JudgmentError, UnknownNameError
 from ..protocols import Counts, Ints
-from .coding import compact, factorize, id_series, look_up
+from .coding import LONG, compact, factorize, id_series, look_up
 
 NO_QUERY = ""
 """Id of the one query of judgments that name none."""
 
 _TABLE_CELLS = 1 << 26
-_LONG = 500_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -166,7 +165,7 @@ def _number_cells(parts: Sequence[tuple[Ints, Ints]], n_rows: int, n_columns: in
 
 def _cell_passes(n: int) -> tuple[Callable[..., None], Callable[..., Ints]]:
     """Functions that mark cells of a table and read them; compiled ones are worth their import for long columns."""
-    if n >= _LONG:
+    if n >= LONG:
         from ..kernels.cells import mark_cells, read_cells
 
         return mark_cells, read_cells

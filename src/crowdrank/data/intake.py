@@ -12,7 +12,7 @@ import polars as pl
 
 from ..errors import DataWarning, JudgmentError, ParameterError
 from ..protocols import Bools, Counts, Floats, Ints
-from .coding import compact, factorize, factorize_groups, id_series
+from .coding import LONG, compact, factorize, factorize_groups, id_series
 from .columns import understand, understand_items
 from .frames import to_frame
 from .index import NO_QUERY, Index, Items, build_items
@@ -27,7 +27,6 @@ ID_GROUPS: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 """Columns of each kind that hold ids, those with common ids together."""
 
-_LONG = 500_000
 _MOST_BITS = 1 << 31
 
 DROP = "mend them, or leave such rows out with invalid='drop' (--drop-invalid)"
@@ -298,7 +297,7 @@ def _count_repeats(keys: Sequence[tuple[Ints, int]]) -> int:
     """Number of rows that repeat an earlier one; a bit per possible row is quickest for long tables."""
     n_rows = len(keys[0][0])
     cells = math.prod(max(size, 1) for _, size in keys)
-    if n_rows < _LONG or cells > _MOST_BITS:
+    if n_rows < LONG or cells > _MOST_BITS:
         return n_rows - _row_keys(keys).n_unique()
     from ..kernels.repeats import count_repeats
 
