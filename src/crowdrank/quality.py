@@ -13,6 +13,7 @@ import numpy as np
 from .data.consensus import Quality
 from .data.judgments import Grades, Judgments, Preferences
 from .data.pairing import pairs_within
+from .errors import DataWarning, ParameterError
 from .protocols import Aggregator, Bools, Counts, Floats, Scorer
 
 MAX_FOLDS = 20
@@ -25,6 +26,12 @@ _FEW_PAIRS = 200_000
 
 INTERVAL = 0.90
 """Level of the intervals ``lower`` to ``upper``."""
+
+
+TRUSTED = (95.0, 5.0)
+"""Beta prior of the quality of an annotator named in ``trusted=``: so many pairs right and wrong before any is seen."""
+
+_NEAR_CHANCE = 0.55
 
 
 @dataclass(frozen=True)
@@ -74,6 +81,31 @@ def held_out_quality(method: Aggregator, judgments: Judgments) -> Quality | None
         found = pair_agreement(judgments.select(inside), scores, _judged_items(others))
         agree, n_pairs, effective = agree + found.agree, n_pairs + found.n_pairs, effective + found.effective
     return _shrunk(judgments, Agreement(agree, n_pairs, effective))
+
+
+def trusted_annotators(judgments: Judgments, trusted: Any | None) -> Bools:
+    """Return which annotators are named as trusted, (n_annotators,)."""
+    mask = np.zeros(judgments.n_annotators, bool)
+    if trusted is None:
+        return mask
+    if not judgments.n_annotators:
+        raise ParameterError("trusted= names annotators, but the judgments do not say who gave them; leave it out")
+    for name in [trusted] if isinstance(trusted, str | int) else trusted:
+        mask[judgments.annotators.code(name, "annotator")] = True
+    return mask
+
+
+def warn_near_chance(method: str, quality: Floats, n_judgments: Floats) -> None:
+    """Warn where annotators of these learned qualities agree hardly more than guessing would let them."""
+    total = float(np.sum(n_judgments))
+    mean = float(np.sum(quality * n_judgments)) / total if total > 0 else 1.0
+    if mean < _NEAR_CHANCE:
+        warnings.warn(
+            f"{method} finds the annotators hardly better than chance (mean quality {mean:.2f}), and a crowd whose "
+            "majority is reversed looks like a good one turned round: name annotators known to be good with trusted=",
+            DataWarning,
+            stacklevel=3,
+        )
 
 
 def pair_accuracy(judgments: Judgments, scores: Floats) -> Quality | None:

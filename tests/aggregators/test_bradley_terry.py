@@ -176,6 +176,19 @@ def test_unconnected_groups_are_named_five_at_most():
     np.testing.assert_allclose(consensus.scores, 0, atol=1e-12)
 
 
+def test_groups_that_won_or_lost_everything_together_are_named():
+    inside = [(who, "q", *pair, pair[who == "bob"]) for pair in ("ab", "yz") for who in ("ann", "bob")]
+    across = [("ann", "q", "a", "y", "a"), ("ann", "q", "b", "z", "b")]
+    with pytest.warns(DataWarning) as caught:
+        BradleyTerry().fit(Preferences.from_rows(inside + across))
+    messages = [str(w.message) for w in caught]
+    assert messages[0].startswith("the 2 items 'a' (query 'q'), 'b' (query 'q') won every contest with the others")
+    assert messages[1].startswith("the 2 items 'y' (query 'q'), 'z' (query 'q') lost every contest with the others")
+    assert len(messages) == 2
+    assert caught[0].filename == __file__
+    BradleyTerry().fit(Preferences.from_rows([*inside, *across, ("bob", "q", "a", "z", "tie")]))
+
+
 def test_all_ties():
     rows = [(who, "q", "x", "y", "tie") for who in ("ann", "bob")]
     for ties in ("split", "davidson", "ignore"):
@@ -205,7 +218,7 @@ def test_large_queries_have_standard_errors_but_no_covariance(monkeypatch):
     estimated = quiet(BradleyTerry(), preferences)
     assert estimated.covariance[0] is None
     assert estimated.covariance[1].shape == (20, 20)
-    monkeypatch.setattr("crowdrank.aggregators.bradley_terry.COVARIANCE_ITEMS", 800)
+    monkeypatch.setattr("crowdrank.pair_models.spread.COVARIANCE_ITEMS", 800)
     exact = quiet(BradleyTerry(), preferences)
     np.testing.assert_allclose(estimated.std_error[800:], exact.std_error[800:], rtol=1e-9)
     error = estimated.std_error[:800] / exact.std_error[:800] - 1

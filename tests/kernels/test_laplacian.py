@@ -89,3 +89,18 @@ def test_connected_groups(seed, sizes, density):
     starts, second, _, _, offsets, pairs = graph(seed, sizes, density)
     found = kernel.connected_groups(starts, second, offsets)
     assert found.tolist() == slow.groups(pairs, offsets[-1])
+
+
+@given(seed=st.integers(0, 10_000), density=st.sampled_from([0.05, 0.15, 0.5]))
+def test_reached_equals_the_closure(seed, density):
+    starts, second, _, _, offsets, pairs = graph(seed, [9, 1, 6], density)
+    rng = np.random.default_rng(seed)
+    up, down = rng.random((2, len(second))) < 0.6
+    seeds = np.zeros(offsets[-1], bool)
+    seeds[rng.integers(offsets[-1], size=2)] = True
+    step = np.eye(offsets[-1], dtype=bool)
+    for (i, j), forth, back in zip(pairs, up, down, strict=True):
+        step[i, j] |= forth
+        step[j, i] |= back
+    closure = np.linalg.matrix_power(step.astype(float), offsets[-1]) > 0
+    np.testing.assert_array_equal(kernel.reached(starts, second, up, down, seeds), closure[seeds].any(axis=0))

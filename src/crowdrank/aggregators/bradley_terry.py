@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..data.consensus import COVARIANCE_ITEMS, Consensus, Trace
-from ..data.index import Items
-from ..data.intake import short
+from ..data.consensus import Consensus, Trace
 from ..data.judgments import Preferences, expect
-from ..errors import DataWarning, ParameterError
+from ..errors import ParameterError
 from ..fitting import newton
-from ..protocols import Bools, Counts, Floats, Ints
+from ..pair_models import Contests, count_contests, score_spread, warn_unbounded
+from ..protocols import Counts, Floats
 from ..quality import held_out
 
 if TYPE_CHECKING:
@@ -23,9 +20,7 @@ if TYPE_CHECKING:
     from ..kernels.pair_models import TieModel
 
 _TIES = ("split", "ignore", "davidson")
-_BLOCK_CELLS = 4_000_000
 _LONGEST_STEP = 8.0
-_SHOWN = 5
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -95,8 +90,8 @@ class BradleyTerry:
     def fit(self, preferences: Preferences) -> Consensus:
         """Return scores with standard errors; warns of items and groups that only the ridge keeps finite."""
         expect(preferences, self)
-        contests = _contests(preferences, self.ties)
-        _warn_unbounded(preferences.items, contests)
+        contests = count_contests(preferences, self.ties)
+        warn_unbounded(preferences.items, contests)
         point, best, trace = self._maximum(contests)
         std_error, covariance = _spread(best, self.ridge, preferences.items.offsets)
         n = preferences.n_items
@@ -108,33 +103,12 @@ class BradleyTerry:
     def scores(self, preferences: Preferences) -> Floats:
         """Return the scores alone, for whoever fits many times and needs no standard errors."""
         expect(preferences, self)
-        return self._maximum(_contests(preferences, self.ties))[0][: preferences.n_items]
+        return self._maximum(count_contests(preferences, self.ties))[0][: preferences.n_items]
 
-    def _maximum(self, contests: _Contests) -> tuple[Floats, _Point, Trace]:
+    def _maximum(self, contests: Contests) -> tuple[Floats, _Point, Trace]:
         """Where the penalised log-likelihood is largest."""
         evaluate, direction = _objective(contests, self.ridge, self.tol)
         return newton(evaluate, direction, _start(contests), tol=self.tol, max_iter=self.max_iter, what="bradley_terry")
-
-
-class _Contests(NamedTuple):
-    """Counts of pairs in compressed rows, as the ties rule sees them; no tie parameter where ``n_ties`` is ``None``.
-
-    ``group`` is the lowest item that an item is connected with by contests.
-    """
-
-    starts: Counts
-    second: Ints
-    margin: Floats
-    number: Floats
-    wins: Floats
-    losses: Floats
-    n_ties: float | None
-    group: Ints
-
-    def centred(self, values: Floats) -> Floats:
-        """Values less the mean of their group: the likelihood leaves a group's level free, the ridge puts it at 0."""
-        sums = np.bincount(self.group, values, len(values))
-        return values - (sums / np.maximum(np.bincount(self.group, minlength=len(values)), 1))[self.group]
 
 
 class _Point(NamedTuple):
@@ -144,34 +118,16 @@ class _Point(NamedTuple):
     gradient: Floats
     log_likelihood: float
     model: TieModel
-    contests: _Contests
+    contests: Contests
 
 
-def _contests(preferences: Preferences, ties: str) -> _Contests:
-    """Pairs with their contests, and what each item won and lost in all."""
-    from ..kernels.laplacian import connected_groups
-    from ..kernels.pairs import count_pairs, item_totals
-
-    counts = count_pairs(
-        preferences.left, preferences.right, preferences.outcome, preferences.weight, preferences.items.offsets
-    )
-    if ties == "ignore" and counts.ties.any():
-        counts = counts.keep(counts.wins + counts.losses > 0)
-        counts = counts._replace(ties=np.zeros_like(counts.wins))
-    wins, losses = item_totals(counts)
-    number = counts.wins + counts.losses + counts.ties
-    n_ties = float(counts.ties.sum()) if ties == "davidson" else None
-    group = connected_groups(counts.starts, counts.second, preferences.items.offsets)
-    return _Contests(counts.starts, counts.second, counts.wins - counts.losses, number, wins, losses, n_ties, group)
-
-
-def _start(contests: _Contests) -> Floats:
+def _start(contests: Contests) -> Floats:
     """Log odds of winning against whoever came, which saves the first Newton steps; then an even tie parameter."""
     scores = contests.centred(np.log((contests.wins + 0.5) / (contests.losses + 0.5)))
     return scores if contests.n_ties is None else np.append(scores, 0.0)
 
 
-def _objective(contests: _Contests, ridge: float, tol: float) -> tuple[Any, Any]:
+def _objective(contests: Contests, ridge: float, tol: float) -> tuple[Any, Any]:
     """Functions that evaluate the penalised log-likelihood and give the Newton step from an evaluated point."""
     from ..kernels.laplacian import conjugate_gradient, laplacian_product
     from ..kernels.pair_models import evaluate_ties
@@ -214,31 +170,10 @@ def _with_tie(product: Product, diagonal: Floats, model: TieModel, ridge: float)
 
 
 def _spread(best: _Point, ridge: float, offsets: Counts) -> tuple[Floats, tuple[Floats | None, ...]]:
-    """Standard error of each item's centred score, and the covariance block of each query that is not too large."""
-    from ..kernels.laplacian import centred_inverse_diagonal, centred_inverses
-
-    model = best.model
-    matrix = (best.contests.starts, best.contests.second, model.bend, model.degree, ridge, offsets)
-    shift = _tie_shift(best, ridge)
-    sizes = np.diff(offsets)
-    large = sizes.max(initial=0) > COVARIANCE_ITEMS
-    variance = centred_inverse_diagonal(*matrix) if large else np.zeros(len(model.degree))
-    blocks: list[Floats | None] = [np.zeros((0, 0)) if size == 0 else None for size in sizes]
-    for queries in _alike(sizes):
-        inverses = centred_inverses(*matrix, queries)
-        places = offsets[queries][:, None] + np.arange(inverses.shape[1])
-        variance[places] = np.diagonal(inverses, axis1=1, axis2=2)
-        inverses += shift[places][:, :, None] * shift[places][:, None, :]
-        for query, inverse in zip(queries, inverses, strict=True):
-            blocks[query] = inverse
-    return np.sqrt(np.maximum(variance, 0.0) + shift**2), tuple(blocks)
-
-
-def _alike(sizes: Counts) -> Iterator[Counts]:
-    """Groups of queries of the same size that have a covariance, each small enough to be inverted together."""
-    for size in np.unique(sizes[(sizes > 0) & (sizes <= COVARIANCE_ITEMS)]):
-        queries = np.flatnonzero(sizes == size)
-        yield from np.array_split(queries, -(-len(queries) * int(size) ** 2 // _BLOCK_CELLS))
+    """Standard error of each item's centred score, and the covariance of each query."""
+    contests, model = best.contests, best.model
+    pairs = (contests.starts, contests.second, model.bend, model.degree)
+    return score_spread(*pairs, ridge, offsets, _tie_shift(best, ridge))
 
 
 def _tie_shift(best: _Point, ridge: float) -> Floats:
@@ -253,33 +188,3 @@ def _tie_shift(best: _Point, ridge: float) -> Floats:
     aside = conjugate_gradient(product, diagonal, model.cross, accuracy=1e-10)
     shift: Floats = aside / np.sqrt(model.tie_bend + ridge - float(model.cross @ aside))
     return shift
-
-
-def _warn_unbounded(items: Items, contests: _Contests) -> None:
-    """Name the items that won or lost everything, and the groups that never met."""
-    judged = contests.wins + contests.losses > 0
-    for all_of, none_of, word in ((contests.wins, contests.losses, "won"), (contests.losses, contests.wins, "lost")):
-        extreme = judged & (none_of == 0) & (all_of > 0)
-        if extreme.any():
-            _warn(f"{_named(items, extreme)} {word} every contest, so that only the ridge keeps the score finite")
-    heads = judged & (contests.group == np.arange(len(items)))
-    loose = heads & (np.bincount(items.query, heads, items.n_queries) > 1)[items.query]
-    if loose.any():
-        _warn(
-            f"{int(loose.sum())} groups of items were never compared with each other, those of {_named(items, loose)}; "
-            "their scores cannot be compared across groups: ask for preferences between them"
-        )
-
-
-def _named(items: Items, chosen: Bools) -> str:
-    """The first five items, then a count."""
-    codes = np.flatnonzero(chosen)
-    ids, queries = items.ids.gather(codes[:_SHOWN]).to_list(), items.query_ids().gather(codes[:_SHOWN]).to_list()
-    shown = [short(i) if items.single else f"{short(i)} (query {short(q)})" for i, q in zip(ids, queries, strict=True)]
-    more = [f"{len(codes) - _SHOWN} more"] if len(codes) > _SHOWN else []
-    return ", ".join([*shown, *more])
-
-
-def _warn(message: str) -> None:
-    """Warn about the preferences at the caller of fit."""
-    warnings.warn(message, DataWarning, stacklevel=4)

@@ -13,7 +13,7 @@ from typing import TypeAlias
 import numpy as np
 from numba import njit
 
-from ..protocols import Counts, Floats, Ints
+from ..protocols import Bools, Counts, Floats, Ints
 from .threads import dot, over_bounds, pair_bounds, read_only, total
 
 _SMALL_ITEMS = 64
@@ -189,3 +189,34 @@ def _connect(starts: Counts, second: Ints, group: Ints, n_joins: int) -> None:
     # leaders come first, so that each item finds its leader's group settled
     for i in range(group.size):
         group[i] = group[group[i]]
+
+
+def reached(starts: Counts, second: Ints, up: Bools, down: Bools, seeds: Bools) -> Bools:
+    """Return which items can be reached from the seeds, (n_items,).
+
+    ``up`` says of each pair whether it may be followed from its lower item to the other, ``down`` the way back.
+    """
+    found, news = seeds.copy(), 1
+    while news:
+        left = len(found) - int(np.count_nonzero(found))
+        news = _follow(read_only(starts), read_only(second), read_only(up), read_only(down), found, left)
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _follow(starts: Counts, second: Ints, up: Bools, down: Bools, found: Bools, left: int) -> int:
+    """Follow every pair once, from the first item on and then back, while items are left; return how many it found."""
+    news = 0
+    for step in range(2 * found.size):
+        if news == left:
+            break
+        i = step if step < found.size else 2 * found.size - 1 - step
+        for pair in range(starts[i], starts[i + 1]):
+            j = second[pair]
+            if up[pair] and found[i] and not found[j]:
+                found[j] = True
+                news += 1
+            elif down[pair] and found[j] and not found[i]:
+                found[i] = True
+                news += 1
+    return news
