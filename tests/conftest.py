@@ -27,7 +27,7 @@ def data_folder():
 @pytest.fixture(scope="session")
 def small():
     """One small table of each kind over two queries, five items and four annotators, without warnings when fitted."""
-    rng = np.random.default_rng(7)
+    rng = np.random.default_rng(15)
     strength = {"a": 2.0, "b": 1.0, "c": 0.0, "d": -1.0, "e": -2.0}
     grades, preferences, rankings = [], [], []
     for query in ("q1", "q2"):

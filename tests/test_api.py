@@ -256,6 +256,13 @@ def test_compare_with_and_without_truth(small):
     assert cr.compare(small["ranking"])["pair_accuracy"].min() > 0.5
 
 
+def test_compare_takes_aggregators_of_ones_own(small):
+    settings = {f"ridge {ridge}": cr.aggregators.BradleyTerry(ridge=ridge) for ridge in (0.1, 10.0)}
+    found = cr.compare(small["preference"], settings)
+    assert found["method"].to_list() == ["ridge 0.1", "ridge 10.0"]
+    assert found["log_loss"][0] != found["log_loss"][1]
+
+
 def test_compare_reports_progress(small):
     steps = []
     cr.compare(small["grade"], ["mean_grade"], progress=lambda done, of, what: steps.append((done, of, what)))

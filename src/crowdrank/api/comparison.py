@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from ..data.pairing import pairs_of_groups
 from ..errors import ParameterError
 from ..io.notices import say
 from ..metrics.correlation import kendall_tau
-from ..protocols import Bools, Floats, Ints, Progress
+from ..protocols import Aggregator, Bools, Floats, Ints, Progress
 from ..quality import scores_quietly
 from ..registry import make
 from .aggregation import as_judgments, methods_for, resolved
@@ -27,7 +27,7 @@ N_FOLDS = 5
 
 def compare(
     judgments: Any,
-    methods: Sequence[str] | None = None,
+    methods: Sequence[str] | Mapping[str, Aggregator] | None = None,
     truth: Any | None = None,
     metrics: Sequence[str] | None = None,
     *,
@@ -49,7 +49,7 @@ def compare(
     judgments
         Judgments, a frame or a path.
     methods
-        Names of aggregators; ``None`` takes all that fit the kind.
+        Names of aggregators, or aggregators by the names to show; ``None`` takes all that fit the kind.
     truth, metrics, unjudged
         As for :func:`crowdrank.evaluate`.
     seed
@@ -64,16 +64,15 @@ def compare(
     [1.0, 1.0]
     """
     judged = as_judgments(judgments)
-    names = resolved(list(methods)) if methods else methods_for(judged)
-    if not names:
+    chosen = _chosen(judged, methods, seed)
+    if not chosen:
         raise ParameterError(f"no method takes {judged.kind}s as they are")
     held_out = truth is None
-    n_fits = len(names) * (1 + (N_FOLDS if held_out else 0))
+    n_fits = len(chosen) * (1 + (N_FOLDS if held_out else 0))
     fitted: dict[str, Consensus] = {}
     seconds: dict[str, float] = {}
     done = 0
-    for name in names:
-        method = make("aggregator", name, seed=seed)
+    for name, method in chosen.items():
         # whatever a method loads or compiles when it is first used is not its speed
         scores_quietly(method, judged.select(np.arange(min(len(judged), 2))))
         begin = time.perf_counter()
@@ -86,13 +85,24 @@ def compare(
     if held_out:
         say("no truth given: methods are judged on answers held out from them; that shows fit to this crowd, not truth")
         measured = _classes_foretold if nominal else _order_foretold
-        table = _held_out(judged, names, measured, seed, progress, done, n_fits)
+        table = _held_out(judged, chosen, measured, seed, progress, done, n_fits)
     else:
         table = _against_truth(fitted, truth, metrics, unjudged, seed)
-    alike = {"same_as_first" if nominal else "tau_to_first": [_likeness(fitted[names[0]], c) for c in fitted.values()]}
+    first = next(iter(fitted.values()))
+    alike = {"same_as_first" if nominal else "tau_to_first": [_likeness(first, c) for c in fitted.values()]}
     return table.with_columns(
         **{name: pl.Series(v) for name, v in alike.items()}, seconds=pl.Series(list(seconds.values()))
     )
+
+
+def _chosen(
+    judgments: Judgments, methods: Sequence[str] | Mapping[str, Aggregator] | None, seed: int
+) -> dict[str, Aggregator]:
+    """The aggregators to compare, by name."""
+    if isinstance(methods, Mapping):
+        return dict(methods)
+    names = resolved(list(methods)) if methods else methods_for(judgments)
+    return {name: make("aggregator", name, seed=seed) for name in names}
 
 
 def _likeness(first: Consensus, other: Consensus) -> float:
@@ -118,7 +128,7 @@ def _against_truth(
 
 def _held_out(
     judgments: Judgments,
-    names: list[str],
+    methods: Mapping[str, Aggregator],
     measured: Callable[[Any, Judgments, Bools], dict[str, float]],
     seed: int,
     progress: Progress | None,
@@ -127,12 +137,12 @@ def _held_out(
 ) -> pl.DataFrame:
     """What each method foretells of answers that its fit has not seen: mean and standard deviation over splits."""
     fold = _folds(judgments, seed)
-    found: dict[str, list[dict[str, float]]] = {name: [] for name in names}
+    found: dict[str, list[dict[str, float]]] = {name: [] for name in methods}
     for number in range(N_FOLDS):
         seen = fold != number
-        for name in names:
+        for name, method in methods.items():
             if seen.any() and not seen.all():
-                found[name].append(measured(make("aggregator", name, seed=seed), judgments, seen))
+                found[name].append(measured(method, judgments, seen))
             done += 1
             if progress:
                 progress(done, n_fits, name)
