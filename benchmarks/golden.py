@@ -97,6 +97,52 @@ def elo() -> Golden:
     return {"input": {"columns": ["left", "right", "winner"], "rows": rows}, "expected": expected}
 
 
+def rank_centrality() -> Golden:
+    """Rank centrality without ties, with and without wins added on both sides of every pair."""
+    import choix
+
+    rows = [row for row in _preferences() if row[2] != "tie"]
+    wins = [_places(one, other) if winner == "left" else _places(other, one) for one, other, winner in rows]
+    expected = {
+        f"alpha{alpha}": {
+            "scores": choix.rank_centrality(len(_ITEMS), wins, alpha=alpha).tolist(),
+            "peer": _peer("choix"),
+            "call": f"choix.rank_centrality(5, [(winner, loser), ...], alpha={alpha}); every pair met",
+            "ours": f"RankCentrality(alpha={alpha or 1e-12})",
+        }
+        for alpha in (0, 0.5, 2)
+    }
+    return {"input": {"columns": ["left", "right", "winner"], "rows": rows}, "expected": expected}
+
+
+def plackett_luce() -> Golden:
+    """Plackett-Luce scores of partial rankings without ties, of largest likelihood and with a prior."""
+    import choix
+
+    rows = _rankings()
+    lists = [[_ITEMS.index(row[1]) for row in rows if row[0] == number] for number in sorted({row[0] for row in rows})]
+    likeliest = choix.mm_rankings(len(_ITEMS), lists, tol=1e-13)
+    pulled = choix.opt_rankings(len(_ITEMS), lists, alpha=0.25, method="Newton-CG", tol=1e-13)
+    return {
+        "input": {"columns": ["ranking", "item", "rank"], "rows": rows},
+        "expected": {
+            "likeliest": {
+                "scores": (likeliest - likeliest.mean()).tolist(),
+                "peer": _peer("choix"),
+                "call": "choix.mm_rankings(5, [[best, ..., worst], ...], tol=1e-13), centred",
+                "ours": "PlackettLuce(ridge=1e-9)",
+            },
+            "pulled": {
+                "scores": (pulled - pulled.mean()).tolist(),
+                "peer": _peer("choix"),
+                "call": "choix.opt_rankings(5, [[best, ..., worst], ...], alpha=0.25, method='Newton-CG', tol=1e-13); "
+                "its alpha is half of ours",
+                "ours": "PlackettLuce(ridge=0.5)",
+            },
+        },
+    }
+
+
 def majority_vote() -> Golden:
     """Majority vote of items without tied votes."""
     import pandas as pd
@@ -124,6 +170,8 @@ MAKERS: dict[str, Callable[[], Golden]] = {
     "bradley_terry": bradley_terry,
     "elo": elo,
     "majority_vote": majority_vote,
+    "plackett_luce": plackett_luce,
+    "rank_centrality": rank_centrality,
 }
 """Name of the file in tests/golden -> what makes it."""
 
@@ -140,6 +188,20 @@ def _preferences() -> list[list[str]]:
         win, loss = np.exp((scores[left] - scores[right]) / 2), np.exp((scores[right] - scores[left]) / 2)
         drawn = rng.random() * (win + loss + 0.6)
         rows.append([left, right, "left" if drawn < win else "right" if drawn < win + loss else "tie"])
+    return rows
+
+
+def _rankings() -> list[list[Any]]:
+    """Thirty rankings of two to five of five items, from the Plackett-Luce model."""
+    import numpy as np
+
+    rng = np.random.default_rng(6)
+    scores = dict(zip(_ITEMS, (1.0, 0.5, 0.0, -0.5, -1.0), strict=True))
+    rows: list[list[Any]] = []
+    for number in range(30):
+        chosen = [str(item) for item in rng.choice(_ITEMS, rng.integers(2, 6), replace=False)]
+        seen = {item: scores[item] + rng.gumbel() for item in chosen}
+        rows += [[number, item, place + 1] for place, item in enumerate(sorted(seen, key=lambda item: -seen[item]))]
     return rows
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
@@ -32,6 +33,8 @@ class Peer:
         bounds = np.searchsorted(query[order], np.arange(judgments.n_queries + 1))
         for number in range(judgments.n_queries):
             rows = order[bounds[number] : bounds[number + 1]]
+            # a whole weight is that many judgments, which every peer can be given
+            rows = np.repeat(rows, np.rint(judgments.row_weight[rows]).astype(np.int64))
             start, stop = judgments.items.offsets[number : number + 2]
             if len(rows):
                 with warnings.catch_warnings():
@@ -86,9 +89,8 @@ def choix_rankings(method: str, alpha: float) -> Peer:
         import choix
 
         bounds = rankings.offsets
-        orders = [tuple((rankings.item[a:b] - start).tolist()) for a, b in zip(bounds[:-1], bounds[1:], strict=True)]
-        repeats = np.rint(rankings.row_weight).astype(int)
-        orders = [order for order, times in zip(orders, repeats, strict=True) for _ in range(times) if len(order) > 1]
+        orders = [tuple((rankings.item[a:b] - start).tolist()) for a, b in pairwise(bounds)]
+        orders = [order for order in orders if len(order) > 1]
         return getattr(choix, method)(n, orders, alpha=alpha) if orders else np.zeros(n)
 
     return Peer(f"choix {method}", fit_query)
@@ -119,7 +121,7 @@ def crowdkit(method: str) -> Peer:
 PREFERENCE_PEERS = (
     evalica("bradley_terry"),
     evalica("elo"),
-    evalica("eigen"),
+    evalica("newman"),
     evalica("average_win_rate"),
     choix_pairs("ilsr_pairwise", 0.01),
     choix_pairs("rank_centrality", 0.01),

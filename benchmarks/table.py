@@ -5,17 +5,28 @@ from __future__ import annotations
 from crowdrank.registry import names as methods
 
 from . import (
+    bootstrap,
     bradley_terry,
+    crowd_agg,
+    crowd_bt,
     dawid_skene,
     elo,
     first_call,
     glad,
     imports,
+    lambda_mart,
+    lambda_rank,
+    linear_rankers,
+    list_net,
     load_preferences,
     mace,
     majority_vote,
+    mallows,
     ndcg,
     one_coin,
+    plackett_luce,
+    rank_centrality,
+    sparse_preferences,
 )
 from .workload import Workload
 
@@ -31,10 +42,24 @@ WORKLOADS: dict[str, Workload] = {
     workload.name: workload
     for workload in (
         bradley_terry.WORKLOAD,
+        bootstrap.WORKLOAD,
+        bootstrap.PEER,
+        crowd_agg.WORKLOAD,
+        crowd_bt.WORKLOAD,
         elo.WORKLOAD,
         majority_vote.WORKLOAD,
+        mallows.WORKLOAD,
         *(workload for method in methods("aggregator") for workload in CLASS_MODELS.get(method, ())),
         ndcg.WORKLOAD,
+        plackett_luce.WORKLOAD,
+        plackett_luce.SPARSE,
+        rank_centrality.WORKLOAD,
+        sparse_preferences.WORKLOAD,
+        list_net.WORKLOAD,
+        linear_rankers.WORKLOAD,
+        lambda_mart.WORKLOAD,
+        lambda_mart.MEMORY,
+        lambda_rank.WORKLOAD,
         load_preferences.WORKLOAD,
         imports.WORKLOAD,
         *first_call.WORKLOADS,

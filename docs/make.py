@@ -14,7 +14,7 @@ from typer.main import get_command
 
 from crowdrank.cli.app import app
 from crowdrank.metrics.measures import MEASURES
-from crowdrank.registry import Card, card, names
+from crowdrank.registry import FAMILIES, Card, card, names
 from crowdrank.simulate import NOISES
 
 DOCS = Path(__file__).parent
@@ -25,20 +25,19 @@ MARKS = ("<!-- methods: made by docs/make.py -->", "<!-- end of methods -->")
 def methods_table(cards: list[Card]) -> str:
     """A line for each method."""
     lines = ["| Method | Takes | Gives |", "|---|---|---|"]
-    lines += [f"| `{c.name}` | {', '.join(f'{kind}s' for kind in c.kinds)} | {c.summary.rstrip('.')} |" for c in cards]
+    lines += [f"| `{c.name}` | {c.takes} | {c.summary.rstrip('.')} |" for c in cards]
     return "\n".join(lines)
 
 
-def methods_page(cards: list[Card]) -> str:
+def methods_page(families: dict[str, list[Card]]) -> str:
     """All that the registry knows of each method, and the measures and noise models."""
     parts = [
         "# Methods",
         "Made from the code by `docs/make.py`; `crowdrank methods NAME` shows the same. Keys in brackets are in "
         "[references.md](references.md).",
-        "## Aggregators",
-        methods_table(cards),
     ]
-    parts += [method_section(c) for c in cards]
+    for family, cards in families.items():
+        parts += [f"## {family.capitalize()}s", methods_table(cards), *(method_section(c) for c in cards)]
     parts += [
         "## Measures",
         "For `--metrics` and `metrics=`; a number stands after `@`, options in brackets, as in `ndcg@10(linear)`.",
@@ -68,10 +67,9 @@ def methods_page(cards: list[Card]) -> str:
 def method_section(c: Card) -> str:
     """One method: what it gives, its parameters, its paper, its notes."""
     lines = [f"### `{c.name}`", c.summary]
-    takes = ", ".join(f"{kind}s" for kind in c.kinds) + (", nominal grades too" if c.nominal else "")
-    facts = [f"Takes {takes}."]
+    facts = [f"Takes {c.takes}{', nominal grades too' if c.nominal else ''}."]
     if c.aliases:
-        facts.append("Also called " + ", ".join(f"`{alias}`" for alias in c.aliases) + ".")
+        facts.append("Also called " + ", ".join(f"`{alias}`{c.settings(alias)}" for alias in c.aliases) + ".")
     if c.references:
         facts.append("Paper: " + ", ".join(f"[{key}](references.md)" for key in c.references) + ".")
     lines.append(" ".join(facts))
@@ -153,12 +151,13 @@ def plain(text: str) -> str:
 
 def pages() -> dict[Path, str]:
     """Every generated file with what it should hold."""
-    cards = [card("aggregator", name) for name in names("aggregator")]
+    families = {family: [card(family, name) for name in names(family)] for family in FAMILIES}
+    cards = [c for family in families.values() for c in family]
     readme = README.read_text()
     before, rest = readme.split(MARKS[0])
     after = rest.split(MARKS[1])[1]
     return {
-        DOCS / "methods.md": methods_page(cards),
+        DOCS / "methods.md": methods_page(families),
         DOCS / "cli.md": commands_page(),
         README: f"{before}{MARKS[0]}\n\n{methods_table(cards)}\n\n{MARKS[1]}{after}",
     }

@@ -7,8 +7,9 @@ import pytest
 import crowdrank as cr
 from crowdrank.api import evaluate_runs
 from crowdrank.api.aggregation import AUTO, AUTO_CLASS, auto_method, methods_for
-from crowdrank.errors import JudgmentError, ParameterError, UnknownNameError
+from crowdrank.errors import DataWarning, JudgmentError, ParameterError, UnknownNameError
 from crowdrank.io import listen, write_consensus
+from crowdrank.registry import card, names
 
 VOTES = {"item": list("xyzxyzxyz"), "annotator": list("aaabbbccc"), "grade": [3, 2, 1, 3, 1, 0, 2, 2, 1]}
 
@@ -245,7 +246,7 @@ def test_compare_says_what_a_method_takes(small):
 
 def test_compare_with_and_without_truth(small):
     found = cr.compare(small["preference"])
-    assert found["method"].to_list() == ["borda", "bradley_terry", "elo"]
+    assert found["method"].to_list() == [n for n in names("aggregator") if "preference" in card("aggregator", n).kinds]
     assert found["pair_accuracy"].is_between(0.55, 1).all()
     assert found["log_loss"].is_between(0, 0.7).all()
     assert found["tau_to_first"][0] == pytest.approx(1.0)
@@ -253,7 +254,8 @@ def test_compare_with_and_without_truth(small):
     against = cr.compare(small["grade"], ["mean_grade", "mv"], truth=truth, metrics=["tau"])
     assert against["method"].to_list() == ["mean_grade", "majority_vote"]
     assert against["tau"].min() > 0.4
-    assert cr.compare(small["ranking"])["pair_accuracy"].min() > 0.5
+    with pytest.warns(DataWarning):
+        assert cr.compare(small["ranking"])["pair_accuracy"].min() > 0.5
 
 
 def test_compare_takes_aggregators_of_ones_own(small):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from crowdrank.registry import AGGREGATORS, card, names
+from crowdrank.registry import FAMILIES, card, names
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -88,9 +88,9 @@ def test_every_paper_that_is_cited_is_listed():
     assert cited <= listed, cited - listed
 
 
-@pytest.mark.parametrize("name", names("aggregator"))
-def test_every_method_is_described(name):
-    found = card("aggregator", name)
+@pytest.mark.parametrize(("family", "name"), [(family, name) for family in FAMILIES for name in names(family)])
+def test_every_method_is_described(family, name):
+    found = card(family, name)
     assert found.summary.endswith(".")
     assert found.kinds
     for parameter in found.parameters:
@@ -98,8 +98,9 @@ def test_every_method_is_described(name):
 
 
 def test_every_method_file_is_in_the_registry():
-    stems = {path.stem for path in (ROOT / "src/crowdrank/aggregators").glob("*.py")} - {"__init__"}
-    assert stems == set(AGGREGATORS)
+    for family, table in FAMILIES.items():
+        stems = {path.stem for path in (ROOT / f"src/crowdrank/{family}s").glob("*.py")} - {"__init__"}
+        assert stems == set(table)
 
 
 def test_links_between_pages_lead_somewhere():

@@ -7,20 +7,63 @@ import pytest
 
 import crowdrank as cr
 from crowdrank.errors import ParameterError, UnknownNameError
-from crowdrank.registry import AGGREGATORS, ALIASES, card, make, method_class, names, resolve
+from crowdrank.registry import (
+    AGGREGATORS,
+    ALIASES,
+    FAMILIES,
+    PRESETS,
+    card,
+    family_of,
+    label,
+    make,
+    method_class,
+    names,
+    resolve,
+)
 
 
 def test_every_name_leads_to_a_class_named_like_its_file():
-    for name, home in AGGREGATORS.items():
-        module, _, attribute = home.partition(":")
-        assert module.rsplit(".", 1)[1] == name
-        assert getattr(cr.aggregators, attribute) is method_class("aggregator", name)
+    for family, package in (("aggregator", cr.aggregators), ("ranker", cr.rankers)):
+        for name, home in FAMILIES[family].items():
+            module, _, attribute = home.partition(":")
+            assert module.rsplit(".", 1)[1] == name
+            assert getattr(package, attribute) is method_class(family, name)
 
 
 def test_aliases_lead_to_known_methods():
-    for alias, target in ALIASES["aggregator"].items():
-        assert resolve("aggregator", alias) == target
-        assert target in AGGREGATORS
+    for family, aliases in ALIASES.items():
+        for alias, target in aliases.items():
+            assert resolve(family, alias) == target
+            assert target in FAMILIES[family]
+
+
+def test_a_name_tells_its_family():
+    for family in FAMILIES:
+        for name in [*names(family), *ALIASES[family]]:
+            assert family_of(name) == family
+    with pytest.raises(UnknownNameError, match=r"there is no method 'listnit'; did you mean 'list_net'\? known: borda"):
+        family_of("listnit")
+
+
+def test_an_alias_may_set_parameters():
+    for family, presets in PRESETS.items():
+        for alias, preset in presets.items():
+            made = make(family, alias)
+            assert {key: getattr(made, key) for key in preset} == preset
+            assert label(family, alias.upper().replace("-", "_")) == alias
+    assert make("aggregator", "CrowdAgg-RBP", {"rho": "0.8"}).rho == 0.8
+    assert make("aggregator", "crowdagg-rbp", {"measure": "ndcg"}).measure == "ndcg"
+    assert make("aggregator", "crowdagg").measure == "ndcg"
+    found = card("aggregator", "crowdagg-rbp")
+    assert found.name == "crowd_agg"
+    assert [alias + found.settings(alias) for alias in found.aliases] == [
+        "crowdagg", "crowdagg-ndcg (measure=ndcg)", "crowdagg-rbp (measure=rbp)",
+    ]  # fmt: skip
+
+
+def test_methods_are_compared_by_the_names_of_their_presets(small):
+    table = cr.compare(small["grade"], ["crowdagg-ndcg", "CrowdAgg-RBP", "crowdagg-rbp", "mean"])
+    assert table["method"].to_list() == ["crowdagg-ndcg", "crowdagg-rbp", "mean_grade"]
 
 
 def test_unknown_names_list_the_known_ones():

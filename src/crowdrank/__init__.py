@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from . import aggregators, datasets, errors, metrics, simulate
-    from .api import aggregate, compare, evaluate
+    from . import aggregators, datasets, errors, joint, metrics, rankers, report, simulate
+    from .api import aggregate, compare, diagnose, evaluate, rank, train
     from .data.consensus import Consensus, Quality, Trace
+    from .data.diagnostics import Diagnostics
     from .data.features import Features
     from .data.judgments import Grades, Preferences, Rankings
     from .data.truth import Truth
-    from .io import read_consensus, read_features, read_judgments, read_truth
+    from .io import load_ranker, read_consensus, read_features, read_judgments, read_truth
 
 _HOMES = {
     "Consensus": ".data.consensus",
+    "Diagnostics": ".data.diagnostics",
     "Features": ".data.features",
     "Grades": ".data.judgments",
     "Preferences": ".data.judgments",
@@ -27,16 +29,21 @@ _HOMES = {
     "Truth": ".data.truth",
     "aggregate": ".api",
     "compare": ".api",
+    "diagnose": ".api",
     "evaluate": ".api",
+    "load_ranker": ".io",
+    "rank": ".api",
     "read_consensus": ".io",
     "read_features": ".io",
     "read_judgments": ".io",
     "read_truth": ".io",
+    "train": ".api",
 }
-_PACKAGES = ("aggregators", "datasets", "errors", "metrics", "simulate")
+_PACKAGES = ("aggregators", "datasets", "errors", "joint", "metrics", "rankers", "report", "simulate")
 
 __all__ = [
     "Consensus",
+    "Diagnostics",
     "Features",
     "Grades",
     "Preferences",
@@ -48,14 +55,21 @@ __all__ = [
     "aggregators",
     "compare",
     "datasets",
+    "diagnose",
     "errors",
     "evaluate",
+    "joint",
+    "load_ranker",
     "metrics",
+    "rank",
+    "rankers",
     "read_consensus",
     "read_features",
     "read_judgments",
     "read_truth",
+    "report",
     "simulate",
+    "train",
 ]
 
 

@@ -38,3 +38,25 @@ class Scorer(Protocol):
     def scores(self, judgments: Any, /) -> Floats:
         """Return the score of each item."""
         ...
+
+
+@runtime_checkable
+class Reweighter(Protocol):
+    """An aggregator that gives scores of the same judgments under other weights quicker than by a fit."""
+
+    def scores_by_weight(self, judgments: Any, /) -> Callable[[Floats], Floats]:
+        """Return the function from the weight of each judgment, 0 for one that is left out, to the scores."""
+        ...
+
+
+@runtime_checkable
+class Resampler(Protocol):
+    """An aggregator that fits many resamples of the same judgments quicker than one after the other."""
+
+    def refits(self, judgments: Any, draws: Any, consensus: Any, /) -> tuple[int, Callable[[int, int], Any]]:
+        """Return how many resamples to fit at once, and what fits those from the first to before the last.
+
+        ``draws`` are :class:`~crowdrank.resampling.Draws`, ``consensus`` is that of all judgments, and each call
+        returns a :class:`~crowdrank.resampling.Refitted`. Calls run in several threads.
+        """
+        ...

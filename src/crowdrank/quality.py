@@ -78,7 +78,7 @@ def held_out_quality(method: Aggregator, judgments: Judgments) -> Quality | None
         if not len(others):
             continue
         scores = scores_quietly(method, others)
-        found = pair_agreement(judgments.select(inside), scores, _judged_items(others))
+        found = pair_agreement(judgments.select(inside), scores, others.judged_items)
         agree, n_pairs, effective = agree + found.agree, n_pairs + found.n_pairs, effective + found.effective
     return _shrunk(judgments, Agreement(agree, n_pairs, effective))
 
@@ -235,16 +235,6 @@ def scores_quietly(method: Aggregator, judgments: Judgments) -> Floats:
         warnings.simplefilter("ignore")
         found: Floats = method.scores(judgments) if isinstance(method, Scorer) else method.fit(judgments).scores
     return found
-
-
-def _judged_items(judgments: Judgments) -> Bools:
-    """Mask of the items that somebody judged."""
-    covered = np.zeros(judgments.n_items, bool)
-    if isinstance(judgments, Preferences):
-        covered[judgments.left] = covered[judgments.right] = True
-    else:
-        covered[judgments.item] = True
-    return covered
 
 
 def _shrunk(judgments: Judgments, found: Agreement) -> Quality:

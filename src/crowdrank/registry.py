@@ -19,32 +19,83 @@ from .errors import ParameterError, UnknownNameError
 AGGREGATORS = {
     "borda": "crowdrank.aggregators.borda:Borda",
     "bradley_terry": "crowdrank.aggregators.bradley_terry:BradleyTerry",
+    "condorcet": "crowdrank.aggregators.condorcet:Condorcet",
+    "crowd_agg": "crowdrank.aggregators.crowd_agg:CrowdAgg",
+    "crowd_bt": "crowdrank.aggregators.crowd_bt:CrowdBT",
     "dawid_skene": "crowdrank.aggregators.dawid_skene:DawidSkene",
     "elo": "crowdrank.aggregators.elo:Elo",
+    "em_elo": "crowdrank.aggregators.em_elo:EMElo",
     "glad": "crowdrank.aggregators.glad:GLAD",
+    "greedy_order": "crowdrank.aggregators.greedy_order:GreedyOrder",
     "highest_grade": "crowdrank.aggregators.highest_grade:HighestGrade",
     "mace": "crowdrank.aggregators.mace:MACE",
     "majority_vote": "crowdrank.aggregators.majority_vote:MajorityVote",
+    "mallows": "crowdrank.aggregators.mallows:Mallows",
     "mean_grade": "crowdrank.aggregators.mean_grade:MeanGrade",
     "median_rank": "crowdrank.aggregators.median_rank:MedianRank",
+    "multinomial_preference": "crowdrank.aggregators.multinomial_preference:MultinomialPreference",
     "naive_bayes": "crowdrank.aggregators.naive_bayes:NaiveBayes",
+    "plackett_luce": "crowdrank.aggregators.plackett_luce:PlackettLuce",
+    "rank_centrality": "crowdrank.aggregators.rank_centrality:RankCentrality",
+    "singular_vector": "crowdrank.aggregators.singular_vector:SingularVector",
 }
 
-FAMILIES: dict[str, dict[str, str]] = {"aggregator": AGGREGATORS}
+RANKERS = {
+    "lambda_mart": "crowdrank.rankers.lambda_mart:LambdaMART",
+    "lambda_rank": "crowdrank.rankers.lambda_rank:LambdaRank",
+    "list_mle": "crowdrank.rankers.list_mle:ListMLE",
+    "list_net": "crowdrank.rankers.list_net:ListNet",
+    "rank_svm": "crowdrank.rankers.rank_svm:RankSVM",
+}
+
+FAMILIES: dict[str, dict[str, str]] = {"aggregator": AGGREGATORS, "ranker": RANKERS}
 
 ALIASES: dict[str, dict[str, str]] = {
     "aggregator": {
         "bt": "bradley_terry",
         "bradley-terry": "bradley_terry",
+        "condorcet-fuse": "condorcet",
+        "crowdagg": "crowd_agg",
+        "crowdagg-ndcg": "crowd_agg",
+        "crowdagg-rbp": "crowd_agg",
+        "crowd-bt": "crowd_bt",
+        "crowdbt": "crowd_bt",
         "ds": "dawid_skene",
+        "em-elo-rating": "em_elo",
+        "greedy": "greedy_order",
         "highest": "highest_grade",
         "majority-vote": "majority_vote",
         "mean": "mean_grade",
+        "mpm": "multinomial_preference",
         "mv": "majority_vote",
         "nb": "naive_bayes",
+        "pl": "plackett_luce",
+        "plackett-luce": "plackett_luce",
+    },
+    "ranker": {
+        "lambdamart": "lambda_mart",
+        "lambdarank": "lambda_rank",
+        "listmle": "list_mle",
+        "listnet": "list_net",
+        "listnet-paper": "list_net",
+        "rank-logistic": "rank_svm",
+        "ranking-svm": "rank_svm",
+        "ranksvm": "rank_svm",
     },
 }
-"""Other names, those of the papers among them; a dash may stand for an underscore in any name."""
+"""Other names, those of the papers among them; a dash may stand for an underscore in any name, and the reverse."""
+
+PRESETS: dict[str, dict[str, dict[str, Any]]] = {
+    "aggregator": {
+        "crowdagg-ndcg": {"measure": "ndcg"},
+        "crowdagg-rbp": {"measure": "rbp"},
+    },
+    "ranker": {
+        "listnet-paper": {"solver": "paper", "scale": "query"},
+        "rank-logistic": {"loss": "logistic"},
+    },
+}
+"""Parameters that an alias sets besides naming its method; those that are given explicitly win."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +122,16 @@ class Card:
     aliases: tuple[str, ...]
     notes: str
 
+    @property
+    def takes(self) -> str:
+        """What the method takes, in words."""
+        return ", ".join(f"{kind.removesuffix('s')}s" for kind in self.kinds)
+
+    def settings(self, alias: str) -> str:
+        """Return the parameters that an alias sets, in brackets, for whoever shows it."""
+        preset = PRESETS.get(self.family, {}).get(alias, {})
+        return f" ({', '.join(f'{key}={value}' for key, value in preset.items())})" if preset else ""
+
 
 def names(family: str) -> list[str]:
     """Return the names of a family's methods, in alphabetical order."""
@@ -85,10 +146,46 @@ def resolve(family: str, name: str) -> str:
     >>> resolve("aggregator", "Bradley-Terry")
     'bradley_terry'
     """
+    found = _spelt(family, name)
+    return ALIASES.get(family, {}).get(found, found)
+
+
+def label(family: str, name: str) -> str:
+    """Return the name to show a method by: its own, or that of an alias that sets parameters.
+
+    Examples
+    --------
+    >>> label("aggregator", "CrowdAgg"), label("aggregator", "CrowdAgg-RBP")
+    ('crowd_agg', 'crowdagg-rbp')
+    """
+    found = _spelt(family, name)
+    return found if found in PRESETS.get(family, {}) else resolve(family, found)
+
+
+def family_of(name: str) -> str:
+    """Return the family that a method's name or alias belongs to, or say which known one is nearest.
+
+    Examples
+    --------
+    >>> family_of("ListNet"), family_of("bt")
+    ('ranker', 'aggregator')
+    """
+    for family in FAMILIES:
+        with contextlib.suppress(UnknownNameError):
+            _spelt(family, name)
+            return family
+    known = sorted(name for table in FAMILIES.values() for name in table)
+    near = difflib.get_close_matches(name.strip().lower().replace("-", "_"), known, n=1, cutoff=0.5)
+    hint = f"did you mean {near[0]!r}? " if near else ""
+    raise UnknownNameError(f"there is no method {name!r}; {hint}known: {', '.join(known)}")
+
+
+def _spelt(family: str, name: str) -> str:
+    """The name or alias that is meant, as it stands in the tables."""
     known, aliases = FAMILIES[family], ALIASES.get(family, {})
-    plain = name.strip().lower()
-    for candidate in (plain, aliases.get(plain, plain), plain.replace("-", "_").replace(" ", "_")):
-        if candidate in known:
+    plain = name.strip().lower().replace(" ", "_")
+    for candidate in (plain, plain.replace("-", "_"), plain.replace("_", "-")):
+        if candidate in known or candidate in aliases:
             return candidate
     near = difflib.get_close_matches(plain.replace("-", "_"), [*known, *aliases], n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}? " if near else ""
@@ -112,7 +209,7 @@ def make(family: str, name: str, params: Mapping[str, Any] | None = None, *, see
     """
     method = method_class(family, name)
     fields = {field.name: field for field in dataclasses.fields(method)}
-    given = dict(params or {})
+    given = {**PRESETS.get(family, {}).get(_spelt(family, name), {}), **(params or {})}
     for key in given:
         if key not in fields:
             near = difflib.get_close_matches(key, fields, n=1, cutoff=0.5)

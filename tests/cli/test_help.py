@@ -8,7 +8,7 @@ import typer
 from typer.main import get_command
 
 from crowdrank.cli.app import app
-from crowdrank.cli.words import complete_method, complete_methods
+from crowdrank.cli.words import complete_aggregator, complete_any, complete_method, complete_methods, complete_ranker
 from crowdrank.registry import names
 
 PROGRAM = get_command(app)
@@ -21,7 +21,9 @@ def example_lines(command):
 
 
 def test_the_verbs_are_those_that_are_promised():
-    assert list(VERBS) == ["aggregate", "compare", "evaluate", "simulate", "methods", "datasets", "demo"]
+    assert list(VERBS) == [
+        "aggregate", "compare", "evaluate", "diagnose", "train", "rank", "simulate", "methods", "datasets", "demo",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("verb", [None, *VERBS])
@@ -66,6 +68,11 @@ def test_shells_complete_methods():
     assert "auto" in complete_method("")
     assert complete_methods("elo,bo") == ["elo,borda"]
     assert complete_methods("") == names("aggregator")
+    assert {"elo", "list_net"} <= set(complete_any(""))
+    assert complete_any("list_n") == ["list_net"]
+    assert complete_ranker("lambda_m") == ["lambda_mart"]
+    assert complete_aggregator("no") == ["none"]
+    assert {"auto", "borda", "none"} <= set(complete_aggregator(""))
 
 
 def test_completion_for_shells_can_be_had(run):

@@ -225,9 +225,20 @@ def test_simulate_lists_its_noises(run):
 
 
 def test_methods_lists_the_registry(run):
-    from crowdrank.registry import names
+    from crowdrank.registry import FAMILIES, names
 
-    assert [row["method"] for row in rows(run("methods").out)] == names("aggregator")
+    listed = rows(run("methods").out)
+    assert [row["method"] for row in listed] == [name for family in FAMILIES for name in names(family)]
+    assert [row["kinds"] for row in listed if row["method"] in FAMILIES["ranker"]] == ["features"] * len(
+        FAMILIES["ranker"]
+    )
+
+
+def test_methods_tells_of_a_ranker(run):
+    ran = run("methods", "ListNet")
+    assert ran.code == 0
+    assert "takes features" in ran.out
+    assert "crowdrank train votes.csv features.csv --ranker list_net --out model" in ran.out
 
 
 def test_methods_tells_of_one(run):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.oracles import pairs as slow
 
 from crowdrank.kernels import threads
-from crowdrank.kernels.pairs import count_by_sorting, count_in_table, count_pairs, item_totals
+from crowdrank.kernels.pairs import count_by_sorting, count_few, count_in_table, count_pairs, item_totals, pair_numbers
 
 
 def draw_rows(rng, sizes, n_rows, weighted):
@@ -29,14 +29,15 @@ def as_dict(counts):
 
 
 @given(st.integers(0, 2**32), st.lists(st.integers(2, 6), min_size=1, max_size=4), st.integers(0, 60), st.booleans())
-def test_both_ways_equal_the_plain_count(seed, sizes, n_rows, weighted):
+def test_all_ways_equal_the_plain_count(seed, sizes, n_rows, weighted):
     rows = draw_rows(np.random.default_rng(seed), np.array(sizes), n_rows, weighted)
     *columns, offsets = rows
     expected = slow.count_pairs(*(None if c is None else c.tolist() for c in columns))
-    table, sort = count_in_table(*rows), count_by_sorting(*columns, int(offsets[-1]))
-    assert as_dict(table) == expected
-    assert as_dict(sort) == expected
-    np.testing.assert_array_equal(table.starts, sort.starts)
+    n_items = int(offsets[-1])
+    table, sort, few = count_in_table(*rows), count_by_sorting(*columns, n_items), count_few(*columns, n_items)
+    for counts in (table, sort, few):
+        assert as_dict(counts) == expected
+        np.testing.assert_array_equal(counts.starts, table.starts)
 
 
 def test_a_pair_may_be_asked_more_often_than_a_byte_counts():
@@ -88,3 +89,12 @@ def test_row_order_does_not_matter(weighted):
     other = count_pairs(*(None if c is None else c[order] for c in columns), offsets)
     for a, b in zip(one, other, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+@given(st.integers(0, 2**32), st.lists(st.integers(2, 6), min_size=1, max_size=4), st.integers(0, 60))
+def test_pair_numbers_lead_back_to_the_rows(seed, sizes, n_rows):
+    left, right, outcome, _, offsets = draw_rows(np.random.default_rng(seed), np.array(sizes), n_rows, False)
+    counts = count_pairs(left, right, outcome, None, offsets)
+    numbers = pair_numbers(left, right, counts.starts, counts.second)
+    np.testing.assert_array_equal(counts.first[numbers], np.minimum(left, right))
+    np.testing.assert_array_equal(counts.second[numbers], np.maximum(left, right))

@@ -38,3 +38,16 @@ def test_read_only_views_leave_the_array_alone():
 def test_total_and_dot():
     assert threads.total([np.arange(3), np.ones(3, np.int64)]).tolist() == [1, 2, 3]
     assert threads.dot(np.array([1.0, 2.0]), np.array([3.0, 4.0])) == 11
+
+
+def test_linear_algebra_in_one_thread():
+    import scipy.linalg  # noqa: F401
+    from threadpoolctl import threadpool_info
+
+    def counts():
+        return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+    before = counts()
+    with threads.one_blas_thread():
+        assert set(counts()) <= {1}
+    assert counts() == before

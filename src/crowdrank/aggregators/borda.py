@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from ..data.consensus import Consensus
-from ..data.judgments import Grades, Judgments, Preferences, expect
+from ..data.judgments import Grades, Judgments, Preferences, Rankings, expect
 from ..protocols import Floats
 from ..quality import held_out
 
@@ -51,31 +53,53 @@ class Borda:
     def fit(self, judgments: Judgments) -> Consensus:
         """Return the mean standing of each item."""
         expect(judgments, self)
-        scores = _of_preferences(judgments) if isinstance(judgments, Preferences) else _of_standings(judgments)
+        if isinstance(judgments, Preferences):
+            scores = _of_preferences(judgments, judgments.weight)
+        else:
+            scores = _of_grades(judgments) if isinstance(judgments, Grades) else _of_rankings(judgments)(None)
         return Consensus.of(self, judgments, scores, quality=held_out(self, judgments))
 
+    def scores_by_weight(self, judgments: Judgments) -> Callable[[Floats], Floats]:
+        """Return the function from other weights of the judgments to the scores."""
+        if isinstance(judgments, Preferences):
+            return partial(_of_preferences, judgments)
+        if isinstance(judgments, Grades):
+            # rivals count by their weights, so that standings change too
+            return lambda weight: _of_grades(judgments.reweighted(weight))
+        return _of_rankings(judgments)
 
-def _of_preferences(preferences: Preferences) -> Floats:
+
+def _of_preferences(preferences: Preferences, weight: Floats | None) -> Floats:
     """Wins less losses, as a share of the contests."""
     from ..kernels.segments import segment_sums
 
-    n, weight = preferences.n_items, preferences.weight
+    n = preferences.n_items
     outcome = preferences.outcome.astype(np.float64)
     lead = segment_sums(outcome, preferences.left, weight, n) - segment_sums(outcome, preferences.right, weight, n)
     contests = segment_sums(None, preferences.left, weight, n) + segment_sums(None, preferences.right, weight, n)
     return np.divide(lead, contests, out=np.zeros(n), where=contests > 0)
 
 
-def _of_standings(judgments: Judgments) -> Floats:
-    """Mean standing of each item in rankings or grades."""
+def _of_grades(grades: Grades) -> Floats:
+    """Mean standing of each item among an annotator's grades."""
     from ..kernels.segments import segment_means
-    from ..kernels.standings import grade_standings, group_codes, ranking_standings
+    from ..kernels.standings import grade_standings, group_codes
 
-    if isinstance(judgments, Grades):
-        group = group_codes(judgments.items.query[judgments.item], judgments.annotator, judgments.block)
-        item, standing, weight = grade_standings(group, judgments.item, judgments.grade, judgments.weight)
-    else:
-        assert not isinstance(judgments, Preferences)
-        item, standing = judgments.item, ranking_standings(judgments.rank, judgments.offsets)
-        weight = judgments.row_weight[judgments.ranking] * (np.diff(judgments.offsets) > 1)[judgments.ranking]
-    return segment_means(standing, item, weight, judgments.n_items)
+    group = group_codes(grades.items.query[grades.item], grades.annotator, grades.block)
+    item, standing, weight = grade_standings(group, grades.item, grades.grade, grades.weight)
+    return segment_means(standing, item, weight, grades.n_items)
+
+
+def _of_rankings(rankings: Rankings) -> Callable[[Floats | None], Floats]:
+    """Function from the weights of the rankings, their own without any, to the mean standing of each item."""
+    from ..kernels.segments import segment_means
+    from ..kernels.standings import ranking_standings
+
+    standing, number = ranking_standings(rankings.rank, rankings.offsets), rankings.ranking
+    several = np.diff(rankings.offsets) > 1
+
+    def means(weight: Floats | None) -> Floats:
+        weight = rankings.row_weight if weight is None else weight
+        return segment_means(standing, rankings.item, (weight * several)[number], rankings.n_items)
+
+    return means

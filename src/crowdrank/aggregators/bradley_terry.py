@@ -11,16 +11,16 @@ from ..data.consensus import Consensus, Trace
 from ..data.judgments import Preferences, expect
 from ..errors import ParameterError
 from ..fitting import newton
-from ..pair_models import Contests, count_contests, score_spread, warn_unbounded
+from ..pair_models import Contests, PairRefits, count_contests, score_spread, sort_preferences, warn_unbounded
 from ..protocols import Counts, Floats
 from ..quality import held_out
+from ..resampling import Draws
 
 if TYPE_CHECKING:
     from ..kernels.laplacian import Product
     from ..kernels.pair_models import TieModel
 
 _TIES = ("split", "ignore", "davidson")
-_LONGEST_STEP = 8.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +65,9 @@ class BradleyTerry:
     random probes of the inverse [Bekas07]_: as many as make them exact to half a per cent, but at most 64, which leaves
     some per cent where items have but a handful of opponents.
 
+    A bootstrap fits many resamples at once, each from the scores of all preferences and to a hundredth of a standard
+    error.
+
     An unjudged item has score 0, its query's mean, and the standard error of the prior. Annotators are not needed.
 
     Examples
@@ -105,10 +108,25 @@ class BradleyTerry:
         expect(preferences, self)
         return self._maximum(count_contests(preferences, self.ties))[0][: preferences.n_items]
 
-    def _maximum(self, contests: Contests) -> tuple[Floats, _Point, Trace]:
+    def refits(self, preferences: Preferences, draws: Draws, consensus: Consensus) -> tuple[int, PairRefits]:
+        """Return what fits many resamples at once, each begun at the scores of all preferences."""
+        tie = consensus.estimates.get("tie")
+        start = np.append(consensus.scores, [] if tie is None else np.log(tie))
+
+        def alone(contests: Contests, start: Floats) -> tuple[Floats, bool]:
+            point, _, trace = self._maximum(contests, start)
+            return point, trace.converged
+
+        rows, draws = sort_preferences(preferences, draws, self.ties)
+        contests, offsets = count_contests(preferences, self.ties), preferences.items.offsets
+        fit = PairRefits(rows, draws, contests, offsets, start, self.ties, self.ridge, alone, together=tie is None)
+        return fit.at_once, fit
+
+    def _maximum(self, contests: Contests, start: Floats | None = None) -> tuple[Floats, _Point, Trace]:
         """Where the penalised log-likelihood is largest."""
         evaluate, direction = _objective(contests, self.ridge, self.tol)
-        return newton(evaluate, direction, _start(contests), tol=self.tol, max_iter=self.max_iter, what="bradley_terry")
+        start = _start(contests) if start is None else start
+        return newton(evaluate, direction, start, tol=self.tol, max_iter=self.max_iter, what="bradley_terry")
 
 
 class _Point(NamedTuple):
@@ -129,7 +147,7 @@ def _start(contests: Contests) -> Floats:
 
 def _objective(contests: Contests, ridge: float, tol: float) -> tuple[Any, Any]:
     """Functions that evaluate the penalised log-likelihood and give the Newton step from an evaluated point."""
-    from ..kernels.laplacian import conjugate_gradient, laplacian_product
+    from ..kernels.laplacian import laplacian_product, newton_step
     from ..kernels.pair_models import evaluate_ties
 
     n = len(contests.wins)
@@ -147,13 +165,10 @@ def _objective(contests: Contests, ridge: float, tol: float) -> tuple[Any, Any]:
         product = laplacian_product(*pairs, model.bend, diagonal)
         if contests.n_ties is not None:
             product, diagonal = _with_tie(product, diagonal, model, ridge)
-        # the longer the step, the less exact it need be for the error to be squared, down to well below the tolerance
-        length = float(np.max(np.abs(here.gradient / diagonal), initial=0.0))
-        accuracy = min(0.1, max(length, 1e-3 * tol / max(length, tol)))
-        step = conjugate_gradient(product, diagonal, here.gradient, accuracy=accuracy)
+        step = newton_step(product, diagonal, here.gradient, tol=tol)
         # a small ridge would leave the level of a group to rounding
         step[:n] = contests.centred(step[:n])
-        return step * min(1.0, _LONGEST_STEP / float(np.max(np.abs(step), initial=1.0)))
+        return step
 
     return evaluate, direction
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -64,34 +65,51 @@ class MajorityVote:
 
     def fit(self, grades: Grades) -> Consensus:
         """Return the most frequent level of each item and the shares of all levels."""
-        from ..kernels.segments import fill_from_query
-
         expect(grades, self)
         quality = held_out(self, grades)
         if not len(grades):
             return Consensus.of(self, grades, np.zeros(grades.n_items), quality=quality)
         codes, levels, values = grades.level_codes(self.bins)
-        votes = _votes(grades, codes, len(levels))
-        total = votes.sum(axis=0)
-        judged = total > 0
-        draws = np.random.default_rng(self.seed).random(grades.n_items) if self.ties == "random" else None
-        chosen = _chosen(votes, draws)
+        votes = _votes(grades, codes, len(levels), grades.weight)
+        total, chosen = votes.sum(axis=0), self._chosen(votes)
         shares = _shares(votes, total, grades.items.query, grades.n_queries)
-        if grades.nominal:
-            scores = np.where(judged, shares[chosen, np.arange(grades.n_items)], 0.0)
-        else:
-            scores = fill_from_query(values[chosen], judged, grades.items.query, grades.n_queries)
         return Consensus.of(
-            self, grades, scores, probabilities=np.ascontiguousarray(shares.T), levels=levels,
-            grade=np.where(judged, chosen, -1).astype(np.int32), quality=quality,
+            self, grades, _scores(grades, votes, chosen, values), probabilities=np.ascontiguousarray(shares.T),
+            levels=levels, grade=np.where(total > 0, chosen, -1).astype(np.int32), quality=quality,
         )  # fmt: skip
 
+    def scores_by_weight(self, grades: Grades) -> Callable[[Floats], Floats]:
+        """Return the function from other weights of the grades to the scores."""
+        codes, levels, values = grades.level_codes(self.bins)
 
-def _votes(grades: Grades, codes: Ints, n_levels: int) -> Floats:
+        def scores(weight: Floats) -> Floats:
+            votes = _votes(grades, codes, len(levels), weight)
+            return _scores(grades, votes, self._chosen(votes), values)
+
+        return scores
+
+    def _chosen(self, votes: Floats) -> Counts:
+        """Level chosen for each item."""
+        rng = np.random.default_rng(self.seed)
+        return _chosen(votes, rng.random(len(votes[0])) if self.ties == "random" else None)
+
+
+def _scores(grades: Grades, votes: Floats, chosen: Counts, values: Floats) -> Floats:
+    """Number that the chosen level of each item counts as; its share of the votes where levels have no order."""
+    from ..kernels.segments import fill_from_query
+
+    total = votes.sum(axis=0)
+    if grades.nominal:
+        most: Floats = votes[chosen, np.arange(votes.shape[1])]
+        return most / np.where(total > 0, total, 1.0)
+    return fill_from_query(values[chosen], total > 0, grades.items.query, grades.n_queries)
+
+
+def _votes(grades: Grades, codes: Ints, n_levels: int, weight: Floats | None) -> Floats:
     """Weight of the votes for each level and item, (n_levels, n_items)."""
     cells = codes * np.int64(grades.n_items)
     cells += grades.item
-    counts = np.bincount(cells, grades.weight, n_levels * grades.n_items)
+    counts = np.bincount(cells, weight, n_levels * grades.n_items)
     return counts.reshape(n_levels, grades.n_items).astype(np.float64, copy=False)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -55,26 +56,38 @@ class MeanGrade:
 
     def fit(self, grades: Grades) -> Consensus:
         """Return the mean grade of each item and its standard error."""
-        from ..kernels.segments import segment_means, segment_sums
+        from ..kernels.segments import segment_means
 
         expect(grades, self)
-        items = grades.items
-        totals = segment_sums(None, grades.item, grades.weight, len(items))
-        sums = segment_sums(grades.grade, grades.item, grades.weight, len(items))
-        overall = float(sums.sum() / totals.sum()) if totals.any() else 0.0
-        in_query = segment_sums(None, items.query, totals, items.n_queries)
-        centre = np.divide(
-            segment_sums(None, items.query, sums, items.n_queries),
-            in_query,
-            out=np.full(items.n_queries, overall),
-            where=in_query > 0,
-        )[items.query]
-        own = segment_means(grades.grade, grades.item, grades.weight, len(items), centre)
-        scores = np.where(totals > 0, (sums + self.alpha * centre) / np.maximum(totals + self.alpha, 1e-300), centre)
+        scores, centre, totals = _means(grades, grades.weight, self.alpha)
+        own = segment_means(grades.grade, grades.item, grades.weight, grades.n_items, centre)
         return Consensus.of(
             self, grades, scores, std_error=_std_error(grades, own, scores, totals, self.alpha),
             quality=held_out(self, grades),
         )  # fmt: skip
+
+    def scores_by_weight(self, grades: Grades) -> Callable[[Floats], Floats]:
+        """Return the function from other weights of the grades to the scores."""
+        return lambda weight: _means(grades, weight, self.alpha)[0]
+
+
+def _means(grades: Grades, weight: Floats | None, alpha: float) -> tuple[Floats, Floats, Floats]:
+    """Score of each item, the mean grade of its query, and the weight of its grades."""
+    from ..kernels.segments import segment_sums
+
+    items = grades.items
+    totals = segment_sums(None, grades.item, weight, len(items))
+    sums = segment_sums(grades.grade, grades.item, weight, len(items))
+    overall = float(sums.sum() / totals.sum()) if totals.any() else 0.0
+    in_query = segment_sums(None, items.query, totals, items.n_queries)
+    centre = np.divide(
+        segment_sums(None, items.query, sums, items.n_queries),
+        in_query,
+        out=np.full(items.n_queries, overall),
+        where=in_query > 0,
+    )[items.query]
+    scores = np.where(totals > 0, (sums + alpha * centre) / np.maximum(totals + alpha, 1e-300), centre)
+    return scores, centre, totals
 
 
 def _std_error(grades: Grades, own: Floats, scores: Floats, totals: Floats, alpha: float) -> Floats | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,8 +18,10 @@ from ..data.judgments import KINDS, Grades, Judgments, Preferences, Rankings
 from ..errors import ParameterError
 from ..io.judgments import read_judgments
 from ..io.notices import say
-from ..protocols import Aggregator
-from ..registry import make, resolve
+from ..protocols import Aggregator, Progress
+from ..registry import label, make
+from ..resampling import Replicates, plan_draws, replicates
+from .diagnosis import with_diagnostics
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,9 @@ def aggregate(
     start: Consensus | None = None,
     known: Any | None = None,
     trusted: Any | None = None,
+    bootstrap: int | None = None,
+    resample: str = "judgment",
+    progress: Progress | None = None,
 ) -> Consensus:
     """Return the consensus of judgments.
 
@@ -80,6 +85,15 @@ def aggregate(
         Items whose truth is known, for methods that use it.
     trusted
         Annotators known to be good, for methods that use it.
+    bootstrap
+        Fit so many resamples of the judgments too, for intervals by any method: their scores are the result's
+        ``replicates``, their standard deviations its ``std_error``; 200 are enough for intervals of 95 %.
+    resample
+        What is drawn again with replacement: each ``"judgment"`` by itself; all judgments of an ``"annotator"``, or of
+        a ``"group"`` of annotators, where those err in ways of their own; all of a ``"query"`` where equal items of
+        different queries are one (``across_queries()``) and another set of queries might give another order.
+    progress
+        Called after each fit of a resample, or some of them, with (resamples done, resamples in all, what they are).
 
     Examples
     --------
@@ -88,19 +102,40 @@ def aggregate(
     ['x', 'y']
     """
     judged = as_judgments(judgments)
-    if isinstance(method, str):
-        if method == "auto":
-            choice = auto_method(judged, want)
-            method, params = choice.method, {**choice.params, **(params or {})}
-            settings = "".join(f", {key}={value}" for key, value in choice.params.items())
-            say(f"method {method}{settings}, since {choice.reason}")
-        aggregator = make("aggregator", method, params, seed=seed)
-    else:
+    aggregator = chosen_aggregator(judged, method, params, seed, want)
+    if bootstrap is None and resample != "judgment":
+        raise ParameterError("resample= says what a bootstrap draws; give bootstrap=200 (--bootstrap 200) too")
+    draws = None if bootstrap is None else plan_draws(judged, bootstrap, resample, seed)
+    extra = {"start": start, "known": known, "trusted": trusted}
+    given = {name: value for name, value in extra.items() if value is not None}
+    fitted = with_diagnostics(_fit(aggregator, judged, given), judged)
+    if draws is None:
+        return fitted
+    return with_replicates(fitted, replicates(aggregator, judged, draws, fitted, extra=given, progress=progress))
+
+
+def chosen_aggregator(
+    judgments: Judgments, method: str | Aggregator, params: Mapping[str, Any] | None, seed: int, want: str = "order"
+) -> Any:
+    """Return the aggregator that a name stands for, the one that ``"auto"`` picks, or the one given."""
+    if not isinstance(method, str):
         if params:
             raise ParameterError("params= goes with the name of a method; give them to the method itself")
-        aggregator = method
-    extra = {"start": start, "known": known, "trusted": trusted}
-    return _fit(aggregator, judged, {name: value for name, value in extra.items() if value is not None})
+        return method
+    if method == "auto":
+        choice = auto_method(judgments, want)
+        method, params = choice.method, {**choice.params, **(params or {})}
+        settings = "".join(f", {key}={value}" for key, value in choice.params.items())
+        say(f"method {method}{settings}, since {choice.reason}")
+    return make("aggregator", method, params, seed=seed)
+
+
+def with_replicates(consensus: Consensus, found: Replicates) -> Consensus:
+    """Return the consensus with scores of resamples, which say all there is of the spread from now on."""
+    return replace(
+        consensus, replicates=found.scores, std_error=found.scores.std(axis=0, ddof=1, dtype=np.float64),
+        covariance=None, estimates={**consensus.estimates, "bootstrap": found.summary},
+    )  # fmt: skip
 
 
 def _fit(aggregator: Any, judgments: Judgments, extra: dict[str, Any]) -> Consensus:
@@ -162,5 +197,5 @@ def methods_for(judgments: Judgments) -> list[str]:
 
 
 def resolved(methods: list[str]) -> list[str]:
-    """Return the registry names of methods, each once."""
-    return list(dict.fromkeys(resolve("aggregator", name) for name in methods))
+    """Return the names to show methods by, each once."""
+    return list(dict.fromkeys(label("aggregator", name) for name in methods))

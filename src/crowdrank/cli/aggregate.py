@@ -8,7 +8,7 @@ import typer
 
 from .help import examples
 from .options import Format, Out, Quiet, Reading, Seed, spread
-from .outputs import check_files, deliver_consensus, report_written
+from .outputs import LEVEL, check_files, deliver_consensus, report_written
 from .talk import Talk
 from .words import complete_method, pairs
 
@@ -17,6 +17,10 @@ EXAMPLES = examples(
     (
         "twelve models over many prompts, with intervals",
         "crowdrank aggregate votes.csv --across-queries --intervals 0.95",
+    ),
+    (
+        "how sure that is if other annotators had judged",
+        "crowdrank aggregate votes.csv --bootstrap 200 --resample annotator",
     ),
     (
         "one grade for each item, from grades in words",
@@ -48,6 +52,16 @@ def aggregate(
     want: Annotated[
         str, typer.Option("--want", metavar="order|grade", help="What a method is to be chosen for, with auto.")
     ] = "order",
+    bootstrap: Annotated[
+        int | None,
+        typer.Option(
+            "--bootstrap", metavar="N", help="Intervals of any method from N resamples of the votes, say 200."
+        ),
+    ] = None,
+    resample: Annotated[
+        str,
+        typer.Option("--resample", metavar="UNIT", help="What is drawn again: judgment, annotator, query or group."),
+    ] = "judgment",
     seed: Seed = 0,
     reading: Reading,
     intervals: Annotated[
@@ -55,14 +69,17 @@ def aggregate(
         typer.Option(
             "--intervals",
             metavar="LEVEL",
-            help="Add intervals of score and rank, such as 0.95.",
+            help="Add intervals of score and rank, such as 0.95 (which --bootstrap does).",
             rich_help_panel="Output",
         ),
     ] = None,
     annotators: Annotated[
         str | None,
         typer.Option(
-            "--annotators", metavar="FILE", help="Write the quality of each annotator there.", rich_help_panel="Output"
+            "--annotators",
+            metavar="FILE",
+            help="Write the quality and habits of each annotator there.",
+            rich_help_panel="Output",
         ),
     ] = None,
     out: Out = None,
@@ -85,18 +102,22 @@ def aggregate(
         judgments = reading.judgments(votes, talk)
         if annotators and not judgments.n_annotators:
             raise ParameterError("the votes name no annotators to write a table of; leave --annotators out")
-        with talk.working("finding the consensus"):
-            params = pairs(setting, "--set", "alpha=2")
-            consensus = api.aggregate(judgments, method, params=params, seed=seed, want=want)
+        with talk.working("finding the consensus") as progress:
+            consensus = api.aggregate(
+                judgments, method, params=pairs(setting, "--set", "alpha=2"), seed=seed, want=want, bootstrap=bootstrap,
+                resample=resample, progress=progress,
+            )  # fmt: skip
         if method != "auto":
             talk.say(f"method {consensus.method}")
         table = None
         if annotators or not quiet or format_for(out, format) in ("json", "parquet"):
             with talk.working("judging the annotators"):
-                table = of_annotators.table(consensus.quality)
-        deliver_consensus(consensus, out, format, intervals, talk)
+                table = of_annotators.table(consensus.quality, consensus.diagnostics)
+        deliver_consensus(consensus, out, format, LEVEL if bootstrap and intervals is None else intervals, talk)
         if annotators and table is not None:
             write_table(table, annotators)
             report_written(annotators, talk)
         for line in of_annotators.sentences(table):
             talk.say(line)
+        if not quiet:
+            of_annotators.tell(consensus.diagnostics, talk)

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
     import polars as pl
 
     from ..data.consensus import Quality
+    from ..data.diagnostics import Diagnostics
+    from .talk import Talk
 
 POOR = 0.6
 WIDE = 0.4
@@ -36,12 +38,23 @@ class Suspect:
         return f"{self.lower:.2f} to {self.upper:.2f}"
 
 
-def table(quality: Quality | None) -> pl.DataFrame | None:
-    """Return the annotators who judged something, best first; ``None`` where nobody is named."""
+def table(quality: Quality | None, odd: Diagnostics | None = None) -> pl.DataFrame | None:
+    """Return the annotators who judged something, best first, with habits; ``None`` where nobody is named."""
     if quality is None:
         return None
     frame = quality.frame()
+    if odd is not None:
+        habits = odd.annotators().drop("n_judgments")
+        new = [name for name in habits.columns if name == "annotator" or name not in frame.columns]
+        frame = frame.join(habits.select(new), on="annotator", how="left", maintain_order="left")
     return frame.filter(frame["n_judgments"] > 0)
+
+
+def tell(odd: Diagnostics | None, talk: Talk) -> None:
+    """Say what is odd about the annotators, unless a warning did."""
+    for sentence in () if odd is None else odd.annotator_messages:
+        if not talk.warned(sentence):
+            talk.say(sentence)
 
 
 def suspects(frame: pl.DataFrame) -> list[Suspect]:

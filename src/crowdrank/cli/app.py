@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from . import aggregate, compare, datasets, demo, evaluate, methods, simulate
+from . import aggregate, compare, datasets, demo, diagnose, evaluate, methods, rank, simulate, train
 from .help import Program, Verb, examples
 
 EXAMPLES = examples(
@@ -28,6 +28,9 @@ for _verb, _examples in (
     (aggregate.aggregate, aggregate.EXAMPLES),
     (compare.compare, compare.EXAMPLES),
     (evaluate.evaluate, evaluate.EXAMPLES),
+    (diagnose.diagnose, diagnose.EXAMPLES),
+    (train.train, train.EXAMPLES),
+    (rank.rank, rank.EXAMPLES),
     (simulate.simulate, simulate.EXAMPLES),
     (methods.methods, methods.EXAMPLES),
     (datasets.datasets, datasets.EXAMPLES),

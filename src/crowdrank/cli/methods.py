@@ -11,7 +11,7 @@ from .help import examples
 from .options import Format, Out
 from .outputs import check_files, deliver, for_people
 from .talk import Talk
-from .words import complete_method
+from .words import complete_any
 
 if TYPE_CHECKING:
     from ..registry import Card
@@ -22,12 +22,17 @@ EXAMPLES = examples(
     ("the same for a program", "crowdrank methods bradley_terry --format json"),
 )
 
+_USES = {
+    "aggregator": "crowdrank aggregate votes.csv --method {}",
+    "ranker": "crowdrank train votes.csv features.csv --ranker {} --out model",
+}
+
 
 def methods(
     *,
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", autocompletion=complete_method, help="A method.", show_default=False),
+        typer.Argument(metavar="[NAME]", autocompletion=complete_any, help="A method.", show_default=False),
     ] = None,
     out: Out = None,
     format: Format = None,
@@ -35,13 +40,13 @@ def methods(
     """List the methods, or tell all of one: parameters, paper, notes."""
     import polars as pl
 
-    from ..registry import FAMILIES, card, names
+    from ..registry import FAMILIES, card, family_of, names
     from .tables import show_frame
 
     check_files([], [out], format=format)
     with Talk() as talk:
         if name is not None:
-            _tell(card("aggregator", name), out, format, talk)
+            _tell(card(family_of(name), name), out, format, talk)
             return
         cards = [card(family, name) for family in FAMILIES for name in names(family)]
         rows = [{"method": c.name, "kinds": ", ".join(c.kinds), "summary": _plain(c.summary)} for c in cards]
@@ -75,9 +80,10 @@ def _print(card: Card, rows: list[dict[str, str]]) -> None:
 
     page = console()
     page.print(Text.assemble((card.name, "bold"), f": {_plain(card.summary)}"))
-    page.print(Text(f"takes {_kinds(card)}" + (", also without an order" if card.nominal else "")))
+    page.print(Text(f"takes {card.takes}" + (", also without an order" if card.nominal else "")))
     if card.aliases:
-        page.print(Text(f"also called {', '.join(card.aliases)}"))
+        called = ", ".join(alias + card.settings(alias) for alias in card.aliases)
+        page.print(Text(f"also called {called}"))
     if card.references:
         page.print(Text(f"from {', '.join(card.references)} (docs/references.md)"))
     if rows:
@@ -85,17 +91,12 @@ def _print(card: Card, rows: list[dict[str, str]]) -> None:
         page.print(Padding(grid(("parameter", "default", "description"), cells, fill=("description",)), (1, 0)))
     for paragraph in filter(None, _plain(card.notes).split("\n\n")):
         page.print(Padding(Text(" ".join(paragraph.split())), (0, 0, 1, 0)))
-    page.print(Text(f"crowdrank aggregate votes.csv --method {card.name}", "cyan"))
+    page.print(Text(_USES[card.family].format(card.name), "cyan"))
 
 
 def _described(row: dict[str, str]) -> str:
     """What a parameter does, and what it may be."""
     return f"{row['description']} ({row['type']})" if row["description"] else row["type"]
-
-
-def _kinds(card: Card) -> str:
-    """The kinds of judgment a method takes."""
-    return ", ".join(f"{kind}s" for kind in card.kinds)
 
 
 def _default(value: Any) -> str:

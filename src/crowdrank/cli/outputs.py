@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from ..data.consensus import Consensus
     from .talk import Talk
 
+LEVEL = 0.95
+"""Level of intervals where none is asked for."""
+
 
 def check_files(inputs: Sequence[str | None], outputs: Sequence[str | None], *, format: str | None = None) -> None:
     """Refuse, before any work, files that cannot be written in the end, or whose writing would cost the input.

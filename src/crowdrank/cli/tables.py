@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from .outputs import LEVEL
 from .talk import one_line
 from .words import count
 
@@ -25,7 +26,6 @@ MOST_ROWS = 20
 LONGEST = 40
 """Characters of an id that are shown."""
 
-LEVEL = 0.95
 _WIDEST, _NARROWEST = 27, 9
 """Characters that the picture of an interval may be wide."""
 

@@ -99,6 +99,10 @@ class Talk:
         if not self.quiet:
             self._tell(one_line(text) if text == text.lstrip() else f"  {one_line(text)}")
 
+    def warned(self, text: str) -> bool:
+        """Return whether a warning said the same."""
+        return one_line(text) in self._warned
+
     def _warn(
         self,
         message: Warning | str,

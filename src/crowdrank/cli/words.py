@@ -61,6 +61,25 @@ def complete_method(incomplete: str) -> list[str]:
     return [name for name in ["auto", *names("aggregator")] if name.startswith(incomplete)]
 
 
+def complete_aggregator(incomplete: str) -> list[str]:
+    """Return the aggregators that a ranker may learn from whose name starts so, for shells."""
+    return [name for name in [*complete_method(incomplete), "none"] if name.startswith(incomplete)]
+
+
+def complete_ranker(incomplete: str) -> list[str]:
+    """Return the rankers whose name starts so, for shells."""
+    from ..registry import names
+
+    return [name for name in names("ranker") if name.startswith(incomplete)]
+
+
+def complete_any(incomplete: str) -> list[str]:
+    """Return the methods of every family whose name starts so, for shells."""
+    from ..registry import FAMILIES, names
+
+    return [name for family in FAMILIES for name in names(family) if name.startswith(incomplete)]
+
+
 def complete_methods(incomplete: str) -> list[str]:
     """Return the lists of methods that can come of a list that starts so, for shells."""
     from ..registry import names

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..errors import ParameterError
 from ..protocols import Counts, Floats, Ints
+from .diagnostics import Diagnostics
 from .index import Index, Items
 from .uncertainty import Uncertainty
 
@@ -74,7 +75,7 @@ class Consensus:
     covariance
         Covariance of the scores, a block for each query (``None`` for a query above 700 items).
     replicates
-        Scores of bootstrap replicates, (n_boot, n_items).
+        Scores of bootstrap replicates, or drawn given the judgments, (n_replicates, n_items).
     probabilities
         Probability of each level for each item, (n_items, n_levels).
     levels
@@ -104,6 +105,7 @@ class Consensus:
     nominal: bool = False
     estimates: Mapping[str, Any] = field(default_factory=dict)
     quality_source: Quality | Callable[[], Quality | None] | None = field(default=None, repr=False)
+    diagnostics_source: Diagnostics | Callable[[], Diagnostics] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("scores", "std_error", "replicates", "probabilities", "grade"):
@@ -167,6 +169,18 @@ class Consensus:
         if source is not None and not isinstance(source, Quality):
             source = source()
             object.__setattr__(self, "quality_source", source)
+        return source
+
+    @property
+    def diagnostics(self) -> Diagnostics | None:
+        """What is odd about the judgments, looked for on first access; ``None`` where they are not at hand.
+
+        :func:`crowdrank.aggregate` gives it, a method's own ``fit`` does not.
+        """
+        source = self.diagnostics_source
+        if source is not None and not isinstance(source, Diagnostics):
+            source = source()
+            object.__setattr__(self, "diagnostics_source", source)
         return source
 
     def frame(self) -> pl.DataFrame:

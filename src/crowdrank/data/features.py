@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -9,12 +10,13 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
-from ..errors import JudgmentError
-from ..protocols import AnyFloats, Floats
+from ..errors import DataWarning, JudgmentError
+from ..protocols import AnyFloats, Counts, Floats, Ints
 from .coding import factorize
 from .columns import understand_items
 from .frames import to_frame
 from .index import NO_QUERY, Index, Items, build_items
+from .naming import named
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +102,49 @@ class Features:
         sorted_already = bool((order == np.arange(len(order))).all())
         matrix = matrix if sorted_already else matrix[order]
         return cls(items, matrix, names, None if grade is None else np.asarray(grade, np.float64)[order])
+
+    def expect_numbers(self, rows: Counts | Ints | None = None, *, missing: bool = False) -> None:
+        """Refuse infinite features, and missing ones unless they are welcome, naming feature and item.
+
+        ``rows`` are those that matter, ``None`` for all.
+        """
+        fine = ~np.isinf(self.matrix) if missing else np.isfinite(self.matrix)
+        if fine.all():
+            return
+        wrong = np.flatnonzero(~fine.all(axis=1))
+        wrong = wrong if rows is None else np.intersect1d(wrong, rows)
+        if not len(wrong):
+            return
+        row = int(wrong[0])
+        column = int(np.argmin(fine[row]))
+        only = np.arange(len(self)) == row
+        value, remedy = "infinite", "give it a number"
+        if np.isnan(self.matrix[row, column]):
+            value, remedy = "missing", "give it a number, or use lambda_mart, which takes missing values"
+        raise JudgmentError(f"feature {self.names[column]!r} of item {named(self.items, only)} is {value}; {remedy}")
+
+    def match(self, judged: Any) -> Ints:
+        """Return the row of each item of judgments, -1 for items that nobody judged or that have no features.
+
+        A warning names judged items without features; it is an error if all are.
+        """
+        known = judged.judged_items
+        rows = np.where(known, self.items.codes_of(judged.items, "features", "judgments"), -1).astype(np.int32)
+        lacking = known & (rows < 0)
+        n_lacking, n_judged = int(lacking.sum()), int(known.sum())
+        if n_lacking == n_judged:
+            first = np.arange(len(self)) == 0
+            raise JudgmentError(
+                f"none of the {n_judged:,} judged items has features: judged were {named(judged.items, lacking)}, "
+                f"the first features are of item {named(self.items, first)}; make ids of queries and items agree"
+            )
+        if n_lacking:
+            warnings.warn(
+                f"{n_lacking:,} of {n_judged:,} judged items have no features and teach nothing: "
+                f"{named(judged.items, lacking)}",
+                DataWarning, stacklevel=3,
+            )  # fmt: skip
+        return rows
 
 
 def _numbers(column: pl.Series) -> Floats:

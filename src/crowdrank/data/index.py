@@ -117,6 +117,18 @@ class Items:
             query = pl.select(pl.repeat(self.queries.ids[0], len(item), dtype=self.queries.ids.dtype)).to_series()
         return look_up([self.query_ids(), self.ids], [id_series(query), id_series(item)])
 
+    def codes_of(self, other: Items, mine: str, theirs: str) -> Ints:
+        """Return the code here of each of other items, -1 where unknown; ``mine`` and ``theirs`` name both in messages.
+
+        Where one side names no query, both may have but one, and items alone are compared.
+        """
+        if not (self.single or other.single):
+            return self.codes(other.query_ids(), other.ids)
+        if self.n_queries > 1 or other.n_queries > 1:
+            bare, several = (mine, theirs) if self.single else (theirs, mine)
+            raise JudgmentError(f"the {bare} name no query but the {several} have several; add the query column")
+        return self.codes(None, other.ids)
+
     def code(self, item: str | int, query: str | int | None = None) -> int:
         """Return the code of one item; the query may be left out where there is but one."""
         if query is None and self.n_queries != 1:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -82,6 +83,21 @@ class Judged:
     def row_weight(self) -> Floats:
         """Weight of each judgment, ones where none were given."""
         return np.broadcast_to(1.0, self.n_judgments) if self.weight is None else self.weight
+
+    @property
+    def judged_items(self) -> Bools:
+        """Whether each item was judged at all."""
+        judged = np.zeros(self.n_items, bool)
+        for name in {"item", "left", "right"}.intersection(self.answers):
+            judged[getattr(self, name)] = True
+        return judged
+
+    def reweighted(self, weight: Floats) -> Self:
+        """Return the judgments with other weights, those of weight 0 left out; items and annotators stay."""
+        changed = copy(self)
+        # looked over when the selection is made
+        object.__setattr__(changed, "weight", weight)
+        return changed.select(np.flatnonzero(weight))
 
     def select(self, mask: Bools | Counts) -> Self:
         """Return some of the judgments only; items and annotators stay."""

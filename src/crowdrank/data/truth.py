@@ -93,7 +93,7 @@ class Truth:
     def align(self, items: Items) -> Floats:
         """Return the truth of each of the given items, NaN where it is not covered."""
         assert self.grade is not None
-        codes = self.items.codes(self._query_for(items, items.query_ids()), items.ids)
+        codes = self.items.codes_of(items, "truth", "items")
         return np.where(codes >= 0, self.grade[codes], np.nan)
 
     def labels(self, grade: Floats) -> pl.Series:
@@ -112,19 +112,10 @@ class Truth:
         assert self.left is not None
         assert self.right is not None
         assert self.outcome is not None
-        codes = items.codes(self._query_for(items, self.items.query_ids()), self.items.ids)
+        codes = items.codes_of(self.items, "items", "truth")
         left, right = codes[self.left], codes[self.right]
         covered = (left >= 0) & (right >= 0)
         return left[covered], right[covered], self.outcome[covered]
-
-    def _query_for(self, items: Items, query: pl.Series) -> pl.Series | None:
-        """The query column to match by; none where one side names no query and both have but one."""
-        if not (self.items.single or items.single):
-            return query
-        if self.items.n_queries > 1 or items.n_queries > 1:
-            bare, several = ("truth", "items") if self.items.single else ("items", "truth")
-            raise JudgmentError(f"the {bare} name no query but the {several} have several; add the query column")
-        return None
 
     def frame(self) -> pl.DataFrame:
         """Return the truth as a table."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ParameterError
-from ..protocols import Floats
+from ..protocols import Floats, Ints
 from .index import Items
 
 N_DRAWS = 1000
@@ -46,15 +46,15 @@ class Uncertainty:
             part = slice(int(self.items.offsets[query]), int(self.items.offsets[query + 1]))
             if part.start == part.stop:
                 continue
-            draws = self.draws(query)
-            ranks = _ranks_of_draws(draws)
+            draws, scores = self.draws(query), self.scores[part]
             if self.replicates is not None:
-                found["lower"][part], found["upper"][part] = np.quantile(draws, [tail, 1 - tail], axis=0)
+                lower, upper = np.quantile(draws, [tail, 1 - tail], axis=0)
+                # where scores are drawn to the middle, most replicates may lie to one side of the estimate
+                found["lower"][part], found["upper"][part] = np.minimum(lower, scores), np.maximum(upper, scores)
             else:
                 half = _normal_quantile(1 - tail) * self._spread(query)
-                found["lower"][part], found["upper"][part] = self.scores[part] - half, self.scores[part] + half
-            bounds = np.quantile(ranks, [tail, 1 - tail], axis=0, method="nearest")
-            found["rank_lower"][part], found["rank_upper"][part] = bounds
+                found["lower"][part], found["upper"][part] = scores - half, scores + half
+            found["rank_lower"][part], found["rank_upper"][part] = _rank_bounds(draws, scores, tail)
         return {name: values.astype(np.int32) if "rank" in name else values for name, values in found.items()}
 
     def beats(self, a: int, b: int) -> float:
@@ -112,16 +112,37 @@ class Uncertainty:
         """Say what to do when nothing is known of the spread."""
         if self.basis is None:
             raise ParameterError(
-                f"{self.method} gives no uncertainty; use a method with standard errors, such as bradley_terry"
+                f"{self.method} gives no uncertainty of its own; aggregate with bootstrap=200 (--bootstrap 200)"
             )
 
 
-def _ranks_of_draws(draws: Floats) -> NDArray[np.int32]:
-    """Rank of each item in each draw; the draws are continuous, so ties are left to the order of the items."""
+def _rank_bounds(draws: Floats, scores: Floats, tail: float) -> tuple[Ints, Ints]:
+    """Bounds of the rank of each item: of the better ranks of ties below, of the worse ones above."""
+    better, worse = _ranks_of_draws(draws)
+    own_better, own_worse = _ranks_of_draws(scores[None, :])
+    lower = np.quantile(better, tail, axis=0, method="nearest")
+    upper = np.quantile(worse, 1 - tail, axis=0, method="nearest")
+    return np.minimum(lower, own_better[0]), np.maximum(upper, own_worse[0])
+
+
+def _ranks_of_draws(draws: Floats) -> tuple[Ints, Ints]:
+    """Better and worse rank of each item in each draw, which are one where no other item has the same score."""
     order = np.argsort(-draws, axis=1, kind="stable")
-    ranks = np.empty(draws.shape, np.int32)
-    np.put_along_axis(ranks, order, np.arange(1, draws.shape[1] + 1, dtype=np.int32)[None, :], axis=1)
-    return ranks
+    ranked = np.take_along_axis(draws, order, axis=1)
+    place = np.broadcast_to(np.arange(1, draws.shape[1] + 1, dtype=np.int32), draws.shape)
+    if (ranked[:, 1:] == ranked[:, :-1]).any():
+        new = np.ones(draws.shape, bool)
+        new[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
+        last = np.ones(draws.shape, bool)
+        last[:, :-1] = new[:, 1:]
+        better = np.maximum.accumulate(np.where(new, place, 0), axis=1)
+        worse = np.minimum.accumulate(np.where(last, place, draws.shape[1])[:, ::-1], axis=1)[:, ::-1]
+    else:
+        better = worse = place
+    ranks = np.empty((2, *draws.shape), np.int32)
+    for number, sorted_ranks in enumerate((better, worse)):
+        np.put_along_axis(ranks[number], order, sorted_ranks, axis=1)
+    return ranks[0], ranks[1]
 
 
 def _normal_quantile(probability: float) -> float:

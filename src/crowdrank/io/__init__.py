@@ -6,6 +6,7 @@ from .letor import read_letor, write_letor
 from .notices import listen, say
 from .output import write_table
 from .preflib import read_preflib
+from .rankers import load_ranker
 from .results import from_json, read_consensus, to_json, write_consensus
 from .tables import read_table
 from .trec import read_qrels, read_run, write_qrels, write_run
@@ -14,6 +15,7 @@ from .truth import read_truth
 __all__ = [
     "from_json",
     "listen",
+    "load_ranker",
     "read_consensus",
     "read_features",
     "read_judgments",

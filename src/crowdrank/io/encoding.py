@@ -22,6 +22,9 @@ def encode_array(values: Any) -> Any:
     [1.5, None, '-inf']
     """
     array = np.asarray(values)
+    if array.dtype == np.float32:
+        # the fewest digits that read back as the same number, half of those of a double
+        array = array.astype(str).astype(np.float64)
     if array.dtype.kind != "f" or np.isfinite(array).all():
         return array.tolist()
     plain = array.astype(object)

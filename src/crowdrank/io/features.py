@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ..data.features import Features
+from ..data.files import PathLike
 from .letor import groups_beside, letor_of, looks_like_letor
-from .sources import PathLike, blaming, open_source
+from .sources import blaming, open_source
 from .tables import read_source, table_format
 
 

@@ -11,11 +11,12 @@ import polars as pl
 
 from ..data.coding import id_series
 from ..data.columns import Understood, understand
+from ..data.files import PathLike
 from ..data.judgments import Grades, Judgments, Preferences, Rankings
 from ..errors import CrowdrankError, JudgmentError, ParameterError
 from .notices import say
 from .preflib import SUFFIXES, preflib_of
-from .sources import PathLike, Source, blaming, open_source, shown
+from .sources import Source, blaming, open_source, shown
 from .tables import read_source, read_table
 
 _IDS = ("query", "item", "left", "right", "annotator", "ranking", "group")

@@ -11,10 +11,11 @@ import numpy as np
 import polars as pl
 
 from ..data.features import Features
+from ..data.files import PathLike
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Counts, Floats, Ints
 from .output import write_text
-from .sources import PathLike, Source, blaming, open_source, plain_line_ends, shown
+from .sources import Source, blaming, open_source, plain_line_ends, shown
 
 _BYTES_AT_ONCE = 1 << 25
 _MOST_CELLS = 1 << 31

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import gzip
 import io
 import json
 import os
 import re
-import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
 import polars as pl
 
+from ..data.files import PathLike, plain, refusal, whole_file
 from ..errors import ParameterError
-from .sources import PathLike, os_reason, plain, shown
+from .sources import shown
 
 _AMBIGUOUS = re.compile(r"[\",;|\s]")
 
@@ -86,11 +85,11 @@ def check_target(path: PathLike | None) -> None:
         return
     target, name = Path(os.path.realpath(path)), plain(str(path))
     if target.is_dir():
-        raise ParameterError(_refused(name, target, IsADirectoryError()))
+        raise ParameterError(refusal(name, target, IsADirectoryError()))
     if not target.parent.is_dir():
-        raise ParameterError(_refused(name, target, FileNotFoundError()))
+        raise ParameterError(refusal(name, target, FileNotFoundError()))
     if not os.access(target if target.exists() and not target.is_file() else target.parent, os.W_OK):
-        raise ParameterError(_refused(name, target, PermissionError()))
+        raise ParameterError(refusal(name, target, PermissionError()))
 
 
 def write_with(write: Callable[[IO[bytes]], Any], path: PathLike | None) -> None:
@@ -101,39 +100,18 @@ def write_with(write: Callable[[IO[bytes]], Any], path: PathLike | None) -> None
     target = Path(os.path.realpath(path))
     name = plain(str(path))
     try:
-        with _opened(target) as handle:
+        with whole_file(target) as handle:
             if target.suffix.lower() == ".gz":
                 with gzip.GzipFile(fileobj=handle, mode="wb", mtime=0) as packed:
                     write(packed)  # type: ignore[arg-type]
             else:
                 write(handle)
     except OSError as error:
-        raise ParameterError(_refused(name, target, error)) from None
+        raise ParameterError(refusal(name, target, error)) from None
     except pl.exceptions.PolarsError as error:
         if "No space left" in str(error):
-            raise ParameterError(_refused(name, target, OSError(errno.ENOSPC, ""))) from None
+            raise ParameterError(refusal(name, target, OSError(errno.ENOSPC, ""))) from None
         raise ParameterError(f"{name} could not be written: {_first_line(error)}; try another format") from None
-
-
-@contextlib.contextmanager
-def _opened(target: Path) -> Iterator[IO[bytes]]:
-    """A new file beside the target that is renamed to it at the end; a device or pipe is written to directly."""
-    with contextlib.suppress(FileNotFoundError):
-        if not stat.S_ISREG(target.stat().st_mode):
-            with target.open("wb") as handle:
-                yield handle
-            return
-    part = target.with_name(f".{target.name[:100]}.{os.getpid()}.part")
-    try:
-        with part.open("xb") as handle:
-            yield handle
-        if target.exists():
-            os.chmod(part, stat.S_IMODE(target.stat().st_mode))
-        os.replace(part, target)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise
 
 
 def _to_stdout(write: Callable[[IO[bytes]], Any]) -> None:
@@ -147,19 +125,6 @@ def _to_stdout(write: Callable[[IO[bytes]], Any]) -> None:
     sys.stdout.flush()
     write(binary)
     binary.flush()
-
-
-def _refused(name: str, target: Path, error: OSError) -> str:
-    """One sentence for what kept a file from being written."""
-    if isinstance(error, IsADirectoryError) or target.is_dir():
-        return f"{name} is a folder; give the name of a file in it"
-    if isinstance(error, FileNotFoundError | NotADirectoryError):
-        return f"{name} cannot be written because its folder does not exist; make the folder first"
-    if isinstance(error, PermissionError) or error.errno == errno.EROFS:
-        return f"{name} may not be written; choose another folder or change its permissions"
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"{name} could not be written because the disk is full; nothing was left behind, free some space"
-    return f"{name} could not be written: {plain(os_reason(error))}"
 
 
 def _first_line(error: Exception) -> str:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from ..data.files import PathLike
 from ..data.rankings import Rankings
 from ..errors import JudgmentError
 from .notices import say
-from .sources import PathLike, Source, open_source, shown
+from .sources import Source, open_source, shown
 
 SUFFIXES = (".soc", ".soi", ".toc", ".toi")
 

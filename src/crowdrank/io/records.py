@@ -9,8 +9,9 @@ from typing import Any, NoReturn
 
 import polars as pl
 
+from ..data.files import plain
 from ..errors import JudgmentError
-from .sources import Source, plain
+from .sources import Source
 
 _INT64 = 1 << 63
 _DOUBTFUL = re.compile(rb"\\u[dD][89a-fA-F]")

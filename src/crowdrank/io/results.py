@@ -14,13 +14,15 @@ from numpy.typing import NDArray
 from ..data.coding import id_series
 from ..data.columns import understand_items
 from ..data.consensus import Consensus, Quality, Trace
+from ..data.files import PathLike
 from ..data.index import Index, Items
 from ..errors import JudgmentError
 from ..protocols import Counts, Floats
+from .diagnosed import diagnostics_from_json, diagnostics_to_json
 from .encoding import decode_array, decode_params, encode_array, encode_params
 from .output import format_for, write_table, write_text, write_with
 from .records import read_document
-from .sources import PathLike, Source, blaming, open_source
+from .sources import Source, blaming, open_source
 from .tables import read_source, table_format
 
 FORMAT = "crowdrank.consensus/1"
@@ -48,7 +50,7 @@ def to_json(
     replicates, covariance
         Whether to put these in, which are large.
     quality
-        Whether to put in the quality of the annotators, which may have to be computed first.
+        Whether to put in the quality of the annotators and what is odd about them, which may have to be computed first.
     level
         Level of the intervals of score and rank to put in; ``None`` for none.
 
@@ -111,7 +113,7 @@ def write_consensus(
         ``"csv"`` (the table only), ``"json"`` (all but replicates and covariance) or ``"parquet"`` (everything);
         ``None`` tells it from the name and takes CSV where that says nothing.
     quality
-        Whether JSON and Parquet hold the quality of the annotators too.
+        Whether JSON and Parquet hold the quality of the annotators, and what is odd about them, too.
     level
         Level of the intervals of score and rank to write as lower, upper, rank_lower and rank_upper.
     """
@@ -166,6 +168,7 @@ def written_consensus(source: Source) -> Consensus | None:
 def _header(consensus: Consensus, quality: bool) -> dict[str, Any]:
     """Everything but what there is of each item."""
     trace, found = consensus.trace, consensus.quality if quality else None
+    odd = consensus.diagnostics if quality else None
     return {
         "format": FORMAT,
         "method": consensus.method,
@@ -181,6 +184,7 @@ def _header(consensus: Consensus, quality: bool) -> dict[str, Any]:
         "levels": None if consensus.levels is None else [_cell(level) for level in consensus.levels],
         "queries": None if consensus.items.single else consensus.items.queries.ids.to_list(),
         "quality": None if found is None else quality_to_json(found),
+        "diagnostics": None if odd is None else diagnostics_to_json(odd),
     }
 
 
@@ -342,6 +346,7 @@ def _rebuilt(
         levels=levels,
         grade=_level_codes(frame["grade"], levels)[order] if levels and "grade" in frame.columns else None,
         quality_source=None if header["quality"] is None else quality_from_json(header["quality"]),
+        diagnostics_source=diagnostics_from_json(header["diagnostics"]) if header.get("diagnostics") else None,
     )
 
 

@@ -13,11 +13,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
+from ..data.files import PathLike, os_reason, plain
 from ..errors import JudgmentError, ParameterError
-
-PathLike: TypeAlias = "str | os.PathLike[str]"
 
 BLOCK = 1 << 24
 """Bytes looked at in one go, so that checking a large file needs little memory."""
@@ -124,19 +123,9 @@ def shown(value: Any) -> str:
     return repr(text) if isinstance(value, str) else plain(text)
 
 
-def plain(text: str) -> str:
-    """Return text without quotes on one line, characters that do not print as a question mark."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
-
-
 def plain_line_ends(text: str) -> str:
     """Return the text with every line ended by a newline, however it was ended before."""
     return text.replace("\r\n", "\n").replace("\r", "\n") if "\r" in text else text
-
-
-def os_reason(error: OSError) -> str:
-    """Return why the system refused, as a clause in lower case."""
-    return (error.strerror or str(error) or "unknown reason").strip().lower()
 
 
 def _bytes_of(path: Path) -> tuple[bytes | mmap.mmap, bool]:

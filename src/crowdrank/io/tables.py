@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 
 import polars as pl
 
+from ..data.files import PathLike
 from ..errors import JudgmentError
 from .delimited import read_delimited
 from .records import Mixed, read_array, read_lines
-from .sources import PathLike, Source, as_utf8, open_source
+from .sources import Source, as_utf8, open_source
 
 _PARQUET = b"PAR1"
 _TEXT_SUFFIXES = {".csv", ".tsv", ".tab", ".psv"}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
+from ..data.files import PathLike
 from ..errors import JudgmentError, ParameterError
 from .output import write_text
-from .sources import PathLike, Source, open_source, shown
+from .sources import Source, open_source, shown
 
 _QRELS = ("query", "iteration", "item", "grade")
 _RUN = ("query", "q0", "item", "rank", "score", "run")

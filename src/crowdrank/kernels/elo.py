@@ -23,7 +23,7 @@ def elo_scores(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | None
     """
     scores = np.zeros(n_items)
     one, other, result = read_only(left.view(np.uint32)), read_only(right.view(np.uint32)), read_only(outcome)
-    table = _logistic_table().ravel()
+    table = logistic_table().ravel()
     if weight is None:
         _update(one, other, result, read_only(gain * table), 0.5 * gain, scores)
     else:
@@ -31,8 +31,8 @@ def elo_scores(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | None
     return scores
 
 
-def _logistic_table() -> Floats:
-    """Coefficients, lowest first, of a cubic for the logistic function less one half on each cell, (n_cells, 4).
+def logistic_table() -> Floats:
+    """Return coefficients, lowest first, of a cubic for the logistic function less one half on each cell, (n_cells, 4).
 
     Cells are 1/128 wide, from -36 to 36, and the variable runs from 0 to 1 in each. The cubic meets the function at the
     cell's Chebyshev nodes, and is within 1e-12 of it between them.
@@ -44,8 +44,8 @@ def _logistic_table() -> Floats:
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _excess(gap: float, table: Floats) -> Any:
-    """Logistic function of the gap less one half, times whatever the table was multiplied with."""
+def excess(gap: float, table: Floats) -> Any:
+    """Return the logistic function of the gap less one half, times whatever the table was multiplied with."""
     # a call of exp for each row would take three times as long as all the rest
     place = gap * _CELLS + _REACH * _CELLS
     place = place if place > 0.0 else 0.0
@@ -62,7 +62,7 @@ def _update(left: Any, right: Any, outcome: Outcomes, table: Floats, half: float
     for row in range(left.size):
         i, j = left[row], right[row]
         a, b = scores[i], scores[j]
-        move = half * outcome[row] - _excess(a - b, table)
+        move = half * outcome[row] - excess(a - b, table)
         scores[i] = a + move
         scores[j] = b - move
 
@@ -73,6 +73,6 @@ def _update_weighted(left: Any, right: Any, outcome: Outcomes, gain: Floats, tab
     for row in range(left.size):
         i, j = left[row], right[row]
         a, b = scores[i], scores[j]
-        move = gain[row] * (0.5 * outcome[row] - _excess(a - b, table))
+        move = gain[row] * (0.5 * outcome[row] - excess(a - b, table))
         scores[i] = a + move
         scores[j] = b - move

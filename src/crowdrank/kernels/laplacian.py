@@ -14,8 +14,10 @@ import numpy as np
 from numba import njit
 
 from ..protocols import Bools, Counts, Floats, Ints
-from .threads import dot, over_bounds, pair_bounds, read_only, total
+from .threads import dot, one_blas_thread, over_bounds, pair_bounds, read_only, total
 
+_FLATTEST = 1e-4
+_LONGEST_STEP = 8.0
 _SMALL_ITEMS = 64
 _ACCURACY_OF_PROBES = 1e-2
 _ERROR_OF_ROOTS = 5e-3
@@ -57,12 +59,13 @@ def _adjacent(
 
 
 def conjugate_gradient(
-    product: Product, diagonal: Floats, right: Floats, *, accuracy: float, max_iter: int = 2000
+    product: Product, diagonal: Floats, right: Floats, *, accuracy: float, max_iter: int = 2000, onwards: bool = False
 ) -> Floats:
     """Solve ``A x = right`` (n,), ``A`` positive definite, by conjugate gradients preconditioned with its diagonal.
 
     Stops when the residual, in the norm that the diagonal gives, has fallen to ``accuracy`` times its start. Each
-    iterate leads upwards from zero, so that a solution cut short is still a direction of ascent.
+    iterate leads upwards from zero, so that a solution cut short is still a direction of ascent; it is cut short, too,
+    where ``A`` turns out not to be positive definite, or goes ``onwards`` there, as far as if it were.
     """
     solution = np.zeros_like(right)
     residual = right.copy()
@@ -74,7 +77,12 @@ def conjugate_gradient(
         if energy <= goal:
             break
         image = product(along)
-        length = energy / dot(along, image)
+        bent = dot(along, image)
+        if bent <= 0.0 and onwards:
+            return solution + energy / max(-bent, _FLATTEST * energy) * along
+        if bent <= 0.0:
+            return solution if solution.any() else along
+        length = energy / bent
         solution += length * along
         residual -= length * image
         scaled = residual / diagonal
@@ -84,22 +92,70 @@ def conjugate_gradient(
     return solution
 
 
-def centred_inverses(
-    starts: Counts, second: Ints, bend: Floats, degree: Floats, ridge: float, offsets: Counts, queries: Counts
+def newton_step(
+    product: Product,
+    diagonal: Floats,
+    gradient: Floats,
+    *,
+    tol: float,
+    longest: float = _LONGEST_STEP,
+    onwards: bool = False,
 ) -> Floats:
-    """Return the inverse on centred scores of equally large queries, (n of ``queries``, size, size)."""
+    """Return the solution of ``A step = gradient``, see :func:`conjugate_gradient`, as exact as a step need be.
+
+    The longer the step, the less exact it need be for the error to be squared, down to well below the tolerance ``tol``
+    of steps. No entry is longer than ``longest``; 8 is far where scores are log odds.
+    """
+    length = float(np.max(np.abs(gradient / diagonal), initial=0.0))
+    accuracy = min(0.1, max(length, 1e-3 * tol / max(length, tol)))
+    step = conjugate_gradient(product, diagonal, gradient, accuracy=accuracy, onwards=onwards)
+    return step * min(1.0, longest / float(np.max(np.abs(step), initial=1.0)))
+
+
+def centred_inverses(
+    starts: Counts,
+    second: Ints,
+    bend: Floats,
+    degree: Floats,
+    ridge: float,
+    offsets: Counts,
+    queries: Counts,
+    less: Floats | None = None,
+) -> Floats:
+    """Return the inverse on centred scores of equally large queries, (n of ``queries``, size, size).
+
+    ``less`` of the same shape, whose rows sum to 0, is taken off the matrices first; where that leaves one that is not
+    positive definite, its inverse is NaN.
+    """
     matrix, excess = _lifted(starts, second, bend, degree, ridge, offsets, queries)
     size = matrix.shape[1]
+    if less is not None:
+        matrix -= less
     if size <= _SMALL_ITEMS:
         whole = np.triu(matrix) + np.triu(matrix, 1).transpose(0, 2, 1)
+        if less is not None:
+            whole[_indefinite(whole)] = np.nan
         return np.linalg.inv(whole) - excess[:, None, None]
     from scipy.linalg.lapack import dpotrf, dpotri
 
-    for number in range(len(queries)):
-        # the upper triangle of rows is the lower triangle of columns, which is how LAPACK reads it, without a copy
-        inverse = dpotri(dpotrf(matrix[number].T, lower=1, overwrite_a=1)[0], lower=1, overwrite_c=1)[0]
-        matrix[number] = np.tril(inverse) + np.tril(inverse, -1).T - excess[number]
+    with one_blas_thread():
+        for number in range(len(queries)):
+            # the upper triangle of rows is the lower triangle of columns, which is how LAPACK reads it, without a copy
+            factor, failed = dpotrf(matrix[number].T, lower=1, overwrite_a=1)
+            inverse = dpotri(factor, lower=1, overwrite_c=1)[0]
+            matrix[number] = np.tril(inverse) + np.tril(inverse, -1).T - excess[number]
+            if failed and less is not None:
+                matrix[number] = np.nan
     return matrix
+
+
+def _indefinite(matrices: Floats) -> Bools:
+    """Which of some symmetric matrices are not positive definite, (n,)."""
+    try:
+        np.linalg.cholesky(matrices)
+    except np.linalg.LinAlgError:
+        return np.array([np.linalg.eigvalsh(matrix)[0] <= 0.0 for matrix in matrices])
+    return np.zeros(len(matrices), bool)
 
 
 def _lifted(
@@ -126,29 +182,25 @@ def _lifted(
     return matrix, 1.0 / (size * (ridge + lift))
 
 
-def centred_inverse_diagonal(
-    starts: Counts, second: Ints, bend: Floats, degree: Floats, ridge: float, offsets: Counts, *, most: int = 64
-) -> Floats:
+def centred_inverse_diagonal(product: Product, diagonal: Floats, offsets: Counts, *, most: int = 64) -> Floats:
     """Estimate the diagonal (n_items,) of the inverse on centred scores from products with random signs [Bekas07]_.
 
     The inverse is compared with its two-term series, whose diagonal is known, so that only longer paths between items
     are left to chance. Probes are added until the square roots are known to half a per cent (root mean square), at
-    most ``most``; the estimate never falls below the reciprocal of the diagonal.
+    most ``most``; the estimate never falls below the reciprocal of the diagonal. ``offsets`` bound the queries' items.
     """
     rng = np.random.default_rng(0)
     query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     sizes = np.maximum(np.diff(offsets), 1)
-    diagonal = degree + ridge
-    product = laplacian_product(starts, second, bend, diagonal)
 
     def series(vector: Floats) -> Floats:
         return (2 * vector - product(vector / diagonal)) / diagonal
 
-    known = 1 / diagonal - series(np.ones(len(degree))) / sizes[query]
+    known = 1 / diagonal - series(np.ones(len(diagonal))) / sizes[query]
     least = (1 - 1 / sizes[query]) / diagonal
-    sums, squares = np.zeros(len(degree)), np.zeros(len(degree))
+    sums, squares = np.zeros(len(diagonal)), np.zeros(len(diagonal))
     for number in range(1, most + 1):
-        signs = rng.choice([-1.0, 1.0], len(degree))
+        signs = rng.choice([-1.0, 1.0], len(diagonal))
         centred = signs - (np.bincount(query, signs, len(sizes)) / sizes)[query]
         solution = conjugate_gradient(product, diagonal, centred, accuracy=_ACCURACY_OF_PROBES)
         chance = signs * (solution - series(centred))
@@ -156,7 +208,7 @@ def centred_inverse_diagonal(
         estimate = np.maximum(known + sums / number, least)
         if number >= _FEWEST_PROBES:
             variance = np.maximum(squares / number - (sums / number) ** 2, 0.0) / (number - 1)
-            relative = np.divide(variance, estimate**2, out=np.zeros(len(degree)), where=estimate > 0)
+            relative = np.divide(variance, estimate**2, out=np.zeros(len(diagonal)), where=estimate > 0)
             if 0.25 * relative.mean() <= _ERROR_OF_ROOTS**2:
                 break
     return estimate

@@ -14,6 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ..protocols import Counts, Floats, Ints, Outcomes
+from .segments import segment_sums
 from .threads import even_bounds, over_bounds, read_only, total
 
 _TABLE_CELLS = 2_000_000
@@ -22,6 +23,7 @@ _TABLE_CELLS = 2_000_000
 _MOST_CELLS = 500_000_000
 """Cells are numbered in 32 bits."""
 
+_FEW_ROWS = 2_000
 _ROWS_PER_THREAD = 500_000
 _BLOCK = 1024
 
@@ -54,13 +56,26 @@ def count_pairs(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | Non
     """Return the counts of each pair of items; ``offsets`` (n_queries + 1,) bound the items of the queries.
 
     A table of all pairs of a query is used where it is small or well filled, sorting otherwise, so that memory
-    grows with the number of rows and never with the square of many items.
+    grows with the number of rows and never with the square of many items. Few rows are not worth a compiled pass.
     """
+    if len(left) <= _FEW_ROWS:
+        return count_few(left, right, outcome, weight, int(offsets[-1]))
     sizes = np.diff(offsets)
     cells = int((sizes * (sizes - 1) // 2).sum())
     if cells <= min(max(_TABLE_CELLS, len(left) // 2), _MOST_CELLS):
         return count_in_table(left, right, outcome, weight, offsets)
     return count_by_sorting(left, right, outcome, weight, int(offsets[-1]))
+
+
+def count_few(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | None, n_items: int) -> PairCounts:
+    """Counts without a compiled pass."""
+    low, high = np.minimum(left, right).astype(np.int64), np.maximum(left, right)
+    result = np.where(left < right, outcome, -outcome)
+    pairs, number = np.unique(low * n_items + high, return_inverse=True)
+    count = np.ones(len(left)) if weight is None else weight
+    wins, losses, ties = (segment_sums(None, number, count * (result == kind), len(pairs)) for kind in (1, -1, 0))
+    starts = np.searchsorted(pairs, np.arange(n_items + 1) * n_items)
+    return PairCounts(starts, (pairs % max(n_items, 1)).astype(np.int32), wins, losses, ties)
 
 
 def count_in_table(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | None, offsets: Counts) -> PairCounts:
@@ -111,6 +126,18 @@ def item_totals(counts: PairCounts) -> tuple[Floats, Floats]:
     return wins, losses
 
 
+def pair_numbers(left: Ints, right: Ints, starts: Counts, second: Ints) -> Ints:
+    """Return which of the pairs, counted in the order of ``second``, each row compares, (n,)."""
+    numbers = np.empty(len(left), np.int32)
+    one, other, rows, columns = (read_only(array) for array in (left, right, starts, second))
+
+    def find(begin: int, end: int) -> None:
+        _find_pairs(one, other, rows, columns, begin, end, numbers)
+
+    over_bounds(find, even_bounds(len(left), _ROWS_PER_THREAD))
+    return numbers
+
+
 def _row_starts(offsets: Counts) -> Counts:
     """First cell of each item's pairs with the later items of its query, and the number of cells at the end."""
     last = np.repeat(offsets[1:], np.diff(offsets))
@@ -125,6 +152,21 @@ def _find_cells(left: Any, right: Any, outcome: Any, base: Any, begin: int, end:
         low, high = min(i, j), max(i, j)
         sign = np.int32(1) if i < j else np.int32(-1)
         cells[place] = np.uint32(base[low] + np.int32(3) * np.int32(high) + sign * np.int32(outcome[begin + place]))
+
+
+@njit(cache=True, nogil=True)
+def _find_pairs(left: Any, right: Any, starts: Any, second: Any, begin: int, end: int, numbers: Any) -> None:
+    """Fill in the number of the pair of each row from begin to end, by halving its row of pairs."""
+    for row in range(begin, end):
+        low, high = min(left[row], right[row]), max(left[row], right[row])
+        first, last = starts[low], starts[low + 1]
+        while first < last:
+            middle = (first + last) // 2
+            if second[middle] < high:
+                first = middle + 1
+            else:
+                last = middle
+        numbers[row] = first
 
 
 @njit(cache=True, nogil=True)

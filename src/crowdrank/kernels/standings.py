@@ -31,7 +31,7 @@ def grade_standings(group: Counts, item: Ints, grade: Floats, weight: Floats | N
     ``group`` (rows,) tells which grades are compared, such as those of one annotator in one query; the weight of
     a grade is also that of the item's being there for others. Several grades of an item in a group are averaged.
     """
-    group, item, grade, weight = _one_each(group, item, grade, np.ones(len(grade)) if weight is None else weight)
+    group, item, grade, weight = one_each(group, item, grade, np.ones(len(grade)) if weight is None else weight)
     order = np.lexsort((grade, group))
     group, item, grade, weight = group[order], item[order], grade[order], weight[order]
     new = np.diff(group, prepend=-1) != 0
@@ -55,8 +55,8 @@ def _runs(values: Ints | Floats, starts: Counts) -> tuple[Counts, Counts]:
     return np.repeat(begin, lengths), np.repeat(begin + lengths, lengths)
 
 
-def _one_each(group: Counts, item: Ints, grade: Floats, weight: Floats) -> tuple[Counts, Ints, Floats, Floats]:
-    """Grades with those of the same item in the same group averaged, their weights added."""
+def one_each(group: Counts, item: Ints, grade: Floats, weight: Floats) -> tuple[Counts, Ints, Floats, Floats]:
+    """Return the grades (rows,) with those of the same item in the same group averaged, their weights added."""
     # sorting plain keys is ten times faster than finding the order of the rows, and mostly there is nothing to average
     keys = np.sort(group * (int(item.max(initial=0)) + 1) + item)
     if not (keys[1:] == keys[:-1]).any():

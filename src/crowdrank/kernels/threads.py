@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from functools import cache
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -61,6 +63,25 @@ def dot(first: Floats, second: Floats) -> float:
     the sum takes whenever another process keeps a core busy.
     """
     return float(np.einsum("i,i->", first, second))
+
+
+def one_blas_thread() -> AbstractContextManager[Any]:
+    """Return a context in which the linear algebra libraries of numpy and scipy work in one thread.
+
+    Their threads wait for each other by spinning: on small matrices that saves nothing, and while other processes keep
+    the cores busy a millisecond becomes a second.
+    """
+    limit: AbstractContextManager[Any] = _blas().limit(limits=1, user_api="blas")
+    return limit
+
+
+@cache
+def _blas() -> Any:
+    """What sets the number of threads, of the libraries that are loaded already; finding them takes milliseconds."""
+    import scipy.linalg  # noqa: F401
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
 
 
 def total(parts: list[NDArray[Any]]) -> NDArray[Any]:

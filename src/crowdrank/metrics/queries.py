@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -93,16 +93,32 @@ def arrange(truth: ArrayLike, scores: ArrayLike, qid: Any = None) -> Arranged:
 
 def _side_by_side(truth: Floats, scores: Floats, qid: NDArray[Any] | pl.Series) -> Arranged:
     """Truth and scores query after query; nothing is moved when each query's items are next to each other already."""
+    groups = group_rows(qid)
+    if groups.rows is not None:
+        truth, scores = truth[groups.rows], scores[groups.rows]
+    return Arranged(frozen(truth), frozen(scores), groups.offsets, groups.by_id)
+
+
+class Groups(NamedTuple):
+    """Rows query after query: ``rows`` brings them there, ``None`` where they are; the rest as in :class:`Arranged`."""
+
+    offsets: Counts
+    rows: Counts | None
+    by_id: Counts | None
+
+
+def group_rows(qid: NDArray[Any] | pl.Series) -> Groups:
+    """Return how rows are brought together by query; they stay where each query's are next to each other already."""
     starts = _run_starts(qid)
     codes, n_queries = dense_codes(qid[starts], "qid", starts)
-    ends = np.append(starts, len(truth))
+    ends = np.append(starts, len(qid))
     if n_queries == len(starts):
         sorted_already = bool((codes[1:] > codes[:-1]).all())
-        return Arranged(frozen(truth), frozen(scores), frozen(ends), None if sorted_already else np.argsort(codes))
+        return Groups(frozen(ends), None, None if sorted_already else np.argsort(codes))
     from ..kernels.ranking_measures import gather
 
     offsets, rows = gather(frozen(np.repeat(codes, np.diff(ends))), n_queries)
-    return Arranged(frozen(truth[rows]), frozen(scores[rows]), frozen(offsets))
+    return Groups(frozen(offsets), rows, None)
 
 
 def _run_starts(ids: NDArray[Any] | pl.Series) -> Counts:

@@ -7,8 +7,14 @@ standard errors and covariances out of the curvature at the best scores by :func
 
 from __future__ import annotations
 
+from ..data.naming import named
 from .contests import Contests, count_contests
-from .graph import named, warn_unbounded
+from .graph import warn_apart, warn_unbounded
+from .places import place_standings
+from .resamples import PairRefits, sort_preferences
 from .spread import score_spread
 
-__all__ = ["Contests", "count_contests", "named", "score_spread", "warn_unbounded"]
+__all__ = [
+    "Contests", "PairRefits", "count_contests", "named", "place_standings", "score_spread", "sort_preferences",
+    "warn_apart", "warn_unbounded",
+]  # fmt: skip

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ..data.judgments import Preferences
 from ..protocols import Counts, Floats, Ints
+
+if TYPE_CHECKING:
+    from ..kernels.pairs import PairCounts
 
 
 class Contests(NamedTuple):
@@ -37,17 +40,23 @@ def count_contests(preferences: Preferences, ties: str) -> Contests:
 
     ``ties`` is ``"split"`` (half a win for each side), ``"ignore"``, or ``"davidson"``, which splits and counts them.
     """
-    from ..kernels.laplacian import connected_groups
-    from ..kernels.pairs import count_pairs, item_totals
+    from ..kernels.pairs import count_pairs
 
-    counts = count_pairs(
-        preferences.left, preferences.right, preferences.outcome, preferences.weight, preferences.items.offsets
-    )
+    offsets = preferences.items.offsets
+    counts = count_pairs(preferences.left, preferences.right, preferences.outcome, preferences.weight, offsets)
+    return contests_of(counts, ties, offsets)
+
+
+def contests_of(counts: PairCounts, ties: str, offsets: Counts) -> Contests:
+    """Return the contests of pairs that are counted already; ``offsets`` bound the items of the queries."""
+    from ..kernels.laplacian import connected_groups
+    from ..kernels.pairs import item_totals
+
     if ties == "ignore" and counts.ties.any():
         counts = counts.keep(counts.wins + counts.losses > 0)
         counts = counts._replace(ties=np.zeros_like(counts.wins))
     wins, losses = item_totals(counts)
     number = counts.wins + counts.losses + counts.ties
     n_ties = float(counts.ties.sum()) if ties == "davidson" else None
-    group = connected_groups(counts.starts, counts.second, preferences.items.offsets)
+    group = connected_groups(counts.starts, counts.second, offsets)
     return Contests(counts.starts, counts.second, counts.wins - counts.losses, number, wins, losses, n_ties, group)

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 
 from ..data.index import Items
-from ..data.intake import short
+from ..data.naming import named
 from ..errors import DataWarning
 from ..protocols import Bools, Ints
 from .contests import Contests
@@ -29,7 +29,12 @@ def warn_unbounded(items: Items, contests: Contests, *, held_by: str = "only the
     for members, word in _one_way(contests, winners | losers | ~judged):
         text = f"the {int(members.sum())} items {named(items, members)} {word} every contest with the others of their"
         _warn(f"{text} query, so that {held_by} the two groups together", depth)
-    heads = judged & (contests.group == np.arange(len(items)))
+    warn_apart(items, contests, depth=depth + 1)
+
+
+def warn_apart(items: Items, contests: Contests, *, depth: int = 3) -> None:
+    """Name the groups of items of a query that were never compared with each other."""
+    heads = (contests.wins + contests.losses > 0) & (contests.group == np.arange(len(items)))
     loose = heads & (np.bincount(items.query, heads, items.n_queries) > 1)[items.query]
     if loose.any():
         _warn(
@@ -39,53 +44,39 @@ def warn_unbounded(items: Items, contests: Contests, *, held_by: str = "only the
         )
 
 
-def named(items: Items, chosen: Bools) -> str:
-    """Return the ids of the first five items chosen, then how many more there are."""
-    codes = np.flatnonzero(chosen)
-    ids, queries = items.ids.gather(codes[:_SHOWN]).to_list(), items.query_ids().gather(codes[:_SHOWN]).to_list()
-    shown = [short(i) if items.single else f"{short(i)} (query {short(q)})" for i, q in zip(ids, queries, strict=True)]
-    more = [f"{len(codes) - _SHOWN} more"] if len(codes) > _SHOWN else []
-    return ", ".join([*shown, *more])
-
-
 def _one_way(contests: Contests, alone: Bools) -> list[tuple[Bools, str]]:
     """Groups of several items that won, or lost, every contest with the rest of those they are connected with."""
     from ..kernels.laplacian import reached
 
-    pairs = (contests.starts, contests.second)
+    pairs, n = (contests.starts, contests.second), len(contests.group)
     won, lost = contests.margin > -contests.number, contests.margin < contests.number
-    heads = contests.group == np.arange(len(contests.group))
+    heads = contests.group == np.arange(n)
     if (reached(*pairs, won, lost, heads) & reached(*pairs, lost, won, heads)).all():
         return []
-    part = _mutual(contests, won, lost)
-    first = np.repeat(np.arange(len(part), dtype=np.int32), np.diff(contests.starts))
-    second = contests.second
-    apart = part[first] != part[second]
+    first, second = np.repeat(np.arange(n, dtype=np.int32), np.diff(contests.starts)), contests.second
+    part, winning, losing = one_way_parts(np.append(first[won], second[lost]), np.append(second[won], first[lost]), n)
     found = []
-    for down, up, word in ((lost, won, "won"), (won, lost, "lost")):
-        # a part that nobody outside holds anything against, where its items do not stand alone anyway
-        hurt = np.zeros(len(part), bool)
-        hurt[part[first[apart & down]]] = hurt[part[second[apart & up]]] = True
-        free = ~hurt[part] & ~alone
-        met = np.zeros(len(part), bool)
-        met[part[first[apart]]] = met[part[second[apart]]] = True
-        free &= met[part]
+    for free, word in ((winning & ~alone, "won"), (losing & ~alone, "lost")):
         found += [(free & (part == number), word) for number in np.unique(part[free])[:_SHOWN]]
     return found
 
 
-def _mutual(contests: Contests, won: Bools, lost: Bools) -> Ints:
-    """Number of the strongly connected part that each item is in, where a win leads from winner to loser."""
+def one_way_parts(winner: Ints, loser: Ints, n: int) -> tuple[Ints, Bools, Bools]:
+    """Return the part of each of ``n`` items in which wins lead both ways, and whether it won, or lost, all contests.
+
+    A contest is a win of ``winner`` over ``loser``, a tie one of either; those within a part do not count, and a part
+    that met no other neither won nor lost.
+    """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
-    n = len(contests.group)
-    first, second = np.repeat(np.arange(n, dtype=np.int32), np.diff(contests.starts)), contests.second
-    rows = np.concatenate([first[won], second[lost]])
-    columns = np.concatenate([second[won], first[lost]])
-    graph = csr_array((np.ones(len(rows), np.int8), (rows, columns)), shape=(n, n))
-    parts: Ints = connected_components(graph, directed=True, connection="strong")[1]
-    return parts
+    graph = csr_array((np.ones(len(winner), bool), (winner, loser)), shape=(n, n))
+    part: Ints = connected_components(graph, directed=True, connection="strong")[1]
+    apart = part[winner] != part[loser]
+    beat, beaten = np.zeros(n, bool), np.zeros(n, bool)
+    beat[part[winner[apart]]] = True
+    beaten[part[loser[apart]]] = True
+    return part, (beat & ~beaten)[part], (beaten & ~beat)[part]
 
 
 def _warn(message: str, depth: int) -> None:

@@ -1,0 +1,99 @@
+"""``crowdrank diagnose``: what is odd about votes, before anybody trusts the ranking."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .help import examples
+from .options import Format, Out, Quiet, Reading, Seed, spread
+from .outputs import check_files, deliver, report_written
+from .talk import Talk
+from .words import complete_method
+
+if TYPE_CHECKING:
+    import polars as pl
+
+EXAMPLES = examples(
+    ("who chooses by side, ties always, guesses or copies", "crowdrank diagnose votes.csv"),
+    ("every pair of annotators, the most dependent first", "crowdrank diagnose votes.csv --dependence pairs.csv"),
+    ("errors told by known answers, so that common ones show too", "crowdrank diagnose votes.csv --truth gold.csv"),
+)
+
+
+@spread
+def diagnose(
+    *,
+    votes: Annotated[
+        list[str],
+        typer.Argument(metavar="VOTES...", help="Files of judgments, - for standard input.", show_default=False),
+    ],
+    truth: Annotated[
+        str | None, typer.Option("--truth", metavar="FILE", help="Known grades, ranks or winners, to tell errors by.")
+    ] = None,
+    method: Annotated[
+        str,
+        typer.Option("--method", "-m", metavar="NAME", autocompletion=complete_method, help="Of the consensus."),
+    ] = "auto",
+    seed: Seed = 0,
+    reading: Reading,
+    dependence: Annotated[
+        str | None,
+        typer.Option(
+            "--dependence", metavar="FILE", help="Write pairs of annotators there, and how far they agree too much.",
+            rich_help_panel="Output",
+        ),
+    ] = None,
+    families: Annotated[
+        str | None,
+        typer.Option(
+            "--families", metavar="FILE", help="Write groups of annotators there, given or found.",
+            rich_help_panel="Output",
+        ),
+    ] = None,
+    groups: Annotated[
+        str | None,
+        typer.Option(
+            "--groups", metavar="FILE", help="Write items there that were never compared with others of their query.",
+            rich_help_panel="Output",
+        ),
+    ] = None,
+    out: Out = None,
+    format: Format = None,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """Say who answers by side, in circles or like another, and what stands apart.
+
+    Writes a row for each annotator: position bias, ties, answers that change with the order, circular answers, each
+    with a 90 % interval, and the family of annotators who err together.
+    """
+    from .. import api
+    from ..io.output import write_table
+
+    check_files([*votes, reading.items, truth], [out, dependence, families, groups], format=format)
+    with Talk(quiet=quiet) as talk:
+        judgments = reading.judgments(votes, talk)
+        with talk.working("finding the consensus"):
+            consensus = api.aggregate(judgments, method, seed=seed)
+        with talk.working("looking at the annotators"):
+            found = api.diagnose(judgments, consensus, truth=truth)
+        for sentence in found.messages:
+            if not talk.warned(sentence):
+                talk.say(sentence)
+        deliver(found.annotators(), out, format, talk, lambda: _show(found.annotators()))
+        for name, table in ((dependence, found.dependence), (families, found.families), (groups, found.groups)):
+            if name is not None:
+                write_table(table(), name)
+                report_written(name, talk)
+
+
+def _show(frame: pl.DataFrame) -> None:
+    """Show the annotators without the bounds of their figures."""
+    from .tables import show_frame
+
+    show_frame(
+        frame.drop([name for name in frame.columns if name.endswith(("_lower", "_upper"))]),
+        bold="annotator",
+        cut=("annotator",),
+    )

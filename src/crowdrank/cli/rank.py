@@ -1,0 +1,66 @@
+"""``crowdrank rank``: items by a trained ranker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .help import examples
+from .options import Format, Out, Quiet
+from .outputs import check_files, deliver, report_written
+from .talk import Talk
+from .words import count
+
+EXAMPLES = examples(
+    ("score and rank items by a model of crowdrank train", "crowdrank rank model features.csv -o ranks.csv"),
+    ("as a TREC run", "crowdrank rank model test.txt -o test.run"),
+    ("straight into a measure", "crowdrank rank model test.txt | crowdrank evaluate - truth.csv"),
+)
+
+
+def rank(
+    *,
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="What crowdrank train wrote.", show_default=False)],
+    features: Annotated[
+        str,
+        typer.Argument(
+            metavar="FEATURES", help="Query, item and the numbers it was trained on, or LETOR.", show_default=False
+        ),
+    ],
+    out: Out = None,
+    format: Format = None,
+    quiet: Quiet = False,
+) -> None:
+    """Rank items by a trained ranker, judged or not.
+
+    Writes query, item, score and rank, best first; a TREC run where FILE ends in .run.
+    """
+    import polars as pl
+
+    from .. import api
+    from ..errors import ParameterError
+    from ..io.trec import write_run
+    from .tables import show_frame
+
+    check_files([model, features], [out], format=format)
+    if model == "-":
+        raise ParameterError("a model is a file that crowdrank train wrote; name it, and read the features from -")
+    with Talk(quiet=quiet) as talk:
+        with talk.working("ranking"):
+            table = api.rank(model, features)
+        n_queries = table["query"].n_unique() if "query" in table.columns else 1
+        talk.say(f"{count(len(table), 'item')} of {count(n_queries, 'query')} ranked by {model}")
+        if format is not None or out is None or not out.lower().endswith((".run", ".run.gz")):
+            deliver(table, out, format, talk, lambda: show_frame(table, bold="item", cut=("query", "item")))
+            return
+        if "query" not in table.columns:
+            raise ParameterError(f"{out} names a query on each line and the features have none; write .csv instead")
+        write_run(table.with_columns(pl.lit(_name(model)).alias("run")), out)
+        report_written(out, talk)
+
+
+def _name(model: str) -> str:
+    """The name of a run: that of the model's file, without white space."""
+    return "_".join(Path(model).stem.split()) or "crowdrank"

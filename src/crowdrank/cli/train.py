@@ -1,0 +1,159 @@
+"""``crowdrank train``: from votes and features to a ranker."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from .help import examples
+from .options import Quiet, Reading, Seed, spread
+from .outputs import check_files, report_written
+from .talk import Talk
+from .words import complete_aggregator, complete_ranker, count, pairs
+
+if TYPE_CHECKING:
+    import polars as pl
+
+EXAMPLES = examples(
+    ("trees on the consensus of the votes", "crowdrank train votes.csv features.csv --out model"),
+    (
+        "a linear ranker on expected grades, and its weights",
+        "crowdrank train g.csv f.csv -r list_net --aggregator ds -o m --importance w.csv",
+    ),
+    (
+        "every grade by itself, measured on a fifth of the queries",
+        "crowdrank train g.csv f.csv --aggregator none --validation .2 -o m",
+    ),
+    ("score items that nobody judged", "crowdrank rank model new.csv -o ranks.csv"),
+)
+
+_TOLD = 3
+
+
+@spread
+def train(
+    *,
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="VOTES... FEATURES",
+            show_default=False,
+            help="Files of judgments; then the features: query, item and numbers, or LETOR.",
+        ),
+    ],
+    ranker: Annotated[
+        str,
+        typer.Option("--ranker", "-r", metavar="NAME", autocompletion=complete_ranker, help="See crowdrank methods."),
+    ] = "lambda_mart",
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the ranker; repeatable.")
+    ] = None,
+    aggregator: Annotated[
+        str,
+        typer.Option(
+            "--aggregator",
+            metavar="NAME|none",
+            autocompletion=complete_aggregator,
+            help="Whose consensus is learned; none for every grade by itself.",
+        ),
+    ] = "auto",
+    aggregator_setting: Annotated[
+        list[str] | None,
+        typer.Option("--aggregator-set", metavar="KEY=VALUE", help="A parameter of the aggregator; repeatable."),
+    ] = None,
+    validation: Annotated[
+        str | None,
+        typer.Option(
+            "--validation", metavar="SHARE|FILE", help="Share of queries held out to measure by, or a LETOR file."
+        ),
+    ] = None,
+    seed: Seed = 0,
+    reading: Reading,
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="MODEL", help="Write the ranker there.", rich_help_panel="Output")
+    ],
+    importance: Annotated[
+        str | None,
+        typer.Option(
+            "--importance",
+            metavar="FILE",
+            help="Write what each feature counts for: a table, or a picture (.png, .pdf, .svg).",
+            rich_help_panel="Output",
+        ),
+    ] = None,
+    curve: Annotated[
+        str | None,
+        typer.Option(
+            "--curve",
+            metavar="FILE",
+            help="Write the learning curve: a table, or a picture (.png, .pdf, .svg).",
+            rich_help_panel="Output",
+        ),
+    ] = None,
+    quiet: Quiet = False,
+) -> None:
+    """Train a ranker on votes and features.
+
+    The ranker learns what the better items have in common, and then scores items that nobody judged: see crowdrank
+    rank. It learns from the consensus of the votes, or from every grade. The file holds numbers and text only.
+    """
+    from .. import api
+    from ..errors import ParameterError
+    from ..io.output import write_table
+    from ..report import ImportanceDisplay, LearningCurveDisplay, save_display
+
+    if len(files) < 2:
+        raise ParameterError(f"{files[0]!r} alone is not enough to learn from; name the votes and then the features")
+    held = _share(validation)
+    check_files([*files, reading.items, held if isinstance(held, str) else None], [out, importance, curve])
+    with Talk(quiet=quiet) as talk:
+        judgments = reading.judgments(files[:-1], talk)
+        with talk.working("reading the features"):
+            features = api.as_features(files[-1])
+        with talk.working("training") as progress:
+            fit = api.train(
+                judgments, features, ranker, None if aggregator.lower() == "none" else aggregator,
+                params=pairs(setting, "--set", "n_trees=200"), validation=held, seed=seed, progress=progress,
+                aggregator_params=pairs(aggregator_setting, "--aggregator-set", "alpha=2"),
+            )  # fmt: skip
+        table = fit.ranker.importance()
+        for line in _sentences(fit, ranker, table):
+            talk.say(line)
+        # before anything is written: there may be nothing to draw
+        drawn = [_picture(importance, ImportanceDisplay, fit), _picture(curve, LearningCurveDisplay, fit)]
+        fit.save(out)
+        report_written(out, talk)
+        for name, display, frame in zip((importance, curve), drawn, (table, fit.ranker.curve_), strict=True):
+            if name is not None:
+                write_table(frame, name) if display is None else save_display(display, name)
+                report_written(name, talk)
+
+
+def _share(text: str | None) -> float | str | None:
+    """A share of the queries if the text is a number, otherwise the name of a file."""
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return text
+
+
+def _sentences(fit: Any, ranker: str, table: pl.DataFrame) -> list[str]:
+    """What was learned, in lines."""
+    unjudged = f"; {count(fit.n_unjudged, 'more item')} with features, not judged" if fit.n_unjudged else ""
+    lines = [f"{ranker} learned from {count(fit.n_items, 'item')} of {count(fit.n_queries, 'query')}{unjudged}"]
+    curve = fit.ranker.curve_
+    best = curve["valid"].arg_max()
+    if best is not None:
+        lines.append(
+            f"validation queries: mean nDCG {curve['valid'][best]:.3f} at best, in step {curve['iteration'][best]}"
+        )
+    most = ", ".join(f"{feature} {weight:.3g}" for feature, weight in table.head(_TOLD).rows())
+    return [*lines, f"features that count most: {most}"]
+
+
+def _picture(name: str | None, display: Any, fit: Any) -> Any:
+    """The display for a file that is to be a picture, ``None`` for others."""
+    from ..report import picture_format
+
+    return display.from_ranker(fit) if name is not None and picture_format(name) else None

@@ -1,0 +1,57 @@
+"""Files written whole or not at all, and what to say where one cannot be written."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, TypeAlias
+
+PathLike: TypeAlias = "str | os.PathLike[str]"
+
+
+def plain(text: str) -> str:
+    """Return text without quotes on one line, characters that do not print as a question mark."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def os_reason(error: OSError) -> str:
+    """Return why the system refused, as a clause in lower case."""
+    return (error.strerror or str(error) or "unknown reason").strip().lower()
+
+
+@contextlib.contextmanager
+def whole_file(target: Path) -> Iterator[IO[bytes]]:
+    """Open a new file beside the target that is renamed to it at the end; a device or pipe is written to directly."""
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISREG(target.stat().st_mode):
+            with target.open("wb") as handle:
+                yield handle
+            return
+    part = target.with_name(f".{target.name[:100]}.{os.getpid()}.part")
+    try:
+        with part.open("xb") as handle:
+            yield handle
+        if target.exists():
+            os.chmod(part, stat.S_IMODE(target.stat().st_mode))
+        os.replace(part, target)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise
+
+
+def refusal(name: str, target: Path, error: OSError) -> str:
+    """Return one sentence for what kept a file from being written."""
+    if isinstance(error, IsADirectoryError) or target.is_dir():
+        return f"{name} is a folder; give the name of a file in it"
+    if isinstance(error, FileNotFoundError | NotADirectoryError):
+        return f"{name} cannot be written because its folder does not exist; make the folder first"
+    if isinstance(error, PermissionError) or error.errno == errno.EROFS:
+        return f"{name} may not be written; choose another folder or change its permissions"
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return f"{name} could not be written because the disk is full; nothing was left behind, free some space"
+    return f"{name} could not be written: {plain(os_reason(error))}"

@@ -1,0 +1,208 @@
+"""Judgments by what was asked: a thing is an item that was graded, or a pair of items that was compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.judgments import Grades, Judgments, Preferences, Rankings
+from ..protocols import Bools, Counts, Floats, Ints, Outcomes
+
+MOST_CLASSES = 7
+"""Grades of more levels are cut into so many classes."""
+
+MOST_ANSWERS = 3_000_000
+"""Of more grades, preferences or pairs of rankings, those on a part of the items are looked at."""
+
+NOT_ASKED = 2.0
+"""Stands where nothing was asked in an order, since leads lie between -1 and 1."""
+
+Halves: TypeAlias = NDArray[np.float32]
+
+_MOST_KEY = 1 << 60
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """One answer for each thing and annotator, by thing and then annotator.
+
+    Parameters
+    ----------
+    thing
+        What was asked, numbered from 0 in rising order, (n,).
+    annotator
+        Who answered, (n,); all 0 where nobody is named.
+    code
+        The answer, (n,): the class of the grade; or 0, 1, 2 where the second item was preferred, neither, the first.
+        Asked several times, it is the mean, so that a choice that goes with the side is no choice.
+    n_codes
+        Number of answers there are.
+    first, second
+        For preferences and rankings the two items of each thing, (n_things,), the first being the lower; for grades
+        the item, twice.
+    place
+        What the items are compared in, (n_things,): the query, or its block.
+    low_left, high_left
+        For preferences how far left was chosen, its share less that of right, when the first item stood left, and when
+        the second did, (n,); 2 where nothing was asked so.
+    classes
+        For grades the class of each row's grade, and the number that stands for each class; otherwise ``None``.
+    note
+        What was left out, in a sentence.
+    """
+
+    thing: Ints
+    annotator: Ints
+    code: Ints
+    n_codes: int
+    first: Ints
+    second: Ints
+    place: Ints
+    low_left: Halves | None = None
+    high_left: Halves | None = None
+    classes: tuple[Ints, Floats] | None = None
+    note: str | None = None
+
+
+def asked(judgments: Judgments) -> Asked:
+    """Return judgments by what was asked."""
+    fewer, note = _fewer_items(judgments)
+    if isinstance(fewer, Grades):
+        found = _asked_grades(fewer)
+    elif isinstance(fewer, Preferences):
+        found = _asked_pairs(fewer)
+    else:
+        found = replace(_asked_pairs(fewer.as_preferences()), low_left=None, high_left=None)
+    return replace(found, note=note)
+
+
+def _asked_grades(grades: Grades) -> Asked:
+    """Grades by item and annotator, repeated ones averaged."""
+    classes, values = grade_classes(grades)
+    place = grades.items.query if grades.block is None else grades.block
+    n_annotators = max(grades.n_annotators, 1)
+    who = grades.annotator if grades.n_annotators else np.zeros(len(grades), np.int32)
+    number = grades.item.astype(np.int64)
+    if grades.block is not None:
+        number = grades.block.astype(np.int64) * grades.n_items + number
+    keys = (number * n_annotators + who) * MOST_CLASSES + classes
+    keys.sort()
+    own = keys // MOST_CLASSES
+    begin = np.flatnonzero(np.diff(own, prepend=-1))
+    sums = np.add.reduceat(keys % MOST_CLASSES, begin) if len(begin) else np.zeros(0, np.int64)
+    code = np.round(sums / np.diff(begin, append=len(keys))).astype(np.int32)
+    if grades.nominal:
+        # classes have no mean, so that of several the first counts
+        code = (keys[begin] % MOST_CLASSES).astype(np.int32)
+    things, thing = _numbered(own[begin] // n_annotators)
+    item = (things % grades.n_items).astype(np.int32)
+    where = (things // grades.n_items).astype(np.int32) if grades.block is not None else place[item]
+    who = (own[begin] % n_annotators).astype(np.int32)
+    return Asked(thing, who, code, len(values), item, item, where, classes=(classes, values))
+
+
+def grade_classes(grades: Grades) -> tuple[Ints, Floats]:
+    """Return the class of each grade, and the number that stands for each class; at most seven of them."""
+    values, code = np.unique(grades.grade, return_inverse=True)
+    if len(values) <= MOST_CLASSES:
+        return code.astype(np.int32), values
+    counts = np.bincount(code)
+    if grades.nominal:
+        # the rare ones are taken as one class
+        rank = np.empty(len(values), np.int32)
+        rank[np.argsort(-counts, kind="stable")] = np.arange(len(values))
+        merged = np.minimum(rank, MOST_CLASSES - 1)
+    else:
+        middle = np.cumsum(counts) - 0.5 * counts
+        merged = np.unique((middle / counts.sum() * MOST_CLASSES).astype(np.int32), return_inverse=True)[1]
+    means = np.bincount(merged, values * counts) / np.bincount(merged, counts)
+    return merged[code].astype(np.int32), means
+
+
+def _asked_pairs(preferences: Preferences) -> Asked:
+    """Preferences by pair and annotator."""
+    turned = preferences.left > preferences.right
+    low = np.where(turned, preferences.right, preferences.left)
+    apart = np.where(turned, preferences.left, preferences.right) - low
+    span = int(np.diff(preferences.items.offsets).max(initial=1))
+    n_items, n_annotators = max(preferences.n_items, 1), max(preferences.n_annotators, 1)
+    number = low.astype(np.int64)
+    if preferences.block is not None:
+        number += preferences.block.astype(np.int64) * n_items
+    number = number * span + apart
+    names: Counts | None = None
+    if int(number.max(initial=0)) > _MOST_KEY // (8 * n_annotators):
+        names, numbered = np.unique(number, return_inverse=True)
+        number = numbered.astype(np.int64)
+    who = preferences.annotator if preferences.n_annotators else np.zeros(len(preferences), np.int32)
+    own, low_left, high_left = leads_of_left(number * n_annotators + who, turned, preferences.outcome)
+    things, thing = _numbered(own // n_annotators)
+    things = things if names is None else names[things]
+    first = (things // span % n_items).astype(np.int32)
+    second = (first + things % span).astype(np.int32)
+    block = None if preferences.block is None else (things // span // n_items).astype(np.int32)
+    lead = np.where(low_left == NOT_ASKED, 0, low_left) - np.where(high_left == NOT_ASKED, 0, high_left)
+    return Asked(
+        thing, (own % n_annotators).astype(np.int32), (np.sign(lead) + 1).astype(np.int32), 3, first, second,
+        preferences.items.query[first] if block is None else block, low_left, high_left,
+    )  # fmt: skip
+
+
+def leads_of_left(key: Counts, turned: Bools, outcome: Outcomes) -> tuple[Counts, Halves, Halves]:
+    """Return the distinct keys, and how far left was chosen when the lower item stood left, and when the higher did.
+
+    ``turned`` (rows,) tells where the higher item stood left; a lead is 2 where nothing was asked so.
+    """
+    # sorting plain numbers is ten times as fast as finding an order
+    rows = np.sort((key << 3) + np.where(turned, 5, 1) + outcome)
+    own = rows >> 3
+    begin = np.flatnonzero(np.diff(own, prepend=-1))
+    if not len(begin):
+        return own, np.zeros(0, np.float32), np.zeros(0, np.float32)
+    right = (rows & 4) > 0
+    lead = (rows & 3).astype(np.float32) - 1
+    halves = []
+    for chosen in (~right, right):
+        number = np.add.reduceat(chosen, begin, dtype=np.float32)
+        sums = np.add.reduceat(np.where(chosen, lead, 0), begin, dtype=np.float32)
+        halves.append(np.divide(sums, number, out=np.full(len(begin), NOT_ASKED, np.float32), where=number > 0))
+    return own[begin], halves[0], halves[1]
+
+
+def _numbered(rising: Counts) -> tuple[Counts, Ints]:
+    """The distinct values of a rising array, and the number of each entry's value."""
+    new = np.diff(rising, prepend=-1) != 0
+    return rising[new], (np.cumsum(new) - 1).astype(np.int32)
+
+
+def _fewer_items(judgments: Judgments) -> tuple[Judgments, str | None]:
+    """Judgments without some items where they are very many, and what to say of that.
+
+    Leaving out items and not judgments keeps what several annotators answered, and what hangs together in triads.
+    """
+    n_answers = _n_answers(judgments)
+    if n_answers <= MOST_ANSWERS:
+        return judgments, None
+    share = MOST_ANSWERS / n_answers
+    kept = np.random.default_rng(0).random(judgments.n_items) < (share if judgments.kind == "grade" else np.sqrt(share))
+    note = (
+        f"there are {n_answers:,} answers, so that habits and dependence were looked at on {kept.sum():,} of the items"
+    )
+    if isinstance(judgments, Grades):
+        return judgments.select(kept[judgments.item]), note
+    if isinstance(judgments, Preferences):
+        return judgments.select(kept[judgments.left] & kept[judgments.right]), note
+    rows = kept[judgments.item]
+    offsets = np.concatenate([[0], np.cumsum(rows)])[judgments.offsets]
+    return replace(judgments, item=judgments.item[rows], rank=judgments.rank[rows], offsets=offsets), note
+
+
+def _n_answers(judgments: Judgments) -> int:
+    """Number of grades or of pairs compared."""
+    if not isinstance(judgments, Rankings):
+        return len(judgments)
+    lengths = np.diff(judgments.offsets)
+    return int((lengths * (lengths - 1) // 2).sum())

@@ -1,0 +1,182 @@
+"""What there is to say of judgments, a sentence for each kind of trouble: who, how much, what to do."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from ..data.index import Index, Items
+from ..data.intake import short
+from ..data.judgments import Judgments, Preferences
+from ..protocols import Floats
+from .asked import Asked
+from .dependence import MIN_COMMON, Dependence
+from .naming import joined, listed, percent
+from .sides import FEWEST, NEARLY_ALL, side_sentences
+
+_BIASED = 0.2
+_OFTEN = 0.4
+_GUESSING = 0.25
+_HARDLY = 0.15
+_RARELY = 1e-3
+_NOTABLE = 0.9
+_MOST_OTHERS = 0.7
+
+
+def habit_sentences(judgments: Judgments, table: pl.DataFrame, scores: Floats) -> list[str]:
+    """Return what there is to say of single annotators."""
+    annotators = judgments.annotators
+    if not judgments.n_annotators:
+        return _of_nobody(table)
+    if not isinstance(judgments, Preferences):
+        return _one_grade(annotators, table) if "share_same" in table.columns else []
+    sides = side_sentences(judgments, scores)
+    return [*sides, *_leaning(annotators, table), *_flipping(annotators, table), *_circular(annotators, table)]
+
+
+def _of_nobody(table: pl.DataFrame) -> list[str]:
+    """What can be said where nobody is named."""
+    if "position_bias" not in table.columns or table["position_lower"][0] is None:
+        return []
+    lower, upper = float(table["position_lower"][0]), float(table["position_upper"][0])
+    if lower <= 0.0 <= upper:
+        return []
+    side = "left" if lower > 0 else "right"
+    bias = f"(position bias {table['position_bias'][0]:.2f}, {lower:.2f} to {upper:.2f}; 1 is always left)"
+    return [f"the {side} item is chosen more often than its score explains {bias}; show pairs in both orders"]
+
+
+def _columns(table: pl.DataFrame, *names: str) -> list[Floats]:
+    """Columns as numbers, NaN where null."""
+    return [table[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in names]
+
+
+def _one_grade(annotators: Index, table: pl.DataFrame) -> list[str]:
+    """Those who give one grade nearly always where others do not."""
+    share, others, number = _columns(table, "share_same", "share_same_others", "n_judgments")
+    found = np.flatnonzero((share >= NEARLY_ALL) & (others <= _MOST_OTHERS) & (number >= FEWEST))
+    if not len(found):
+        return []
+    same = table["same_grade"].to_list()
+    told = [
+        f"{same[a]} in {percent(share[a])} of {number[a]:,.0f} grades, others in {percent(others[a])}" for a in found
+    ]
+    named = listed(annotators, found, told)
+    verb = "gives" if len(found) == 1 else "give"
+    return [f"{named.number} {verb} one grade nearly always: {named.text}; leave them out, or ask somebody else"]
+
+
+def _leaning(annotators: Index, table: pl.DataFrame) -> list[str]:
+    """Those whose position bias is large and clear."""
+    from scipy.special import ndtr
+
+    bias, lower, upper, number = _columns(table, "position_bias", "position_lower", "position_upper", "n_judgments")
+    error = np.maximum((upper - lower) / 3.29, 1e-9)
+    chance = 2 * ndtr(-np.abs(bias) / error) * max(int((number > 0).sum()), 1)
+    found = np.flatnonzero((np.abs(bias) >= _BIASED) & (number >= FEWEST) & (chance <= _RARELY * 10))
+    found = found[np.argsort(-np.abs(bias[found]), kind="stable")]
+    if not len(found):
+        return []
+    named = listed(annotators, found, [f"{bias[a]:+.2f}, {lower[a]:+.2f} to {upper[a]:+.2f}" for a in found])
+    verb = "leans" if len(found) == 1 else "lean"
+    return [
+        f"{named.number} {verb} to one side (position bias: +1 is always left, -1 always right): {named.text}; "
+        "ask each pair in both orders"
+    ]
+
+
+def _flipping(annotators: Index, table: pl.DataFrame) -> list[str]:
+    """Those who often answer otherwise when the items change sides."""
+    share, lower, number = _columns(table, "share_flipped", "flipped_lower", "n_both_orders")
+    found = np.flatnonzero((lower >= _OFTEN) & (number >= FEWEST))
+    found = found[np.argsort(-share[found], kind="stable")]
+    if not len(found):
+        return []
+    named = listed(annotators, found, [f"{percent(share[a])} of {number[a]:,.0f} pairs" for a in found])
+    verb = "changes" if len(found) == 1 else "change"
+    return [
+        f"{named.number} often {verb} the answer when the items change sides: {named.text}; "
+        "take a pair with two different answers as a tie"
+    ]
+
+
+def _circular(annotators: Index, table: pl.DataFrame) -> list[str]:
+    """Those whose answers go round in circles as those of guessing would."""
+    share, lower, upper, number = _columns(table, "share_circular", "circular_lower", "circular_upper", "n_triads")
+    found = np.flatnonzero((upper >= _GUESSING) & (lower >= _HARDLY) & (number >= FEWEST))
+    if not len(found):
+        return []
+    named = listed(annotators, found, [f"{percent(share[a])} of {number[a]:,.0f} triads" for a in found])
+    verb = "answers" if len(found) == 1 else "answer"
+    return [f"{named.number} {verb} in circles as guessing would (25 %): {named.text}; leave them out"]
+
+
+def dependence_sentences(annotators: Index, found: Dependence | None, n: int, worth: float) -> list[str]:
+    """Return what there is to say of annotators who are not independent, and of what the crowd is worth."""
+    if found is None or not found.dependent.any():
+        return []
+    pairs = np.flatnonzero(found.dependent)
+    pairs = pairs[np.argsort(-found.excess[pairs], kind="stable")]
+    same = found.sums.same / found.sums.number
+    names = [
+        f"{short(annotators.ids[int(found.one[p])])} and {short(annotators.ids[int(found.other[p])])} "
+        f"({percent(same[p])} of {found.sums.number[p]:,.0f}, {percent(same[p] - found.excess[p])} expected)"
+        for p in pairs[:5].tolist()
+    ]
+    what = "1 pair of annotators agrees" if len(pairs) == 1 else f"{len(pairs):,} pairs of annotators agree"
+    sentences = [
+        f"{what} more than their qualities explain: {joined(names, len(pairs))}; copies, or models of one family, tell "
+        "little more than one of them: keep one, or give them a group and draw resamples by group"
+    ]
+    if worth < _NOTABLE * n:
+        sentences.append(
+            f"the {n:,} annotators are worth {worth:.1f} independent ones where each counts alike, so that standard "
+            f"errors that take them for independent are about {np.sqrt(n / worth):.1f} times too small"
+        )
+    return sentences
+
+
+def note_sentences(found: Asked, pairs: Dependence | None, n: int) -> list[str]:
+    """Return what could not be looked at."""
+    if not n:
+        return ["the judgments name no annotators, so that nothing can be said of them; add an annotator column"]
+    sentences = [found.note] if found.note else []
+    if pairs is None and n > 1:
+        told = f"no two annotators judged {MIN_COMMON} things in common, so that copies among them cannot be found"
+        sentences.append(f"{told}; ask several annotators the same")
+    elif pairs is not None and pairs.n_looked_at < pairs.n_things:
+        sentences.append(
+            f"annotators were compared on a sample of {pairs.n_looked_at:,} of the {pairs.n_things:,} things that "
+            "several of them judged"
+        )
+    return sentences
+
+
+def group_sentences(items: Items, table: pl.DataFrame) -> list[str]:
+    """Return what there is to say of items whose place is left open."""
+    sentences = []
+    apart = table.filter(pl.col("relation") == "apart")
+    if len(apart):
+        heads = apart.unique("group", keep="first", maintain_order=True)
+        sentences.append(
+            f"{len(heads):,} groups of items were never compared with each other, those of {_items(items, heads)}; "
+            "ask for judgments between them"
+        )
+    for word in ("won", "lost"):
+        rows = table.filter(pl.col("relation") == word)
+        if len(rows):
+            what = "1 item" if len(rows) == 1 else f"{len(rows):,} items"
+            sentences.append(
+                f"{what} {word} every contest with others of the query, {_items(items, rows)}, so that the judgments "
+                "do not say by how much; ask for judgments between them and their nearest"
+            )
+    return sentences
+
+
+def _items(items: Items, rows: pl.DataFrame) -> str:
+    """The first five items of rows, with their queries where there are several."""
+    shown = rows.head(5).rows(named=True)
+    names = [
+        short(row["item"]) if items.single else f"{short(row['item'])} (query {short(row['query'])})" for row in shown
+    ]
+    return joined(names, len(rows))

@@ -1,0 +1,47 @@
+"""Saved rankers read back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..data.files import PathLike, plain
+from ..errors import JudgmentError, ParameterError, UnknownNameError
+from ..registry import make
+
+if TYPE_CHECKING:
+    from ..learning import Ranker
+
+
+def load_ranker(path: PathLike) -> Ranker:
+    """Return the fitted ranker that was saved to a file by its ``save``.
+
+    The file holds numbers, text and JSON only, so that reading one runs no code of whoever wrote it. A file of a newer
+    version, a damaged one and one that is no ranker at all are refused with a :class:`~crowdrank.errors.JudgmentError`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from crowdrank.rankers import ListNet
+    >>> ranker = ListNet().fit([[1.0], [0.0]], [1, 0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     ranker.save(Path(folder) / "model")
+    ...     again = load_ranker(Path(folder) / "model")
+    >>> bool((again.predict([[3.0], [2.0]]) == ranker.predict([[3.0], [2.0]])).all())
+    True
+    """
+    from ..learning.saving import damaged, read_saved
+
+    saved = read_saved(path)
+    name = plain(str(path))
+    try:
+        ranker: Ranker = make("ranker", saved.method, saved.params)
+        return ranker.restore(saved)
+    except UnknownNameError:
+        raise JudgmentError(
+            f"{name} holds a ranker {plain(saved.method)!r}, which this version does not know; install a newer one"
+        ) from None
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, ParameterError):
+            raise JudgmentError(f"{name}: {error}; the file was saved by another version, or is damaged") from None
+        raise damaged(name, error) from None

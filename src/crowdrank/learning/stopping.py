@@ -1,0 +1,158 @@
+"""Following a fit: its learning curve, its value on validation queries, and when to stop."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from ..errors import JudgmentError
+from ..metrics.queries import frozen, one_of
+from ..protocols import Floats, Progress
+from .lists import Lists
+
+if TYPE_CHECKING:
+    from .matrix import Matrix
+
+GAINS = ("exponential", "linear", "given")
+
+CURVE = {"iteration": pl.Int64, "objective": pl.Float64, "train": pl.Float64, "valid": pl.Float64}
+"""Columns of a learning curve."""
+
+_HIGHEST = 1000.0
+
+
+class Held(NamedTuple):
+    """Validation rows: their features and their lists."""
+
+    matrix: Matrix
+    lists: Lists
+
+
+def gains(target: Floats, gain: str, what: str = "y") -> Floats:
+    """Return the gain of each target: ``2 ** y - 1`` if ``"exponential"``, the target itself otherwise."""
+    one_of(gain, GAINS, "gain")
+    if not len(target):
+        return target
+    if target.min() < 0:
+        raise JudgmentError(
+            f"{what} has a negative target ({target.min():g}), which has no gain; let targets start at 0"
+        )
+    if gain != "exponential":
+        return target
+    if target.max() > _HIGHEST:
+        raise JudgmentError(f"{what} has a target of {target.max():g}, too large for 2 ** y - 1; use gain='linear'")
+    found: Floats = np.exp2(target) - 1
+    return found
+
+
+class ItemGain:
+    """nDCG of items, however many rows they have: the gain of an item is the mean gain of its rows.
+
+    Parameters
+    ----------
+    lists
+        The rows that are measured.
+    k
+        Number of places that are read; ``None`` for all.
+    gain
+        As in :func:`gains`.
+
+    Examples
+    --------
+    >>> twice = Lists.of(3, [1, 0, 0], item=["a", "a", "b"])
+    >>> ItemGain(twice, k=1).ndcg(np.array([0.1, 0.1, 0.9]))
+    0.0
+    """
+
+    def __init__(self, lists: Lists, k: int | None = 10, gain: str = "exponential", what: str = "y") -> None:
+        from ..kernels.ranking_measures import ideal_gain
+
+        self.lists = lists
+        self.offsets = frozen(lists.item_offsets)
+        self.gain = frozen(lists.on_items(gains(lists.target, gain, what)))
+        longest = int(lists.n_items.max())
+        self.k = longest if k is None else min(k, longest)
+        self.discount = frozen(1 / np.log2(np.arange(2, self.k + 2)))
+        self.ideal = ideal_gain(self.gain, self.offsets, self.k, False, self.discount)
+
+    def ndcg(self, scores: Floats) -> float:
+        """Return the mean nDCG of the queries, 0 for those without gain; one score a place, ties by expectation."""
+        from ..kernels.ranking_measures import AVERAGE, discounted_gain
+
+        on_items = frozen(self.lists.on_items(np.ascontiguousarray(scores, np.float64)))
+        found = discounted_gain(self.gain, on_items, self.offsets, self.k, AVERAGE, False, self.discount)
+        shares = np.divide(found, self.ideal, out=np.zeros_like(found), where=self.ideal > 0)
+        return float(np.minimum(shares, 1.0).mean())
+
+
+class Watch:
+    """Takes note of every step of a fit, and knows the best one and when patience is at its end.
+
+    Parameters
+    ----------
+    held
+        Validation rows, if any.
+    k, gain
+        How they are measured, see :class:`ItemGain`.
+    patience
+        Stop after so many notes without a better value on the validation rows; ``None`` never.
+    n_steps
+        Steps there will be at most.
+    progress
+        Told of every step.
+    what
+        Name of the method.
+    """
+
+    def __init__(
+        self,
+        held: Held | None = None,
+        *,
+        k: int | None = 10,
+        gain: str = "exponential",
+        patience: int | None = None,
+        n_steps: int = 0,
+        progress: Progress | None = None,
+        what: str = "",
+    ) -> None:
+        self.held = held
+        self.measure = None if held is None else ItemGain(held.lists, k, gain, "y of eval_set")
+        self.patience, self.n_steps, self.progress, self.what = patience, n_steps, progress, what
+        self.best, self.best_iteration = -np.inf, 0
+        self._rows: list[tuple[int, float | None, float | None, float | None]] = []
+        self._waited = 0
+
+    def note(
+        self,
+        iteration: int,
+        *,
+        objective: float | None = None,
+        train: float | None = None,
+        valid: float | None = None,
+        scores: Floats | None = None,
+    ) -> bool:
+        """Return whether this step is the best so far; ``scores`` of the validation rows' places give ``valid``.
+
+        Without validation rows the last step is the best.
+        """
+        if scores is not None and self.measure is not None:
+            valid = self.measure.ndcg(scores)
+        self._rows.append((iteration, objective, train, valid))
+        if self.progress is not None:
+            self.progress(min(iteration, self.n_steps), self.n_steps, self.what)
+        better = valid is None or valid > self.best
+        self._waited = 0 if better else self._waited + 1
+        if better:
+            self.best, self.best_iteration = -np.inf if valid is None else valid, iteration
+        return better
+
+    @property
+    def exhausted(self) -> bool:
+        """Whether patience is at its end."""
+        return self.patience is not None and self._waited >= self.patience
+
+    def curve(self) -> pl.DataFrame:
+        """Return the learning curve: iteration, objective, and nDCG on training and validation rows where measured."""
+        return pl.DataFrame(self._rows, schema=CURVE, orient="row")

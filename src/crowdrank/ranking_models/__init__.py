@@ -1,0 +1,13 @@
+"""What the models of rankings share: annotators who scatter around true rankings, each as widely as estimated.
+
+A method with Mallows' model builds a :class:`MallowsCrowd` with :func:`mallows_crowd`, begins with its ``start`` and
+``begin()``, and then takes turns: :meth:`~MallowsCrowd.expect` gives expected distances of the annotators' rankings to
+the true ones, exact or sampled, and :meth:`~MallowsCrowd.dispersions` the dispersions that fit these.
+"""
+
+from __future__ import annotations
+
+from .crowd import Expected, MallowsCrowd, Sampler, mallows_crowd
+from .overlap import shared_pairs, warn_unidentified
+
+__all__ = ["Expected", "MallowsCrowd", "Sampler", "mallows_crowd", "shared_pairs", "warn_unidentified"]

@@ -1,0 +1,371 @@
+"""Bootstrap: the judgments drawn again with replacement, and the scores that a method finds each time."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .data.grades import MAX_LEVELS
+from .data.judged import AnyJudged
+from .data.judgments import Grades, Judgments, Preferences, Rankings
+from .errors import ConvergenceWarning, DataWarning, ParameterError
+from .protocols import Aggregator, Bools, Counts, Floats, Ints, Progress, Resampler, Reweighter, Scorer
+
+UNITS = ("judgment", "annotator", "query", "group")
+"""What can be drawn."""
+
+FEW_UNITS = 10
+"""With fewer units than this their spread is hardly known, and intervals come out too narrow."""
+
+_MANY_UNITS = 20_000
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Resamples of judgments: in each, every unit has a number of copies, and a judgment as many as its unit.
+
+    Parameters
+    ----------
+    n
+        Number of resamples.
+    resample
+        What a unit is: a judgment, an annotator, a query or a group of annotators.
+    seed
+        Seed; each resample has random numbers of its own, whatever is drawn beside it.
+    n_units
+        Number of units.
+    unit
+        Unit of each judgment, ``None`` where each is its own.
+    weight
+        Weight of each judgment that its copies are multiplied with, ``None`` for ones.
+    chance
+        How often each unit stands for itself, where units differ in that; as many are drawn in all.
+    """
+
+    n: int
+    resample: str
+    seed: int
+    n_units: int
+    unit: Ints | None = None
+    weight: Floats | None = None
+    chance: Floats | None = None
+
+    def copies(self, number: int) -> NDArray[Any]:
+        """Return the number of copies of each unit in one of the resamples, (n_units,).
+
+        As many judgments are drawn as there are [Efron79]_. Of annotators, queries or groups one less: they may be
+        few, and means of all but one scatter as means of so many do, which those of as many fall short of [RaoWu88]_.
+        """
+        rng = np.random.default_rng([self.seed, number])
+        if self.chance is not None:
+            total = self.chance.sum()
+            return rng.multinomial(int(total), self.chance / total)
+        if self.n_units < _MANY_UNITS or self.resample != "judgment":
+            n_drawn = self.n_units - (self.resample != "judgment")
+            return np.bincount(rng.integers(0, self.n_units, n_drawn), minlength=self.n_units)
+        from .kernels.resampling import draw_alike
+
+        return draw_alike(self.n_units, rng)
+
+    def drawn(self, number: int) -> NDArray[Any]:
+        """Return how often each judgment was drawn in one of the resamples, (n_judgments,)."""
+        copies = self.copies(number)
+        return copies if self.unit is None else copies[self.unit]
+
+    def weights(self, drawn: NDArray[Any]) -> Floats:
+        """Return the weight of judgments that were drawn so often, (n_judgments,)."""
+        return drawn.astype(np.float64) if self.weight is None else drawn * self.weight
+
+    def resampled(self, judgments: AnyJudged, drawn: NDArray[Any]) -> AnyJudged:
+        """Return the judgments as often as they were drawn; with a weight only where they had one before.
+
+        Most methods are faster on rows without weights than on fewer with them.
+        """
+        if self.chance is not None:
+            return judgments.reweighted(self.weights(drawn))
+        return judgments.select(np.repeat(np.arange(len(drawn)), drawn))
+
+    def arranged(self, order: Counts) -> Draws:
+        """Return the same with judgments drawn in another order, where they are their own units.
+
+        ``order`` are their row numbers; so the order of the rows, which means nothing, need not matter.
+        """
+        if self.unit is not None:
+            return self
+        place = np.empty(len(order), np.int32)
+        place[order] = np.arange(len(order), dtype=np.int32)
+        return replace(self, unit=place, chance=None if self.chance is None else self.chance[order])
+
+
+def plan_draws(judgments: Judgments, n: int, resample: str = "judgment", seed: int = 0) -> Draws:
+    """Return how the judgments are to be drawn again ``n`` times, or say why they cannot be.
+
+    Weights that are all whole numbers are numbers of equal judgments, each of which is drawn by itself; other weights
+    go along with their judgment.
+    """
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2:
+        raise ParameterError(f"bootstrap={n!r} is no number of resamples; use 2 or more, 200 for intervals")
+    if resample not in UNITS:
+        raise ParameterError(f"resample={resample!r} is not known; use one of {', '.join(map(repr, UNITS))}")
+    weight, chance = judgments.weight, None
+    if resample == "judgment":
+        if weight is not None and (weight == np.round(weight)).all():
+            weight, chance = None, weight
+        _require_several(len(judgments), "judgment", "give more of them")
+        return Draws(int(n), resample, seed, len(judgments), None, weight, chance)
+    # only units that judged are drawn: one that did not would stand for nothing
+    used, unit = np.unique(_unit_codes(judgments, resample), return_inverse=True)
+    _require_several(len(used), resample, "use resample='judgment' (--resample judgment)")
+    if len(used) < FEW_UNITS:
+        warnings.warn(
+            f"there are but {len(used)} {_plural(resample)} to draw from, whose spread is hardly known: take the "
+            "intervals for too narrow",
+            DataWarning,
+            stacklevel=3,
+        )
+    return Draws(int(n), resample, seed, len(used), unit.astype(np.int32), weight)
+
+
+def _require_several(n_units: int, resample: str, remedy: str) -> None:
+    """Refuse to draw from fewer than two units."""
+    if n_units < 2:
+        found = "no judgment" if n_units == 0 else f"but one {resample}"
+        raise ParameterError(f"there is {found} to draw from, which tells nothing of the spread; {remedy}")
+
+
+def _plural(unit: str) -> str:
+    """The word for several units."""
+    return {"query": "queries", "group": "groups"}.get(unit, f"{unit}s")
+
+
+def _unit_codes(judgments: Judgments, resample: str) -> Ints:
+    """Code of the annotator, query or group that each judgment belongs to."""
+    if resample == "query":
+        if judgments.block is None:
+            several = "items live within their query, so that drawing queries would only leave items out"
+            why = "there is but one query" if judgments.n_queries == 1 else several
+            remedy = "take equal items of all queries as one with across_queries() (--across-queries) first"
+            raise ParameterError(f"queries cannot be drawn: {why}; {remedy}, or use resample='judgment'")
+        return judgments.block
+    if not judgments.n_annotators:
+        raise ParameterError(
+            f"{_plural(resample)} cannot be drawn: the judgments do not say who gave them; use resample='judgment'"
+        )
+    if resample == "annotator":
+        return judgments.annotator
+    if judgments.group is None:
+        raise ParameterError(
+            "groups cannot be drawn: the judgments name no families of annotators; add a group column, or use "
+            "resample='annotator'"
+        )
+    return judgments.group[judgments.annotator]
+
+
+class Refitted(NamedTuple):
+    """Scores of some resamples, (n, n_items), and what happened in each of them.
+
+    ``n_lost`` is the number of items that lost all their judgments, ``apart`` whether others fell into groups that were
+    not compared though all judgments connect them, ``converged`` whether the fit did.
+    """
+
+    scores: NDArray[Any]
+    n_lost: Counts
+    apart: Bools
+    converged: Bools
+
+
+class Replicates(NamedTuple):
+    """Scores of all resamples, (n, n_items), and what is to be known of them."""
+
+    scores: NDArray[np.float32]
+    summary: dict[str, Any]
+
+
+def replicates(
+    method: Aggregator,
+    judgments: Judgments,
+    draws: Draws,
+    consensus: Any,
+    *,
+    extra: dict[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> Replicates:
+    """Return the scores that the method finds in each resample; warns of resamples that lack something.
+
+    Parameters
+    ----------
+    method
+        An aggregator; one that is a :class:`~crowdrank.protocols.Resampler` fits many resamples at once, on all cores.
+    judgments, draws
+        What is drawn from, and how.
+    consensus
+        What the method found for all judgments.
+    extra
+        Further arguments of the method's ``fit``.
+    progress
+        Called with (resamples done, resamples in all, ``"resamples"``).
+    """
+    threads = isinstance(method, Resampler) and not extra
+    if isinstance(method, Resampler) and not extra:
+        at_once, refit = method.refits(judgments, draws, consensus)
+    else:
+        at_once, refit = 1, _one_by_one(method, judgments, draws, extra or {})
+    bounds = [(first, min(first + at_once, draws.n)) for first in range(0, draws.n, at_once)]
+    parts: list[Refitted] = []
+    with warnings.catch_warnings():
+        # what is wrong with all judgments was said when they were fitted
+        warnings.simplefilter("ignore")
+        for part in _each(refit, bounds, threads):
+            parts.append(part._replace(scores=part.scores.astype(np.float32)))
+            if progress:
+                progress(bounds[len(parts) - 1][1], draws.n, "resamples")
+    n_lost, apart, converged = (np.concatenate([part[place] for part in parts]) for place in (1, 2, 3))
+    summary = {
+        "n": draws.n, "resample": draws.resample, "seed": draws.seed, "n_units": draws.n_units,
+        "with_lost_items": int((n_lost > 0).sum()), "most_lost_items": int(n_lost.max()),
+        "apart": int(apart.sum()), "not_converged": int((~converged).sum()),
+    }  # fmt: skip
+    _warn(summary)
+    return Replicates(np.concatenate([part.scores for part in parts]), summary)
+
+
+def _each(refit: Callable[[int, int], Refitted], bounds: list[tuple[int, int]], threads: bool) -> Iterator[Refitted]:
+    """The parts in their order, one after the other or in threads."""
+    from .kernels.threads import even_bounds
+
+    n_threads = len(even_bounds(len(bounds), 1)) - 1 if threads else 1
+    if n_threads == 1:
+        yield from (refit(*stretch) for stretch in bounds)
+        return
+    with ThreadPoolExecutor(n_threads) as pool:
+        yield from pool.map(lambda stretch: refit(*stretch), bounds)
+
+
+def _one_by_one(
+    method: Aggregator, judgments: Judgments, draws: Draws, extra: dict[str, Any]
+) -> Callable[[int, int], Refitted]:
+    """What fits any method to one resample after the other."""
+    # the same rows in another order are to give the same resamples
+    draws = draws.arranged(_canonical_order(judgments)) if draws.unit is None else draws
+    judged, whole = _with_levels(judgments), _Links.of(judgments)
+    by_weight = method.scores_by_weight(judged) if isinstance(method, Reweighter) and not extra else None
+
+    def refit(first: int, stop: int) -> Refitted:
+        parts = []
+        for number in range(first, stop):
+            drawn = draws.drawn(number)
+            if by_weight is not None:
+                scores, converged = by_weight(draws.weights(drawn)), True
+            else:
+                scores, converged = _fitted(method, draws.resampled(judged, drawn), extra)
+            parts.append((scores, *whole.missing_in(drawn > 0), converged))
+        return Refitted(*(np.array(column) for column in zip(*parts, strict=True)))
+
+    return refit
+
+
+def _fitted(method: Aggregator, judgments: Judgments, extra: dict[str, Any]) -> tuple[Floats, bool]:
+    """Scores of one resample, and whether the fit converged."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        if isinstance(method, Scorer) and not extra:
+            scores = method.scores(judgments)
+        else:
+            scores = method.fit(judgments, **extra).scores
+    return scores, not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
+
+
+def _canonical_order(judgments: Judgments) -> Counts:
+    """Row numbers in an order that follows from what the rows say; rankings have theirs from the start."""
+    if isinstance(judgments, Rankings):
+        return np.arange(len(judgments))
+    names = ("time", "weight", "block", "annotator", *reversed(judgments.answers))
+    columns = [getattr(judgments, name) for name in names]
+    return np.lexsort([column for column in columns if column is not None and len(column) == len(judgments)])
+
+
+def _with_levels(judgments: Judgments) -> Judgments:
+    """The judgments with the levels of their grades declared, so that a resample without one still knows of it."""
+    if isinstance(judgments, Grades) and judgments.declared is None and len(judgments.levels) <= MAX_LEVELS:
+        return replace(judgments, declared=judgments.levels)
+    return judgments
+
+
+class _Links(NamedTuple):
+    """What all judgments tell: which items were judged, and which groups of items they connect.
+
+    ``places`` are columns of item codes, of judgments or of the rows of judgment ``owner``; ``pairs`` are two columns
+    of items that are compared there, likewise. Grades stand on a scale of their own and compare nothing.
+    """
+
+    places: tuple[Ints, ...]
+    owner: Ints | None
+    pairs: tuple[Ints, Ints]
+    pair_owner: Ints | None
+    judged: Bools
+    group: Ints
+    n_joins: int
+
+    @classmethod
+    def of(cls, judgments: Judgments) -> _Links:
+        """Return what the judgments tell."""
+        from .kernels.resampling import join_rows
+
+        owner = pair_owner = None
+        if isinstance(judgments, Preferences):
+            places: tuple[Ints, ...] = (judgments.left, judgments.right)
+            pairs = (judgments.left, judgments.right)
+        elif isinstance(judgments, Rankings):
+            owner, places = judgments.ranking, (judgments.item,)
+            first = np.flatnonzero(np.diff(owner) == 0)
+            pairs, pair_owner = (judgments.item[first], judgments.item[first + 1]), owner[first]
+        else:
+            places, pairs = (judgments.item,), (judgments.item[:0], judgments.item[:0])
+        group, n_joins = join_rows(*pairs, np.ones(len(pairs[0]), bool), judgments.n_items)
+        return cls(places, owner, pairs, pair_owner, judgments.judged_items, group, n_joins)
+
+    def missing_in(self, drawn: Bools) -> tuple[int, bool]:
+        """Return how many items are left without a drawn judgment, and whether others are no longer connected."""
+        from .kernels.resampling import join_rows, mark_drawn
+
+        judged = np.zeros(len(self.judged), bool)
+        for items in self.places:
+            mark_drawn(items, drawn if self.owner is None else drawn[self.owner], judged)
+        n_lost = int(self.judged.sum() - judged.sum())
+        if not len(self.pairs[0]):
+            return n_lost, False
+        compared = drawn if self.pair_owner is None else drawn[self.pair_owner]
+        group, n_joins = join_rows(*self.pairs, compared, len(judged), self.n_joins)
+        return n_lost, n_joins < self.n_joins and falls_apart(group, self.group, judged)
+
+
+def falls_apart(group: Ints, whole: Ints, judged: Bools) -> bool:
+    """Return whether judged items stand in more groups than they do as a whole."""
+    return len(np.unique(group[judged])) > len(np.unique(whole[judged]))
+
+
+def _warn(summary: dict[str, Any]) -> None:
+    """Say how many resamples lack something, and what that means."""
+    n, found = summary["n"], []
+    if summary["with_lost_items"]:
+        found.append(
+            f"{summary['with_lost_items']} of {n} resamples left items without a judgment, up to "
+            f"{summary['most_lost_items']} at once; there they have the score of an unjudged item, so that their "
+            "intervals lean towards the middle: collect more judgments of items that have but a few"
+        )
+    if summary["apart"]:
+        found.append(
+            f"{summary['apart']} of {n} resamples broke the comparisons into groups that never met; they were kept, "
+            "with the groups placed by the method's own rule, so that intervals tell little of the distance between "
+            "items that few comparisons connect"
+        )
+    if summary["not_converged"]:
+        found.append(f"the fits of {summary['not_converged']} of {n} resamples did not converge; raise max_iter or tol")
+    for text in found:
+        warnings.warn(text, DataWarning, stacklevel=4)

@@ -1,0 +1,85 @@
+"""The verb ``diagnose``, and what ``aggregate`` says of annotators' habits."""
+
+import numpy as np
+import pytest
+from tests.diagnostics.crowds import panel, preferences, winners
+
+from crowdrank.io import read_table
+
+
+def text(head, rows):
+    """Rows as CSV text."""
+    return "\n".join([head, *(",".join(map(str, row)) for row in rows)]) + "\n"
+
+
+@pytest.fixture
+def crowd(tmp_path):
+    """Votes of eight annotators, of whom the first two are one and the last one always chooses left."""
+    given, truth = panel(np.random.default_rng(1), n=8, things=150, copies=2)
+    table = preferences(given).frame().to_dict(as_series=False)
+    table["winner"] = ["left" if a == "a7" else w for a, w in zip(table["annotator"], table["winner"], strict=True)]
+    lines = zip(*(table[name] for name in ("query", "left", "right", "winner", "annotator")), strict=True)
+    (tmp_path / "v.csv").write_text(text("query,left,right,winner,annotator", lines))
+    gold = winners(truth)
+    rows = zip(gold["query"], gold["left"], gold["right"], gold["winner"], strict=True)
+    (tmp_path / "gold.csv").write_text(text("query,left,right,winner", rows))
+    return tmp_path
+
+
+def test_diagnose_writes_a_row_for_each_annotator_and_says_what_is_odd(run, crowd):
+    ran = run("diagnose v.csv --dependence pairs.csv --families families.csv --groups groups.csv -o who.csv")
+    assert ran.code == 0
+    assert ran.out == ""
+    who = read_table("who.csv", text_ids=False)
+    assert who["annotator"].to_list() == [f"a{i}" for i in range(8)]
+    assert who["family"].to_list()[:3] == [1, 1, None]
+    assert who["position_bias"].to_list()[7] > 0.95
+    pairs = read_table("pairs.csv", text_ids=False)
+    assert pairs.row(0)[:2] == ("a0", "a1")
+    assert read_table("families.csv")["annotators"].to_list() == ["'a0', 'a1'"]
+    assert "relation" in read_table("groups.csv").columns
+    assert sum("1 annotator chooses one side whatever the items: 'a7'" in line for line in ran.lines) == 1
+    assert any(line.startswith("warning: 1 annotator chooses one side") for line in ran.lines)
+    assert any("1 pair of annotators agrees more than their qualities explain: 'a0' and 'a1'" in x for x in ran.lines)
+    assert any("the 8 annotators are worth 6.4 independent ones" in line for line in ran.lines)
+    for name in ("who.csv", "pairs.csv", "families.csv", "groups.csv"):
+        assert f"wrote {name}" in ran.lines
+
+
+def test_diagnose_against_a_truth(run, crowd):
+    ran = run("diagnose v.csv --truth gold.csv --dependence pairs.csv -q")
+    assert ran.code == 0
+    assert read_table("pairs.csv", text_ids=False).row(0)[:2] == ("a0", "a1")
+
+
+def test_aggregate_tells_habits_too(run, crowd):
+    ran = run("aggregate v.csv --annotators who.csv -o r.csv")
+    assert ran.code == 0
+    table = read_table("who.csv", text_ids=False)
+    assert table.columns[:3] == ["annotator", "quality", "n_judgments"]
+    assert {"position_bias", "share_circular", "family"} <= set(table.columns)
+    assert sum("chooses one side whatever the items" in line for line in ran.lines) == 1
+    assert any("agrees more than their qualities explain" in line for line in ran.lines)
+    assert not any("won every contest with others of the query" in line for line in ran.lines)
+
+
+def test_quiet_leaves_warnings(run, crowd):
+    ran = run("aggregate v.csv -q")
+    assert all(line.startswith("warning: ") for line in ran.lines)
+
+
+def test_mistakes_are_told_in_a_line(run, crowd):
+    ran = run("diagnose v.csv --dependence v.csv")
+    assert ran.code == 2
+    assert "is read, so it is not written to" in ran.err
+    ran = run("diagnose nothing.csv")
+    assert ran.code == 2
+    assert len(ran.lines) == 1
+
+
+def test_votes_without_annotators(run, tmp_path):
+    (tmp_path / "v.csv").write_text("left,right,winner\n" + "x,y,x\ny,x,y\nx,y,y\n" * 5)
+    ran = run("diagnose v.csv")
+    assert ran.code == 0
+    assert any("name no annotators" in line for line in ran.lines)
+    assert ran.out.splitlines()[0].startswith("annotator,n_judgments,share_left,position_bias")

@@ -1,0 +1,62 @@
+"""Preferences sorted by pair are those that were given, pair by pair."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.oracles import pairs as slow
+
+from crowdrank.kernels.answers import sort_answers
+
+
+def preferences(seed, n, n_items=6, n_annotators=4):
+    """Columns of random preferences."""
+    rng = np.random.default_rng(seed)
+    left = rng.integers(0, n_items, n).astype(np.int32)
+    right = ((left + rng.integers(1, n_items, n)) % n_items).astype(np.int32)
+    outcome, annotator = rng.integers(-1, 2, n).astype(np.int8), rng.integers(0, n_annotators, n).astype(np.int32)
+    return left, right, outcome, annotator, rng.random(n) + 0.1
+
+
+def listed(answers):
+    """(lower, higher, annotator, outcome for the lower, weight) of each answer, sorted."""
+    weight = answers.weight if answers.weight.size else np.ones(len(answers.code))
+    pair = answers.pair
+    columns = (answers.first[pair], answers.second[pair], answers.annotator, answers.outcome, weight)
+    return sorted(zip(*(column.tolist() for column in columns), strict=True))
+
+
+def expected(left, right, outcome, annotator, weight, ties=True):
+    """The same from the rows."""
+    rows = zip(left, right, outcome, annotator, weight, strict=True)
+    return sorted((min(i, j), max(i, j), k, y if i < j else -y, w) for i, j, y, k, w in rows if y or ties)
+
+
+@pytest.mark.parametrize("ties", [True, False])
+@pytest.mark.parametrize("weighted", [True, False])
+@given(seed=st.integers(0, 1000), n=st.integers(0, 40))
+def test_answers_are_the_preferences(ties, weighted, seed, n):
+    left, right, outcome, annotator, weight = preferences(seed, n)
+    given_weight = weight if weighted else None
+    answers, counts = sort_answers(left, right, outcome, annotator, given_weight, 6, ties=ties)
+    weight = weight if weighted else np.ones(n)
+    assert listed(answers) == expected(left, right, outcome, annotator, weight, ties)
+    pairs = slow.count_pairs(left.tolist(), right.tolist(), outcome.tolist(), given_weight)
+    assert list(zip(counts.first.tolist(), counts.second.tolist(), strict=True)) == list(pairs)
+    found = np.stack([counts.wins, counts.losses, counts.ties], axis=1)
+    np.testing.assert_allclose(found, np.reshape(list(pairs.values()), (-1, 3)))
+
+
+def test_every_fourth_pair():
+    answers, _ = sort_answers(*preferences(0, 60)[:4], None, 6, ties=True)
+    part = answers.every(4)
+    keep = set(zip(answers.first[::4].tolist(), answers.second[::4].tolist(), strict=True))
+    assert listed(part) == [row for row in listed(answers) if row[:2] in keep]
+    assert part.starts[-1] == len(part.second)
+
+
+def test_without_some_annotators():
+    answers, _ = sort_answers(*preferences(1, 60), 6, ties=True)
+    part = answers.without(np.array([False, True, False, True]))
+    assert listed(part) == [row for row in listed(answers) if row[2] in (0, 2)]
+    np.testing.assert_array_equal(part.second, answers.second)

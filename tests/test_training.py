@@ -1,0 +1,199 @@
+"""The verbs train and rank: names, frames, paths, and what they refuse."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import crowdrank as cr
+from crowdrank import simulate
+from crowdrank.errors import JudgmentError, ParameterError, UnknownNameError
+from crowdrank.io import write_letor
+
+
+def make_features(seed=0, n_queries=12):
+    """Features of eight items a query with true grades."""
+    rng = np.random.default_rng(seed)
+    n = 8 * n_queries
+    matrix = rng.normal(size=(n, 4)).round(3)
+    grade = np.clip(np.round(1 + matrix[:, 0] + 0.5 * matrix[:, 1]), 0, 3)
+    query, item = np.repeat([f"q{q:02}" for q in range(n_queries)], 8), [f"d{i:03}" for i in range(n)]
+    return cr.Features.from_arrays(query, item, matrix, grade=grade)
+
+
+@pytest.fixture(scope="module")
+def features():
+    return make_features()
+
+
+@pytest.fixture(scope="module")
+def truth(features):
+    return features.items.frame().with_columns(grade=features.grade)
+
+
+@pytest.fixture(scope="module")
+def grades(truth):
+    return simulate.simulate(truth, annotators=10, noise="normal(0.8,0.1)", per_item=4, seed=1).judgments
+
+
+@pytest.mark.parametrize("ranker", ["list_net", "ListMLE", "rank-svm", "lambda_mart"])
+@pytest.mark.parametrize("aggregator", ["auto", "dawid_skene", "borda", None])
+def test_rankers_learn_from_grades(features, truth, grades, ranker, aggregator):
+    params = {"n_trees": 30, "min_leaf": 5} if ranker == "lambda_mart" else None
+    fit = cr.train(grades, features, ranker, aggregator, params=params)
+    table = cr.evaluate(cr.rank(fit, features), truth, ["ndcg@10"])
+    assert table["value"][0] > 0.9
+    assert (fit.consensus is None) == (aggregator is None)
+
+
+@pytest.mark.parametrize("kind", ["preference", "ranking"])
+def test_rankers_learn_from_other_kinds(features, truth, kind):
+    noise = {"preference": "flip(0.1..0.3)", "ranking": "mallows(0.5)"}[kind]
+    votes = simulate.simulate(truth, annotators=10, noise=noise, kind=kind, seed=1).judgments
+    for ranker in ("list_net", "list_mle"):
+        fit = cr.train(votes, features, ranker, "borda")
+        assert cr.evaluate(cr.rank(fit, features), truth, ["ndcg@10"])["value"][0] > 0.85
+    assert fit.quality is not None
+    assert fit.consensus.diagnostics is not None
+
+
+def test_frames_and_files_do_as_well(features, grades, tmp_path):
+    table = features.items.frame().hstack(pl.DataFrame(features.matrix, schema=list(features.names)))
+    table.write_csv(tmp_path / "f.csv")
+    write_letor(features, tmp_path / "f.txt")
+    grades.frame().write_csv(tmp_path / "g.csv")
+    expected = cr.rank(cr.train(grades, features, "list_net"), features)
+    fit = cr.train(grades.frame().to_dict(as_series=False), table, "list_net")
+    fit.save(tmp_path / "model")
+    for model in (fit, fit.ranker, tmp_path / "model", str(tmp_path / "model")):
+        for given in (table, tmp_path / "f.csv", str(tmp_path / "f.txt")):
+            found = cr.rank(model, given)
+            assert found.select("query", "item", "rank").equals(expected.select("query", "item", "rank"))
+            np.testing.assert_allclose(found["score"], expected["score"], atol=1e-9)
+    assert cr.train(str(tmp_path / "g.csv"), tmp_path / "f.txt", "list_net").n_items == len(features)
+
+
+def test_ranks_are_within_queries_and_best_first(features, grades):
+    table = cr.rank(cr.train(grades, features, "list_net"), features)
+    assert table.columns == ["query", "item", "score", "rank"]
+    for _, part in table.group_by("query"):
+        assert part["rank"].to_list() == list(range(1, 9))
+        assert part["score"].is_sorted(descending=True)
+
+
+def test_a_single_query_needs_no_name():
+    votes = {"item": ["x", "y", "x", "y"], "annotator": ["a", "a", "b", "b"], "grade": [3, 1, 2, 1]}
+    table = cr.rank(cr.train(votes, {"item": ["x", "y", "z"], "f": [3, 1, 5]}, "list_net"), {"item": ["v"], "f": [0]})
+    assert table.columns == ["item", "score", "rank"]
+    fit = cr.train(votes, {"query": ["q", "q"], "item": ["x", "y"], "f": [3, 1]}, "list_net")
+    assert fit.n_items == 2
+
+
+def test_grades_of_the_features_will_do(features):
+    fit = cr.train(None, features, "list_net")
+    np.testing.assert_allclose(fit.ranker.weights_, cr.rankers.ListNet().fit(features).weights_, atol=1e-12)
+    with pytest.raises(JudgmentError, match="neither judgments nor grades in the features"):
+        cr.train(None, {"item": ["x"], "f": [1]})
+
+
+def test_parts_can_be_given_themselves(features, grades):
+    own = cr.train(grades, features, cr.rankers.ListNet(ridge=3.0), cr.aggregators.MeanGrade(alpha=1.0))
+    named = cr.train(
+        grades, features, "list_net", "mean_grade", params={"ridge": "3"}, aggregator_params={"alpha": 1.0}
+    )
+    np.testing.assert_array_equal(own.ranker.weights_, named.ranker.weights_)
+    assert named.consensus.params["alpha"] == 1.0
+
+
+def test_gain_is_linear_for_scores_unless_it_is_set(features, grades):
+    def gain(aggregator, **params):
+        return cr.train(grades, features, aggregator=aggregator, params={"n_trees": 1, **params}).ranker.gain
+
+    assert gain("mean_grade") == "exponential"
+    assert gain("borda") == "linear"
+    assert gain("borda", gain="exponential") == "exponential"
+    assert gain("mean_grade", gain="given") == "given"
+
+
+@pytest.mark.parametrize("validation", [0.25, "features", "path", "truth", "ranks"])
+def test_trees_stop_by_validation_queries(features, grades, truth, validation, tmp_path):
+    held = make_features(seed=9, n_queries=6)
+    write_letor(held, tmp_path / "vali.txt")
+    known = held.items.frame().with_columns(grade=held.grade)
+    given = {
+        "features": held, "path": str(tmp_path / "vali.txt"), "truth": (held, known[:20]),
+        "ranks": (held, known.select("query", "item", rank=4 - pl.col("grade"))),
+    }.get(validation, validation)  # fmt: skip
+    told = []
+    fit = cr.train(
+        grades, features, params={"n_trees": 40, "min_leaf": 3, "patience": 3}, validation=given,
+        progress=lambda *step: told.append(step),
+    )  # fmt: skip
+    curve = fit.ranker.curve_
+    assert curve["valid"].null_count() == 0
+    assert fit.ranker.n_trees_ == curve["iteration"][curve["valid"].arg_max()]
+    assert told[-1][1:] == (40, "lambda_mart")
+    assert fit.n_queries == (9 if validation == 0.25 else 12)
+
+
+def test_the_same_seed_gives_the_same_ranker(features, grades):
+    params = {"n_trees": 10, "feature_share": 0.5}
+    a, b, c = (cr.train(grades, features, params=params, validation=0.2, seed=seed) for seed in (1, 1, 2))
+    assert cr.rank(a, features).equals(cr.rank(b, features))
+    assert not cr.rank(a, features).equals(cr.rank(c, features))
+
+
+def test_mistakes_are_said_in_one_sentence(features, grades, truth, tmp_path):
+    pairs = {"query": ["q"], "left": ["x"], "right": ["y"], "winner": ["x"]}
+    cases = [
+        ({"ranker": "lamda_mart"}, "did you mean 'lambda_mart'"),
+        ({"aggregator": "meen_grade"}, "did you mean 'mean_grade'"),
+        ({"params": {"trees": 3}}, "lambda_mart has no parameter 'trees'"),
+        ({"ranker": cr.rankers.ListNet(), "params": {"ridge": 1}}, "give them to the ranker itself"),
+        ({"aggregator": None, "aggregator_params": {"alpha": 1}}, "goes with the name of an aggregator"),
+        ({"aggregator": "bradley_terry"}, "takes preferences, not grades"),
+        ({"validation": (features, pairs)}, "validation takes a truth of grades or ranks of items"),
+        ({"validation": 3}, "must lie between 0 and 1"),
+        ({"features": {"item": ["x"], "f": [1]}}, "the features name no query but the judgments have several"),
+        ({"features": {"query": ["q"], "item": ["x"], "f": [1]}}, "none of the 96 judged items has features"),
+        ({"features": str(tmp_path / "none.csv")}, "none.csv"),
+        ({"judgments": {"item": ["x"]}}, "grade"),
+    ]
+    for given, message in cases:
+        with pytest.raises((JudgmentError, ParameterError, UnknownNameError), match=message) as caught:
+            cr.train(**{"judgments": grades, "features": features} | given)
+        assert "\n" not in str(caught.value)
+
+
+def test_what_cannot_be_ranked(features, grades, tmp_path):
+    fit = cr.train(grades, features, "list_net")
+    fewer = cr.Features(features.items, features.matrix[:, :3], features.names[:3])
+    with pytest.raises(JudgmentError, match="the features lack '4', compared with those that list_net was trained on"):
+        cr.rank(fit, fewer)
+    with pytest.raises(JudgmentError, match="X has 3 features, but ListNet is expecting 4 features"):
+        fit.predict(features.matrix[:, :3])
+    (tmp_path / "model").write_bytes(b"PK\x03\x04 and no more")
+    with pytest.raises(JudgmentError, match="is no saved ranker, or is damaged"):
+        cr.rank(tmp_path / "model", features)
+
+
+def test_nothing_is_written_to_what_was_given(features, grades):
+    before = features.matrix.copy()
+    cr.train(grades, features, "list_net", None, validation=0.2)
+    np.testing.assert_array_equal(features.matrix, before)
+
+
+@pytest.mark.data
+def test_rankers_from_noisy_grades_of_ohsumed(data_folder):
+    from crowdrank import datasets
+
+    found = datasets.load("letor-ohsumed")
+    fold, known = found.folds[0], found.features
+    query = known.items.query_ids().cast(pl.String)
+    train, test = (query.is_in(part).to_numpy() for part in (fold.train, fold.test))
+    truth = known.items.frame().with_columns(grade=known.grade)
+    grades = simulate.simulate(truth.filter(train), annotators=30, noise="normal(0.7,0.2)", seed=0).judgments
+    fit = cr.train(grades, known, "list_net", "dawid_skene")
+    assert fit.n_items == train.sum()
+    assert fit.n_unjudged == (~train).sum()
+    scores = fit.predict(known)["score"].to_numpy()
+    assert cr.metrics.ndcg(known.grade[test], scores[test], known.items.query[test], k=10, empty="zero") > 0.34
