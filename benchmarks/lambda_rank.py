@@ -56,17 +56,15 @@ class Padded:
         self.network = torch.nn.Sequential(
             torch.nn.Linear(X.shape[1], N_HIDDEN), torch.nn.Tanh(), torch.nn.Linear(N_HIDDEN, 1)
         )
+        self.adam = torch.optim.Adam(self.network.parameters(), lr=RATE)
 
-    def fit(self) -> Padded:
-        """Run the epochs."""
-        import torch
-
-        adam = torch.optim.Adam(self.network.parameters(), lr=RATE)
-        for _ in range(N_EPOCHS):
+    def fit(self, n_epochs: int = N_EPOCHS) -> Padded:
+        """Run so many more epochs."""
+        for _ in range(n_epochs):
             for features, grade in self.batches:
-                adam.zero_grad()
+                self.adam.zero_grad()
                 _padded_loss(self.network(features).squeeze(-1), grade).backward()
-                adam.step()
+                self.adam.step()
         return self
 
     def predict(self, X: Any) -> Any:

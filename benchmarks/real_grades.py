@@ -1,7 +1,8 @@
 """Class methods on public sets with gold, beside crowd-kit's figures: ``python -m benchmarks.real_grades``.
 
 The sets are looked for in ``CROWDRANK_DATA``; crowd-kit's figures come from the golden files of the tests, which hold
-the call and version. The table goes to ``docs/measured.md``, from where ``docs/make.py`` takes it into ``methods.md``.
+the call and version. The table goes to ``docs/measured_grades.md``, from where ``docs/make.py`` takes it into
+``methods.md``.
 """
 
 from __future__ import annotations
@@ -119,4 +120,4 @@ are too sure where they share mistakes; the vote shares of `majority_vote` are t
 
 
 if __name__ == "__main__":
-    (ROOT / "docs" / "measured.md").write_text(page())
+    (ROOT / "docs" / "measured_grades.md").write_text(page())

@@ -58,9 +58,7 @@ def methods_page(families: dict[str, list[Card]]) -> str:
             ]
         ),
     ]
-    extra = DOCS / "measured.md"
-    if extra.exists():
-        parts.append(extra.read_text().strip())
+    parts += [(DOCS / f"measured_{what}.md").read_text().strip() for what in ("grades", "preferences", "rankers")]
     return "\n\n".join(parts) + "\n"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -73,7 +73,11 @@ def score_spread(
     return np.sqrt(np.maximum(variance, 0.0) + shift**2), tuple(blocks)
 
 
-def _inverted(matrix: Any, queries: Counts, less: Callable[[Counts, int, bool], Floats] | None) -> Floats:
+def _inverted(
+    matrix: tuple[Counts, Ints, Floats, Floats, float, Counts],
+    queries: Counts,
+    less: Callable[[Counts, int, bool], Floats] | None,
+) -> Floats:
     """Inverses of the matrices of equally large queries."""
     from ..kernels.laplacian import centred_inverses
 
@@ -81,11 +85,11 @@ def _inverted(matrix: Any, queries: Counts, less: Callable[[Counts, int, bool], 
         return centred_inverses(*matrix, queries)
     offsets = matrix[-1]
     size = int(offsets[queries[0] + 1] - offsets[queries[0]])
-    inverses = centred_inverses(*matrix, queries=queries, less=less(offsets[queries], size, False))
+    inverses = centred_inverses(*matrix, queries, less(offsets[queries], size, False))
     flat = np.isnan(inverses[:, 0, 0])
     if flat.any():
         part = queries[flat]
-        inverses[flat] = centred_inverses(*matrix, queries=part, less=less(offsets[part], size, True))
+        inverses[flat] = centred_inverses(*matrix, part, less(offsets[part], size, True))
     return inverses
 
 

@@ -16,6 +16,7 @@ from ..protocols import Floats, Progress
 
 _LAMBDAS = ("auto", "lightgbm", "own")
 _STRETCH = 4096
+_USUAL_SAMPLE = 200_000
 _MOST_LEVELS = 1000
 """Distinct gains that LightGBM's own objective is given in a table."""
 
@@ -166,12 +167,13 @@ class LambdaMART(Ranker):
             _rows(matrix, lists), label, group=np.diff(lists.offsets), params=_options_of_data(options)
         )  # fmt: skip
         held = None if watch.held is None else _held_data(watch.held, data)
-        self.booster_ = lightgbm.train(
+        booster = lightgbm.train(
             options, data, num_boost_round=self.n_trees, valid_sets=[] if held is None else [held],
             feval=None if held is None else _measure(watch), callbacks=[_follow(watch)],
         )  # fmt: skip
-        self.n_trees_ = watch.best_iteration if watch.held is not None else self.booster_.current_iteration()
-        self.booster_.free_dataset()
+        self.n_trees_ = watch.best_iteration if watch.held is not None else booster.current_iteration()
+        # read from its own text a booster is without what it needed for training, which is as large as the bins
+        self.booster_ = lightgbm.Booster(model_str=booster.model_to_string(num_iteration=self.n_trees_))
 
     def _own(self, lists: Lists, n_levels: int) -> bool:
         """Whether our own slopes are used, or a sentence where LightGBM's are asked for and would be wrong."""
@@ -186,6 +188,8 @@ class LambdaMART(Ranker):
     def _options(self, lists: Lists, own: bool) -> dict[str, Any]:
         """LightGBM's parameters; limits of leaves are scaled by rows an item."""
         copies = lists.n_places / float(lists.n_items.sum())
+        # rows that lie scattered are sampled one by one, as 64-bit numbers: half of LightGBM's usual number will do
+        sample = _USUAL_SAMPLE if lists.rows is None else _USUAL_SAMPLE // 2
         weight = float(lists.item_weights().mean()) if own else 1.0
         return {
             "learning_rate": self.learning_rate, "num_leaves": self.n_leaves, "lambda_l2": self.ridge * weight,
@@ -193,24 +197,24 @@ class LambdaMART(Ranker):
             "feature_fraction": self.feature_share, "lambdarank_truncation_level": self.truncation,
             "lambdarank_norm": self.normalize, "sigmoid": self.sigma, "metric": "none", "seed": self.seed,
             "deterministic": True, "force_row_wise": True, "num_threads": self.n_threads, "verbosity": -1,
+            "bin_construct_sample_cnt": sample,
         }  # fmt: skip
 
     def _score_rows(self, matrix: Matrix, qid: Any) -> Floats:
         """Sum of the trees."""
         booster: Any = self.booster_
-        found: Floats = booster.predict(matrix.values, num_iteration=self.n_trees_, num_threads=self.n_threads)
+        found: Floats = booster.predict(matrix.values, num_threads=self.n_threads)
         return found
 
     def _importance(self) -> Floats:
         """Share of each feature in what the splits gained."""
-        gained = self.booster_.feature_importance("gain", iteration=self.n_trees_).astype(np.float64)
+        gained = self.booster_.feature_importance("gain").astype(np.float64)
         shares: Floats = gained / max(float(gained.sum()), 1e-300)
         return shares
 
     def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]], dict[str, str]]:
         """LightGBM's own text."""
-        text = self.booster_.model_to_string(num_iteration=self.n_trees_)
-        return {"n_trees": self.n_trees_}, {}, {"trees": text}
+        return {"n_trees": self.n_trees_}, {}, {"trees": self.booster_.model_to_string()}
 
     def _restore(self, facts: Mapping[str, Any], numbers: Mapping[str, NDArray[Any]], texts: Mapping[str, str]) -> None:
         """Trees from LightGBM's own text."""
@@ -226,7 +230,8 @@ class LambdaMART(Ranker):
 
 def _options_of_data(options: dict[str, Any]) -> dict[str, Any]:
     """Those parameters that LightGBM wants when it reads the data."""
-    return {name: options[name] for name in ("seed", "deterministic", "force_row_wise", "num_threads", "verbosity")}
+    wanted = ("seed", "deterministic", "force_row_wise", "num_threads", "verbosity", "bin_construct_sample_cnt")
+    return {name: options[name] for name in wanted}
 
 
 def _rows(matrix: Matrix, lists: Lists) -> Any:
