@@ -27,6 +27,6 @@ MEASURED = {
 def test_methods_on_public_sets(name, data_folder):
     case = next(case for case in SETS if case.name == name)
     found = column(case, peers=False)
-    least = {method: QUICK[name] for method in found} | MEASURED.get(name, {})
+    least = dict.fromkeys(found, QUICK[name]) | MEASURED.get(name, {})
     short = {method: value for method, value in found.items() if not value >= least[method]}
     assert not short

@@ -228,9 +228,12 @@ class _Network:
 
     def __init__(self, torch: Any, n_features: int, n_hidden: int, rng: np.random.Generator) -> None:
         self.torch = torch
-        inner = rng.normal(0.0, 1.0 / np.sqrt(n_features), (n_hidden, n_features))
-        outer = rng.normal(0.0, 1.0 / np.sqrt(n_hidden), n_hidden)
-        starts = (inner, np.zeros(n_hidden), outer)
+        wide, narrow = 1.0 / np.sqrt(n_features), 1.0 / np.sqrt(n_hidden)
+        starts = (
+            rng.uniform(-wide, wide, (n_hidden, n_features)),
+            np.zeros(n_hidden),
+            rng.uniform(-narrow, narrow, n_hidden),
+        )
         self.parameters = [torch.tensor(start, dtype=torch.float32, requires_grad=True) for start in starts]
 
     def step(self, adam: Any, batch: _Batch, ridge: float) -> None:
