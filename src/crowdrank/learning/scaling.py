@@ -64,11 +64,12 @@ class Scaling:
         return values
 
 
-def learn_scaling(kind: str, matrix: Matrix, lists: Lists) -> Scaling:
+def learn_scaling(kind: str, matrix: Matrix, lists: Lists, *, within: bool = True) -> Scaling:
     """Return the scaling of some kind for the rows that are learned from.
 
-    For ``"overall"`` the spread is what a ranker sees of a feature: its standard deviation about each query's mean.
-    Where that is 0 throughout it is the standard deviation about the mean of all rows, and where that is 0 too, 1.
+    For ``"overall"`` the spread is what a linear ranker sees of a feature: its standard deviation about each query's
+    mean. Where that is 0 throughout, or not ``within`` queries is asked for, it is the standard deviation about the
+    mean of all rows, and where that is 0 too, 1.
     """
     one_of(kind, SCALES, "scale")
     n_features = matrix.n_features
@@ -81,6 +82,6 @@ def learn_scaling(kind: str, matrix: Matrix, lists: Lists) -> Scaling:
     if kind == "overall":
         found = matrix.moments(lists)
         centre, smallest = found.mean, _TINY * found.largest
-        spread = np.where(found.within > smallest, found.within, found.overall)
+        spread = np.where(within & (found.within > smallest), found.within, found.overall)
         spread[spread <= smallest] = 1.0
     return Scaling(kind, centre, spread)

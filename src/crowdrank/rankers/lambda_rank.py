@@ -67,8 +67,8 @@ class LambdaRank(Ranker):
         ``"exponential"``: :math:`2^y - 1` of the target :math:`y`, any number from 0 on; ``"linear"`` or ``"given"``:
         the target itself.
     scale
-        ``"overall"``: features less their mean, by their standard deviation within queries; ``"query"``: from 0 to 1
-        within each query, so that ``predict`` has to be told the queries; ``"none"``: as they are.
+        ``"overall"``: features less their mean, by their standard deviation; ``"query"``: from 0 to 1 within each
+        query, so that ``predict`` has to be told the queries; ``"none"``: as they are.
     patience
         Stop after so many epochs without a better nDCG on the validation queries; ``None`` runs all epochs. In either
         case the best epoch is kept where there is an ``eval_set``.
@@ -148,7 +148,8 @@ class LambdaRank(Ranker):
         """Train the network, keeping the best epoch."""
         torch = _torch()
         lists = lists.best_first() if self.loss == "list_mle" else lists
-        self.scaling_ = learn_scaling(self.scale, matrix, lists)
+        # what a feature differs by between queries does not cancel in a network, and would saturate it
+        self.scaling_ = learn_scaling(self.scale, matrix, lists, within=False)
         rng = np.random.default_rng(self.seed)
         batches = [_Batch.of(self, matrix, lists, queries) for queries in _split(lists.n_queries, self.batch, rng)]
         held = None if watch.held is None else _features(watch.held.matrix, watch.held.lists, self)
