@@ -10,6 +10,7 @@ from crowdrank.kernels import probes as kernel
 from crowdrank.kernels import threads
 from crowdrank.kernels.annotated_pairs import evaluate_answers
 from crowdrank.kernels.answers import sort_answers
+from crowdrank.kernels.laplacian import solve_together
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
@@ -20,7 +21,7 @@ def test_columns_are_multiplied_and_solved_as_one_would_alone(n_threads, monkeyp
     columns[:, 2] = 0.0
     products = kernel.laplacian_products(starts, second, bend, degree + 0.2)
     np.testing.assert_allclose(products(columns), matrix @ columns, atol=1e-12)
-    solution = kernel.solve_together(products, degree + 0.2, columns, accuracy=1e-12)
+    solution = solve_together(products, (degree + 0.2)[:, None], columns, accuracy=1e-12)
     np.testing.assert_allclose(solution, np.linalg.solve(matrix, columns), atol=1e-9)
 
 

@@ -26,6 +26,8 @@ _FEWEST_PROBES = 4
 
 Product: TypeAlias = Callable[[Floats], Floats]
 
+_MOST_STEPS = 2000
+
 
 def laplacian_product(starts: Counts, second: Ints, bend: Floats, diagonal: Floats) -> Product:
     """Return the function that multiplies the matrix with a vector; ``diagonal`` is that of the whole matrix."""
@@ -59,7 +61,13 @@ def _adjacent(
 
 
 def conjugate_gradient(
-    product: Product, diagonal: Floats, right: Floats, *, accuracy: float, max_iter: int = 2000, onwards: bool = False
+    product: Product,
+    diagonal: Floats,
+    right: Floats,
+    *,
+    accuracy: float,
+    max_iter: int = _MOST_STEPS,
+    onwards: bool = False,
 ) -> Floats:
     """Solve ``A x = right`` (n,), ``A`` positive definite, by conjugate gradients preconditioned with its diagonal.
 
@@ -110,6 +118,37 @@ def newton_step(
     accuracy = min(0.1, max(length, 1e-3 * tol / max(length, tol)))
     step = conjugate_gradient(product, diagonal, gradient, accuracy=accuracy, onwards=onwards)
     return step * min(1.0, longest / float(np.max(np.abs(step), initial=1.0)))
+
+
+def solve_together(product: Product, diagonal: Floats, right: Floats, *, accuracy: float) -> Floats:
+    """Solve ``A x = right`` for each column of (n, m) by conjugate gradients, as one would alone.
+
+    As :func:`conjugate_gradient`; a column that has met its accuracy rests. ``diagonal`` is (n, 1) where the columns
+    share one matrix, else (n, m).
+    """
+    solution, residual = np.zeros_like(right), right.copy()
+    scaled = residual / diagonal
+    along = scaled.copy()
+    energy = _dots(residual, scaled)
+    goal = accuracy**2 * energy
+    for _ in range(_MOST_STEPS):
+        moving = energy > goal
+        if not moving.any():
+            break
+        image = product(along)
+        length = np.divide(energy, _dots(along, image), out=np.zeros_like(energy), where=moving)
+        solution += length * along
+        residual -= length * image
+        scaled = residual / diagonal
+        energy, before = np.where(moving, _dots(residual, scaled), energy), energy
+        along = scaled + np.divide(energy, before, out=np.zeros_like(energy), where=moving) * along
+    return solution
+
+
+def _dots(first: Floats, second: Floats) -> Floats:
+    """Inner product of each column with its own."""
+    products: Floats = np.einsum("ik,ik->k", first, second)
+    return products
 
 
 def centred_inverses(

@@ -13,10 +13,10 @@ from numba import njit
 
 from ..protocols import Counts, Floats, Ints
 from .answers import Answers
+from .laplacian import solve_together
 from .threads import over_bounds, pair_bounds, read_only, total
 
 _ACCURACY = 1e-2
-_MOST_ROUNDS = 2000
 
 Products: TypeAlias = Callable[[Floats], Floats]
 
@@ -44,41 +44,10 @@ def probed_diagonal(
         certain = along[:, None] / np.sqrt(along @ products(along[:, None])[:, 0])
     ones = series(np.ones((len(diagonal), 1)))[:, 0]
     known = 1 / diagonal - ones / sizes[query] + certain[:, 0] ** 2
-    solution = solve_together(products, diagonal, centred, accuracy=_ACCURACY)
+    solution = solve_together(products, diagonal[:, None], centred, accuracy=_ACCURACY)
     chance = signs * (solution - series(centred) - certain * (certain[:, 0] @ centred))
     estimate: Floats = np.maximum(known + chance.mean(axis=1), (1 - 1 / sizes[query]) / diagonal)
     return estimate
-
-
-def solve_together(products: Products, diagonal: Floats, right: Floats, *, accuracy: float) -> Floats:
-    """Solve ``A x = right`` for each column of (n, m) by conjugate gradients, as one would alone.
-
-    As :func:`~crowdrank.kernels.laplacian.conjugate_gradient`; a column that has met its accuracy rests.
-    """
-    scale = diagonal[:, None]
-    solution, residual = np.zeros_like(right), right.copy()
-    scaled = residual / scale
-    along = scaled.copy()
-    energy = _dots(residual, scaled)
-    goal = accuracy**2 * energy
-    for _ in range(_MOST_ROUNDS):
-        moving = energy > goal
-        if not moving.any():
-            break
-        image = products(along)
-        length = np.divide(energy, _dots(along, image), out=np.zeros_like(energy), where=moving)
-        solution += length * along
-        residual -= length * image
-        scaled = residual / scale
-        energy, before = np.where(moving, _dots(residual, scaled), energy), energy
-        along = scaled + np.divide(energy, before, out=np.zeros_like(energy), where=moving) * along
-    return solution
-
-
-def _dots(first: Floats, second: Floats) -> Floats:
-    """Inner product of each column with its own."""
-    products: Floats = np.einsum("ik,ik->k", first, second)
-    return products
 
 
 def laplacian_products(starts: Counts, second: Ints, bend: Floats, diagonal: Floats) -> Products:

@@ -13,12 +13,11 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ..protocols import Bools, Counts, Floats, Ints
+from .laplacian import solve_together
 
 _BITS = 13
 _BLOCK = 1 << _BITS
 """Units whose draws are tallied together, so that their counters stay in the nearest cache."""
-
-_MOST_ROUNDS = 2000
 
 
 def draw_alike(n_units: int, rng: np.random.Generator) -> NDArray[np.uint8]:
@@ -186,33 +185,15 @@ def solve_resamples(
 ) -> Floats:
     """Solve the system of each resample, its matrix the Laplacian of ``bend`` with ``diagonal``, as one would alone.
 
-    As :func:`~crowdrank.kernels.laplacian.conjugate_gradient` does for one; a resample that has met its accuracy rests.
+    See :func:`~crowdrank.kernels.laplacian.solve_together`.
     """
-    solution, residual = np.zeros_like(right), right.copy()
-    scaled = residual / diagonal
-    along = scaled.copy()
-    energy = _dots(residual, scaled)
-    goal = accuracy**2 * energy
-    for _ in range(_MOST_ROUNDS):
-        moving = energy > goal
-        if not moving.any():
-            break
+
+    def product(along: Floats) -> Floats:
         neighbours = np.zeros_like(along)
         _add_neighbours(starts, second, bend, along, neighbours)
-        image = diagonal * along - neighbours
-        length = np.divide(energy, _dots(along, image), out=np.zeros_like(energy), where=moving)
-        solution += length * along
-        residual -= length * image
-        scaled = residual / diagonal
-        energy, before = np.where(moving, _dots(residual, scaled), energy), energy
-        along = scaled + np.divide(energy, before, out=np.zeros_like(energy), where=moving) * along
-    return solution
+        return diagonal * along - neighbours
 
-
-def _dots(first: Floats, second: Floats) -> Floats:
-    """Inner product within each resample."""
-    products: Floats = np.einsum("ik,ik->k", first, second)
-    return products
+    return solve_together(product, diagonal, right, accuracy=accuracy)
 
 
 @njit(cache=True, nogil=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from functools import cache
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -84,9 +83,11 @@ class LinearRanker(Ranker):
 
     def _learn(self, matrix: Matrix, lists: Lists, watch: Watch) -> None:
         """Scale the features and find the weights."""
+        from ..kernels.threads import one_blas_thread
+
         lists = self._ordered(lists)
         # blocks are shared among threads already, and a library's own would wait for each other on a busy machine
-        with _blas().limit(limits=1, user_api="blas"):
+        with one_blas_thread():
             self.scaling_ = learn_scaling(self.scale, matrix, lists)
             design = Design(matrix, lists.rows, lists.offsets, self.scaling_)
             self.weights_, self.trace_ = self._solve(design, lists, self._follower(watch))
@@ -123,8 +124,10 @@ class LinearRanker(Ranker):
 
     def _score_rows(self, matrix: Matrix, qid: Any) -> Floats:
         """Weighted sum of each row's scaled features."""
+        from ..kernels.threads import one_blas_thread
+
         rows, offsets = scored_groups(self.scaling_, matrix, qid)
-        with _blas().limit(limits=1, user_api="blas"):
+        with one_blas_thread():
             scores = Design(matrix, rows, offsets, self.scaling_).scores(self.weights_)
         if rows is None:
             return scores
@@ -150,14 +153,6 @@ class LinearRanker(Ranker):
         likelihoods = tuple(facts["log_likelihood"])
         self.trace_ = Trace(int(facts["n_iter"]), bool(facts["converged"]), float(facts["change"]), likelihoods)
         self.n_iter_ = self.trace_.n_iter
-
-
-@cache
-def _blas() -> Any:
-    """What sets the number of threads of the linear algebra library; finding the library takes some milliseconds."""
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
 
 
 def _objective(
