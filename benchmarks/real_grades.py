@@ -37,13 +37,24 @@ METHODS: tuple[tuple[str, dict[str, Any]], ...] = (
 SMALLEST = 1e-6
 
 
-def figures(consensus: Any, grades: Any, truth: Any) -> tuple[float, float]:
-    """Accuracy and log-loss of the graded items whose truth is known."""
+def gold_codes(consensus: Any, grades: Any, truth: Any) -> tuple[Any, Any]:
+    """Which graded items have a known truth, and the code of its level."""
     known = truth.align(grades.items)
     judged = np.isfinite(known) & (consensus.grade >= 0)
-    code = np.searchsorted(grades.level_values, known[judged])
+    return judged, np.searchsorted(grades.level_values, known[judged])
+
+
+def accuracy_of(consensus: Any, grades: Any, truth: Any) -> float:
+    """Share of the graded items whose truth is known that have the right level."""
+    judged, code = gold_codes(consensus, grades, truth)
+    return float((consensus.grade[judged] == code).mean())
+
+
+def figures(consensus: Any, grades: Any, truth: Any) -> tuple[float, float]:
+    """Accuracy and log-loss of the graded items whose truth is known."""
+    judged, code = gold_codes(consensus, grades, truth)
     found = consensus.probabilities[judged, code]
-    return float((consensus.grade[judged] == code).mean()), float(-np.log(np.maximum(found, SMALLEST)).mean())
+    return accuracy_of(consensus, grades, truth), float(-np.log(np.maximum(found, SMALLEST)).mean())
 
 
 def peer_figures() -> dict[str, dict[str, list[dict[str, float]]]]:

@@ -14,11 +14,13 @@ from typer.main import get_command
 
 from crowdrank.cli.app import app
 from crowdrank.metrics.measures import MEASURES
-from crowdrank.registry import FAMILIES, Card, card, names
+from crowdrank.registry import FAMILIES, TITLES, Card, card, names
 from crowdrank.simulate import NOISES
 
 DOCS = Path(__file__).parent
 README = DOCS.parent / "README.md"
+MEASURED = ("grades", "preferences", "latent_score", "compare", "rankers")
+"""Pages of tables that benchmarks write."""
 MARKS = ("<!-- methods: made by docs/make.py -->", "<!-- end of methods -->")
 
 
@@ -37,7 +39,7 @@ def methods_page(families: dict[str, list[Card]]) -> str:
         "[references.md](references.md).",
     ]
     for family, cards in families.items():
-        parts += [f"## {family.capitalize()}s", methods_table(cards), *(method_section(c) for c in cards)]
+        parts += [f"## {TITLES[family]}", methods_table(cards), *(method_section(c) for c in cards)]
     parts += [
         "## Measures",
         "For `--metrics` and `metrics=`; a number stands after `@`, options in brackets, as in `ndcg@10(linear)`.",
@@ -58,7 +60,7 @@ def methods_page(families: dict[str, list[Card]]) -> str:
             ]
         ),
     ]
-    parts += [(DOCS / f"measured_{what}.md").read_text().strip() for what in ("grades", "preferences", "rankers")]
+    parts += [(DOCS / f"measured_{what}.md").read_text().strip() for what in MEASURED]
     return "\n\n".join(parts) + "\n"
 
 

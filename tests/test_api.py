@@ -6,7 +6,7 @@ import pytest
 
 import crowdrank as cr
 from crowdrank.api import evaluate_runs
-from crowdrank.api.aggregation import AUTO, AUTO_CLASS, auto_method, methods_for
+from crowdrank.api.aggregation import methods_for
 from crowdrank.errors import DataWarning, JudgmentError, ParameterError, UnknownNameError
 from crowdrank.io import listen, write_consensus
 from crowdrank.registry import card, names
@@ -31,32 +31,6 @@ def test_aggregate_takes_judgments_frames_and_paths(tmp_path, small):
         for source in (VOTES, pl.DataFrame(VOTES), str(path), path, cr.Grades.from_frame(VOTES))
     ]
     assert orders == [["x", "y", "z"]] * 5
-
-
-@pytest.mark.parametrize("kind", ["grade", "preference", "ranking"])
-def test_auto_picks_by_kind_and_says_why(kind, small, heard):
-    consensus = cr.aggregate(small[kind])
-    assert consensus.method == AUTO[kind].method
-    assert heard == [f"method {AUTO[kind].method}, since {AUTO[kind].reason}"]
-
-
-def test_auto_for_a_grade_and_for_classes(small, heard):
-    assert auto_method(small["grade"], "grade") == AUTO_CLASS["levels"]
-    consensus = cr.aggregate(small["grade"], want="grade")
-    assert consensus.method == "dawid_skene"
-    assert consensus.params["ordinal"] is True
-    assert heard[0].startswith("method dawid_skene, ordinal=True, since ")
-    assert cr.aggregate(small["grade"], want="grade", params={"ordinal": False}).params["ordinal"] is False
-    votes = {"item": ["x", "x", "y"], "annotator": ["a", "b", "a"], "grade": ["cat", "dog", "cat"]}
-    assert auto_method(cr.Grades.from_frame(votes, nominal=True)) == AUTO_CLASS["classes"]
-    nameless = cr.Grades.from_frame({"item": ["x"], "grade": ["cat"]}, nominal=True)
-    assert auto_method(nameless) == AUTO_CLASS["no annotators"]
-    alone = cr.Grades.from_frame({"item": ["x", "y"], "annotator": ["a", "b"], "grade": [1, 2]})
-    assert auto_method(alone, "grade") == AUTO_CLASS["no overlap"]
-    with pytest.raises(ParameterError, match="tell no grade"):
-        auto_method(small["preference"], "grade")
-    with pytest.raises(ParameterError, match="neither 'order' nor 'grade'"):
-        auto_method(small["grade"], "rank")
 
 
 def test_parameters_are_read_and_checked(small):
@@ -280,3 +254,11 @@ def test_methods_for_nominal_grades():
     nominal = cr.Grades.from_frame({"item": ["x"], "grade": ["cat"]}, nominal=True)
     assert "majority_vote" in methods_for(nominal)
     assert "mean_grade" not in methods_for(nominal)
+
+
+def test_a_truth_in_other_levels_is_not_taken_for_wrong_everywhere():
+    votes = {"item": ["x", "y"] * 2, "annotator": ["ann"] * 2 + ["bob"] * 2, "grade": ["Good", "Bad"] * 2}
+    consensus = cr.aggregate(cr.Grades.from_frame(votes, levels=["Bad", "Good"]), "majority_vote")
+    with pytest.raises(ParameterError, match="with none in common; write both in the same levels"):
+        cr.evaluate(consensus, {"item": ["x", "y"], "grade": [1, 0]}, ["accuracy"])
+    assert cr.evaluate(consensus, {"item": ["x", "y"], "grade": ["Good", "Bad"]}, ["accuracy"])["value"][0] == 1

@@ -134,3 +134,34 @@ def test_more_than_twenty_annotators_are_left_out_in_parts():
     quality = held_out_quality(make("aggregator", "mean_grade"), Grades.from_rows(rows))
     assert (quality.parameters["n_pairs"] > 0).all()
     assert quality.quality.min() > 0.6
+
+
+@pytest.mark.parametrize("method", ["majority_vote", "dawid_skene"])
+@pytest.mark.parametrize("numbers", [False, True])
+def test_classes_are_right_or_wrong_whatever_their_order(method, numbers):
+    rng = np.random.default_rng(1)
+    truth = rng.integers(0, 3, 80)
+    rows = [
+        (f"w{a}", "q", i, int(truth[i] if rng.random() < 0.9 else rng.integers(0, 3)))
+        for a in range(5)
+        for i in range(80)
+    ]
+    rows += [("same", "q", i, 1) for i in range(80)]
+    rows = [(*row[:3], 10 * row[3] if numbers else "cab"[row[3]]) for row in rows]
+    quality = make("aggregator", method).fit(Grades.from_rows(rows, nominal=True)).quality
+    found = dict(zip(quality.annotators.ids.to_list(), quality.quality.tolist(), strict=True))
+    assert found.pop("same") == pytest.approx(0.5, abs=0.06)
+    assert all(value == pytest.approx(0.95, abs=0.04) for value in found.values())
+
+
+def test_quality_from_classes_by_hand():
+    # bob names the class of the others in one of two, ann and cy in one of two and one of one: three classes
+    rows = [("ann", "q", "x", "a"), ("bob", "q", "x", "a"), ("cy", "q", "x", "a")]
+    rows += [("ann", "q", "y", "b"), ("bob", "q", "y", "c"), ("ann", "q", "z", "b"), ("cy", "q", "z", "b")]
+    quality = make("aggregator", "majority_vote").fit(Grades.from_rows(rows, nominal=True)).quality
+    assert quality.parameters["n_pairs"].tolist() == [3, 2, 2]
+    share = np.array([2 / 3, 1 / 2, 1.0])
+    right = (1 + share - (1 - share) / 2) / 2
+    n = np.array([3.0, 2.0, 2.0])
+    mean = ((right * n).sum() + 1) / (n.sum() + 2)
+    np.testing.assert_allclose(quality.quality, (right * n + mean / 2) / (n + 0.5))

@@ -71,8 +71,8 @@ def test_the_same_seed_gives_the_same_in_any_order_of_rows(name, kind, small):
     judged = small[kind]
     first = quiet(judged, name, bootstrap=4, seed=2).replicates
     np.testing.assert_array_equal(first, quiet(judged, name, bootstrap=4, seed=2).replicates)
-    if name == "elo":
-        pytest.skip("Elo depends on the order of the rows where there is no time")
+    if name in ("elo", "single"):
+        pytest.skip("what comes first is told by the rows where there is no time")
     table = judged.frame()
     mixed = type(judged).from_frame(table.sample(fraction=1, shuffle=True, seed=1))
     np.testing.assert_allclose(quiet(mixed, name, bootstrap=4, seed=2).replicates, first, atol=1e-4)

@@ -197,3 +197,44 @@ def test_rankers_from_noisy_grades_of_ohsumed(data_folder):
     assert fit.n_unjudged == (~train).sum()
     scores = fit.predict(known)["score"].to_numpy()
     assert cr.metrics.ndcg(known.grade[test], scores[test], known.items.query[test], k=10, empty="zero") > 0.34
+
+
+def test_a_joint_method_is_named_or_given(features, truth):
+    votes = simulate.simulate(truth, annotators=10, noise="mallows(0.5)", kind="ranking", seed=1).judgments
+    fit = cr.train(votes, features, joint="LTRMA-D")
+    assert (fit.consensus.method, type(fit.ranker).__name__) == ("mallows", "ListMLE")
+    given = cr.joint.TwoStage(aggregator=cr.aggregators.Mallows(), ranker=cr.rankers.ListMLE())
+    same = cr.train(votes, features, joint=given)
+    np.testing.assert_allclose(same.ranker.weights_, fit.ranker.weights_)
+    other = cr.train(votes, features, "list_net", joint="ltrma-d")
+    assert type(other.ranker).__name__ == "ListNet"
+    plain = cr.train(votes, features, "list_mle", "mallows", joint="two_stage")
+    np.testing.assert_allclose(plain.ranker.weights_, fit.ranker.weights_)
+
+
+def test_what_a_joint_method_does_not_take_is_refused(features, truth, grades):
+    given = cr.joint.TwoStage(aggregator=None, ranker=cr.rankers.ListNet())
+    with pytest.raises(ParameterError, match="params= goes with the name of a joint method"):
+        cr.train(grades, features, joint=given, params={"gain": "linear"})
+    with pytest.raises(UnknownNameError, match=r"there is no joint method 'ltrma-e'; did you mean 'ltrma-d'\?"):
+        cr.train(grades, features, joint="ltrma-e")
+
+
+def test_trusted_annotators_reach_the_aggregator(features, truth):
+    noise = "flip(0.3..0.4)"
+    votes = simulate.simulate(truth, annotators=6, noise=noise, kind="preference", per_item=40, seed=1).judgments
+    first = next(iter(votes.annotators))
+    fit = cr.train(votes, features, "list_net", "crowd_bt", trusted=[first])
+    alone = cr.aggregators.CrowdBT().fit(votes, trusted=[first])
+    np.testing.assert_allclose(fit.consensus.scores, alone.scores)
+    assert not np.allclose(fit.consensus.scores, cr.aggregators.CrowdBT().fit(votes).scores)
+
+
+def test_known_items_reach_the_aggregator(features, truth, grades):
+    known = truth.head(8)
+    fit = cr.train(grades, features, "list_net", "dawid_skene", known=known)
+    assert fit.consensus.frame().join(known, on=["query", "item"])["confidence"].min() == pytest.approx(1)
+    with pytest.raises(ParameterError, match="MeanGrade takes no trusted="):
+        cr.train(grades, features, "list_net", "mean_grade", trusted=["boss"])
+    with pytest.raises(ParameterError, match="trusted= is for an aggregator, and there is none"):
+        cr.train(grades, features, "list_net", None, trusted=["boss"])

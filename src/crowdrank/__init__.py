@@ -8,30 +8,52 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from . import aggregators, datasets, errors, joint, metrics, rankers, report, simulate
-    from .api import aggregate, compare, diagnose, evaluate, rank, train
+    from . import aggregators, datasets, errors, joint, metrics, rankers, report, schemes, simulate
+    from .api import (
+        Actions,
+        Comparison,
+        actions,
+        aggregate,
+        campaigns,
+        compare,
+        compare_methods,
+        diagnose,
+        evaluate,
+        findings,
+        propose,
+        rank,
+        train,
+    )
     from .data.consensus import Consensus, Quality, Trace
     from .data.diagnostics import Diagnostics
     from .data.features import Features
-    from .data.judgments import Grades, Preferences, Rankings
+    from .data.judgments import Grades, Mixed, Preferences, Rankings
     from .data.truth import Truth
     from .io import load_ranker, read_consensus, read_features, read_judgments, read_truth
 
 _HOMES = {
+    "Actions": ".api",
+    "Comparison": ".api",
     "Consensus": ".data.consensus",
     "Diagnostics": ".data.diagnostics",
     "Features": ".data.features",
     "Grades": ".data.judgments",
+    "Mixed": ".data.mixed",
     "Preferences": ".data.judgments",
     "Quality": ".data.consensus",
     "Rankings": ".data.judgments",
     "Trace": ".data.consensus",
     "Truth": ".data.truth",
+    "actions": ".api",
     "aggregate": ".api",
+    "campaigns": ".api",
     "compare": ".api",
+    "compare_methods": ".api",
     "diagnose": ".api",
     "evaluate": ".api",
+    "findings": ".api",
     "load_ranker": ".io",
+    "propose": ".api",
     "rank": ".api",
     "read_consensus": ".io",
     "read_features": ".io",
@@ -39,28 +61,36 @@ _HOMES = {
     "read_truth": ".io",
     "train": ".api",
 }
-_PACKAGES = ("aggregators", "datasets", "errors", "joint", "metrics", "rankers", "report", "simulate")
+_PACKAGES = ("aggregators", "datasets", "errors", "joint", "metrics", "rankers", "report", "schemes", "simulate")
 
 __all__ = [
+    "Actions",
+    "Comparison",
     "Consensus",
     "Diagnostics",
     "Features",
     "Grades",
+    "Mixed",
     "Preferences",
     "Quality",
     "Rankings",
     "Trace",
     "Truth",
+    "actions",
     "aggregate",
     "aggregators",
+    "campaigns",
     "compare",
+    "compare_methods",
     "datasets",
     "diagnose",
     "errors",
     "evaluate",
+    "findings",
     "joint",
     "load_ranker",
     "metrics",
+    "propose",
     "rank",
     "rankers",
     "read_consensus",
@@ -68,6 +98,7 @@ __all__ = [
     "read_judgments",
     "read_truth",
     "report",
+    "schemes",
     "simulate",
     "train",
 ]

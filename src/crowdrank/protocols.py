@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
+import re
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .errors import ParameterError
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int32]
@@ -60,3 +65,23 @@ class Resampler(Protocol):
         returns a :class:`~crowdrank.resampling.Refitted`. Calls run in several threads.
         """
         ...
+
+
+def expect_arguments(method: Any, names: Iterable[str]) -> None:
+    """Refuse arguments that the ``fit`` of a method does not take."""
+    takes = inspect.signature(method.fit).parameters
+    for name in names:
+        if name not in takes:
+            raise ParameterError(f"{type(method).__name__} takes no {name}=; leave it out or choose another method")
+
+
+def method_named(package: str, name: str) -> Any:
+    """Return a method of a package by the name of its class: ``BradleyTerry`` lives in ``bradley_terry.py``."""
+    file = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+    if name[:1].isupper():
+        try:
+            return getattr(import_module(f".{file}", package), name)
+        except ModuleNotFoundError as error:
+            if error.name != f"{package}.{file}":
+                raise
+    raise AttributeError(f"module {package!r} has no attribute {name!r}")

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .data.consensus import Quality
-from .data.judgments import Grades, Judgments, Preferences
+from .data.judgments import Grades, Judgments, Mixed, Preferences
 from .data.pairing import pairs_within
 from .errors import DataWarning, ParameterError
 from .protocols import Aggregator, Bools, Counts, Floats, Scorer
@@ -42,13 +42,21 @@ class Agreement:
     n_pairs: Floats
     effective: Floats
 
+    def __add__(self, other: Agreement) -> Agreement:
+        return Agreement(self.agree + other.agree, self.n_pairs + other.n_pairs, self.effective + other.effective)
 
-def held_out(method: Aggregator, judgments: Judgments) -> Callable[[], Quality | None]:
+    @classmethod
+    def none(cls, n_annotators: int) -> Agreement:
+        """Return the agreement on no pair at all."""
+        return cls(np.zeros(n_annotators), np.zeros(n_annotators), np.zeros(n_annotators))
+
+
+def held_out(method: Aggregator, judgments: Judgments | Mixed) -> Callable[[], Quality | None]:
     """Return a function that computes the held-out quality when it is first asked for."""
     return partial(held_out_quality, method, judgments)
 
 
-def held_out_quality(method: Aggregator, judgments: Judgments) -> Quality | None:
+def held_out_quality(method: Aggregator, judgments: Judgments | Mixed) -> Quality | None:
     r"""Return how well each annotator agrees with the consensus that the method finds without that annotator.
 
     Agreement with a consensus the annotator took part in flatters: alone on an item, anybody is right. So the method is
@@ -61,6 +69,10 @@ def held_out_quality(method: Aggregator, judgments: Judgments) -> Quality | None
     ``lower`` and ``upper`` bound the annotator's own share (90 %, Jeffreys), with :math:`n_a` the number of independent
     pairs that the annotator's answers are worth: grading 5 items gives 10 pairs, but tells no more than 6.
 
+    Classes without an order are right or wrong one by one: from the share :math:`s` of an annotator's :math:`n_a`
+    answers that name the class which the others' consensus chose of :math:`K`, the quality of one whose mistakes fall
+    on all other classes alike is :math:`(1 + s - (1 - s) / (K - 1)) / 2`.
+
     ``None`` where the judgments do not name annotators.
 
     Notes
@@ -71,19 +83,21 @@ def held_out_quality(method: Aggregator, judgments: Judgments) -> Quality | None
     """
     if not judgments.n_annotators:
         return None
-    agree, n_pairs, effective = (np.zeros(judgments.n_annotators) for _ in range(3))
+    found = Agreement.none(judgments.n_annotators)
     for part in _folds(judgments):
         inside = part[judgments.annotator]
         others = judgments.select(~inside)
         if not len(others):
             continue
+        if isinstance(judgments, Grades) and judgments.nominal:
+            found += _class_agreement(judgments, inside, fit_quietly(method, others))
+            continue
         scores = scores_quietly(method, others)
-        found = pair_agreement(judgments.select(inside), scores, others.judged_items)
-        agree, n_pairs, effective = agree + found.agree, n_pairs + found.n_pairs, effective + found.effective
-    return _shrunk(judgments, Agreement(agree, n_pairs, effective))
+        found += pair_agreement(judgments.select(inside), scores, others.judged_items)
+    return _shrunk(judgments, found)
 
 
-def trusted_annotators(judgments: Judgments, trusted: Any | None) -> Bools:
+def trusted_annotators(judgments: Judgments | Mixed, trusted: Any | None) -> Bools:
     """Return which annotators are named as trusted, (n_annotators,)."""
     mask = np.zeros(judgments.n_annotators, bool)
     if trusted is None:
@@ -108,7 +122,7 @@ def warn_near_chance(method: str, quality: Floats, n_judgments: Floats) -> None:
         )
 
 
-def pair_accuracy(judgments: Judgments, scores: Floats) -> Quality | None:
+def pair_accuracy(judgments: Judgments | Mixed, scores: Floats) -> Quality | None:
     """Return how well each annotator agrees with given scores, such as a truth, drawn towards the crowd's mean."""
     if not judgments.n_annotators:
         return None
@@ -116,11 +130,14 @@ def pair_accuracy(judgments: Judgments, scores: Floats) -> Quality | None:
     return _shrunk(judgments, pair_agreement(judgments, scores, everything))
 
 
-def pair_agreement(judgments: Judgments, scores: Floats, covered: Bools) -> Agreement:
+def pair_agreement(judgments: Judgments | Mixed, scores: Floats, covered: Bools) -> Agreement:
     """Return, for each annotator, the pairs of covered items with unequal answers and those the scores order alike.
 
-    Equal scores count half; an annotator's ties are no pair.
+    Equal scores count half; an annotator's ties are no pair. Pairs of several kinds are counted together.
     """
+    if isinstance(judgments, Mixed):
+        of_parts = (pair_agreement(part, scores, covered) for part in judgments.parts)
+        return sum(of_parts, Agreement.none(judgments.n_annotators))
     if isinstance(judgments, Preferences):
         return _of_preferences(judgments, scores, covered)
     if isinstance(judgments, Grades):
@@ -144,6 +161,19 @@ def pair_agreement(judgments: Judgments, scores: Floats, covered: Bools) -> Agre
         judgments, scores, covered, number.astype(np.int64), judgments.item, -judgments.rank.astype(np.float64),
         judgments.annotator[number], weight,
     )  # fmt: skip
+
+
+def _class_agreement(grades: Grades, inside: Bools, consensus: Any) -> Agreement:
+    """Agreement of some answers that name a class with the classes of a consensus, as of pairs of items."""
+    n, n_levels = grades.n_annotators, len(grades.levels)
+    if consensus.grade is None or consensus.levels is None or n_levels < 2:
+        return Agreement.none(n)
+    value = dict(zip(grades.levels, grades.level_values, strict=True))
+    chosen = np.array([value[level] for level in consensus.levels])[np.maximum(consensus.grade, 0)]
+    use = inside & (consensus.grade[grades.item] >= 0)
+    right = use & (chosen[grades.item] == grades.grade)
+    total, named = (_sums(grades.annotator, grades.row_weight * which, n) for which in (use, right))
+    return Agreement(0.5 * (total + named - (total - named) / (n_levels - 1)), total, total)
 
 
 def _of_preferences(judgments: Preferences, scores: Floats, covered: Bools) -> Agreement:
@@ -172,7 +202,7 @@ def _of_answers(
     n = judgments.n_annotators
     use = covered[item]
     if not use.any():
-        return Agreement(np.zeros(n), np.zeros(n), np.zeros(n))
+        return Agreement.none(n)
     order = np.flatnonzero(use)[np.lexsort((grade[use], group[use]))]
     starts = np.flatnonzero(np.append(True, np.diff(group[order]) != 0))
     offsets = np.append(starts, len(order))
@@ -217,7 +247,7 @@ def _sums(owner: Any, values: Floats, n: int) -> Floats:
     return np.bincount(owner, values, minlength=n).astype(np.float64, copy=False)
 
 
-def _folds(judgments: Judgments) -> list[Bools]:
+def _folds(judgments: Judgments | Mixed) -> list[Bools]:
     """Masks of the annotators to leave out together, the busy ones spread evenly."""
     n = judgments.n_annotators
     busy = np.bincount(judgments.annotator, minlength=n)
@@ -226,18 +256,27 @@ def _folds(judgments: Judgments) -> list[Bools]:
     return [fold == number for number in range(min(n, MAX_FOLDS))]
 
 
-def scores_quietly(method: Aggregator, judgments: Judgments) -> Floats:
+def scores_quietly(method: Aggregator, judgments: Judgments | Mixed) -> Floats:
     """Scores of a part of the judgments, without the warnings that the fit to all of them gave already.
 
     A method that can do with less than a whole fit has ``scores`` for it.
     """
+    if not isinstance(method, Scorer):
+        found: Floats = fit_quietly(method, judgments).scores
+        return found
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found: Floats = method.scores(judgments) if isinstance(method, Scorer) else method.fit(judgments).scores
-    return found
+        return method.scores(judgments)
 
 
-def _shrunk(judgments: Judgments, found: Agreement) -> Quality:
+def fit_quietly(method: Aggregator, judgments: Judgments | Mixed) -> Any:
+    """Consensus of a part of the judgments, without the warnings that the fit to all of them gave already."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return method.fit(judgments)
+
+
+def _shrunk(judgments: Judgments | Mixed, found: Agreement) -> Quality:
     """Shares of agreement drawn towards the crowd's mean, with intervals of their own evidence."""
     from scipy.special import betaincinv
 

@@ -28,15 +28,18 @@ AGGREGATORS = {
     "glad": "crowdrank.aggregators.glad:GLAD",
     "greedy_order": "crowdrank.aggregators.greedy_order:GreedyOrder",
     "highest_grade": "crowdrank.aggregators.highest_grade:HighestGrade",
+    "latent_score": "crowdrank.aggregators.latent_score:LatentScore",
     "mace": "crowdrank.aggregators.mace:MACE",
     "majority_vote": "crowdrank.aggregators.majority_vote:MajorityVote",
     "mallows": "crowdrank.aggregators.mallows:Mallows",
+    "mean_gain": "crowdrank.aggregators.mean_gain:MeanGain",
     "mean_grade": "crowdrank.aggregators.mean_grade:MeanGrade",
     "median_rank": "crowdrank.aggregators.median_rank:MedianRank",
     "multinomial_preference": "crowdrank.aggregators.multinomial_preference:MultinomialPreference",
     "naive_bayes": "crowdrank.aggregators.naive_bayes:NaiveBayes",
     "plackett_luce": "crowdrank.aggregators.plackett_luce:PlackettLuce",
     "rank_centrality": "crowdrank.aggregators.rank_centrality:RankCentrality",
+    "single": "crowdrank.aggregators.single:Single",
     "singular_vector": "crowdrank.aggregators.singular_vector:SingularVector",
 }
 
@@ -48,7 +51,39 @@ RANKERS = {
     "rank_svm": "crowdrank.rankers.rank_svm:RankSVM",
 }
 
-FAMILIES: dict[str, dict[str, str]] = {"aggregator": AGGREGATORS, "ranker": RANKERS}
+JOINT = {
+    "independent_annotators": "crowdrank.joint.independent_annotators:IndependentAnnotators",
+    "joint_annotators": "crowdrank.joint.joint_annotators:JointAnnotators",
+    "latent_score": "crowdrank.joint.latent_score:LatentScore",
+    "ltrma": "crowdrank.joint.ltrma:LTRMA",
+    "two_stage": "crowdrank.joint.two_stage:TwoStage",
+}
+
+SCHEMES = {
+    "agreement": "crowdrank.schemes.agreement:Agreement",
+    "good_till_bad": "crowdrank.schemes.good_till_bad:GoodTillBad",
+    "if_good_k": "crowdrank.schemes.if_good_k:IfGoodK",
+    "information": "crowdrank.schemes.information:Information",
+    "k_overlap": "crowdrank.schemes.k_overlap:KOverlap",
+    "pilot": "crowdrank.schemes.pilot:Pilot",
+    "uncertainty": "crowdrank.schemes.uncertainty:Uncertainty",
+}
+
+FAMILIES: dict[str, dict[str, str]] = {
+    "aggregator": AGGREGATORS,
+    "ranker": RANKERS,
+    "joint": JOINT,
+    "scheme": SCHEMES,
+}
+
+TITLES = {"aggregator": "Aggregators", "ranker": "Rankers", "joint": "Joint methods", "scheme": "Schemes"}
+"""What the methods of each family are called."""
+
+FITTED = {
+    "added_scores": "crowdrank.learning.added_scores:AddedScores",
+    "linear_score": "crowdrank.learning.linear_score:LinearScore",
+}
+"""Rankers that joint methods give and files hold, but that nobody trains by themselves."""
 
 ALIASES: dict[str, dict[str, str]] = {
     "aggregator": {
@@ -82,6 +117,19 @@ ALIASES: dict[str, dict[str, str]] = {
         "ranking-svm": "rank_svm",
         "ranksvm": "rank_svm",
     },
+    "joint": {
+        "iam": "independent_annotators",
+        "jam": "joint_annotators",
+        "ltrma-d": "two_stage",
+        "ltrma-ml": "ltrma",
+        "ltrma-paper": "ltrma",
+        "vrjam": "joint_annotators",
+    },
+    "scheme": {
+        "3-overlap": "k_overlap",
+        "if-good-3": "if_good_k",
+        "single": "k_overlap",
+    },
 }
 """Other names, those of the papers among them; a dash may stand for an underscore in any name, and the reverse."""
 
@@ -93,6 +141,19 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     "ranker": {
         "listnet-paper": {"solver": "paper", "scale": "query"},
         "rank-logistic": {"loss": "logistic"},
+    },
+    "joint": {
+        "iam": {"ranker": "rank-logistic"},
+        "independent_annotators": {"ranker": "rank-logistic"},
+        "jam": {"item_effects": False},
+        "ltrma-d": {"aggregator": "mallows", "ranker": "list_mle"},
+        "ltrma-paper": {"variant": "printed", "scale": "query"},
+        "vrjam": {"item_effects": False, "n_clusters": 8},
+    },
+    "scheme": {
+        "3-overlap": {"k": 3},
+        "if-good-3": {"k": 3},
+        "single": {"k": 1},
     },
 }
 """Parameters that an alias sets besides naming its method; those that are given explicitly win."""
@@ -125,7 +186,8 @@ class Card:
     @property
     def takes(self) -> str:
         """What the method takes, in words."""
-        return ", ".join(f"{kind.removesuffix('s')}s" for kind in self.kinds)
+        kinds = ", ".join(f"{kind.removesuffix('s')}s" for kind in self.kinds)
+        return f"{kinds}; features" if self.family == "joint" else kinds
 
     def settings(self, alias: str) -> str:
         """Return the parameters that an alias sets, in brackets, for whoever shows it."""
@@ -143,11 +205,12 @@ def resolve(family: str, name: str) -> str:
 
     Examples
     --------
-    >>> resolve("aggregator", "Bradley-Terry")
-    'bradley_terry'
+    >>> resolve("aggregator", "Bradley-Terry"), resolve("scheme", "if-good-5")
+    ('bradley_terry', 'if_good_k')
     """
     found = _spelt(family, name)
-    return ALIASES.get(family, {}).get(found, found)
+    numbered = _numbered(family, found)
+    return ALIASES.get(family, {}).get(found, found) if numbered is None else numbered[0]
 
 
 def label(family: str, name: str) -> str:
@@ -159,22 +222,25 @@ def label(family: str, name: str) -> str:
     ('crowd_agg', 'crowdagg-rbp')
     """
     found = _spelt(family, name)
-    return found if found in PRESETS.get(family, {}) else resolve(family, found)
+    return found if _preset(family, found) else resolve(family, found)
 
 
-def family_of(name: str) -> str:
-    """Return the family that a method's name or alias belongs to, or say which known one is nearest.
+def families_of(name: str) -> list[str]:
+    """Return the families that a method's name or alias belongs to, or say which known one is nearest.
 
     Examples
     --------
-    >>> family_of("ListNet"), family_of("bt")
-    ('ranker', 'aggregator')
+    >>> families_of("ListNet"), families_of("bt")
+    (['ranker'], ['aggregator'])
     """
+    found = []
     for family in FAMILIES:
         with contextlib.suppress(UnknownNameError):
             _spelt(family, name)
-            return family
-    known = sorted(name for table in FAMILIES.values() for name in table)
+            found.append(family)
+    if found:
+        return found
+    known = sorted({name for table in FAMILIES.values() for name in table})
     near = difflib.get_close_matches(name.strip().lower().replace("-", "_"), known, n=1, cutoff=0.5)
     hint = f"did you mean {near[0]!r}? " if near else ""
     raise UnknownNameError(f"there is no method {name!r}; {hint}known: {', '.join(known)}")
@@ -187,14 +253,44 @@ def _spelt(family: str, name: str) -> str:
     for candidate in (plain, plain.replace("-", "_"), plain.replace("_", "-")):
         if candidate in known or candidate in aliases:
             return candidate
-    near = difflib.get_close_matches(plain.replace("-", "_"), [*known, *aliases], n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}? " if near else ""
-    raise UnknownNameError(f"there is no {family} {name!r}; {hint}known: {', '.join(sorted(known))}")
+    if _numbered(family, plain) is not None:
+        return plain.replace("_", "-")
+    spellings = {name.replace("-", "_"): name for name in [*aliases, *known]}
+    near = difflib.get_close_matches(plain.replace("-", "_"), spellings, n=1, cutoff=0.5)
+    hint = f"did you mean {spellings[near[0]]!r}? " if near else ""
+    what = "joint method" if family == "joint" else family
+    raise UnknownNameError(f"there is no {what} {name!r}; {hint}known: {', '.join(sorted(known))}")
+
+
+def _numbered(family: str, name: str) -> tuple[str, int] | None:
+    """Scheme and number of a name with a number in the place of its k, or behind it: if-good-5, pilot-4."""
+    dashed = name.replace("_", "-")
+    numbers = re.findall(r"\d+", dashed) if family == "scheme" and name not in ALIASES[family] else []
+    for known in FAMILIES[family] if len(numbers) == 1 else ():
+        if dashed in (re.sub(r"\bk\b", numbers[0], known.replace("_", "-")), f"{known.replace('_', '-')}-{numbers[0]}"):
+            return known, int(numbers[0])
+    return None
+
+
+def _preset(family: str, spelt: str) -> dict[str, Any]:
+    """Parameters that a name sets besides naming its method."""
+    numbered = _numbered(family, spelt)
+    return PRESETS.get(family, {}).get(spelt, {}) if numbered is None else {"k": numbered[1]}
 
 
 def method_class(family: str, name: str) -> type[Any]:
     """Return the class of a method, importing its file."""
-    module, _, attribute = FAMILIES[family][resolve(family, name)].partition(":")
+    return _imported(FAMILIES[family][resolve(family, name)])
+
+
+def blank_ranker(name: str, params: Mapping[str, Any]) -> Any:
+    """Return the ranker that a file names, before what was learned is put into it."""
+    return _imported(FITTED[name])(**params) if name in FITTED else make("ranker", name, params)
+
+
+def _imported(home: str) -> type[Any]:
+    """A class from where it lives, importing its file."""
+    module, _, attribute = home.partition(":")
     found: type[Any] = getattr(import_module(module), attribute)
     return found
 
@@ -202,14 +298,18 @@ def method_class(family: str, name: str) -> type[Any]:
 def make(family: str, name: str, params: Mapping[str, Any] | None = None, *, seed: int | None = None) -> Any:
     """Return a method with its parameters; text is read as the parameter's type, as the command line needs it.
 
+    A parameter called ``aggregator`` or ``ranker`` takes a method of that family, or its name.
+
     Examples
     --------
     >>> make("aggregator", "mean_grade", {"alpha": "2"}).alpha
     2.0
+    >>> type(make("joint", "ltrma-d").aggregator).__name__
+    'Mallows'
     """
     method = method_class(family, name)
     fields = {field.name: field for field in dataclasses.fields(method)}
-    given = {**PRESETS.get(family, {}).get(_spelt(family, name), {}), **(params or {})}
+    given = {**_preset(family, _spelt(family, name)), **(params or {})}
     for key in given:
         if key not in fields:
             near = difflib.get_close_matches(key, fields, n=1, cutoff=0.5)
@@ -217,10 +317,20 @@ def make(family: str, name: str, params: Mapping[str, Any] | None = None, *, see
             known = ", ".join(fields) or "none"
             raise ParameterError(f"{resolve(family, name)} has no parameter {key!r}; {hint}its parameters: {known}")
     hints = typing.get_type_hints(method)
-    values = {key: _read(key, value, hints[key]) for key, value in given.items()}
+    values = {
+        key: _part(key, value, seed) if key in FAMILIES else _read(key, value, hints[key])
+        for key, value in given.items()
+    }
     if seed is not None and "seed" in fields:
         values.setdefault("seed", seed)
     return method(**values)
+
+
+def _part(family: str, value: Any, seed: int | None) -> Any:
+    """The method that a composite is to be made of, by its name or itself."""
+    if not isinstance(value, str):
+        return value
+    return None if value.lower() == "none" else make(family, value, seed=seed)
 
 
 def _read(key: str, value: Any, hint: Any) -> Any:
@@ -254,7 +364,7 @@ def card(family: str, name: str) -> Card:
     described = _definitions(sections.get("Parameters", ""))
     hints = typing.get_type_hints(method)
     parameters = tuple(
-        Parameter(field.name, _shown(hints[field.name]), field.default, described.get(field.name, ""))
+        Parameter(field.name, _taken(field.name, hints), _default(field), described.get(field.name, ""))
         for field in dataclasses.fields(method)
     )
     return Card(
@@ -268,6 +378,16 @@ def card(family: str, name: str) -> Card:
         aliases=tuple(alias for alias, target in ALIASES.get(family, {}).items() if target == name),
         notes=sections.get("Notes", ""),
     )
+
+
+def _taken(name: str, hints: Mapping[str, Any]) -> str:
+    """What a parameter takes, in words."""
+    return f"a method of the {name}s, or its name" if name in FAMILIES else _shown(hints[name])
+
+
+def _default(field: Any) -> Any:
+    """Default of a parameter; a word in its place where it has to be given."""
+    return "required" if field.default is dataclasses.MISSING else field.default
 
 
 def _sections(text: str) -> dict[str, str]:

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .data.grades import MAX_LEVELS
-from .data.judged import AnyJudged
-from .data.judgments import Grades, Judgments, Preferences, Rankings
+from .data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
 from .errors import ConvergenceWarning, DataWarning, ParameterError
 from .protocols import Aggregator, Bools, Counts, Floats, Ints, Progress, Resampler, Reweighter, Scorer
 
@@ -82,7 +81,7 @@ class Draws:
         """Return the weight of judgments that were drawn so often, (n_judgments,)."""
         return drawn.astype(np.float64) if self.weight is None else drawn * self.weight
 
-    def resampled(self, judgments: AnyJudged, drawn: NDArray[Any]) -> AnyJudged:
+    def resampled(self, judgments: Judgments | Mixed, drawn: NDArray[Any]) -> Judgments | Mixed:
         """Return the judgments as often as they were drawn; with a weight only where they had one before.
 
         Most methods are faster on rows without weights than on fewer with them.
@@ -103,7 +102,7 @@ class Draws:
         return replace(self, unit=place, chance=None if self.chance is None else self.chance[order])
 
 
-def plan_draws(judgments: Judgments, n: int, resample: str = "judgment", seed: int = 0) -> Draws:
+def plan_draws(judgments: Judgments | Mixed, n: int, resample: str = "judgment", seed: int = 0) -> Draws:
     """Return how the judgments are to be drawn again ``n`` times, or say why they cannot be.
 
     Weights that are all whole numbers are numbers of equal judgments, each of which is drawn by itself; other weights
@@ -144,7 +143,7 @@ def _plural(unit: str) -> str:
     return {"query": "queries", "group": "groups"}.get(unit, f"{unit}s")
 
 
-def _unit_codes(judgments: Judgments, resample: str) -> Ints:
+def _unit_codes(judgments: Judgments | Mixed, resample: str) -> Ints:
     """Code of the annotator, query or group that each judgment belongs to."""
     if resample == "query":
         if judgments.block is None:
@@ -189,7 +188,7 @@ class Replicates(NamedTuple):
 
 def replicates(
     method: Aggregator,
-    judgments: Judgments,
+    judgments: Judgments | Mixed,
     draws: Draws,
     consensus: Any,
     *,
@@ -248,12 +247,12 @@ def _each(refit: Callable[[int, int], Refitted], bounds: list[tuple[int, int]], 
 
 
 def _one_by_one(
-    method: Aggregator, judgments: Judgments, draws: Draws, extra: dict[str, Any]
+    method: Aggregator, judgments: Judgments | Mixed, draws: Draws, extra: dict[str, Any]
 ) -> Callable[[int, int], Refitted]:
     """What fits any method to one resample after the other."""
     # the same rows in another order are to give the same resamples
-    draws = draws.arranged(_canonical_order(judgments)) if draws.unit is None else draws
-    judged, whole = _with_levels(judgments), _Links.of(judgments)
+    draws = draws.arranged(canonical_order(judgments)) if draws.unit is None else draws
+    judged, whole = with_levels(judgments), _Links.of(judgments)
     by_weight = method.scores_by_weight(judged) if isinstance(method, Reweighter) and not extra else None
 
     def refit(first: int, stop: int) -> Refitted:
@@ -270,7 +269,7 @@ def _one_by_one(
     return refit
 
 
-def _fitted(method: Aggregator, judgments: Judgments, extra: dict[str, Any]) -> tuple[Floats, bool]:
+def _fitted(method: Aggregator, judgments: Judgments | Mixed, extra: dict[str, Any]) -> tuple[Floats, bool]:
     """Scores of one resample, and whether the fit converged."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -281,8 +280,11 @@ def _fitted(method: Aggregator, judgments: Judgments, extra: dict[str, Any]) -> 
     return scores, not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
 
 
-def _canonical_order(judgments: Judgments) -> Counts:
-    """Row numbers in an order that follows from what the rows say; rankings have theirs from the start."""
+def canonical_order(judgments: Judgments | Mixed) -> Counts:
+    """Return row numbers in an order that follows from what the rows say; rankings have theirs from the start."""
+    if isinstance(judgments, Mixed):
+        starts = zip(judgments.offsets, judgments.parts, strict=False)
+        return np.concatenate([start + canonical_order(part) for start, part in starts])
     if isinstance(judgments, Rankings):
         return np.arange(len(judgments))
     names = ("time", "weight", "block", "annotator", *reversed(judgments.answers))
@@ -290,15 +292,21 @@ def _canonical_order(judgments: Judgments) -> Counts:
     return np.lexsort([column for column in columns if column is not None and len(column) == len(judgments)])
 
 
-def _with_levels(judgments: Judgments) -> Judgments:
-    """The judgments with the levels of their grades declared, so that a resample without one still knows of it."""
-    if isinstance(judgments, Grades) and judgments.declared is None and len(judgments.levels) <= MAX_LEVELS:
-        return replace(judgments, declared=judgments.levels)
-    return judgments
+def with_levels(judgments: Judgments | Mixed) -> Judgments | Mixed:
+    """Return the judgments with the levels of their grades declared, so that a part without one still knows of it."""
+
+    def declared(part: Judgments) -> Judgments:
+        if isinstance(part, Grades) and part.declared is None and len(part.levels) <= MAX_LEVELS:
+            return replace(part, declared=part.levels)
+        return part
+
+    if isinstance(judgments, Mixed):
+        return Mixed(tuple(declared(part) for part in judgments.parts))
+    return declared(judgments)
 
 
-class _Links(NamedTuple):
-    """What all judgments tell: which items were judged, and which groups of items they connect.
+class _Compared(NamedTuple):
+    """Items that judgments are about, and pairs of items that they compare.
 
     ``places`` are columns of item codes, of judgments or of the rows of judgment ``owner``; ``pairs`` are two columns
     of items that are compared there, likewise. Grades stand on a scale of their own and compare nothing.
@@ -308,40 +316,73 @@ class _Links(NamedTuple):
     owner: Ints | None
     pairs: tuple[Ints, Ints]
     pair_owner: Ints | None
+
+
+def _compared(judgments: Judgments) -> _Compared:
+    """What judgments of one kind are about, and what they compare."""
+    if isinstance(judgments, Preferences):
+        both = (judgments.left, judgments.right)
+        return _Compared(both, None, both, None)
+    if isinstance(judgments, Rankings):
+        owner = judgments.ranking
+        first = np.flatnonzero(np.diff(owner) == 0)
+        return _Compared((judgments.item,), owner, (judgments.item[first], judgments.item[first + 1]), owner[first])
+    return _Compared((judgments.item,), None, (judgments.item[:0], judgments.item[:0]), None)
+
+
+def _all_compared(parts: list[_Compared], offsets: Counts) -> _Compared:
+    """The same of judgments of several kinds, which are numbered part after part."""
+
+    def owners(owner: Ints | None, start: int, column: Ints) -> Counts:
+        return start + (np.arange(len(column)) if owner is None else owner.astype(np.int64))
+
+    starts = offsets[:-1].tolist()
+    columns = [
+        (column, owners(part.owner, start, column))
+        for part, start in zip(parts, starts, strict=True)
+        for column in part.places
+    ]
+    pair_owner = [owners(part.pair_owner, start, part.pairs[0]) for part, start in zip(parts, starts, strict=True)]
+    items, owner = (np.concatenate(side) for side in zip(*columns, strict=True))
+    left, right = (np.concatenate([part.pairs[side] for part in parts]) for side in (0, 1))
+    return _Compared((items,), owner, (left, right), np.concatenate(pair_owner))
+
+
+class _Links(NamedTuple):
+    """What all judgments tell: which items were judged, and which groups of items they connect."""
+
+    found: _Compared
     judged: Bools
     group: Ints
     n_joins: int
 
     @classmethod
-    def of(cls, judgments: Judgments) -> _Links:
+    def of(cls, judgments: Judgments | Mixed) -> _Links:
         """Return what the judgments tell."""
         from .kernels.resampling import join_rows
 
-        owner = pair_owner = None
-        if isinstance(judgments, Preferences):
-            places: tuple[Ints, ...] = (judgments.left, judgments.right)
-            pairs = (judgments.left, judgments.right)
-        elif isinstance(judgments, Rankings):
-            owner, places = judgments.ranking, (judgments.item,)
-            first = np.flatnonzero(np.diff(owner) == 0)
-            pairs, pair_owner = (judgments.item[first], judgments.item[first + 1]), owner[first]
+        if isinstance(judgments, Mixed):
+            each = [_compared(part) for part in judgments.parts]
+            found = _all_compared(each, judgments.offsets)
         else:
-            places, pairs = (judgments.item,), (judgments.item[:0], judgments.item[:0])
+            found = _compared(judgments)
+        pairs = found.pairs
         group, n_joins = join_rows(*pairs, np.ones(len(pairs[0]), bool), judgments.n_items)
-        return cls(places, owner, pairs, pair_owner, judgments.judged_items, group, n_joins)
+        return cls(found, judgments.judged_items, group, n_joins)
 
     def missing_in(self, drawn: Bools) -> tuple[int, bool]:
         """Return how many items are left without a drawn judgment, and whether others are no longer connected."""
         from .kernels.resampling import join_rows, mark_drawn
 
         judged = np.zeros(len(self.judged), bool)
-        for items in self.places:
-            mark_drawn(items, drawn if self.owner is None else drawn[self.owner], judged)
+        places, owner, pairs, pair_owner = self.found
+        for items in places:
+            mark_drawn(items, drawn if owner is None else drawn[owner], judged)
         n_lost = int(self.judged.sum() - judged.sum())
-        if not len(self.pairs[0]):
+        if not len(pairs[0]):
             return n_lost, False
-        compared = drawn if self.pair_owner is None else drawn[self.pair_owner]
-        group, n_joins = join_rows(*self.pairs, compared, len(judged), self.n_joins)
+        compared = drawn if pair_owner is None else drawn[pair_owner]
+        group, n_joins = join_rows(*pairs, compared, len(judged), self.n_joins)
         return n_lost, n_joins < self.n_joins and falls_apart(group, self.group, judged)
 
 

@@ -33,7 +33,7 @@ def test_a_bootstrap_adds_intervals_to_any_method(run, votes):
 def test_annotators_and_queries_can_be_drawn(run, votes):
     spread = {}
     for unit in ("judgment", "annotator", "query"):
-        ran = run(f"aggregate votes.csv --across-queries --bootstrap 100 --resample {unit} -q")
+        ran = run(f"aggregate votes.csv --across-queries -m bradley_terry --bootstrap 100 --resample {unit} -q")
         assert (ran.code, ran.err) == (0, "")
         spread[unit] = np.mean([float(row["std_error"]) for row in rows(ran.out)])
     assert spread["annotator"] > 1.2 * spread["judgment"]

@@ -22,7 +22,8 @@ def example_lines(command):
 
 def test_the_verbs_are_those_that_are_promised():
     assert list(VERBS) == [
-        "aggregate", "compare", "evaluate", "diagnose", "train", "rank", "simulate", "methods", "datasets", "demo",
+        "aggregate", "compare", "evaluate", "diagnose", "train", "rank", "propose", "simulate", "study", "methods",
+        "datasets", "demo",
     ]  # fmt: skip
 
 

@@ -191,3 +191,20 @@ def test_items_without_features_are_warned_of(run, files):
         "warning: 6 of 24 judged items have no features and teach nothing: 'd0' (query 'q3'), 'd1' (query 'q3'), "
         "'d2' (query 'q3'), 'd3' (query 'q3'), 'd4' (query 'q3'), 1 more"
     ]
+
+
+def test_a_joint_method_is_named(run, files):
+    ran = run("train votes.csv features.csv --joint ltrma-d -o model")
+    assert ran.code == 2
+    assert "takes rankings, not grades" in ran.err
+    ran = run("train votes.csv features.csv --joint two-stage -r list_net --aggregator ds -o model")
+    assert ran.code == 0
+    assert "list_net learned from 24 items of 4 queries; 6 more items with features, not judged" in ran.lines
+
+
+def test_trusted_annotators_are_named(run, files):
+    ran = run("train pairs.csv features.csv -r list_net --aggregator crowd_bt --trusted ann,bob -o model")
+    assert ran.code == 0
+    ran = run("train pairs.csv features.csv -r list_net --aggregator crowd_bt --trusted anm -o model")
+    assert ran.code == 2
+    assert "did you mean 'ann'?" in ran.err

@@ -8,6 +8,7 @@ import json
 import polars as pl
 import pytest
 
+from crowdrank.api.choosing import LEARNED
 from crowdrank.cli import talk as talking
 from crowdrank.io import read_consensus, read_judgments, read_table
 
@@ -26,7 +27,7 @@ def test_aggregate_writes_a_ranking_and_names_the_bad_annotators(run, votes):
     assert found[0]["item"] == "larch-pro"
     assert "read as preferences" in ran.err
     assert "1,800 preferences by 30 annotators on 12 items, over 20 queries taken together" in ran.lines
-    assert "method bradley_terry, since preferences tell the strength of each item" in ran.lines
+    assert f"method latent_score, since {LEARNED.reason}" in ran.lines
     assert "4 of 30 annotators worth a look (quality 0.5 is guessing):" in ran.lines
     verdicts = {line.split(":")[0].strip(): line.rsplit(", ", 1)[1] for line in ran.lines if line.startswith("  ")}
     assert verdicts == {"olga": "reversed", "bruno": "guessing", "ines": "guessing", "tariq": "guessing"}
@@ -85,7 +86,7 @@ def test_json_and_parquet_hold_the_annotators_too(run, votes):
     document = json.loads(
         run("aggregate", "votes.csv", "--across-queries", "-q", "--format", "json", "--intervals", "0.9").out
     )
-    assert document["method"] == "bradley_terry"
+    assert document["method"] == "latent_score"
     assert len(document["quality"]["annotators"]) == 30
     assert {"lower", "rank_upper"} <= set(document["items"][0])
     assert run("aggregate", "votes.csv", "--across-queries", "-q", "-o", "r.parquet").code == 0
@@ -127,6 +128,13 @@ def test_grades_as_preferences(run, grades):
     assert ran.code == 0
     assert [row["item"] for row in rows(ran.out)] == ["z", "y", "x", "w"]
     assert "18 preferences by 3 annotators" in ran.err
+
+
+def test_grades_as_rankings(run, grades):
+    ran = run("aggregate", "grades.csv", "--as-rankings", "--method", "mallows")
+    assert ran.code == 0
+    assert [row["item"] for row in rows(ran.out)] == ["z", "y", "x", "w"]
+    assert "3 rankings by 3 annotators" in ran.err
 
 
 def test_options_of_reading(run, tmp_path):

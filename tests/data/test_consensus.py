@@ -1,9 +1,12 @@
 """The consensus: its table, ranks, intervals and comparisons."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 import pytest
 
+from crowdrank.aggregators import BradleyTerry
 from crowdrank.data.consensus import Consensus, Quality, Trace
 from crowdrank.data.grades import Grades
 from crowdrank.data.index import Index
@@ -128,3 +131,25 @@ def test_quality_parameters_of_one_number_become_columns():
     frame = quality.with_parameters(lapse=np.zeros(2)).frame()
     assert frame.columns == ["annotator", "quality", "n_judgments", "bias", "lapse"]
     assert frame["annotator"].to_list() == ["bob", "ann"]
+
+
+def test_intervals_of_one_query_are_those_of_all(small):
+    fitted = BradleyTerry().fit(small["preference"])
+    every = fitted.intervals(0.9)
+    for query in ("q1", "q2"):
+        assert fitted.intervals(0.9, query).equals(every.filter(query=query))
+
+
+def test_many_pairs_at_once_are_each_pair_by_itself(small):
+    fitted = BradleyTerry().fit(small["preference"])
+    rng = np.random.default_rng(0)
+    drawn = replace(fitted, replicates=rng.normal(size=(50, 10)).astype(np.float32))
+    bare = replace(fitted, covariance=None)
+    first, second = np.array([0, 7, 3, 9]), np.array([1, 5, 4, 8])
+    ids, query = fitted.items.ids, fitted.items.query_ids()
+    pairs = list(zip(first.tolist(), second.tolist(), strict=True))
+    for found in (fitted, drawn, bare):
+        single = [found.beats(ids[a], ids[b], query[a]) for a, b in pairs]
+        assert found.beats_each(first, second).tolist() == single
+    certain = replace(bare, std_error=np.zeros(10))
+    assert set(certain.beats_each(first, second)) <= {0.0, 0.5, 1.0}

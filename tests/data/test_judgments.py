@@ -341,6 +341,68 @@ def test_grades_become_preferences_within_annotator_and_query():
     assert Grades.from_frame(table).as_preferences(ties=False).n_judgments == 2
 
 
+def test_grades_become_one_ranking_an_annotator_and_query():
+    table = {
+        "query": ["q"] * 5 + ["r", "q"], "item": ["x", "y", "z", "x", "y", "w", "x"],
+        "annotator": ["a", "a", "a", "b", "b", "a", "b"], "grade": [3, 1, 3, 2, 4, 5, 5],
+        "weight": [1, 2, 3, 1, 1, 1, 4], "time": [3, 1, 2, 5, 4, 7, 6],
+    }  # fmt: skip
+    with pytest.warns(DataWarning, match="1 of 7 judgments repeat one"):
+        rankings = Grades.from_frame(table).as_rankings()
+    rows = rankings.frame().select("query", "annotator", "item", "rank", "weight", "time").rows()
+    # b's x has the mean of 2 once and 5 four times
+    assert rows == [
+        ("q", "a", "x", 1, 2.0, 3.0), ("q", "a", "z", 1, 2.0, 3.0), ("q", "a", "y", 2, 2.0, 3.0),
+        ("q", "b", "x", 1, 2.0, 6.0), ("q", "b", "y", 2, 2.0, 6.0), ("r", "a", "w", 1, 1.0, 7.0),
+    ]  # fmt: skip
+    plain = Grades.from_frame({name: table[name] for name in ("query", "item", "grade")}).as_rankings()
+    assert plain.offsets.tolist() == [0, 3, 4]
+    assert plain.rank.tolist() == [1, 2, 3, 1]
+    assert rankings.as_rankings() is rankings
+
+
+def test_equal_grades_of_any_weight_tie():
+    table = {
+        "item": ["x", "x", "x", "y"], "annotator": ["a"] * 4, "grade": [0.1] * 4, "weight": [0.3, 0.7, 0.9, 0.1],
+    }  # fmt: skip
+    with pytest.warns(DataWarning, match="repeat"):
+        grades = Grades.from_frame(table)
+    assert grades.as_rankings().rank.tolist() == [1, 1]
+
+
+def test_rankings_and_pairs_of_grades_say_the_same():
+    grades = Grades.from_frame(
+        {"query": ["q", "q", "r", "r"] * 2, "item": list("xyxy") * 2, "annotator": ["a"] * 4 + ["b"] * 4,
+         "grade": [1, 2, 3, 3, 5, 4, 1, 0]},
+    )  # fmt: skip
+    pairs = [part.frame().sort(pl.all()) for part in (grades.as_preferences(), grades.as_rankings().as_preferences())]
+    assert pairs[0].equals(pairs[1])
+    merged = grades.across_queries().as_rankings()
+    assert merged.n_judgments == 4
+    assert merged.block.tolist() == [0, 1, 0, 1]
+
+
+def test_preferences_become_rankings_of_two():
+    table = {
+        "left": ["x", "y", "z"], "right": ["y", "z", "x"], "winner": ["right", "left", "tie"],
+        "annotator": ["a", "b", "a"], "weight": [1, 2, 3],
+    }  # fmt: skip
+    preferences = Preferences.from_frame(table)
+    rankings = preferences.as_rankings()
+    assert rankings.frame().select("item", "rank", "annotator", "weight").rows() == [
+        ("y", 1, "a", 1.0), ("x", 2, "a", 1.0), ("y", 1, "b", 2.0), ("z", 2, "b", 2.0), ("x", 1, "a", 3.0),
+        ("z", 1, "a", 3.0),
+    ]  # fmt: skip
+    back = rankings.as_preferences().frame().rows()
+    assert back == [("x", "y", "right", "a", 1.0), ("y", "z", "left", "b", 2.0), ("x", "z", "tie", "a", 3.0)]
+
+
+def test_nominal_grades_become_no_rankings():
+    grades = Grades.from_rows([("ann", "q", "x", "cat"), ("ann", "q", "y", "dog")], nominal=True)
+    with pytest.raises(JudgmentError, match="nominal grades have no order, so they cannot become rankings"):
+        grades.as_rankings()
+
+
 def test_rankings_from_rows_of_any_order():
     table = {"annotator": ["b", "a", "a", "b", "a"], "item": ["x", "x", "y", "y", "z"], "rank": [2, 1, 5, 1, 5]}
     rankings = Rankings.from_frame(table)
@@ -380,6 +442,14 @@ def test_a_method_for_another_kind_says_what_to_call():
         expect(Grades.from_frame(GRADES), Pairwise())
     with pytest.raises(JudgmentError, match="not a dict"):
         expect(GRADES, Pairwise())
+
+    class Listwise:
+        kinds = ("ranking",)
+
+    with pytest.raises(
+        JudgmentError, match=r"Listwise takes rankings, not grades; call .as_rankings\(\) on them first"
+    ):
+        expect(Grades.from_frame(GRADES), Listwise())
 
 
 def test_frames_go_round():

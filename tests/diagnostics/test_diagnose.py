@@ -202,7 +202,7 @@ def test_diagnostics_are_made_once_and_go_through_json():
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_goes_through_files(kind, small, tmp_path):
-    consensus = cr.aggregate(small[kind])
+    consensus = cr.aggregate(small[kind], "borda")
     for name in ("r.json", "r.parquet"):
         cr.io.write_consensus(consensus, tmp_path / name)
         again = cr.read_consensus(tmp_path / name).diagnostics

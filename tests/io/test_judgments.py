@@ -105,10 +105,29 @@ def test_what_is_wrong_names_the_file_and_row(tmp_path):
         assert "\n" not in text
     with pytest.raises(JudgmentError, match=r"none\.csv: the table lacks"):
         read_judgments(put(tmp_path, "none.csv", "colour\nred\n"))
-    with pytest.raises(JudgmentError, match="different kinds of judgments"):
+    with pytest.raises(JudgmentError, match="the preferences do not say who gave them but the grades do"):
         read_judgments([good, put(tmp_path, "p.csv", "left,right,winner\nx,y,x\n")])
     with pytest.raises(JudgmentError, match="no file of judgments"):
         read_judgments([])
+
+
+def test_files_of_several_kinds_are_read_together(tmp_path):
+    first = put(tmp_path, "a.csv", "item,annotator,grade\n1,ann,low\n")
+    pairs = put(tmp_path, "p.csv", "left,right,annotator,winner\n1,2,ann,2\n")
+    second = put(tmp_path, "b.csv", "item,annotator,grade\n2,bob,high\n")
+    found = read_judgments([first, pairs, second], levels=["low", "high"], winner_codes={1: "left", 2: "right"})
+    assert found.kinds == ("grade", "preference")
+    assert found.parts[0].grade.tolist() == [0, 1]
+    assert found.parts[1].outcome.tolist() == [-1]
+    assert (found.n_items, list(found.annotators)) == (2, ["ann", "bob"])
+
+
+def test_options_about_a_kind_that_no_file_holds_are_refused(tmp_path):
+    pairs = put(tmp_path, "p.csv", "left,right,annotator,winner\nx,y,ann,x\n")
+    ranks = put(tmp_path, "r.csv", "item,rank,annotator,ranking\nx,1,ann,1\ny,2,ann,1\n")
+    with pytest.raises(ParameterError, match="and the files hold preferences and rankings; leave them out"):
+        read_judgments([pairs, ranks], levels=["low", "high"])
+    assert read_judgments([pairs, ranks], duplicates="first").kinds == ("preference", "ranking")
 
 
 def test_ids_that_mix_numbers_and_text_are_refused(tmp_path):

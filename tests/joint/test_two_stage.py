@@ -41,7 +41,7 @@ def test_the_consensus_is_what_is_learned(known, grades):
     np.testing.assert_allclose(fit.ranker.weights_, plain.weights_, atol=1e-9)
     assert fit.quality.frame().equals(alone.quality.frame())
     assert (fit.n_items, fit.n_queries, fit.n_unjudged) == (60, 10, 0)
-    assert repr(fit) == "TwoStageFit(ListNet from the consensus of dawid_skene, 60 items, 10 queries)"
+    assert repr(fit) == "JointFit(two_stage: ListNet from the consensus of dawid_skene, 60 items, 10 queries)"
 
 
 def test_predictions_name_the_items(known, grades, tmp_path):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.oracles import orders as slow
 
-from crowdrank.kernels import cycles, permutations, subset_orders
+from crowdrank.kernels import cycles, permutations, random_swaps, subset_orders
 from crowdrank.kernels.ranked_lists import RankedLists
 
 FULL = [([3, 1, 0, 2, 4], [1, 2, 3, 4, 5]), ([0, 1, 2, 3, 4], [1, 2, 3, 4, 5]), ([4, 2, 3, 1, 0], [1, 2, 3, 4, 5])]
@@ -62,13 +62,63 @@ def test_sweeps_reach_the_enumerated_posterior(lists, scores):
     assert (np.sort(draws, axis=1) == np.arange(5)).all()
 
 
+@pytest.mark.parametrize("scores", [None, SCORES])
 @pytest.mark.parametrize("lists", [FULL, PARTIAL, TIED])
-def test_cayley_swaps_reach_the_enumerated_posterior(lists):
-    _, far, mean, _, _ = slow.posterior(5, lists, PULLS, distance="cayley")
+def test_cayley_swaps_reach_the_enumerated_posterior(lists, scores):
+    _, far, mean, _, _ = slow.posterior(5, lists, PULLS, scores, distance="cayley")
     table = laid_out(lists)
-    found = cycles.swap_randomly(table, PULLS, chains(), slots(table), 200_000)
+    found = cycles.swap_randomly(table, PULLS, chains(), slots(table), 200_000, scores=scores)
     np.testing.assert_allclose(found.distance, far, atol=0.02)
     np.testing.assert_allclose(found.place, mean, atol=0.02)
+
+
+@pytest.mark.parametrize("scores", [None, SCORES])
+@pytest.mark.parametrize("lists", [FULL, PARTIAL, TIED])
+def test_random_swaps_reach_the_enumerated_posterior(lists, scores):
+    _, far, mean, _, _ = slow.posterior(5, lists, PULLS, scores)
+    found = random_swaps.swap_places(laid_out(lists), PULLS, chains(), np.array([0]), 500_000, scores=scores)
+    np.testing.assert_allclose(found.distance, far, atol=0.02)
+    np.testing.assert_allclose(found.place, mean, atol=0.02)
+
+
+def test_random_swaps_begin_with_a_random_ranking():
+    ends = np.zeros((5, 5))
+    for seed in range(500):
+        state = chains(seed=7 * seed)
+        random_swaps.swap_places(laid_out(FULL), 0.0 * PULLS, state, np.array([0]), 1)
+        ends[state.order, np.arange(5)] += 1
+    np.testing.assert_allclose(ends, 100, atol=35)
+
+
+@pytest.mark.parametrize("scores", [None, SCORES])
+@pytest.mark.parametrize("lists", [FULL, PARTIAL, TIED])
+def test_the_best_ranking_is_the_most_probable_one(lists, scores):
+    best, table, only = np.zeros((4, 5), np.int32), laid_out(lists), np.array([0])
+    subset_orders.sum_orders(table, PULLS, only, scores=scores, best=best[0])
+    permutations.sweep(table, PULLS, chains(), only, 2000, scores=scores, best=best[1])
+    random_swaps.swap_places(table, PULLS, chains(), only, 5000, scores=scores, best=best[2])
+    cycles.swap_randomly(table, PULLS, chains(), slots(table), 5000, scores=scores, best=best[3])
+    heights = [slow.log_weight(order, lists, PULLS, scores) for order in slow.permutations(range(5))]
+    for order in best[:3]:
+        assert slow.log_weight(order, lists, PULLS, scores) == pytest.approx(max(heights), abs=1e-9)
+    if lists is not TIED:
+        heights = [slow.log_weight(order, lists, PULLS, scores, "cayley") for order in slow.permutations(range(5))]
+        assert slow.log_weight(best[3], lists, PULLS, scores, "cayley") == pytest.approx(max(heights), abs=1e-9)
+
+
+@pytest.mark.parametrize("scores", [None, SCORES])
+def test_chances_of_sets_to_come_first_equal_enumeration(scores):
+    sets = np.zeros(64)
+    both = None if scores is None else np.tile(scores, 2)
+    subset_orders.sum_orders(laid_out(TIED, FULL), np.tile(PULLS, 2), np.arange(2), scores=both, sets=sets)
+    for lists, found in ((TIED, sets[:32]), (FULL, sets[32:])):
+        orders = list(slow.permutations(range(5)))
+        weight = np.exp([slow.log_weight(order, lists, PULLS, scores) for order in orders])
+        expected = np.zeros(32)
+        for order, share in zip(orders, weight / weight.sum(), strict=True):
+            for size in range(6):
+                expected[sum(1 << item for item in order[:size])] += share
+        np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 def test_sweeps_and_plain_random_swaps_agree():
@@ -155,11 +205,12 @@ def test_the_number_of_threads_changes_nothing(monkeypatch):
         state, other = chains(40), chains(40)
         swept = permutations.sweep(table, pull, state, every, 20)
         swapped = cycles.swap_randomly(table, pull, other, slots(table), 20)
+        plain = random_swaps.swap_places(table, pull, other, every, 20)
         exact = subset_orders.sum_orders(table, pull, every)
-        return [*swept, *swapped, *exact, *state, *other]
+        return [*swept, *swapped, *plain, *exact, *state, *other]
 
     alone = passes()
-    for module in (permutations, cycles, subset_orders):
+    for module in (permutations, cycles, random_swaps, subset_orders):
         monkeypatch.setattr(module, "_CELLS_PER_THREAD", 1)
     for one, other in zip(alone, passes(), strict=True):
         np.testing.assert_array_equal(one, other)

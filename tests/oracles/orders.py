@@ -74,6 +74,22 @@ def posterior(n, lists, pulls, scores=None, distance="kendall"):
     return total, chance @ far, mean, chance @ place**2 - mean**2, above
 
 
+def log_weight(order, lists, pulls, scores=None, distance="kendall"):
+    """Logarithm of what one ranking weighs, up to a constant; lists with ties go with Kendall distance only."""
+    order = [int(item) for item in order]
+    total = 0.0
+    if scores is not None:
+        left = np.asarray(scores, float)[order]
+        total += sum(left[p] - np.log(np.exp(left[p:]).sum()) for p in range(len(left)))
+    for (items, ranks), pull in zip(lists, pulls, strict=True):
+        own, rank = [item for item in order if item in set(items)], dict(zip(items, ranks, strict=True))
+        if distance == "kendall":
+            total += pull * sum(rank[a] > rank[b] for p, a in enumerate(own) for b in own[p + 1 :])
+        else:
+            total += pull * cayley(own, items)
+    return total
+
+
 def random_swaps(n, lists, pulls, n_steps, rng):
     """Mean distance to each full list over a chain that swaps two random places by Metropolis' rule."""
     order, sums = list(range(n)), np.zeros(len(lists))

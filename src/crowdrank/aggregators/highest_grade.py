@@ -8,7 +8,6 @@ from typing import ClassVar
 import numpy as np
 
 from ..data.consensus import Consensus
-from ..data.grades import MAX_LEVELS
 from ..data.judgments import Grades, expect
 from ..quality import held_out
 
@@ -43,9 +42,6 @@ class HighestGrade:
         highest = np.full(grades.n_items, -np.inf)
         np.maximum.at(highest, grades.item, grades.grade)
         judged = highest > -np.inf
-        levels, grade = None, None
-        if judged.any() and len(grades.levels) <= MAX_LEVELS:
-            levels = grades.levels
-            grade = np.where(judged, np.searchsorted(grades.level_values, highest), -1).astype(np.int32)
+        levels, grade = grades.levels_of(highest, judged)
         scores = fill_from_query(highest, judged, grades.items.query, grades.n_queries)
         return Consensus.of(self, grades, scores, levels=levels, grade=grade, quality=held_out(self, grades))

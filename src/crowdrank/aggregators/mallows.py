@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
@@ -11,23 +10,28 @@ import numpy as np
 
 from ..data.consensus import Consensus, Quality, Trace
 from ..data.judgments import Rankings, expect
-from ..errors import ConvergenceWarning, ParameterError
+from ..errors import ParameterError
 from ..fitting import accelerate, warn_unconverged
 from ..protocols import Bools, Floats
 from ..quality import held_out_quality, trusted_annotators, warn_near_chance
-from ..ranking_models import Expected, MallowsCrowd, Sampler, mallows_crowd, shared_pairs, warn_unidentified
+from ..ranking_models import (
+    Expected,
+    MallowsCrowd,
+    Sampler,
+    check_parameters,
+    mallows_crowd,
+    middle_places,
+    place_scores,
+    place_spread,
+    shared_pairs,
+    warn_unidentified,
+)
 
 _DISTANCES = ("kendall", "cayley")
 _CONSENSUS = ("mean", "mode")
-_MOST_EXACT = 15  # tables have 2^n n cells
 _MOST_PASSES = 1000
-_DRIFT = 0.05
 _APART = {"kendall": 4, "cayley": 2}
 """Sweeps between two of the rankings that are kept."""
-
-_MOST_TIMES = 4
-_CELLS = 20_000_000
-_FEWEST_SAMPLES = 50
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -134,15 +138,7 @@ class Mallows:
                 raise ParameterError(f"{name}={getattr(self, name)!r} is not known; use one of {choice}")
         if self.distance != "kendall" and self.consensus == "mode":
             raise ParameterError("consensus='mode' goes with distance='kendall'; use consensus='mean'")
-        if not -100 <= self.bound < 0:
-            raise ParameterError(f"bound={self.bound} must lie between -100 and 0, which is guessing")
-        if not self.alpha >= 0:
-            raise ParameterError(f"alpha={self.alpha} must not be below 0")
-        for name, least in (("n_exact", 0), ("n_sweeps", 1), ("n_samples", 2), ("max_iter", 4)):
-            if getattr(self, name) < least:
-                raise ParameterError(f"{name}={getattr(self, name)} must be at least {least}")
-        if self.n_exact > _MOST_EXACT:
-            raise ParameterError(f"n_exact={self.n_exact} must be at most {_MOST_EXACT}; larger queries are sampled")
+        check_parameters(self, n_exact=0, n_sweeps=1, n_samples=2, max_iter=4)
 
     def fit(self, rankings: Rankings, *, trusted: Any | None = None) -> Consensus:
         """Return mean places with random rankings to tell how sure they are, and the annotators' dispersions.
@@ -154,15 +150,15 @@ class Mallows:
         crowd = self.crowd(rankings, sure)
         warn_unidentified("mallows", rankings, crowd)
         theta, trace, sampler = _fitted(self, crowd, crowd.start)
-        most = max(_FEWEST_SAMPLES, _CELLS // max(rankings.n_items, 1))
-        draws = np.zeros((min(self.n_samples, most), len(crowd.arranged.item)), np.float32)
+        draws = crowd.room(self.n_samples, rankings.n_items)
         found = crowd.expect(theta, sampler, _last_sweeps(self, crowd), draws=draws)
         if rankings.n_annotators and not sure.any():
             share = crowd.totals(found.distance) / np.maximum(crowd.guessing, 1e-300)
             warn_near_chance("mallows", 1.0 - 0.5 * share, crowd.guessing)
-        replicates, std_error = _spread(rankings, crowd, found, draws, self.seed)
+        scores = _scores(self, rankings, crowd, theta, found)
+        replicates, std_error = place_spread(rankings, crowd, found, draws, scores, self.seed)
         return Consensus.of(
-            self, rankings, _scores(self, rankings, crowd, theta, found), trace=trace, std_error=std_error,
+            self, rankings, scores, trace=trace, std_error=std_error,
             replicates=replicates, quality=partial(_quality, self, rankings, theta, sure),
             estimates={} if rankings.n_annotators else {"theta": float(theta[0])},
         )  # fmt: skip
@@ -236,7 +232,7 @@ def _fitted(method: Mallows, crowd: MallowsCrowd, start: Floats) -> tuple[Floats
 
 def _last_sweeps(method: Mallows, crowd: MallowsCrowd) -> int:
     """Number of sweeps that scores and random rankings are taken from."""
-    return _APART[method.distance] * method.n_samples * min(crowd.times, _MOST_TIMES)
+    return crowd.last_sweeps(method.n_samples, _APART[method.distance])
 
 
 def _averaged(method: Mallows, crowd: MallowsCrowd, sampler: Sampler, theta: Floats) -> tuple[Floats, Trace]:
@@ -247,49 +243,20 @@ def _averaged(method: Mallows, crowd: MallowsCrowd, sampler: Sampler, theta: Flo
         theta = crowd.dispersions(theta, found.distance)
         thetas.append(theta)
         distances.append(crowd.totals(found.distance))
-    early, late = np.array_split(np.array(distances[half:]) / crowd.guessing.sum(), 2)
-    change = float(np.abs(late.mean(axis=0) - early.mean(axis=0)).sum())
-    if change > _DRIFT:
-        warnings.warn(
-            f"mallows: after {method.max_iter} iterations the distances to the consensus still change by {change:.2g} "
-            "of those of guessing; raise max_iter",
-            ConvergenceWarning,
-            stacklevel=4,
-        )
-    return np.mean(thetas[half:], axis=0), Trace(method.max_iter, change <= _DRIFT, change)
+    change, settled = crowd.drift(distances[half:], "mallows", method.max_iter)
+    return np.mean(thetas[half:], axis=0), Trace(method.max_iter, settled, change)
 
 
 def _scores(method: Mallows, rankings: Rankings, crowd: MallowsCrowd, theta: Floats, found: Expected) -> Floats:
     """Places above the middle one; 0 for what was not ranked, equal for what cannot be told apart."""
-    lists, twin = crowd.arranged.lists, crowd.arranged.twin
-    middle = 0.5 * (np.repeat(lists.sizes, lists.sizes) - 1)
-    values = middle - found.place
+    place = found.place
     if method.consensus == "mode":
         from ..kernels.permutations import climb
 
-        order = crowd.by_score(values)
-        climb(lists, theta[crowd.annotator] * crowd.weight, order)
-        head = lists.offsets[crowd.item_query]
-        values[order + head] = middle - (np.arange(len(order)) - head)
-    scores = np.zeros(rankings.n_items)
-    alike = np.bincount(twin, minlength=len(twin))[twin]
-    scores[crowd.arranged.item] = np.bincount(twin, values, len(twin))[twin] / alike
-    return scores
-
-
-def _spread(rankings: Rankings, crowd: MallowsCrowd, found: Expected, draws: Any, seed: int) -> tuple[Any, Floats]:
-    """Random scores of all items, and their standard errors; what was not ranked may stand anywhere."""
-    sizes, item = crowd.arranged.lists.sizes, crowd.arranged.item
-    room = (sizes + 1)[rankings.items.query] * (np.diff(rankings.items.offsets) > 1)[rankings.items.query]
-    replicates = np.empty((len(draws), rankings.n_items), np.float32)
-    std_error, free = room / np.sqrt(12.0), np.ones(rankings.n_items, bool)
-    free[item] = False
-    rng = np.random.default_rng(seed)
-    replicates[:, free] = (rng.random((len(draws), int(free.sum())), np.float32) - np.float32(0.5)) * room[free]
-    replicates[:, item] = (0.5 * (np.repeat(sizes, sizes) - 1)).astype(np.float32) - draws
-    exact = np.isin(crowd.item_query, crowd.exact)
-    std_error[item] = np.sqrt(np.where(exact, found.spread, draws.var(axis=0, dtype=np.float64)))
-    return replicates, std_error
+        order = crowd.by_score(middle_places(crowd) - place)
+        climb(crowd.arranged.lists, theta[crowd.annotator] * crowd.weight, order)
+        place = crowd.places_in(order)
+    return place_scores(rankings, crowd, place)
 
 
 def _quality(method: Mallows, rankings: Rankings, theta: Floats, trusted: Bools) -> Quality | None:

@@ -1,12 +1,42 @@
 """The verbs: what people do with judgments."""
 
-from .aggregation import Choice, aggregate, as_judgments, auto_method
-from .comparison import compare
+from .aggregation import aggregate, as_judgments, expect_one_kind
+from .campaigns import campaign_ends, campaign_sentences, campaigns
+from .choosing import Choice, auto_method
+from .compared import Comparison
+from .comparison import compare, compare_methods
 from .diagnosis import diagnose
 from .evaluation import Evaluation, evaluate, evaluate_runs
+from .found import Finding, Findings, findings
+from .proposals import propose, requests, scheme_costs
+from .suggestions import Actions, actions
 from .training import as_features, rank, train
 
 __all__ = [
-    "Choice", "Evaluation", "aggregate", "as_features", "as_judgments", "auto_method", "compare", "diagnose",
-    "evaluate", "evaluate_runs", "rank", "train",
+    "Actions",
+    "Choice",
+    "Comparison",
+    "Evaluation",
+    "Finding",
+    "Findings",
+    "actions",
+    "aggregate",
+    "as_features",
+    "as_judgments",
+    "auto_method",
+    "campaign_ends",
+    "campaign_sentences",
+    "campaigns",
+    "compare",
+    "compare_methods",
+    "diagnose",
+    "evaluate",
+    "evaluate_runs",
+    "expect_one_kind",
+    "findings",
+    "propose",
+    "rank",
+    "requests",
+    "scheme_costs",
+    "train",
 ]  # fmt: skip

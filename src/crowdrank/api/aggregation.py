@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import os
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,41 +13,16 @@ from ..data.columns import understand
 from ..data.consensus import Consensus
 from ..data.frames import to_frame
 from ..data.grades import MAX_LEVELS
-from ..data.judgments import KINDS, Grades, Judgments, Preferences, Rankings
-from ..errors import ParameterError
+from ..data.judgments import KINDS, Grades, Judgments, Mixed, Preferences, Rankings
+from ..data.mixed import parts_of, together
+from ..errors import JudgmentError, ParameterError
 from ..io.judgments import read_judgments
 from ..io.notices import say
-from ..protocols import Aggregator, Progress
-from ..registry import label, make
+from ..protocols import Aggregator, Progress, expect_arguments
+from ..registry import label, make, method_class
 from ..resampling import Replicates, plan_draws, replicates
+from .choosing import auto_method
 from .diagnosis import with_diagnostics
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What ``method="auto"`` takes, and why."""
-
-    method: str
-    reason: str
-    params: Mapping[str, Any] = field(default_factory=dict)
-
-
-AUTO = {
-    "grade": Choice("mean_grade", "grades are averaged"),
-    "preference": Choice("bradley_terry", "preferences tell the strength of each item"),
-    "ranking": Choice("borda", "rankings are averaged by place"),
-}
-"""Kind -> choice where an order is wanted."""
-
-AUTO_CLASS = {
-    "no annotators": Choice("majority_vote", "the grades do not say who gave them, so each counts alike"),
-    "no overlap": Choice("majority_vote", "no item was graded by two annotators, so nothing tells them apart"),
-    "levels": Choice(
-        "dawid_skene", "annotators mix up near levels more than far ones, and by how much is learned", {"ordinal": True}
-    ),
-    "classes": Choice("dawid_skene", "which classes an annotator mixes up is learned"),
-}
-"""Case -> choice where one of the grades is wanted, or the grades are classes without an order."""
 
 
 def aggregate(
@@ -70,7 +44,7 @@ def aggregate(
     Parameters
     ----------
     judgments
-        Grades, preferences or rankings; or a frame, or a file's path.
+        Grades, preferences or rankings; or a frame, or a file's path; or a list of them, whose kinds may differ.
     method
         Name of an aggregator (``crowdrank methods`` lists them), ``"auto"``, or an aggregator itself.
     params
@@ -115,7 +89,11 @@ def aggregate(
 
 
 def chosen_aggregator(
-    judgments: Judgments, method: str | Aggregator, params: Mapping[str, Any] | None, seed: int, want: str = "order"
+    judgments: Judgments | Mixed,
+    method: str | Aggregator,
+    params: Mapping[str, Any] | None,
+    seed: int,
+    want: str = "order",
 ) -> Any:
     """Return the aggregator that a name stands for, the one that ``"auto"`` picks, or the one given."""
     if not isinstance(method, str):
@@ -138,56 +116,49 @@ def with_replicates(consensus: Consensus, found: Replicates) -> Consensus:
     )  # fmt: skip
 
 
-def _fit(aggregator: Any, judgments: Judgments, extra: dict[str, Any]) -> Consensus:
+def _fit(aggregator: Any, judgments: Judgments | Mixed, extra: dict[str, Any]) -> Consensus:
     """Fit with those further arguments that the method takes."""
-    takes = inspect.signature(aggregator.fit).parameters
-    for name in extra:
-        if name not in takes:
-            raise ParameterError(f"{type(aggregator).__name__} takes no {name}=; leave it out or choose another method")
+    expect_arguments(aggregator, extra)
     fitted: Consensus = aggregator.fit(judgments, **extra)
     return fitted
 
 
-def auto_method(judgments: Judgments, want: str = "order") -> Choice:
-    """Return the method that ``"auto"`` means for these judgments, with its parameters and why."""
-    if want not in ("order", "grade"):
-        raise ParameterError(f"want={want!r} is neither 'order' nor 'grade'")
-    if not isinstance(judgments, Grades):
-        if want == "grade":
-            raise ParameterError(f"{judgments.kind}s tell no grade; leave want at 'order'")
-        return AUTO[judgments.kind]
-    if want == "order" and not judgments.nominal:
-        return AUTO["grade"]
-    if not judgments.n_annotators:
-        return AUTO_CLASS["no annotators"]
-    if not _overlap(judgments):
-        return AUTO_CLASS["no overlap"]
-    return AUTO_CLASS["classes" if judgments.nominal or len(judgments.levels) < 3 else "levels"]
-
-
-def _overlap(grades: Grades) -> bool:
-    """Whether some item was graded by two annotators."""
-    first = np.full(grades.n_items, -1, np.int32)
-    first[grades.item] = grades.annotator
-    return bool((first[grades.item] != grades.annotator).any())
-
-
-def as_judgments(judgments: Any) -> Judgments:
-    """Return judgments from judgments, a frame or a path."""
-    if isinstance(judgments, Grades | Preferences | Rankings):
+def as_judgments(judgments: Any) -> Judgments | Mixed:
+    """Return judgments from judgments, a frame or a path, or from a list of them."""
+    if isinstance(judgments, Grades | Preferences | Rankings | Mixed):
         return judgments
     if isinstance(judgments, str | os.PathLike):
         return read_judgments(judgments)
+    if isinstance(judgments, list | tuple):
+        return _as_one(judgments)
     frame = to_frame(judgments)
     understood = understand(frame.columns)
     return KINDS[understood.kind].from_frame(frame)
 
 
-def methods_for(judgments: Judgments) -> list[str]:
+def _as_one(judgments: Sequence[Any]) -> Judgments | Mixed:
+    """Several sets of judgments, frames or paths as one set of judgments."""
+    if judgments and all(isinstance(one, str | os.PathLike) for one in judgments):
+        return read_judgments(judgments)
+    return together([part for one in judgments for part in parts_of(as_judgments(one))])
+
+
+def expect_one_kind(judgments: Judgments | Mixed, what: str) -> Judgments:
+    """Return the judgments if they are of one kind; ``what`` names what cannot do with several."""
+    if isinstance(judgments, Mixed):
+        each = ", then the ".join(f"{kind}s" for kind in judgments.kinds)
+        raise JudgmentError(f"{what} looks at one kind of judgment at a time; give it the {each}")
+    return judgments
+
+
+def methods_for(judgments: Judgments | Mixed) -> list[str]:
     """Return the names of the aggregators that take these judgments as they are."""
     from ..registry import card, names
 
-    fitting = [c for c in (card("aggregator", name) for name in names("aggregator")) if judgments.kind in c.kinds]
+    cards = [card("aggregator", name) for name in names("aggregator")]
+    if isinstance(judgments, Mixed):
+        return [c.name for c in cards if getattr(method_class("aggregator", c.name), "mixes", False)]
+    fitting = [c for c in cards if judgments.kind in c.kinds]
     if isinstance(judgments, Grades) and judgments.nominal:
         fitting = [c for c in fitting if c.nominal]
     elif isinstance(judgments, Grades) and judgments.declared is None and len(judgments.levels) > MAX_LEVELS:

@@ -58,8 +58,14 @@ class Aligned:
         """Codes of the true and of the chosen class of each item, -1 where there is none."""
         if self.run.labels is None:
             raise ParameterError(f"{self.name} chooses no grade; accuracy needs a class method, as with want='grade'")
-        known = self.truth.labels(self.grade)
-        return tuple(factorize([known, self.run.labels.cast(pl.String)])[0])  # type: ignore[return-value]
+        known, chosen = self.truth.labels(self.grade), self.run.labels.cast(pl.String)
+        named, found = known.drop_nulls().unique(), chosen.drop_nulls().unique()
+        if len(named) and len(found) and not named.is_in(found.implode()).any():
+            raise ParameterError(
+                f"the truth names grades such as {named.sort()[0]!r}, and {self.name} such as {found.sort()[0]!r}, "
+                "with none in common; write both in the same levels"
+            )
+        return tuple(factorize([known, chosen])[0])  # type: ignore[return-value]
 
     def unjudged_share(self, measure: Measure) -> float | None:
         """Return the share of items without truth among the first k places, averaged over queries."""

@@ -12,7 +12,8 @@ import numpy as np
 from ..data.consensus import Consensus
 from ..data.diagnostics import Diagnostics
 from ..data.intake import short
-from ..data.judgments import Judgments, Preferences
+from ..data.judgments import Judgments, Mixed, Preferences
+from ..data.mixed import parts_of
 from ..errors import DataWarning, JudgmentError, ParameterError
 from ..io.truth import read_truth
 
@@ -25,7 +26,7 @@ def diagnose(judgments: Any, consensus: Consensus | None = None, *, truth: Any |
     judgments
         Grades, preferences or rankings; or a frame, or a file's path.
     consensus
-        Their consensus, by any method; ``None`` takes that of ``aggregate(judgments)``.
+        Their consensus, by any method, or that of more judgments; ``None`` takes that of ``aggregate(judgments)``.
     truth
         What is known to be right, about items or pairs, as far as it is known. Errors are then told by it, and those
         that most annotators have in common are found too, which agreement alone cannot show.
@@ -43,14 +44,14 @@ def diagnose(judgments: Any, consensus: Consensus | None = None, *, truth: Any |
     >>> found.annotator_messages[0][:54]
     "1 annotator chooses one side whatever the items: 'eve'"
     """
-    from .aggregation import aggregate, as_judgments
+    from .aggregation import aggregate, as_judgments, expect_one_kind
 
-    judged = as_judgments(judgments)
+    judged = expect_one_kind(as_judgments(judgments), "diagnose")
     if consensus is None:
         consensus = aggregate(judged)
     elif not isinstance(consensus, Consensus):
         raise ParameterError(f"consensus= takes a consensus, not a {type(consensus).__name__}; make one with aggregate")
-    return diagnosed(judged, _of_these(consensus, judged), None if truth is None else read_truth(truth))
+    return diagnosed(judged, consensus_of(consensus, judged), None if truth is None else read_truth(truth))
 
 
 def diagnosed(judgments: Judgments, consensus: Consensus, truth: Any | None = None) -> Diagnostics:
@@ -60,18 +61,24 @@ def diagnosed(judgments: Judgments, consensus: Consensus, truth: Any | None = No
     return look(judgments, consensus, truth)
 
 
-def with_diagnostics(consensus: Consensus, judgments: Judgments) -> Consensus:
-    """Return the consensus with diagnostics for whoever asks; warns at once of what a glance shows."""
-    if isinstance(judgments, Preferences) and len(judgments):
-        from ..diagnostics import side_sentences
+def with_diagnostics(consensus: Consensus, judgments: Judgments | Mixed) -> Consensus:
+    """Return the consensus with diagnostics for whoever asks; warns at once of what a glance shows.
 
-        for sentence in side_sentences(judgments, consensus.scores, glance=True):
-            warnings.warn(sentence, DataWarning, stacklevel=3)
+    Judgments of several kinds have none of them together; :func:`diagnose` takes each kind with this consensus.
+    """
+    for part in parts_of(judgments):
+        if isinstance(part, Preferences) and len(part):
+            from ..diagnostics import side_sentences
+
+            for sentence in side_sentences(part, consensus.scores, glance=True):
+                warnings.warn(sentence, DataWarning, stacklevel=3)
+    if isinstance(judgments, Mixed):
+        return consensus
     return replace(consensus, diagnostics_source=partial(diagnosed, judgments, consensus))
 
 
-def _of_these(consensus: Consensus, judgments: Judgments) -> Consensus:
-    """The consensus with the items of the judgments, all of which it has to know."""
+def consensus_of(consensus: Consensus, judgments: Judgments | Mixed) -> Consensus:
+    """Return the consensus with the items of the judgments, all of which it has to know."""
     items = judgments.items
     if consensus.items is items:
         return consensus
@@ -84,5 +91,6 @@ def _of_these(consensus: Consensus, judgments: Judgments) -> Consensus:
         )
     grade = None if consensus.grade is None else consensus.grade[codes]
     return Consensus(
-        items=items, scores=consensus.scores[codes], method=consensus.method, levels=consensus.levels, grade=grade
-    )
+        items=items, scores=consensus.scores[codes], method=consensus.method, params=consensus.params,
+        levels=consensus.levels, grade=grade, nominal=consensus.nominal,
+    )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -13,14 +13,15 @@ import polars as pl
 from ..data.consensus import Consensus, method_name
 from ..data.features import Features
 from ..data.index import Index
-from ..data.judgments import Grades, Judgments
+from ..data.judgments import Grades, Judgments, Mixed
 from ..errors import JudgmentError, ParameterError
 from ..io.features import read_features
 from ..io.rankers import load_ranker
 from ..io.truth import read_truth
-from ..joint.two_stage import TwoStage, TwoStageFit, item_scores
-from ..protocols import Aggregator, Progress
-from ..registry import make
+from ..joint.fits import JointFit, item_scores
+from ..joint.two_stage import TwoStage
+from ..protocols import Aggregator, Progress, expect_arguments
+from ..registry import label, make, method_class, resolve
 from .aggregation import as_judgments, chosen_aggregator
 from .diagnosis import with_diagnostics
 
@@ -28,30 +29,45 @@ from .diagnosis import with_diagnostics
 def train(
     judgments: Any,
     features: Any,
-    ranker: Any = "lambda_mart",
+    ranker: Any = None,
     aggregator: str | Aggregator | None = "auto",
     *,
     params: Mapping[str, Any] | None = None,
     aggregator_params: Mapping[str, Any] | None = None,
+    joint: Any = None,
+    known: Any | None = None,
+    trusted: Any | None = None,
     validation: Any = None,
     seed: int = 0,
     progress: Progress | None = None,
-) -> TwoStageFit:
+) -> JointFit:
     """Return a ranker trained on judgments of items with features; it scores items that nobody judged.
+
+    By default the judgments become a consensus, and a ranker learns it. A joint method learns ranker, consensus and
+    annotators together: features help where votes are few, and votes where features are weak.
 
     Parameters
     ----------
     judgments
-        Grades, preferences or rankings; a frame, or a file's path; ``None`` for the grades that came with the features.
+        Grades, preferences or rankings; a frame, or a file's path; a list of them; ``None`` for the grades that came
+        with the features.
     features
         Features of the items, with query, item and numbers; a frame, or a file's path.
     ranker
-        Name of a ranker (``crowdrank methods`` lists them), or a ranker itself.
+        Name of a ranker (``crowdrank methods`` lists them), or a ranker itself; ``None`` takes ``"lambda_mart"``, or
+        what the joint method has.
     aggregator
         Name of the aggregator whose consensus is learned, ``"auto"``, or an aggregator itself; ``None`` learns from
         every grade by itself.
     params, aggregator_params
-        Parameters of the named ranker and aggregator.
+        Parameters of the named ranker, or joint method, and of the aggregator.
+    joint
+        Name of a joint method (``crowdrank methods`` lists them), or one itself, in place of aggregator and ranker;
+        those that are composed of such parts take the named ones.
+    known
+        What is known to be true, for joint methods that use it.
+    trusted
+        Annotators known to be good, for joint methods and aggregators that use it.
     validation
         What the learning curve is measured on, and where rankers with patience stop: a share of the queries, which are
         held out; features with grades, or their file's path; or a pair of features and truth.
@@ -68,21 +84,59 @@ def train(
     >>> rank(fit, pages)["item"].to_list()
     ['z', 'x', 'y']
     """
-    known = as_features(features)
-    judged = _own_grades(known) if judgments is None else as_judgments(judgments)
-    if judgments is None and aggregator == "auto":
-        aggregator = None
-    method = None if aggregator is None else chosen_aggregator(judged, aggregator, aggregator_params, seed)
-    if aggregator is None and aggregator_params:
-        raise ParameterError("aggregator_params= goes with the name of an aggregator; leave it out or name one")
-    if params and not isinstance(ranker, str):
-        raise ParameterError("params= goes with the name of a ranker; give them to the ranker itself")
-    chosen = make("ranker", ranker, params, seed=seed) if isinstance(ranker, str) else ranker
-    two_stage = TwoStage(aggregator=method, ranker=chosen, gain=(params or {}).get("gain"), seed=seed)
-    fit = two_stage.fit(judged, known, validation=_validation(validation), progress=progress)
+    described = as_features(features)
+    judged = _own_grades(described) if judgments is None else as_judgments(judgments)
+    extra = {"known": known, "trusted": trusted}
+    given = {name: value for name, value in extra.items() if value is not None}
+    # two_stage by its own name is what is made without one
+    if joint is not None and not (isinstance(joint, str) and label("joint", joint) == "two_stage"):
+        method = _joint_method(joint, ranker, aggregator, params, seed)
+    else:
+        if judgments is None and aggregator == "auto":
+            aggregator = None
+        method = _two_stage(judged, ranker, aggregator, params, aggregator_params, seed)
+    held = {} if validation is None else {"validation": _validation(validation)}
+    expect_arguments(method, [*given, *held])
+    fit: JointFit = method.fit(judged, described, **given, **held, progress=progress)
     if fit.consensus is not None:
         fit = replace(fit, consensus=with_diagnostics(fit.consensus, judged))
     return fit
+
+
+def _two_stage(
+    judgments: Judgments | Mixed,
+    ranker: Any,
+    aggregator: str | Aggregator | None,
+    params: Mapping[str, Any] | None,
+    aggregator_params: Mapping[str, Any] | None,
+    seed: int,
+) -> TwoStage:
+    """A ranker after an aggregator, each by its name or itself."""
+    method = None
+    if aggregator is not None:
+        method = chosen_aggregator(judgments, aggregator, aggregator_params, seed, "target")
+    if aggregator is None and aggregator_params:
+        raise ParameterError("aggregator_params= goes with the name of an aggregator; leave it out or name one")
+    named = ranker is None or isinstance(ranker, str)
+    if params and not named:
+        raise ParameterError("params= goes with the name of a ranker; give them to the ranker itself")
+    chosen = make("ranker", ranker or "lambda_mart", params, seed=seed) if named else ranker
+    return TwoStage(aggregator=method, ranker=chosen, gain=(params or {}).get("gain"), seed=seed)
+
+
+def _joint_method(joint: Any, ranker: Any, aggregator: Any, params: Mapping[str, Any] | None, seed: int) -> Any:
+    """A joint method by its name, with those parts that it takes and that were named; or itself."""
+    if not isinstance(joint, str):
+        if params:
+            raise ParameterError("params= goes with the name of a joint method; give them to the method itself")
+        return joint
+    takes = {field.name for field in fields(method_class("joint", joint))}
+    named = {} if ranker is None else {"ranker": ranker}
+    named |= {} if aggregator == "auto" else {"aggregator": aggregator}
+    for part in named:
+        if part not in takes:
+            raise ParameterError(f"{resolve('joint', joint)} has no {part} to choose; leave {part}= out (--{part})")
+    return make("joint", joint, {**named, **(params or {})}, seed=seed)
 
 
 def rank(ranker: Any, features: Any) -> pl.DataFrame:

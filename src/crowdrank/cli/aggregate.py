@@ -8,7 +8,8 @@ import typer
 
 from .help import examples
 from .options import Format, Out, Quiet, Reading, Seed, spread
-from .outputs import LEVEL, check_files, deliver_consensus, report_written
+from .outputs import LEVEL, check_files, deliver_consensus
+from .reporting import Compared, Conditions, FailIf, Report, check_report, leave_if, write_report
 from .talk import Talk
 from .words import complete_method, pairs
 
@@ -31,6 +32,9 @@ EXAMPLES = examples(
         "the annotators too, and results for another program",
         "crowdrank aggregate a.csv b.csv -o ranks.csv --annotators who.csv",
     ),
+    ("a report for the team, with pictures", "crowdrank aggregate votes.csv --report report.html"),
+    ("fail in a pipeline where an annotator is bad", "crowdrank aggregate votes.csv -o r.csv --fail-if 'quality<0.6'"),
+    ("grades and preferences together, on one scale", "crowdrank aggregate grades.csv preferences.csv"),
     ("from standard input, in a pipe", "zcat votes.jsonl.gz | crowdrank aggregate - --format json > ranks.json"),
 )
 
@@ -78,10 +82,13 @@ def aggregate(
         typer.Option(
             "--annotators",
             metavar="FILE",
-            help="Write the quality and habits of each annotator there.",
+            help="Write the quality and habits of each annotator there, and whom to keep, review or drop.",
             rich_help_panel="Output",
         ),
     ] = None,
+    report: Report = None,
+    compared: Compared = None,
+    fail_if: FailIf = None,
     out: Out = None,
     format: Format = None,
     quiet: Quiet = False,
@@ -90,14 +97,19 @@ def aggregate(
 
     Writes query, item, score and rank, best first, with grade and confidence, std_error or intervals where the method
     gives them. A terminal shows the best items; everything else gets CSV. Grades, preferences and rankings are told
-    apart by their columns, and common column names of other tools are understood.
+    apart by their columns, and common column names of other tools are understood. Files of several kinds are taken
+    together: equal ids mean the same item and annotator.
     """
     from .. import api
+    from ..api.found import facts_of, findings_of
+    from ..api.verdicts import annotator_table
     from ..errors import ParameterError
-    from ..io.output import format_for, write_table
+    from ..io.output import format_for
     from . import annotators as of_annotators
 
-    check_files([*votes, reading.items], [out, annotators], format=format)
+    check_files([*votes, reading.items], [out, annotators, report], format=format)
+    check_report(report, compared)
+    conditions = Conditions(fail_if)
     with Talk(quiet=quiet) as talk:
         judgments = reading.judgments(votes, talk)
         if annotators and not judgments.n_annotators:
@@ -112,12 +124,18 @@ def aggregate(
         table = None
         if annotators or not quiet or format_for(out, format) in ("json", "parquet"):
             with talk.working("judging the annotators"):
-                table = of_annotators.table(consensus.quality, consensus.diagnostics)
-        deliver_consensus(consensus, out, format, LEVEL if bootstrap and intervals is None else intervals, talk)
+                table = annotator_table(consensus.quality, consensus.diagnostics)
+        facts = facts_of(consensus, judgments)
+        holding = conditions.holding(facts)
+        found = findings_of(facts) if format_for(out, format) == "json" else None
+        level = LEVEL if bootstrap and intervals is None else intervals
+        deliver_consensus(consensus, out, format, level, talk, found)
         if annotators and table is not None:
-            write_table(table, annotators)
-            report_written(annotators, talk)
+            of_annotators.write(table, annotators, consensus, judgments, talk)
         for line in of_annotators.sentences(table):
             talk.say(line)
         if not quiet:
             of_annotators.tell(consensus.diagnostics, talk)
+        if report:
+            write_report(facts, report, votes, reading, compared, seed, talk)
+    leave_if(holding)

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from . import aggregate, compare, datasets, demo, diagnose, evaluate, methods, rank, simulate, train
+from . import aggregate, compare, datasets, demo, diagnose, evaluate, methods, propose, rank, simulate, study, train
 from .help import Program, Verb, examples
 
 EXAMPLES = examples(
@@ -31,7 +31,9 @@ for _verb, _examples in (
     (diagnose.diagnose, diagnose.EXAMPLES),
     (train.train, train.EXAMPLES),
     (rank.rank, rank.EXAMPLES),
+    (propose.propose, propose.EXAMPLES),
     (simulate.simulate, simulate.EXAMPLES),
+    (study.study, study.EXAMPLES),
     (methods.methods, methods.EXAMPLES),
     (datasets.datasets, datasets.EXAMPLES),
     (demo.demo, demo.EXAMPLES),

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .help import examples
 from .options import Format, Metrics, Out, Quiet, Reading, Seed, Unjudged, spread
-from .outputs import check_files, deliver
+from .outputs import check_files, deliver, report_written
 from .talk import Talk
 from .words import complete_methods, listed
 
 if TYPE_CHECKING:
     import polars as pl
 
+    from ..api import Comparison
+
 EXAMPLES = examples(
     ("all methods that fit, judged on votes held out from them", "crowdrank compare votes.csv"),
     ("two methods against what is known", "crowdrank compare votes.csv --methods borda,elo --truth gold.csv"),
     ("other measures, as CSV", "crowdrank compare votes.csv --truth gold.qrels --metrics ndcg@10,tau -o t.csv"),
+    ("a picture, and how far the orders differ", "crowdrank compare votes.csv --plot methods.png --orders orders.csv"),
 )
 
 
@@ -39,8 +42,35 @@ def compare(
     ] = None,
     metrics: Metrics = None,
     unjudged: Unjudged = "drop",
+    folds: Annotated[
+        int, typer.Option("--folds", metavar="N", help="In how many parts votes are held out, without a truth.")
+    ] = 5,
     seed: Seed = 0,
     reading: Reading,
+    tests: Annotated[
+        str | None,
+        typer.Option(
+            "--tests", metavar="FILE", help="Write the paired tests between methods.", rich_help_panel="Output"
+        ),
+    ] = None,
+    orders: Annotated[
+        str | None,
+        typer.Option(
+            "--orders",
+            metavar="FILE",
+            help="Write how far the orders of every two methods are alike.",
+            rich_help_panel="Output",
+        ),
+    ] = None,
+    plot: Annotated[
+        str | None,
+        typer.Option(
+            "--plot",
+            metavar="FILE",
+            help="Draw the methods by the first measure (.png, .pdf, .svg).",
+            rich_help_panel="Output",
+        ),
+    ] = None,
     out: Out = None,
     format: Format = None,
     quiet: Quiet = False,
@@ -48,45 +78,74 @@ def compare(
     """Compare methods on the same votes.
 
     With --truth each method gets the measures asked for, with intervals over queries. Without, it is judged by how well
-    it foretells votes that were held out from it, which shows fit to this crowd and not truth.
+    it foretells votes that were held out from it, which shows fit to this crowd and not truth. Methods that a paired
+    test does not show to be worse than the best of a column are marked with a star.
     """
     from .. import api
     from ..errors import ParameterError
+    from ..io.output import write_table
     from .tables import show_frame
 
-    check_files([*votes, reading.items, truth], [out], format=format)
+    check_files([*votes, reading.items, truth], [out, tests, orders, plot], format=format)
     if truth is None and metrics is not None:
         raise ParameterError("--metrics are about a truth; give one with --truth, or leave --metrics out")
+    _check_picture(plot)
     with Talk(quiet=quiet) as talk:
         judgments = reading.judgments(votes, talk)
         with talk.working("comparing methods") as progress:
-            table = api.compare(
-                judgments, listed(methods), truth, listed(metrics), unjudged=unjudged, seed=seed, progress=progress
-            )
-        deliver(table, out, format, talk, lambda: show_frame(_shown(table), bold="method"))
+            found = api.compare_methods(
+                judgments, listed(methods), truth, listed(metrics), unjudged=unjudged, folds=folds, seed=seed,
+                progress=progress,
+            )  # fmt: skip
+        deliver(found.frame(), out, format, talk, lambda: show_frame(_shown(found), bold="method"))
+        for name, frame in ((tests, found.tests), (orders, found.orders)):
+            if name is not None:
+                write_table(frame(), name)
+                report_written(name, talk)
+        if plot is not None:
+            _draw(found, plot, talk)
+        # that held-out votes are no truth was said when they were held out
+        for sentence in () if quiet else found.sentences()[: -1 if found.held_out else None]:
+            talk.say(sentence)
 
 
-def _shown(table: pl.DataFrame) -> pl.DataFrame:
-    """The table as people read it: each figure with its spread or interval in one column."""
+def _check_picture(name: str | None) -> None:
+    """Refuse, before any work, a picture whose name does not say its format."""
+    if name is None:
+        return
+    from ..errors import ParameterError
+    from ..report.drawing import PICTURES, picture_format
+
+    if picture_format(name) is None:
+        raise ParameterError(f"--plot {name} is no picture; let its name end in {', '.join(PICTURES)}")
+
+
+def _draw(found: Comparison, name: str, talk: Talk) -> None:
+    """Write the picture."""
+    from ..report import ComparisonDisplay, save_display
+
+    save_display(ComparisonDisplay.from_comparison(found), name)
+    report_written(name, talk)
+
+
+def _shown(found: Comparison) -> pl.DataFrame:
+    """The table as people read it: each figure with a star if it is as good as the best, or with its interval."""
     import polars as pl
 
-    shown: dict[str, pl.Series] = {}
+    table, shown = found.frame(), {}
+    scores = {(row["measure"], row["method"]): row for row in found.scores().iter_rows(named=True)}
     for name in table.columns:
-        if name.endswith(("_sd", " lower", " upper")):
-            continue
-        values = table[name]
-        if f"{name}_sd" in table.columns:
-            pairs = zip(values, table[f"{name}_sd"], strict=True)
-            values = pl.Series([f"{value:.3f} ± {spread:.3f}" for value, spread in pairs])
-        elif f"{name} lower" in table.columns:
-            triples = zip(values, table[f"{name} lower"], table[f"{name} upper"], strict=True)
-            values = pl.Series([_with_interval(*triple) for triple in triples])
-        shown[name] = values
+        if name in found.names:
+            rows = [scores.get((name, method)) for method in found.methods]
+            shown[name] = pl.Series([_figure(row, intervals=not found.held_out) for row in rows], dtype=pl.String)
+        elif name in ("method", "tau_to_first", "same_as_first", "seconds"):
+            shown[name] = table[name]
     return pl.DataFrame(shown)
 
 
-def _with_interval(value: float | None, lower: float | None, upper: float | None) -> str:
-    """A figure with its interval, as far as they are known."""
-    if value is None or lower is None or upper is None:
-        return "" if value is None else f"{value:.3f}"
-    return f"{value:.3f} ({lower:.3f} to {upper:.3f})"
+def _figure(row: dict[str, Any] | None, *, intervals: bool) -> str:
+    """A figure as far as it is known, a star for those as good as the best."""
+    if row is None:
+        return ""
+    text = f"{row['value']:.3f}{'*' if row['tied'] else ''}"
+    return f"{text} ({row['lower']:.3f} to {row['upper']:.3f})" if intervals and row["lower"] is not None else text

@@ -34,7 +34,7 @@ def datasets(
     """
     import polars as pl
 
-    from ..datasets import data_folder
+    from ..datasets import data_folder, present
     from ..datasets.catalog import ENTRIES
     from .tables import show_frame
 
@@ -47,23 +47,13 @@ def datasets(
         rows = [
             {
                 "name": known,
-                "present": "present" if _present(known, folder) else "missing",
+                "present": "present" if present(known, folder) else "missing",
                 "description": e.description,
             }
             for known, e in ENTRIES.items()
         ]
         frame = pl.DataFrame(rows)
         deliver(frame, out, format, talk, lambda: show_frame(frame, bold="name", fill=("description",), rows=99))
-
-
-def _present(name: str, folder: str | None) -> bool:
-    """Whether all files of a data set are there."""
-    from ..datasets import data_folder
-    from ..datasets.catalog import ENTRIES
-    from ..datasets.store import Store
-
-    store = Store(name, ENTRIES[name].folder, data_folder(folder))
-    return all(store.find(file) for file in store.terms.files)
 
 
 def _tell(name: str, folder: str | None) -> None:

@@ -96,20 +96,21 @@ def _print_annotators(page: Console, consensus: Consensus) -> list[str]:
     """The annotators worth dropping; returns their names."""
     from rich.text import Text
 
-    from .annotators import suspects, table
+    from ..api.verdicts import annotator_table, suspects
+    from .annotators import interval, shown
     from .tables import grid
 
-    frame = table(consensus.quality)
+    frame = annotator_table(consensus.quality)
     assert frame is not None
     found = suspects(frame)
-    named = [one.annotator for one in found]
+    named = [shown(one) for one in found]
     page.print(f"[bold]Annotators worth dropping[/bold] [dim]({len(found)} of {len(frame)})[/dim]\n")
     heads = ("annotator", "quality", "90 % interval", "judgments", "")
     rows = [
         [
-            Text(one.annotator),
+            Text(shown(one)),
             Text(f"{one.quality:.2f}"),
-            Text(one.interval),
+            Text(interval(one)),
             Text(f"{one.n_judgments:g}"),
             Text(_WORDS[one.verdict]),
         ]

@@ -73,7 +73,7 @@ def diagnose(
 
     check_files([*votes, reading.items, truth], [out, dependence, families, groups], format=format)
     with Talk(quiet=quiet) as talk:
-        judgments = reading.judgments(votes, talk)
+        judgments = api.expect_one_kind(reading.judgments(votes, talk), "diagnose")
         with talk.working("finding the consensus"):
             consensus = api.aggregate(judgments, method, seed=seed)
         with talk.working("looking at the annotators"):

@@ -25,6 +25,8 @@ EXAMPLES = examples(
 _USES = {
     "aggregator": "crowdrank aggregate votes.csv --method {}",
     "ranker": "crowdrank train votes.csv features.csv --ranker {} --out model",
+    "joint": "crowdrank train votes.csv features.csv --joint {} --out model",
+    "scheme": "crowdrank propose votes.csv --scheme {} --budget 1000",
 }
 
 
@@ -40,16 +42,20 @@ def methods(
     """List the methods, or tell all of one: parameters, paper, notes."""
     import polars as pl
 
-    from ..registry import FAMILIES, card, family_of, names
+    from ..registry import FAMILIES, card, families_of, names
     from .tables import show_frame
 
     check_files([], [out], format=format)
     with Talk() as talk:
         if name is not None:
-            _tell(card(family_of(name), name), out, format, talk)
+            for family in families_of(name):
+                _tell(card(family, name), out, format, talk)
             return
         cards = [card(family, name) for family in FAMILIES for name in names(family)]
-        rows = [{"method": c.name, "kinds": ", ".join(c.kinds), "summary": _plain(c.summary)} for c in cards]
+        rows = [
+            {"method": c.name, "family": c.family, "kinds": ", ".join(c.kinds), "summary": _plain(c.summary)}
+            for c in cards
+        ]
         frame = pl.DataFrame(rows)
         deliver(frame, out, format, talk, lambda: show_frame(frame, bold="method", fill=("kinds", "summary")))
 

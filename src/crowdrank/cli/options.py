@@ -15,7 +15,7 @@ import typer
 from .words import count, listed, pairs
 
 if TYPE_CHECKING:
-    from ..data.judgments import Judgments
+    from ..data.judgments import Judgments, Mixed
     from .talk import Talk
 
 _READING = "Reading the votes"
@@ -63,6 +63,9 @@ class Reading:
     as_preferences: Annotated[
         bool, _reading("--as-preferences", help="Turn grades or rankings into preferences first.")
     ] = False
+    as_rankings: Annotated[bool, _reading("--as-rankings", help="Turn grades or preferences into rankings first.")] = (
+        False
+    )
     kind: Annotated[
         str | None,
         _reading("--kind", metavar="KIND", help="grade, preference or ranking; told from the columns by default."),
@@ -94,7 +97,7 @@ class Reading:
         list[str] | None, _reading("--without", metavar="A,B,C", help="Leave these annotators out; repeatable.")
     ] = None
 
-    def judgments(self, votes: Sequence[str], talk: Talk) -> Judgments:
+    def judgments(self, votes: Sequence[str], talk: Talk) -> Judgments | Mixed:
         """Return the judgments in the files, and say what they are."""
         from ..io.judgments import read_judgments
 
@@ -116,16 +119,18 @@ class Reading:
         talk.say(_described(judgments, n_queries if self.across_queries else 0))
         return judgments
 
-    def _changed(self, judgments: Judgments) -> Judgments:
+    def _changed(self, judgments: Judgments | Mixed) -> Judgments | Mixed:
         """The judgments without some annotators, as preferences, across queries, as asked for."""
         if self.without:
             judgments = _without(judgments, self.without)
+        if self.as_rankings:
+            judgments = judgments.as_rankings()
         if self.as_preferences:
             judgments = judgments.as_preferences()
         return judgments.across_queries() if self.across_queries else judgments
 
 
-def _without(judgments: Judgments, names: Sequence[str]) -> Judgments:
+def _without(judgments: Judgments | Mixed, names: Sequence[str]) -> Judgments | Mixed:
     """The judgments of all but some annotators."""
     import numpy as np
 
@@ -141,15 +146,18 @@ def _without(judgments: Judgments, names: Sequence[str]) -> Judgments:
     return judgments.select(keep)
 
 
-def _described(judgments: Judgments, n_merged: int) -> str:
+def _described(judgments: Judgments | Mixed, n_merged: int) -> str:
     """How many judgments there are, by how many annotators, on what."""
     import numpy as np
+
+    from ..data.mixed import parts_of
 
     n_annotators = len(np.unique(judgments.annotator))
     by = f" by {count(n_annotators, 'annotator')}" if judgments.n_annotators else ""
     queries = f" of {count(judgments.n_queries, 'query')}" if not judgments.items.single else ""
     merged = f", over {count(n_merged, 'query')} taken together" if n_merged else ""
-    return f"{count(len(judgments), judgments.kind)}{by} on {count(judgments.n_items, 'item')}{queries}{merged}"
+    given = " and ".join(count(len(part), part.kind) for part in parts_of(judgments))
+    return f"{given}{by} on {count(judgments.n_items, 'item')}{queries}{merged}"
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:

@@ -12,6 +12,7 @@ from ..errors import ParameterError
 if TYPE_CHECKING:
     import polars as pl
 
+    from ..api.found import Findings
     from ..data.consensus import Consensus
     from .talk import Talk
 
@@ -67,9 +68,14 @@ def deliver(frame: pl.DataFrame, out: str | None, format: str | None, talk: Talk
 
 
 def deliver_consensus(
-    consensus: Consensus, out: str | None, format: str | None, level: float | None, talk: Talk
+    consensus: Consensus,
+    out: str | None,
+    format: str | None,
+    level: float | None,
+    talk: Talk,
+    findings: Findings | None = None,
 ) -> None:
-    """Write a consensus, or show its best items where people look on."""
+    """Write a consensus, in JSON with findings, or show its best items where people look on."""
     from ..io.results import write_consensus
 
     if for_people(out, format):
@@ -78,7 +84,7 @@ def deliver_consensus(
         talk.flush()
         show_ranking(consensus, level)
         return
-    write_consensus(consensus, out, format, level=level)
+    write_consensus(consensus, out, format, level=level, findings=None if findings is None else findings.plain())
     report_written(out, talk)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import Any
@@ -14,11 +15,13 @@ from .talk import complain
 TRACEBACK = "CROWDRANK_TRACEBACK"
 """Environment variable that, when set, shows where in the code an error arose."""
 
-MISTAKE, BUG, BROKEN_PIPE, INTERRUPTED = 2, 1, 1, 130
+MISTAKE, BUG, BROKEN_PIPE, INTERRUPTED, FAILED = 2, 1, 1, 130, 3
+
+_given: list[str] = []
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command and return its exit code: 0, 2 for a mistake of the user's, 1 for one of ours.
+    """Run a command and return its exit code: 0, 2 for a mistake of the user's, 1 for one of ours, 3 for --fail-if.
 
     Parameters
     ----------
@@ -43,6 +46,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return code
 
 
+def command_line() -> str:
+    """Return the command that is being run, as it could be given to a shell."""
+    return shlex.join(["crowdrank", *_given])
+
+
 def run() -> None:
     """Run the command this program was started with, and leave.
 
@@ -61,6 +69,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
     from .app import app
 
+    _given[:] = sys.argv[1:] if arguments is None else arguments
     try:
         found: Any = get_command(app).main(arguments, prog_name="crowdrank", standalone_mode=False)
     except SystemExit as leaving:

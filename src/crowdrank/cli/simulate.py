@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from .help import examples
 from .options import Format, Out, Quiet, Seed
-from .outputs import check_files, report_written
+from .outputs import check_files, deliver, report_written
 from .talk import Talk
-from .words import count
+from .words import complete_method, count, listed
 
 EXAMPLES = examples(
     (
@@ -21,8 +21,18 @@ EXAMPLES = examples(
         "preferences, and the true quality of each annotator",
         'crowdrank simulate truth.csv -n 20 --noise "flip(0.1..0.4)" --quality who.csv',
     ),
+    (
+        "which labelling scheme pays, with such annotators",
+        'crowdrank simulate truth.csv -n 40 --noise "profile()" --campaign single,if-good-3',
+    ),
+    (
+        "the same, replayed from votes that exist",
+        "crowdrank simulate gold.csv --votes v.csv --campaign single,2-overlap",
+    ),
     ("every noise there is", "crowdrank simulate --noises"),
 )
+
+_PLAYED = "Labelling schemes"
 
 
 def _list_noises(wanted: bool) -> None:
@@ -44,9 +54,11 @@ def simulate(
     *,
     truth: Annotated[str, typer.Argument(metavar="TRUTH", help="Query, item and grade (or rank); or qrels.")],
     annotators: Annotated[
-        int, typer.Option("--annotators", "-n", min=1, metavar="N", help="How many, spammers included.")
-    ],
-    noise: Annotated[str, typer.Option("--noise", metavar="SPEC", help="What they are like; --noises lists all.")],
+        int | None, typer.Option("--annotators", "-n", min=1, metavar="N", help="How many, spammers included.")
+    ] = None,
+    noise: Annotated[
+        str | None, typer.Option("--noise", metavar="SPEC", help="What they are like; --noises lists all.")
+    ] = None,
     kind: Annotated[
         str | None, typer.Option("--kind", metavar="KIND", help="grade, preference or ranking; else the usual one.")
     ] = None,
@@ -60,6 +72,54 @@ def simulate(
     noises: Annotated[
         bool, typer.Option("--noises", is_eager=True, callback=_list_noises, help="List the noise models and leave.")
     ] = False,
+    campaign: Annotated[
+        str | None,
+        typer.Option(
+            "--campaign", metavar="SCHEMES", help="Play labelling schemes against each other.", rich_help_panel=_PLAYED
+        ),
+    ] = None,
+    votes: Annotated[
+        str | None,
+        typer.Option(
+            "--votes", metavar="FILE", help="Replay these votes in place of annotators.", rich_help_panel=_PLAYED
+        ),
+    ] = None,
+    budget: Annotated[
+        float | None,
+        typer.Option("--budget", metavar="N", help="Judgments that each may buy; 3 an item.", rich_help_panel=_PLAYED),
+    ] = None,
+    rounds: Annotated[
+        int, typer.Option("--rounds", min=1, metavar="N", help="Rounds to spend it in.", rich_help_panel=_PLAYED)
+    ] = 20,
+    seeds: Annotated[
+        int, typer.Option("--seeds", min=1, metavar="N", help="Repetitions.", rich_help_panel=_PLAYED)
+    ] = 5,
+    choose: Annotated[
+        bool, typer.Option("--choose", help="Schemes may choose whom to ask.", rich_help_panel=_PLAYED)
+    ] = False,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "--method",
+            "-m",
+            metavar="NAME",
+            autocompletion=complete_method,
+            help="Whose consensus is measured; mean_gain or latent_score by default.",
+            rich_help_panel=_PLAYED,
+        ),
+    ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics", metavar="LIST", help="Such as gain_error,log_loss,accuracy,tau.", rich_help_panel=_PLAYED
+        ),
+    ] = None,
+    picture: Annotated[
+        str | None,
+        typer.Option(
+            "--picture", metavar="FILE", help="Draw the first metric (.png, .pdf, .svg).", rich_help_panel=_PLAYED
+        ),
+    ] = None,
     quality: Annotated[
         str | None,
         typer.Option(
@@ -73,13 +133,24 @@ def simulate(
     """Draw votes from annotators of known quality.
 
     The truth is what such annotators see more or less well. Feed the votes to aggregate and its result to evaluate, to
-    learn what a method, a crowd or a number of votes is worth before paying for it.
+    learn what a method, a crowd or a number of votes is worth before paying for it. With --campaign labelling schemes
+    buy votes, round by round, and what comes out is how good the consensus is for what was spent.
     """
     from .. import simulate as simulation
+    from ..errors import ParameterError
     from ..io.output import write_table
     from ..io.truth import read_truth
 
-    check_files([truth], [out, quality], format=format)
+    check_files([truth, votes], [out, quality, picture], format=format)
+    if campaign is not None:
+        asked = {"annotators": annotators, "noise": noise, "votes": votes, "kind": kind, "budget": budget}
+        asked |= {"n_rounds": rounds, "n_seeds": seeds, "seed": seed, "chosen": choose, "aggregator": method}
+        _play(truth, listed(campaign) or [], asked, listed(metrics), (out, format, picture), Talk(quiet=quiet))
+        return
+    if votes is not None or picture is not None:
+        raise ParameterError("--votes and --picture go with --campaign; name schemes, as in --campaign if-good-3")
+    if annotators is None or noise is None:
+        raise ParameterError('say who votes, as in --annotators 40 --noise "normal(0.7,0.2)"; --noises lists all')
     with Talk(quiet=quiet) as talk:
         with talk.working("drawing votes"):
             drawn = simulation.simulate(
@@ -93,3 +164,31 @@ def simulate(
             report_written(quality, talk)
         by = count(annotators, "annotator")
         talk.say(f"{count(len(judgments), judgments.kind)} by {by} on {count(judgments.n_items, 'item')}")
+
+
+def _play(
+    truth: str,
+    schemes: list[str],
+    asked: dict[str, Any],
+    measures: list[str] | None,
+    files: tuple[str | None, str | None, str | None],
+    talk: Talk,
+) -> None:
+    """Play schemes against each other, and write or show their curves."""
+    from .. import api
+    from ..report import CampaignDisplay, save_display
+    from .tables import show_frame
+
+    out, format, picture = files
+    with talk:
+        with talk.working("playing the schemes") as progress:
+            curves = api.campaigns(truth, schemes, measures=measures, progress=progress, **asked)
+        # before anything is written: there may be nothing to draw
+        display = None if picture is None else CampaignDisplay.from_curves(curves)
+        last = api.campaign_ends(curves)
+        deliver(curves, out, format, talk, lambda: show_frame(last, bold="scheme"))
+        if display is not None and picture is not None:
+            save_display(display, picture)
+            report_written(picture, talk)
+        for line in api.campaign_sentences(last):
+            talk.say(line)

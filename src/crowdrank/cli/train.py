@@ -10,7 +10,7 @@ from .help import examples
 from .options import Quiet, Reading, Seed, spread
 from .outputs import check_files, report_written
 from .talk import Talk
-from .words import complete_aggregator, complete_ranker, count, pairs
+from .words import complete_aggregator, complete_joint, complete_ranker, count, listed, pairs
 
 if TYPE_CHECKING:
     import polars as pl
@@ -24,6 +24,10 @@ EXAMPLES = examples(
     (
         "every grade by itself, measured on a fifth of the queries",
         "crowdrank train g.csv f.csv --aggregator none --validation .2 -o m",
+    ),
+    (
+        "features and annotators learned together",
+        "crowdrank train prefs.csv f.csv --joint jam --out model",
     ),
     ("score items that nobody judged", "crowdrank rank model new.csv -o ranks.csv"),
 )
@@ -43,11 +47,31 @@ def train(
         ),
     ],
     ranker: Annotated[
-        str,
-        typer.Option("--ranker", "-r", metavar="NAME", autocompletion=complete_ranker, help="See crowdrank methods."),
-    ] = "lambda_mart",
+        str | None,
+        typer.Option(
+            "--ranker",
+            "-r",
+            metavar="NAME",
+            autocompletion=complete_ranker,
+            help="See crowdrank methods; lambda_mart, or what the joint method has, by default.",
+        ),
+    ] = None,
     setting: Annotated[
-        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the ranker; repeatable.")
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the ranker or joint method; repeatable."),
+    ] = None,
+    joint: Annotated[
+        str | None,
+        typer.Option(
+            "--joint",
+            "-j",
+            metavar="NAME",
+            autocompletion=complete_joint,
+            help="Learn ranker, consensus and annotators together by this method.",
+        ),
+    ] = None,
+    trusted: Annotated[
+        str | None, typer.Option("--trusted", metavar="A,B,C", help="Annotators known to be good, if the method asks.")
     ] = None,
     aggregator: Annotated[
         str,
@@ -96,7 +120,8 @@ def train(
     """Train a ranker on votes and features.
 
     The ranker learns what the better items have in common, and then scores items that nobody judged: see crowdrank
-    rank. It learns from the consensus of the votes, or from every grade. The file holds numbers and text only.
+    rank. It learns from the consensus of the votes, or from every grade; a joint method learns who is right at the same
+    time. The file holds numbers and text only.
     """
     from .. import api
     from ..errors import ParameterError
@@ -113,12 +138,12 @@ def train(
             features = api.as_features(files[-1])
         with talk.working("training") as progress:
             fit = api.train(
-                judgments, features, ranker, None if aggregator.lower() == "none" else aggregator,
+                judgments, features, ranker, None if aggregator.lower() == "none" else aggregator, joint=joint,
                 params=pairs(setting, "--set", "n_trees=200"), validation=held, seed=seed, progress=progress,
-                aggregator_params=pairs(aggregator_setting, "--aggregator-set", "alpha=2"),
+                aggregator_params=pairs(aggregator_setting, "--aggregator-set", "alpha=2"), trusted=listed(trusted),
             )  # fmt: skip
         table = fit.ranker.importance()
-        for line in _sentences(fit, ranker, table):
+        for line in _sentences(fit, table):
             talk.say(line)
         # before anything is written: there may be nothing to draw
         drawn = [_picture(importance, ImportanceDisplay, fit), _picture(curve, LearningCurveDisplay, fit)]
@@ -138,10 +163,10 @@ def _share(text: str | None) -> float | str | None:
         return text
 
 
-def _sentences(fit: Any, ranker: str, table: pl.DataFrame) -> list[str]:
+def _sentences(fit: Any, table: pl.DataFrame) -> list[str]:
     """What was learned, in lines."""
     unjudged = f"; {count(fit.n_unjudged, 'more item')} with features, not judged" if fit.n_unjudged else ""
-    lines = [f"{ranker} learned from {count(fit.n_items, 'item')} of {count(fit.n_queries, 'query')}{unjudged}"]
+    lines = [f"{fit.learner} learned from {count(fit.n_items, 'item')} of {count(fit.n_queries, 'query')}{unjudged}"]
     curve = fit.ranker.curve_
     best = curve["valid"].arg_max()
     if best is not None:

@@ -73,11 +73,33 @@ def complete_ranker(incomplete: str) -> list[str]:
     return [name for name in names("ranker") if name.startswith(incomplete)]
 
 
+def complete_joint(incomplete: str) -> list[str]:
+    """Return the joint methods whose name starts so, for shells."""
+    from ..registry import names
+
+    return [name for name in names("joint") if name.startswith(incomplete)]
+
+
+def complete_study(incomplete: str) -> list[str]:
+    """Return the studies whose name starts so, for shells."""
+    from ..studies import STUDIES
+
+    return [name for name in STUDIES if name.startswith(incomplete)]
+
+
+def complete_scheme(incomplete: str) -> list[str]:
+    """Return the schemes whose name starts so, for shells."""
+    from ..registry import ALIASES, names
+
+    return [name for name in [*names("scheme"), *ALIASES["scheme"]] if name.startswith(incomplete)]
+
+
 def complete_any(incomplete: str) -> list[str]:
     """Return the methods of every family whose name starts so, for shells."""
     from ..registry import FAMILIES, names
 
-    return [name for family in FAMILIES for name in names(family) if name.startswith(incomplete)]
+    known = dict.fromkeys(name for family in FAMILIES for name in names(family))
+    return [name for name in known if name.startswith(incomplete)]
 
 
 def complete_methods(incomplete: str) -> list[str]:

@@ -38,6 +38,8 @@ FOREIGN: dict[str, tuple[str, ...]] = {
     "weight": ("count",),
     "time": ("timestamp", "tstamp", "datetime", "date", "created_at", "submitted_at"),
     "group": ("family",),
+    "price": ("cost", "rate", "fee", "pay"),
+    "capacity": ("limit", "quota", "available", "max_judgments"),
 }  # fmt: skip
 """House word -> names understood for it, the most telling first; compared without case, with ``. - space`` as ``_``."""
 
@@ -131,6 +133,27 @@ def understand_items(
     if "item" not in found:
         raise JudgmentError(
             f"the table has no item column (its columns: {_listed(names)}); name it with columns={{'item': ...}}"
+        )
+    return found
+
+
+def understand_pairs(names: Iterable[str], columns: Mapping[str, str] | None = None) -> dict[str, str] | None:
+    """Return the columns left, right and query of a table about pairs of items; ``None`` where it is about none."""
+    names = [str(name) for name in names]
+    _check_names(names)
+    found = _assign(("left", "right", "query"), names, _given(names, columns or {}))
+    return found if "left" in found and "right" in found else None
+
+
+def understand_annotators(names: Iterable[str], columns: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return the columns of a table about annotators: annotator, and price, capacity and group where they are there."""
+    names = [str(name) for name in names]
+    _check_names(names)
+    found = _assign(("annotator", "price", "capacity", "group"), names, _given(names, columns or {}))
+    if "annotator" not in found:
+        raise JudgmentError(
+            f"the table has no annotator column (its columns: {_listed(names)}); "
+            "name it with columns={'annotator': ...}"
         )
     return found
 

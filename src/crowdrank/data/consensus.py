@@ -229,24 +229,33 @@ class Consensus:
         """What intervals and comparisons are computed from: replicates, covariance, std_error, or nothing."""
         return self._uncertainty().basis
 
-    def intervals(self, level: float = 0.95) -> pl.DataFrame:
+    def intervals(self, level: float = 0.95, query: str | int | None = None) -> pl.DataFrame:
         """Return intervals of scores and ranks: query, item, score, lower, upper, rank, rank_lower, rank_upper, basis.
 
         They come from the replicates, else from the covariance, else from the standard errors taken as independent;
-        the column ``basis`` says which.
+        the column ``basis`` says which. With a ``query`` only its items are looked at, which is quicker.
         """
         if not 0 < level < 1:
             raise ParameterError(f"level={level} must lie between 0 and 1")
-        found = self._uncertainty().intervals(level)
+        where = None if query is None else self.items.queries.code(query, "query")
+        found = self._uncertainty().intervals(level, where)
         columns: dict[str, Any] = {} if self.items.single else {"query": self.items.query_ids()}
         columns |= {"item": self.items.ids, "score": self.scores, "lower": found["lower"], "upper": found["upper"]}
         columns |= {"rank": self.ranks(), "rank_lower": found["rank_lower"], "rank_upper": found["rank_upper"]}
         basis = pl.repeat(self.uncertainty, len(self.items), eager=True)
-        return pl.DataFrame({**columns, "basis": basis})[self._best_first()]
+        table = pl.DataFrame({**columns, "basis": basis})[self._best_first()]
+        if where is None:
+            return table
+        start, stop = self.items.offsets[where], self.items.offsets[where + 1]
+        return table.slice(int(start), int(stop - start))
 
     def beats(self, a: str | int, b: str | int, query: str | int | None = None) -> float:
         """Return the probability that item ``a`` stands above item ``b``; see ``uncertainty`` for its basis."""
         return self._uncertainty().beats(self.items.code(a, query), self.items.code(b, query))
+
+    def beats_each(self, first: Counts, second: Counts) -> Floats:
+        """Return :meth:`beats` of many pairs at once, given as item codes; the two of a pair are of one query."""
+        return self._uncertainty().beats_each(first, second)
 
     def _uncertainty(self) -> Uncertainty:
         """The scores with whatever says how sure they are."""

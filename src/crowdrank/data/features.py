@@ -123,10 +123,10 @@ class Features:
             value, remedy = "missing", "give it a number, or use lambda_mart, which takes missing values"
         raise JudgmentError(f"feature {self.names[column]!r} of item {named(self.items, only)} is {value}; {remedy}")
 
-    def match(self, judged: Any) -> Ints:
+    def match(self, judged: Any, *, so: str = "teach nothing") -> Ints:
         """Return the row of each item of judgments, -1 for items that nobody judged or that have no features.
 
-        A warning names judged items without features; it is an error if all are.
+        A warning names judged items without features, and says what follows (``so``); it is an error if all are.
         """
         known = judged.judged_items
         rows = np.where(known, self.items.codes_of(judged.items, "features", "judgments"), -1).astype(np.int32)
@@ -140,7 +140,7 @@ class Features:
             )
         if n_lacking:
             warnings.warn(
-                f"{n_lacking:,} of {n_judged:,} judged items have no features and teach nothing: "
+                f"{n_lacking:,} of {n_judged:,} judged items have no features and {so}: "
                 f"{named(judged.items, lacking)}",
                 DataWarning, stacklevel=3,
             )  # fmt: skip

@@ -17,6 +17,7 @@ from .intake import Rows, shared_fields
 from .judged import Judged, check_codes, columns_of, judged_frame, without_repeats
 from .pairing import pairs_of_groups
 from .preferences import Preferences
+from .rankings import Rankings
 from .wide import unpivot
 
 MAX_LEVELS = 30
@@ -91,6 +92,54 @@ class Grades(Judged):
         from ..kernels.segments import level_places
 
         return level_places(self.level_values, self.grade), self.levels, self.level_values
+
+    def levels_of(self, values: Floats, judged: Bools) -> tuple[tuple[Any, ...] | None, Ints | None]:
+        """Return the levels, and the code of each item's value, which is one of them; -1 where it was not judged.
+
+        Both are ``None`` where there are more than 30 levels, or none.
+        """
+        if not judged.any() or len(self.levels) > MAX_LEVELS:
+            return None, None
+        places = np.searchsorted(self.level_values, np.where(judged, values, self.level_values[0]))
+        return self.levels, np.where(judged, places, -1).astype(np.int32)
+
+    def at_least(self, level: Any) -> Bools:
+        """Return which grades are at least a level: a number, or one of the levels in the user's own words.
+
+        Examples
+        --------
+        >>> words = Grades.from_rows([("ann", "q", "x", "Good"), ("ann", "q", "y", "Bad")], levels=["Bad", "Good"])
+        >>> words.at_least("Good").tolist()
+        [True, False]
+        """
+        return self.grade >= self.level_number(level)
+
+    def level_number(self, level: Any) -> float:
+        """Return the number that a level counts as: itself, or the place of one of the user's own words."""
+        if self.nominal:
+            raise JudgmentError("nominal grades have no order, so that none is at least another; give levels=")
+        if isinstance(level, str) and level in self.levels:
+            return float(self.level_values[self.levels.index(level)])
+        try:
+            return float(level)
+        except (TypeError, ValueError):
+            known = ", ".join(map(str, self.levels))
+            raise ParameterError(f"there is no level {level!r}; name one of {known}, or a number") from None
+
+    def weighted(self, good_from: Any = 2, factor: float = 3.0) -> Self:
+        """Return the grades with those of at least ``good_from`` weighing ``factor`` times as much.
+
+        With one grade an item this is "if-good-x3" [Yang10]_: good items count as if they had been graded three times,
+        without anybody being asked again. ``good_from`` is a number, or one of the levels in words.
+
+        Examples
+        --------
+        >>> Grades.from_rows([("ann", "q", "x", 3), ("ann", "q", "y", 1)]).weighted().weight.tolist()
+        [3.0, 1.0]
+        """
+        if not 0 < factor < np.inf:
+            raise ParameterError(f"factor={factor} must be a number above 0; it multiplies weights")
+        return replace(self, weight=self.row_weight * np.where(self.at_least(good_from), float(factor), 1.0))
 
     @classmethod
     def from_frame(
@@ -205,6 +254,22 @@ class Grades(Judged):
             outcome=np.where(swap, -outcome[keep], outcome[keep]).astype(np.int8), groups=self.groups, group=self.group,
             blocks=self.blocks, **fields,
         )  # fmt: skip
+
+    def as_rankings(self) -> Rankings:
+        """Return each annotator's grades of a query as one ranking; equal grades tie.
+
+        An item graded twice has the mean of its grades, and a ranking the mean of their weights. Without annotators all
+        grades of a query are one ranking.
+
+        Examples
+        --------
+        >>> rows = [("ann", "q", "x", 2), ("ann", "q", "y", 3), ("ann", "q", "z", 2)]
+        >>> Grades.from_rows(rows).as_rankings().frame().select("item", "rank").rows()
+        [('y', 1), ('x', 2), ('z', 2)]
+        """
+        if self.nominal:
+            raise JudgmentError("nominal grades have no order, so they cannot become rankings")
+        return Rankings.of_answers(self, self.item, self.grade)
 
 
 def _binned(grade: Floats, bins: int) -> tuple[Ints, tuple[Any, ...], Floats]:

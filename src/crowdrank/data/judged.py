@@ -57,7 +57,7 @@ class Judged:
         counts = {"judgment": self.n_judgments, "item": self.n_items}
         counts |= {} if self.items.single else {"query": self.n_queries}
         counts |= {"annotator": self.n_annotators} if self.n_annotators else {}
-        return f"{type(self).__name__}({', '.join(_counted(n, word) for word, n in counts.items())})"
+        return f"{type(self).__name__}({', '.join(counted(n, word) for word, n in counts.items())})"
 
     @property
     def n_judgments(self) -> int:
@@ -91,6 +91,10 @@ class Judged:
         for name in {"item", "left", "right"}.intersection(self.answers):
             judged[getattr(self, name)] = True
         return judged
+
+    def in_time(self) -> Counts:
+        """Return the rows in the order in which judgments were given: by time, as they stand where there is none."""
+        return np.arange(self.n_judgments) if self.time is None else np.argsort(self.time, kind="stable")
 
     def reweighted(self, weight: Floats) -> Self:
         """Return the judgments with other weights, those of weight 0 left out; items and annotators stay."""
@@ -135,8 +139,8 @@ class Judged:
         return items, new[0], self.items.query
 
 
-def _counted(n: int, word: str) -> str:
-    """A number with its noun."""
+def counted(n: int, word: str) -> str:
+    """Return a number with its noun."""
     if n == 1:
         return f"1 {word}"
     return f"{n:,} {word[:-1]}ies" if word.endswith("y") else f"{n:,} {word}s"

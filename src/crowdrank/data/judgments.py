@@ -6,6 +6,7 @@ from typing import Any, TypeAlias
 
 from ..errors import JudgmentError
 from .grades import Grades
+from .mixed import Mixed
 from .preferences import Preferences
 from .rankings import Rankings
 
@@ -17,12 +18,14 @@ KINDS: dict[str, type[Grades] | type[Preferences] | type[Rankings]] = {
     "ranking": Rankings,
 }
 
-__all__ = ["KINDS", "Grades", "Judgments", "Preferences", "Rankings", "expect"]
+__all__ = ["KINDS", "Grades", "Judgments", "Mixed", "Preferences", "Rankings", "expect"]
 
 
 def expect(judgments: Any, method: Any) -> Any:
     """Return the judgments if the method takes their kind; otherwise say which call to make."""
     name = type(method).__name__
+    if isinstance(judgments, Mixed):
+        return _expect_mixed(judgments, method, name)
     if not isinstance(judgments, Grades | Preferences | Rankings):
         raise JudgmentError(
             f"{name} takes judgments, not a {type(judgments).__name__}; "
@@ -30,14 +33,27 @@ def expect(judgments: Any, method: Any) -> Any:
         )
     if judgments.kind not in method.kinds:
         takes = " or ".join(f"{kind}s" for kind in method.kinds)
-        convert = "preference" in method.kinds and judgments.kind != "preference"
-        remedy = (
-            "call .as_preferences() on them first (--as-preferences)" if convert else "choose a method for that kind"
-        )
+        # to rankings only where nothing else is taken: what every pair of a ranking says may also be preferences
+        goal = next((kind for kind in ("preference", "ranking") if kind in method.kinds), None)
+        remedy = f"call .as_{goal}s() on them first (--as-{goal}s)" if goal else "choose a method for that kind"
         raise JudgmentError(f"{name} takes {takes}, not {judgments.kind}s; {remedy}")
     if isinstance(judgments, Grades) and judgments.nominal and not getattr(method, "nominal", False):
         raise JudgmentError(
             f"{name} needs an order and nominal grades have none; "
             "use a class method such as majority_vote, or give levels="
         )
+    return judgments
+
+
+def _expect_mixed(judgments: Mixed, method: Any, name: str) -> Mixed:
+    """The judgments of several kinds if the method takes them together."""
+    given = " and ".join(f"{kind}s" for kind in judgments.kinds)
+    if not getattr(method, "mixes", False):
+        raise JudgmentError(
+            f"{name} takes one kind of judgment, not {given} together; "
+            "use latent_score, which does, or give it one kind"
+        )
+    lacking = [kind for kind in judgments.kinds if kind not in method.kinds]
+    if lacking:
+        raise JudgmentError(f"{name} takes no {lacking[0]}s; leave them out, or choose another method")
     return judgments

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 import polars as pl
@@ -15,6 +15,9 @@ from .answers import read_winners
 from .intake import Rows, shared_fields
 from .judged import Judged, check_codes, columns_of, judged_frame, without_repeats
 from .wide import unpivot
+
+if TYPE_CHECKING:
+    from .rankings import Rankings
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -116,6 +119,27 @@ class Preferences(Judged):
         items, new, query = self.merged()
         left, right = new[self.left], new[self.right]
         return replace(self, items=items, left=left, right=right, blocks=self.items.queries, block=query[self.left])
+
+    def as_rankings(self) -> Rankings:
+        """Return each preference as a ranking of two items; a tie ranks both equally.
+
+        Examples
+        --------
+        >>> table = {"left": ["x", "y"], "right": ["y", "z"], "winner": ["right", "tie"]}
+        >>> Preferences.from_frame(table).as_rankings().frame().select("item", "rank").rows()
+        [('y', 1), ('x', 2), ('y', 1), ('z', 1)]
+        """
+        from .rankings import Rankings
+
+        # of items that tie the one with the lower code comes first
+        first = (self.outcome > 0) | ((self.outcome == 0) & (self.left < self.right))
+        item = np.column_stack([np.where(first, self.left, self.right), np.where(first, self.right, self.left)])
+        rank = np.column_stack([np.ones(len(self), np.int32), 1 + np.abs(self.outcome).astype(np.int32)])
+        return Rankings(
+            items=self.items, annotators=self.annotators, item=item.ravel(), rank=rank.ravel(),
+            offsets=2 * np.arange(len(self) + 1), groups=self.groups, group=self.group, blocks=self.blocks,
+            **self.meta(slice(None)),
+        )  # fmt: skip
 
     def as_preferences(self, *, ties: bool = True) -> Preferences:
         """Return the preferences themselves, without ties if so asked."""

@@ -91,6 +91,37 @@ class Rankings(Judged):
         """Return rankings from tuples of (annotator, query, item, rank)."""
         return cls.from_frame(columns_of(rows, ("annotator", "query", "item", "rank")))
 
+    @classmethod
+    def of_answers(cls, judged: Judged, item: Ints, value: Floats) -> Self:
+        """Return one ranking of each annotator's answers to a query, which gave an item a value, larger is better.
+
+        Equal values tie. What was answered twice has the mean value; a ranking weighs the mean of its answers' weights
+        and has their latest time. Without annotators all answers to a query are one ranking.
+        """
+        keys = [judged.items.query[item], judged.annotator if judged.n_annotators else None, judged.block]
+        by = [key for key in keys if key is not None]
+        order = np.lexsort((item, *reversed(by)))
+        lists = _starts([key[order] for key in by])
+        cells = _starts([*(key[order] for key in by), item[order]])
+        value, weight = value[order], judged.row_weight[order]
+        lowest, highest = np.minimum.reduceat(value, cells), np.maximum.reduceat(value, cells)
+        mean = np.add.reduceat(weight * value, cells) / np.add.reduceat(weight, cells)
+        # rounding must not tell equal values apart
+        mean, codes = np.where(lowest == highest, lowest, mean), item[order][cells]
+        number = np.searchsorted(lists, cells, side="right") - 1
+        best = np.lexsort((codes, -mean, number))
+        starts = np.searchsorted(number, np.arange(len(lists)))
+        meta = judged.meta(order[lists])
+        if judged.weight is not None:
+            meta["weight"] = np.add.reduceat(weight, lists) / np.diff(lists, append=len(order))
+        if judged.time is not None:
+            meta["time"] = np.maximum.reduceat(judged.time[order], lists)
+        return cls(
+            items=judged.items, annotators=judged.annotators, item=codes[best],
+            rank=_dense(-mean[best], starts, number), offsets=np.append(starts, len(codes)), groups=judged.groups,
+            group=judged.group, blocks=judged.blocks, **meta,
+        )  # fmt: skip
+
     def select(self, mask: Bools | Counts) -> Self:
         """Return some of the rankings only; items and annotators stay."""
         chosen = np.arange(self.n_judgments)[mask]
@@ -109,6 +140,10 @@ class Rankings(Judged):
         """Return the same rankings with equal item ids of different queries taken as one item."""
         items, new, _ = self.merged()
         return replace(self, items=items, item=new[self.item], blocks=self.items.queries, block=self.query)
+
+    def as_rankings(self) -> Rankings:
+        """Return the rankings themselves."""
+        return self
 
     def as_preferences(self, *, ties: bool = True) -> Preferences:
         """Return every pair of every ranking as a preference of the ranking's weight; equal ranks tie.
@@ -131,6 +166,13 @@ class Rankings(Judged):
         )  # fmt: skip
 
 
+def _starts(keys: list[Any]) -> Counts:
+    """Where a row differs from the one before in any of the keys."""
+    new = np.ones(len(keys[0]), bool)
+    new[1:] = np.logical_or.reduce([key[1:] != key[:-1] for key in keys])
+    return np.flatnonzero(new)
+
+
 def _assemble(fields: dict[str, Any]) -> dict[str, Any]:
     """Sort rows into rankings, check each, and make its ranks dense."""
     items: Items = fields["items"]
@@ -140,9 +182,7 @@ def _assemble(fields: dict[str, Any]) -> dict[str, Any]:
     keys += [annotator] if len(annotator) else []
     keys += [number] if number is not None else []
     order = np.lexsort((item, rank, *reversed(keys)))
-    new = np.ones(len(order), bool)
-    new[1:] = np.logical_or.reduce([key[order[1:]] != key[order[:-1]] for key in keys])
-    starts = np.flatnonzero(new)
+    starts = _starts([key[order] for key in keys])
     offsets = np.append(starts, len(order))
     number_of = np.repeat(np.arange(len(starts)), np.diff(offsets))
     _check_once(items, item[order], number_of, row[order], number is not None or len(annotator) > 0)

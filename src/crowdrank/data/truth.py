@@ -48,6 +48,10 @@ class Truth:
     source: Consensus | None = None
     """The consensus that the truth was taken from, if it was."""
 
+    def __repr__(self) -> str:
+        what = {"grade": "grades", "rank": "ranks", "pairs": "pairs"}[self.form]
+        return f"Truth({len(self):,} {what}, {self.items.n_queries:,} queries)"
+
     def __len__(self) -> int:
         return len(self.grade) if self.grade is not None else 0 if self.outcome is None else len(self.outcome)
 

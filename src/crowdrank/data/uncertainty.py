@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ParameterError
-from ..protocols import Floats, Ints
+from ..protocols import Counts, Floats, Ints
 from .index import Items
 
 N_DRAWS = 1000
 _DRAW_CELLS = 20_000_000
+_PAIRS_AT_ONCE = 10_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,47 +38,64 @@ class Uncertainty:
             return "covariance, std_error in large queries"
         return "std_error" if self.std_error is not None else None
 
-    def intervals(self, level: float) -> dict[str, Floats]:
-        """Return lower and upper score and rank of each item, (n_items,) each."""
+    def intervals(self, level: float, query: int | None = None) -> dict[str, Floats]:
+        """Return lower and upper score and rank of each item, (n_items,) each; of one query only those of its items."""
         self._require()
         tail = (1 - level) / 2
-        found = {name: np.empty(len(self.scores)) for name in ("lower", "upper", "rank_lower", "rank_upper")}
-        for query in range(self.items.n_queries):
-            part = slice(int(self.items.offsets[query]), int(self.items.offsets[query + 1]))
+        found = {name: np.zeros(len(self.scores)) for name in ("lower", "upper", "rank_lower", "rank_upper")}
+        for number in range(self.items.n_queries) if query is None else (query,):
+            part = slice(int(self.items.offsets[number]), int(self.items.offsets[number + 1]))
             if part.start == part.stop:
                 continue
-            draws, scores = self.draws(query), self.scores[part]
+            draws, scores = self.draws(number), self.scores[part]
             if self.replicates is not None:
                 lower, upper = np.quantile(draws, [tail, 1 - tail], axis=0)
                 # where scores are drawn to the middle, most replicates may lie to one side of the estimate
                 found["lower"][part], found["upper"][part] = np.minimum(lower, scores), np.maximum(upper, scores)
             else:
-                half = _normal_quantile(1 - tail) * self._spread(query)
+                half = _normal_quantile(1 - tail) * self._spread(number)
                 found["lower"][part], found["upper"][part] = scores - half, scores + half
             found["rank_lower"][part], found["rank_upper"][part] = _rank_bounds(draws, scores, tail)
         return {name: values.astype(np.int32) if "rank" in name else values for name, values in found.items()}
 
     def beats(self, a: int, b: int) -> float:
         """Return the probability that item code ``a`` scores above item code ``b``; ties count half."""
-        self._require()
         if a == b:
             raise ParameterError("an item cannot be compared with itself; name two items")
+        return float(self.beats_each(np.array([a]), np.array([b]))[0])
+
+    def beats_each(self, first: Counts, second: Counts) -> Floats:
+        """Return, for pairs of item codes of the same query, the probability that the first scores above the second."""
+        from scipy.special import ndtr
+
+        self._require()
         if self.replicates is not None:
-            difference = self.replicates[:, a] - self.replicates[:, b]
-            return float(np.mean((difference > 0) + 0.5 * (difference == 0)))
-        query = int(self.items.query[a])
-        start = int(self.items.offsets[query])
-        block = self._block(query)
-        if block is not None:
-            i, j = a - start, b - start
-            variance = float(block[i, i] + block[j, j] - 2 * block[i, j])
-        else:
-            assert self.std_error is not None
-            variance = float(self.std_error[a] ** 2 + self.std_error[b] ** 2)
-        gap = float(self.scores[a] - self.scores[b])
-        if variance <= 0:
-            return 0.5 * (1 + float(np.sign(gap)))
-        return _normal_probability(gap / variance**0.5)
+            found = np.empty(len(first))
+            for start in range(0, len(first), _PAIRS_AT_ONCE):
+                part = slice(start, start + _PAIRS_AT_ONCE)
+                difference = self.replicates[:, first[part]] - self.replicates[:, second[part]]
+                found[part] = np.mean((difference > 0) + 0.5 * (difference == 0), axis=0)
+            return found
+        gap, variance = self.scores[first] - self.scores[second], self._variances(first, second)
+        root = np.sqrt(np.maximum(variance, 0.0))
+        spread = root > 0
+        return np.where(spread, ndtr(gap / np.where(spread, root, 1.0)), 0.5 * (1 + np.sign(gap)))
+
+    def _variances(self, first: Counts, second: Counts) -> Floats:
+        """Variance of the difference of the scores of each pair."""
+        variance = np.zeros(len(first))
+        if self.std_error is not None:
+            variance = self.std_error[first] ** 2 + self.std_error[second] ** 2
+        query = self.items.query[first]
+        order = np.argsort(query, kind="stable")
+        bounds = np.searchsorted(query[order], np.arange(self.items.n_queries + 1))
+        for number in np.unique(query).tolist():
+            block = self._block(number)
+            if block is not None:
+                pairs = order[bounds[number] : bounds[number + 1]]
+                i, j = first[pairs] - self.items.offsets[number], second[pairs] - self.items.offsets[number]
+                variance[pairs] = block[i, i] + block[j, j] - 2 * block[i, j]
+        return variance
 
     def draws(self, query: int, n_draws: int = N_DRAWS, seed: int = 0) -> Floats:
         """Return plausible scores of the items of a query, (n_draws, items of the query)."""
@@ -150,10 +168,3 @@ def _normal_quantile(probability: float) -> float:
     from statistics import NormalDist
 
     return NormalDist().inv_cdf(probability)
-
-
-def _normal_probability(value: float) -> float:
-    """Distribution function of the standard normal distribution."""
-    from statistics import NormalDist
-
-    return NormalDist().cdf(value)

@@ -14,7 +14,7 @@ from .catalog import names
 from .dataset import Dataset, Fold
 from .store import Store, data_folder
 
-__all__ = ["Dataset", "Fold", "data_folder", "load", "names"]
+__all__ = ["Dataset", "Fold", "data_folder", "load", "names", "present"]
 
 
 def load(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
@@ -52,3 +52,9 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
         store.damaged(None, str(error))
     except (LookupError, TypeError, AttributeError, PolarsError) as error:
         store.damaged(None, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+
+
+def present(name: str, folder: str | os.PathLike[str] | None = None) -> bool:
+    """Return whether all files of a data set are there."""
+    store = Store(name, catalog.entry(name).folder, data_folder(folder))
+    return all(store.find(file) for file in store.terms.files)

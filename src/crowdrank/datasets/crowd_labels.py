@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import polars as pl
 
 from ..data.judgments import Grades
@@ -45,7 +47,7 @@ def adult(store: Store) -> Dataset:
     repeats = len(given) - given.n_unique(["annotator", "item"])
     return store.dataset(
         judgments=grades,
-        truth=Truth.from_frame(gold),
+        truth=replace(Truth.from_frame(gold), levels=SITES),
         notes=(
             f"{repeats:,} of the {len(given):,} grades repeat an annotator on an item; all are kept",
             f"{len(gold):,} sites have gold, {labelled:,} of them were graded",

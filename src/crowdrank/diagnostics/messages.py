@@ -8,11 +8,11 @@ import polars as pl
 from ..data.index import Index, Items
 from ..data.intake import short
 from ..data.judgments import Judgments, Preferences
-from ..protocols import Floats
+from ..protocols import Counts, Floats
 from .asked import Asked
 from .dependence import MIN_COMMON, Dependence
 from .naming import joined, listed, percent
-from .sides import FEWEST, NEARLY_ALL, side_sentences
+from .sides import FEWEST, NEARLY_ALL, Told, all_ties, one_side, outcome_counts, side_sentences
 
 _BIASED = 0.2
 _OFTEN = 0.4
@@ -25,13 +25,57 @@ _MOST_OTHERS = 0.7
 
 def habit_sentences(judgments: Judgments, table: pl.DataFrame, scores: Floats) -> list[str]:
     """Return what there is to say of single annotators."""
-    annotators = judgments.annotators
     if not judgments.n_annotators:
         return _of_nobody(table)
+    sentences = side_sentences(judgments, scores) if isinstance(judgments, Preferences) else []
+    for habit, (codes, words) in habits_told(judgments, table, scores).items():
+        if habit in _SENTENCES and len(codes):
+            named = listed(judgments.annotators, codes, words)
+            one, several, rest = _SENTENCES[habit]
+            sentences.append(f"{named.number} {one if len(codes) == 1 else several}: {named.text}; {rest}")
+    return sentences
+
+
+_SENTENCES = {
+    "leans": (
+        "leans to one side (position bias: +1 is always left, -1 always right)",
+        "lean to one side (position bias: +1 is always left, -1 always right)",
+        "ask each pair in both orders",
+    ),
+    "flips": (
+        "often changes the answer when the items change sides",
+        "often change the answer when the items change sides",
+        "take a pair with two different answers as a tie",
+    ),
+    "circular": (
+        "answers in circles as guessing would (25 %)",
+        "answer in circles as guessing would (25 %)",
+        "leave them out",
+    ),
+    "one_grade": (
+        "gives one grade nearly always",
+        "give one grade nearly always",
+        "leave them out, or ask somebody else",
+    ),
+}
+"""Habit -> what one annotator does, what several do, and what to do about it."""
+
+
+def habits_told(judgments: Judgments, table: pl.DataFrame, scores: Floats) -> dict[str, Told]:
+    """Return the annotators with a bad habit, and in a few words what shows it, by habit.
+
+    For preferences: ``one_side``, ``always_ties``, ``leans``, ``flips``, ``circular``; for grades: ``one_grade``.
+    ``table`` is that of :meth:`~crowdrank.data.diagnostics.Diagnostics.annotators`.
+    """
+    if not judgments.n_annotators:
+        return {}
     if not isinstance(judgments, Preferences):
-        return _one_grade(annotators, table) if "share_same" in table.columns else []
-    sides = side_sentences(judgments, scores)
-    return [*sides, *_leaning(annotators, table), *_flipping(annotators, table), *_circular(annotators, table)]
+        return {"one_grade": _one_grade(table)} if "share_same" in table.columns else {}
+    counts = outcome_counts(judgments.annotator, judgments.outcome, judgments.n_annotators)
+    return {
+        "one_side": one_side(judgments, scores, counts), "always_ties": all_ties(counts), "leans": _leaning(table),
+        "flips": _flipping(table), "circular": _circular(table),
+    }  # fmt: skip
 
 
 def _of_nobody(table: pl.DataFrame) -> list[str]:
@@ -51,64 +95,65 @@ def _columns(table: pl.DataFrame, *names: str) -> list[Floats]:
     return [table[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in names]
 
 
-def _one_grade(annotators: Index, table: pl.DataFrame) -> list[str]:
-    """Those who give one grade nearly always where others do not."""
+def one_grade(table: pl.DataFrame) -> Counts:
+    """Return the rows of a table of grading annotators with those who give one grade nearly always; others do not."""
     share, others, number = _columns(table, "share_same", "share_same_others", "n_judgments")
-    found = np.flatnonzero((share >= NEARLY_ALL) & (others <= _MOST_OTHERS) & (number >= FEWEST))
-    if not len(found):
-        return []
-    same = table["same_grade"].to_list()
+    return np.flatnonzero((share >= NEARLY_ALL) & (others <= _MOST_OTHERS) & (number >= FEWEST))
+
+
+def _one_grade(table: pl.DataFrame) -> Told:
+    """Those who give one grade nearly always."""
+    share, others, number = _columns(table, "share_same", "share_same_others", "n_judgments")
+    found, same = one_grade(table), table["same_grade"].to_list()
     told = [
         f"{same[a]} in {percent(share[a])} of {number[a]:,.0f} grades, others in {percent(others[a])}" for a in found
     ]
-    named = listed(annotators, found, told)
-    verb = "gives" if len(found) == 1 else "give"
-    return [f"{named.number} {verb} one grade nearly always: {named.text}; leave them out, or ask somebody else"]
+    return Told(found, told)
 
 
-def _leaning(annotators: Index, table: pl.DataFrame) -> list[str]:
-    """Those whose position bias is large and clear."""
+def leaning(table: pl.DataFrame) -> Counts:
+    """Return the rows of a table of comparing annotators whose position bias is large and clear, the largest first."""
     from scipy.special import ndtr
 
     bias, lower, upper, number = _columns(table, "position_bias", "position_lower", "position_upper", "n_judgments")
     error = np.maximum((upper - lower) / 3.29, 1e-9)
     chance = 2 * ndtr(-np.abs(bias) / error) * max(int((number > 0).sum()), 1)
     found = np.flatnonzero((np.abs(bias) >= _BIASED) & (number >= FEWEST) & (chance <= _RARELY * 10))
-    found = found[np.argsort(-np.abs(bias[found]), kind="stable")]
-    if not len(found):
-        return []
-    named = listed(annotators, found, [f"{bias[a]:+.2f}, {lower[a]:+.2f} to {upper[a]:+.2f}" for a in found])
-    verb = "leans" if len(found) == 1 else "lean"
-    return [
-        f"{named.number} {verb} to one side (position bias: +1 is always left, -1 always right): {named.text}; "
-        "ask each pair in both orders"
-    ]
+    return found[np.argsort(-np.abs(bias[found]), kind="stable")]
 
 
-def _flipping(annotators: Index, table: pl.DataFrame) -> list[str]:
-    """Those who often answer otherwise when the items change sides."""
+def _leaning(table: pl.DataFrame) -> Told:
+    """Those whose position bias is large and clear."""
+    bias, lower, upper = _columns(table, "position_bias", "position_lower", "position_upper")
+    found = leaning(table)
+    return Told(found, [f"{bias[a]:+.2f}, {lower[a]:+.2f} to {upper[a]:+.2f}" for a in found])
+
+
+def flipping(table: pl.DataFrame) -> Counts:
+    """Return the rows of annotators who often answer otherwise when the items change sides, the most often first."""
     share, lower, number = _columns(table, "share_flipped", "flipped_lower", "n_both_orders")
     found = np.flatnonzero((lower >= _OFTEN) & (number >= FEWEST))
-    found = found[np.argsort(-share[found], kind="stable")]
-    if not len(found):
-        return []
-    named = listed(annotators, found, [f"{percent(share[a])} of {number[a]:,.0f} pairs" for a in found])
-    verb = "changes" if len(found) == 1 else "change"
-    return [
-        f"{named.number} often {verb} the answer when the items change sides: {named.text}; "
-        "take a pair with two different answers as a tie"
-    ]
+    return found[np.argsort(-share[found], kind="stable")]
 
 
-def _circular(annotators: Index, table: pl.DataFrame) -> list[str]:
+def _flipping(table: pl.DataFrame) -> Told:
+    """Those who often answer otherwise when the items change sides."""
+    share, number = _columns(table, "share_flipped", "n_both_orders")
+    found = flipping(table)
+    return Told(found, [f"{percent(share[a])} of {number[a]:,.0f} pairs" for a in found])
+
+
+def circular(table: pl.DataFrame) -> Counts:
+    """Return the rows of annotators whose answers go round in circles as those of guessing would."""
+    lower, upper, number = _columns(table, "circular_lower", "circular_upper", "n_triads")
+    return np.flatnonzero((upper >= _GUESSING) & (lower >= _HARDLY) & (number >= FEWEST))
+
+
+def _circular(table: pl.DataFrame) -> Told:
     """Those whose answers go round in circles as those of guessing would."""
-    share, lower, upper, number = _columns(table, "share_circular", "circular_lower", "circular_upper", "n_triads")
-    found = np.flatnonzero((upper >= _GUESSING) & (lower >= _HARDLY) & (number >= FEWEST))
-    if not len(found):
-        return []
-    named = listed(annotators, found, [f"{percent(share[a])} of {number[a]:,.0f} triads" for a in found])
-    verb = "answers" if len(found) == 1 else "answer"
-    return [f"{named.number} {verb} in circles as guessing would (25 %): {named.text}; leave them out"]
+    share, number = _columns(table, "share_circular", "n_triads")
+    found = circular(table)
+    return Told(found, [f"{percent(share[a])} of {number[a]:,.0f} triads" for a in found])
 
 
 def dependence_sentences(annotators: Index, found: Dependence | None, n: int, worth: float) -> list[str]:

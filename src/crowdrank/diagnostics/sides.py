@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ..data.coding import LONG
@@ -42,6 +44,18 @@ def side_sentences(preferences: Preferences, scores: Floats, *, glance: bool = F
     return [*_one_side(preferences, scores, counts), *_all_ties(preferences.annotators, counts)]
 
 
+class Told(NamedTuple):
+    """Codes of some annotators, and what is told of each."""
+
+    codes: Counts
+    words: list[str]
+
+    @classmethod
+    def none(cls) -> Told:
+        """Return nobody."""
+        return cls(np.zeros(0, np.int64), [])
+
+
 def outcome_counts(annotator: Ints, outcome: Outcomes, n: int, *, step: int = 1) -> Counts:
     """Return how often each of ``n`` annotators chose right, tied and chose left, (n, 3); of one block in ``step``."""
     if len(outcome) >= LONG:
@@ -51,13 +65,16 @@ def outcome_counts(annotator: Ints, outcome: Outcomes, n: int, *, step: int = 1)
     return np.bincount(annotator * np.int64(3) + outcome + 1, minlength=3 * n).reshape(n, 3)
 
 
-def _one_side(preferences: Preferences, scores: Floats, counts: Counts) -> list[str]:
-    """A sentence on those who choose one side, also where the other item has the higher score."""
+def one_side(preferences: Preferences, scores: Floats, counts: Counts) -> Told:
+    """Return those who choose one side, also where the other item has the higher score.
+
+    ``counts`` are those of :func:`outcome_counts`.
+    """
     decided, left = counts[:, 0] + counts[:, 2], counts[:, 2]
     most = np.maximum(left, decided - left)
     near = (decided >= FEWEST) & (most >= NEARLY_ALL * decided)
     if not near.any():
-        return []
+        return Told.none()
     rows = np.flatnonzero(near[preferences.annotator])
     who, outcome = preferences.annotator[rows], preferences.outcome[rows]
     side = np.where(2 * left >= decided, 1, -1)
@@ -66,26 +83,38 @@ def _one_side(preferences: Preferences, scores: Floats, counts: Counts) -> list[
     against = np.bincount(who[behind], minlength=len(near))
     kept = np.bincount(who[behind], outcome[behind] == side[who[behind]], len(near)).astype(np.int64)
     found = np.flatnonzero(near & (against >= _FEWEST_AGAINST) & (kept >= _AGAINST * against))
-    if not len(found):
-        return []
     told = [
         f"{'left' if side[a] > 0 else 'right'} in {most[a]:,} of {decided[a]:,} answers, "
         f"also in {kept[a]:,} of {against[a]:,} where the other item scores higher"
         for a in found.tolist()
     ]
+    return Told(found, told)
+
+
+def _one_side(preferences: Preferences, scores: Floats, counts: Counts) -> list[str]:
+    """A sentence on those who choose one side."""
+    found, told = one_side(preferences, scores, counts)
+    if not len(found):
+        return []
     verb = "chooses" if len(found) == 1 else "choose"
     named = listed(preferences.annotators, found, told)
     return [f"{named.number} {verb} one side whatever the items: {named.text}; leave them out, or ask somebody else"]
 
 
-def _all_ties(annotators: Index, counts: Counts) -> list[str]:
-    """A sentence on those who tie nearly always where others do not."""
+def all_ties(counts: Counts) -> Told:
+    """Return those who tie nearly always where others do not; ``counts`` are those of :func:`outcome_counts`."""
     number, tied = counts.sum(axis=1), counts[:, 1]
     rest = (tied.sum() - tied) / np.maximum(number.sum() - number, 1)
     found = np.flatnonzero((number >= FEWEST) & (tied >= NEARLY_ALL * number) & (rest <= _MOST_CROWD_TIES))
+    told = [f"{tied[a]:,} of {number[a]:,} answers, others tie in {percent(rest[a])}" for a in found.tolist()]
+    return Told(found, told)
+
+
+def _all_ties(annotators: Index, counts: Counts) -> list[str]:
+    """A sentence on those who tie nearly always."""
+    found, told = all_ties(counts)
     if not len(found):
         return []
-    told = [f"{tied[a]:,} of {number[a]:,} answers, others tie in {percent(rest[a])}" for a in found.tolist()]
     named = listed(annotators, found, told)
     verb = "ties" if len(found) == 1 else "tie"
     return [f"{named.number} {verb} nearly always: {named.text}; leave them out, since such ties tell nothing"]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import polars as pl
 
 from ..data.coding import id_series
 from ..data.columns import Understood, understand
 from ..data.files import PathLike
-from ..data.judgments import Grades, Judgments, Preferences, Rankings
+from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
 from ..errors import CrowdrankError, JudgmentError, ParameterError
 from .notices import say
 from .preflib import SUFFIXES, preflib_of
@@ -33,8 +33,10 @@ def read_judgments(
     duplicates: str = "keep",
     invalid: str = "error",
     items: Any | None = None,
-) -> Judgments:
+) -> Judgments | Mixed:
     """Return the judgments in one or several files: tables of any format, or PrefLib rankings.
+
+    Files of several kinds give them together, as :class:`~crowdrank.Mixed`: equal ids mean the same item or annotator.
 
     Parameters
     ----------
@@ -76,13 +78,15 @@ def read_judgments(
     if any(preflib):
         raise JudgmentError("PrefLib files cannot be read together with tables or a list of items; read them apart")
     tables = [_table(source, kind, columns) for source in sources]
-    kinds = {understood.kind for _, understood in tables}
-    if len(kinds) > 1:
-        raise JudgmentError(
-            f"the files hold different kinds of judgments ({' and '.join(sorted(kinds))}s); read them apart"
-        )
-    build = _builder(kinds.pop(), levels, nominal, winner_codes, duplicates, invalid, items)
-    return _build(sources, [frame for frame, _ in tables], build)
+    kinds = tuple(dict.fromkeys(understood.kind for _, understood in tables))
+    options = _Options(levels, nominal, winner_codes, duplicates, invalid, items)
+    options.expect(kinds)
+    found = [
+        _build([sources[n] for n in chosen], [tables[n][0] for n in chosen], options.builder(kind))
+        for kind in kinds
+        if (chosen := [n for n, (_, understood) in enumerate(tables) if understood.kind == kind])
+    ]
+    return found[0] if len(found) == 1 else Mixed.of(found)
 
 
 def _preflib(sources: list[Source], kind: str | None) -> Rankings:
@@ -131,31 +135,39 @@ def _table(source: Source, kind: str | None, columns: Mapping[str, str] | None) 
     return frame.select(pl.col(name).alias(word) for word, name in seen[0].columns.items()), seen[0]
 
 
-def _builder(
-    kind: str,
-    levels: Sequence[Any] | None,
-    nominal: bool,
-    winner_codes: Mapping[Any, str] | None,
-    duplicates: str,
-    invalid: str,
-    items: Any | None,
-) -> Callable[[pl.DataFrame], Judgments]:
-    """What makes judgments of the kind from a table; options of another kind are refused."""
-    if kind != "grade" and (levels is not None or nominal):
-        raise ParameterError(f"levels= and nominal= are about grades, and the file holds {kind}s; leave them out")
-    if kind != "preference" and winner_codes is not None:
-        raise ParameterError(f"winner_codes= is about preferences, and the file holds {kind}s; leave it out")
-    if kind == "ranking" and duplicates != "keep":
-        raise ParameterError("duplicates= is about grades and preferences, and the file holds rankings; leave it out")
-    if kind == "grade":
-        return lambda frame: Grades.from_frame(
-            frame, levels=levels, nominal=nominal, duplicates=duplicates, invalid=invalid, items=items
-        )
-    if kind == "preference":
-        return lambda frame: Preferences.from_frame(
-            frame, winner_codes=winner_codes, duplicates=duplicates, invalid=invalid, items=items
-        )
-    return lambda frame: Rankings.from_frame(frame, invalid=invalid, items=items)
+class _Options(NamedTuple):
+    """How rows are read, as the arguments of :func:`read_judgments` say."""
+
+    levels: Sequence[Any] | None
+    nominal: bool
+    winner_codes: Mapping[Any, str] | None
+    duplicates: str
+    invalid: str
+    items: Any | None
+
+    def expect(self, kinds: Sequence[str]) -> None:
+        """Refuse options about a kind that no file holds."""
+        held = " and ".join(f"{kind}s" for kind in kinds)
+        files = "the file holds" if len(kinds) == 1 else "the files hold"
+        if "grade" not in kinds and (self.levels is not None or self.nominal):
+            raise ParameterError(f"levels= and nominal= are about grades, and {files} {held}; leave them out")
+        if "preference" not in kinds and self.winner_codes is not None:
+            raise ParameterError(f"winner_codes= is about preferences, and {files} {held}; leave it out")
+        if tuple(kinds) == ("ranking",) and self.duplicates != "keep":
+            raise ParameterError(f"duplicates= is about grades and preferences, and {files} {held}; leave it out")
+
+    def builder(self, kind: str) -> Callable[[pl.DataFrame], Judgments]:
+        """Return what makes judgments of the kind from a table."""
+        shared: dict[str, Any] = {"invalid": self.invalid, "items": self.items}
+        if kind == "grade":
+            return lambda frame: Grades.from_frame(
+                frame, levels=self.levels, nominal=self.nominal, duplicates=self.duplicates, **shared
+            )
+        if kind == "preference":
+            return lambda frame: Preferences.from_frame(
+                frame, winner_codes=self.winner_codes, duplicates=self.duplicates, **shared
+            )
+        return lambda frame: Rankings.from_frame(frame, **shared)
 
 
 def _build(sources: list[Source], frames: list[pl.DataFrame], build: Callable[[pl.DataFrame], Judgments]) -> Judgments:

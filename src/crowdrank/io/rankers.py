@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 from ..data.files import PathLike, plain
 from ..errors import JudgmentError, ParameterError, UnknownNameError
-from ..registry import make
+from ..registry import blank_ranker
 
 if TYPE_CHECKING:
-    from ..learning import Ranker
+    from ..learning import Ranker, Saved
 
 
 def load_ranker(path: PathLike) -> Ranker:
@@ -35,8 +35,7 @@ def load_ranker(path: PathLike) -> Ranker:
     saved = read_saved(path)
     name = plain(str(path))
     try:
-        ranker: Ranker = make("ranker", saved.method, saved.params)
-        return ranker.restore(saved)
+        return _rebuilt(saved)
     except UnknownNameError:
         raise JudgmentError(
             f"{name} holds a ranker {plain(saved.method)!r}, which this version does not know; install a newer one"
@@ -45,3 +44,11 @@ def load_ranker(path: PathLike) -> Ranker:
         if isinstance(error, ParameterError):
             raise JudgmentError(f"{name}: {error}; the file was saved by another version, or is damaged") from None
         raise damaged(name, error) from None
+
+
+def _rebuilt(saved: Saved) -> Ranker:
+    """The fitted ranker, of parts that are rebuilt first where it has any."""
+    ranker: Ranker = blank_ranker(saved.method, saved.params)
+    if saved.parts:
+        ranker.parts_ = tuple(_rebuilt(part) for part in saved.parts)
+    return ranker.restore(saved)

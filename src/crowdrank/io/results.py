@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ def to_json(
     covariance: bool = False,
     quality: bool = True,
     level: float | None = None,
+    findings: Sequence[Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
     """Return a consensus as plain values that strict JSON can hold.
 
@@ -53,6 +54,8 @@ def to_json(
         Whether to put in the quality of the annotators and what is odd about them, which may have to be computed first.
     level
         Level of the intervals of score and rank to put in; ``None`` for none.
+    findings
+        What there is to say, as plain values, to put in.
 
     Examples
     --------
@@ -65,6 +68,8 @@ def to_json(
     """
     best = _best_first(consensus)
     document = _header(consensus, quality)
+    if findings is not None:
+        document["findings"] = [encode_params(one) for one in findings]
     document["items"] = [
         {name: _cell(value) for name, value in row.items()} for row in _table(consensus, level).iter_rows(named=True)
     ]
@@ -100,6 +105,7 @@ def write_consensus(
     *,
     quality: bool = True,
     level: float | None = None,
+    findings: Sequence[Mapping[str, Any]] | None = None,
 ) -> None:
     """Write a consensus that :func:`read_consensus` reads back.
 
@@ -116,10 +122,12 @@ def write_consensus(
         Whether JSON and Parquet hold the quality of the annotators, and what is odd about them, too.
     level
         Level of the intervals of score and rank to write as lower, upper, rank_lower and rank_upper.
+    findings
+        What there is to say, as plain values, which JSON holds too.
     """
     chosen = format_for(path, format)
     if chosen == "json":
-        write_text(json_text(to_json(consensus, quality=quality, level=level)), path)
+        write_text(json_text(to_json(consensus, quality=quality, level=level, findings=findings)), path)
     elif chosen == "parquet":
         frame = _with_arrays(consensus, level)
         metadata = {_METADATA: json.dumps(_header(consensus, quality), ensure_ascii=False, allow_nan=False)}

@@ -4,75 +4,19 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ..data.consensus import Consensus, Quality
+from ..data.consensus import Consensus, method_name
 from ..data.features import Features
-from ..data.files import PathLike
-from ..data.judgments import Grades, Judgments
+from ..data.judgments import Grades, Judgments, Mixed
+from ..data.mixed import parts_of
 from ..errors import DataWarning, JudgmentError, ParameterError
-from ..protocols import Aggregator, AnyFloats, Bools, Counts, Floats, Ints, Progress
+from ..protocols import Aggregator, AnyFloats, Bools, Counts, Floats, Ints, Progress, expect_arguments
+from .fits import JointFit, takes_missing
 
-if TYPE_CHECKING:
-    import polars as pl
-
-_INSTEAD = {"preference": "bradley_terry", "ranking": "plackett_luce"}
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class TwoStageFit:
-    """A ranker with the consensus it was trained on.
-
-    Parameters
-    ----------
-    ranker
-        The fitted ranker.
-    consensus
-        The consensus of the judgments, ``None`` where every grade was learned from by itself.
-    n_items, n_queries
-        How many items, of how many queries, were learned from; those that were held out are not among them.
-    n_unjudged
-        How many items have features but were not judged.
-    """
-
-    ranker: Any
-    consensus: Consensus | None
-    n_items: int
-    n_queries: int
-    n_unjudged: int = 0
-
-    def __repr__(self) -> str:
-        learned = "every grade" if self.consensus is None else f"the consensus of {self.consensus.method}"
-        name = type(self.ranker).__name__
-        return f"TwoStageFit({name} from {learned}, {self.n_items:,} items, {self.n_queries:,} queries)"
-
-    @property
-    def quality(self) -> Quality | None:
-        """Quality of each annotator; ``None`` where there is no consensus, or nobody is named."""
-        return None if self.consensus is None else self.consensus.quality
-
-    def predict(self, features: Any, qid: Any = None) -> pl.DataFrame | AnyFloats:
-        """Return the score of each item, larger is better, whether it was judged or not.
-
-        :class:`~crowdrank.Features`, or a frame with item [, query] and numbers, give a table of query, item and score
-        in the order of :class:`~crowdrank.Features`. A matrix, or a frame of the features alone, gives an array;
-        ``qid`` are its queries, for rankers that scale features within queries.
-        """
-        columns = getattr(features, "columns", None)
-        if columns is not None and list(columns) != self.ranker.feature_names_in_.tolist():
-            features = Features.from_frame(features)
-        if isinstance(features, Features):
-            import polars as pl
-
-            return features.items.frame().with_columns(score=pl.Series(item_scores(self.ranker, features)))
-        found: AnyFloats = self.ranker.predict(features, qid)
-        return found
-
-    def save(self, path: PathLike) -> None:
-        """Write the ranker to a file that :func:`crowdrank.load_ranker` reads; consensus and quality are not in it."""
-        self.ranker.save(path)
+_INSTEAD = {"preference": "bradley_terry", "ranking": "plackett_luce", "mixed": "latent_score"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +42,8 @@ class TwoStage:
     Notes
     -----
     Targets are on the scale of the grades if the aggregator takes grades alone: the expected grade of a class method,
-    the mean of ``mean_grade``. Where the lowest is negative they are moved up to start at 0, as gains do.
+    the mean of ``mean_grade``; a score of ``mean_gain`` comes as :math:`\log_2(1 + s)`, the grade of that gain, so that
+    :math:`2^y - 1` is the mean gain itself. Where the lowest is negative they are moved up to start at 0, as gains do.
 
     Scores from preferences and rankings have no level of their own, and say how far items are apart at best. They are
     moved so that the lowest learned item of each query has 0, and taken for gains as they are (``gain="linear"``):
@@ -130,12 +75,14 @@ class TwoStage:
 
     def fit(
         self,
-        judgments: Judgments,
+        judgments: Judgments | Mixed,
         features: Features,
         *,
+        known: Any | None = None,
+        trusted: Any | None = None,
         validation: float | Features | None = None,
         progress: Progress | None = None,
-    ) -> TwoStageFit:
+    ) -> JointFit:
         """Return the ranker that was trained, with the consensus.
 
         Parameters
@@ -144,6 +91,8 @@ class TwoStage:
             Grades, preferences or rankings of items.
         features
             Features of items, judged or not.
+        known, trusted
+            For aggregators that take them: what is known to be true, and annotators known to be good.
         validation
             What the learning curve is measured on, and where rankers with patience stop: a share of the queries, which
             are held out, or features with grades.
@@ -158,12 +107,13 @@ class TwoStage:
             what = getattr(self.ranker, "__name__", type(self.ranker).__name__)
             raise ParameterError(f"{what} is no ranker of crowdrank; give one such as crowdrank.rankers.ListNet()")
         of_items = features.match(judgments)
-        consensus = None if self.aggregator is None else self.aggregator.fit(judgments)
+        consensus = self._consensus(judgments, known=known, trusted=trusted)
         rows = _grade_rows(judgments, of_items) if consensus is None else _consensus_rows(consensus, of_items)
         ranker = clone(self.ranker)
         features.expect_numbers(rows.row, missing=takes_missing(ranker))
         free = self.aggregator is not None and tuple(self.aggregator.kinds) != ("grade",)
         self._set_gain(ranker, free)
+        rows = rows._replace(target=_as_read(rows.target, self.aggregator, ranker))
         rows = rows._replace(target=_from_zero(rows, features, free, "gain" in ranker.get_params()))
         learned, held = _split(rows, features, validation, self.seed, ranker, free)
         query = features.items.query[learned.row]
@@ -172,10 +122,24 @@ class TwoStage:
             progress=progress, **held,
         )  # fmt: skip
         ranker.feature_names_in_ = np.array(features.names, object)
-        return TwoStageFit(
-            ranker=ranker, consensus=consensus, n_items=len(np.unique(learned.row)), n_queries=len(np.unique(query)),
+        return JointFit(
+            method=method_name(self), ranker=ranker, consensus=consensus, n_items=len(np.unique(learned.row)),
+            n_queries=len(np.unique(query)),
             n_unjudged=len(features) - int((of_items >= 0).sum()),
         )  # fmt: skip
+
+    def _consensus(self, judgments: Judgments | Mixed, **extra: Any) -> Consensus | None:
+        """The consensus that is learned; ``None`` where every grade is."""
+        given = {name: value for name, value in extra.items() if value is not None}
+        if self.aggregator is None:
+            if given:
+                raise ParameterError(
+                    f"{next(iter(given))}= is for an aggregator, and there is none; leave it out or name one"
+                )
+            return None
+        expect_arguments(self.aggregator, given)
+        fitted: Consensus = self.aggregator.fit(judgments, **given)
+        return fitted
 
     def _set_gain(self, ranker: Any, free: bool) -> None:
         """Give the ranker the gain that fits the targets, if it has any."""
@@ -209,12 +173,12 @@ def _consensus_rows(consensus: Consensus, of_items: Ints) -> _Rows:
     return _Rows(of_items[found], consensus.scores[found], None)
 
 
-def _grade_rows(judgments: Judgments, of_items: Ints) -> _Rows:
+def _grade_rows(judgments: Judgments | Mixed, of_items: Ints) -> _Rows:
     """One row for each item and grade it was given, with the weight of all such grades."""
     if not isinstance(judgments, Grades):
-        instead = _INSTEAD[judgments.kind]
+        instead, given = _INSTEAD[judgments.kind], " and ".join(f"{part.kind}s" for part in parts_of(judgments))
         raise JudgmentError(
-            f"{judgments.kind}s cannot be learned from one by one, as grades can; "
+            f"{given} cannot be learned from one by one, as grades can; "
             f"name an aggregator, as in aggregator={instead!r} (--aggregator {instead})"
         )
     if judgments.nominal:
@@ -228,6 +192,15 @@ def _grade_rows(judgments: Judgments, of_items: Ints) -> _Rows:
     weight: Floats = np.bincount(place, judgments.row_weight[found], len(cells)).astype(np.float64, copy=False)
     same = bool((weight == weight[0]).all())
     return _Rows((cells // len(levels)).astype(np.int32), levels[cells % len(levels)], None if same else weight)
+
+
+def _as_read(target: Floats, aggregator: Aggregator | None, ranker: Any) -> Floats:
+    """Targets as the ranker reads them: mean gains as the grades of these gains, unless it takes gains as they are."""
+    by_grade = ranker.get_params().get("gain", "exponential") == "exponential"
+    if getattr(aggregator, "scale", "grade") != "gain" or not by_grade:
+        return target
+    found: Floats = np.log2(1 + target)
+    return found
 
 
 def _from_zero(rows: _Rows, features: Features, free: bool, by_gain: bool) -> Floats:
@@ -292,17 +265,3 @@ def _taken(features: Features, row: Ints | Counts) -> AnyFloats:
     """Some rows of the matrix; the matrix itself where they are all of it."""
     whole = len(row) == len(features) and bool((np.diff(row) == 1).all())
     return features.matrix if whole else features.matrix[row]
-
-
-def takes_missing(ranker: Any) -> bool:
-    """Return whether a ranker takes missing features."""
-    from sklearn.utils import get_tags
-
-    return bool(get_tags(ranker).input_tags.allow_nan)
-
-
-def item_scores(ranker: Any, features: Features) -> Floats:
-    """Return a fitted ranker's score of each item, in the order of the features."""
-    features.expect_numbers(missing=takes_missing(ranker))
-    found: Floats = ranker.predict(features).astype(np.float64, copy=False)
-    return found

@@ -13,8 +13,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..protocols import Counts, Floats
-from .permutations import Chains, Swept, uniform
+from ..protocols import Counts, Floats, Ints
+from .permutations import Chains, Swept, luce_gain, strengths, uniform
 from .ranked_lists import RankedLists, query_bounds
 from .threads import over_bounds, read_only
 
@@ -28,7 +28,9 @@ def swap_randomly(
     slots: Counts,
     n_sweeps: int,
     *,
+    scores: Floats | None = None,
     draws: NDArray[np.float32] | None = None,
+    best: Ints | None = None,
 ) -> Swept:
     """Carry the chains on by so many sweeps, and return mean Cayley distances and places over them.
 
@@ -38,18 +40,20 @@ def swap_randomly(
 
     Parameters
     ----------
-    lists, pull, chains, n_sweeps, draws
+    lists, pull, chains, n_sweeps, scores, draws, best
         As for :func:`crowdrank.kernels.permutations.sweep`.
     slots
         Place of each row's item in its list, ties ordered at first in some way, (n_rows,); changed in place.
     """
     found = Swept(np.zeros(len(pull)), np.zeros(len(chains.order)))
     kept = np.empty((0, len(chains.order)), np.float32) if draws is None else draws
+    top = np.empty(0, np.int32) if best is None else best
+    weights = read_only(np.empty(0) if scores is None else strengths(scores, lists.offsets))
     table, pulls = lists.views(), read_only(pull)
     swap_queries: Any = _swap_queries
 
     def work(begin: int, end: int) -> None:
-        swap_queries(*table, pulls, np.arange(begin, end), n_sweeps, *chains, slots, *found, kept)
+        swap_queries(*table, pulls, weights, np.arange(begin, end), n_sweeps, *chains, slots, *found, kept, top)
 
     cost = n_sweeps * np.diff(lists.queries) * lists.sizes**2
     over_bounds(work, query_bounds(cost, _CELLS_PER_THREAD))
@@ -58,27 +62,32 @@ def swap_randomly(
 
 @njit(cache=True, nogil=True)
 def _swap_queries(
-    offsets: Any, queries: Any, starts: Any, item: Any, rank: Any, pull: Any, chosen: Any, n_sweeps: int,
-    orders: Any, state: Any, slots: Any, distance: Floats, place: Floats, draws: Any,
+    offsets: Any, queries: Any, starts: Any, item: Any, rank: Any, pull: Any, strength: Any, chosen: Any,
+    n_sweeps: int, orders: Any, state: Any, slots: Any, distance: Floats, place: Floats, draws: Any, best: Any,
 ) -> None:  # fmt: skip
-    """Sweep the chosen queries; fill in distance, place and draws."""
+    """Sweep the chosen queries; fill in distance, place, draws and best."""
     for query in chosen:
         head, n = offsets[query], offsets[query + 1] - offsets[query]
         first, last = queries[query], queries[query + 1]
         if n < 2:
             continue
-        order = orders[head : head + n]
+        order, weight = orders[head : head + n], strength[head : head + n] if strength.size else strength
         begins = starts[first : last + 1] - starts[first]
         members, ranks = item[starts[first] : starts[last]], rank[starts[first] : starts[last]]
         local, image = _local_places(order, begins, members, slots[starts[first] : starts[last]])
-        moved, n_kept = np.zeros(last - first, np.int64), 0
+        own, moved, n_kept, value, most = pull[first:last], np.zeros(last - first, np.int64), 0, 0.0, -np.inf
         far, seen = np.empty(last - first, np.int64), np.empty(n, np.bool_)
         for one in range(last - first):
             far[one] = _distance(image[begins[one] : begins[one + 1]], seen)
         for time in range(n_sweeps):
             for _ in range(n):
-                _try_swap(order, begins, local, image, far, moved, seen, pull[first:last], state, query)
-            _order_ties(begins, ranks, image, far, pull[first:last], state, query)
+                value += _try_swap(
+                    order, begins, local, image, far, moved, seen, pull[first:last], weight, state, query
+                )
+            value += _order_ties(begins, ranks, image, far, own, state, query)
+            if best.size and value > most:
+                most = value
+                best[head : head + n] = order
             for one in range(last - first):
                 distance[first + one] += far[one] / n_sweeps
             for p in range(n):
@@ -155,15 +164,16 @@ def _try_swap(
     moved: Any,
     seen: Any,
     pull: Any,
+    weight: Any,
     state: Any,
     query: int,
-) -> None:
-    """Propose to swap two random places, and do so or not."""
+) -> float:
+    """Propose to swap two random places, do so or not, and return by how much the log weight has grown."""
     n = order.size
     upper, lower = int(uniform(state, query) * n), int(uniform(state, query) * (n - 1))
     lower += lower >= upper
     upper, lower = min(upper, lower), max(upper, lower)
-    a, b, gain = order[upper], order[lower], 0.0
+    a, b, gain = order[upper], order[lower], luce_gain(order, weight, upper, lower) if weight.size else 0.0
     for one in range(far.size):
         x, y, moved[one] = local[one, a], local[one, b], 0
         part = image[begins[one] : begins[one + 1]]
@@ -181,11 +191,12 @@ def _try_swap(
                 _shift(part, y, x)
         gain += pull[one] * moved[one]
     if gain < 0.0 and uniform(state, query) >= np.exp(gain):
-        return
+        return 0.0
     order[upper], order[lower] = b, a
     for one in range(far.size):
         far[one] += moved[one]
         _follow(order, upper, lower, a, b, local[one], image[begins[one] : begins[one + 1]])
+    return gain
 
 
 @njit(cache=True, nogil=True)
@@ -208,8 +219,12 @@ def _follow(order: Any, upper: int, lower: int, a: int, b: int, local: Any, imag
 
 
 @njit(cache=True, nogil=True)
-def _order_ties(begins: Any, rank: Any, image: Any, far: Any, pull: Any, state: Any, query: int) -> None:
-    """Propose, for each item tied with the one before it in its list, to swap it with a random one of those tied."""
+def _order_ties(begins: Any, rank: Any, image: Any, far: Any, pull: Any, state: Any, query: int) -> float:
+    """Propose, for each item tied with the one before it in its list, to swap it with a random one of those tied.
+
+    Returns by how much the log weight has grown.
+    """
+    total = 0.0
     for one in range(far.size):
         part, head = image[begins[one] : begins[one + 1]], begins[one]
         tied = 0
@@ -227,3 +242,5 @@ def _order_ties(begins: Any, rank: Any, image: Any, far: Any, pull: Any, state: 
             if gain >= 0.0 or uniform(state, query) < np.exp(gain):
                 part[x], part[y] = part[y], part[x]
                 far[one] += change
+                total += gain
+    return total

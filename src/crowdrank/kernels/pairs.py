@@ -80,7 +80,7 @@ def count_few(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | None,
 
 def count_in_table(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | None, offsets: Counts) -> PairCounts:
     """Counts by one pass over the rows into a table of three cells for each pair of a query's items."""
-    rows = _row_starts(offsets)
+    rows = row_starts(offsets)
     n_items, n_cells = len(rows) - 1, int(rows[-1])
     # the tie of the pair (i, j), i < j, is counted in cell base[i] + 3 j, losses and wins beside it
     base = read_only((3 * (rows[:-1] - np.arange(1, n_items + 1)) + 1).astype(np.int32))
@@ -138,7 +138,7 @@ def pair_numbers(left: Ints, right: Ints, starts: Counts, second: Ints) -> Ints:
     return numbers
 
 
-def _row_starts(offsets: Counts) -> Counts:
+def row_starts(offsets: Counts) -> Counts:
     """First cell of each item's pairs with the later items of its query, and the number of cells at the end."""
     last = np.repeat(offsets[1:], np.diff(offsets))
     return np.concatenate([[0], np.cumsum(last - 1 - np.arange(int(offsets[-1])))]).astype(np.int64)

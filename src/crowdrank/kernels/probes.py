@@ -22,31 +22,40 @@ Products: TypeAlias = Callable[[Floats], Floats]
 
 
 def probed_diagonal(
-    products: Products, diagonal: Floats, offsets: Counts, *, n_probes: int, along: Floats | None = None
+    products: Products,
+    diagonal: Floats,
+    offsets: Counts | None,
+    *,
+    n_probes: int,
+    along: Floats | None = None,
+    plain: Products | None = None,
 ) -> Floats:
     """Estimate the diagonal (n_items,) of the inverse on centred scores, see [Bekas07]_.
 
     ``products`` multiplies the matrix, whose own diagonal is ``diagonal``, with the columns of (n_items, n) arrays;
-    ``offsets`` bound the items of each query. As in :func:`~crowdrank.kernels.laplacian.centred_inverse_diagonal`, the
-    inverse is compared with its two-term series. ``along`` (n_items,), centred, is a direction in which the inverse is
-    large; its part is not left to chance.
+    ``offsets`` bound the items of each query, or are ``None`` where scores are not centred. As in
+    :func:`~crowdrank.kernels.laplacian.centred_inverse_diagonal`, the inverse is compared with its two-term series,
+    that of the matrix ``plain`` if there is one, which then has the diagonal. ``along`` (n_items,), centred, is a
+    direction in which the inverse is large; its part is not left to chance.
     """
-    query, sizes = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)), np.maximum(np.diff(offsets), 1)
     signs = np.random.default_rng(0).choice([-1.0, 1.0], (n_probes, len(diagonal))).T.copy()
-    means = np.stack([np.bincount(query, column, len(sizes)) / sizes for column in signs.T], axis=1)
-    centred, scale = signs - means[query], diagonal[:, None]
+    centred, scale, share = signs, diagonal[:, None], np.zeros(len(diagonal))
+    if offsets is not None:
+        query, sizes = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)), np.maximum(np.diff(offsets), 1)
+        means = np.stack([np.bincount(query, column, len(sizes)) / sizes for column in signs.T], axis=1)
+        centred, share = signs - means[query], 1.0 / sizes[query]
 
     def series(columns: Floats) -> Floats:
-        return (2 * columns - products(columns / scale)) / scale
+        return (2 * columns - (plain or products)(columns / scale)) / scale
 
     certain = np.zeros((len(diagonal), 1))
     if along is not None and along.any():
         certain = along[:, None] / np.sqrt(along @ products(along[:, None])[:, 0])
     ones = series(np.ones((len(diagonal), 1)))[:, 0]
-    known = 1 / diagonal - ones / sizes[query] + certain[:, 0] ** 2
+    known = 1 / diagonal - ones * share + certain[:, 0] ** 2
     solution = solve_together(products, diagonal[:, None], centred, accuracy=_ACCURACY)
     chance = signs * (solution - series(centred) - certain * (certain[:, 0] @ centred))
-    estimate: Floats = np.maximum(known + chance.mean(axis=1), (1 - 1 / sizes[query]) / diagonal)
+    estimate: Floats = np.maximum(known + chance.mean(axis=1), (1 - share) / diagonal)
     return estimate
 
 

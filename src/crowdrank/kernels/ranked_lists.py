@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..protocols import Counts, Floats, Ints
+from ..protocols import AnyFloats, Counts, Floats, Ints
 from .structure import mixed
 from .threads import even_bounds, read_only
 
@@ -93,6 +93,8 @@ def arrange(
     n_queries: int,
     features: tuple[Floats, Ints, Floats],
     seed: int,
+    *,
+    shades: Colours | None = None,
 ) -> Arranged:
     """Return rankings laid out by structure.
 
@@ -109,13 +111,16 @@ def arrange(
         taken as alike.
     seed
         Decides on the random numbers along with the structure.
+    shades
+        Equal for items that are alike in all but the rankings, (n_all_items,); ``None`` where all are.
     """
     telling = np.flatnonzero(rank[starts[1:] - 1] != rank[starts[:-1]])
     row, length = _rows_of(starts, telling)
     codes, number = np.unique(item[row].astype(np.int64), return_inverse=True)
     weight, annotator, special = features
     of_ranking = (weight[telling], annotator[telling], special)
-    colours = _colours(np.repeat(np.arange(len(length)), length), number, rank[row], of_ranking, len(codes))
+    plain = np.zeros(len(codes), np.uint64) if shades is None else shades[codes]
+    colours = _colours(np.repeat(np.arange(len(length)), length), number, rank[row], of_ranking, plain)
     by_colour = np.lexsort((colours[0], query[codes]))
     codes, shade = codes[by_colour], colours[0][by_colour]
     within = query[codes]
@@ -134,6 +139,16 @@ def arrange(
     twin = np.maximum.accumulate(np.where(same, 0, np.arange(len(codes)))) if len(codes) else codes
     seeds = _mixed(_sums(_mixed(shade), within, n_queries) + _mixed(np.full(n_queries, seed % 2**64, np.uint64)))
     return Arranged(lists, codes, telling[order], twin, seeds)
+
+
+def row_colours(matrix: AnyFloats, row: Ints) -> Colours:
+    """Return a number for each of some rows of a matrix, the same for equal ones, and 0 for row -1; (n,)."""
+    found = np.zeros(len(row), np.uint64)
+    for column in matrix.T:
+        # adding 0 makes one of the two zeros
+        found = _mixed(found ^ (column[row] + 0.0).astype(np.float64).view(np.uint64))
+    found[row < 0] = 0
+    return found
 
 
 def query_bounds(work: Counts, smallest: int) -> Counts:
@@ -157,16 +172,16 @@ def _rows_of(starts: Counts, chosen: Counts) -> tuple[Counts, Counts]:
 
 
 def _colours(
-    number: Counts, item: Counts, rank: Ints, features: tuple[Floats, Ints, Floats], n_items: int
+    number: Counts, item: Counts, rank: Ints, features: tuple[Floats, Ints, Floats], of_item: Colours
 ) -> tuple[Colours, Colours]:
-    """Colours of items and lists, refined until no more of them are told apart."""
+    """Colours of items and lists, refined from those of items until no more of them are told apart."""
     weight, annotator, special = features
     of_list, of_annotator = weight.view(np.uint64), special.view(np.uint64)
-    of_item, place, known = np.zeros(n_items, np.uint64), _mixed(rank.astype(np.uint64)), 0
+    place, known = _mixed(rank.astype(np.uint64)), 0
     for _ in range(_MOST_ROUNDS):
         rows = _sums(_mixed(of_item[item] ^ place), number, len(of_list))
         of_list = _mixed(of_list + rows + _mixed(of_annotator)[annotator])
-        of_item = _mixed(of_item + _sums(_mixed(of_list[number] ^ place), item, n_items))
+        of_item = _mixed(of_item + _sums(_mixed(of_list[number] ^ place), item, len(of_item)))
         of_annotator = _mixed(of_annotator + _sums(of_list, annotator, len(of_annotator)))
         told = len(np.unique(of_item)) + len(np.unique(of_list))
         if told == known:

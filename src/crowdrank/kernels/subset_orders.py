@@ -12,7 +12,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..protocols import Counts, Floats
+from ..protocols import Counts, Floats, Ints
 from .permutations import fill_lead, largest_query, strengths, uniform
 from .ranked_lists import RankedLists, query_bounds
 from .threads import over_bounds, read_only
@@ -51,22 +51,36 @@ def sum_orders(
     scores: Floats | None = None,
     draws: NDArray[np.float32] | None = None,
     state: NDArray[np.uint64] | None = None,
+    best: Ints | None = None,
+    sets: Floats | None = None,
 ) -> Summed:
     """Return expectations over all rankings of the chosen queries, of some 15 items at most.
 
-    ``pull`` and ``scores`` are as for :func:`crowdrank.kernels.permutations.sweep`. ``draws`` (n_draws, n_items) is
-    filled with the places of the items in independent random rankings, drawn by the streams ``state`` (n_queries,).
+    Parameters
+    ----------
+    lists, pull, chosen, scores
+        As for :func:`crowdrank.kernels.permutations.sweep`.
+    draws, state
+        Filled with the places of the items in independent random rankings, (n_draws, n_items), drawn by the streams
+        ``state`` (n_queries,).
+    best
+        Filled with the most probable ranking, items by their numbers, best first, (n_items,).
+    sets
+        Filled with the chance of each set of items to be the first ones, 2^n a query, queries as :func:`set_starts`
+        says.
     """
     n_items = int(lists.offsets[-1])
     found = Summed(np.zeros(len(lists.queries) - 1), np.zeros(len(pull)), np.zeros(n_items), np.zeros(n_items))
     weights = read_only(np.empty(0) if scores is None else strengths(scores, lists.offsets))
     kept = np.empty((0, n_items), np.float32) if draws is None else draws
     streams = np.empty(0, np.uint64) if state is None else state
+    top, firsts = np.empty(0, np.int32) if best is None else best, np.empty(0) if sets is None else sets
+    begins = read_only(set_starts(lists.sizes) if sets is not None else np.zeros(1, np.int64))
     table, pulls, which = lists.views(), read_only(pull), read_only(chosen)
     sum_queries: Any = _sum_queries
 
     def work(begin: int, end: int) -> None:
-        sum_queries(*table, pulls, weights, which[begin:end], *found, kept, streams)
+        sum_queries(*table, pulls, weights, which[begin:end], *found, kept, streams, top, firsts, begins)
 
     sizes = lists.sizes[chosen]
     cost = sizes * 2**sizes + lists.work()[chosen] // 16
@@ -74,10 +88,16 @@ def sum_orders(
     return found
 
 
+def set_starts(sizes: Counts) -> Counts:
+    """Return where the sets of items of each query begin, and end, (n_queries + 1,)."""
+    return np.concatenate([[0], np.cumsum(2**sizes)]).astype(np.int64)
+
+
 @njit(cache=True, nogil=True)
 def _sum_queries(
     offsets: Any, queries: Any, starts: Any, item: Any, rank: Any, pull: Any, strength: Any, chosen: Any,
-    log_total: Floats, distance: Floats, place: Floats, spread: Floats, draws: Any, state: Any,
+    log_total: Floats, distance: Floats, place: Floats, spread: Floats, draws: Any, state: Any, best: Any,
+    sets: Any, begins: Any,
 ) -> None:  # fmt: skip
     """Fill in what is known of the chosen queries."""
     size = largest_query(offsets, chosen)
@@ -88,8 +108,12 @@ def _sum_queries(
         first, last = queries[query], queries[query + 1]
         fill_lead(starts, item, rank, pull, first, last, n, lead)
         _fill_steps(lead, strength[head : head + n] if strength.size else strength, n, step)
+        if best.size:
+            _fill_best(step, n, total, best[head : head + n])
         log_total[query] = _sum_below(step, n, total)
         _sum_above(step, n, total, above, spread[head : head + n])
+        if sets.size:
+            sets[begins[query] : begins[query + 1]] = total[: 1 << n]
         _settle(above, n, place[head : head + n], spread[head : head + n])
         for one in range(first, last):
             for row in range(starts[one], starts[one + 1]):
@@ -122,6 +146,25 @@ def _fill_steps(lead: Any, weight: Any, n: int, step: Floats) -> None:
             for b in range(n):
                 if not above >> b & 1:
                     step[above, b] += np.log(weight[b] / rest)
+
+
+@njit(cache=True, nogil=True)
+def _fill_best(step: Any, n: int, most: Floats, order: Any) -> None:
+    """Fill in the ranking of the largest weight; ``most[s]`` becomes the largest log weight below the set s."""
+    full = (1 << n) - 1
+    most[full] = 0.0
+    for above in range(full - 1, -1, -1):
+        most[above] = -np.inf
+        for b in range(n):
+            if not above >> b & 1:
+                most[above] = max(most[above], step[above, b] + most[above | 1 << b])
+    above = 0
+    for place in range(n):
+        for b in range(n):
+            if not above >> b & 1 and step[above, b] + most[above | 1 << b] == most[above]:
+                order[place] = b
+                above |= 1 << b
+                break
 
 
 @njit(cache=True, nogil=True)

@@ -1,8 +1,8 @@
 """What rankers share: lists of rows, scaling, the estimator itself, early stopping, scoring and saving.
 
 A ranker is a file in :mod:`crowdrank.rankers` with a dataclass (``kw_only=True, eq=False, repr=False``) over
-:class:`Ranker`, or over :class:`LinearRanker` where scores are linear and the loss is convex. The base reads X, y, qid,
-item and weights, checks them once, and calls
+:class:`Ranker`, or over :class:`LinearRanker` where scores are linear and the loss is convex; :class:`LinearScore` is
+made of weights that were found elsewhere. The base reads X, y, qid, item and weights, checks them once, and calls
 
 ``_check(self)``
     to refuse parameters outside their range (scikit-learn wants that in ``fit``, not in ``__init__``);
@@ -26,9 +26,11 @@ the class variables ``_takes_missing`` and ``_takes_sparse`` to say what X may b
 
 from .design import Design
 from .estimator import Ranker
-from .linear import LinearRanker
+from .linear import LinearRanker, WeightedFeatures, penalised, usual_ridge
+from .linear_score import LinearScore
 from .lists import Lists, group_queries
-from .losses import ScoreLoss, best_of_query, better_first, swap_gains
+from .losses import ScoreLoss, best_of_query, better_first, likely_orders, likely_sets, swap_gains
+from .luce import LuceWeights
 from .matrix import Matrix
 from .saving import Saved, read_saved, write_saved
 from .scaling import SCALES, Scaling, learn_scaling
@@ -42,7 +44,9 @@ __all__ = [
     "Held",
     "ItemGain",
     "LinearRanker",
+    "LinearScore",
     "Lists",
+    "LuceWeights",
     "Matrix",
     "NDCGScorer",
     "Ranker",
@@ -50,13 +54,18 @@ __all__ = [
     "Scaling",
     "ScoreLoss",
     "Watch",
+    "WeightedFeatures",
     "best_of_query",
     "better_first",
     "gains",
     "group_queries",
     "learn_scaling",
+    "likely_orders",
+    "likely_sets",
     "ndcg_scorer",
+    "penalised",
     "read_saved",
     "swap_gains",
+    "usual_ridge",
     "write_saved",
 ]

@@ -42,6 +42,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     n_features_in_: int
     curve_: pl.DataFrame
     scaling_: Scaling
+    parts_: tuple[Ranker, ...] = ()
+    """Fitted rankers that it is made of, for one that is."""
 
     def fit(
         self,
@@ -111,9 +113,13 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
 
     def save(self, path: PathLike) -> None:
         """Write the fitted ranker to a file that :func:`crowdrank.load_ranker` reads; no pickle is involved."""
+        write_saved(self.saved(), path)
+
+    def saved(self) -> Saved:
+        """Return what a file holds of the fitted ranker."""
         check_is_fitted(self)
         family, _, method = type(self).__module__.rpartition(".")
-        if family != "crowdrank.rankers":
+        if family not in ("crowdrank.rankers", "crowdrank.learning"):
             raise ParameterError(
                 f"{type(self).__name__} is not one of crowdrank's own rankers, which alone can be saved"
             )
@@ -128,7 +134,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         if hasattr(self, "scaling_"):
             facts["scaling"] = self.scaling_.kind
             numbers = {**numbers, "centre": self.scaling_.centre, "spread": self.scaling_.spread}
-        write_saved(Saved(method, self.get_params(deep=False), facts, numbers, texts), path)
+        parts = tuple(part.saved() for part in self.parts_)
+        return Saved(method, self.get_params(deep=False), facts, numbers, texts, parts)
 
     def restore(self, saved: Saved) -> Self:
         """Take over what was saved of a fitted ranker of the same method; raises where parts are missing."""

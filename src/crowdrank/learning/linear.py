@@ -39,88 +39,15 @@ class Point(NamedTuple):
     loss: ScoreLoss
 
 
-class LinearRanker(Ranker):
-    """Base of the linear rankers; one gives the loss of its scores.
+class WeightedFeatures(Ranker):
+    """Base of rankers whose score is a weighted sum of scaled features: scoring, the table of weights, files.
 
-    A ranker has the parameters ``scale``, ``ridge``, ``tol`` and ``max_iter``, and ``weights_`` once it is fitted.
+    Once it is fitted one has ``scaling_``, ``weights_`` and ``trace_``.
     """
-
-    _usual_ridge: ClassVar[float]
-
-    scale: str
-    ridge: float | None
-    tol: float
-    max_iter: int
 
     weights_: Floats
     n_iter_: int
     trace_: Trace
-
-    @abstractmethod
-    def _loss(self, lists: Lists) -> Callable[[Floats], ScoreLoss]:
-        """What returns the loss at the scores of the lists' places."""
-
-    @property
-    def used_ridge(self) -> float:
-        """The ridge, the usual one where none is given."""
-        if self.ridge is not None:
-            return self.ridge
-        return self._usual_ridge * (_SPREAD_IN_QUERY**2 if self.scale == "query" else 1.0)
-
-    def _ordered(self, lists: Lists) -> Lists:
-        """The lists in the order that the loss needs."""
-        return lists
-
-    def _check(self) -> None:
-        """Refuse parameters outside their range."""
-        one_of(self.scale, SCALES, "scale")
-        if self.ridge is not None and not self.ridge > 0:
-            raise ParameterError(f"ridge={self.ridge} must be above 0; use a small one such as 1e-9 for none")
-        if not self.tol > 0:
-            raise ParameterError(f"tol={self.tol} must be above 0")
-        if not self.max_iter >= 1:
-            raise ParameterError(f"max_iter={self.max_iter} must be at least 1")
-
-    def _learn(self, matrix: Matrix, lists: Lists, watch: Watch) -> None:
-        """Scale the features and find the weights."""
-        from ..kernels.threads import one_blas_thread
-
-        lists = self._ordered(lists)
-        # blocks are shared among threads already, and a library's own would wait for each other on a busy machine
-        with one_blas_thread():
-            self.scaling_ = learn_scaling(self.scale, matrix, lists)
-            design = Design(matrix, lists.rows, lists.offsets, self.scaling_)
-            self.weights_, self.trace_ = self._solve(design, lists, self._follower(watch))
-        self.n_iter_ = self.trace_.n_iter
-
-    def _solve(
-        self, design: Design, lists: Lists, follow: Callable[[int, float, Floats], bool]
-    ) -> tuple[Floats, Trace]:
-        """The weights where loss and penalty are least."""
-        share = np.repeat(lists.query_weights() / np.diff(lists.offsets), np.diff(lists.offsets))
-        evaluate, direction = _objective(design, self._loss(lists), share, self.used_ridge, self.tol)
-        steps = 0
-
-        def followed(here: Point) -> Floats:
-            nonlocal steps
-            follow(steps, -here.value, here.weights)
-            steps += 1
-            return direction(here)
-
-        start = np.zeros(design.n_features)
-        weights, best, trace = newton(
-            evaluate, followed, start, tol=self.tol, max_iter=self.max_iter, what=method_name(self)
-        )
-        follow(steps, -best.value, weights)
-        return weights, trace
-
-    def _follower(self, watch: Watch) -> Callable[[int, float, Floats], bool]:
-        """What takes note of an iterate, measured on the validation rows if there are any."""
-        held = watch.held
-        if held is None:
-            return lambda step, objective, weights: watch.note(step, objective=objective)
-        design = Design(held.matrix, held.lists.rows, held.lists.offsets, self.scaling_)
-        return lambda step, objective, weights: watch.note(step, objective=objective, scores=design.scores(weights))
 
     def _score_rows(self, matrix: Matrix, qid: Any) -> Floats:
         """Weighted sum of each row's scaled features."""
@@ -155,10 +82,95 @@ class LinearRanker(Ranker):
         self.n_iter_ = self.trace_.n_iter
 
 
-def _objective(
+class LinearRanker(WeightedFeatures):
+    """Base of the linear rankers; one gives the loss of its scores.
+
+    A ranker has the parameters ``scale``, ``ridge``, ``tol`` and ``max_iter``, and ``weights_`` once it is fitted.
+    """
+
+    _usual_ridge: ClassVar[float]
+
+    scale: str
+    ridge: float | None
+    tol: float
+    max_iter: int
+
+    @abstractmethod
+    def _loss(self, lists: Lists) -> Callable[[Floats], ScoreLoss]:
+        """What returns the loss at the scores of the lists' places."""
+
+    @property
+    def used_ridge(self) -> float:
+        """The ridge, the usual one where none is given."""
+        if self.ridge is not None:
+            return self.ridge
+        return usual_ridge(self._usual_ridge, self.scale)
+
+    def _ordered(self, lists: Lists) -> Lists:
+        """The lists in the order that the loss needs."""
+        return lists
+
+    def _check(self) -> None:
+        """Refuse parameters outside their range."""
+        one_of(self.scale, SCALES, "scale")
+        if self.ridge is not None and not self.ridge > 0:
+            raise ParameterError(f"ridge={self.ridge} must be above 0; use a small one such as 1e-9 for none")
+        if not self.tol > 0:
+            raise ParameterError(f"tol={self.tol} must be above 0")
+        if not self.max_iter >= 1:
+            raise ParameterError(f"max_iter={self.max_iter} must be at least 1")
+
+    def _learn(self, matrix: Matrix, lists: Lists, watch: Watch) -> None:
+        """Scale the features and find the weights."""
+        from ..kernels.threads import one_blas_thread
+
+        lists = self._ordered(lists)
+        # blocks are shared among threads already, and a library's own would wait for each other on a busy machine
+        with one_blas_thread():
+            self.scaling_ = learn_scaling(self.scale, matrix, lists)
+            design = Design(matrix, lists.rows, lists.offsets, self.scaling_)
+            self.weights_, self.trace_ = self._solve(design, lists, self._follower(watch))
+        self.n_iter_ = self.trace_.n_iter
+
+    def _solve(
+        self, design: Design, lists: Lists, follow: Callable[[int, float, Floats], bool]
+    ) -> tuple[Floats, Trace]:
+        """The weights where loss and penalty are least."""
+        share = np.repeat(lists.query_weights() / np.diff(lists.offsets), np.diff(lists.offsets))
+        evaluate, direction = penalised(design, self._loss(lists), share, self.used_ridge, self.tol)
+        steps = 0
+
+        def followed(here: Point) -> Floats:
+            nonlocal steps
+            follow(steps, -here.value, here.weights)
+            steps += 1
+            return direction(here)
+
+        start = np.zeros(design.n_features)
+        weights, best, trace = newton(
+            evaluate, followed, start, tol=self.tol, max_iter=self.max_iter, what=method_name(self)
+        )
+        follow(steps, -best.value, weights)
+        return weights, trace
+
+    def _follower(self, watch: Watch) -> Callable[[int, float, Floats], bool]:
+        """What takes note of an iterate, measured on the validation rows if there are any."""
+        held = watch.held
+        if held is None:
+            return lambda step, objective, weights: watch.note(step, objective=objective)
+        design = Design(held.matrix, held.lists.rows, held.lists.offsets, self.scaling_)
+        return lambda step, objective, weights: watch.note(step, objective=objective, scores=design.scores(weights))
+
+
+def usual_ridge(ridge: float, scale: str) -> float:
+    """Return the ridge that does to features of some scale what this one does with ``scale="overall"``."""
+    return ridge * (_SPREAD_IN_QUERY**2 if scale == "query" else 1.0)
+
+
+def penalised(
     design: Design, loss: Callable[[Floats], ScoreLoss], share: Floats, ridge: float, tol: float
 ) -> tuple[Callable[[Floats], Point], Callable[[Point], Floats]]:
-    """Functions that evaluate the objective and give the Newton step from an evaluated point.
+    """Return functions that evaluate the objective and give the Newton step from an evaluated point.
 
     ``share`` is about what each place adds to the curvature.
     """

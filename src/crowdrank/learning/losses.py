@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..protocols import Floats
+from ..protocols import Counts, Floats
 from .lists import Lists
 
 
@@ -53,6 +53,56 @@ def better_first(lists: Lists, *, ties_together: bool = True) -> Callable[[Float
 
         def bend(first: int, last: int, block: Floats) -> Floats:
             return bend_choices(block, scores, weight, tie, offsets, factor, first, last)
+
+        return ScoreLoss(value, slopes, bend)
+
+    return loss
+
+
+def likely_orders(orders: Counts, offsets: Counts) -> Callable[[Floats], ScoreLoss]:
+    """Return the negative log-likelihood of whole orders of each query's places, the mean over queries and orders.
+
+    ``orders`` (n_orders, n_places) hold the places of each query, best first; those of query ``q`` are ``offsets[q]``
+    up to ``offsets[q + 1]``.
+    """
+    from ..kernels.list_losses import bend_choices, ordered_choices
+
+    weight, alone = np.ones(orders.shape[1]), np.arange(orders.shape[1])
+    factor = np.full(len(offsets) - 1, 1 / (len(orders) * (len(offsets) - 1)))
+
+    def loss(scores: Floats) -> ScoreLoss:
+        total, slopes = 0.0, np.zeros(len(scores))
+        for order in orders:
+            value, along = ordered_choices(scores[order], weight, alone, offsets, factor)
+            slopes[order] += along
+            total += value
+
+        def bend(first: int, last: int, block: Floats) -> Floats:
+            bent, here = np.zeros_like(block), slice(offsets[first], offsets[last])
+            for order in orders:
+                rows = order[here] - offsets[first]
+                bent[rows] += bend_choices(block[rows], scores[order], weight, alone, offsets, factor, first, last)
+            return bent
+
+        return ScoreLoss(total, slopes, bend)
+
+    return loss
+
+
+def likely_sets(sets: Floats, offsets: Counts) -> Callable[[Floats], ScoreLoss]:
+    """Return the expected negative log-likelihood of the orders of each query's places, the mean over queries.
+
+    ``sets`` are the chances of each query's 2^n sets of places to be the first ones of its order.
+    """
+    from ..kernels.expected_choices import bend_sets, choose_from_sets
+
+    factor = np.full(len(offsets) - 1, 1 / (len(offsets) - 1))
+
+    def loss(scores: Floats) -> ScoreLoss:
+        value, slopes = choose_from_sets(scores, sets, offsets, factor)
+
+        def bend(first: int, last: int, block: Floats) -> Floats:
+            return bend_sets(block, scores, sets, offsets, factor, first, last)
 
         return ScoreLoss(value, slopes, bend)
 

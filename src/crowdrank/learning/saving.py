@@ -42,6 +42,8 @@ class Saved:
         Arrays by name.
     texts
         Texts by name, such as a model in another library's own format.
+    parts
+        Rankers that it is made of.
     """
 
     method: str
@@ -49,24 +51,38 @@ class Saved:
     facts: Mapping[str, Any] = field(default_factory=dict)
     numbers: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     texts: Mapping[str, str] = field(default_factory=dict)
+    parts: tuple[Saved, ...] = ()
 
 
 def write_saved(saved: Saved, path: PathLike) -> None:
     """Write a ranker's file; it is there whole or not at all, and the same ranker gives the same bytes."""
-    card = {"format": FORMAT, "crowdrank": _version(), "method": saved.method, "params": saved.params}
-    card |= {"facts": saved.facts, "numbers": sorted(saved.numbers), "texts": sorted(saved.texts)}
+    card = {"format": FORMAT, "crowdrank": _version(), **_card(saved)}
     target = Path(os.path.realpath(path))
     try:
         with whole_file(target) as handle, zipfile.ZipFile(handle, "w", zipfile.ZIP_DEFLATED) as archive:
             _put(archive, _CARD, json.dumps(card, indent=1, allow_nan=False).encode())
-            for name, values in sorted(saved.numbers.items()):
-                memory = io.BytesIO()
-                np.save(memory, np.ascontiguousarray(values), allow_pickle=False)
-                _put(archive, f"{name}.npy", memory.getvalue())
-            for name, text in sorted(saved.texts.items()):
-                _put(archive, f"{name}.txt", text.encode())
+            _put_all(archive, saved, "")
     except OSError as error:
         raise ParameterError(refusal(plain(str(path)), target, error)) from None
+
+
+def _card(saved: Saved) -> dict[str, Any]:
+    """What a file says of a ranker, besides its arrays and texts; rankers within it likewise."""
+    card = {"method": saved.method, "params": saved.params, "facts": saved.facts}
+    card |= {"numbers": sorted(saved.numbers), "texts": sorted(saved.texts)}
+    return card | ({"parts": [_card(part) for part in saved.parts]} if saved.parts else {})
+
+
+def _put_all(archive: zipfile.ZipFile, saved: Saved, place: str) -> None:
+    """Add the arrays and texts of a ranker and of those within it, whose names begin with their place."""
+    for name, values in sorted(saved.numbers.items()):
+        memory = io.BytesIO()
+        np.save(memory, np.ascontiguousarray(values), allow_pickle=False)
+        _put(archive, f"{place}{name}.npy", memory.getvalue())
+    for name, text in sorted(saved.texts.items()):
+        _put(archive, f"{place}{name}.txt", text.encode())
+    for number, part in enumerate(saved.parts):
+        _put_all(archive, part, f"{place}{number}/")
 
 
 def _put(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
@@ -83,9 +99,7 @@ def read_saved(path: PathLike) -> Saved:
         with zipfile.ZipFile(path) as archive:
             card = json.loads(archive.read(_CARD))
             _expect_known(card, name)
-            numbers = {key: _array(archive.read(f"{key}.npy")) for key in card["numbers"]}
-            texts = {key: archive.read(f"{key}.txt").decode() for key in card["texts"]}
-            return Saved(str(card["method"]), dict(card["params"]), dict(card["facts"]), numbers, texts)
+            return _get_all(archive, card, "")
     except FileNotFoundError:
         raise JudgmentError(f"there is no file {name}; check the path") from None
     except IsADirectoryError:
@@ -100,6 +114,14 @@ def read_saved(path: PathLike) -> Saved:
         raise damaged(name, error) from None
     except OSError as error:
         raise JudgmentError(f"{name} cannot be read: {plain(os_reason(error))}; check the path") from None
+
+
+def _get_all(archive: zipfile.ZipFile, card: Any, place: str) -> Saved:
+    """A ranker and those within it, from its card and the members that begin with its place."""
+    numbers = {key: _array(archive.read(f"{place}{key}.npy")) for key in card["numbers"]}
+    texts = {key: archive.read(f"{place}{key}.txt").decode() for key in card["texts"]}
+    parts = [_get_all(archive, part, f"{place}{number}/") for number, part in enumerate(card.get("parts", ()))]
+    return Saved(str(card["method"]), dict(card["params"]), dict(card["facts"]), numbers, texts, tuple(parts))
 
 
 def damaged(name: str, error: Exception) -> JudgmentError:

@@ -7,7 +7,24 @@ the true ones, exact or sampled, and :meth:`~MallowsCrowd.dispersions` the dispe
 
 from __future__ import annotations
 
-from .crowd import Expected, MallowsCrowd, Sampler, mallows_crowd
-from .overlap import shared_pairs, warn_unidentified
+from .crowd import Expected, MallowsCrowd, Sampler, check_parameters, mallows_crowd
+from .overlap import shared_pairs, warn_few, warn_unidentified
+from .placing import middle_places, place_scores, place_spread, unranked_scores
+from .scored import Learned, ScoredTruths
 
-__all__ = ["Expected", "MallowsCrowd", "Sampler", "mallows_crowd", "shared_pairs", "warn_unidentified"]
+__all__ = [
+    "Expected",
+    "Learned",
+    "MallowsCrowd",
+    "Sampler",
+    "ScoredTruths",
+    "check_parameters",
+    "mallows_crowd",
+    "middle_places",
+    "place_scores",
+    "place_spread",
+    "shared_pairs",
+    "unranked_scores",
+    "warn_few",
+    "warn_unidentified",
+]

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..data.intake import short
 from ..data.judgments import Rankings
-from ..errors import JudgmentError
+from ..errors import ConvergenceWarning, JudgmentError, ParameterError
 from ..protocols import Bools, Counts, Floats, Ints
 from ..quality import TRUSTED
 
@@ -22,9 +23,30 @@ if TYPE_CHECKING:
 MOST_ITEMS = {"kendall": 3000, "cayley": 1000}
 """Largest query of each distance: a table of n x n pairs, or as many steps in each sweep."""
 
-_MANY_ITEMS = 300
+MOST_EXACT = 15
+"""Most items of a query that is summed over, since tables have 2^n n cells."""
+
+_DRIFT = 0.05
+"""Largest drift of distances in a fit that has settled."""
+
+_MANY_ITEMS, _MOST_TIMES = 300, 4
+_CELLS, _FEWEST_SAMPLES = 20_000_000, 50
 _PRIOR_SHARE = 1 / 3
 """Distance of an annotator's ranking to the truth before anything is known, as a share of that of guessing."""
+
+
+def check_parameters(method: Any, **least: int) -> None:
+    """Refuse parameters out of range of a method with this model; ``least`` are the smallest of whole numbers."""
+    if not -100 <= method.bound < 0:
+        raise ParameterError(f"bound={method.bound} must lie between -100 and 0, which is guessing")
+    if not method.alpha >= 0:
+        raise ParameterError(f"alpha={method.alpha} must not be below 0")
+    for name, lowest in least.items():
+        value = getattr(method, name)
+        if value is not None and value < lowest:
+            raise ParameterError(f"{name}={value} must be at least {lowest}")
+    if method.n_exact > MOST_EXACT:
+        raise ParameterError(f"n_exact={method.n_exact} must be at most {MOST_EXACT}; larger queries are sampled")
 
 
 class Sampler(NamedTuple):
@@ -101,6 +123,15 @@ class MallowsCrowd:
         """How many times the usual sweeps to do; more than one where there are few items to average over."""
         return -(-_MANY_ITEMS // max(int(self.arranged.lists.sizes[self.sampled].sum()), 1))
 
+    def last_sweeps(self, n_samples: int, apart: int) -> int:
+        """Return the number of sweeps that scores and so many random rankings, some sweeps apart, are taken from."""
+        return apart * n_samples * min(self.times, _MOST_TIMES)
+
+    def room(self, n_samples: int, n_items: int) -> NDArray[np.float32]:
+        """Return room for so many random rankings, (n_draws, n_items of the crowd), fewer of many items."""
+        most = max(_FEWEST_SAMPLES, _CELLS // max(n_items, 1))
+        return np.zeros((min(n_samples, most), len(self.arranged.item)), np.float32)
+
     def begin(self) -> Sampler:
         """Return chains that begin with the items by mean standing (Borda), equal ones by their numbers."""
         from ..kernels.permutations import Chains
@@ -125,6 +156,12 @@ class MallowsCrowd:
         order = np.lexsort((np.arange(len(scores)), -np.round(scores, 9), within))
         return (order - offsets[within]).astype(np.int32)
 
+    def places_in(self, order: Ints) -> Floats:
+        """Return the place of each item, from 0, in orders that hold the items of each query by their numbers."""
+        head, found = self.arranged.lists.offsets[self.item_query], np.empty(len(order))
+        found[order + head] = np.arange(len(order)) - head
+        return found
+
     def expect(
         self,
         theta: Floats,
@@ -133,11 +170,15 @@ class MallowsCrowd:
         *,
         scores: Floats | None = None,
         draws: NDArray[np.float32] | None = None,
+        best: Ints | None = None,
+        sets: Floats | None = None,
     ) -> Expected:
         """Return expectations at the dispersions, (n_annotators,), over so many sweeps where queries are sampled.
 
-        ``scores`` (n_items,) are those of a Plackett-Luce prior of the true rankings, for Kendall distance only.
-        ``draws`` (n_draws, n_items) is filled with places of the items in random rankings.
+        ``scores`` (n_items,) are those of a Plackett-Luce prior of the true rankings. ``draws`` (n_draws, n_items) is
+        filled with places of the items in random rankings, ``best`` (n_items,) with the most probable ranking, of those
+        seen where queries are sampled, as items by their numbers, and ``sets``, for exact queries, with the chances of
+        :func:`~crowdrank.kernels.subset_orders.sum_orders`.
         """
         lists, pull = self.arranged.lists, theta[self.annotator] * self.weight
         distance, place = np.zeros(len(pull)), np.zeros(len(self.item_query))
@@ -145,18 +186,21 @@ class MallowsCrowd:
         if len(self.exact):
             from ..kernels.subset_orders import sum_orders
 
-            summed = sum_orders(lists, pull, self.exact, scores=scores, draws=draws, state=sampler.chains.state)
+            summed = sum_orders(
+                lists, pull, self.exact, scores=scores, draws=draws, state=sampler.chains.state,
+                best=best, sets=sets,
+            )  # fmt: skip
             distance, place, spread = summed.distance, summed.place, summed.spread
             log_total = float(summed.log_total.sum())
         if len(self.sampled):
             if self.distance == "kendall":
                 from ..kernels.permutations import sweep
 
-                seen = sweep(lists, pull, sampler.chains, self.sampled, n_sweeps, scores=scores, draws=draws)
+                seen = sweep(lists, pull, sampler.chains, self.sampled, n_sweeps, scores=scores, draws=draws, best=best)
             else:
                 from ..kernels.cycles import swap_randomly
 
-                seen = swap_randomly(lists, pull, *sampler, n_sweeps, draws=draws)
+                seen = swap_randomly(lists, pull, *sampler, n_sweeps, scores=scores, draws=draws, best=best)
             distance, place = distance + seen.distance, place + seen.place
         return Expected(distance, place, spread, log_total)
 
@@ -170,8 +214,28 @@ class MallowsCrowd:
 
         return solve_dispersions(self.table, self.counts, self.totals(distance) + self.prior, theta)
 
-    def objective(self, theta: Floats, log_total: float) -> float:
-        """Return the log-likelihood with the prior, for Kendall distance and where all queries are exact."""
+    def drift(self, distances: list[Floats], what: str, n_iter: int) -> tuple[float, bool]:
+        """Return how the total distances (n_annotators,) of some iterations drift, and whether that is little.
+
+        The drift is a share of the distances of guessing. Where it is not little there is a warning.
+        """
+        early, late = np.array_split(np.array(distances) / self.guessing.sum(), 2)
+        change = float(np.abs(late.mean(axis=0) - early.mean(axis=0)).sum())
+        settled = change <= _DRIFT
+        if not settled:
+            warnings.warn(
+                f"{what}: after {n_iter} iterations the distances to the consensus still change by {change:.2g} "
+                "of those of guessing; raise max_iter",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        return change, settled
+
+    def objective(self, theta: Floats, log_total: float, *, scored: bool = False) -> float:
+        """Return the log-likelihood with the prior, for Kendall distance and where all queries are exact.
+
+        All true rankings are equally probable beforehand, unless they are ``scored``.
+        """
         from math import lgamma
 
         from ..kernels.dispersion import log_normalisers
@@ -179,7 +243,8 @@ class MallowsCrowd:
         owner = np.repeat(np.arange(len(theta)), np.diff(self.counts.starts))
         norms = log_normalisers(theta, int(self.sizes[-1]))[owner, self.sizes[self.counts.row]]
         orders = sum(lgamma(size + 1) for size in self.arranged.lists.sizes[self.exact].tolist())
-        return log_total - orders - float((self.counts.weight * norms).sum()) + float((self.prior * theta).sum())
+        value = log_total - float((self.counts.weight * norms).sum()) + float((self.prior * theta).sum())
+        return value if scored else value - orders
 
 
 def mallows_crowd(
@@ -192,11 +257,12 @@ def mallows_crowd(
     allow_reversed: bool,
     n_exact: int,
     seed: int,
+    shades: NDArray[np.uint64] | None = None,
 ) -> MallowsCrowd:
     """Return the crowd of some rankings; without names all are by one annotator.
 
-    ``trusted`` (n_annotators,) are those whose prior is that of trusted annotators; the other parameters are those of
-    :class:`~crowdrank.aggregators.mallows.Mallows`.
+    ``trusted`` (n_annotators,) are those whose prior is that of trusted annotators, and ``shades`` (n_items,) tell
+    items apart that are not alike; the other parameters are those of :class:`~crowdrank.aggregators.mallows.Mallows`.
     """
     from ..kernels.dispersion import SizeCounts, count_sizes, distance_table, solve_dispersions
     from ..kernels.ranked_lists import arrange
@@ -207,7 +273,7 @@ def mallows_crowd(
     weight = np.ascontiguousarray(rankings.row_weight)
     arranged = arrange(
         rankings.item, rankings.rank, rankings.offsets, rankings.items.query, rankings.n_queries,
-        (weight, annotator, trusted.astype(np.float64)), seed,
+        (weight, annotator, trusted.astype(np.float64)), seed, shades=shades,
     )  # fmt: skip
     _refuse_large(rankings, arranged.lists.sizes, distance)
     weight, annotator, lists = weight[arranged.ranking], annotator[arranged.ranking], arranged.lists
@@ -244,6 +310,6 @@ def _refuse_large(rankings: Rankings, sizes: Counts, distance: str) -> None:
     if len(sizes) and sizes[query] > most:
         where = "" if rankings.items.single else f" (query {short(rankings.items.queries.ids[query])})"
         raise JudgmentError(
-            f"mallows with {distance} distance takes queries of up to {most:,} ranked items, and here are "
+            f"Mallows' model with {distance} distance takes queries of up to {most:,} ranked items, and here are "
             f"{int(sizes[query]):,}{where}; use plackett_luce"
         )

@@ -27,6 +27,18 @@ def warn_unidentified(method: str, rankings: Rankings, crowd: MallowsCrowd) -> N
     warnings.warn(f"{method}: {text}; have items ranked by more annotators", DataWarning, stacklevel=3)
 
 
+def warn_few(method: str, rankings: Rankings, crowd: MallowsCrowd) -> None:
+    """Warn where little but what features tell says how good annotators are."""
+    n = len(np.unique(crowd.annotator)) if rankings.n_annotators else len(crowd.annotator)
+    if n <= 2:
+        number, what = ("one", "two")[n - 1], "annotator" if rankings.n_annotators else "ranking"
+        warnings.warn(
+            f"{method}: only {number} {what}{'s' if n > 1 else ''} put items in an order, so that little but the "
+            "features tells how good annotators are; have items ranked by more of them",
+            DataWarning, stacklevel=3,
+        )  # fmt: skip
+
+
 def shared_pairs(crowd: MallowsCrowd) -> bool:
     """Return whether two rankings put the same two items in an order."""
     lists = crowd.arranged.lists

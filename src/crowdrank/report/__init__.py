@@ -1,5 +1,44 @@
-"""Pictures of results: displays that compute in ``from_...`` and draw in ``plot(ax=None)``."""
+"""Pictures of results and the report that holds them.
 
-from .displays import ImportanceDisplay, LearningCurveDisplay, picture_format, save_display
+Displays compute in ``from_...`` and draw in ``plot(ax=None)``; :func:`write` writes everything as one page.
+"""
 
-__all__ = ["ImportanceDisplay", "LearningCurveDisplay", "picture_format", "save_display"]
+from .campaigns import CampaignDisplay
+from .comparison import ComparisonDisplay, OrdersDisplay
+from .displays import (
+    AgreementDisplay,
+    BeatsDisplay,
+    ConfusionDisplay,
+    ConsensusDisplay,
+    ConvergenceDisplay,
+    ImportanceDisplay,
+    LearningCurveDisplay,
+    PositionBiasDisplay,
+    QualityDisplay,
+    QueriesDisplay,
+    TimeDisplay,
+    picture_format,
+    save_display,
+)
+from .html import render, write
+
+__all__ = [
+    "AgreementDisplay",
+    "BeatsDisplay",
+    "CampaignDisplay",
+    "ComparisonDisplay",
+    "ConfusionDisplay",
+    "ConsensusDisplay",
+    "ConvergenceDisplay",
+    "ImportanceDisplay",
+    "LearningCurveDisplay",
+    "OrdersDisplay",
+    "PositionBiasDisplay",
+    "QualityDisplay",
+    "QueriesDisplay",
+    "TimeDisplay",
+    "picture_format",
+    "render",
+    "save_display",
+    "write",
+]

@@ -1,5 +1,7 @@
 """Annotators of known quality and judgments drawn from them."""
 
+from .answering import Recorded, SimulatedCrowd
+from .campaigns import Campaign, Trained, campaign
 from .designs import AllPairs, ConnectedPairs, PerItem, PerQuery, RandomPairs, RoundRobin
 from .graders import Confusions, LatentGraders, confusion, false_bad, false_good, growing, profile, symmetric
 from .judgments import Simulation, grades, preferences, rankings, simulate
@@ -12,6 +14,7 @@ __all__ = [
     "CUTS",
     "NOISES",
     "AllPairs",
+    "Campaign",
     "CayleyMallows",
     "Confusions",
     "ConnectedPairs",
@@ -28,9 +31,13 @@ __all__ = [
     "PlackettLuce",
     "Pool",
     "RandomPairs",
+    "Recorded",
     "RoundRobin",
+    "SimulatedCrowd",
     "Simulation",
     "Swaps",
+    "Trained",
+    "campaign",
     "confusion",
     "draw_truth",
     "false_bad",

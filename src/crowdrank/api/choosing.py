@@ -1,0 +1,108 @@
+"""The rule by which ``method="auto"`` picks a method, and says why."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..data.grades import MAX_LEVELS
+from ..data.judgments import Grades, Judgments, Mixed, Rankings
+from ..errors import ParameterError
+
+FEWEST = 5.0
+"""Judgments of an annotator, on average, from which on it pays to learn how far each can be relied on."""
+
+WANTS = ("order", "grade", "target")
+
+PLAIN = {"grade": "mean_grade", "preference": "bradley_terry", "ranking": "borda"}
+"""Kind -> method that takes every annotator for the same."""
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What ``method="auto"`` takes, and why."""
+
+    method: str
+    reason: str
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+LEARNED = Choice("latent_score", "how well each annotator tells items apart is learned along with the scores")
+SEVERAL = Choice("latent_score", "it takes several kinds of judgment together")
+TARGET = Choice("mean_grade", "a ranker is to learn scores on the scale of the grades")
+
+CLASSES = {
+    "no annotators": Choice("majority_vote", "the grades do not say who gave them, so each counts alike"),
+    "no overlap": Choice("majority_vote", "no item was graded by two annotators, so nothing tells them apart"),
+    "levels": Choice(
+        "dawid_skene", "annotators mix up near levels more than far ones, and by how much is learned", {"ordinal": True}
+    ),
+    "classes": Choice("dawid_skene", "which classes an annotator mixes up is learned"),
+}
+"""Case -> choice where one of the grades is wanted, or the grades are classes without an order."""
+
+
+def auto_method(judgments: Judgments | Mixed, want: str = "order") -> Choice:
+    """Return the method that ``"auto"`` means for these judgments, with its parameters and why.
+
+    ``want`` is what is wanted of it: an ``"order"`` of items, one of the grades (``"grade"``), or a ``"target"`` that a
+    ranker learns.
+
+    Examples
+    --------
+    >>> votes = Grades.from_rows([("ann", "q", "x", 3), ("ann", "q", "y", 1)])
+    >>> auto_method(votes).method, auto_method(votes).reason
+    ('mean_grade', 'there is but one annotator, whom nobody can be told apart from')
+    """
+    if want not in WANTS:
+        raise ParameterError(f"want={want!r} is neither 'order' nor 'grade'")
+    if isinstance(judgments, Grades) and (want == "grade" or judgments.nominal):
+        return _of_classes(judgments)
+    if want == "grade":
+        told = "several kinds together" if isinstance(judgments, Mixed) else f"{judgments.kind}s"
+        alone = "give the grades alone, or " if isinstance(judgments, Mixed) else ""
+        raise ParameterError(f"{told} tell no grade; {alone}leave want at 'order'")
+    if isinstance(judgments, Mixed):
+        return SEVERAL
+    if want == "target" and isinstance(judgments, Grades):
+        return TARGET
+    against = _against_learning(judgments)
+    return LEARNED if against is None else Choice(PLAIN[judgments.kind], against)
+
+
+def _against_learning(judgments: Judgments) -> str | None:
+    """Why it does not pay, or is not possible, to learn who can be relied on; ``None`` where it does."""
+    kind = judgments.kind
+    if not judgments.n_annotators:
+        return f"the {kind}s do not say who gave them, so each counts alike"
+    n_annotators = len(np.unique(judgments.annotator))
+    if n_annotators == 1:
+        return "there is but one annotator, whom nobody can be told apart from"
+    # a ranking of m items is worth m - 1 choices
+    n_answers = len(judgments.item) - len(judgments) if isinstance(judgments, Rankings) else len(judgments)
+    if n_answers < FEWEST * n_annotators:
+        each = n_answers / max(n_annotators, 1)
+        what = "choices" if isinstance(judgments, Rankings) else f"{kind}s"
+        return f"annotators gave {each:.1f} {what} each, too few to tell good from bad ones"
+    if isinstance(judgments, Grades) and judgments.declared is None and len(judgments.levels) > MAX_LEVELS:
+        return f"there are {len(judgments.levels)} distinct grades, too many to learn where each begins"
+    return None
+
+
+def _of_classes(grades: Grades) -> Choice:
+    """The choice where one of the grades is wanted."""
+    if not grades.n_annotators:
+        return CLASSES["no annotators"]
+    if not _overlap(grades):
+        return CLASSES["no overlap"]
+    return CLASSES["classes" if grades.nominal or len(grades.levels) < 3 else "levels"]
+
+
+def _overlap(grades: Grades) -> bool:
+    """Whether some item was graded by two annotators."""
+    first = np.full(grades.n_items, -1, np.int32)
+    first[grades.item] = grades.annotator
+    return bool((first[grades.item] != grades.annotator).any())

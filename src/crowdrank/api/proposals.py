@@ -1,0 +1,228 @@
+"""What to ask next, of whom, at what cost, and when to stop."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ..asking import Situation, cost_table
+from ..data.consensus import Consensus
+from ..data.judgments import Grades, Preferences, expect
+from ..data.listed import with_items, with_pairs
+from ..data.proposals import Requests
+from ..data.roster import Price, Roster, price_of
+from ..errors import JudgmentError, ParameterError
+from ..io.notices import say
+from ..io.sources import blaming
+from ..io.tables import read_table
+from ..protocols import Aggregator, Progress
+from ..registry import label, make
+from .aggregation import aggregate, as_judgments, expect_one_kind
+
+COSTED = ("single", "if-good-2", "if-good-3", "3-overlap", "good_till_bad")
+"""Schemes whose costs are compared unless others are named."""
+
+
+def propose(
+    judgments: Any,
+    scheme: Any = "if-good-3",
+    items: Any = None,
+    pool: Any = None,
+    budget: float | None = None,
+    *,
+    params: Mapping[str, Any] | None = None,
+    price: Price | None = None,
+    least_gain: float = 0.0,
+    consensus: Consensus | str | Aggregator | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> pl.DataFrame:
+    """Return what to ask next: query, item (or left, right), annotator, n_more, reason, cost, expected_gain.
+
+    The most urgent request comes first. No annotator is ever asked twice about the same thing.
+
+    Parameters
+    ----------
+    judgments
+        The judgments so far: grades or preferences; a frame, or a file's path.
+    scheme
+        Name of a scheme (``crowdrank methods`` lists them), such as ``"if-good-3"``, ``"2-overlap"`` or
+        ``"information"``; or a scheme itself.
+    items
+        Table or file of query and item: everything that may be asked about; or of query, left and right: the pairs that
+        may be. Without it only items that were judged already are.
+    pool
+        Table or file of annotator [, price] [, capacity] [, group]: who can be asked, what one judgment of each costs,
+        and how many each may be asked for. Without it requests leave open whom to ask.
+    budget
+        What may be spent; ``None`` for no limit.
+    params
+        Parameters of the named scheme.
+    price
+        What one judgment costs where the pool has no prices, 1 unless said; or prices by the pool's ``group``; or,
+        where there is no pool, by kind of judgment, as in ``{"grade": 2, "preference": 1}``.
+    least_gain
+        The stop rule: nothing is asked that is expected to bring less than this for each unit of money.
+    consensus
+        For schemes that go by one: a consensus of the judgments, or the aggregator to find it, or its name; by default
+        the scheme's own choice.
+    seed
+        Seed of whatever is random, such as the choice between equally urgent things.
+    progress
+        Called with (steps done, steps in all, what is being done).
+
+    Examples
+    --------
+    >>> votes = {"item": ["x", "y"], "annotator": ["ann", "ann"], "grade": [3, 0]}
+    >>> propose(votes, "if-good-3", pool={"annotator": ["ann", "bob"], "price": [1, 2]}).rows()
+    [('x', 'bob', 1, 'its first grade is 2 or better', 2.0, 17.29...)]
+    """
+    found = requests(
+        judgments, scheme, items, pool, budget, params=params, price=price, least_gain=least_gain,
+        consensus=consensus, seed=seed, progress=progress,
+    )  # fmt: skip
+    say(found.sentence())
+    for note in found.notes:
+        say(note)
+    return found.frame()
+
+
+def requests(
+    judgments: Any,
+    scheme: Any = "if-good-3",
+    items: Any = None,
+    pool: Any = None,
+    budget: float | None = None,
+    *,
+    params: Mapping[str, Any] | None = None,
+    price: Price | None = None,
+    least_gain: float = 0.0,
+    consensus: Consensus | str | Aggregator | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Requests:
+    """Return all that :func:`propose` finds: the requests, what they cost, and the sentence that sums them up."""
+    chosen = _scheme(scheme, params, seed)
+    judged = expect_one_kind(as_judgments(judgments), "propose")
+    expect(judged, chosen)
+    judged, askable, pairs = _askable(judged, items)
+    roster = None if pool is None else _roster(pool, price)
+    situation = Situation(
+        judgments=judged, askable=askable, pairs=pairs, roster=roster, budget=budget, least_gain=least_gain, seed=seed,
+        price=price_of(price, judged.kind) if roster is None else 1.0,
+    )  # fmt: skip
+    needed = getattr(chosen, "needs", {}).get(judged.kind)
+    if needed is not None:
+        if progress is not None:
+            progress(0, 2, "finding the consensus")
+        situation = replace(situation, consensus=_consensus(judged, consensus, needed, seed))
+    if progress is not None:
+        progress(1, 2, "choosing what to ask")
+    found: Requests = chosen.propose(situation)
+    name = label("scheme", scheme) if isinstance(scheme, str) else found.scheme
+    only = (
+        ()
+        if items is not None
+        else ("only items that were judged already are asked about; list all with items= (--items)",)
+    )
+    return replace(found, scheme=name, notes=(*found.notes, *only))
+
+
+def scheme_costs(
+    grades: Any,
+    schemes: Sequence[str] = COSTED,
+    *,
+    good_from: Any = 2,
+    n_draws: int = 10,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """Return what schemes would have cost on items that were graded several times over.
+
+    The columns are scheme, and each of labelling (grades asked for an item), training (training rows an item where each
+    grade is one; a consensus gives 1) and ratio (rows below ``good_from`` for each one from there on): counted over
+    random orders of each item's grades, and ``_exact``, by formula.
+
+    Parameters
+    ----------
+    grades
+        Grades, a frame, or a file's path; the more grades an item has, the better.
+    schemes
+        Names of schemes that look at one item's grades at a time.
+    good_from
+        Grade from which on an item counts as good: a number, or one of the levels in words.
+    n_draws
+        Random orders that are counted.
+    seed
+        Seed of the orders.
+
+    Examples
+    --------
+    >>> votes = {"item": list("xxxyyy"), "grade": [3, 2, 2, 0, 1, 0]}
+    >>> scheme_costs(votes, ["if-good-3"]).select("labelling", "labelling_exact", "ratio_exact").rows()
+    [(2.0, 2.0, 0.333...)]
+    """
+    judged = as_judgments(grades)
+    if not isinstance(judged, Grades):
+        raise JudgmentError(f"costs of schemes are told by grades, not by {judged.kind}s; give grades")
+    number = judged.level_number(good_from)
+    rules = {}
+    for name in schemes:
+        rule = make("scheme", name)
+        if not hasattr(rule, "expected"):
+            raise ParameterError(f"the cost of {name} has no formula; name schemes such as {', '.join(COSTED)}")
+        rules[label("scheme", name)] = replace(rule, good_from=number) if hasattr(rule, "good_from") else rule
+    return cost_table(judged, rules, good_from=number, n_draws=n_draws, seed=seed)
+
+
+def _scheme(scheme: Any, params: Mapping[str, Any] | None, seed: int) -> Any:
+    """The scheme that a name stands for, or the one given."""
+    if isinstance(scheme, str):
+        return make("scheme", scheme, params, seed=seed)
+    if params:
+        raise ParameterError("params= goes with the name of a scheme; give them to the scheme itself")
+    return scheme
+
+
+def _askable(judgments: Any, items: Any) -> tuple[Any, Any, Any]:
+    """Judgments with all listed items, which items may be asked about, and which pairs where those are listed."""
+    if items is None:
+        return judgments, judgments.judged_items, None
+    if not isinstance(items, str | os.PathLike):
+        return _listed(judgments, items)
+    table = read_table(items)
+    with blaming(str(items)):
+        return _listed(judgments, table)
+
+
+def _listed(judgments: Any, table: Any) -> tuple[Any, Any, Any]:
+    """The same from a table of items, or of pairs where preferences are asked for."""
+    found = with_pairs(judgments, table) if isinstance(judgments, Preferences) else None
+    if found is None:
+        return *with_items(judgments, table), None
+    more, pairs = found
+    askable = np.zeros(more.n_items, bool)
+    askable[np.concatenate(pairs)] = True
+    return more, askable, pairs
+
+
+def _roster(pool: Any, price: Price | None) -> Roster:
+    """The roster in a table or file."""
+    if isinstance(pool, Roster):
+        return pool
+    if not isinstance(pool, str | os.PathLike):
+        return Roster.from_frame(pool, price=price)
+    table = read_table(pool)
+    with blaming(str(pool)):
+        return Roster.from_frame(table, price=price)
+
+
+def _consensus(judgments: Any, consensus: Any, needed: str, seed: int) -> Consensus:
+    """The consensus given, or that of the aggregator that is named or needed."""
+    if isinstance(consensus, Consensus):
+        return consensus
+    return aggregate(judgments, needed if consensus is None else consensus, seed=seed)

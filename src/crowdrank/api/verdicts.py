@@ -1,0 +1,79 @@
+"""Annotators worth a look: those who guess, who answer the wrong way round, or who are barely better than guessing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from ..data.consensus import Quality
+from ..data.diagnostics import Diagnostics
+
+POOR = 0.6
+"""Annotators of a lower quality are worth a look."""
+
+WIDE = 0.4
+"""An interval wider than this, as fewer than some 17 pairs have it, says nothing against an annotator."""
+
+VERDICTS = ("reversed", "guessing", "poor")
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """An annotator worth a look, and why."""
+
+    annotator: str | int
+    quality: float
+    lower: float
+    upper: float
+    n_judgments: float
+    verdict: str
+
+
+def annotator_table(quality: Quality | None, odd: Diagnostics | None = None) -> pl.DataFrame | None:
+    """Return the annotators who judged something, best first, with habits; ``None`` where nobody is named."""
+    if quality is None:
+        return None
+    frame = quality.frame()
+    if odd is not None:
+        habits = odd.annotators().drop("n_judgments")
+        new = [name for name in habits.columns if name == "annotator" or name not in frame.columns]
+        frame = frame.join(habits.select(new), on="annotator", how="left", maintain_order="left")
+    return frame.filter(frame["n_judgments"] > 0)
+
+
+def suspects(frame: pl.DataFrame) -> list[Suspect]:
+    """Return the annotators worth a look, the worst first.
+
+    They have a quality below 0.6 and an interval that is not too wide to tell: ``reversed`` where it lies below one
+    half, ``guessing`` where it holds one half, ``poor`` above. Without an interval the quality stands for it.
+
+    Examples
+    --------
+    >>> columns = {"annotator": ["ann", "bob"], "quality": [0.8, 0.2], "n_judgments": [9, 30]}
+    >>> found = suspects(pl.DataFrame({**columns, "lower": [0.6, 0.1], "upper": [0.9, 0.3]}))
+    >>> [(one.annotator, one.verdict) for one in found]
+    [('bob', 'reversed')]
+    """
+    found = []
+    for row in frame.iter_rows(named=True):
+        lower, upper = row.get("lower", row["quality"]), row.get("upper", row["quality"])
+        judged = verdict(row["quality"], lower, upper)
+        if judged:
+            found.append(Suspect(row["annotator"], row["quality"], lower, upper, row["n_judgments"], judged))
+    return sorted(found, key=lambda one: (one.upper >= 0.5, one.quality, str(one.annotator)))
+
+
+def verdict(quality: float, lower: float, upper: float) -> str:
+    """Return what an annotator of this quality is, nothing where it is not worth a word."""
+    if quality >= POOR or upper - lower > WIDE:
+        return ""
+    return "reversed" if upper < 0.5 else "guessing" if lower <= 0.5 else "poor"
+
+
+def unsure(frame: pl.DataFrame) -> pl.Series:
+    """Return which annotators judged too little to be told from guessing, though nothing speaks against them."""
+    if "lower" not in frame.columns:
+        return pl.repeat(False, len(frame), dtype=pl.Boolean, eager=True)
+    lower, upper = frame["lower"], frame["upper"]
+    return ((frame["quality"] >= POOR) | (upper - lower > WIDE)) & (lower <= 0.5)

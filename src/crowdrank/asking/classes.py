@@ -1,0 +1,105 @@
+"""What a further grade would tell of the level of an item."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..data.consensus import Consensus
+from ..data.judgments import Grades
+from ..errors import ParameterError
+from ..protocols import Floats
+from .situation import Situation
+
+_SUPPOSED, _SUPPOSED_GRADES = 0.7, 20.0
+"""Share of right answers that is supposed of annotators, and the number of shared grades that this counts for."""
+
+
+def level_posteriors(situation: Situation, scheme: str) -> Floats:
+    """Return the probability of each level for each item, (n_items, n_levels)."""
+    consensus = situation.expect_consensus(scheme)
+    if consensus.probabilities is None:
+        raise ParameterError(
+            f"{scheme} goes by the probabilities of grades, which {consensus.method} does not give; "
+            "use a consensus of a class method such as dawid_skene"
+        )
+    return consensus.probabilities
+
+
+def pooled_confusion(grades: Grades, posterior: Floats) -> Floats:
+    """Return how likely the crowd as a whole is to give each level for each true one, (n_levels, n_levels).
+
+    Grades are counted by the probability of each true level; one right grade of each level is added.
+    """
+    n_levels = posterior.shape[1]
+    codes, levels, _ = grades.level_codes()
+    if len(levels) != n_levels:
+        raise ParameterError(
+            f"the consensus has {n_levels} levels and the grades {len(levels)}; aggregate the same grades, without bins"
+        )
+    of_levels = [np.bincount(codes, posterior[grades.item, level], n_levels) for level in range(n_levels)]
+    counts = np.stack(of_levels) + np.eye(n_levels)
+    found: Floats = counts / counts.sum(axis=1, keepdims=True)
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class Cautious:
+    """What is known of levels and annotators, no surer than grades that several gave to the same items can make it.
+
+    A class method believes whoever nobody contradicts: where every item has one grade, each is taken for certain, and
+    nothing seems left to learn. Here an annotator's matrix is weighed against one of ``_SUPPOSED`` right answers, which
+    counts as ``_SUPPOSED_GRADES`` grades of items that others graded too.
+
+    Parameters
+    ----------
+    posterior
+        Probability of each level for each item, (n_items, n_levels).
+    confusion
+        Probability of each grade for each true level, (n_annotators, n_levels, n_levels).
+    """
+
+    posterior: Floats
+    confusion: Floats
+
+    @classmethod
+    def of(cls, grades: Grades, consensus: Consensus) -> Cautious:
+        """Return what a consensus of the grades says, taken with caution."""
+        assert consensus.probabilities is not None
+        codes = grades.level_codes()[0]
+        crowd = pooled_confusion(grades, consensus.probabilities)
+        n_annotators = max(grades.n_annotators, 1)
+        annotator = grades.annotator if grades.n_annotators else np.zeros(len(grades), np.int32)
+        shared = np.bincount(grades.item, minlength=grades.n_items)[grades.item] > 1
+        number = np.bincount(annotator[shared], minlength=n_annotators)[:, None, None]
+        own = np.broadcast_to(crowd, (n_annotators, *crowd.shape))
+        if consensus.quality is not None and "confusion" in consensus.quality.parameters:
+            own = consensus.quality.parameters["confusion"]
+        supposed = _supposed(len(crowd), grades.nominal)
+        confusion = (number * own + _SUPPOSED_GRADES * supposed) / (number + _SUPPOSED_GRADES)
+        shares = consensus.probabilities.mean(axis=0) + 1.0 / len(grades)
+        weighed = np.tile(np.log(shares), (grades.n_items, 1))
+        for level in range(len(crowd)):
+            weighed[:, level] += np.bincount(
+                grades.item, grades.row_weight * np.log(confusion[annotator, level, codes]), grades.n_items
+            )
+        likely = np.exp(weighed - weighed.max(axis=1, keepdims=True))
+        return cls(likely / likely.sum(axis=1, keepdims=True), confusion)
+
+
+def _supposed(n_levels: int, nominal: bool) -> Floats:
+    """How an annotator is supposed to mix up levels: near ones more than far ones, unless they have no order."""
+    places = np.arange(n_levels)
+    apart = np.abs(places[:, None] - places)
+    wrong = np.where(apart == 0, 0.0, 1.0 if nominal else np.exp(1.0 - apart))
+    found: Floats = (1 - _SUPPOSED) * wrong / wrong.sum(axis=1, keepdims=True) + _SUPPOSED * np.eye(n_levels)
+    return found
+
+
+def expected_confidence(posterior: Floats, confusion: Floats) -> Floats:
+    """Return the expected probability of the most probable level after one more grade, (n_items,)."""
+    found = np.zeros(len(posterior))
+    for given in range(confusion.shape[1]):
+        found += (posterior * confusion[:, given]).max(axis=1)
+    return found

@@ -1,0 +1,83 @@
+"""What a scheme goes by: the judgments so far, who and what can be asked about, and the money there is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from ..data.consensus import Consensus
+from ..data.judgments import Judgments
+from ..data.roster import Roster
+from ..errors import ParameterError
+from ..protocols import Bools, Ints
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Situation:
+    """All that a scheme may look at.
+
+    Parameters
+    ----------
+    judgments
+        The judgments so far; their items hold everything that may be asked about.
+    askable
+        Which items may be asked about.
+    pairs
+        Left and right items of the pairs that may be asked about; ``None`` for all pairs of askable items of a query.
+    roster
+        Who can be asked, ``None`` where that is left open.
+    budget
+        What may be spent, ``None`` for no limit.
+    price
+        What a judgment costs where there is no roster.
+    consensus
+        The consensus of the judgments, for schemes that go by one.
+    least_gain
+        Expected gain for each unit of money below which nothing is bought.
+    seed
+        Start of the random draws, such as between equally urgent things.
+    """
+
+    judgments: Judgments
+    askable: Bools
+    pairs: tuple[Ints, Ints] | None = None
+    roster: Roster | None = None
+    budget: float | None = None
+    price: float = 1.0
+    consensus: Consensus | None = None
+    least_gain: float = 0.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.budget is not None and not self.budget > 0:
+            raise ParameterError(f"budget={self.budget:g} buys nothing; give a budget above 0")
+        if not self.least_gain >= 0:
+            raise ParameterError(f"least_gain={self.least_gain} must not be below 0")
+        if not 0 < self.price < np.inf:
+            raise ParameterError(f"price={self.price} must be a number above 0")
+
+    @classmethod
+    def of(cls, judgments: Judgments, *, askable: Bools | None = None, **rest: object) -> Self:
+        """Return the situation in which everything that was judged may be asked about, unless ``askable`` says."""
+        return cls(judgments=judgments, askable=judgments.judged_items if askable is None else askable, **rest)  # type: ignore[arg-type]
+
+    @property
+    def n_affordable(self) -> int | None:
+        """Judgments that the budget pays for at the lowest price, ``None`` where there is no limit."""
+        if self.budget is None:
+            return None
+        lowest = self.price if self.roster is None else float(self.roster.price.min(initial=np.inf))
+        return int(self.budget / lowest * (1 + 1e-12))
+
+    def expect_consensus(self, scheme: str) -> Consensus:
+        """Return the consensus, which must be of the items of the judgments."""
+        if self.consensus is None:
+            raise ParameterError(f"{scheme} goes by a consensus; call crowdrank.propose, which finds one, or give it")
+        same = self.consensus.items is self.judgments.items
+        if not same and not self.consensus.items.frame().equals(self.judgments.items.frame()):
+            raise ParameterError(
+                "the consensus is of other items than the judgments and the list of items; leave it out"
+            )
+        return self.consensus

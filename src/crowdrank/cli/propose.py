@@ -1,0 +1,129 @@
+"""``crowdrank propose``: which judgments to buy next, of whom, and what they cost."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .help import examples
+from .options import Format, Out, Quiet, Reading, Seed, spread
+from .outputs import check_files, deliver, report_written
+from .talk import Talk
+from .words import complete_method, complete_scheme, pairs
+
+if TYPE_CHECKING:
+    import polars as pl
+
+EXAMPLES = examples(
+    (
+        "second and third opinions on items whose first grade is good",
+        "crowdrank propose votes.csv --scheme if-good-3 --budget 1000 -o requests.csv",
+    ),
+    (
+        "which pairs to ask whom about, from a pool with prices",
+        "crowdrank propose votes.csv -s information --pool who.csv --items all.csv -b 500",
+    ),
+    ("what schemes would have cost on grades given several times", "crowdrank propose votes.csv --costs costs.csv"),
+)
+
+
+@spread
+def propose(
+    *,
+    votes: Annotated[
+        list[str],
+        typer.Argument(metavar="VOTES...", help="Files of judgments, - for standard input.", show_default=False),
+    ],
+    scheme: Annotated[
+        str,
+        typer.Option(
+            "--scheme", "-s", metavar="NAME", autocompletion=complete_scheme,
+            help="Such as if-good-3, 2-overlap, pilot or information; see crowdrank methods.",
+        ),
+    ] = "if-good-3",
+    setting: Annotated[
+        list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the scheme; repeatable.")
+    ] = None,
+    budget: Annotated[
+        float | None, typer.Option("--budget", "-b", metavar="N", help="What may be spent; no limit by default.")
+    ] = None,
+    pool: Annotated[
+        str | None,
+        typer.Option("--pool", metavar="FILE", help="Who can be asked: annotator, price, capacity."),
+    ] = None,
+    price: Annotated[
+        str,
+        typer.Option("--price", metavar="N", help="Of a judgment where the pool has none; or person=4,program=1."),
+    ] = "1",
+    least_gain: Annotated[
+        float,
+        typer.Option("--least-gain", metavar="N", help="Ask nothing that brings less for each unit of money."),
+    ] = 0.0,
+    method: Annotated[
+        str | None,
+        typer.Option(
+            "--method", "-m", metavar="NAME", autocompletion=complete_method,
+            help="Of the consensus that some schemes go by; by default their own choice.",
+        ),
+    ] = None,
+    seed: Seed = 0,
+    reading: Reading,
+    costs: Annotated[
+        str | None,
+        typer.Option(
+            "--costs", metavar="FILE", help="Write what schemes would have cost on these grades.",
+            rich_help_panel="Output",
+        ),
+    ] = None,
+    out: Out = None,
+    format: Format = None,
+    quiet: Quiet = False,
+) -> None:  # fmt: skip
+    """Say what to ask next, of whom, at what cost, and when to stop.
+
+    Writes a row for each request, the most urgent first. --items lists everything that may be asked about; without it
+    only items that were judged already are. Nobody is asked twice about the same thing.
+    """
+    from .. import api
+    from ..io.output import write_table
+
+    check_files([*votes, reading.items, pool], [out, costs], format=format)
+    with Talk(quiet=quiet) as talk:
+        # listed items are what may be asked about, which the verb itself has to know
+        judgments = replace(reading, items=None).judgments(votes, talk)
+        with talk.working("choosing what to ask") as progress:
+            found = api.requests(
+                judgments, scheme, reading.items, pool, budget, params=pairs(setting, "--set", "k=3"),
+                price=_prices(price), least_gain=least_gain, consensus=method, seed=seed, progress=progress,
+            )  # fmt: skip
+        deliver(found.frame(), out, format, talk, lambda: _show(found.frame()))
+        if costs is not None:
+            write_table(api.scheme_costs(judgments, seed=seed), costs)
+            report_written(costs, talk)
+        for note in (*found.notes, found.sentence()):
+            talk.say(note)
+
+
+def _prices(text: str) -> float | dict[str, float]:
+    """One price, or the price of each group, from text."""
+    from ..errors import ParameterError
+    from .words import listed
+
+    try:
+        if "=" not in text:
+            return float(text)
+        return {group: float(value) for group, value in pairs(listed(text), "--price", "person=4").items()}
+    except ValueError:
+        raise ParameterError(
+            f"--price {text!r} is no number; write for example --price 2 or person=4,program=1"
+        ) from None
+
+
+def _show(frame: pl.DataFrame) -> None:
+    """Show the first requests."""
+    from .tables import show_frame
+
+    what = "item" if "item" in frame.columns else "left"
+    show_frame(frame, bold=what, cut=("query", "item", "left", "right", "annotator"), fill=("reason",))

@@ -1,0 +1,100 @@
+"""``--report`` and ``--fail-if``: what ``aggregate`` does besides writing a ranking."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import ParameterError
+from .outputs import report_written
+from .running import FAILED, command_line
+from .talk import complain
+from .words import listed, pairs
+
+if TYPE_CHECKING:
+    from ..api.found import Facts
+    from .options import Reading
+    from .talk import Talk
+
+Report = Annotated[
+    str | None,
+    typer.Option(
+        "--report",
+        metavar="FILE.html",
+        help="Write a report there for any browser: ranking, annotators, agreement; --items adds text and links.",
+        rich_help_panel="Output",
+    ),
+]
+Compared = Annotated[
+    str | None,
+    typer.Option(
+        "--compare", metavar="LIST", help="Methods to compare in the report; all for all that fit.",
+        rich_help_panel="Output",
+    ),
+]  # fmt: skip
+FailIf = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--fail-if",
+        metavar="CONDITION",
+        help="Exit with 3 if this holds, such as 'quality<0.6' or 'alpha<0.2 and n_suspects>3'; repeatable.",
+        rich_help_panel="Output",
+    ),
+]
+
+
+class Conditions:
+    """What a command fails on; a condition that cannot be read is refused before any work."""
+
+    def __init__(self, texts: Sequence[str] | None) -> None:
+        from ..api.found import parse_condition
+
+        self.texts = list(texts or ())
+        self.parsed = [parse_condition(text) for text in self.texts]
+
+    def holding(self, facts: Facts) -> list[str]:
+        """Return those that hold, with what they hold of."""
+        from ..api.found import check
+
+        found = [check(one, facts) for one in self.parsed]
+        return [outcome.sentence for outcome in found if outcome.holds]
+
+
+def leave_if(holding: Sequence[str]) -> None:
+    """Leave with the code for a condition that holds, and say which."""
+    if holding:
+        complain(f"--fail-if: {'; '.join(holding)}")
+        raise typer.Exit(FAILED)
+
+
+def check_report(report: str | None, compared: str | None) -> None:
+    """Refuse, before any work, what cannot be made."""
+    if report == "-":
+        raise ParameterError("a report is a file to open in a browser; give --report a name, such as report.html")
+    if compared is not None and report is None:
+        raise ParameterError("--compare adds a section to the report; give --report FILE.html too, or use compare")
+
+
+def write_report(
+    facts: Facts, report: str, votes: Sequence[str], reading: Reading, compared: str | None, seed: int, talk: Talk
+) -> None:
+    """Write the report of a consensus; text and links of items come from --items, else from the votes themselves."""
+    from .. import report as reports
+    from ..api import compare_methods
+    from ..io.descriptions import describe_votes
+
+    comparison: Any = None
+    if compared is not None:
+        with talk.working("comparing methods") as progress:
+            methods = None if compared == "all" else listed(compared)
+            comparison = compare_methods(facts.judgments, methods, seed=seed, progress=progress)
+    with talk.working("writing the report"):
+        about: Any = None if reading.items == "-" else reading.items
+        if about is None:
+            about = describe_votes(votes, reading.kind, pairs(reading.column, "--column", "annotator=Who"))
+        reports.write(
+            facts.consensus, facts.judgments, report, items=about, comparison=comparison, command=command_line()
+        )
+    report_written(report, talk)

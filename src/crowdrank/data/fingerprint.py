@@ -1,0 +1,64 @@
+"""A fingerprint of judgments: the same for the same judgments in any order, another one for any change."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .judgments import Judgments, Rankings
+from .mixed import Mixed, parts_of
+
+_DIGITS = 16
+_STEP, _FIRST, _SECOND = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
+
+
+def fingerprint(judgments: Judgments | Mixed) -> str:
+    """Return 16 hexadecimal digits that tell judgments apart; the order of rows does not matter, nor does the file.
+
+    Examples
+    --------
+    >>> from .judgments import Grades
+    >>> rows = [("ann", "q", "x", 3), ("bob", "q", "y", 1)]
+    >>> fingerprint(Grades.from_rows(rows)) == fingerprint(Grades.from_rows(rows[::-1]))
+    True
+    >>> fingerprint(Grades.from_rows(rows)) == fingerprint(Grades.from_rows(rows[:1]))
+    False
+    """
+    digest = hashlib.sha256()
+    for ids in (judgments.annotators.ids, judgments.items.queries.ids, judgments.items.ids):
+        digest.update("\x1f".join(map(str, ids.to_list())).encode("utf-8", "surrogatepass") + b"\x1e")
+    digest.update(np.ascontiguousarray(judgments.items.query).astype(np.int64).tobytes())
+    for part in parts_of(judgments):
+        digest.update(part.kind.encode())
+        digest.update(np.sort(_rows(part)).tobytes())
+    return digest.hexdigest()[:_DIGITS]
+
+
+def _rows(part: Judgments) -> NDArray[np.uint64]:
+    """A number for each judgment that any change of it would change."""
+    columns: list[Any] = [part.annotator] if part.n_annotators else []
+    columns += [column for column in (part.weight, part.time, part.block) if column is not None]
+    if isinstance(part, Rankings):
+        own = _mixed([part.item, part.rank])
+        # the places of a ranking may stand in any order
+        columns.append(np.add.reduceat(np.append(own, np.uint64(0)), part.offsets[:-1]) if len(part) else own)
+    else:
+        columns += [getattr(part, name) for name in part.answers]
+    return _mixed(columns)
+
+
+def _mixed(columns: list[Any]) -> NDArray[np.uint64]:
+    """A number for each row, from all its columns (SplitMix64)."""
+    state = np.zeros(len(columns[0]), np.uint64)
+    for column in columns:
+        array = np.asarray(column)
+        # 0.0 and -0.0 are one number
+        bits = (array + 0.0).view(np.uint64) if array.dtype == np.float64 else array.astype(np.int64).view(np.uint64)
+        state = (state ^ bits) + _STEP
+        state = (state ^ (state >> np.uint64(30))) * _FIRST
+        state = (state ^ (state >> np.uint64(27))) * _SECOND
+        state ^= state >> np.uint64(31)
+    return state

@@ -1,0 +1,161 @@
+"""What a scheme proposes to ask: requests with their reasons, their cost, and what they are expected to change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ..protocols import Counts, Floats, Ints
+from .index import Index, Items
+from .judged import counted, judged_frame
+
+ANYBODY = -1
+"""Annotator of a request that leaves open who is asked."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Requests:
+    """What to ask next, the most urgent first.
+
+    Parameters
+    ----------
+    scheme
+        Name of the scheme.
+    items, annotators
+        What the codes of items and annotators mean.
+    things
+        Item codes of what is asked about: ``item``, or ``left`` and ``right``.
+    annotator
+        Whom to ask, ``ANYBODY`` (-1) where the scheme leaves it open.
+    n_more
+        Number of judgments asked for, by as many annotators.
+    reasons, reason, detail
+        Reasons in words, the number of each request's reason, and the number that stands in it in place of ``{}``.
+    costs, gains
+        What each request costs, and by how much it is expected to lower what ``measure`` names.
+    measure, before
+        What expected gains are measured in, and its sum over everything that may be asked about, where there is one.
+    notes
+        What else the user should know, a sentence each.
+    n_unaffordable, n_unworthy, n_nobody
+        Judgments that the scheme wants and that are not asked for: for want of money; since their expected gain is not
+        worth their price; since nobody is left who has not judged the thing, or has not been asked often enough.
+    """
+
+    scheme: str
+    items: Items
+    annotators: Index
+    things: dict[str, Ints]
+    annotator: Ints
+    n_more: Ints
+    reasons: tuple[str, ...]
+    reason: Ints
+    costs: Floats
+    gains: Floats
+    measure: str
+    before: float | None
+    detail: Floats | None = None
+    notes: tuple[str, ...] = ()
+    n_unaffordable: int = 0
+    n_unworthy: int = 0
+    n_nobody: int = 0
+
+    def __len__(self) -> int:
+        return len(self.n_more)
+
+    def __repr__(self) -> str:
+        return f"Requests({counted(self.n_judgments, 'judgment')}, cost {self.cost:g}, scheme {self.scheme})"
+
+    @property
+    def n_judgments(self) -> int:
+        """Number of judgments asked for."""
+        return int(self.n_more.sum())
+
+    @property
+    def cost(self) -> float:
+        """What all requests cost together."""
+        return float(self.costs.sum())
+
+    @property
+    def expected_gain(self) -> float:
+        """By how much all requests together are expected to lower what ``measure`` names."""
+        return float(self.gains.sum())
+
+    def frame(self) -> pl.DataFrame:
+        """Return a table of query, item (or left, right), annotator, n_more, reason, cost and expected_gain."""
+        named = self.annotators.ids.gather(np.maximum(self.annotator, 0)) if len(self.annotators) else None
+        who = (
+            pl.repeat(None, len(self), dtype=pl.String, eager=True)
+            if named is None
+            else named.set(pl.Series(self.annotator < 0), None)
+        )
+        rest = {
+            "annotator": who,
+            "n_more": self.n_more,
+            "reason": self._reasons(),
+            "cost": self.costs,
+            "expected_gain": self.gains,
+        }
+        return judged_frame(self.items, self.things, rest)
+
+    def units(self) -> Counts:
+        """Return the place of the request that each judgment asked for belongs to."""
+        return np.repeat(np.arange(len(self)), self.n_more)
+
+    def _reasons(self) -> pl.Series:
+        """Reason of each request in words."""
+        if self.detail is None:
+            return pl.Series(self.reasons, dtype=pl.String).gather(self.reason)
+        texts = [self.reasons[code].format(value) for code, value in zip(self.reason, self.detail, strict=True)]
+        return pl.Series(texts, dtype=pl.String)
+
+    def sentence(self) -> str:
+        """Return how many requests there are, what they cost and what they are expected to change, in one line."""
+        if not len(self):
+            return f"nothing to ask: {self._why_nothing()}"
+        about = self._about()
+        told = f"{counted(self.n_judgments, 'request')} about {about}, cost {_amount(self.cost)}"
+        return f"{told}; {self._change()}{self._rest()}"
+
+    def _about(self) -> str:
+        """How many things are asked about."""
+        word = "item" if len(self.things) == 1 else "pair"
+        columns: Any = np.sort(np.stack(list(self.things.values()), axis=1), axis=1)
+        return counted(len(np.unique(columns, axis=0)), word)
+
+    def _change(self) -> str:
+        """What the requests are expected to change."""
+        gain = self.expected_gain
+        if not self.before:
+            return f"expected to lower the {self.measure} by {gain:.4g}"
+        share, left = 100 * gain / self.before, self.before - gain
+        return f"expected to lower the {self.measure} by {share:.1f} % (from {self.before:.4g} to {left:.4g})"
+
+    def _rest(self) -> str:
+        """What is wanted and not asked for."""
+        parts = []
+        if self.n_unaffordable:
+            parts.append(f"{self.n_unaffordable:,} more would be wanted beyond the budget")
+        if self.n_unworthy:
+            parts.append(f"{self.n_unworthy:,} more are not worth their price")
+        if self.n_nobody:
+            parts.append(f"nobody is left for {self.n_nobody:,} more")
+        return f"; {'; '.join(parts)}" if parts else ""
+
+    def _why_nothing(self) -> str:
+        """Why no request was made."""
+        if self.n_unworthy:
+            return f"nothing left is worth its price ({counted(self.n_unworthy, 'judgment')} looked at)"
+        if self.n_nobody:
+            return f"nobody is left who could be asked about what {self.scheme} wants; add annotators to the pool"
+        if self.n_unaffordable:
+            return "the budget does not pay for a single judgment; raise it"
+        return f"{self.scheme} wants nothing more"
+
+
+def _amount(value: float) -> str:
+    """A sum of money, without decimals where it has none."""
+    return f"{value:,.0f}" if value == round(value) else f"{value:,.2f}"

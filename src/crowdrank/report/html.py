@@ -1,0 +1,227 @@
+"""The report as one page: everything in it, nothing from outside, everything from the data escaped."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import os
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from ..api.aggregation import as_judgments
+from ..api.found import Finding, Findings, facts_of, findings_of
+from ..api.found.finding import named
+from ..data.consensus import Consensus
+from ..data.files import PathLike
+from ..data.fingerprint import fingerprint
+from ..data.judged import counted
+from ..data.mixed import Mixed
+from ..io.descriptions import describe_items, web_link
+from ..io.output import check_target, write_text
+from .page import Section, headline
+from .sections import Material, provenance, sections, without_command
+
+TEMPLATES = Path(__file__).parent / "templates"
+
+
+def write(
+    consensus: Consensus,
+    judgments: Any,
+    path: PathLike,
+    *,
+    items: Any | None = None,
+    actions: Any = "auto",
+    comparison: Any | None = None,
+    title: str | None = None,
+    command: str | None = None,
+) -> None:
+    """Write a report of a consensus as one page that a browser opens, without a network and for passing on.
+
+    Parameters
+    ----------
+    consensus
+        What a method found, best from :func:`crowdrank.aggregate`.
+    judgments
+        The judgments it was made from; a frame, or a file's path.
+    path
+        Name of the file, which is replaced only once the new one is whole; ``-`` writes to standard output.
+    items
+        A table or file about the items, whose text and links are shown: item, query if there are several, and a column
+        called text or title, and url or link.
+    actions
+        What :func:`crowdrank.actions` suggests; ``"auto"`` asks it, ``None`` leaves suggestions out.
+    comparison
+        What :func:`crowdrank.compare_methods` found, for a section on methods.
+    title
+        Title of the page.
+    command
+        The command that makes it, to stand in the page.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from crowdrank.api import aggregate
+    >>> votes = {"item": list("xyxyxy"), "annotator": list("aabbcc"), "grade": [3, 1, 2, 1, 3, 2]}
+    >>> target = pathlib.Path(tempfile.mkdtemp()) / "report.html"
+    >>> write(aggregate(votes), votes, target)
+    >>> target.read_text()[:15]
+    '<!DOCTYPE html>'
+    """
+    check_target(path)
+    page = render(
+        consensus, judgments, items=items, actions=actions, comparison=comparison, title=title, command=command
+    )
+    write_text(page, path)
+
+
+def render(
+    consensus: Consensus,
+    judgments: Any,
+    *,
+    items: Any | None = None,
+    actions: Any = "auto",
+    comparison: Any | None = None,
+    title: str | None = None,
+    command: str | None = None,
+) -> str:
+    """Return the page that :func:`write` writes."""
+    judged = as_judgments(judgments)
+    facts = facts_of(consensus, judged)
+    suggested = _suggested(consensus, judged) if isinstance(actions, str) and actions == "auto" else actions
+    material = Material(
+        consensus, judged, facts, findings_of(facts), _described(consensus, items), suggested, comparison
+    )
+    parts = _with_commands(sections(material), suggested, command)
+    parts.append(provenance(material, _origin(judged), command))
+    return _rendered(material, parts, title or f"Consensus of {_counts(judged)}")
+
+
+def _suggested(consensus: Consensus, judgments: Any) -> Any:
+    """What to do about each annotator, where they are named and there are several."""
+    if consensus.quality is None or judgments.n_annotators < 2:
+        return None
+    from ..api.suggestions import actions
+
+    return actions(consensus, judgments)
+
+
+def _described(consensus: Consensus, items: Any | None) -> Any:
+    """Text and links of the items: from a table about them, or their ids where those are addresses."""
+    import polars as pl
+
+    if items is not None:
+        return describe_items(items, consensus.items)
+    ids = consensus.items.ids
+    if ids.dtype != pl.String or not len(ids) or not ids.str.contains(r"^https?://").any():
+        return None
+    links = [web_link(one) for one in ids.to_list()]
+    return pl.DataFrame({"text": [None] * len(ids), "link": links}, schema={"text": pl.String, "link": pl.String})
+
+
+def _with_commands(parts: list[Section], suggested: Any, command: str | None) -> list[Section]:
+    """The sections, that on annotators with the command that leaves out those to drop."""
+    from dataclasses import replace
+
+    if suggested is None or not suggested.dropped or command is None:
+        return parts
+    told = without_command(command, suggested.dropped)
+    return [replace(part, commands=(told,)) if part.key == "annotators" else part for part in parts]
+
+
+def _origin(judgments: Any) -> list[tuple[str, str]]:
+    """What tells the data and the version apart from others."""
+    from .. import __version__
+
+    made = datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH", time.time())), UTC)
+    return [
+        ("judgments", _counts(judgments)),
+        ("fingerprint of the judgments", fingerprint(judgments)),
+        ("version", f"crowdrank {__version__}"),
+        ("made", f"{made:%Y-%m-%d %H:%M} UTC"),
+    ]
+
+
+def _counts(judgments: Any) -> str:
+    """How many judgments, of what kind."""
+    if isinstance(judgments, Mixed):
+        return " and ".join(counted(len(part), part.kind) for part in judgments.parts)
+    return counted(len(judgments), judgments.kind)
+
+
+def _cards(material: Material) -> list[tuple[str, str]]:
+    """The numbers that stand on top."""
+    numbers = {one.kind: one.numbers for one in material.findings}
+    judged = material.judgments
+    cards = [(f"{len(judged):,}", "judgments"), (f"{judged.n_items:,}", "items")]
+    cards += [] if judged.n_queries == 1 else [(f"{judged.n_queries:,}", "queries")]
+    n = numbers.get("judgments", {}).get("n_annotators", 0)
+    cards += [(f"{n:,}", "annotators")] if n else []
+    if material.actions is not None and n:
+        cards.append((f"{len(material.actions.dropped):,}", "annotators to drop"))
+    if "agreement" in numbers:
+        cards.append((f"{100 * numbers['agreement']['agreement']:.0f} %", "agreement of two annotators"))
+    if "probability" in numbers.get("winner", {}):
+        cards.append((f"{100 * numbers['winner']['probability']:.0f} %", "sure of the first place"))
+    elif "n_sure" in numbers.get("winners", {}):
+        winners = numbers["winners"]
+        cards.append((f"{winners['n_sure']:,} of {winners['n_queries']:,}", "queries with a sure first place"))
+    return cards
+
+
+def _summary(findings: Findings) -> str:
+    """How much there is to do, in a sentence."""
+    problems, warnings = (sum(one.severity == word for one in findings) for word in ("problem", "warning"))
+    if not problems and not warnings:
+        return "Nothing calls for action"
+    told = [counted(number, word) for number, word in ((problems, "problem"), (warnings, "warning")) if number]
+    return f"{' and '.join(told)} to look at"
+
+
+def _to_tell(findings: Findings) -> list[Finding]:
+    """The findings that stand on top: those that call for action or are well, but not that the fit settled."""
+    told = [one for one in findings if one.severity != "info" and one.kind != "converged"]
+    return told or list(findings)
+
+
+def _advice(material: Material) -> list[str]:
+    """What to do, in sentences."""
+    told = []
+    suggested = material.actions
+    if suggested is not None:
+        effect = f"; {suggested.sentence}" if suggested.sentence else ""
+        told += [f"leave out {named(suggested.dropped)}{effect}"] if suggested.dropped else []
+        told += [f"look at {named(suggested.reviewed)}"] if suggested.reviewed else []
+    more = material.findings.of("more_judgments", "equals")
+    told += [] if more is None else [more.sentence]
+    return [f"{headline(one)}." for one in told]
+
+
+def _rendered(material: Material, parts: list[Section], title: str) -> str:
+    """The page as text."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    from .. import __version__
+
+    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
+    script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
+    # the page says which script may run, so that none from the data could even if it stood there
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    told = material.findings.worst_first()
+    judged = material.findings.of("judgments")
+    return environment.get_template("report.html.j2").render(
+        title=title,
+        lead=f"{headline(judged.sentence)}, ranked by {material.consensus.method}." if judged else "",
+        cards=_cards(material),
+        summary=_summary(told),
+        advice=_advice(material),
+        findings=_to_tell(told),
+        sections=parts,
+        script=Markup(script),
+        script_hash=f"sha256-{digest}",
+        style=Markup((TEMPLATES / "report.css").read_text(encoding="utf-8")),
+        version=__version__,
+    )

@@ -1,0 +1,83 @@
+"""Further opinions on an item until its most probable grade is probable enough."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..asking import UNJUDGED, Situation, Wanted, bought
+from ..asking.classes import expected_confidence, level_posteriors, pooled_confusion
+from ..data.judgments import Grades, expect
+from ..data.proposals import Requests
+from ..errors import ParameterError
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreement:
+    r"""Ask about an item again until the probability of its most probable level passes a level of confidence.
+
+    The probabilities are those of the consensus of a class method, which weighs each grade by its annotator. The
+    expected gain of one more grade is how much it is expected to raise the probability that the chosen level is right,
+
+    .. math:: \sum_l \max_j p_j \pi_{jl} - \max_j p_j,
+
+    where :math:`p` are the item's probabilities and :math:`\pi` is how the crowd as a whole mixes up levels.
+
+    Parameters
+    ----------
+    confidence
+        Probability at which an item is asked about no more.
+    least
+        Fewest grades of an item: one alone always agrees with itself.
+    k
+        Most grades of an item.
+
+    Notes
+    -----
+    Each call asks for one grade more of an item, as the answer may settle it; the largest expected gain comes first.
+    Works for classes without an order too.
+
+    Examples
+    --------
+    >>> import crowdrank
+    >>> rows = [(who, "q", item, int(item in "xy")) for who in ("ann", "bob", "cy") for item in "vwxy"]
+    >>> grades = crowdrank.Grades.from_rows([*rows, ("ann", "q", "z", 1), ("bob", "q", "z", 0)])
+    >>> consensus = crowdrank.aggregate(grades, "dawid_skene")
+    >>> Agreement().propose(Situation.of(grades, consensus=consensus)).frame()["item"].to_list()
+    ['z']
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("grade",)
+    nominal: ClassVar[bool] = True
+    needs: ClassVar[Mapping[str, str]] = {"grade": "dawid_skene"}
+    confidence: float = 0.95
+    least: int = 2
+    k: int = 11
+
+    def __post_init__(self) -> None:
+        if not 0 < self.confidence < 1:
+            raise ParameterError(f"confidence={self.confidence} must lie between 0 and 1")
+        if not 1 <= self.least <= self.k:
+            raise ParameterError(f"least={self.least} must be at least 1 and not above k={self.k}, the most grades")
+
+    def propose(self, situation: Situation) -> Requests:
+        """Return what to ask next."""
+        grades: Grades = expect(situation.judgments, self)
+        posterior = level_posteriors(situation, "agreement")
+        counts = np.bincount(grades.item, minlength=grades.n_items)
+        sure = posterior.max(axis=1)
+        open_ones = situation.askable & (counts < self.k) & ((sure < self.confidence) | (counts < self.least))
+        item = np.flatnonzero(open_ones).astype(np.int32)
+        gain = expected_confidence(posterior[item], pooled_confusion(grades, posterior)) - sure[item]
+        draws = np.random.default_rng(situation.seed).random(len(item))
+        order = np.lexsort((draws, -gain))
+        item, gain = item[order], np.maximum(gain[order], 0.0)
+        wanted = Wanted(
+            things={"item": item}, gain=gain, reason=(counts[item] > 0).astype(np.int32),
+            reasons=(UNJUDGED, "its most probable grade has a probability of {:.2f}"), detail=sure[item],
+            measure="number of items whose grade is wrong", before=float((1 - sure[situation.askable]).sum()),
+        )  # fmt: skip
+        return bought(self, situation, wanted)

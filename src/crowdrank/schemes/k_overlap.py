@@ -1,0 +1,82 @@
+"""Every item graded, or pair of items compared, the same number of times."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..asking import UNJUDGED, PairsAsked, Runs, Situation, Wanted, ask_by_rule, bought, pairs_below
+from ..data.judgments import Preferences, expect
+from ..data.proposals import Requests
+from ..errors import ParameterError
+from ..protocols import Counts, Floats
+
+
+@dataclass(frozen=True, kw_only=True)
+class KOverlap:
+    r"""Ask about every item, or every pair of items of a query, ``k`` times.
+
+    With ``k=1`` this is single labelling: of grades, one for each item; of preferences, random pairs. It costs
+    :math:`k` an item ("k-overlap" of [Yang10]_).
+
+    Parameters
+    ----------
+    k
+        Judgments that each item or pair should have.
+
+    Notes
+    -----
+    The least judged items or pairs come first, in random order drawn with the seed, so that all are judged once before
+    any is twice. The expected gain is the fall of the expected squared error of an item's gain; of preferences, that of
+    the variance of a pair's share of wins, before anything is known of it.
+
+    Examples
+    --------
+    >>> from crowdrank import Grades
+    >>> grades = Grades.from_rows([("ann", "q", "x", 3), ("bob", "q", "x", 2), ("ann", "q", "y", 0)])
+    >>> KOverlap(k=2).propose(Situation.of(grades)).frame().select("item", "n_more").rows()
+    [('y', 1)]
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("grade", "preference")
+    needs: ClassVar[Mapping[str, str]] = {}
+    k: int = 3
+
+    def __post_init__(self) -> None:
+        if self.k < 1:
+            raise ParameterError(f"k={self.k} must be at least 1; it is the number of judgments of each item")
+
+    def wanted(self, grade: Floats, offsets: Counts) -> Counts:
+        """Return the number of grades each item should have: ``k``."""
+        return np.full(len(offsets) - 1, self.k)
+
+    def expected(self, runs: Runs) -> tuple[Floats, Floats]:
+        """Return the probability that each of an item's grades is asked for, and that it is and is good."""
+        return runs.exists, runs.good
+
+    def propose(self, situation: Situation) -> Requests:
+        """Return what to ask next."""
+        reason, preferences = f"fewer than {self.k} judgments", expect(situation.judgments, self)
+        if not isinstance(preferences, Preferences):
+            return ask_by_rule(self, situation, reason, rounds=True)
+        left, right, count = pairs_below(situation, PairsAsked.of(preferences), self.k)
+        more = self.k - count
+        pair = np.repeat(np.arange(len(left)), more)
+        has = count[pair] + np.arange(len(pair)) - np.repeat(np.cumsum(more) - more, more)
+        # rounds: every pair once before any twice
+        order = np.argsort(has, kind="stable")
+        pair, has = pair[order], has[order]
+        wanted = Wanted(
+            things={"left": left[pair], "right": right[pair]}, gain=_share_variance(has) - _share_variance(has + 1),
+            reason=(count[pair] > 0).astype(np.int32), reasons=(UNJUDGED, reason),
+            measure="variance of the pairs' shares of wins", before=None,
+        )  # fmt: skip
+        return bought(self, situation, wanted)
+
+
+def _share_variance(number: Counts) -> Floats:
+    """Variance of the share of wins of a pair judged so often, about one half, begun with one win of each."""
+    return np.asarray(0.25 / (number + 3.0), np.float64)

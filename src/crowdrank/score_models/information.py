@@ -1,0 +1,241 @@
+"""What one more judgment would tell: information about a difference of scores, or a score, that an answer has.
+
+Two forms are at hand. The quick one, ``log(1 + alpha^2 v P (1 - P))``, has the variance ``v`` of the difference and the
+probability ``P`` that this annotator prefers the left item; it is large for pairs that are both open and unknown, and
+small for pairs of which much is known already, however near they are. The exact one is the expected reduction of
+entropy of the answer, averaged over where the scores may be. Both are in nats.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..data.consensus import Consensus
+from ..errors import ParameterError
+from ..protocols import Floats, Ints
+
+_POINTS = 15
+_GRID = 41
+_WIDTH = 4.0
+_LEAST = 1e-300
+
+
+@dataclass(frozen=True, eq=False)
+class Answerers:
+    """How annotators answer one kind, as a fitted consensus tells: arrays are (n_annotators,) unless said otherwise.
+
+    Parameters
+    ----------
+    alpha, alpha_sd, bias, bias_sd, spread, lapse
+        Discrimination, with the kind's own scale in it, and bias, each with its standard deviation, spread (as a
+        factor) and probability of a lapse.
+    favourites
+        Answers without looking, (n_annotators, K), or ``None``.
+    centre, cuts
+        Cuts between the levels are at ``centre + spread (cuts - centre)``, (K-1,).
+    """
+
+    alpha: Floats
+    alpha_sd: Floats
+    bias: Floats
+    bias_sd: Floats
+    spread: Floats
+    lapse: Floats
+    favourites: Floats | None
+    centre: float
+    cuts: Floats
+
+    @classmethod
+    def of(cls, consensus: Consensus, kind: str = "preference") -> Answerers:
+        """Return how the annotators of a consensus by ``latent_score`` answer a kind.
+
+        The last entry of every array is somebody not seen before: the crowd's mean.
+        """
+        quality = consensus.quality
+        if quality is None or "alpha" not in quality.parameters:
+            raise ParameterError(
+                f"a consensus of {consensus.method} knows no discrimination of annotators; use latent_score"
+            )
+        found, estimates = quality.parameters, consensus.estimates
+        scale = float(estimates.get(f"scale_{kind}", 1.0))
+        n = len(found["alpha"])
+
+        def habit(name: str, usual: float, crowd: str | None = None) -> Floats:
+            own = found.get(f"{name}_{kind}", found.get(name, np.full(n, usual)))
+            return np.append(own, _of_crowd(estimates, crowd, kind, usual))
+
+        answers = found.get(f"lapse_answers_{kind}", found.get("lapse_answers"))
+        favourites = None if answers is None else np.vstack([answers, np.mean(answers, axis=0)])
+        cuts = estimates.get(f"cuts_{kind}", estimates.get("cuts"))
+        return cls(
+            alpha=scale * np.append(found["alpha"], float(np.mean(found["alpha"])) if n else 1.0),
+            alpha_sd=scale * np.append(found["alpha_sd"], float(estimates.get("alpha_sd", 0.5))),
+            bias=habit("bias", 0.0, "mean_bias"), bias_sd=habit("bias_sd", 0.0, "bias_sd"),
+            spread=habit("spread", 1.0), lapse=habit("lapse", 0.0, "mean_lapse"),
+            favourites=favourites, centre=_of_crowd(estimates, "centre", kind, 0.0),
+            cuts=np.array([0.0] if cuts is None else cuts, np.float64),
+        )  # fmt: skip
+
+    def chances(self, annotator: Ints, value: Floats, variance: Floats | None = None) -> Floats:
+        """Return the probability of each level for annotators who see scores or differences, (..., K).
+
+        With a ``variance`` of what they see, that and what is not known of the annotators is averaged over.
+        """
+        a, seen = np.asarray(annotator), np.asarray(value, np.float64)
+        eta = self.alpha[a] * seen + self.bias[a]
+        h = self.centre + self.spread[a][..., None] * (self.cuts - self.centre)
+        sharp = np.ones(eta.shape)
+        if variance is not None:
+            wide = (self.alpha[a] ** 2 + self.alpha_sd[a] ** 2) * variance + (self.alpha_sd[a] * seen) ** 2
+            sharp = 1.0 / np.sqrt(1.0 + np.pi / 8.0 * (wide + self.bias_sd[a] ** 2))
+        below = 0.5 + 0.5 * np.tanh(0.5 * sharp[..., None] * (h - eta[..., None]))
+        ends = np.concatenate([np.zeros((*below.shape[:-1], 1)), below, np.ones((*below.shape[:-1], 1))], axis=-1)
+        chances = np.maximum(np.diff(ends, axis=-1), 0.0)
+        if self.favourites is not None:
+            lapse = self.lapse[a][..., None]
+            chances = (1.0 - lapse) * chances + lapse * self.favourites[a]
+        return chances
+
+
+def _of_crowd(estimates: Any, name: str | None, kind: str, usual: float) -> float:
+    """An estimate of the whole crowd, of the kind if there are several."""
+    return usual if name is None else float(estimates.get(f"{name}_{kind}", estimates.get(name, usual)))
+
+
+def pair_spread(consensus: Consensus, left: Ints, right: Ints) -> tuple[Floats, Floats]:
+    """Return the difference of the scores of pairs of item codes of one query each, and its variance."""
+    if consensus.std_error is None:
+        raise ParameterError(f"a consensus of {consensus.method} has no standard errors; use latent_score")
+    variance = consensus.std_error[left] ** 2 + consensus.std_error[right] ** 2
+    if consensus.covariance is not None:
+        query, offsets = consensus.items.query[left], consensus.items.offsets
+        for number in np.unique(query):
+            block, rows = consensus.covariance[number], np.flatnonzero(query == number)
+            if block is not None:
+                variance[rows] -= 2.0 * block[left[rows] - offsets[number], right[rows] - offsets[number]]
+    return consensus.scores[left] - consensus.scores[right], np.maximum(variance, 0.0)
+
+
+class PairBatch:
+    """Pairs of items that may be asked about, with what is known of each, and asked for already in this batch.
+
+    Parameters
+    ----------
+    consensus
+        A consensus of ``latent_score``.
+    left, right
+        Item codes of the pairs, both items of a pair in one query.
+
+    Examples
+    --------
+    >>> from crowdrank import Preferences
+    >>> from crowdrank.aggregators import LatentScore
+    >>> rows = [("ann", "q", "x", "y", "left"), ("ann", "q", "y", "z", "left"), ("bob", "q", "x", "y", "left")]
+    >>> batch = PairBatch(LatentScore().fit(Preferences.from_rows(rows)), np.array([0, 0]), np.array([1, 2]))
+    >>> before = batch.information(0)
+    >>> batch.ask(0, 0)
+    >>> bool(batch.information(0)[0] < before[0]), bool(batch.information(0)[1] == before[1])
+    (True, True)
+    """
+
+    def __init__(self, consensus: Consensus, left: Ints, right: Ints) -> None:
+        self.answerers = Answerers.of(consensus, "preference")
+        self.gap, self.variance = pair_spread(consensus, left, right)
+
+    def information(self, annotator: Ints | int, places: Any = slice(None), *, exact: bool = False) -> Floats:
+        """Return what a preference of an annotator about each of the pairs at ``places`` would tell, in nats.
+
+        ``annotator`` is a code, or one for each pair; -1 stands for somebody not seen before.
+        """
+        gap, variance = self.gap[places], self.variance[places]
+        who = np.broadcast_to(np.asarray(annotator), gap.shape)
+        if exact:
+            return expected_information(self.answerers, who, gap, variance)
+        chance = self._chance(who, gap, variance)
+        told: Floats = np.log1p(self.answerers.alpha[who] ** 2 * variance * chance * (1.0 - chance))
+        return told
+
+    def ask(self, place: int, annotator: int) -> None:
+        """Take note that a pair will be asked of an annotator: its variance shrinks as an answer would make it."""
+        chance = self._chance(np.array([annotator]), self.gap[[place]], self.variance[[place]])[0]
+        told = self.answerers.alpha[annotator] ** 2 * chance * (1.0 - chance)
+        self.variance[place] = self.variance[place] / (1.0 + told * self.variance[place])
+
+    def _chance(self, who: Ints, gap: Floats, variance: Floats) -> Floats:
+        """Probability that an annotator prefers left, ties apart, given what is known of the scores."""
+        alpha = self.answerers.alpha[who]
+        flat = 1.0 / np.sqrt(1.0 + np.pi / 8.0 * alpha**2 * variance)
+        return 0.5 + 0.5 * np.tanh(0.5 * flat * (alpha * gap + self.answerers.bias[who]))
+
+
+def answer_chances(consensus: Consensus, judgments: Any) -> Floats:
+    """Return the probability of each level of grades or preferences that a consensus expects, (n_judgments, K).
+
+    Items and annotators are those of the consensus, by code. Levels of preferences are right, tie and left, or right
+    and left where the consensus knows no ties.
+    """
+    answerers, who = Answerers.of(consensus, judgments.kind), judgments.annotator
+    if judgments.kind == "grade":
+        assert consensus.std_error is not None
+        variance = consensus.std_error[judgments.item] ** 2
+        return answerers.chances(who, consensus.scores[judgments.item], variance)
+    return answerers.chances(who, *pair_spread(consensus, judgments.left, judgments.right))
+
+
+def expected_information(answerers: Answerers, annotator: Ints, mean: Floats, variance: Floats) -> Floats:
+    """Return the expected information of an answer about a score, or a difference, of given mean and variance.
+
+    The entropy of the answer less what of it is left once the score is known, by 15-point quadrature.
+    """
+    points, weights = np.polynomial.hermite_e.hermegauss(_POINTS)
+    weights = weights / weights.sum()
+    whole, within = 0.0, 0.0
+    deviation = np.sqrt(variance)
+    for point, weight in zip(points, weights, strict=True):
+        chances = answerers.chances(annotator, mean + deviation * point)
+        whole, within = whole + weight * chances, within + weight * _entropy(chances)
+    return np.maximum(_entropy(np.asarray(whole)) - within, 0.0)
+
+
+def score_information(consensus: Consensus, item: Ints, annotator: Ints | int) -> Floats:
+    """Return what one more grade of an annotator would tell about the score of each item, in nats."""
+    answerers, mean, variance = _graded(consensus, item)
+    return expected_information(answerers, np.broadcast_to(np.asarray(annotator), mean.shape), mean, variance)
+
+
+def grade_information(consensus: Consensus, item: Ints, annotator: Ints | int) -> Floats:
+    """Return what one more grade of an annotator would tell about the grade of each item, in nats.
+
+    The grade is where the score lies between the cuts of an average annotator.
+    """
+    answerers, mean, variance = _graded(consensus, item)
+    who = np.broadcast_to(np.asarray(annotator), mean.shape)
+    points = np.linspace(-_WIDTH, _WIDTH, _GRID)
+    weights = np.exp(-0.5 * points**2) / np.exp(-0.5 * points**2).sum()
+    seen = mean[:, None] + np.sqrt(variance)[:, None] * points
+    chances = answerers.chances(np.broadcast_to(who[:, None], seen.shape), seen)
+    usual = (answerers.cuts - answerers.bias[-1]) / max(float(answerers.alpha[-1]), 1e-6)
+    level = np.searchsorted(usual, seen)
+    found = _entropy((weights[:, None] * chances).sum(axis=1))
+    for grade in range(len(answerers.cuts) + 1):
+        here = weights * (level == grade)
+        share = here.sum(axis=1)
+        answers = (here[:, :, None] * chances).sum(axis=1) / np.maximum(share, _LEAST)[:, None]
+        found = found - share * _entropy(answers)
+    return np.maximum(found, 0.0)
+
+
+def _graded(consensus: Consensus, item: Ints) -> tuple[Answerers, Floats, Floats]:
+    """How annotators grade, and scores of items with their variance."""
+    if consensus.std_error is None:
+        raise ParameterError(f"a consensus of {consensus.method} has no standard errors; use latent_score")
+    return Answerers.of(consensus, "grade"), consensus.scores[item], consensus.std_error[item] ** 2
+
+
+def _entropy(chances: Floats) -> Floats:
+    """Entropy over the last axis, in nats."""
+    entropy: Floats = -(chances * np.log(np.maximum(chances, _LEAST))).sum(axis=-1)
+    return entropy

@@ -1,0 +1,312 @@
+"""A labelling scheme played through, round by round, to see what its judgments are worth."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ..asking import Situation
+from ..data.consensus import Consensus, method_name
+from ..data.features import Features
+from ..data.judgments import Grades, Judgments
+from ..data.truth import Truth
+from ..errors import ConvergenceWarning, DataWarning, ParameterError
+from ..metrics.measures import parse
+from ..protocols import Floats, Progress
+from .answering import Answerers, Asked, Recorded, SimulatedCrowd
+from .known import LatentTruth
+from .pools import Pool
+
+LABEL_MEASURES = ("accuracy", "log_loss", "gain_error")
+"""What labels themselves are measured by; any measure of a ranking may be named besides."""
+
+USUAL = {"grade": ("gain_error", "ndcg@10", "tau"), "preference": ("tau",)}
+"""Kind of judgment -> what a campaign measures unless said."""
+
+_ROUNDS, _TRIES = 20, 8
+_SMALLEST = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """A ranker to train on what was bought, and what to measure it on.
+
+    Parameters
+    ----------
+    ranker
+        A ranker; a copy is fitted in every round.
+    features
+        Features of the items that are judged.
+    test
+        Features with true grades of other queries.
+    k
+        Places that nDCG counts.
+    """
+
+    ranker: Any
+    features: Features
+    test: Features
+    k: int = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Campaign:
+    """A scheme that was played through.
+
+    Parameters
+    ----------
+    scheme
+        Its name.
+    curve
+        One row a round: round, cost, n_judgments, and each measure.
+    judgments
+        All that was bought, in order.
+    stopped
+        Why it ended.
+    """
+
+    scheme: str
+    curve: pl.DataFrame
+    judgments: Judgments
+    stopped: str
+
+    def __repr__(self) -> str:
+        last = self.curve.row(-1, named=True)
+        return f"Campaign({self.scheme}: {last['n_judgments']:,} judgments, cost {last['cost']:g}; {self.stopped})"
+
+
+def campaign(
+    scheme: Any,
+    pool: Pool | Judgments | Answerers,
+    truth: Any,
+    budget: float,
+    *,
+    aggregator: Any = None,
+    measures: Sequence[str] | None = None,
+    n_rounds: int = _ROUNDS,
+    price: float = 1.0,
+    chosen: bool = False,
+    trained: Trained | None = None,
+    name: str | None = None,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Campaign:
+    """Return what a scheme comes to: what it bought in each round, and how good what is known then is.
+
+    Parameters
+    ----------
+    scheme
+        A scheme, such as ``crowdrank.schemes.IfGoodK(k=3)``.
+    pool
+        Who answers: simulated annotators, or recorded judgments, which are given out in random order.
+    truth
+        What simulated annotators judge, and what is measured against.
+    budget
+        What may be spent.
+    aggregator
+        Makes a consensus of what was bought, which is measured; ``mean_gain`` of grades and ``latent_score`` of
+        preferences unless said.
+    measures
+        ``"accuracy"``, ``"log_loss"`` (of the true grade) and ``"gain_error"`` (root mean square error of the gain) of
+        labels, or measures of rankings such as ``"ndcg@10"`` and ``"tau"``.
+    n_rounds
+        Rounds that the budget is spent in, about equally.
+    price
+        What one judgment costs.
+    chosen
+        Whether the scheme may choose which simulated annotator to ask; otherwise they come as they come.
+    trained
+        A ranker to train in every round too, measured on other queries.
+    name
+        What to call the scheme.
+    seed
+        Seed of the answers and of whatever is random in the scheme.
+    progress
+        Called with (rounds done, rounds in all, the scheme).
+
+    Notes
+    -----
+    Before anything is known, a scheme that goes by a consensus buys its first round at random. A round asks only about
+    what may still be asked: of recorded judgments, things that some are left of.
+
+    Examples
+    --------
+    >>> from crowdrank.schemes import KOverlap
+    >>> from crowdrank.simulate import normal
+    >>> truth = {"item": list("abcdefgh"), "grade": [0, 0, 0, 1, 1, 2, 2, 3]}
+    >>> bought = campaign(KOverlap(k=2), normal(0.8, 0.1, n_annotators=9), truth, budget=16, n_rounds=4)
+    >>> bought.curve["n_judgments"].to_list()
+    [4, 8, 12, 16]
+    """
+    if not budget > 0:
+        raise ParameterError(f"budget={budget} buys nothing; give a budget above 0")
+    if n_rounds < 1:
+        raise ParameterError(f"n_rounds={n_rounds} must be at least 1")
+    crowd = _answerers(pool, truth, chosen, seed)
+    yard = _Yardstick.of(crowd, truth, aggregator, measures, trained)
+    asked = Asked(crowd.kind, crowd.items, crowd.annotators, getattr(crowd, "levels", None))
+    called = method_name(scheme) if name is None else name
+    rng, rows, stopped = np.random.default_rng(seed), [], ""
+    for number in range(n_rounds):
+        begun, limit = len(asked), budget * (number + 1) / n_rounds
+        # what nobody could answer is asked no more, and its money spent on something else
+        for again in range(_TRIES):
+            if limit - asked.cost < price * (1 - 1e-9):
+                break
+            requests = _proposed(scheme, crowd, asked, limit - asked.cost, price, seed + 7919 * number + again)
+            answers = crowd.answer(requests, asked, rng)
+            if not len(answers.unit):
+                stopped = f"nothing is left to ask ({requests.sentence()})"
+                break
+            asked.add(requests, answers)
+        if len(asked) > begun:
+            rows.append({"round": number + 1, "cost": asked.cost, "n_judgments": len(asked), **yard.read(asked)})
+        elif limit - asked.cost >= price:
+            break
+        if progress is not None:
+            progress(number + 1, n_rounds, called)
+    if asked.cost > budget - price * (1 - 1e-9):
+        stopped = "the budget is spent"
+    if not rows:
+        raise ParameterError(f"budget={budget:g} in {n_rounds} rounds buys no judgment at {price:g}; raise it")
+    return Campaign(called, pl.DataFrame(rows), asked.judgments(), stopped)
+
+
+def _answerers(pool: Any, truth: Any, chosen: bool, seed: int) -> Answerers:
+    """Whoever answers."""
+    if isinstance(pool, Pool):
+        return SimulatedCrowd(pool, truth, chosen=chosen, seed=seed)
+    if isinstance(pool, SimulatedCrowd | Recorded):
+        return pool
+    if chosen:
+        raise ParameterError("recorded judgments are by whoever gave them; leave chosen=True out")
+    return Recorded(pool, seed=seed)
+
+
+def _truth(truth: Any) -> Truth:
+    """The truth, of whatever form simulations take."""
+    if isinstance(truth, LatentTruth):
+        return truth.truth
+    if isinstance(truth, tuple):
+        return Truth("grade", truth[0], np.asarray(truth[1], np.float64))
+    return Truth.from_frame(truth)
+
+
+def _proposed(scheme: Any, crowd: Answerers, asked: Asked, budget: float, price: float, seed: int) -> Any:
+    """The requests of one round."""
+    judgments, (askable, pairs) = asked.judgments(), crowd.askable()
+    needed = getattr(scheme, "needs", {}).get(crowd.kind)
+    if needed is not None and not len(asked):
+        from ..schemes.k_overlap import KOverlap
+
+        scheme, needed = KOverlap(k=1), None
+    consensus = None if needed is None else _quietly(_made(needed), judgments)
+    situation = Situation(
+        judgments=judgments, askable=askable, pairs=pairs, roster=crowd.roster(price), budget=budget, price=price,
+        consensus=consensus, seed=seed,
+    )  # fmt: skip
+    return scheme.propose(situation)
+
+
+def _made(name: str) -> Any:
+    """The aggregator that a scheme goes by."""
+    from importlib import import_module
+
+    words = "".join(word.capitalize() for word in name.split("_"))
+    return getattr(import_module(f"..aggregators.{name}", __package__), words)()
+
+
+def _quietly(aggregator: Any, judgments: Judgments) -> Consensus:
+    """The consensus of the judgments; what there is to warn of when little is known was to be expected."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        fitted: Consensus = aggregator.fit(judgments)
+    return fitted
+
+
+@dataclass(frozen=True, eq=False)
+class _Yardstick:
+    """What a campaign is measured by: the truth of each item, or of pairs, and the measures."""
+
+    aggregator: Any
+    truth: Truth
+    measures: tuple[str, ...]
+    trained: Trained | None
+
+    @classmethod
+    def of(
+        cls, crowd: Answerers, truth: Any, aggregator: Any, measures: Sequence[str] | None, trained: Trained | None
+    ) -> _Yardstick:
+        """Return the yardstick for a crowd's judgments."""
+        found = _truth(truth)
+        usual = USUAL[crowd.kind] if found.form != "pairs" else ("preference_accuracy",)
+        chosen = _made({"grade": "mean_gain", "preference": "latent_score"}[crowd.kind])
+        return cls(chosen if aggregator is None else aggregator, found, tuple(measures or usual), trained)
+
+    def read(self, asked: Asked) -> dict[str, float]:
+        """Return each measure of what is known so far."""
+        judgments = asked.judgments()
+        consensus = _quietly(self.aggregator, judgments)
+        read = {measure: self._value(measure, consensus, judgments) for measure in self.measures}
+        return read | ({} if self.trained is None else {"ranker": self._ranker(judgments)})
+
+    def _value(self, measure: str, consensus: Consensus, judgments: Judgments) -> float:
+        """One measure of the consensus; of labels over all items with a truth, of rankings the mean over queries."""
+        if measure in LABEL_MEASURES:
+            return _label_measure(measure, consensus, self.truth.align(consensus.items), judgments)
+        parsed = parse(measure)
+        query = consensus.items.query
+        if parsed.needs == "pairs":
+            left, right, outcome = self.truth.align_pairs(consensus.items)
+            scores = np.column_stack([consensus.scores[left], consensus.scores[right]])
+            return float(np.nanmean(parsed(outcome, scores, query[left])))
+        grade = self.truth.align(consensus.items)
+        use = np.isfinite(grade)
+        return float(np.nanmean(parsed(grade[use], consensus.scores[use], query[use])))
+
+    def _ranker(self, judgments: Judgments) -> float:
+        """Quality on other queries of a ranker trained on what is known."""
+        from ..joint.two_stage import TwoStage
+
+        assert self.trained is not None
+        method = TwoStage(aggregator=self.aggregator, ranker=self.trained.ranker)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
+            fit = method.fit(judgments, self.trained.features)
+        test = self.trained.test
+        assert test.grade is not None
+        values = parse(f"ndcg@{self.trained.k}")(test.grade, fit.ranker.predict(test), test.items.query)
+        return float(np.nanmean(values))
+
+
+def _label_measure(measure: str, consensus: Consensus, grade: Floats, judgments: Judgments) -> float:
+    """A measure of the labels of items whose true grade is known."""
+    if not isinstance(judgments, Grades):
+        raise ParameterError(f"{measure} is about grades, and preferences are asked for; name another measure")
+    use = np.isfinite(grade)
+    if measure == "gain_error":
+        error = _gains(consensus, judgments)[use] - (np.exp2(grade[use]) - 1)
+        return float(np.sqrt(np.mean(error**2)))
+    if consensus.grade is None or consensus.probabilities is None:
+        raise ParameterError(f"{measure} needs a class method, such as dawid_skene, as the aggregator")
+    true = np.searchsorted(judgments.level_values, grade[use])
+    if measure == "accuracy":
+        return float(np.mean(consensus.grade[use] == true))
+    given = consensus.probabilities[use][np.arange(len(true)), true]
+    return float(-np.mean(np.log(np.maximum(given, _SMALLEST))))
+
+
+def _gains(consensus: Consensus, grades: Grades) -> Floats:
+    """Expected gain of each item."""
+    if consensus.method == "mean_gain":
+        return consensus.scores
+    if consensus.probabilities is not None:
+        expected: Floats = consensus.probabilities @ (np.exp2(grades.level_values) - 1)
+        return expected
+    return np.asarray(np.exp2(consensus.scores) - 1, np.float64)

@@ -1,0 +1,141 @@
+"""What a study finds: figures of a paper beside ours, and how each of its claims fared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+VERDICTS = ("reproduced", "same trend", "not reproduced", "not reproducible")
+
+OVER = {
+    "seeds": "standard deviation over seeds",
+    "queries": "standard error over queries",
+    "folds": "standard deviation over folds",
+    "runs": "standard deviation over folds and repetitions",
+    "items": "standard error over items",
+    "once": "measured once",
+}
+"""What repetitions are over -> what the spread is."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One figure of a paper, and ours.
+
+    Parameters
+    ----------
+    place
+        Where it stands in the paper, such as ``"table 2 (a)"``.
+    what
+        What it is the figure of, such as method and measure.
+    values
+        Ours, one for each repetition.
+    paper
+        The printed figure, ``None`` where there is none.
+    over
+        What the repetitions are over, a key of ``OVER``.
+    """
+
+    place: str
+    what: Mapping[str, str | float]
+    values: tuple[float, ...]
+    paper: float | None = None
+    over: str = "seeds"
+
+    def __post_init__(self) -> None:
+        assert self.over in OVER, self.over
+
+    @property
+    def ours(self) -> float:
+        """Mean of the repetitions."""
+        return float(np.mean(self.values))
+
+    @property
+    def spread(self) -> float | None:
+        """What ``OVER`` says of the repetitions; ``None`` for a single one."""
+        if len(self.values) < 2 or self.over == "once":
+            return None
+        spread = float(np.std(self.values, ddof=1))
+        return spread / float(np.sqrt(len(self.values))) if "error" in OVER[self.over] else spread
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """How a claim of the paper fared.
+
+    Parameters
+    ----------
+    claim
+        The table, figure or sentence.
+    verdict
+        One of ``VERDICTS``.
+    reason
+        What was seen, and why it differs where it does, as sentences.
+    """
+
+    claim: str
+    verdict: str
+    reason: str
+
+    def __post_init__(self) -> None:
+        assert self.verdict in VERDICTS, self.verdict
+
+    @classmethod
+    def of(cls, claim: str, seen: str, *, reproduced: bool, trend: bool = False, why: str = "") -> Verdict:
+        """Return the verdict that what was measured comes to.
+
+        ``seen`` says what was measured, ``why`` what is known of the reasons, for where it was not reproduced.
+        """
+        verdict = VERDICTS[0] if reproduced else VERDICTS[1] if trend else VERDICTS[2]
+        return cls(claim, verdict, seen if reproduced or not why else f"{seen} {why}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """All that a study found.
+
+    Parameters
+    ----------
+    rows
+        Figures beside each other.
+    verdicts
+        How each claim fared.
+    figures
+        Name -> what draws the picture and returns a matplotlib figure.
+    notes
+        What else a reader should know, a sentence each.
+    """
+
+    rows: Sequence[Row]
+    verdicts: Sequence[Verdict]
+    figures: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+
+    def frame(self) -> pl.DataFrame:
+        """Return a table: place, what the figures are of, paper, ours, spread, difference, n, over."""
+        labels = list(dict.fromkeys(label for row in self.rows for label in row.what))
+        records = [
+            {
+                "place": row.place,
+                **{label: None if label not in row.what else _text(row.what[label]) for label in labels},
+                "paper": row.paper,
+                "ours": row.ours,
+                "spread": row.spread,
+                "difference": None if row.paper is None else row.ours - row.paper,
+                "n": len(row.values),
+                "over": row.over,
+            }
+            for row in self.rows
+        ]
+        numbers = dict.fromkeys(("paper", "ours", "spread", "difference"), pl.Float64)
+        schema = {"place": pl.String, **dict.fromkeys(labels, pl.String), **numbers, "n": pl.Int64, "over": pl.String}
+        return pl.DataFrame(records, schema=schema)
+
+
+def _text(value: str | float) -> str:
+    """A label as text."""
+    return value if isinstance(value, str) else f"{value:g}"

@@ -1,0 +1,138 @@
+"""A study run from start to end, and its files written."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import time
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from ..data.files import PathLike, refusal, whole_file
+from ..errors import ParameterError
+from ..protocols import Progress
+from .catalog import Study, study
+from .outcomes import OVER, Outcome
+from .work import Work
+
+_LIBRARIES = ("crowdrank", "numpy", "scipy", "numba", "polars", "scikit-learn", "lightgbm")
+
+
+@dataclass(frozen=True)
+class Ran:
+    """A study that was run: what it is, what it found, and what was written where.
+
+    ``seconds`` counts the work of a former run too, of which ``n_resumed`` cells were taken over.
+    """
+
+    study: Study
+    outcome: Outcome
+    scope: str
+    seconds: float
+    n_resumed: int
+    files: tuple[Path, ...]
+
+
+def run_study(
+    name: str,
+    scope: str = "default",
+    *,
+    n_seeds: int | None = None,
+    out: PathLike | None = None,
+    folder: PathLike | None = None,
+    progress: Progress | None = None,
+) -> Ran:
+    """Run a study and return what it found.
+
+    Parameters
+    ----------
+    name
+        One of ``STUDIES``.
+    scope
+        ``"quick"`` to see that it runs, ``"default"``, or ``"full"`` for the paper's whole grid.
+    n_seeds
+        Number of repetitions, in place of the study's own.
+    out
+        Folder to write the numbers, the pictures and the protocol to; finished parts are kept there too, so that a run
+        that was stopped goes on where it was. ``None`` writes nothing.
+    folder
+        Where data sets lie, if not in ``CROWDRANK_DATA``.
+    progress
+        Called with (parts done, parts in all, the study).
+    """
+    chosen = study(name)
+    place = None if out is None else _made(Path(out))
+    stem = chosen.name if scope == "default" else f"{chosen.name}-{scope}"
+    work = Work(
+        scope, n_seeds=n_seeds, folder=folder, kept=None if place is None else place / f"{stem}.cells.jsonl",
+        stamp={"study": chosen.name, "crowdrank": _versions()["crowdrank"]}, progress=progress,
+    )  # fmt: skip
+    n_resumed, former, begun = work.n_resumed, work.seconds, time.perf_counter()
+    outcome = chosen.run(work)
+    seconds = former + time.perf_counter() - begun
+    files = () if place is None else _written(chosen, outcome, work, seconds, place, stem)
+    return Ran(chosen, outcome, scope, seconds, n_resumed, files)
+
+
+def _made(folder: Path) -> Path:
+    """The folder, made if need be."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ParameterError(refusal(str(folder), folder, error)) from None
+    return folder
+
+
+def _written(chosen: Study, outcome: Outcome, work: Work, seconds: float, place: Path, stem: str) -> tuple[Path, ...]:
+    """Write numbers, protocol and pictures."""
+    from matplotlib import rc_context
+
+    table, told = place / f"{stem}.csv", place / f"{stem}.json"
+    with whole_file(table) as handle:
+        outcome.frame().write_csv(handle)
+    with whole_file(told) as handle:
+        handle.write(json.dumps(_protocol(chosen, outcome, work, seconds), indent=1).encode())
+    files = [table, told]
+    for name, draw in outcome.figures.items():
+        figure = draw()
+        for suffix in ("png", "svg"):
+            target = place / f"{stem}-{name}.{suffix}"
+            # neither the time of day nor random names, so that the same numbers give the same file
+            with whole_file(target) as handle, rc_context({"svg.hashsalt": stem}):
+                figure.savefig(handle, format=suffix, dpi=120, metadata={"Date": None} if suffix == "svg" else None)
+            files.append(target)
+    return tuple(files)
+
+
+def _protocol(chosen: Study, outcome: Outcome, work: Work, seconds: float) -> dict[str, Any]:
+    """What was done, with which versions, and how each claim fared."""
+    return {
+        "study": chosen.name,
+        "title": chosen.title,
+        "reference": chosen.reference,
+        "protocol": chosen.protocol,
+        "data": list(chosen.data),
+        "scope": work.scope,
+        "seconds": round(seconds, 1),
+        "spread": {over: OVER[over] for over in dict.fromkeys(row.over for row in outcome.rows)},
+        "verdicts": [{"claim": v.claim, "verdict": v.verdict, "reason": v.reason} for v in outcome.verdicts],
+        "notes": list(outcome.notes),
+        "figures": list(outcome.figures),
+        "versions": _versions(),
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+    }
+
+
+def _versions() -> dict[str, str]:
+    """Versions of what the numbers depend on."""
+    found = {}
+    for library in _LIBRARIES:
+        try:
+            found[library] = version(library)
+        except PackageNotFoundError:
+            found[library] = "?"
+    return found

@@ -1,0 +1,97 @@
+"""Agreement: who is asked about until the consensus is sure, and what one more grade is expected to bring."""
+
+import numpy as np
+import pytest
+
+import crowdrank as cr
+from crowdrank import simulate
+from crowdrank.asking import Situation
+from crowdrank.asking.classes import expected_confidence, pooled_confusion
+from crowdrank.data.judgments import Grades
+from crowdrank.errors import ParameterError
+from crowdrank.schemes import Agreement
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    """Three grades each of 60 items by annotators who are right 80 % of the time, and their consensus."""
+    truth = {"item": [f"i{n:02}" for n in range(60)], "grade": [n % 3 for n in range(60)]}
+    grades = simulate.simulate(truth, annotators=12, noise="normal(0.8,0.05)", per_item=3, seed=2).judgments
+    return grades, cr.aggregate(grades, "dawid_skene")
+
+
+def test_items_below_the_level_are_asked_about_once_each(crowd):
+    grades, consensus = crowd
+    requests = Agreement(confidence=0.9).propose(Situation.of(grades, consensus=consensus))
+    sure = consensus.probabilities.max(axis=1)
+    assert set(requests.things["item"]) == set(np.flatnonzero(sure < 0.9))
+    assert requests.n_more.tolist() == [1] * len(requests)
+    assert (np.diff(requests.gains) <= 1e-12).all()
+    assert requests.frame()["reason"][0].startswith("its most probable grade has a probability of 0.")
+    assert "expected to lower the number of items whose grade is wrong" in requests.sentence()
+
+
+def test_expected_confidence_by_hand():
+    # one item at .7 / .3, an annotator right 4 times of 5: given 0 -> .56, given 1 -> .24
+    found = expected_confidence(np.array([[0.7, 0.3]]), np.array([[0.8, 0.2], [0.2, 0.8]]))
+    assert found.tolist() == pytest.approx([0.56 + 0.24])
+    # a coin tells nothing
+    assert expected_confidence(np.array([[0.7, 0.3]]), np.full((2, 2), 0.5)).tolist() == pytest.approx([0.7])
+
+
+def test_the_crowds_own_confusion_is_counted(crowd):
+    grades, consensus = crowd
+    confusion = pooled_confusion(grades, consensus.probabilities)
+    np.testing.assert_allclose(confusion.sum(axis=1), 1)
+    assert (np.diag(confusion) > 0.7).all()
+
+
+def test_what_is_expected_comes_true(crowd):
+    # ask again about everything, many times: confidence rises by about as much as was expected
+    grades, consensus = crowd
+    requests = Agreement(confidence=0.999, k=50).propose(Situation.of(grades, consensus=consensus))
+    truth = {"item": grades.items.ids, "grade": [n % 3 for n in range(60)]}
+    drawn = simulate.simulate(truth, annotators=12, noise="normal(0.8,0.05)", per_item=4, seed=2).judgments
+    right = np.mean(cr.aggregate(drawn, "dawid_skene").grade == np.arange(60) % 3)
+    before = np.mean(consensus.grade == np.arange(60) % 3)
+    assert requests.expected_gain / 60 == pytest.approx(right - before, abs=0.08)
+
+
+def test_one_grade_alone_agrees_with_itself_and_is_asked_about():
+    grades = Grades.from_rows([("ann", "q", "x", 1), ("bob", "q", "y", 0)])
+    with pytest.warns(cr.errors.DataWarning, match="no item was graded by two"):
+        consensus = cr.aggregate(grades, "dawid_skene")
+    assert len(Agreement().propose(Situation.of(grades, consensus=consensus))) == 2
+    assert len(Agreement(least=1).propose(Situation.of(grades, consensus=consensus))) == 0
+
+
+def test_no_more_than_k(crowd):
+    grades, consensus = crowd
+    assert len(Agreement(confidence=0.9999, k=3).propose(Situation.of(grades, consensus=consensus))) == 0
+
+
+def test_classes_without_an_order():
+    rows = [(f"a{a}", "q", f"i{n}", "cat" if (n + (a == n % 3)) % 2 else "dog") for n in range(9) for a in range(3)]
+    grades = Grades.from_rows(rows, nominal=True)
+    consensus = cr.aggregate(grades, "majority_vote")
+    assert len(Agreement(confidence=0.9).propose(Situation.of(grades, consensus=consensus))) == 9
+
+
+def test_a_consensus_of_another_sort(crowd):
+    grades, consensus = crowd
+    with pytest.raises(ParameterError, match="which mean_grade does not give; use a consensus of a class method"):
+        Agreement().propose(Situation.of(grades, consensus=cr.aggregate(grades, "mean_grade")))
+    with pytest.raises(ParameterError, match="the consensus is of other items"):
+        Agreement().propose(Situation.of(Grades.from_rows([("ann", "q", "x", 1)]), consensus=consensus))
+    binned = cr.aggregate(grades, "majority_vote", params={"bins": 2})
+    with pytest.raises(ParameterError, match="the consensus has 2 levels and the grades 3"):
+        Agreement().propose(Situation.of(grades, consensus=binned))
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [({"confidence": 1.0}, "confidence=1.0 must lie between"), ({"least": 3, "k": 2}, "least=3 must be at least 1")],
+)
+def test_wrong_parameters(parameters, message):
+    with pytest.raises(ParameterError, match=message):
+        Agreement(**parameters)

@@ -1,0 +1,104 @@
+"""The study of noisy crowds: a quick run, printed figures, and the crowds it makes."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from crowdrank.data.truth import Truth
+from crowdrank.simulate import OneCoin, RoundRobin
+from crowdrank.studies import VERDICTS, run_study
+from crowdrank.studies.noisy_crowd.crowds import FIXED, IMPROVED, PAPER, Part, Split, _Crowd, _Pilot, noisy
+from crowdrank.studies.noisy_crowd.printed import CLEAN, CLEAN_MEAN, COLUMNS, EXTRA, MEAN, TABLE_1
+from crowdrank.studies.noisy_crowd.results import Results
+
+
+@pytest.mark.data
+def test_quick_run(data_folder, tmp_path):
+    first = run_study("noisy-crowd", "quick", out=tmp_path, folder=data_folder)
+    assert {verdict.verdict for verdict in first.outcome.verdicts} <= set(VERDICTS)
+    assert all(verdict.reason.endswith(".") for verdict in first.outcome.verdicts)
+    frame = first.outcome.frame()
+    assert set(frame["method"]) == {*PAPER, *FIXED, *IMPROVED}
+    printed = frame.filter(pl.col("noise") == "N(0.5,0.2)", pl.col("L") == "800", pl.col("paper").is_not_null())
+    assert dict(printed.select(pl.concat_str("method", "measure", separator=" "), "paper").iter_rows()) == {
+        "SL rank": 23.7, "MV rank": 24.5, "MV label": 52.6, "NB given rank": 22.2, "NB given label": 54.7,
+        "NB learned rank": 22.2, "NB learned label": 54.7,
+    }  # fmt: skip
+    again = run_study("noisy-crowd", "quick", out=tmp_path, folder=data_folder)
+    assert again.n_resumed == 3
+    assert again.outcome.frame().equals(frame)
+
+
+def test_printed_averages_are_those_of_the_printed_figures():
+    # the paper rounds to a tenth, and the first mean of its noise-free row is of the budgets above 0
+    assert pytest.approx(np.mean([CLEAN[extra] for extra in EXTRA[1:]]), abs=0.051) == CLEAN_MEAN
+    noises = {noise for noise, _, _ in TABLE_1}
+    for noise in noises:
+        for column in COLUMNS:
+            mean = np.mean([TABLE_1[noise, column, str(extra)] for extra in EXTRA[1:]])
+            assert TABLE_1[noise, column, MEAN] == pytest.approx(mean, abs=0.11), (noise, column)
+    assert len(TABLE_1) == 5 * (1 + 5 * 5)
+
+
+@pytest.fixture(scope="module")
+def split():
+    """1,600 items of 80 queries whose grade follows from two features."""
+    rng = np.random.default_rng(1)
+    query = np.repeat(np.arange(80), 20)
+    matrix = rng.random((len(query), 2))
+    grade = np.clip(np.round(3.4 * matrix[:, 0] - 0.9), 0, 2)
+    part = Part(matrix, grade, query.astype(np.int32))
+    ids = {"query": [f"q{one:03d}" for one in query], "item": [f"d{n:05d}" for n in range(len(query))], "grade": grade}
+    return Split(Truth.from_frame(ids), part, part, part)
+
+
+def test_all_methods_learn_from_a_good_crowd(split):
+    found = noisy(split, "N(0.7,0.2)", 0, (0, 800))
+    assert {name.rpartition("|")[0] for name in found} == {*PAPER, *FIXED, *IMPROVED}
+    assert min(values[0] for values in found.values()) > 90
+    assert found["NB given|800"][2] > found["SL|800"][2]
+
+
+def test_one_level_for_all_items_leaves_them_tied(split):
+    item = np.arange(800)
+    tied = split.learned(item, np.zeros(800))
+    assert tied[0] < split.learned(item, split.train.grade[item])[0] - 20
+
+
+def test_methods_share_their_first_grades(split):
+    crowd = _Crowd(split, OneCoin(np.linspace(0.2, 0.9, 100)), 5)
+    single = crowd.bought(RoundRobin(n_items=1200, n_judgments=1200, distinct=False))
+    again = crowd.bought(RoundRobin(n_items=400, n_judgments=1200, distinct=False))
+    for name in ("item", "annotator", "grade"):
+        assert (getattr(single, name)[:400] == getattr(again, name)[:400]).all()
+    assert len(set(single.item.tolist())) == 1200
+    assert np.bincount(again.item).max() == 3
+
+
+def test_fix_changes_adversarial_annotators_only(split):
+    accuracy = np.where(np.arange(100) < 30, 0.2, 0.8)
+    crowd = _Crowd(split, OneCoin(accuracy), 2)
+    bought = crowd.bought(RoundRobin(n_items=1500, n_judgments=1500, distinct=False))
+    changed = crowd._fixed(bought).grade != bought.grade
+    assert (changed == (bought.annotator < 30)).all()
+    assert set(crowd._fixed(bought).grade.tolist()) <= {0.0, 1.0, 2.0}
+
+
+def test_pilot_grades_few_items_five_times_and_others_once(split):
+    item, annotator = _Pilot(500).rows(split.truth.items, 100, seed=1)
+    counts = np.bincount(np.unique(item, return_counts=True)[1])
+    assert len(item) == len(annotator) == 1000
+    assert (counts[1], counts[5]) == (500, 100)
+    assert set(item[:500].tolist()).isdisjoint(item[500:].tolist())
+
+
+def test_results_compare_in_pairs():
+    runs = [
+        ("noise", {"SL|0": [1, 0, 50], "SL|800": [2, 0, 50], "MV|800": [1, 0, 60]}),
+        ("noise", {"SL|0": [3, 0, 50], "SL|800": [4, 0, 50], "MV|800": [5, 0, 70]}),
+    ]
+    found = Results(["noise"], [0, 800], runs)
+    assert found.extras("MV") == [800]
+    assert found.difference("MV", "SL").tolist() == [-1, 1]
+    assert found.values("noise", "SL", MEAN, "rank") == (2, 4)
+    assert found.points("MV") == ([65.0], [3.0])
