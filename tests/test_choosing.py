@@ -113,3 +113,11 @@ def test_what_cannot_be_wanted_is_said(enough):
 def test_a_name_overrides_it(enough):
     assert cr.aggregate(enough["preference"], "borda").method == "borda"
     assert cr.aggregate(enough["grade"], params={"lapse": False}).params["lapse"] is False
+
+
+def test_what_is_known_is_made_use_of():
+    few = cr.Preferences.from_rows([("ann", "q", "x", "y", "left"), ("bob", "q", "y", "x", "left")])
+    assert auto_method(few).method == "bradley_terry"
+    assert auto_method(few, anchored=True).method == "latent_score"
+    consensus = cr.aggregate(few, trusted=["ann"])
+    assert (consensus.method, consensus.order()) == ("latent_score", ["x", "y"])

@@ -87,7 +87,8 @@ def test_names_do_not_matter(name, kind, data):
     renamed = [tuple(rename.get(cell, cell) for cell in row) for row in rows]
     one, other = by_id(fitted(name, judgments(kind, rows))), by_id(fitted(name, judgments(kind, renamed)))
     for (query, item), score in one.items():
-        assert other[rename[query], rename[item].strip()] == pytest.approx(score, abs=1e-8)
+        # sums in another order differ in their last digits, which many rounds make more of
+        assert other[rename[query], rename[item].strip()] == pytest.approx(score, abs=1e-6)
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)

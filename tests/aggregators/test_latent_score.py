@@ -397,3 +397,10 @@ def test_judgments_may_be_empty():
     nothing = drawn.select(np.zeros(10, bool))
     assert LatentScore().fit(nothing).scores.tolist() == [0.0] * 5
     assert LatentScore().scores(nothing).tolist() == [0.0] * 5
+
+
+def test_few_short_rankings_are_told():
+    orders = ("wxyz", "xwzy", "wyxz", "zxwy", "xwyz", "wzxy")
+    rows = [(f"a{who}", "q", item, place + 1) for who in range(6) for place, item in enumerate(orders[who])]
+    with pytest.warns(DataWarning, match="few, short rankings.*name annotators known to be good with trusted="):
+        LatentScore().fit(Rankings.from_rows(rows))

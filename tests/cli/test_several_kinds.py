@@ -50,3 +50,17 @@ def test_compare_takes_files_of_several_kinds(run, files):
     ran = run("compare grades.csv prefs.csv")
     assert ran.code == 0
     assert [row["method"] for row in csv.DictReader(io.StringIO(ran.out))] == ["latent_score"]
+
+
+def test_annotators_and_items_that_are_known_are_named(run, tmp_path):
+    rows = [f"q,x,y,{who},{side}" for who, side in (("ann", "left"), ("bob", "right"), ("cy", "right"))]
+    (tmp_path / "pairs.csv").write_text("query,left,right,annotator,winner\n" + "\n".join(rows) + "\n")
+    ran = run("aggregate pairs.csv --trusted ann")
+    assert ran.code == 0
+    assert "method latent_score, since it makes use of annotators or items that are known" in ran.lines
+    assert ran.out.splitlines()[1].startswith("q,x,")
+    (tmp_path / "known.csv").write_text("query,item,score\nq,x,2\nq,y,0\n")
+    ran = run("aggregate pairs.csv --known known.csv")
+    assert ran.code == 0
+    assert ran.out.splitlines()[1].startswith("q,x,2.0,1")
+    assert run("aggregate pairs.csv --trusted anm").code == 2

@@ -76,7 +76,8 @@ def aggregate(
     ['x', 'y']
     """
     judged = as_judgments(judgments)
-    aggregator = chosen_aggregator(judged, method, params, seed, want)
+    anchored = known is not None or trusted is not None
+    aggregator = chosen_aggregator(judged, method, params, seed, want, anchored=anchored)
     if bootstrap is None and resample != "judgment":
         raise ParameterError("resample= says what a bootstrap draws; give bootstrap=200 (--bootstrap 200) too")
     draws = None if bootstrap is None else plan_draws(judged, bootstrap, resample, seed)
@@ -94,6 +95,8 @@ def chosen_aggregator(
     params: Mapping[str, Any] | None,
     seed: int,
     want: str = "order",
+    *,
+    anchored: bool = False,
 ) -> Any:
     """Return the aggregator that a name stands for, the one that ``"auto"`` picks, or the one given."""
     if not isinstance(method, str):
@@ -101,7 +104,7 @@ def chosen_aggregator(
             raise ParameterError("params= goes with the name of a method; give them to the method itself")
         return method
     if method == "auto":
-        choice = auto_method(judgments, want)
+        choice = auto_method(judgments, want, anchored=anchored)
         method, params = choice.method, {**choice.params, **(params or {})}
         settings = "".join(f", {key}={value}" for key, value in choice.params.items())
         say(f"method {method}{settings}, since {choice.reason}")

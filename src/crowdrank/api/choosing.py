@@ -31,6 +31,7 @@ class Choice:
 
 
 LEARNED = Choice("latent_score", "how well each annotator tells items apart is learned along with the scores")
+ANCHORED = Choice("latent_score", "it makes use of annotators or items that are known")
 SEVERAL = Choice("latent_score", "it takes several kinds of judgment together")
 TARGET = Choice("mean_grade", "a ranker is to learn scores on the scale of the grades")
 
@@ -45,11 +46,11 @@ CLASSES = {
 """Case -> choice where one of the grades is wanted, or the grades are classes without an order."""
 
 
-def auto_method(judgments: Judgments | Mixed, want: str = "order") -> Choice:
+def auto_method(judgments: Judgments | Mixed, want: str = "order", *, anchored: bool = False) -> Choice:
     """Return the method that ``"auto"`` means for these judgments, with its parameters and why.
 
     ``want`` is what is wanted of it: an ``"order"`` of items, one of the grades (``"grade"``), or a ``"target"`` that a
-    ranker learns.
+    ranker learns. ``anchored`` says that annotators known to be good, or known items, are given.
 
     Examples
     --------
@@ -67,6 +68,8 @@ def auto_method(judgments: Judgments | Mixed, want: str = "order") -> Choice:
         raise ParameterError(f"{told} tell no grade; {alone}leave want at 'order'")
     if isinstance(judgments, Mixed):
         return SEVERAL
+    if anchored and want == "order":
+        return ANCHORED
     if want == "target" and isinstance(judgments, Grades):
         return TARGET
     against = _against_learning(judgments)

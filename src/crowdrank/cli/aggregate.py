@@ -11,7 +11,7 @@ from .options import Format, Out, Quiet, Reading, Seed, spread
 from .outputs import LEVEL, check_files, deliver_consensus
 from .reporting import Compared, Conditions, FailIf, Report, check_report, leave_if, write_report
 from .talk import Talk
-from .words import complete_method, pairs
+from .words import complete_method, listed, pairs
 
 EXAMPLES = examples(
     ("rank what was judged; the method fits the kind of judgment", "crowdrank aggregate votes.csv"),
@@ -66,6 +66,13 @@ def aggregate(
         str,
         typer.Option("--resample", metavar="UNIT", help="What is drawn again: judgment, annotator, query or group."),
     ] = "judgment",
+    trusted: Annotated[
+        str | None, typer.Option("--trusted", metavar="A,B,C", help="Annotators known to be good, if the method asks.")
+    ] = None,
+    known: Annotated[
+        str | None,
+        typer.Option("--known", metavar="FILE", help="Items whose truth is known: query, item and grade or score."),
+    ] = None,
     seed: Seed = 0,
     reading: Reading,
     intervals: Annotated[
@@ -105,9 +112,10 @@ def aggregate(
     from ..api.verdicts import annotator_table
     from ..errors import ParameterError
     from ..io.output import format_for
+    from ..io.tables import read_table
     from . import annotators as of_annotators
 
-    check_files([*votes, reading.items], [out, annotators, report], format=format)
+    check_files([*votes, reading.items, known], [out, annotators, report], format=format)
     check_report(report, compared)
     conditions = Conditions(fail_if)
     with Talk(quiet=quiet) as talk:
@@ -117,7 +125,8 @@ def aggregate(
         with talk.working("finding the consensus") as progress:
             consensus = api.aggregate(
                 judgments, method, params=pairs(setting, "--set", "alpha=2"), seed=seed, want=want, bootstrap=bootstrap,
-                resample=resample, progress=progress,
+                resample=resample, progress=progress, trusted=listed(trusted),
+                known=None if known is None else read_table(known),
             )  # fmt: skip
         if method != "auto":
             talk.say(f"method {consensus.method}")

@@ -19,6 +19,12 @@ from .responses import Layout
 from .rounds import ScoreFit, run
 from .state import LARGEST_VARIANCES, State, first_state
 
+_LEAST_TOLD = 12.0
+"""Weight of an annotator's rankings, as so many comparisons of equal items, that tells a good one from a reversed one.
+
+Three rankings of four items weigh 11.5, three of twelve 53.
+"""
+
 
 class Options(NamedTuple):
     """When to stop: largest change in the last round, and most rounds."""
@@ -81,6 +87,21 @@ def warn_about(fit: ScoreFit, layout: Layout, items: Items, options: Options, *,
         _warn("the judgments hardly ever contradict each other, so that how far items are apart is a guess", depth)
     if not fit.anchors.given.features.shape[1]:  # features tie what was never compared
         _warn_apart(layout, items, depth)
+    _warn_short(fit, layout, depth)
+
+
+def _warn_short(fit: ScoreFit, layout: Layout, depth: int) -> None:
+    """Warn of rankings that are too few and too short to tell who answers the wrong way round."""
+    known = fit.anchors.chosen is None or not np.isnan(fit.anchors.crowd.fixed[layout.active]).all()
+    if known or [kind.name for kind in layout.kinds] != ["ranking"]:
+        return
+    told = layout.kinds[0].weight
+    if (told > 0).sum() > 1 and told[told > 0].mean() < _LEAST_TOLD:
+        _warn(
+            "annotators gave few, short rankings, by which those who answer the wrong way round can hardly be told: "
+            "ask for longer or more rankings, or name annotators known to be good with trusted=",
+            depth,
+        )
 
 
 def _warn_apart(layout: Layout, items: Items, depth: int) -> None:
