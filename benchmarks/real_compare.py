@@ -172,11 +172,13 @@ About orders (`pair_accuracy` in the second column is against gold, nDCG@10 the 
 
 One scale for all, and plain accuracy, are misled where many annotators guess or err in the same way: on LLMBar most of
 the 65 judges fall for the same wrong answers, and a method that follows the majority foretells them best. With a scale
-for each annotator such judges count for what they are worth. It was chosen in view of these sets, so that its figures
-flatter; folds of whole annotators, scores as ranks, accuracy per annotator, and a scale fitted on what was held out but
-common to all did no better than one scale. Pairs of which one answer was seen did worse by every measure. Where methods
-are close a point is less than chance: with seeds 1 and 2, and without `latent_score`, `annotator_log_loss` chose within
-a point on 8 of 9 sets, 1.2 points behind on the ninth, and one scale for all was 12 points behind on LLMBar again.
+for each annotator such judges count for what they are worth. It was chosen in view of these sets, as was the rule that
+both answers of a pair are held out and the gold measure of each set, so that its figures flatter; folds of whole
+annotators, scores as ranks, accuracy per annotator, and a scale fitted on what was held out but common to all did no
+better than one scale. Pairs of which one answer was seen did worse by every measure. Where methods are close a point is
+less than chance: with seeds 1 and 2, and without `latent_score`, `mallows`, `single`, `highest_grade` and `mean_gain`,
+`annotator_log_loss` chose within a point on 8 of 9 sets, 1.2 points behind on the ninth, and one scale for all was 12
+points behind on LLMBar again.
 
 About grades, by accuracy against gold:
 
