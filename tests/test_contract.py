@@ -17,6 +17,9 @@ from crowdrank.registry import card, make, names
 
 CASES = [(name, kind) for name in names("aggregator") for kind in card("aggregator", name).kinds]
 
+SLACK = {"latent_score": 1e-6}
+"""Method -> how much names may change a score: sums in another order differ in last digits, which rounds add to."""
+
 CANNOT = {
     "quality_of_one": {"latent_score": "whoever nothing is known of is taken for an average annotator, not a guesser"},
     "row_order": {
@@ -87,8 +90,8 @@ def test_names_do_not_matter(name, kind, data):
     renamed = [tuple(rename.get(cell, cell) for cell in row) for row in rows]
     one, other = by_id(fitted(name, judgments(kind, rows))), by_id(fitted(name, judgments(kind, renamed)))
     for (query, item), score in one.items():
-        # sums in another order differ in their last digits, which many rounds make more of
-        assert other[rename[query], rename[item].strip()] == pytest.approx(score, abs=1e-6)
+        within = SLACK.get(name, 1e-8)
+        assert other[rename[query], rename[item].strip()] == pytest.approx(score, abs=within)
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)

@@ -15,9 +15,10 @@ from ..data.consensus import Consensus, method_name
 from ..data.features import Features
 from ..data.judgments import Grades, Judgments
 from ..data.truth import Truth
-from ..errors import ConvergenceWarning, DataWarning, ParameterError
+from ..errors import DataWarning, ParameterError
 from ..metrics.measures import parse
 from ..protocols import Floats, Progress
+from ..quality import fit_quietly
 from .answering import Answerers, Asked, Recorded, SimulatedCrowd
 from .known import LatentTruth
 from .pools import Pool
@@ -205,7 +206,8 @@ def _proposed(scheme: Any, crowd: Answerers, asked: Asked, budget: float, price:
         from ..schemes.k_overlap import KOverlap
 
         scheme, needed = KOverlap(k=1), None
-    consensus = None if needed is None else _quietly(_made(needed), judgments)
+    # what there is to warn of when little is known was to be expected
+    consensus = None if needed is None else fit_quietly(_made(needed), judgments)
     situation = Situation(
         judgments=judgments, askable=askable, pairs=pairs, roster=crowd.roster(price), budget=budget, price=price,
         consensus=consensus, seed=seed,
@@ -219,15 +221,6 @@ def _made(name: str) -> Any:
 
     words = "".join(word.capitalize() for word in name.split("_"))
     return getattr(import_module(f"..aggregators.{name}", __package__), words)()
-
-
-def _quietly(aggregator: Any, judgments: Judgments) -> Consensus:
-    """The consensus of the judgments; what there is to warn of when little is known was to be expected."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DataWarning)
-        warnings.simplefilter("ignore", ConvergenceWarning)
-        fitted: Consensus = aggregator.fit(judgments)
-    return fitted
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,7 +245,7 @@ class _Yardstick:
     def read(self, asked: Asked) -> dict[str, float]:
         """Return each measure of what is known so far."""
         judgments = asked.judgments()
-        consensus = _quietly(self.aggregator, judgments)
+        consensus = fit_quietly(self.aggregator, judgments)
         read = {measure: self._value(measure, consensus, judgments) for measure in self.measures}
         return read | ({} if self.trained is None else {"ranker": self._ranker(judgments)})
 
