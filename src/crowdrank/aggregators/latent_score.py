@@ -41,7 +41,7 @@ class LatentScore:
         Cut grades into so many equally wide levels; needed when there are more than 30 distinct ones.
     tol
         Largest change in the last round: of a score, in standard deviations of scores, of a number of an annotator, or
-        of one of the crowd. It is met as well where the mean log-likelihood changes by less than 0.4 % of it a round.
+        of one of the crowd. It is met as well where over five rounds the mean log-likelihood stays within 5 % of it.
     max_iter
         Most rounds.
 

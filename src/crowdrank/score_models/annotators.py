@@ -74,9 +74,13 @@ def curvature_of(of: AnnotatorSums) -> Floats:
 
 
 def annotator_step(
-    layout: Layout, state: State, sums: list[AnnotatorSums], crowd: Crowd
+    layout: Layout, state: State, sums: list[AnnotatorSums], crowd: Crowd, *, settling: bool
 ) -> tuple[State, Discriminations]:
-    """Return the annotators after one Newton step on discrimination and biases, and one on each spread."""
+    """Return the annotators after one Newton step on discrimination and biases, and one on each spread.
+
+    How often the crowd lapses is learned when the rest is ``settling``: before, scores are too near to each other, and
+    lapses look rarer than they are.
+    """
     slope, bend = np.zeros(layout.n_annotators), np.zeros(layout.n_annotators)
     for kind, habits, of in zip(layout.kinds, state.kinds, sums, strict=True):
         slope, bend = slope + of.alpha, bend + of.alpha_alpha
@@ -88,7 +92,7 @@ def annotator_step(
     found = _discriminations(state, slope, np.maximum(bend, 0.0), crowd)
     step = np.clip(found.mean - state.alpha, -_LONGEST_STEP, _LONGEST_STEP)
     kinds = tuple(
-        _habits(kind, habits, of, step, found.variance)
+        _habits(kind, habits, of, step, found.variance, settling)
         for kind, habits, of in zip(layout.kinds, state.kinds, sums, strict=True)
     )
     return replace(state, alpha=state.alpha + step, alpha_variance=found.variance, kinds=kinds), found
@@ -142,7 +146,9 @@ def _bias_slope(habits: KindState, of: AnnotatorSums) -> Floats:
     return of.bias + (habits.mean_bias - habits.bias) / habits.variance_of_bias
 
 
-def _habits(kind: Kind, habits: KindState, of: AnnotatorSums, step: Floats, variance: Floats) -> KindState:
+def _habits(
+    kind: Kind, habits: KindState, of: AnnotatorSums, step: Floats, variance: Floats, settling: bool
+) -> KindState:
     """Bias, spread and lapses after a step of the discriminations to the given variance."""
     habits = replace(habits, curvature=curvature_of(of))
     if kind.biased:
@@ -155,16 +161,20 @@ def _habits(kind: Kind, habits: KindState, of: AnnotatorSums, step: Floats, vari
     if kind.stretched:
         bend = of.spread_spread + 1.0 / habits.variance_of_spread
         move = (of.spread - habits.spread / habits.variance_of_spread) / bend
+        # what all spreads have in common is left to the cuts, or both would make up for the same
+        move -= float(bend @ move) / float(bend.sum())
         stretched = habits.spread + np.clip(move, -_LONGEST_STRETCH, _LONGEST_STRETCH)
-        habits = replace(habits, spread=stretched, spread_variance=1.0 / bend)
-    return _lapses(kind, habits, of) if kind.lapses else habits
+        common = float(stretched[kind.weight > 0].mean())
+        stretched = np.where(kind.weight > 0, stretched - common, 0.0)
+        habits = replace(habits, spread=stretched, spread_variance=1.0 / bend, cuts=habits.cuts * np.exp(common))
+    return _lapses(kind, habits, of, settling) if kind.lapses else habits
 
 
-def _lapses(kind: Kind, habits: KindState, of: AnnotatorSums) -> KindState:
+def _lapses(kind: Kind, habits: KindState, of: AnnotatorSums, settling: bool) -> KindState:
     """How often each annotator answers without looking, and what."""
     whole, prior = float(kind.weight.sum()), _MEAN_LAPSE_PRIOR
     mean = min((float(of.lapses.sum()) + prior * START_LAPSE) / (whole + prior), MOST_LAPSES)
-    before = habits.lapse
+    mean, before = mean if settling else habits.mean_lapse, habits.lapse
     # Newton steps; expectation-maximisation creeps where lapses are rare
     slope = of.lapse + _LAPSE_PRIOR * (mean / before - (1.0 - mean) / (1.0 - before))
     bend = of.lapse_lapse + _LAPSE_PRIOR * (mean / before**2 + (1.0 - mean) / (1.0 - before) ** 2)

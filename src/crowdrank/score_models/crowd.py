@@ -110,7 +110,7 @@ def variance_step(layout: Layout, state: State, solved: Solved, found: Discrimin
     of_alpha = _variance_of_alpha(state, found, crowd, learned)
     of_levels, of_weights = state.variance_of_levels, state.variance_of_weights
     if of_levels > 0.0:
-        here = np.unique(layout.query[judged])
+        here = layout.judged_queries
         of_levels = _learned("level", solved.levels[here] ** 2, solved.levels_variance[here], of_levels)
     if len(solved.weights):
         of_weights = _learned("weight", solved.weights**2, np.diag(solved.weights_covariance), of_weights)

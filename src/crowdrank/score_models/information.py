@@ -1,9 +1,8 @@
 """What one more judgment would tell: information about a difference of scores, or a score, that an answer has.
 
-Two forms are at hand. The quick one, ``log(1 + alpha^2 v P (1 - P))``, has the variance ``v`` of the difference and the
-probability ``P`` that this annotator prefers the left item; it is large for pairs that are both open and unknown, and
-small for pairs of which much is known already, however near they are. The exact one is the expected reduction of
-entropy of the answer, averaged over where the scores may be. Both are in nats.
+Here is the exact form, in nats: the expected reduction of entropy of the answer, averaged over where the scores may be.
+The quick one, ``log(1 + alpha^2 v P (1 - P))`` with the variance ``v`` of the difference and the probability ``P`` that
+this annotator prefers the left item, is in :mod:`crowdrank.kernels.choosing`, which chooses whole batches by it.
 """
 
 from __future__ import annotations
@@ -18,8 +17,6 @@ from ..errors import ParameterError
 from ..protocols import Floats, Ints
 
 _POINTS = 15
-_GRID = 41
-_WIDTH = 4.0
 _LEAST = 1e-300
 
 
@@ -119,72 +116,6 @@ def pair_spread(consensus: Consensus, left: Ints, right: Ints) -> tuple[Floats, 
     return consensus.scores[left] - consensus.scores[right], np.maximum(variance, 0.0)
 
 
-class PairBatch:
-    """Pairs of items that may be asked about, with what is known of each, and asked for already in this batch.
-
-    Parameters
-    ----------
-    consensus
-        A consensus of ``latent_score``.
-    left, right
-        Item codes of the pairs, both items of a pair in one query.
-
-    Examples
-    --------
-    >>> from crowdrank import Preferences
-    >>> from crowdrank.aggregators import LatentScore
-    >>> rows = [("ann", "q", "x", "y", "left"), ("ann", "q", "y", "z", "left"), ("bob", "q", "x", "y", "left")]
-    >>> batch = PairBatch(LatentScore().fit(Preferences.from_rows(rows)), np.array([0, 0]), np.array([1, 2]))
-    >>> before = batch.information(0)
-    >>> batch.ask(0, 0)
-    >>> bool(batch.information(0)[0] < before[0]), bool(batch.information(0)[1] == before[1])
-    (True, True)
-    """
-
-    def __init__(self, consensus: Consensus, left: Ints, right: Ints) -> None:
-        self.answerers = Answerers.of(consensus, "preference")
-        self.gap, self.variance = pair_spread(consensus, left, right)
-
-    def information(self, annotator: Ints | int, places: Any = slice(None), *, exact: bool = False) -> Floats:
-        """Return what a preference of an annotator about each of the pairs at ``places`` would tell, in nats.
-
-        ``annotator`` is a code, or one for each pair; -1 stands for somebody not seen before.
-        """
-        gap, variance = self.gap[places], self.variance[places]
-        who = np.broadcast_to(np.asarray(annotator), gap.shape)
-        if exact:
-            return expected_information(self.answerers, who, gap, variance)
-        chance = self._chance(who, gap, variance)
-        told: Floats = np.log1p(self.answerers.alpha[who] ** 2 * variance * chance * (1.0 - chance))
-        return told
-
-    def ask(self, place: int, annotator: int) -> None:
-        """Take note that a pair will be asked of an annotator: its variance shrinks as an answer would make it."""
-        chance = self._chance(np.array([annotator]), self.gap[[place]], self.variance[[place]])[0]
-        told = self.answerers.alpha[annotator] ** 2 * chance * (1.0 - chance)
-        self.variance[place] = self.variance[place] / (1.0 + told * self.variance[place])
-
-    def _chance(self, who: Ints, gap: Floats, variance: Floats) -> Floats:
-        """Probability that an annotator prefers left, ties apart, given what is known of the scores."""
-        alpha = self.answerers.alpha[who]
-        flat = 1.0 / np.sqrt(1.0 + np.pi / 8.0 * alpha**2 * variance)
-        return 0.5 + 0.5 * np.tanh(0.5 * flat * (alpha * gap + self.answerers.bias[who]))
-
-
-def answer_chances(consensus: Consensus, judgments: Any) -> Floats:
-    """Return the probability of each level of grades or preferences that a consensus expects, (n_judgments, K).
-
-    Items and annotators are those of the consensus, by code. Levels of preferences are right, tie and left, or right
-    and left where the consensus knows no ties.
-    """
-    answerers, who = Answerers.of(consensus, judgments.kind), judgments.annotator
-    if judgments.kind == "grade":
-        assert consensus.std_error is not None
-        variance = consensus.std_error[judgments.item] ** 2
-        return answerers.chances(who, consensus.scores[judgments.item], variance)
-    return answerers.chances(who, *pair_spread(consensus, judgments.left, judgments.right))
-
-
 def expected_information(answerers: Answerers, annotator: Ints, mean: Floats, variance: Floats) -> Floats:
     """Return the expected information of an answer about a score, or a difference, of given mean and variance.
 
@@ -198,41 +129,6 @@ def expected_information(answerers: Answerers, annotator: Ints, mean: Floats, va
         chances = answerers.chances(annotator, mean + deviation * point)
         whole, within = whole + weight * chances, within + weight * _entropy(chances)
     return np.maximum(_entropy(np.asarray(whole)) - within, 0.0)
-
-
-def score_information(consensus: Consensus, item: Ints, annotator: Ints | int) -> Floats:
-    """Return what one more grade of an annotator would tell about the score of each item, in nats."""
-    answerers, mean, variance = _graded(consensus, item)
-    return expected_information(answerers, np.broadcast_to(np.asarray(annotator), mean.shape), mean, variance)
-
-
-def grade_information(consensus: Consensus, item: Ints, annotator: Ints | int) -> Floats:
-    """Return what one more grade of an annotator would tell about the grade of each item, in nats.
-
-    The grade is where the score lies between the cuts of an average annotator.
-    """
-    answerers, mean, variance = _graded(consensus, item)
-    who = np.broadcast_to(np.asarray(annotator), mean.shape)
-    points = np.linspace(-_WIDTH, _WIDTH, _GRID)
-    weights = np.exp(-0.5 * points**2) / np.exp(-0.5 * points**2).sum()
-    seen = mean[:, None] + np.sqrt(variance)[:, None] * points
-    chances = answerers.chances(np.broadcast_to(who[:, None], seen.shape), seen)
-    usual = (answerers.cuts - answerers.bias[-1]) / max(float(answerers.alpha[-1]), 1e-6)
-    level = np.searchsorted(usual, seen)
-    found = _entropy((weights[:, None] * chances).sum(axis=1))
-    for grade in range(len(answerers.cuts) + 1):
-        here = weights * (level == grade)
-        share = here.sum(axis=1)
-        answers = (here[:, :, None] * chances).sum(axis=1) / np.maximum(share, _LEAST)[:, None]
-        found = found - share * _entropy(answers)
-    return np.maximum(found, 0.0)
-
-
-def _graded(consensus: Consensus, item: Ints) -> tuple[Answerers, Floats, Floats]:
-    """How annotators grade, and scores of items with their variance."""
-    if consensus.std_error is None:
-        raise ParameterError(f"a consensus of {consensus.method} has no standard errors; use latent_score")
-    return Answerers.of(consensus, "grade"), consensus.scores[item], consensus.std_error[item] ** 2
 
 
 def _entropy(chances: Floats) -> Floats:

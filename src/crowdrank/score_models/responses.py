@@ -110,11 +110,16 @@ class Layout:
         """Bounds of the queries' items."""
         return self.graph.offsets
 
+    @cached_property
+    def judged_queries(self) -> Ints:
+        """Codes of the queries of judged items."""
+        return np.unique(self.query[self.judged])
+
     @property
     def levelled(self) -> bool:
         """Whether queries have levels of their own to learn: there are several, and grades that tell."""
-        judged = np.unique(self.query[self.judged])
-        return len(judged) > 1 and any(not kind.about_pairs and kind.n_levels > 1 for kind in self.kinds)
+        several = len(self.judged_queries) > 1
+        return several and any(not kind.about_pairs and kind.n_levels > 1 for kind in self.kinds)
 
     @cached_property
     def group(self) -> Ints:
