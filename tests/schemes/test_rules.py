@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdrank.asking import GradesAsked, Situation, asked_for
+from crowdrank.asking import GradesAsked, Situation, asked_for, replayed
 from crowdrank.data.judgments import Grades
 from crowdrank.errors import JudgmentError, ParameterError
 from crowdrank.schemes import GoodTillBad, IfGoodK, KOverlap
@@ -120,6 +120,23 @@ def test_replays_equal_asking_one_after_the_other(items, k):
     laid = GradesAsked(np.concatenate([np.array(grades, float) for grades in items]), bounds)
     for scheme in (KOverlap(k=k), IfGoodK(k=k), GoodTillBad(k=k)):
         assert asked_for(scheme, laid).tolist() == [slow_length(scheme, grades) for grades in items]
+
+
+def test_replayed_grades_are_the_first_by_time():
+    table = {
+        "item": list("xyxzxyy"), "annotator": list("abbacac"), "grade": [3, 0, 2, 2, 1, 4, 4],
+        "time": [3, 1, 1, 1, 2, 2, 3],
+    }  # fmt: skip
+    grades = Grades.from_frame(table)
+    for scheme, expected in (
+        (KOverlap(k=1), [2, 0, 2]),
+        (KOverlap(k=2), [2, 1, 0, 4, 2]),
+        (IfGoodK(k=3), [2, 1, 3, 0, 2]),
+        (GoodTillBad(), [2, 1, 0, 2]),
+    ):
+        found = replayed(scheme, grades)
+        assert found.grade.tolist() == expected
+        assert found.items is grades.items
 
 
 def slow_length(scheme, grades):

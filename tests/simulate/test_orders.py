@@ -111,6 +111,17 @@ def test_number_of_swaps():
     assert quality.tolist() == [0.0, 1.0]
 
 
+def test_swaps_in_proportion_to_the_length_of_a_list():
+    pool = simulate.ltrma_swaps(n_annotators=2, per_items=15)
+    fixed = simulate.Swaps(np.array([12, 20]))
+    for first, second in ((pool, fixed), (simulate.ltrma_swaps(n_annotators=2), simulate.Swaps(np.array([3, 5])))):
+        one, two = (orders_of(crowd, 60, 20, seed=4) for crowd in (first, second))
+        assert (one[0] == two[0]).all()
+        assert one[2] == pytest.approx(two[2])
+    with pytest.raises(ParameterError, match="per_items must be 1 or more"):
+        simulate.Swaps(np.array([3]), per_items=0)
+
+
 @pytest.mark.parametrize(
     "pool", [simulate.Mallows(np.array([0.3])), simulate.CayleyMallows(np.array([2.0])), simulate.Swaps(np.array([4]))]
 )

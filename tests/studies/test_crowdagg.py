@@ -5,12 +5,10 @@ import polars as pl
 import pytest
 
 from crowdrank import Grades, Preferences
-from crowdrank.studies import VERDICTS, run_study
+from crowdrank.studies import run_study
 from crowdrank.studies.crowdagg.methods import HELD, LITERAL, NONE, POOLED, Crowd, apart, p_greater, table_2
 from crowdrank.studies.crowdagg.printed import MEASURES, METHODS, TABLE_2A, TABLE_2B
 from crowdrank.studies.crowdagg.spam import _Spam
-
-NAMES = ("crowdagg-trec", "crowdagg-mirex", "spammers", "crowdagg-time")
 
 TREC = {
     "random order": 0.559,
@@ -40,40 +38,13 @@ MIREX = {
 """N@10 as another implementation of these methods measured it, on the items with gold and on MIREX."""
 
 
-@pytest.fixture(scope="module")
-def ran(data_folder, tmp_path_factory):
-    """Quick runs, each once."""
-    out, done = tmp_path_factory.mktemp("studies"), {}
-
-    def run(name):
-        if name not in done:
-            done[name] = run_study(name, "quick", out=out, folder=data_folder)
-        return done[name], out
-
-    return run
-
-
-@pytest.mark.data
-@pytest.mark.parametrize("name", NAMES)
-def test_quick_run(ran, data_folder, name):
-    first, out = ran(name)
-    assert first.n_resumed == 0
-    assert {verdict.verdict for verdict in first.outcome.verdicts} <= set(VERDICTS)
-    assert all(verdict.reason.endswith(".") for verdict in first.outcome.verdicts)
-    assert all(file.stat().st_size for file in first.files)
-    again = run_study(name, "quick", out=out, folder=data_folder)
-    assert again.n_resumed > 0
-    assert again.outcome.frame().equals(first.outcome.frame())
-    assert [v.verdict for v in again.outcome.verdicts] == [v.verdict for v in first.outcome.verdicts]
-
-
 @pytest.mark.data
 @pytest.mark.parametrize(
     ("name", "place", "printed"),
     [("crowdagg-trec", "table 2 (a)", TABLE_2A), ("crowdagg-mirex", "table 2 (b)", TABLE_2B)],
 )
 def test_printed_figures_stand_in_the_table(ran, name, place, printed):
-    frame = ran(name)[0].outcome.frame().filter(pl.col("place") == place, pl.col("paper").is_not_null())
+    frame = ran(name).outcome.frame().filter(pl.col("place") == place, pl.col("paper").is_not_null())
     found = {(row["method"], row["measure"]): row["paper"] for row in frame.iter_rows(named=True)}
     assert found == {(method, measure): printed[method][measure] for method in METHODS for measure in MEASURES}
     assert frame["difference"].to_list() == (frame["ours"] - frame["paper"]).to_list()
@@ -82,7 +53,7 @@ def test_printed_figures_stand_in_the_table(ran, name, place, printed):
 @pytest.mark.data
 @pytest.mark.parametrize(("name", "known"), [("crowdagg-trec", TREC), ("crowdagg-mirex", MIREX)])
 def test_figures_are_as_measured_elsewhere(ran, name, known):
-    frame = ran(name)[0].outcome.frame().filter(pl.col("measure") == "N@10", pl.col("place").str.starts_with("table"))
+    frame = ran(name).outcome.frame().filter(pl.col("measure") == "N@10", pl.col("place").str.starts_with("table"))
     found = {row["method"]: row["ours"] for row in frame.iter_rows(named=True) if row["against"] is None}
     # Condorcet tosses coins, and rounds that go round for ever may stop elsewhere
     slack = {"CondorcetFuse": 0.05, LITERAL: 0.2}
@@ -94,7 +65,7 @@ def test_figures_are_as_measured_elsewhere(ran, name, known):
 def test_same_table_without_files(ran, data_folder):
     again = run_study("crowdagg-mirex", "quick", folder=data_folder)
     assert again.files == ()
-    assert again.outcome.frame().equals(ran("crowdagg-mirex")[0].outcome.frame())
+    assert again.outcome.frame().equals(ran("crowdagg-mirex").outcome.frame())
 
 
 @pytest.fixture

@@ -1,7 +1,7 @@
 """What labelling schemes have in common: what they go by, what they want, and how it is bought."""
 
 from .buying import Wanted, bought, thing_keys
-from .costs import Priced, Runs, asked_for, cost_table
+from .costs import Priced, Runs, asked_for, cost_table, replayed
 from .gains import GainErrors
 from .pairs import PairsAsked, candidate_pairs, pairs_below, pairs_near
 from .rules import UNJUDGED, GradeRule, GradesAsked, ask_by_rule, units_of
@@ -24,6 +24,7 @@ __all__ = [
     "cost_table",
     "pairs_below",
     "pairs_near",
+    "replayed",
     "thing_keys",
     "units_of",
 ]

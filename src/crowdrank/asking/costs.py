@@ -119,6 +119,18 @@ def asked_for(rule: GradeRule, asked: GradesAsked) -> Counts:
         number = further
 
 
+def replayed(rule: GradeRule, grades: Grades) -> Grades:
+    """Return those of recorded grades that a rule would have asked for, item after item, the first one first.
+
+    An item that has fewer grades than the rule wants keeps all that it has.
+    """
+    asked = GradesAsked.of(grades)
+    order = grades.in_time()
+    order = order[np.argsort(grades.item[order], kind="stable")]
+    place = np.arange(len(order)) - np.repeat(asked.offsets[:-1], asked.counts)
+    return grades.select(order[place < np.repeat(asked_for(rule, asked), asked.counts)])
+
+
 def _untimed(grades: Grades) -> Grades:
     """The grades without their times, so that their order is that of the rows."""
     return replace(grades, time=None)

@@ -2,6 +2,7 @@
 
 from .answering import Recorded, SimulatedCrowd
 from .campaigns import Campaign, Trained, campaign
+from .corpora import Corpus, draw_corpus
 from .designs import AllPairs, ConnectedPairs, PerItem, PerQuery, RandomPairs, RoundRobin
 from .graders import Confusions, LatentGraders, confusion, false_bad, false_good, growing, profile, symmetric
 from .judgments import Simulation, grades, preferences, rankings, simulate
@@ -18,6 +19,7 @@ __all__ = [
     "CayleyMallows",
     "Confusions",
     "ConnectedPairs",
+    "Corpus",
     "Crowd",
     "Flips",
     "LatentGraders",
@@ -39,6 +41,7 @@ __all__ = [
     "Trained",
     "campaign",
     "confusion",
+    "draw_corpus",
     "draw_truth",
     "false_bad",
     "false_good",

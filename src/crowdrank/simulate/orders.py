@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ..errors import ParameterError
 from ..protocols import Counts, Floats, Ints, Outcomes
 from .designs import all_pairs, pair_places
 from .known import Known, spread_offsets
@@ -189,21 +190,27 @@ class Swaps(_ClassFunction):
     ----------
     n_swaps
         Number of swaps, per annotator.
+    per_items
+        Length of the lists that take so many swaps; others take more or fewer in proportion, rounded. ``None`` makes
+        the same number in all, which hardly harms long lists.
     """
 
     draws: ClassVar[tuple[str, ...]] = ("ranking",)
     columns: ClassVar[tuple[str, ...]] = ("n_swaps",)
     n_swaps: Counts
+    per_items: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "n_swaps", checked("n_swaps", self.n_swaps, 0, np.inf).astype(np.int64))
+        if self.per_items is not None and self.per_items < 1:
+            raise ParameterError(f"per_items must be 1 or more, not {self.per_items}")
 
     def draw_rankings(self, known: Known, lists: Lists, rng: np.random.Generator) -> Counts:
         """Return the places in the true order of what comes first, second, ..."""
         from ..kernels.sampling import swap_all
 
         sizes = lists.sizes
-        counts = np.where(sizes > 1, self.n_swaps[lists.annotator], 0)
+        counts = np.where(sizes > 1, self._counts(self.n_swaps[lists.annotator], sizes), 0)
         size = np.repeat(sizes, counts)
         first = (rng.random(len(size)) * size).astype(np.int64)
         second = (rng.random(len(size)) * (size - 1)).astype(np.int64)
@@ -214,19 +221,26 @@ class Swaps(_ClassFunction):
         """Return what is left of each part after all swaps."""
         if n_items < 2:
             return np.ones(len(self)), np.ones(len(self))
-        swaps = self.n_swaps.astype(float)
+        swaps = self._counts(self.n_swaps, np.array(n_items)).astype(float)
         return ((n_items - 3) / (n_items - 1)) ** swaps, ((n_items - 5) / (n_items - 1)) ** swaps
 
+    def _counts(self, n_swaps: Counts, sizes: Counts) -> Counts:
+        """Swaps in lists of the given sizes."""
+        if self.per_items is None:
+            return n_swaps
+        counts: Counts = np.rint(n_swaps * sizes / self.per_items).astype(np.int64)
+        return counts
 
-def ltrma_swaps(*, n_annotators: int) -> Swaps:
-    """Return the annotators of [Wu11]_: the i-th makes 2 i + 1 swaps.
+
+def ltrma_swaps(*, n_annotators: int, per_items: int | None = None) -> Swaps:
+    """Return the annotators of [Wu11]_: the i-th makes 2 i + 1 swaps, for lists of ``per_items`` where that is given.
 
     Examples
     --------
     >>> ltrma_swaps(n_annotators=4).n_swaps.tolist()
     [3, 5, 7, 9]
     """
-    return Swaps(2 * np.arange(1, positive(n_annotators) + 1) + 1)
+    return Swaps(2 * np.arange(1, positive(n_annotators) + 1) + 1, per_items)
 
 
 def _logistic(x: Floats) -> Floats:

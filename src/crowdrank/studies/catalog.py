@@ -107,6 +107,78 @@ _ALL = (
         data=("letor-ohsumed", "letor-mq2008"),
         minutes={"quick": 0.2, "default": 8.0, "full": 12.0},
     ),
+    Study(
+        name="wine",
+        title="Gupta and Narayanan, tables 1 and 2, figures 2 to 4: wines compared by simulated annotators",
+        reference="Gupta16",
+        home="joint_annotators:wine",
+        protocol="Pairs of wines of unequal quality, all or few, each judged by 3 to 9 annotators who flip the truth "
+        "with probability k / 20 times a factor; accuracy over pairs, and of the order of all wines.",
+        data=("wine-quality/red", "wine-quality/white"),
+        minutes={"quick": 0.1, "default": 6.0, "full": 40.0},
+    ),
+    Study(
+        name="digits",
+        title="Gupta and Narayanan, tables 3 and 4: digits as told by five classifiers",
+        reference="Gupta16",
+        home="joint_annotators:digits",
+        protocol="1,000 digits drawn for each seed, told by five classifiers that see three or four features each, in "
+        "ten-fold cross-validation; differences of schemes by a bootstrap over items, McNemar's test beside it.",
+        data=("pendigits",),
+        minutes={"quick": 0.1, "default": 3.0, "full": 9.0},
+    ),
+    Study(
+        name="rated-speech",
+        title="Gupta and Narayanan, table 5, on public sets in place of private recordings",
+        reference="Gupta16",
+        home="joint_annotators:rated_speech",
+        protocol="Emotions in headlines and work graded by peers, in place of speech: how often the group expected to "
+        "be higher is put above the other, and how often experts agree; bounds by a bootstrap over items.",
+        data=("crowd-truth-inference/emotion", "peer-grading", "peer-grading/self"),
+        minutes={"quick": 0.1, "default": 0.4, "full": 1.0},
+    ),
+    Study(
+        name="overlap",
+        title="Yang et al., tables 1 to 8 and figures 1 to 6: who gets a second opinion",
+        reference="Yang10",
+        home="overlap:overlap",
+        protocol="Nine settings of buying several grades, LambdaRank and LambdaMART, on simulated annotators in place "
+        "of the paper's, tuned on the same validation queries; costs, annotators and labels on recorded grades too.",
+        data=("web-search-relevance5", "trec-rf10-labels-full"),
+        minutes={"quick": 0.2, "default": 16.0, "full": 320.0},
+    ),
+    Study(
+        name="ltrma-synthetic",
+        title="Wu et al., figure 2: LTRMA on random points",
+        reference="Wu11",
+        home="ltrma:synthetic",
+        protocol="Queries of 15 random points of the unit square, ranked by x1 + 10 x2 and a little noise: 100 to "
+        "learn from, 500 to test on. Annotator i of G = 3 to 15 swaps two random places 2i + 1 times; data are "
+        "drawn afresh for each G and seed.",
+        minutes={"quick": 0.2, "default": 6.0, "full": 20.0},
+    ),
+    Study(
+        name="ltrma-ohsumed",
+        title="Wu et al., figure 3: LTRMA on OHSUMED",
+        reference="Wu11",
+        home="ltrma:ohsumed",
+        protocol="One perfect order of each query drawn at random; annotator i of G swaps two random places 2i + 1 "
+        "times, or in proportion to the length of the list. Five folds, on LETOR 2's release with 25 features and on "
+        "LETOR 3's with 45; paired tests over folds and ten noise seeds.",
+        data=("letor2-ohsumed", "letor-ohsumed"),
+        minutes={"quick": 0.2, "default": 15.0, "full": 320.0},
+    ),
+    Study(
+        name="visual-clutter",
+        title="Wu et al., section 5.4 and figure 4: clutter of web pages",
+        reference="Wu11",
+        home="visual_clutter:visual_clutter",
+        protocol="251 rendered pages in subsets of ten, ranked by three measures of image clutter and described by "
+        "eight cheap features; rankers learned on one half and tested on the other, against the mean of the "
+        "measures and against a measure that was left out of training.",
+        data=("visual-clutter",),
+        minutes={"quick": 0.1, "default": 1.5, "full": 1.5},
+    ),
 )
 
 STUDIES = {entry.name: entry for entry in _ALL}

@@ -17,7 +17,7 @@ def panels(n: int, *, rows: int | None = None, width: float = 4.2, height: float
     """Return a figure with a row of axes; in two rows, or as many as said, where there are more than three."""
     from matplotlib.figure import Figure
 
-    across = n if n <= 3 else -(-n // 2) if rows is None else -(-n // rows)
+    across = -(-n // rows) if rows is not None else n if n <= 3 else -(-n // 2)
     down = -(-n // across)
     # a figure by itself asks for no window system
     figure = Figure(figsize=(width * across, height * down), layout="constrained")
@@ -36,12 +36,15 @@ def lines(
     ylabel: str,
     error: bool = False,
     legend: bool = True,
+    among: Sequence[str] | None = None,
 ) -> None:
     """Draw a line for each series, with the standard deviation of its repetitions, or of their mean, as a band.
 
     ``series`` is name -> for each place on the x axis the repetitions there; ``error`` draws the standard error.
+    ``among`` are the names that share colours over several axes, where not all of them stand in each.
     """
-    for place, (name, repeated) in enumerate(series.items()):
+    for name, repeated in series.items():
+        place = list(series if among is None else among).index(name)
         mean = np.array([np.mean(values) for values in repeated])
         spread = np.array([np.std(values, ddof=1) if len(values) > 1 else 0.0 for values in repeated])
         spread /= np.sqrt([len(values) for values in repeated]) if error else 1.0
@@ -71,6 +74,7 @@ def bars(
         ax.legend(frameon=False, fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2)
 
 
-def common_legend(figure: Any, ax: Any, *, across: int = 3) -> None:
-    """Put the legend of one of the axes below all of them, so many names beside each other."""
-    figure.legend(*ax.get_legend_handles_labels(), loc="outside lower center", ncols=across, frameon=False, fontsize=8)
+def common_legend(figure: Any, *axes: Any, across: int = 3) -> None:
+    """Put one legend of the names in some of the axes below all of them, so many names beside each other."""
+    found = {name: handle for ax in axes for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)}
+    figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=across, frameon=False, fontsize=8)

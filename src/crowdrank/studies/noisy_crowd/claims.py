@@ -6,6 +6,7 @@ import numpy as np
 
 from ...protocols import Floats
 from ..outcomes import Verdict
+from ..paired import clear, shown
 from .crowds import FIXED, IMPROVED, PAPER
 from .printed import CLEAN, MEAN, TABLE_1
 from .results import Results
@@ -40,21 +41,6 @@ def verdicts(main: Results, other: Results | None) -> list[Verdict]:
         _improved(main),
     ]
     return found if other is None else [*found, _other(main, other)]
-
-
-def _shown(values: Floats) -> str:
-    """A mean with its standard error."""
-    if len(values) < 2:
-        return f"{np.mean(values):+.1f}"
-    return f"{np.mean(values):+.1f} ± {np.std(values, ddof=1) / np.sqrt(len(values)):.1f}"
-
-
-def _clear(values: Floats) -> int:
-    """Sign of a mean that is more than two standard errors from 0, else 0."""
-    if len(values) < 2:
-        return 0
-    error = float(np.std(values, ddof=1) / np.sqrt(len(values)))
-    return int(np.sign(np.mean(values))) if abs(np.mean(values)) > 2 * error else 0
 
 
 def _clean(main: Results) -> Verdict:
@@ -128,12 +114,12 @@ def _single_ahead(main: Results, method: str) -> Verdict:
     overall = main.difference("SL", method, least=least)
     by_noise = {noise: main.difference("SL", method, noise=noise, least=least) for noise in main.noises}
     ahead = sum(float(np.mean(values)) > 0 for values in by_noise.values())
-    shown = ", ".join(f"{noise} {_shown(values)}" for noise, values in by_noise.items())
+    told = ", ".join(f"{noise} {shown(values)}" for noise, values in by_noise.items())
     return Verdict.of(
         f"SL outperforms {method.replace('NB', 'NB with accuracies')} from L = {least} on",
-        f"SL less {method} in nDCG@10 is {_shown(overall)} over all noises: {shown}.",
-        reproduced=_clear(overall) > 0 and ahead == len(by_noise),
-        trend=_clear(overall) > 0 or (float(np.mean(overall)) > 0 and ahead == len(by_noise)),
+        f"SL less {method} in nDCG@10 is {shown(overall)} over all noises: {told}.",
+        reproduced=clear(overall) > 0 and ahead == len(by_noise),
+        trend=clear(overall) > 0 or (float(np.mean(overall)) > 0 and ahead == len(by_noise)),
     )
 
 
@@ -143,9 +129,9 @@ def _bayes_ahead(main: Results) -> Verdict:
     label = main.difference("NB learned", "MV", measure="label")
     return Verdict.of(
         "NB typically outperforms MV",
-        f"In nDCG@10 NB is ahead by {_shown(given)} with accuracies given and {_shown(learned)} with learned ones, in "
-        f"label accuracy by {_shown(label)} (learned).",
-        reproduced=_clear(given) > 0 and _clear(learned) > 0,
+        f"In nDCG@10 NB is ahead by {shown(given)} with accuracies given and {shown(learned)} with learned ones, in "
+        f"label accuracy by {shown(label)} (learned).",
+        reproduced=clear(given) > 0 and clear(learned) > 0,
         trend=float(np.mean(given)) > 0 and float(np.mean(label)) > 0,
     )
 
@@ -196,12 +182,12 @@ def _fix(main: Results) -> Verdict:
     most = max(float(np.mean(single)), float(np.mean(vote)))
     label = main.difference(FIXED[1], "MV", measure="label")
     poor = [noise for noise in _POOR if noise in main.noises]
-    shown = ", ".join(f"{noise} {_shown(main.difference(FIXED[0], 'SL', noise=noise))}" for noise in poor)
+    told = ", ".join(f"{noise} {shown(main.difference(FIXED[0], 'SL', noise=noise))}" for noise in poor)
     return Verdict.of(
         "a random other grade in place of one by an annotator below 1/3 has little benefit",
-        f"It changes nDCG@10 of SL by {_shown(single)} and of MV by {_shown(vote)}, label accuracy of MV by "
-        f"{_shown(label)}; for SL by noise: {shown}. It takes accuracies to be known; naive Bayes, which then has them "
-        f"too, is at {_shown(main.difference('NB given', FIXED[1]))} against the fixed MV.",
+        f"It changes nDCG@10 of SL by {shown(single)} and of MV by {shown(vote)}, label accuracy of MV by "
+        f"{shown(label)}; for SL by noise: {told}. It takes accuracies to be known; naive Bayes, which then has them "
+        f"too, is at {shown(main.difference('NB given', FIXED[1]))} against the fixed MV.",
         reproduced=most <= 1.0,
         trend=most <= _NEAR,
     )
@@ -212,12 +198,12 @@ def _improved(main: Results) -> Verdict:
     gains = {method: main.difference(method, "SL") for method in IMPROVED}
     known = "SL given, expected grade"
     against = {method: main.difference(known, method) for method in ("NB given", "NB given, expected grade")}
-    shown = ", ".join(f"{method} {_shown(values)}" for method, values in gains.items())
+    told = ", ".join(f"{method} {shown(values)}" for method, values in gains.items())
     return Verdict.of(
         "coverage beats consensus, where both know the accuracies and learn expected grades",
-        f"SL so improved less NB given is {_shown(against['NB given'])}, less NB given with expected grades "
-        f"{_shown(against['NB given, expected grade'])}. Gain in nDCG@10 over plain SL: {shown}.",
-        reproduced=all(_clear(values) > 0 for values in against.values()),
+        f"SL so improved less NB given is {shown(against['NB given'])}, less NB given with expected grades "
+        f"{shown(against['NB given, expected grade'])}. Gain in nDCG@10 over plain SL: {told}.",
+        reproduced=all(clear(values) > 0 for values in against.values()),
         trend=all(float(np.mean(values)) > 0 for values in against.values()),
     )
 
@@ -228,9 +214,9 @@ def _other(main: Results, other: Results) -> Verdict:
     told, same = [], 0
     for first, second in pairs:
         one, two = (found.difference(first, second, least=_FROM) for found in (main, other))
-        opposed = _clear(one) * _clear(two) < 0
+        opposed = clear(one) * clear(two) < 0
         same += not opposed
-        told.append(f"{first} less {second} {_shown(one)} and {_shown(two)}")
+        told.append(f"{first} less {second} {shown(one)} and {shown(two)}")
     return Verdict.of(
         "results are similar on other LETOR collections",
         f"On OHSUMED and MQ2008: {'; '.join(told)}.",

@@ -1,0 +1,124 @@
+"""Five classifiers that see a few features each, as annotators of digits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ...data.features import Features
+from ...data.judgments import Grades, Preferences
+from ...datasets import Dataset
+from ...protocols import Floats
+from .item_draws import ItemDraws, mcnemar
+from .printed import TABLE_3
+from .schemes import EFFECTS, HINGE, JAM, MV, PAPER, UNFOLDED, VOTES, VRJAM, Fused, Pairs, fuse
+
+SCHEMES = (*PAPER, VOTES, HINGE, UNFOLDED, EFFECTS)
+TOSSED = (MV, JAM, VRJAM)
+"""Schemes that are also measured with ties decided by a coin."""
+
+COMPARED = ((VRJAM, MV), (VRJAM, JAM), (JAM, MV), (VOTES, MV), (JAM, VOTES), (EFFECTS, MV), (EFFECTS, JAM))
+_FOLDS = 10
+_FEATURES = (3, 4)
+"""How many features a classifier sees, at least and at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Machines:
+    """Digits, and what five classifiers take them for.
+
+    Parameters
+    ----------
+    features, digit
+        Features of the drawn digits, and what they are.
+    told
+        Digit that each classifier tells, a column for each.
+    seed
+        Seed of all draws.
+    """
+
+    features: Features
+    digit: Floats
+    told: Floats
+    seed: int
+
+    @classmethod
+    def draw(cls, data: Dataset, n: int, seed: int) -> Machines:
+        """Return so many digits drawn from all, told by classifiers in ten-fold cross-validation."""
+        from sklearn.model_selection import cross_val_predict
+
+        assert data.features is not None
+        assert data.truth is not None
+        rng = np.random.default_rng(seed)
+        chosen = rng.choice(len(data.features), n, replace=False)
+        matrix, digit = data.features.matrix[chosen], data.truth.align(data.features.items)[chosen]
+        told = []
+        for classifier in _classifiers(seed).values():
+            seen = rng.choice(matrix.shape[1], rng.integers(_FEATURES[0], _FEATURES[1] + 1), replace=False)
+            told.append(cross_val_predict(classifier, matrix[:, seen], digit.astype(np.int64), cv=_FOLDS))
+        names = [f"{number:04d}" for number in range(n)]
+        features = Features.from_arrays(None, names, matrix, names=data.features.names)
+        return cls(features, digit, np.column_stack(told).astype(np.float64), seed)
+
+    @cached_property
+    def judgments(self) -> Preferences:
+        """Preferences that the told digits are, for pairs of unequal digits."""
+        rows = pl.DataFrame({"item": self.features.items.ids, **dict(zip(TABLE_3, self.told.T, strict=True))})
+        found = Grades.from_frame(rows.unpivot(index="item", variable_name="annotator", value_name="grade"))
+        preferences = found.as_preferences()
+        return preferences.select(self.digit[preferences.left] != self.digit[preferences.right])
+
+    @cached_property
+    def tossed(self) -> Preferences:
+        """The same preferences, with a coin tossed for each tie."""
+        coin = np.random.default_rng(self.seed).choice(np.array([-1, 1], np.int8), len(self.judgments))
+        return replace(self.judgments, outcome=np.where(self.judgments.outcome == 0, coin, self.judgments.outcome))
+
+    def measured(self) -> Mapping[str, Any]:
+        """Return right pairs by annotator and by scheme, how sure differences are, and ties."""
+        pairs = Pairs.of(self.judgments)
+        truth = pairs.truth(self.digit)
+        fused = {one: fuse(one, self.judgments, self.features, pairs, seed=self.seed) for one in SCHEMES}
+        tossed_pairs = Pairs.of(self.tossed)
+        tossed = {one: fuse(one, self.tossed, self.features, tossed_pairs, seed=self.seed) for one in TOSSED}
+        draws = ItemDraws(pairs, len(self.digit), np.ones(len(pairs), bool), seed=self.seed)
+        return {
+            "n_pairs": len(pairs),
+            "ties": 100 * float((self.judgments.outcome == 0).mean()),
+            "annotators": [self._annotator(number, pairs) for number in range(len(TABLE_3))],
+            "schemes": {one: found.accuracy(truth) for one, found in fused.items()},
+            "tossed": {one: found.accuracy(truth) for one, found in tossed.items()},
+            "differences": [draws.difference(fused[one], fused[two], truth) for one, two in COMPARED],
+            "mcnemar": [mcnemar(fused[one], fused[two], truth) for one, two in COMPARED],
+            "overruled": fused[JAM].overruled,
+            "flips": fused[JAM].flips,
+        }
+
+    def _annotator(self, number: int, pairs: Pairs) -> tuple[float, float]:
+        """Pairs that a classifier puts in the right order, ties counted as wrong and as one half, in per cent."""
+        told = self.told[:, number]
+        lead, truth = np.sign(told[pairs.left] - told[pairs.right]), pairs.truth(self.digit)
+        return 100 * float((lead == truth).mean()), Fused(lead).accuracy(truth)
+
+
+def _classifiers(seed: int) -> dict[str, Any]:
+    """The classifiers of table 3."""
+    from sklearn.ensemble import RandomForestClassifier
+    from sklearn.linear_model import LogisticRegression, Perceptron
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    return {
+        "KNN": KNeighborsClassifier(),
+        "LR": make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)),
+        "NB": GaussianNB(),
+        "RF": RandomForestClassifier(random_state=seed),
+        "Perc.": make_pipeline(StandardScaler(), Perceptron(random_state=seed)),
+    }
