@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from crowdrank.registry import FAMILIES, card, names
+from crowdrank.studies import STUDIES
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -105,6 +106,14 @@ def test_every_method_file_is_in_the_registry():
         room = Path(next(iter(table.values())).partition(":")[0].replace(".", "/")).parent
         stems = {path.stem for path in (ROOT / "src" / room).glob("*.py")} - {"__init__", *NOT_METHODS}
         assert stems == set(table)
+
+
+def test_every_study_is_on_the_page_with_its_pictures():
+    text = (ROOT / "docs" / "studies.md").read_text()
+    for name in STUDIES:
+        assert f"\n## {name}\n" in text, f"{name} is missing; run docs/make_studies.py with the files of all studies"
+    shown = set(re.findall(r"\]\(images/studies/([^)]+)\)", text))
+    assert shown == {path.name for path in (ROOT / "docs" / "images" / "studies").iterdir()}
 
 
 def test_links_between_pages_lead_somewhere():
