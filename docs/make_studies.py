@@ -71,7 +71,7 @@ def section(folder: Path, name: str, told: dict[str, Any]) -> str:
     facts = f"{known.title} [{known.reference}](references.md). {known.protocol}{f' Data: {data}.' if data else ''}"
     parts = [f"## {name}", facts, verdicts(told)]
     if told["notes"]:
-        parts.append("\n".join(f"- {note}" for note in told["notes"]))
+        parts += ["Besides:", "\n".join(f"- {note}" for note in told["notes"])]
     frame = pl.read_csv(folder / f"{name}.csv", infer_schema_length=None, schema_overrides=labels_as_text(folder, name))
     for place in frame.partition_by("place", maintain_order=True):
         if place["paper"].is_not_null().any() or len(place) <= SMALL:
