@@ -105,7 +105,7 @@ _ALL = (
         protocol="800 items graded once by a pool of 100 simulated annotators, then L further grades: on new items "
         "(SL) or on the same (MV, NB). Linear ListNet, five folds; validation and test by expert grades.",
         data=("letor-ohsumed", "letor-mq2008"),
-        minutes={"quick": 0.2, "default": 8.0, "full": 12.0},
+        minutes={"quick": 0.2, "default": 7.0, "full": 12.0},
     ),
     Study(
         name="wine",
@@ -115,7 +115,7 @@ _ALL = (
         protocol="Pairs of wines of unequal quality, all or few, each judged by 3 to 9 annotators who flip the truth "
         "with probability k / 20 times a factor; accuracy over pairs, and of the order of all wines.",
         data=("wine-quality/red", "wine-quality/white"),
-        minutes={"quick": 0.1, "default": 6.0, "full": 40.0},
+        minutes={"quick": 0.1, "default": 5.5, "full": 40.0},
     ),
     Study(
         name="digits",
@@ -125,7 +125,7 @@ _ALL = (
         protocol="1,000 digits drawn for each seed, told by five classifiers that see three or four features each, in "
         "ten-fold cross-validation; differences of schemes by a bootstrap over items, McNemar's test beside it.",
         data=("pendigits",),
-        minutes={"quick": 0.1, "default": 3.0, "full": 9.0},
+        minutes={"quick": 0.1, "default": 2.0, "full": 9.0},
     ),
     Study(
         name="rated-speech",
@@ -145,7 +145,7 @@ _ALL = (
         protocol="Nine settings of buying several grades, LambdaRank and LambdaMART, on simulated annotators in place "
         "of the paper's, tuned on the same validation queries; costs, annotators and labels on recorded grades too.",
         data=("web-search-relevance5", "trec-rf10-labels-full"),
-        minutes={"quick": 0.2, "default": 16.0, "full": 320.0},
+        minutes={"quick": 0.2, "default": 13.0, "full": 320.0},
     ),
     Study(
         name="ltrma-synthetic",
@@ -155,7 +155,7 @@ _ALL = (
         protocol="Queries of 15 random points of the unit square, ranked by x1 + 10 x2 and a little noise: 100 to "
         "learn from, 500 to test on. Annotator i of G = 3 to 15 swaps two random places 2i + 1 times; data are "
         "drawn afresh for each G and seed.",
-        minutes={"quick": 0.2, "default": 6.0, "full": 20.0},
+        minutes={"quick": 0.2, "default": 5.5, "full": 20.0},
     ),
     Study(
         name="ltrma-ohsumed",
@@ -177,7 +177,7 @@ _ALL = (
         "eight cheap features; rankers learned on one half and tested on the other, against the mean of the "
         "measures and against a measure that was left out of training.",
         data=("visual-clutter",),
-        minutes={"quick": 0.1, "default": 1.5, "full": 1.5},
+        minutes={"quick": 0.1, "default": 1.0, "full": 1.5},
     ),
 )
 
