@@ -26,9 +26,9 @@ class Answerers:
 
     Parameters
     ----------
-    alpha, alpha_sd, bias, bias_sd, spread, lapse
-        Discrimination, with the kind's own scale in it, and bias, each with its standard deviation, spread (as a
-        factor) and probability of a lapse.
+    alpha, alpha_sd, bias, spread, lapse
+        Discrimination, with the kind's own scale in it, and its standard deviation, bias, spread (as a factor) and
+        probability of a lapse.
     favourites
         Answers without looking, (n_annotators, K), or ``None``.
     centre, cuts
@@ -38,7 +38,6 @@ class Answerers:
     alpha: Floats
     alpha_sd: Floats
     bias: Floats
-    bias_sd: Floats
     spread: Floats
     lapse: Floats
     favourites: Floats | None
@@ -70,25 +69,17 @@ class Answerers:
         return cls(
             alpha=scale * np.append(found["alpha"], float(np.mean(found["alpha"])) if n else 1.0),
             alpha_sd=scale * np.append(found["alpha_sd"], float(estimates.get("alpha_sd", 0.5))),
-            bias=habit("bias", 0.0, "mean_bias"), bias_sd=habit("bias_sd", 0.0, "bias_sd"),
-            spread=habit("spread", 1.0), lapse=habit("lapse", 0.0, "mean_lapse"),
+            bias=habit("bias", 0.0, "mean_bias"), spread=habit("spread", 1.0), lapse=habit("lapse", 0.0, "mean_lapse"),
             favourites=favourites, centre=_of_crowd(estimates, "centre", kind, 0.0),
             cuts=np.array([0.0] if cuts is None else cuts, np.float64),
         )  # fmt: skip
 
-    def chances(self, annotator: Ints, value: Floats, variance: Floats | None = None) -> Floats:
-        """Return the probability of each level for annotators who see scores or differences, (..., K).
-
-        With a ``variance`` of what they see, that and what is not known of the annotators is averaged over.
-        """
+    def chances(self, annotator: Ints, value: Floats) -> Floats:
+        """Return the probability of each level for annotators who see scores or differences, (..., K)."""
         a, seen = np.asarray(annotator), np.asarray(value, np.float64)
         eta = self.alpha[a] * seen + self.bias[a]
         h = self.centre + self.spread[a][..., None] * (self.cuts - self.centre)
-        sharp = np.ones(eta.shape)
-        if variance is not None:
-            wide = (self.alpha[a] ** 2 + self.alpha_sd[a] ** 2) * variance + (self.alpha_sd[a] * seen) ** 2
-            sharp = 1.0 / np.sqrt(1.0 + np.pi / 8.0 * (wide + self.bias_sd[a] ** 2))
-        below = 0.5 + 0.5 * np.tanh(0.5 * sharp[..., None] * (h - eta[..., None]))
+        below = 0.5 + 0.5 * np.tanh(0.5 * (h - eta[..., None]))
         ends = np.concatenate([np.zeros((*below.shape[:-1], 1)), below, np.ones((*below.shape[:-1], 1))], axis=-1)
         chances = np.maximum(np.diff(ends, axis=-1), 0.0)
         if self.favourites is not None:

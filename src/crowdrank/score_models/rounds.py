@@ -16,7 +16,7 @@ from .relaxation import Path
 from .responses import Layout
 from .state import State
 
-_STILL = 1e-2
+_STILL = 0.05
 _FEW_ROUNDS = 15
 _LAST_STEPS = 4
 _SETTLING = 0.1
@@ -87,7 +87,7 @@ def run(layout: Layout, state: State, anchors: Anchors, *, tol: float, max_iter:
         following, value = one_round(layout, state, anchors, settling=settling)
         values.append(value)
         state, change = path.follow(state, following)
-        met = change <= tol or (len(values) > _FEW_ROUNDS and max(values[-6:]) - min(values[-6:]) <= 5.0 * still)
+        met = change <= tol or (len(values) > _FEW_ROUNDS and max(values[-6:]) - min(values[-6:]) <= still)
     state = _widened(layout, state, anchors)
     mean = 1.0 if anchors.chosen is None else mean_discrimination(state, anchors.chosen)
     # whoever answered nothing is taken for one of those who answer what they see
