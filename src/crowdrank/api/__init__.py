@@ -10,7 +10,7 @@ from .evaluation import Evaluation, evaluate, evaluate_runs
 from .found import Finding, Findings, findings
 from .proposals import propose, requests, scheme_costs
 from .suggestions import Actions, actions
-from .training import as_features, rank, train
+from .training import as_features, check_training, rank, train
 
 __all__ = [
     "Actions",
@@ -27,6 +27,7 @@ __all__ = [
     "campaign_ends",
     "campaign_sentences",
     "campaigns",
+    "check_training",
     "compare",
     "compare_methods",
     "diagnose",

@@ -80,7 +80,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         progress
             Called with (steps done, steps at most, name of the method).
         """
-        self._check()
+        self.check()
         # a fit that fails leaves no half of a ranker behind
         self.__dict__.pop("curve_", None)
         matrix, qid = self._read(X, qid, reset=True)
@@ -92,6 +92,10 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         self._learn(matrix, lists, watch)
         self.curve_ = watch.curve()
         return self
+
+    def check(self) -> None:
+        """Refuse parameters outside their range, as fitting does."""
+        self._check()
 
     def predict(self, X: Any, qid: Any = None) -> AnyFloats:
         """Return the score of each row, larger is better, of 32 bits if X is.
@@ -215,8 +219,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         named = isinstance(X, Features)
         if named:
             qid = X.items.query if qid is None else qid
-            self._check_names(X.names, reset=reset)
-            X = X.matrix
+            X = self._by_name(X, reset=reset).matrix
         values = check_array(
             X, accept_sparse="csr" if self._takes_sparse else False, dtype=[np.float64, np.float32],
             ensure_all_finite=False, estimator=self, input_name="X",
@@ -231,20 +234,12 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         matrix.expect_finite(missing=self._takes_missing)
         return matrix, qid
 
-    def _check_names(self, names: tuple[str, ...], *, reset: bool) -> None:
-        """Keep the names of features, or compare them with those kept."""
+    def _by_name(self, features: Features, *, reset: bool) -> Features:
+        """Features as they are, their names kept; or those that were learned from, found by their names."""
         if reset:
-            self.feature_names_in_ = np.array(names, object)
-            return
+            self.feature_names_in_ = np.array(features.names, object)
         known = getattr(self, "feature_names_in_", None)
-        if known is None or list(known) == list(names):
-            return
-        missing = [name for name in known if name not in set(names)]
-        what = f"lack {missing[0]!r}" if missing else "stand in another order"
-        raise JudgmentError(
-            f"the features {what}, compared with those that {method_name(self)} was trained on; "
-            "give the same columns in the same order"
-        )
+        return features if known is None else features.select([str(name) for name in known])
 
     def _expect_columns(self, n: int) -> None:
         """Refuse another number of columns than there were in training."""
