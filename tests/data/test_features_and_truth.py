@@ -42,8 +42,8 @@ LEFT_OUT = (
 )  # fmt: skip
 KEPT = (
     "score", "bm25_score", "value", "position", "place", "count", "weight", "price", "time", "age", "avg_rating",
-    "votes", "n_labels_missing", "flesch_kincaid_grade", "grade_level", "text_relevance", "quality", "grid", "valid", "paid",
-    "a", "left", "right", "true_positives", "mean_rank", "1", "x",
+    "votes", "n_labels_missing", "flesch_kincaid_grade", "grade_level", "text_relevance", "quality", "grid", "valid",
+    "paid", "a", "left", "right", "true_positives", "mean_rank", "1", "x",
 )  # fmt: skip
 
 

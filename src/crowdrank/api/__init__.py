@@ -4,7 +4,7 @@ from .aggregation import aggregate, as_judgments, expect_one_kind
 from .campaigns import campaign_ends, campaign_sentences, campaigns
 from .choosing import Choice, auto_method
 from .compared import Comparison
-from .comparison import compare, compare_methods
+from .comparison import check_comparison, compare, compare_methods
 from .diagnosis import diagnose
 from .evaluation import Evaluation, evaluate, evaluate_runs
 from .found import Finding, Findings, findings
@@ -27,6 +27,7 @@ __all__ = [
     "campaign_ends",
     "campaign_sentences",
     "campaigns",
+    "check_comparison",
     "check_training",
     "compare",
     "compare_methods",
