@@ -20,6 +20,7 @@ from .lists import Lists, group_queries
 from .matrix import Matrix
 from .saving import Saved, write_saved
 from .scaling import Scaling
+from .scoring import without_queries
 from .stopping import CURVE, Held, ItemGain, Watch
 
 
@@ -108,9 +109,15 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         return scores.astype(matrix.values.dtype, copy=False)
 
     def score(self, X: Any, y: ArrayLike, *, qid: Any = None, item: Any = None) -> float:
-        """Return the mean nDCG@10 of the predicted scores over queries; those without gain count 0."""
+        """Return the mean nDCG@10 of the predicted scores over queries; those without gain count 0.
+
+        ``qid`` has to be given, one value for all rows if they are of one query; :class:`~crowdrank.Features` bring it
+        along.
+        """
         check_is_fitted(self)
         matrix, qid = self._read(X, qid, reset=False)
+        if qid is None:
+            return without_queries(f"{type(self).__name__}.score")
         lists = Lists.of(matrix.n_rows, y, qid, item)
         scores = self._score_rows(matrix, qid)
         return ItemGain(lists).ndcg(scores if lists.rows is None else scores[lists.rows])
