@@ -20,7 +20,7 @@ EXAMPLES = examples(
     ),
     (
         "many runs against one of them",
-        "crowdrank evaluate bm25.run a.run b.run c.run news.qrels --baseline bm25.run --tests tests.csv",
+        "crowdrank evaluate bm25.run a.run b.run news.qrels --baseline bm25.run",
     ),
     ("straight from aggregate", "crowdrank aggregate votes.csv | crowdrank evaluate - truth.csv"),
     ("values of each query, for a plot", "crowdrank evaluate ranks.csv truth.csv --per-query queries.csv"),
