@@ -62,6 +62,14 @@ def test_sparse_rows_give_what_dense_ones_give(rows, form):
     np.testing.assert_allclose(thin.predict(form(rows.X)), dense.predict(rows.X), atol=1e-7)
 
 
+def test_validation_rows_have_queries_if_training_rows_have(rows):
+    with pytest.raises(ParameterError, match="eval_set comes without the query of each row; give eval_qid="):
+        ListNet().fit(rows.X, rows.y, qid=rows.qid, eval_set=(rows.X, rows.y))
+    one = ListNet().fit(rows.X, rows.y, qid=rows.qid, eval_set=(rows.X, rows.y), eval_qid=np.zeros(len(rows.y)))
+    assert one.curve_["valid"].null_count() == 0
+    assert ListNet().fit(rows.X, rows.y, eval_set=(rows.X, rows.y)).curve_["valid"].null_count() == 0
+
+
 def test_numbers_of_32_bits_stay_so(rows):
     narrow = rows.X.astype(np.float32)
     ranker = ListNet().fit(narrow, rows.y, qid=rows.qid)
@@ -100,8 +108,8 @@ def test_another_number_of_columns_is_refused(rows):
         ({"X": [[np.nan, 1]] * 8}, "column 1 of X is NaN in row 1"),
         ({"eval_qid": [1]}, r"eval_qid and eval_item go with eval_set=\(X, y\)"),
         ({"eval_set": [1, 2, 3]}, r"eval_set takes one pair \(X, y\)"),
-        ({"eval_set": ([[1, 2]], [1, 2])}, "eval_y has 2 entries for 1 rows of X"),
-        ({"eval_set": ([[1, 2], [3, 4]], [-1, 2])}, r"y of eval_set has a negative target \(-1\)"),
+        ({"eval_set": ([[1, 2]], [1, 2]), "eval_qid": [0]}, "eval_y has 2 entries for 1 rows of X"),
+        ({"eval_set": ([[1, 2], [3, 4]], [-1, 2]), "eval_qid": [0, 0]}, r"y of eval_set has a negative target \(-1\)"),
         ({"eval_set": ([[1], [3]], [1, 2])}, "X has 1 features, but ListNet is expecting 2"),
     ],
 )

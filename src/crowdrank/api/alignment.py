@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from ..data.coding import factorize
+from ..data.coding import factorize, look_up
 from ..data.consensus import Consensus
 from ..data.intake import short
 from ..data.truth import Truth
@@ -169,10 +169,9 @@ def _match_queries(name: str, run: Scored, truth: Truth, notes: list[tuple[str, 
     if run.items.single or truth.items.single:
         return nothing  # one of them names no query, so that both have but one
     has_run, has_truth = np.unique(run.items.query), np.unique(truth.items.query)
-    of_run = run.items.queries.ids.gather(has_run).cast(pl.String)
-    of_truth = truth.items.queries.ids.gather(has_truth).cast(pl.String)
-    lacking = ~of_truth.is_in(of_run.implode()).to_numpy()
-    n_extra = int((~of_run.is_in(of_truth.implode())).sum())
+    of_run, of_truth = run.items.queries.ids.gather(has_run), truth.items.queries.ids.gather(has_truth)
+    lacking = look_up([of_run], [of_truth]) < 0
+    n_extra = int((look_up([of_truth], [of_run]) < 0).sum())
     if lacking.all():
         raise JudgmentError(
             f"{name} and the truth share no query: {_first(of_run)} here and {_first(of_truth)} in the truth; "

@@ -107,6 +107,13 @@ def evaluate_runs(
     """Return all that :func:`evaluate` finds: the table, the values per query, and tests between runs.
 
     ``baseline`` names the run, or its file, that the others are tested against; without it every two are tested.
+
+    Examples
+    --------
+    >>> truth = {"query": list("aabbcc"), "item": list("xyxyxy"), "grade": [1, 0] * 3}
+    >>> runs = {name: {**truth, "score": scores} for name, scores in (("old", [0, 1] * 3), ("new", [1, 0] * 3))}
+    >>> evaluate_runs(runs, truth, ["tau"], baseline="old").comparisons.row(0)
+    ('tau', 'new', 'old', 2.0, 0.25, 0.25)
     """
     wanted = checked_measures(metrics, unjudged, level)
     known = read_truth(truth)

@@ -88,7 +88,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         y = X.grade if y is None and isinstance(X, Features) else y
         lists = Lists.of(matrix.n_rows, y, qid, item, sample_weight)
         lists.expect_contrast()
-        held = self._held(eval_set, eval_qid, eval_item)
+        held = self._held(eval_set, eval_qid, eval_item, named=qid is not None)
         watch = self._watch(held, progress)
         self._learn(matrix, lists, watch)
         self.curve_ = watch.curve()
@@ -207,8 +207,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         """What follows the fit."""
         return Watch(held, n_steps=getattr(self, "max_iter", 0), progress=progress, what=method_name(self))
 
-    def _held(self, eval_set: Any, eval_qid: Any, eval_item: Any) -> Held | None:
-        """Validation rows, read as those to predict are."""
+    def _held(self, eval_set: Any, eval_qid: Any, eval_item: Any, *, named: bool) -> Held | None:
+        """Validation rows, read as those to predict are; their queries too must be ``named`` if those learned are."""
         if eval_set is None:
             if eval_qid is not None or eval_item is not None:
                 raise ParameterError("eval_qid and eval_item go with eval_set=(X, y); give that too or leave them out")
@@ -219,6 +219,10 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         if isinstance(eval_set, list) and len(eval_set) == 1:
             eval_qid, eval_item = (v[0] if isinstance(v, list) and len(v) == 1 else v for v in (eval_qid, eval_item))
         matrix, qid = self._read(pair[0], eval_qid, reset=False)
+        if named and qid is None:
+            raise ParameterError(
+                "eval_set comes without the query of each row; give eval_qid= (one value for all rows of a single query)"
+            )
         return Held(matrix, Lists.of(matrix.n_rows, pair[1], qid, eval_item, what="eval_"))
 
     def _read(self, X: Any, qid: Any, *, reset: bool) -> tuple[Matrix, Any]:
