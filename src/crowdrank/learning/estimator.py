@@ -221,7 +221,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         matrix, qid = self._read(pair[0], eval_qid, reset=False)
         if named and qid is None:
             raise ParameterError(
-                "eval_set comes without the query of each row; give eval_qid= (one value for all rows of a single query)"
+                "eval_set comes without the query of each row; give eval_qid= (one value for all of a single query)"
             )
         return Held(matrix, Lists.of(matrix.n_rows, pair[1], qid, eval_item, what="eval_"))
 
