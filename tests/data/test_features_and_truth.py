@@ -4,6 +4,7 @@ import re
 from contextlib import nullcontext
 
 import numpy as np
+import polars as pl
 import pytest
 
 from crowdrank.data.features import Features
@@ -81,6 +82,35 @@ def test_ids_in_words_are_left_out_without_a_word():
     assert features.names == ("f",)
     with pytest.raises(JudgmentError, match=r"besides the ids and 'label'; add .* with features= \(--features\)"):
         Features.from_frame({"item": ["x"], "label": [1]})
+
+
+ODD = {
+    "lists": pl.Series([[1], [2]]),
+    "structs": pl.Series([{"a": 1}, {"a": 2}]),
+    "bytes": pl.Series([b"a", b"\xff"]),
+    "objects": pl.Series([object(), object()], dtype=pl.Object),
+    "words": pl.Series(["a", "b"], dtype=pl.Categorical),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_columns_that_hold_no_numbers(kind):
+    table = pl.DataFrame({"item": ["x", "y"], "f": [1, 2]})
+    with pytest.raises(
+        JudgmentError, match=r"feature 'f2' is not a number \(.*\) in row 1; mend it, or name the columns"
+    ):
+        Features.from_frame(table.with_columns(ODD[kind].alias("f2")))
+    assert Features.from_frame(table.with_columns(ODD[kind].alias("f2")), features=["f"]).names == ("f",)
+    assert Features.from_frame(table.with_columns(ODD[kind].alias("url"))).names == ("f",)
+    with pytest.warns(DataWarning, match="'grade'"):
+        assert Features.from_frame(table.with_columns(ODD[kind].alias("grade"))).grade is None
+
+
+@pytest.mark.parametrize("numbers", [pl.Series([True, False]), pl.Series([1, 0]).cast(pl.Decimal(9, 2)), ["1", " 0 "]])
+def test_numbers_of_other_types(numbers):
+    with pytest.warns(DataWarning, match="'grade'"):
+        features = Features.from_frame({"item": ["x", "y"], "f": numbers, "grade": numbers})
+    assert features.matrix.ravel().tolist() == features.grade.tolist() == [1, 0]
 
 
 def test_the_matrix_must_fit():

@@ -11,12 +11,12 @@ import numpy as np
 import polars as pl
 
 from ..errors import DataWarning, JudgmentError
-from ..protocols import AnyFloats, Counts, Floats, Ints
+from ..protocols import AnyFloats, Bools, Counts, Floats, Ints
 from .coding import factorize
 from .feature_columns import FeatureColumns, expect_names, understand_features
 from .frames import to_frame
 from .index import NO_QUERY, Index, Items, build_items
-from .intake import numbers_of
+from .intake import short
 from .naming import named
 
 
@@ -189,29 +189,37 @@ class Features:
         return rows
 
 
-def _numbers(column: pl.Series) -> Floats:
-    """A column of numbers, NaN where blank; text is refused."""
-    cells = column.str.strip_chars() if column.dtype == pl.String else column
+def _read_numbers(column: pl.Series) -> tuple[Floats, Bools]:
+    """Numbers of a column, NaN where blank, and a mask of the cells that are something else."""
+    cells = column.cast(pl.String) if column.dtype in (pl.Categorical, pl.Enum) else column
     if cells.dtype == pl.String:
+        cells = cells.str.strip_chars()
         cells = cells.set(cells.is_in(["", "NULL", "null", "NaN", "nan"]), None)
+    elif not (cells.dtype.is_numeric() or cells.dtype.is_temporal() or cells.dtype in (pl.Boolean, pl.Null)):
+        return np.full(len(cells), np.nan), np.ones(len(cells), bool)
     values = cells.cast(pl.Float64, strict=False)
-    wrong = values.is_null() & cells.is_not_null()
+    return values.fill_null(float("nan")).to_numpy(), (values.is_null() & cells.is_not_null()).to_numpy()
+
+
+def _numbers(column: pl.Series) -> Floats:
+    """A column of numbers, NaN where blank; anything else is refused."""
+    values, wrong = _read_numbers(column)
     if wrong.any():
-        row = int(wrong.arg_true()[0])
-        what = f"feature {column.name!r} is not a number ({cells[row]!r}) in row {row + 1}"
+        row = int(np.argmax(wrong))
+        what = f"feature {column.name!r} is not a number ({short(column.slice(row, 1).to_list()[0])}) in row {row + 1}"
         raise JudgmentError(f"{what}; mend it, or name the columns to use with features= (--features)")
-    return values.fill_null(float("nan")).to_numpy()
+    return values
 
 
 def _grades(column: pl.Series) -> Floats | None:
-    """Grades as numbers, NaN where blank; ``None`` where they are words."""
-    values, blank, text = numbers_of(column)
-    return None if text.any() or blank.all() else values
+    """Grades as numbers, NaN where blank; ``None`` where they are words or there are none."""
+    values, wrong = _read_numbers(column)
+    return None if wrong.any() or column.dtype.is_temporal() or np.isnan(values).all() else values
 
 
 def _warn_of_left_out(frame: pl.DataFrame, found: FeatureColumns) -> None:
     """Name the columns that are not taken for features; an id in words could not be one."""
-    ids = [name for name in found.ids if not numbers_of(frame[name])[2].any()]
+    ids = [name for name in found.ids if not _read_numbers(frame[name])[1].any()]
     said = [
         f"{', '.join(map(repr, names))} (named like {what})"
         for names, what in ((found.judgments, "a judgment or truth"), (ids, "an id"))
