@@ -111,6 +111,138 @@ def test_runs_agree_with_trec_eval(tmp_path):
     np.testing.assert_allclose(found["value"].to_numpy(), wanted, atol=1e-9)
 
 
+def write_partial_runs(folder):
+    """A run of 8 queries, 3 of which the truth of 12 lacks; some of its items are unjudged."""
+    rng = np.random.default_rng(3)
+    qrels, run = [], []
+    for query in range(15):
+        grades = rng.integers(0, 3, 12) * (query != 4)  # one query without a relevant item
+        if query < 12:
+            qrels += [f"{query} 0 d{item} {grade}" for item, grade in enumerate(grades)]
+        if query >= 12 or query < 5:
+            seen = np.append(grades + rng.normal(0, 1, 12), rng.normal(0, 1, 3))
+            kept = np.argsort(-seen)[:9]
+            run += [f"{query} Q0 d{item} {rank + 1} {seen[item]:.5f} ours" for rank, item in enumerate(kept)]
+    (folder / "part.run").write_text("\n".join(run) + "\n")
+    (folder / "all.qrels").write_text("\n".join(qrels) + "\n")
+    return folder / "part.run", folder / "all.qrels"
+
+
+TREC = {"ndcg@5(linear)": "ndcg_cut_5", "map": "map", "p@5": "P_5", "mrr": "recip_rank", "recall@5": "recall_5"}
+
+
+def test_queries_that_one_side_lacks_count_as_in_trec_eval(tmp_path, heard):
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    run, qrels = write_partial_runs(tmp_path)
+    with run.open() as lines, qrels.open() as known:
+        parsed = pytrec_eval.parse_run(lines)
+        peer = pytrec_eval.RelevanceEvaluator(pytrec_eval.parse_qrel(known), set(TREC.values())).evaluate(parsed)
+    assert len(peer) == 5
+    expected = [np.mean([values[name] for values in peer.values()]) for name in TREC.values()]
+    found = cr.evaluate(run, qrels, list(TREC), unjudged="zero")
+    np.testing.assert_allclose(found["value"].to_numpy(), expected, atol=1e-9)
+    assert found["n_queries"].unique().to_list() == [5]
+    assert (
+        "ours: 7 of 12 queries of the truth are not ranked and are left out (--all-queries counts them as 0)" in heard
+    )
+    assert "ours: 3 of 8 ranked queries have no truth and are left out" in heard
+    complete = cr.evaluate(run, qrels, list(TREC), unjudged="zero", all_queries=True)
+    np.testing.assert_allclose(complete["value"].to_numpy(), np.array(expected) * 5 / 12, atol=1e-9)
+    assert complete["n_queries"].unique().to_list() == [12]
+    ir_measures = pytest.importorskip("ir_measures")  # which counts all queries of the qrels
+    names = ["nDCG@5", "AP", "P@5", "RR", "R@5"]
+    wanted = [ir_measures.parse_measure(name) for name in names]
+    truth, ours = ir_measures.read_trec_qrels(str(qrels)), ir_measures.read_trec_run(str(run))
+    peers = ir_measures.calc_aggregate(wanted, list(truth), list(ours))
+    np.testing.assert_allclose(complete["value"].to_numpy(), [peers[measure] for measure in wanted], atol=1e-9)
+
+
+def test_queries_that_a_consensus_lacks():
+    scores = {"query": ["a", "a", "b", "b"], "item": list("xyxy"), "score": [2, 1, 2, 1]}
+    truth = {"query": list("aaccdd"), "item": list("xyxyxy"), "grade": [1, 0, 1, 0, 0, 0]}
+    plain = evaluate_runs(scores, truth, ["ndcg@10", "tau", "pair_accuracy", "footrule"])
+    assert plain.table["value"].to_list() == [1, 1, 1, 0]
+    assert plain.table["n_queries"].to_list() == [1] * 4
+    assert len(plain.notes) == 2
+    names = ["ndcg@10", "ndcg@10(skip)", "tau", "pair_accuracy", "footrule"]
+    complete = cr.evaluate(scores, truth, names, all_queries=True)
+    # a measure that leaves out queries without a relevant item, or without two unequal ones, leaves them out here too
+    assert complete["value"].to_list() == pytest.approx([1 / 3, 1 / 2, 1 / 2, 1 / 2, 1 / 2])
+    pairs = {"query": ["a", "c"], "left": ["x", "x"], "right": ["y", "y"], "winner": ["left", "left"]}
+    assert cr.evaluate(scores, pairs)["value"].item() == 1
+    assert cr.evaluate(scores, pairs, all_queries=True)["value"].item() == 0.5
+    votes = cr.Grades.from_rows([("w", q, i, g) for q in "ab" for i, g in (("x", 2), ("y", 1))])
+    compared = cr.compare(votes, ["mean_grade"], truth=truth, metrics=["ndcg@10"], all_queries=True)
+    assert compared["ndcg@10"].item() == pytest.approx(1 / 3)
+    assert cr.compare(votes, ["mean_grade"], truth=truth, metrics=["ndcg@10"])["ndcg@10"].item() == 1
+
+
+def test_nothing_in_common_is_an_error(tmp_path):
+    run, qrels = write_partial_runs(tmp_path)
+    other = tmp_path / "other.qrels"
+    other.write_text("q1 0 d1 1\nq2 0 d1 1\n")
+    with pytest.raises(JudgmentError, match=r"ours and the truth share no query: '0', ... here and 'q1', ... in the"):
+        cr.evaluate(run, other)
+    with pytest.raises(JudgmentError, match="share no query"):
+        cr.evaluate(run, other, all_queries=True)
+    other.write_text("1 0 x1 1\n2 0 x1 1\n")
+    with pytest.raises(JudgmentError, match="share no item"):
+        cr.evaluate(run, other)
+    votes = cr.Grades.from_rows([("w", "q", "x", 2), ("w", "q", "y", 1)])
+    with pytest.raises(JudgmentError, match="the judgments and the truth share no query"):
+        cr.compare(votes, ["mean_grade"], truth=qrels)
+
+
+def test_a_run_of_one_query_meets_a_truth_without_queries(tmp_path):
+    (tmp_path / "one.run").write_text("7 Q0 x 1 2.0 r\n7 Q0 y 2 1.0 r\n")
+    truth = {"item": ["x", "y", "z"], "grade": [0, 1, 1]}
+    assert cr.evaluate(tmp_path / "one.run", truth, ["recall@5"])["value"].item() == 0.5
+
+
+def test_correction_is_within_a_metric_and_against_a_baseline(tmp_path):
+    rng = np.random.default_rng(0)
+    truth = pl.DataFrame({"query": np.repeat(np.arange(40), 6), "item": np.tile(np.arange(6), 40)})
+    truth = truth.with_columns(grade=pl.Series(rng.integers(0, 3, 240)))
+    runs = {
+        f"run{number}": truth.select("query", "item", score=truth["grade"] + rng.normal(0, 0.2 + 0.15 * number, 240))
+        for number in range(6)
+    }
+    metrics = ["ndcg@5", "map", "tau"]
+    for baseline, n_tests in ((None, 15), ("run5", 5)):
+        found = evaluate_runs(runs, truth, metrics, baseline=baseline).comparisons
+        assert found.group_by("metric").len()["len"].to_list() == [n_tests] * 3
+        for (_,), part in found.group_by("metric"):
+            np.testing.assert_allclose(part["p_holm"], cr.metrics.holm(part["p_value"]))
+        alone = evaluate_runs(runs, truth, "map", baseline=baseline).comparisons
+        assert alone.equals(found.filter(metric="map"))
+    assert found["other"].unique().to_list() == ["run5"]
+    better = found.filter(run="run0", metric="tau")
+    assert better["difference"].item() > 0
+    assert better["p_holm"].item() <= 5 * 2 / 10_001
+    with pytest.raises(UnknownNameError, match="no run 'run9' for a baseline; choose one of run0, run1"):
+        evaluate_runs(runs, truth, baseline="run9")
+    with pytest.raises(ParameterError, match="is the only run"):
+        evaluate_runs({"one": runs["run0"]}, truth, baseline="one")
+
+
+def test_what_is_asked_is_checked_before_files_are_read():
+    for given, said in (
+        ({"level": 95}, "level=95 is not a probability"),
+        ({"metrics": ["ncdg"]}, "no metric"),
+        ({"unjudged": "some"}, "neither"),
+    ):
+        with pytest.raises((ParameterError, UnknownNameError), match=said):
+            evaluate_runs("no.csv", "no.csv", **given)
+    for given, said in (
+        ({"metrics": ["ncdg"], "truth": "no.csv"}, "no metric"),
+        ({"methods": ["mean_grade"], "baseline": "borda"}, "no method 'borda' for a baseline"),
+        ({"methods": ["mean_grad"]}, "did you mean 'mean_grade'"),
+        ({"baseline": "brda"}, "did you mean 'borda'"),
+    ):
+        with pytest.raises((ParameterError, UnknownNameError), match=said):
+            cr.compare("no.csv", **given)
+
+
 def test_two_runs_are_tested_against_each_other(tmp_path):
     paths, qrels = write_runs(tmp_path)
     found = evaluate_runs([paths["good"], paths["poor"]], qrels, ["ndcg@10", "map"])

@@ -296,6 +296,50 @@ def test_a_bad_method_is_clearly_worse():
     assert "all others are clearly worse" in found.sentences()[0]
 
 
+def test_methods_are_tested_against_a_baseline(small):
+    names = ["borda", "bradley_terry", "condorcet"]
+    judged = preferences(qualities=(0.85,) * 8)
+    found = cr.compare_methods(judged, names, baseline="bt")
+    tests = found.tests()
+    assert len(tests) == 2 * len(found.measures)
+    assert set(tests["other"]) == {"bradley_terry"}
+    by_best = cr.compare_methods(judged, names)
+    assert found.scores().equals(by_best.scores())
+    assert len(found.sentences()) == len(by_best.sentences()) + 1
+    assert any(text.startswith("against bradley_terry by annotator_log_loss: ") for text in found.sentences())
+    truth = {"query": ["q1"] * 5 + ["q2"] * 5, "item": list("abcde") * 2, "grade": [4, 3, 2, 1, 0] * 2}
+    methods = ["mean_grade", "borda", "median_rank"]
+    against = cr.compare_methods(
+        small["grade"], methods, truth=truth, metrics=["tau", "footrule"], baseline="mean_grade"
+    )
+    assert (
+        against.tests().select("method", "other").rows() == [("borda", "mean_grade"), ("median_rank", "mean_grade")] * 2
+    )
+    for _, part in against.tests().group_by("measure"):
+        np.testing.assert_allclose(part["p_holm"], cr.metrics.holm(part["p_value"]))
+
+
+def test_a_baseline_by_a_distance():
+    class Upside:
+        """The order turned round."""
+
+        kinds = ("grade",)
+
+        def fit(self, judgments):
+            fitted = cr.aggregators.MeanGrade().fit(judgments)
+            return cr.Consensus(items=fitted.items, scores=-fitted.scores, method="upside")
+
+    grades = cr.Grades.from_rows(
+        [(who, f"q{query}", item, grade) for who in "ab" for query in range(9) for grade, item in enumerate("xyz")]
+    )
+    truth = grades.frame().select("query", "item", "grade").unique()
+    methods = {"up": cr.aggregators.MeanGrade(), "down": Upside()}
+    for baseline, said in (("up", "worse: down"), ("down", "better: up")):
+        found = cr.compare_methods(grades, methods, truth=truth, metrics=["footrule", "tau"], baseline=baseline)
+        assert f"against {baseline} by footrule: {said}" in found.sentences()
+        assert f"against {baseline} by tau: {said}" in found.sentences()
+
+
 def test_with_a_truth_there_are_tests_between_every_two(small):
     truth = {"query": ["q1"] * 5 + ["q2"] * 5, "item": list("abcde") * 2, "grade": [4, 3, 2, 1, 0] * 2}
     names = ["mean_grade", "borda", "median_rank"]

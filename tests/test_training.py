@@ -6,7 +6,7 @@ import pytest
 
 import crowdrank as cr
 from crowdrank import simulate
-from crowdrank.errors import JudgmentError, ParameterError, UnknownNameError
+from crowdrank.errors import DataWarning, JudgmentError, ParameterError, UnknownNameError
 from crowdrank.io import write_letor
 
 
@@ -167,13 +167,99 @@ def test_mistakes_are_said_in_one_sentence(features, grades, truth, tmp_path):
 def test_what_cannot_be_ranked(features, grades, tmp_path):
     fit = cr.train(grades, features, "list_net")
     fewer = cr.Features(features.items, features.matrix[:, :3], features.names[:3])
-    with pytest.raises(JudgmentError, match="the features lack '4', compared with those that list_net was trained on"):
+    with pytest.raises(JudgmentError, match="the features lack '4'; add it or name other columns"):
         cr.rank(fit, fewer)
     with pytest.raises(JudgmentError, match="X has 3 features, but ListNet is expecting 4 features"):
         fit.predict(features.matrix[:, :3])
     (tmp_path / "model").write_bytes(b"PK\x03\x04 and no more")
     with pytest.raises(JudgmentError, match="is no saved ranker, or is damaged"):
         cr.rank(tmp_path / "model", features)
+
+
+LEAKS = {"grade": 3, "label": 2, "relevance": 1, "true_grade": 3, "worker": 7, "session_id": 9, "rank": 1}
+"""Columns that must not be learned from, with a value."""
+
+
+def with_leaks(features, columns=tuple(LEAKS)):
+    """The features as a table, the grade and the like beside the numbers and in front of them."""
+    table = features.items.frame().hstack(pl.DataFrame(features.matrix, schema=["a", "score", "c", "d"]))
+    leaks = [pl.Series(name, features.grade * LEAKS[name] + len(name)) for name in columns]
+    return pl.DataFrame([*leaks[:2], *table, *leaks[2:]])
+
+
+@pytest.mark.parametrize("form", ["frame", "csv", "parquet"])
+def test_a_label_is_no_feature(features, grades, tmp_path, form):
+    table = with_leaks(features)
+    given = table if form == "frame" else tmp_path / f"f.{form}"
+    if form != "frame":
+        getattr(table, f"write_{form}")(given)
+    said = r"left out of the features: 'grade', .*'rank' \(named like a judgment .* and 'worker', 'session_id' \(named"
+    with pytest.warns(DataWarning, match=said):
+        fit = cr.train(grades, given, "list_net")
+    assert fit.ranker.feature_names_in_.tolist() == ["a", "score", "c", "d"]
+    plain = cr.Features.from_arrays(features.items.query_ids(), features.items.ids, features.matrix)
+    expected = cr.train(grades, plain, "list_net")
+    np.testing.assert_allclose(fit.ranker.weights_, expected.ranker.weights_)
+    # the model knows its features by name, wherever they stand and whatever else is there: nothing to warn of
+    ranked = cr.rank(fit, given)
+    assert ranked["item"].to_list() == cr.rank(expected, plain)["item"].to_list()
+    mixed = table.select(reversed(table.columns)).with_columns(title=pl.lit("some text"))
+    assert cr.rank(fit, mixed).equals(ranked)
+    assert fit.predict(mixed).equals(fit.predict(table))
+    fit.save(tmp_path / "model")
+    assert cr.rank(tmp_path / "model", given).equals(ranked)
+
+
+def test_features_can_be_named(features, grades, tmp_path):
+    with_leaks(features).write_csv(tmp_path / "f.csv")
+    named = cr.read_features(tmp_path / "f.csv", features=["label", "a"])
+    assert (named.names, named.grade.tolist()) == (("label", "a"), (features.grade * 3 + 5).tolist())
+    assert cr.train(grades, named, "list_net").ranker.importance()["feature"][0] == "label"
+    assert cr.read_features(tmp_path / "f.csv", features=["grade"]).grade is None
+    write_letor(features, tmp_path / "f.txt")
+    assert cr.read_features(tmp_path / "f.txt", features=["3", "1"]).matrix.shape == (96, 2)
+    with pytest.raises(JudgmentError, match=r"the features lack 'lable'; did you mean 'label'\?"):
+        cr.read_features(tmp_path / "f.csv", features=["lable"])
+    with pytest.raises(ParameterError, match="names 'a' twice"):
+        cr.read_features(tmp_path / "f.csv", features=["a", "a"])
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "letor", "frame", "truth"])
+def test_validation_files_have_their_grades_beside_the_features(features, grades, tmp_path, form):
+    held = make_features(seed=9, n_queries=6)
+    table = held.items.frame().hstack(pl.DataFrame(held.matrix, schema=list(held.names)))
+    labelled = pl.DataFrame([pl.Series("relevance", held.grade), *table.select(reversed(table.columns))])
+    given = tmp_path / f"v.{form}"
+    if form == "letor":
+        write_letor(held, given)
+    elif form in ("csv", "parquet"):
+        getattr(labelled, f"write_{form}")(given)
+    else:
+        truth = held.items.frame().with_columns(grade=held.grade)
+        given = labelled if form == "frame" else (table.with_columns(label=pl.lit(0)), truth)
+    fit = cr.train(grades, features, "list_net", validation=given)
+    expected = cr.train(grades, features, "list_net", validation=held)
+    assert fit.ranker.curve_["valid"].to_list() == pytest.approx(expected.ranker.curve_["valid"].to_list())
+
+
+def test_a_validation_truth_of_other_items(features, grades):
+    with pytest.raises(JudgmentError, match="the truth covers none of the validation items"):
+        cr.train(grades, features, "list_net", validation=(features, {"query": ["z"], "item": ["d1"], "grade": [1]}))
+
+
+def test_options_are_checked_before_the_work():
+    # there are no such files, which would be said if they were looked for first
+    files = {"judgments": "no.csv", "features": "no.csv"}
+    for given, said in (
+        ({"ranker": "list_net", "params": {"ridge": "0"}}, "ridge=0.0 must be"),
+        ({"params": {"n_trees": 0}}, "n_trees=0 must be"),
+        ({"params": {"tree": 1}}, "has no parameter 'tree'"),
+        ({"aggregator": "dawid_skene", "aggregator_params": {"alhpa": 1}}, "did you mean 'alpha'"),
+        ({"joint": "two_stage", "validation": 20}, "must lie between 0 and 1"),
+        ({"joint": "jam", "params": {"n_cluster": 1}}, "did you mean 'n_clusters'"),
+    ):
+        with pytest.raises(ParameterError, match=said):
+            cr.train(**files, **given)
 
 
 def test_nothing_is_written_to_what_was_given(features, grades):

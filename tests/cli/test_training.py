@@ -108,6 +108,45 @@ def test_a_table_for_people(run, files, monkeypatch):
     assert "and 10 more rows; --out FILE writes all of them" in ran.out
 
 
+def test_a_grade_column_is_no_feature_but_may_be_named_as_one(run, files):
+    head, *lines = (files / "features.csv").read_text().splitlines()
+    (files / "labelled.csv").write_text(
+        "\n".join([f"{head},grade", *(f"{line},{place % 4}" for place, line in enumerate(lines))]) + "\n"
+    )
+    ran = run("train votes.csv labelled.csv -r list_net -o model")
+    assert ran.code == 0
+    assert [line for line in ran.lines if "left out" in line] == [
+        "warning: left out of the features: 'grade' (named like a judgment or truth); "
+        "features= (--features a,b,c) names those to use"
+    ]
+    assert "grade" not in ran.lines[-2]
+    ranked = run("rank model labelled.csv")
+    assert ranked.lines == ["30 items of 5 queries ranked by model"]
+    run("train votes.csv features.csv -r list_net -o plain -q")
+    assert ranked.out == run("rank plain features.csv").out
+    ran = run("train votes.csv labelled.csv -r list_net -o model --features age,grade")
+    assert not any("left out" in line for line in ran.lines)
+    assert cr.load_ranker(files / "model").feature_names_in_.tolist() == ["age", "grade"]
+
+
+def test_what_validation_is_measured_against(run, files):
+    train = "train votes.csv features.csv -r list_net -o model"
+    said = run(f"{train} --validation .25").err
+    assert ", against the consensus of the crowd, not against a truth" in said
+    said = run(f"{train} --validation .25 --aggregator none").err
+    assert ", against the crowd's grades, not against a truth" in said
+    head, *lines = (files / "features.csv").read_text().splitlines()
+    labelled = [f"{head},label", *(f"{line},{place % 3}" for place, line in enumerate(lines))]
+    (files / "vali.csv").write_text("\n".join(labelled))
+    assert ", against the grades in vali.csv" in run(f"{train} --validation vali.csv").err
+    truth = ["query,item,grade", *(f"{','.join(line.split(',')[:2])},{place % 3}" for place, line in enumerate(lines))]
+    (files / "gold.csv").write_text("\n".join(truth))
+    apart = run(f"{train} --validation features.csv --truth gold.csv --curve apart.csv")
+    assert ", against the grades in gold.csv" in apart.err
+    run(f"{train} --validation vali.csv --curve beside.csv")
+    assert (files / "apart.csv").read_text() == (files / "beside.csv").read_text()
+
+
 def newer(path):
     """Let a model say that it was saved in a later format."""
     with zipfile.ZipFile(path) as archive:
@@ -134,6 +173,12 @@ BAD = {
     "no features": ("train votes.csv none.csv -o m", "none.csv"),
     "features in words": ("train votes.csv words.csv -o m", "feature 'length' is not a number ('tall') in row 1"),
     "missing feature": ("train votes.csv gap.csv -r list_net -o m", "feature 'age' of item 'd1' (query 'q0') is"),
+    "no such feature": (
+        "train votes.csv features.csv --features agee -o m", "the features lack 'agee'; did you mean 'age'?",
+    ),
+    "truth without a validation file": ("train votes.csv features.csv --truth same.csv -o m", "--validation FILE"),
+    "options before files": ("train no.csv no.csv -r list_net --set ridge=0 -o m", "ridge=0.0 must be"),
+    "a share before files": ("train no.csv no.csv --validation 2 -o m", "must lie between 0 and 1"),
     "share above 1": ("train votes.csv features.csv --validation 20 -o m", "must lie between 0 and 1"),
     "no validation file": ("train votes.csv features.csv --validation vali.txt -o m", "vali.txt"),
     "no grades to validate by": ("train votes.csv features.csv --validation features.csv -o m", "no grades"),

@@ -212,6 +212,30 @@ def test_evaluate_runs_tests_them_in_pairs(run, tmp_path):
     assert any(line.startswith("ndcg@3: good - bad = +") and "Holm" in line for line in ran.lines)
 
 
+def test_evaluate_over_queries_of_both_and_against_a_baseline(run, tmp_path):
+    qrels = [f"q{query} 0 d{place} {2 - place}" for query in range(9) for place in range(3)]
+    (tmp_path / "t.qrels").write_text("\n".join(qrels) + "\n")
+    for name, best in (("a", 0), ("b", 1), ("c", 2), ("d", 2), ("e", 1), ("f", 0)):
+        scores = [(place == best) + place / 9 for place in range(3)]
+        lines = [f"q{query} Q0 d{place} 1 {scores[place]} {name}" for query in range(3) for place in range(3)]
+        (tmp_path / f"{name}.run").write_text("\n".join(lines) + "\n")
+    files = "a.run b.run c.run d.run e.run f.run t.qrels --metrics ndcg@1"
+    ran = run(f"evaluate {files}")
+    assert [row["n_queries"] for row in rows(ran.out)] == ["3"] * 6
+    assert float(rows(ran.out)[0]["value"]) == 1.0
+    said = "all 6 runs: 6 of 9 queries of the truth are not ranked and are left out (--all-queries counts them as 0)"
+    assert said in ran.lines
+    assert sum(" - " in line for line in ran.lines) == 12
+    assert ran.lines[-1].startswith("and 3 more tests; --tests FILE")
+    ran = run(f"evaluate {files} --all-queries --baseline b.run --tests t.csv")
+    assert float(rows(ran.out)[0]["value"]) == pytest.approx(1 / 3)
+    assert read_table("t.csv").select("run", "other").rows() == [(name, "b") for name in "acdef"]
+    (tmp_path / "x.qrels").write_text("z1 0 d1 1\nz2 0 d1 1\n")
+    ran = run("evaluate a.run x.qrels")
+    assert (ran.code, len(ran.lines)) == (2, 1)
+    assert "a and the truth share no query" in ran.err
+
+
 def test_simulate_aggregate_evaluate(run, grades, tmp_path):
     draw = ["simulate", "truth.csv", "-n", "20", "--noise", "flip(0.05)", "--per-item", "40"]
     ran = run(*draw, "-o", "v.csv", "--quality", "w.csv")

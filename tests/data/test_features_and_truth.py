@@ -1,12 +1,16 @@
 """Features and truth from tables."""
 
+import re
+from contextlib import nullcontext
+
 import numpy as np
+import polars as pl
 import pytest
 
 from crowdrank.data.features import Features
 from crowdrank.data.grades import Grades
 from crowdrank.data.truth import Truth
-from crowdrank.errors import JudgmentError
+from crowdrank.errors import DataWarning, JudgmentError
 
 
 def test_rows_are_put_in_item_order():
@@ -29,6 +33,84 @@ def test_rows_are_put_in_item_order():
 def test_bad_features_get_one_sentence(table, said):
     with pytest.raises(JudgmentError, match=said):
         Features.from_frame(table)
+
+
+LEFT_OUT = (
+    "grade", "Grade", "label", "rating", "relevance", "rel", "vote", "answer", "truth", "gold", "ground_truth",
+    "target", "judgment", "winner", "preferred", "rank", "y", "mean_grade", "gold_label", "relevance_score", "label_2",
+    "grade3", "crowd_score", "expert rating", "true.rank", "worker", "WorkerId", "rater", "annotator", "user", "docid",
+    "topic", "prompt_id", "task", "group", "id", "seller_id", "sessionId", "Unnamed: 0", "__index_level_0__",
+)  # fmt: skip
+KEPT = (
+    "score", "bm25_score", "value", "position", "place", "count", "weight", "price", "time", "age", "avg_rating",
+    "votes", "n_labels_missing", "flesch_kincaid_grade", "grade_level", "text_relevance", "quality", "grid", "valid",
+    "paid", "a", "left", "right", "true_positives", "mean_rank", "1", "x",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LEFT_OUT)
+def test_ids_judgments_and_truths_are_no_features(name):
+    with pytest.warns(DataWarning, match=f"left out of the features: '{re.escape(name)}' .named like"):
+        features = Features.from_frame({"query": ["q"], "item": ["x"], "f": [1], name: [2]})
+    assert features.names == ("f",)
+    assert Features.from_frame({"item": ["x"], "f": [1], name: [2]}, features=[name]).names == (name,)
+
+
+@pytest.mark.parametrize("name", KEPT)
+def test_measurements_are_features(name):
+    assert Features.from_frame({"item": ["x"], "f": [1], name: [2]}).names == ("f", name)
+
+
+def test_which_column_is_the_grade():
+    def grade(columns=None, **given):
+        with pytest.warns(DataWarning, match="left out") if columns is None else nullcontext():
+            found = Features.from_frame({"item": ["x", "y"], "f": [1, 2], **given}, columns=columns).grade
+        return None if found is None else found.tolist()
+
+    assert grade(grade=[3, 1], label=[0, 0]) == [3, 1]
+    assert grade(relevance=["3", ""], rank=[1, 2])[0] == 3
+    assert grade(label=[3, 1], relevance=[3, 1]) is None  # either may be meant
+    assert grade(label=["good", "bad"]) is None
+    assert grade(rank=[1, 2]) is None
+    assert grade({"grade": "stars"}, stars=[4, 5]) == [4, 5]
+    both = Features.from_frame({"item": ["x"], "x": [1], "y": [2]})
+    assert both.names == ("x", "y")  # coordinates
+
+
+def test_ids_in_words_are_left_out_without_a_word():
+    features = Features.from_frame({"query": ["tea"], "docno": ["D1"], "url": ["http://x"], "f": [1]})
+    assert features.names == ("f",)
+    with pytest.raises(JudgmentError, match=r"besides the ids and 'label'; add .* with features= \(--features\)"):
+        Features.from_frame({"item": ["x"], "label": [1]})
+
+
+ODD = {
+    "lists": pl.Series([[1], [2]]),
+    "structs": pl.Series([{"a": 1}, {"a": 2}]),
+    "bytes": pl.Series([b"a", b"\xff"]),
+    "objects": pl.Series([object(), object()], dtype=pl.Object),
+    "words": pl.Series(["a", "b"], dtype=pl.Categorical),
+}
+
+
+@pytest.mark.parametrize("kind", ODD)
+def test_columns_that_hold_no_numbers(kind):
+    table = pl.DataFrame({"item": ["x", "y"], "f": [1, 2]})
+    with pytest.raises(
+        JudgmentError, match=r"feature 'f2' is not a number \(.*\) in row 1; mend it, or name the columns"
+    ):
+        Features.from_frame(table.with_columns(ODD[kind].alias("f2")))
+    assert Features.from_frame(table.with_columns(ODD[kind].alias("f2")), features=["f"]).names == ("f",)
+    assert Features.from_frame(table.with_columns(ODD[kind].alias("url"))).names == ("f",)
+    with pytest.warns(DataWarning, match="'grade'"):
+        assert Features.from_frame(table.with_columns(ODD[kind].alias("grade"))).grade is None
+
+
+@pytest.mark.parametrize("numbers", [pl.Series([True, False]), pl.Series([1, 0]).cast(pl.Decimal(9, 2)), ["1", " 0 "]])
+def test_numbers_of_other_types(numbers):
+    with pytest.warns(DataWarning, match="'grade'"):
+        features = Features.from_frame({"item": ["x", "y"], "f": numbers, "grade": numbers})
+    assert features.matrix.ravel().tolist() == features.grade.tolist() == [1, 0]
 
 
 def test_the_matrix_must_fit():

@@ -213,7 +213,7 @@ def test_validation_by_features_with_grades(known, grades):
     [
         (0.0, "validation=0.0 must lie between 0 and 1; it is the share of queries held out"),
         (1.0, "must lie between 0 and 1"),
-        (cr.Features.from_frame({"query": ["q"], "item": ["x"], "f": [1]}), "are not the 3 that are learned from"),
+        (cr.Features.from_frame({"query": ["q"], "item": ["x"], "f": [1]}), "the features lack '.*'; add it"),
         ("no grades", "the validation features have no grades to be measured by"),
     ],
 )

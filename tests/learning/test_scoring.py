@@ -68,10 +68,35 @@ def test_pipelines_and_cross_validation(rows):
     assert found["test_score"].shape == (3,)
 
 
-def test_without_queries_the_scorer_says_what_to_do(rows):
+def test_without_queries_there_is_no_score(rows):
     ranker = ListNet().fit(rows.X, rows.y, qid=rows.qid)
     with pytest.raises(ParameterError, match=r"not told the query .*enable_metadata_routing=True"):
         ndcg_scorer()(ranker, rows.X, rows.y)
+    with pytest.raises(ParameterError, match=r"ListNet.score was not told the query of each row; give qid="):
+        ranker.score(rows.X, rows.y)
+    pipeline = make_pipeline(StandardScaler(), ListNet()).fit(rows.X, rows.y, listnet__qid=rows.qid)
+    with pytest.raises(ParameterError, match=r"ListNet\.score was not told"):
+        pipeline.score(rows.X, rows.y)
+    # rows of one query say so
+    one = ranker.score(rows.X, rows.y, qid=np.zeros(len(rows.y)))
+    assert one == pytest.approx(ndcg(rows.y, ranker.predict(rows.X), np.zeros(len(rows.y)), k=10))
+    assert one != pytest.approx(ranker.score(rows.X, rows.y, qid=rows.qid), abs=0.01)
+
+
+@pytest.mark.parametrize("scoring", [None, ndcg_scorer(), {"ndcg": ndcg_scorer()}])
+@pytest.mark.parametrize("error_score", [np.nan, "raise"])
+def test_a_search_without_routing_ends_with_the_remedy(rows, scoring, error_score):
+    said = "was not told the query of each row; give qid=.*enable_metadata_routing=True"
+    settings = {"cv": GroupKFold(3), "scoring": scoring, "error_score": error_score}
+    for estimator, name in ((ListNet(), "ridge"), (make_pipeline(StandardScaler(), ListNet()), "listnet__ridge")):
+        search = GridSearchCV(estimator, {name: [0.1, 1.0]}, refit=False, **settings)
+        queries = {name.replace("ridge", "qid"): rows.qid}
+        with pytest.raises(ParameterError, match=said):
+            search.fit(rows.X, rows.y, groups=rows.qid, **queries)
+    with pytest.raises(ParameterError, match=said):
+        cross_validate(ListNet(), rows.X, rows.y, groups=rows.qid, **settings)
+    with sklearn.config_context(enable_metadata_routing=True), pytest.raises(ParameterError, match=said):
+        cross_validate(ListNet(), rows.X, rows.y, params={"groups": rows.qid}, **settings)
 
 
 def test_requests_can_be_chosen():

@@ -4,13 +4,13 @@ from .aggregation import aggregate, as_judgments, expect_one_kind
 from .campaigns import campaign_ends, campaign_sentences, campaigns
 from .choosing import Choice, auto_method
 from .compared import Comparison
-from .comparison import compare, compare_methods
+from .comparison import check_comparison, compare, compare_methods
 from .diagnosis import diagnose
 from .evaluation import Evaluation, evaluate, evaluate_runs
 from .found import Finding, Findings, findings
 from .proposals import propose, requests, scheme_costs
 from .suggestions import Actions, actions
-from .training import as_features, rank, train
+from .training import as_features, check_training, rank, train
 
 __all__ = [
     "Actions",
@@ -27,6 +27,8 @@ __all__ = [
     "campaign_ends",
     "campaign_sentences",
     "campaigns",
+    "check_comparison",
+    "check_training",
     "compare",
     "compare_methods",
     "diagnose",

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from ..data.coding import factorize
+from ..data.coding import factorize, look_up
 from ..data.consensus import Consensus
+from ..data.intake import short
 from ..data.truth import Truth
 from ..errors import JudgmentError, ParameterError
 from ..metrics.measures import Measure
@@ -31,6 +32,8 @@ class Aligned:
     """Mask of the run's items whose truth is known."""
     ranked: Bools
     """Mask of the rows that the run ranked; the rest are judged items it lacks."""
+    absent: Ints
+    """Codes of the truth's queries that the run lacks and that count as worst."""
 
     @property
     def queries(self) -> pl.Series:
@@ -39,10 +42,26 @@ class Aligned:
             query = self.run.items.query[self.truth.align_pairs(self.run.items)[0]]
         else:
             query = self.run.items.query[np.isfinite(self.grade)]
-        return self.run.items.queries.ids.gather(np.unique(query)).cast(pl.String).alias("query")
+        found = self.run.items.queries.ids.gather(np.unique(query)).cast(pl.String)
+        return pl.concat([found, self.truth.items.queries.ids.gather(self.absent).cast(pl.String)]).alias("query")
 
     def values(self, measure: Measure, grade: Floats | None = None) -> Floats:
         """Return the measure for each query; ``grade`` may stand for the truth of the judged items."""
+        return np.concatenate([self._values(measure, grade), self._of_absent(measure)])
+
+    def _of_absent(self, measure: Measure) -> Floats:
+        """The worst value for each query that the run lacks, NaN where the measure leaves such a query out."""
+        worst = np.full(len(self.absent), 0.0 if measure.larger_is_better else 1.0)
+        if measure.needs == "pairs" or measure.needs == "class" or not len(worst):
+            return worst
+        assert self.truth.grade is not None
+        query = self.truth.items.query
+        use = np.isin(query, self.absent) & np.isfinite(self.truth.grade)
+        found = measure(self.truth.grade[use], np.full(int(use.sum()), -np.inf), query[use])
+        return np.where(np.isnan(found), np.nan, worst)
+
+    def _values(self, measure: Measure, grade: Floats | None) -> Floats:
+        """The measure for each query of both."""
         query = self.run.items.query
         if measure.needs == "pairs":
             left, right, outcome = self.truth.align_pairs(self.run.items)
@@ -115,8 +134,11 @@ def _level_values(source: Consensus) -> Floats:
     return np.arange(len(levels), dtype=np.float64)
 
 
-def align(name: str, run: Scored, truth: Truth, unjudged: str, notes: list[str]) -> Aligned:
-    """Put a run beside the truth and note what does not match."""
+def align(
+    name: str, run: Scored, truth: Truth, unjudged: str, notes: list[tuple[str, str]], *, all_queries: bool = False
+) -> Aligned:
+    """Put a run beside the truth and note, with its name, what does not match."""
+    absent = _match_queries(name, run, truth, notes, all_queries)
     everything = np.ones(len(run.items), bool)
     if truth.form == "pairs":
         covered = len(truth.align_pairs(run.items)[0])
@@ -124,17 +146,46 @@ def align(name: str, run: Scored, truth: Truth, unjudged: str, notes: list[str])
             raise JudgmentError(f"{name} and the truth share no pair of items; check that their ids are the same")
         if covered < len(truth):
             left_out = len(truth) - covered
-            notes.append(f"{name}: {left_out} of {len(truth)} pairs of the truth have an item that is not ranked")
-        return Aligned(name, run, truth, np.zeros(len(run.items)), everything, everything)
+            notes.append((name, f"{left_out} of {len(truth)} pairs of the truth have an item that is not ranked"))
+        return Aligned(name, run, truth, np.zeros(len(run.items)), everything, everything, absent)
     run, ranked = run.with_missing(truth) if run.retrieved else (run, everything)
     grade = truth.align(run.items)
     judged = np.isfinite(grade)
-    if not judged.any():
+    if not (judged & ranked).any():
         raise JudgmentError(f"{name} and the truth share no item; check that their query and item ids are the same")
-    if not judged.all():
+    in_truth = np.isin(run.items.query, np.unique(run.items.query[judged]))
+    n_unjudged, n_ranked = int((in_truth & ranked & ~judged).sum()), int((in_truth & ranked).sum())
+    if n_unjudged:
         does = "are left out (unjudged='drop')" if unjudged == "drop" else "count as grade 0 (unjudged='zero')"
-        notes.append(f"{name}: {int((~judged).sum())} of {len(judged)} items have no truth and {does}")
+        notes.append((name, f"{n_unjudged} of {n_ranked} items have no truth and {does}"))
     if unjudged == "zero":
-        in_truth = np.isin(run.items.query, np.unique(run.items.query[judged]))
         grade = np.where(judged, grade, np.where(in_truth, 0.0, np.nan))
-    return Aligned(name, run, truth, grade, judged, ranked)
+    return Aligned(name, run, truth, grade, judged, ranked, absent)
+
+
+def _match_queries(name: str, run: Scored, truth: Truth, notes: list[tuple[str, str]], all_queries: bool) -> Ints:
+    """Note which queries one side lacks, and return the codes of those of the truth that count nevertheless."""
+    nothing = np.empty(0, np.int32)
+    if run.items.single or truth.items.single:
+        return nothing  # one of them names no query, so that both have but one
+    has_run, has_truth = np.unique(run.items.query), np.unique(truth.items.query)
+    of_run, of_truth = run.items.queries.ids.gather(has_run), truth.items.queries.ids.gather(has_truth)
+    lacking = look_up([of_run], [of_truth]) < 0
+    n_extra = int((look_up([of_truth], [of_run]) < 0).sum())
+    if lacking.all():
+        raise JudgmentError(
+            f"{name} and the truth share no query: {_first(of_run)} here and {_first(of_truth)} in the truth; "
+            "make their query ids agree"
+        )
+    if lacking.any():
+        counted = f"{int(lacking.sum()):,} of {len(of_truth):,} queries of the truth are not ranked and "
+        does = "count as 0 (all_queries)" if all_queries else "are left out (--all-queries counts them as 0)"
+        notes.append((name, counted + does))
+    if n_extra:
+        notes.append((name, f"{n_extra:,} of {len(of_run):,} ranked queries have no truth and are left out"))
+    return has_truth[lacking].astype(np.int32) if all_queries else nothing
+
+
+def _first(ids: pl.Series) -> str:
+    """The first of some ids, and that there are more."""
+    return f"{short(ids[0])}{', ...' if len(ids) > 1 else ''}"

@@ -13,9 +13,9 @@ import polars as pl
 
 from ..data.consensus import Consensus
 from ..metrics.correlation import kendall_tau
-from ..metrics.significance import holm, paired_randomisation
+from ..metrics.significance import paired_randomisation
 from ..protocols import Floats
-from .evaluation import Evaluation
+from .evaluation import Evaluation, corrected
 from .foretelling import Figure, spread
 
 LEVEL = 0.95
@@ -76,6 +76,8 @@ class Comparison:
         Without a truth, how many pairs and grades were held out.
     evaluation
         With a truth, all that was found against it.
+    baseline
+        The method that the others are tested against, if one was named.
     """
 
     fitted: Mapping[str, Consensus]
@@ -85,6 +87,7 @@ class Comparison:
     unit: str
     n_held_out: Mapping[str, int] = field(default_factory=dict)
     evaluation: Evaluation | None = None
+    baseline: str | None = None
 
     def __repr__(self) -> str:
         return f"Comparison({len(self.fitted)} methods by {', '.join(self.names)})"
@@ -160,14 +163,23 @@ class Comparison:
     def tests(self) -> pl.DataFrame:
         """Return paired tests: measure, method, other, difference, lower, upper, p_value, p_holm.
 
-        Without a truth each method is tested against the best of its measure (``other``), against a truth every two;
-        by random exchange of the two values of an annotator or query, with Holm's correction. The interval (95 %) is of
-        the difference, from its standard error.
+        Each method is tested against the baseline (``other``), where one was named; otherwise, without a truth, against
+        the best of its measure, and with a truth every two. The test exchanges the two values of an annotator or query
+        at random; Holm's correction is over the tests of a measure. The interval (95 %) is of the difference, from its
+        standard error.
         """
-        rows = self._against_best() if self.evaluation is None else self._every_two(self.evaluation)
+        rows = self._tests()
         schema: dict[str, Any] = {"measure": pl.String, "method": pl.String, "other": pl.String}
         numbers = ("difference", "lower", "upper", "p_value", "p_holm")
         return pl.DataFrame(rows, schema={**schema, **dict.fromkeys(numbers, pl.Float64)})
+
+    def _tests(self) -> list[dict[str, Any]]:
+        """The rows of the tests."""
+        if self.evaluation is not None:
+            return self._from_evaluation(self.evaluation)
+        if self.baseline is None:
+            return self._against_best()
+        return [row for measure in self.measures for row in self._against(measure, self.baseline)]
 
     def orders(self) -> pl.DataFrame:
         """Return how far the orders of every two methods are alike: method, other, tau, most alike first.
@@ -189,6 +201,9 @@ class Comparison:
         named = next(([name] for name in LEADING if name in self.names), []) if self.held_out else list(self.names)
         of = {name: scores.filter(pl.col("measure") == name) for name in named}
         said = [_leading(rows, name, len(self.methods)) for name, rows in of.items() if len(rows)]
+        if self.baseline is not None:
+            tests = [row for row in self._tests() if row["measure"] in named]
+            said += [_beside(self.baseline, m, tests) for m in self.measures if m.name in named]
         orders = self.orders()
         if len(orders):
             far, share = orders.row(-1), float(np.median(orders.to_series(2)))
@@ -237,20 +252,25 @@ class Comparison:
         found: dict[str, list[dict[str, Any]]] = {}
         for measure in self.measures:
             figures = self.figures.get(measure.name, {})
-            if not figures:
-                found[measure.name] = []
-                continue
-            best = measure.best({name: figure.value for name, figure in figures.items()})
-            rows = [
-                {"measure": measure.name, "method": name, "other": best, **_difference(figure, figures[best])}
-                for name, figure in figures.items()
-                if name != best
-            ]
-            found[measure.name] = _corrected(rows)
+            best = measure.best({name: figure.value for name, figure in figures.items()}) if figures else ""
+            found[measure.name] = self._against(measure, best)
         return found
 
-    def _every_two(self, evaluation: Evaluation) -> list[dict[str, Any]]:
-        """Tests of every two methods against a truth, with intervals."""
+    def _against(self, measure: Measured, other: str) -> list[dict[str, Any]]:
+        """Tests of each method against one of them, none where the measure does not fit that one."""
+        figures = self.figures.get(measure.name, {})
+        if other not in figures:
+            return []
+        return corrected(
+            [
+                {"measure": measure.name, "method": name, "other": other, **_difference(figure, figures[other])}
+                for name, figure in figures.items()
+                if name != other
+            ]
+        )
+
+    def _from_evaluation(self, evaluation: Evaluation) -> list[dict[str, Any]]:
+        """Tests of methods against a truth, with intervals."""
         rows = []
         for row in evaluation.comparisons.rows(named=True):
             figures = self.figures[row["metric"]]
@@ -293,13 +313,6 @@ def _difference(one: Figure, other: Figure) -> dict[str, Any]:
     return {"difference": one.value - other.value, **_bounds(one, other), "p_value": p_value}
 
 
-def _corrected(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The rows with p values after Holm's correction."""
-    tested = [row["p_value"] for row in rows if row["p_value"] is not None]
-    adjusted = iter(holm(tested).tolist() if tested else [])
-    return [{**row, "p_holm": None if row["p_value"] is None else next(adjusted)} for row in rows]
-
-
 def _floats(values: list[Any]) -> pl.Series:
     """Numbers, null where there is none."""
     return pl.Series(values, dtype=pl.Float64)
@@ -317,3 +330,14 @@ def _leading(scores: pl.DataFrame, measure: str, n: int) -> str:
         return f"{text}, and all others are clearly worse"
     more = f" and {len(tied) - _NAMED} more" if len(tied) > _NAMED else ""
     return f"{text}; not clearly worse: {', '.join(tied[:_NAMED])}{more}"
+
+
+def _beside(baseline: str, measure: Measured, tests: list[dict[str, Any]]) -> str:
+    """Which methods are better or worse than the baseline by a measure, and which cannot be told from it."""
+    groups: dict[str, list[str]] = {"better": [], "worse": [], "not clearly different": []}
+    for row in (row for row in tests if row["measure"] == measure.name):
+        ahead = (row["difference"] > 0) == measure.larger_is_better if row["difference"] is not None else False
+        clear = row["p_holm"] is not None and row["p_holm"] <= _CLEAR
+        groups["not clearly different" if not clear else "better" if ahead else "worse"].append(row["method"])
+    said = [f"{what}: {', '.join(names)}" for what, names in groups.items() if names]
+    return f"against {baseline} by {measure.name}: {'; '.join(said) or 'nothing to test'}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,18 +12,22 @@ import numpy as np
 import polars as pl
 
 from ..data.consensus import Consensus
-from ..data.judgments import Judgments, Mixed
+from ..data.judgments import Grades, Judgments, Mixed
 from ..data.mixed import parts_of
+from ..data.truth import Truth
 from ..errors import JudgmentError, ParameterError
 from ..io.notices import say
-from ..metrics.measures import parse
+from ..io.truth import read_truth
+from ..metrics.measures import Measure, parse
 from ..protocols import Aggregator, Progress
 from ..quality import scores_quietly
-from ..registry import make
+from ..registry import label, make
 from .aggregation import as_judgments, methods_for, resolved
+from .alignment import align
 from .compared import HELD_OUT, LEVEL, Comparison, Measured
-from .evaluation import evaluate_runs
+from .evaluation import Evaluation, check_fit, checked_measures, evaluate_runs, expect_baseline
 from .foretelling import Figure, foretell
+from .scored import Scored
 from .splits import N_FOLDS, Split, split_judgments
 
 
@@ -33,6 +38,8 @@ def compare(
     metrics: Sequence[str] | None = None,
     *,
     unjudged: str = "drop",
+    all_queries: bool = False,
+    baseline: str | None = None,
     folds: int = N_FOLDS,
     seed: int = 0,
     progress: Progress | None = None,
@@ -54,8 +61,10 @@ def compare(
         Judgments, a frame or a path, or a list of them.
     methods
         Names of aggregators, or aggregators by the names to show; ``None`` takes all that fit the kind.
-    truth, metrics, unjudged
+    truth, metrics, unjudged, all_queries
         As for :func:`crowdrank.evaluate`.
+    baseline
+        Name of the method that the others are tested against, see :meth:`Comparison.tests`.
     folds
         In how many parts judgments are held out, without a truth.
     seed
@@ -70,8 +79,9 @@ def compare(
     [1.0, 1.0]
     """
     return compare_methods(
-        judgments, methods, truth, metrics, unjudged=unjudged, folds=folds, seed=seed, progress=progress
-    ).frame()
+        judgments, methods, truth, metrics, unjudged=unjudged, all_queries=all_queries, baseline=baseline, folds=folds,
+        seed=seed, progress=progress,
+    ).frame()  # fmt: skip
 
 
 def compare_methods(
@@ -81,6 +91,8 @@ def compare_methods(
     metrics: Sequence[str] | None = None,
     *,
     unjudged: str = "drop",
+    all_queries: bool = False,
+    baseline: str | None = None,
     folds: int = N_FOLDS,
     seed: int = 0,
     progress: Progress | None = None,
@@ -93,19 +105,61 @@ def compare_methods(
     >>> compare_methods(votes, ["mean_grade", "highest_grade", "borda"]).orders()["tau"].to_list()
     [1.0, 1.0, 1.0]
     """
+    measures = check_comparison(methods, metrics, unjudged=unjudged, baseline=baseline)
+    known = None if truth is None else read_truth(truth)
     judged = as_judgments(judgments)
     chosen = _chosen(judged, methods, seed)
     if not chosen:
         kinds = " and ".join(f"{part.kind}s" for part in parts_of(judged))
         raise ParameterError(f"no method takes {kinds} as they are")
-    split = split_judgments(judged, folds, seed) if truth is None else None
+    if baseline is not None and not isinstance(methods, Mapping):
+        baseline = label("aggregator", baseline)
+    expect_baseline(baseline, list(chosen), "method")
+    if known is not None:
+        _check_truth(judged, known, measures, unjudged)
+    split = split_judgments(judged, folds, seed) if known is None else None
     steps = _Steps(len(chosen), 1 if split is None else 1 + split.n_folds, progress)
     fitted, seconds = _fits(chosen, judged, steps, skip=not methods)
     chosen = {name: method for name, method in chosen.items() if name in fitted}
+    expect_baseline(baseline, list(chosen), "method")
     if split is None:
-        return _against_truth(fitted, seconds, truth, metrics, unjudged, seed)
+        found = evaluate_runs(
+            fitted, known, metrics, unjudged=unjudged, all_queries=all_queries, baseline=baseline, level=LEVEL,
+            seed=seed,
+        )  # fmt: skip
+        return _against_truth(fitted, seconds, found, baseline)
     say("no truth given: methods are judged on answers held out from them; that shows fit to this crowd, not truth")
-    return _held_out(chosen, split, fitted, seconds, steps)
+    return replace(_held_out(chosen, split, fitted, seconds, steps), baseline=baseline)
+
+
+def check_comparison(
+    methods: Sequence[str] | Mapping[str, Aggregator] | None = None,
+    metrics: Sequence[str] | None = None,
+    *,
+    unjudged: str = "drop",
+    baseline: str | None = None,
+) -> list[Measure]:
+    """Refuse what :func:`compare` would refuse whatever the judgments are; return the measures asked for."""
+    named = _names(methods)
+    if baseline is not None:
+        own = baseline if isinstance(methods, Mapping) else label("aggregator", baseline)
+        expect_baseline(own, named or [own, ""], "method")
+    return checked_measures(metrics, unjudged, LEVEL)
+
+
+def _names(methods: Sequence[str] | Mapping[str, Aggregator] | None) -> list[str]:
+    """The names of the methods that were named."""
+    if isinstance(methods, Mapping):
+        return list(methods)
+    return resolved([methods] if isinstance(methods, str) else list(methods or ()))
+
+
+def _check_truth(judgments: Judgments | Mixed, truth: Truth, measures: Sequence[Measure], unjudged: str) -> None:
+    """Refuse, before any fit, a truth that the measures or the judged items do not fit."""
+    nominal = truth.nominal or any(isinstance(part, Grades) and part.nominal for part in parts_of(judgments))
+    for measure in measures:
+        check_fit(measure, truth, nominal)
+    align("the judgments", Scored(judgments.items, np.zeros(judgments.n_items)), truth, unjudged, [])
 
 
 class _Steps:
@@ -131,9 +185,7 @@ def _chosen(
     """The aggregators to compare, by name."""
     if isinstance(methods, Mapping):
         return dict(methods)
-    if isinstance(methods, str):
-        methods = [methods]
-    names = resolved(list(methods)) if methods else methods_for(judgments)
+    names = _names(methods) or methods_for(judgments)
     return {name: make("aggregator", name, seed=seed) for name in names}
 
 
@@ -190,15 +242,9 @@ def _held_out(
 
 
 def _against_truth(
-    fitted: dict[str, Consensus],
-    seconds: dict[str, float],
-    truth: Any,
-    metrics: Sequence[str] | None,
-    unjudged: str,
-    seed: int,
+    fitted: dict[str, Consensus], seconds: dict[str, float], found: Evaluation, baseline: str | None
 ) -> Comparison:
     """The comparison by what is known."""
-    found = evaluate_runs(fitted, truth, metrics, unjudged=unjudged, level=LEVEL, seed=seed)
     names = found.table["metric"].unique(maintain_order=True).to_list()
     figures: dict[str, dict[str, Figure]] = {}
     for name in names:
@@ -215,5 +261,6 @@ def _against_truth(
         }
     measures = tuple(Measured(name, name, parse(name).larger_is_better, "truth") for name in names)
     return Comparison(
-        fitted=fitted, seconds=seconds, measures=measures, figures=figures, unit="query", evaluation=found
-    )
+        fitted=fitted, seconds=seconds, measures=measures, figures=figures, unit="query", evaluation=found,
+        baseline=baseline,
+    )  # fmt: skip

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from ..data.truth import Truth
-from ..errors import ParameterError
+from ..errors import ParameterError, UnknownNameError
 from ..io.notices import say
 from ..io.truth import read_truth
 from ..metrics.measures import Measure, parse
@@ -40,7 +40,8 @@ class Evaluation:
     per_query
         run, metric, query, value.
     comparisons
-        metric, run, other, difference, p_value, p_holm (paired randomisation, Holm over all pairs); empty for one run.
+        metric, run, other, difference, p_value, p_holm: paired randomisation of every two runs, or of each run and the
+        baseline (``other``), with Holm's correction over the tests of a metric; empty for one run.
     notes
         What was left out, in words.
     """
@@ -57,6 +58,7 @@ def evaluate(
     metrics: Sequence[str] | None = None,
     *,
     unjudged: str = "drop",
+    all_queries: bool = False,
     level: float = 0.95,
     seed: int = 0,
 ) -> pl.DataFrame:
@@ -74,6 +76,9 @@ def evaluate(
         Names such as ``"ndcg@10"``, ``"map"``, ``"rbp@0.95"``, ``"tau"``.
     unjudged
         Items without truth are left out (``"drop"``) or count as grade 0 (``"zero"``).
+    all_queries
+        By default the mean is over the queries of both sides, as trec_eval has it. True counts queries of the truth
+        that are not ranked too, with the worst value (0, but 1 for a distance), as ``trec_eval -c`` does.
     level, seed
         Level of the intervals (over queries), and the seed of their draws.
 
@@ -83,7 +88,9 @@ def evaluate(
     >>> evaluate(scores, {"item": ["x", "y", "z"], "grade": [2, 0, 1]}, ["ndcg@10"])["value"].round(4).to_list()
     [0.9639]
     """
-    return evaluate_runs(consensus, truth, metrics, unjudged=unjudged, level=level, seed=seed).table
+    return evaluate_runs(
+        consensus, truth, metrics, unjudged=unjudged, all_queries=all_queries, level=level, seed=seed
+    ).table
 
 
 def evaluate_runs(
@@ -92,23 +99,35 @@ def evaluate_runs(
     metrics: Sequence[str] | None = None,
     *,
     unjudged: str = "drop",
+    all_queries: bool = False,
+    baseline: str | None = None,
     level: float = 0.95,
     seed: int = 0,
 ) -> Evaluation:
-    """Return all that :func:`evaluate` finds: the table, the values per query, and tests between runs."""
-    if unjudged not in ("drop", "zero"):
-        raise ParameterError(f"unjudged={unjudged!r} is neither 'drop' nor 'zero'")
+    """Return all that :func:`evaluate` finds: the table, the values per query, and tests between runs.
+
+    ``baseline`` names the run, or its file, that the others are tested against; without it every two are tested.
+
+    Examples
+    --------
+    >>> truth = {"query": list("aabbcc"), "item": list("xyxyxy"), "grade": [1, 0] * 3}
+    >>> runs = {name: {**truth, "score": scores} for name, scores in (("old", [0, 1] * 3), ("new", [1, 0] * 3))}
+    >>> evaluate_runs(runs, truth, ["tau"], baseline="old").comparisons.row(0)
+    ('tau', 'new', 'old', 2.0, 0.25, 0.25)
+    """
+    wanted = checked_measures(metrics, unjudged, level)
     known = read_truth(truth)
-    scored = _named(runs)
+    scored, files = _named(runs)
+    baseline = baseline if baseline is None or baseline in scored else files.get(baseline, baseline)
+    expect_baseline(baseline, list(scored), "run")
     nominal = known.nominal or any(run.nominal for run in scored.values())
-    notes: list[str] = []
-    wanted = [metrics] if isinstance(metrics, str) else metrics
-    measures = [parse(name) for name in wanted or _default_metrics(known, nominal, notes)]
+    notes: list[tuple[str, str]] = []
+    measures = wanted or [parse(name) for name in _default_metrics(known, nominal, notes)]
     for measure in measures:
-        _check_fit(measure, known, nominal)
+        check_fit(measure, known, nominal)
     tables, values = [], []
     for name, run in scored.items():
-        aligned = align(name, run, known, unjudged, notes)
+        aligned = align(name, run, known, unjudged, notes, all_queries=all_queries)
         draws = aligned.plausible_grades(seed)
         for measure in measures:
             found, (lower, upper) = _measured(measure, aligned, draws, level, seed)
@@ -120,23 +139,56 @@ def evaluate_runs(
                 }
             )  # fmt: skip
     per_query = pl.concat(values)
-    for note in notes:
+    said = _sentences(notes, len(scored))
+    for note in said:
         say(note)
     table = pl.DataFrame(tables, schema_overrides={"lower": pl.Float64, "upper": pl.Float64, "unjudged": pl.Float64})
-    return Evaluation(table, per_query, _comparisons(per_query, list(scored), measures, seed), tuple(notes))
+    return Evaluation(table, per_query, _comparisons(per_query, list(scored), measures, baseline, seed), said)
 
 
-def _default_metrics(truth: Truth, nominal: bool, notes: list[str]) -> tuple[str, ...]:
+def checked_measures(metrics: Sequence[str] | None, unjudged: str, level: float) -> list[Measure]:
+    """Return the measures asked for, before any work; refuse a rule or a level that is none."""
+    if unjudged not in ("drop", "zero"):
+        raise ParameterError(f"unjudged={unjudged!r} is neither 'drop' nor 'zero'")
+    if not 0 < level < 1:
+        raise ParameterError(f"level={level!r} is not a probability; give a number between 0 and 1, for example 0.95")
+    return [parse(name) for name in ([metrics] if isinstance(metrics, str) else metrics or ())]
+
+
+def expect_baseline(baseline: str | None, names: Sequence[str], what: str) -> None:
+    """Refuse a baseline that is not among the names, or that there is nothing to compare with."""
+    if baseline is None:
+        return
+    if baseline not in names:
+        raise UnknownNameError(f"there is no {what} {baseline!r} for a baseline; choose one of {', '.join(names)}")
+    if len(names) < 2:
+        raise ParameterError(f"{baseline!r} is the only {what}, so that nothing is compared with it; give another")
+
+
+def _sentences(notes: Sequence[tuple[str, str]], n_runs: int) -> tuple[str, ...]:
+    """What was noted of runs, once where it is the same of all."""
+    names: dict[str, list[str]] = {}
+    for name, text in notes:
+        names.setdefault(text, []).append(name)
+    every = f"all {n_runs} runs"
+    return tuple(
+        f"{every if len(of) == n_runs > 1 else ', '.join(of)}: {text}" if any(of) else text
+        for text, of in names.items()
+    )
+
+
+def _default_metrics(truth: Truth, nominal: bool, notes: list[tuple[str, str]]) -> tuple[str, ...]:
     """The metrics that fit the truth."""
     if nominal:
         return ("accuracy",)
     if truth.form == "grade" and truth.grade is not None and truth.grade.min(initial=0.0) < 0:
-        notes.append("the truth has negative grades, so only its order counts; ndcg@10(negative=zero) takes them as 0")
+        text = "the truth has negative grades, so only its order counts; ndcg@10(negative=zero) takes them as 0"
+        notes.append(("", text))
         return DEFAULT_METRICS["rank"]
     return DEFAULT_METRICS[truth.form]
 
 
-def _check_fit(measure: Measure, truth: Truth, nominal: bool) -> None:
+def check_fit(measure: Measure, truth: Truth, nominal: bool) -> None:
     """Refuse a measure that the truth's form cannot feed."""
     if nominal and measure.needs != "class":
         raise ParameterError(f"metric {measure.name!r} is about an order, and classes have none; use accuracy")
@@ -149,18 +201,23 @@ def _check_fit(measure: Measure, truth: Truth, nominal: bool) -> None:
         raise ParameterError(f"metric {measure.name!r} needs grades and the truth has ranks; use tau or pair_accuracy")
 
 
-def _named(runs: Any) -> dict[str, Scored]:
-    """Runs by name."""
+def _named(runs: Any) -> tuple[dict[str, Scored], dict[str, str]]:
+    """Runs by name, and the names of those that have a file of their own by that file."""
     if isinstance(runs, Mapping) and not any(word in runs for word in ("item", "score", "rank")):
-        return {str(name): next(iter(as_scored(run).values())) for name, run in runs.items()}
+        return {str(name): next(iter(as_scored(run).values())) for name, run in runs.items()}, {}
     listed = list(runs) if isinstance(runs, Sequence) and not isinstance(runs, str | os.PathLike) else [runs]
     found: dict[str, Scored] = {}
+    files: dict[str, str] = {}
     for number, run in enumerate(listed):
-        for name, scored in as_scored(run).items():
-            found[name if name not in found else f"{name} ({number + 1})"] = scored
+        of_file = as_scored(run)
+        for name, scored in of_file.items():
+            shown = name if name not in found else f"{name} ({number + 1})"
+            found[shown] = scored
+            if len(of_file) == 1 and isinstance(run, str | os.PathLike):
+                files[str(run)] = shown
     if not found:
         raise ParameterError("there is nothing to evaluate; give a consensus or at least one run")
-    return found
+    return found, files
 
 
 def _mean(values: Floats) -> float | None:
@@ -194,29 +251,33 @@ def _measured(
     return values, (float(lower), float(upper))
 
 
-def _comparisons(per_query: pl.DataFrame, runs: list[str], measures: list[Measure], seed: int) -> pl.DataFrame:
-    """Paired tests between every two runs, on the queries that both have."""
+def _comparisons(
+    per_query: pl.DataFrame, runs: list[str], measures: list[Measure], baseline: str | None, seed: int
+) -> pl.DataFrame:
+    """Paired tests of every two runs, or of each and the baseline, on the queries that both have."""
+    pairs = list(combinations(runs, 2)) if baseline is None else [(run, baseline) for run in runs if run != baseline]
     rows = []
     for measure in measures:
         of_metric = per_query.filter(pl.col("metric") == measure.name)
-        for run, other in combinations(runs, 2):
+        tests = []
+        for run, other in pairs:
             both = of_metric.filter(pl.col("run") == run).join(of_metric.filter(pl.col("run") == other), on="query")
             a, b = both["value"].to_numpy(), both["value_right"].to_numpy()
-            difference = _mean(a - b)
-            p_value = paired_randomisation(a, b, seed=seed) if len(a) > 1 else None
-            rows.append(
-                {"metric": measure.name, "run": run, "other": other, "difference": difference, "p_value": p_value}
+            p_value = paired_randomisation(a, b, seed=seed) if np.isfinite(a - b).sum() > 1 else None
+            tests.append(
+                {"metric": measure.name, "run": run, "other": other, "difference": _mean(a - b), "p_value": p_value}
             )
-    schema = {
-        "metric": pl.String,
-        "run": pl.String,
-        "other": pl.String,
-        "difference": pl.Float64,
-        "p_value": pl.Float64,
+        rows += corrected(tests)
+    numbers = ("difference", "p_value", "p_holm")
+    schema: dict[str, Any] = {
+        **dict.fromkeys(("metric", "run", "other"), pl.String),
+        **dict.fromkeys(numbers, pl.Float64),
     }
-    table = pl.DataFrame(rows, schema=schema)
-    tested = table["p_value"].is_not_null().to_numpy()
-    adjusted = np.full(len(table), np.nan)
-    if tested.any():
-        adjusted[tested] = holm(table["p_value"].drop_nulls().to_numpy())
-    return table.with_columns(p_holm=pl.Series(adjusted, dtype=pl.Float64).fill_nan(None))
+    return pl.DataFrame(rows, schema=schema)
+
+
+def corrected(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return tests with p values after Holm's correction over all of them."""
+    tested = [row["p_value"] for row in rows if row["p_value"] is not None]
+    adjusted = iter(holm(tested).tolist() if tested else [])
+    return [{**row, "p_holm": None if row["p_value"] is None else next(adjusted)} for row in rows]

@@ -41,9 +41,12 @@ class Scored:
         return cls(consensus.items, consensus.scores, labels=labels, nominal=consensus.nominal)
 
     def with_missing(self, truth: Truth) -> tuple[Scored, Bools]:
-        """Add the items of the truth that were not retrieved, and say which rows were."""
+        """Add the items that the truth has of the same queries and that were not retrieved; say which rows were."""
         here = _text_ids(self.items).with_columns(score=pl.Series(self.scores), ranked=pl.lit(1.0))
         there = _text_ids(truth.items)
+        if self.items.n_queries == 1 and truth.items.n_queries == 1 and truth.items.single:
+            there = there.with_columns(query=pl.lit(here["query"][0]))
+        there = there.join(here, on="query", how="semi")
         absent = there.join(here, on=["query", "item"], how="anti").with_columns(score=pl.lit(0.0), ranked=pl.lit(0.0))
         both = pl.concat([here, absent])
         query = None if self.items.single else both["query"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
@@ -52,7 +52,8 @@ def train(
         Grades, preferences or rankings; a frame, or a file's path; a list of them; ``None`` for the grades that came
         with the features.
     features
-        Features of the items, with query, item and numbers; a frame, or a file's path.
+        Features of the items, with query, item and numbers; a frame, or a file's path. Columns named like an id, a
+        judgment or a truth are left out, with a warning; ``read_features(path, features=[...])`` names those to use.
     ranker
         Name of a ranker (``crowdrank methods`` lists them), or a ranker itself; ``None`` takes ``"lambda_mart"``, or
         what the joint method has.
@@ -70,7 +71,8 @@ def train(
         Annotators known to be good, for joint methods and aggregators that use it.
     validation
         What the learning curve is measured on, and where rankers with patience stop: a share of the queries, which are
-        held out; features with grades, or their file's path; or a pair of features and truth.
+        held out and measured against the consensus of their judgments, not against a truth; features with grades, or
+        their file's path; or a pair of features and truth.
     seed
         Seed of whatever is random.
     progress
@@ -84,18 +86,20 @@ def train(
     >>> rank(fit, pages)["item"].to_list()
     ['z', 'x', 'y']
     """
+    check_training(
+        ranker, aggregator, params=params, aggregator_params=aggregator_params, joint=joint, validation=validation
+    )
     described = as_features(features)
     judged = _own_grades(described) if judgments is None else as_judgments(judgments)
     extra = {"known": known, "trusted": trusted}
     given = {name: value for name, value in extra.items() if value is not None}
-    # two_stage by its own name is what is made without one
-    if joint is not None and not (isinstance(joint, str) and label("joint", joint) == "two_stage"):
+    if not _is_two_stage(joint):
         method = _joint_method(joint, ranker, aggregator, params, seed)
     else:
         if judgments is None and aggregator == "auto":
             aggregator = None
         method = _two_stage(judged, ranker, aggregator, params, aggregator_params, seed)
-    held = {} if validation is None else {"validation": _validation(validation)}
+    held = {} if validation is None else {"validation": _validation(validation, described.names)}
     expect_arguments(method, [*given, *held])
     fit: JointFit = method.fit(judged, described, **given, **held, progress=progress)
     if fit.consensus is not None:
@@ -115,12 +119,7 @@ def _two_stage(
     method = None
     if aggregator is not None:
         method = chosen_aggregator(judgments, aggregator, aggregator_params, seed, "target")
-    if aggregator is None and aggregator_params:
-        raise ParameterError("aggregator_params= goes with the name of an aggregator; leave it out or name one")
-    named = ranker is None or isinstance(ranker, str)
-    if params and not named:
-        raise ParameterError("params= goes with the name of a ranker; give them to the ranker itself")
-    chosen = make("ranker", ranker or "lambda_mart", params, seed=seed) if named else ranker
+    chosen = _chosen_ranker(ranker, params, seed)
     return TwoStage(aggregator=method, ranker=chosen, gain=(params or {}).get("gain"), seed=seed)
 
 
@@ -147,18 +146,22 @@ def rank(ranker: Any, features: Any) -> pl.DataFrame:
     ranker
         What :func:`train` returned, a fitted ranker, or the path of a saved one.
     features
-        Features of the items, with the columns that the ranker was trained on; a frame, or a file's path.
+        Features of the items, with the columns that the ranker was trained on, which are found by their names; a frame,
+        or a file's path.
     """
     fitted = load_ranker(ranker) if isinstance(ranker, str | os.PathLike) else getattr(ranker, "ranker", ranker)
-    known = as_features(features)
+    learned_from = getattr(fitted, "feature_names_in_", None)
+    known = as_features(features, None if learned_from is None else [str(name) for name in learned_from])
     return Consensus(items=known.items, scores=item_scores(fitted, known), method=method_name(fitted)).frame()
 
 
-def as_features(features: Any) -> Features:
-    """Return features from features, a frame or a path."""
+def as_features(features: Any, names: Sequence[str] | None = None) -> Features:
+    """Return features from features, a frame or a path: those of the names, if given."""
     if isinstance(features, Features):
-        return features
-    return read_features(features) if isinstance(features, str | os.PathLike) else Features.from_frame(features)
+        return features if names is None else features.select(names)
+    if isinstance(features, str | os.PathLike):
+        return read_features(features, features=names)
+    return Features.from_frame(features, features=names)
 
 
 def _own_grades(features: Features) -> Judgments:
@@ -172,16 +175,62 @@ def _own_grades(features: Features) -> Judgments:
     )
 
 
-def _validation(validation: Any) -> float | Features | None:
-    """A share of the queries, or features with grades."""
-    if validation is None or isinstance(validation, float | int):
+def _validation(validation: Any, names: Sequence[str]) -> float | Features:
+    """A share of the queries, or features with grades: those of the names that are learned from."""
+    if isinstance(validation, float | int):
         return validation
     if not isinstance(validation, tuple):
-        return as_features(validation)
-    features, truth = as_features(validation[0]), read_truth(validation[1])
+        return as_features(validation, names)
+    features, truth = as_features(validation[0], names), read_truth(validation[1])
     if truth.grade is None or truth.nominal:
         raise ParameterError("validation takes a truth of grades or ranks of items; this one is about pairs or classes")
     grade = truth.align(features.items)
+    if not np.isfinite(grade).any():
+        raise JudgmentError("the truth covers none of the validation items; make ids of queries and items agree")
     # ranks come as negative grades
     lowest = np.nanmin(grade, initial=0.0)
     return replace(features, grade=grade - lowest)
+
+
+def check_training(
+    ranker: Any = None,
+    aggregator: str | Aggregator | None = "auto",
+    *,
+    params: Mapping[str, Any] | None = None,
+    aggregator_params: Mapping[str, Any] | None = None,
+    joint: Any = None,
+    validation: Any = None,
+) -> None:
+    """Refuse what :func:`train` would refuse whatever the judgments are: names, parameters and shares."""
+    if isinstance(validation, float | int) and not 0 < validation < 1:
+        raise ParameterError(f"validation={validation} must lie between 0 and 1; it is the share of queries held out")
+    if not _is_two_stage(joint):
+        _check_ranker(getattr(_joint_method(joint, ranker, aggregator, params, 0), "ranker", None))
+        return
+    if aggregator_params and (aggregator is None or not isinstance(aggregator, str)):
+        raise ParameterError("aggregator_params= goes with the name of an aggregator; leave it out or name one")
+    if isinstance(aggregator, str) and aggregator != "auto":
+        make("aggregator", aggregator, aggregator_params)
+    _check_ranker(_chosen_ranker(ranker, params, 0))
+
+
+def _is_two_stage(joint: Any) -> bool:
+    """Whether a ranker is trained after an aggregator; two_stage by its own name is what is made without one."""
+    return joint is None or (isinstance(joint, str) and label("joint", joint) == "two_stage")
+
+
+def _check_ranker(ranker: Any) -> None:
+    """Refuse parameters of a ranker that are outside their range."""
+    from ..learning import Ranker
+
+    if isinstance(ranker, Ranker):
+        ranker.check()
+
+
+def _chosen_ranker(ranker: Any, params: Mapping[str, Any] | None, seed: int) -> Any:
+    """The ranker of a name with its parameters, or the ranker given."""
+    if ranker is None or isinstance(ranker, str):
+        return make("ranker", ranker or "lambda_mart", params, seed=seed)
+    if params:
+        raise ParameterError("params= goes with the name of a ranker; give them to the ranker itself")
+    return ranker

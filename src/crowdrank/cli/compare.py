@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .help import examples
-from .options import Format, Metrics, Out, Quiet, Reading, Seed, Unjudged, spread
+from .options import AllQueries, Format, Metrics, Out, Quiet, Reading, Seed, Unjudged, spread
 from .outputs import check_files, deliver, report_written
 from .talk import Talk
-from .words import complete_methods, listed
+from .words import complete_method, complete_methods, listed
 
 if TYPE_CHECKING:
     import polars as pl
@@ -42,6 +42,16 @@ def compare(
     ] = None,
     metrics: Metrics = None,
     unjudged: Unjudged = "drop",
+    all_queries: AllQueries = False,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            "--baseline",
+            metavar="NAME",
+            autocompletion=complete_method,
+            help="Test the other methods against this one, and not against the best or every two.",
+        ),
+    ] = None,
     folds: Annotated[
         int, typer.Option("--folds", metavar="N", help="In how many parts votes are held out, without a truth.")
     ] = 5,
@@ -79,7 +89,8 @@ def compare(
 
     With --truth each method gets the measures asked for, with intervals over queries. Without, it is judged by how well
     it foretells votes that were held out from it, which shows fit to this crowd and not truth. Methods that a paired
-    test does not show to be worse than the best of a column are marked with a star.
+    test does not show to be worse than the best of a column are marked with a star; --baseline tests each method
+    against one of your choice.
     """
     from .. import api
     from ..errors import ParameterError
@@ -90,12 +101,13 @@ def compare(
     if truth is None and metrics is not None:
         raise ParameterError("--metrics are about a truth; give one with --truth, or leave --metrics out")
     _check_picture(plot)
+    api.check_comparison(listed(methods), listed(metrics), unjudged=unjudged, baseline=baseline)
     with Talk(quiet=quiet) as talk:
         judgments = reading.judgments(votes, talk)
         with talk.working("comparing methods") as progress:
             found = api.compare_methods(
-                judgments, listed(methods), truth, listed(metrics), unjudged=unjudged, folds=folds, seed=seed,
-                progress=progress,
+                judgments, listed(methods), truth, listed(metrics), unjudged=unjudged, all_queries=all_queries,
+                baseline=baseline, folds=folds, seed=seed, progress=progress,
             )  # fmt: skip
         deliver(found.frame(), out, format, talk, lambda: show_frame(_shown(found), bold="method"))
         for name, frame in ((tests, found.tests), (orders, found.orders)):

@@ -41,6 +41,14 @@ Unjudged = Annotated[
     str,
     typer.Option("--unjudged", metavar="drop|zero", help="Leave items without truth out, or count them as grade 0."),
 ]
+AllQueries = Annotated[
+    bool,
+    typer.Option(
+        "--all-queries",
+        help="Count queries of the truth that are not ranked as 0, as trec_eval -c does; by default the mean is over "
+        "the queries of both.",
+    ),
+]
 Out = Annotated[
     str | None, _writing("--out", "-o", metavar="FILE", help="Write there and not to standard output; may end in .gz.")
 ]

@@ -86,11 +86,25 @@ def train(
         list[str] | None,
         typer.Option("--aggregator-set", metavar="KEY=VALUE", help="A parameter of the aggregator; repeatable."),
     ] = None,
+    features: Annotated[
+        str | None,
+        typer.Option(
+            "--features",
+            metavar="A,B,C",
+            help="Columns to learn from; by default all that are not named like an id, a judgment or a truth.",
+        ),
+    ] = None,
     validation: Annotated[
         str | None,
         typer.Option(
-            "--validation", metavar="SHARE|FILE", help="Share of queries held out to measure by, or a LETOR file."
+            "--validation",
+            metavar="SHARE|FILE",
+            help="Share of queries held out, measured against the votes; or a file of features with grades.",
         ),
+    ] = None,
+    truth: Annotated[
+        str | None,
+        typer.Option("--truth", metavar="FILE", help="Grades of the items of the validation file, given apart."),
     ] = None,
     seed: Seed = 0,
     reading: Reading,
@@ -131,19 +145,24 @@ def train(
     if len(files) < 2:
         raise ParameterError(f"{files[0]!r} alone is not enough to learn from; name the votes and then the features")
     held = _share(validation)
-    check_files([*files, reading.items, held if isinstance(held, str) else None], [out, importance, curve])
+    if truth is not None and not isinstance(held, str):
+        raise ParameterError("--truth has the grades of a validation file; name that with --validation FILE")
+    learner: dict[str, Any] = {
+        "ranker": ranker, "aggregator": None if aggregator.lower() == "none" else aggregator, "joint": joint,
+        "params": pairs(setting, "--set", "n_trees=200"),
+        "aggregator_params": pairs(aggregator_setting, "--aggregator-set", "alpha=2"),
+        "validation": held if truth is None else (held, truth),
+    }  # fmt: skip
+    api.check_training(**learner)
+    check_files([*files, reading.items, held if isinstance(held, str) else None, truth], [out, importance, curve])
     with Talk(quiet=quiet) as talk:
         judgments = reading.judgments(files[:-1], talk)
         with talk.working("reading the features"):
-            features = api.as_features(files[-1])
+            described = api.as_features(files[-1], listed(features))
         with talk.working("training") as progress:
-            fit = api.train(
-                judgments, features, ranker, None if aggregator.lower() == "none" else aggregator, joint=joint,
-                params=pairs(setting, "--set", "n_trees=200"), validation=held, seed=seed, progress=progress,
-                aggregator_params=pairs(aggregator_setting, "--aggregator-set", "alpha=2"), trusted=listed(trusted),
-            )  # fmt: skip
+            fit = api.train(judgments, described, **learner, trusted=listed(trusted), seed=seed, progress=progress)
         table = fit.ranker.importance()
-        for line in _sentences(fit, table):
+        for line in _sentences(fit, table, truth or held):
             talk.say(line)
         # before anything is written: there may be nothing to draw
         drawn = [_picture(importance, ImportanceDisplay, fit), _picture(curve, LearningCurveDisplay, fit)]
@@ -163,15 +182,18 @@ def _share(text: str | None) -> float | str | None:
         return text
 
 
-def _sentences(fit: Any, table: pl.DataFrame) -> list[str]:
-    """What was learned, in lines."""
+def _sentences(fit: Any, table: pl.DataFrame, measured_by: float | str | None) -> list[str]:
+    """What was learned, in lines; ``measured_by`` is the share of the queries or the file with grades."""
     unjudged = f"; {count(fit.n_unjudged, 'more item')} with features, not judged" if fit.n_unjudged else ""
     lines = [f"{fit.learner} learned from {count(fit.n_items, 'item')} of {count(fit.n_queries, 'query')}{unjudged}"]
     curve = fit.ranker.curve_
     best = curve["valid"].arg_max()
     if best is not None:
+        crowd = "the crowd's grades" if fit.consensus is None else "the consensus of the crowd"
+        against = f"the grades in {measured_by}" if isinstance(measured_by, str) else f"{crowd}, not against a truth"
         lines.append(
-            f"validation queries: mean nDCG {curve['valid'][best]:.3f} at best, in step {curve['iteration'][best]}"
+            f"validation queries: mean nDCG {curve['valid'][best]:.3f} at best, in step {curve['iteration'][best]}, "
+            f"against {against}"
         )
     most = ", ".join(f"{feature} {weight:.3g}" for feature, weight in table.head(_TOLD).rows())
     return [*lines, f"features that count most: {most}"]

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 import polars as pl
 
 from ..errors import DataWarning, JudgmentError
-from ..protocols import AnyFloats, Counts, Floats, Ints
+from ..protocols import AnyFloats, Bools, Counts, Floats, Ints
 from .coding import factorize
-from .columns import understand_items
+from .feature_columns import FeatureColumns, expect_names, understand_features
 from .frames import to_frame
 from .index import NO_QUERY, Index, Items, build_items
+from .intake import short
 from .naming import named
 
 
@@ -23,7 +24,7 @@ from .naming import named
 class Features:
     """A matrix with one row per item, in the order of ``items``; a missing value is NaN.
 
-    ``grade`` holds the grades that came with the file (LETOR), or ``None``.
+    ``grade`` holds the grades that came with the file or table, or ``None``.
 
     Examples
     --------
@@ -57,20 +58,61 @@ class Features:
         return f"Features({len(self.items):,} items x {len(self.names):,} features)"
 
     @classmethod
-    def from_frame(cls, data: Any, *, columns: Mapping[str, str] | None = None) -> Self:
-        """Return features from a table with columns item [, query] and numbers; each item stands once."""
+    def from_frame(
+        cls, data: Any, *, columns: Mapping[str, str] | None = None, features: Sequence[str] | None = None
+    ) -> Self:
+        """Return features from a table with columns item [, query] and numbers; each item stands once.
+
+        Columns named like an id, a judgment or a truth (``docid``, ``worker``, ``grade``, ``label``, ``truth``, ...)
+        are not taken for features, and a warning names those left out. A column named like a grade becomes ``grade``.
+
+        Parameters
+        ----------
+        data
+            The table.
+        columns
+            House word (item, query, grade) -> column name, for names that are not understood by themselves.
+        features
+            Names of the columns to use, in their order, whatever they are called; others are not looked at.
+
+        Examples
+        --------
+        >>> pages = {"item": ["x", "y"], "bm25": [7, 5], "title": ["Tea", "Tax"], "rating": [4, 3]}
+        >>> Features.from_frame(pages, features=["bm25", "rating"]).names
+        ('bm25', 'rating')
+        """
         frame = to_frame(data)
-        found = understand_items(frame.columns, columns)
-        names = [name for name in frame.columns if name not in found.values()]
+        found = understand_features(frame.columns, columns, features)
         if not len(frame):
             raise JudgmentError("the table of features has a header but no rows; it should hold one item in each")
-        if not names:
+        if not found.features:
+            besides = f" and {', '.join(map(repr, found.judgments))}" if found.judgments else ""
             raise JudgmentError(
-                "the table of features has no column besides the ids; add the numbers that describe the items"
+                f"the table of features has no column besides the ids{besides}; add the numbers that describe the "
+                "items, or name the columns to use with features= (--features)"
             )
-        matrix = np.column_stack([_numbers(frame[name]) for name in names])
-        query = frame[found["query"]] if "query" in found else None
-        return cls.from_arrays(query, frame[found["item"]], matrix, names=names)
+        matrix = np.column_stack([_numbers(frame[name]) for name in found.features])
+        _warn_of_left_out(frame, found)
+        query = None if found.query is None else frame[found.query]
+        grade = None if found.grade is None else _grades(frame[found.grade])
+        return cls.from_arrays(query, frame[found.item], matrix, names=found.features, grade=grade)
+
+    def select(self, names: Sequence[str]) -> Self:
+        """Return the same items with the features of these names, in this order.
+
+        Examples
+        --------
+        >>> features = Features.from_frame({"item": ["b", "a"], "length": [3, 5], "age": [1.5, 0.5]})
+        >>> features.select(["age"]).matrix.tolist()
+        [[0.5], [1.5]]
+        """
+        if tuple(names) == self.names:
+            return self
+        place = {name: number for number, name in enumerate(self.names)}
+        chosen = expect_names(names, self.names)
+        # rows stay side by side in memory, so that sums over them are added in one order
+        matrix = np.ascontiguousarray(self.matrix[:, [place[name] for name in chosen]])
+        return replace(self, matrix=matrix, names=tuple(chosen))
 
     @classmethod
     def from_arrays(
@@ -147,15 +189,44 @@ class Features:
         return rows
 
 
-def _numbers(column: pl.Series) -> Floats:
-    """A column of numbers, NaN where blank; text is refused."""
-    cells = column.str.strip_chars() if column.dtype == pl.String else column
+def _read_numbers(column: pl.Series) -> tuple[Floats, Bools]:
+    """Numbers of a column, NaN where blank, and a mask of the cells that are something else."""
+    cells = column.cast(pl.String) if column.dtype in (pl.Categorical, pl.Enum) else column
     if cells.dtype == pl.String:
+        cells = cells.str.strip_chars()
         cells = cells.set(cells.is_in(["", "NULL", "null", "NaN", "nan"]), None)
+    elif not (cells.dtype.is_numeric() or cells.dtype.is_temporal() or cells.dtype in (pl.Boolean, pl.Null)):
+        return np.full(len(cells), np.nan), np.ones(len(cells), bool)
     values = cells.cast(pl.Float64, strict=False)
-    wrong = values.is_null() & cells.is_not_null()
+    return values.fill_null(float("nan")).to_numpy(), (values.is_null() & cells.is_not_null()).to_numpy()
+
+
+def _numbers(column: pl.Series) -> Floats:
+    """A column of numbers, NaN where blank; anything else is refused."""
+    values, wrong = _read_numbers(column)
     if wrong.any():
-        row = int(wrong.arg_true()[0])
-        what = f"feature {column.name!r} is not a number ({cells[row]!r}) in row {row + 1}"
-        raise JudgmentError(f"{what}; leave that column out or mend it")
-    return values.fill_null(float("nan")).to_numpy()
+        row = int(np.argmax(wrong))
+        what = f"feature {column.name!r} is not a number ({short(column.slice(row, 1).to_list()[0])}) in row {row + 1}"
+        raise JudgmentError(f"{what}; mend it, or name the columns to use with features= (--features)")
+    return values
+
+
+def _grades(column: pl.Series) -> Floats | None:
+    """Grades as numbers, NaN where blank; ``None`` where they are words or there are none."""
+    values, wrong = _read_numbers(column)
+    return None if wrong.any() or column.dtype.is_temporal() or np.isnan(values).all() else values
+
+
+def _warn_of_left_out(frame: pl.DataFrame, found: FeatureColumns) -> None:
+    """Name the columns that are not taken for features; an id in words could not be one."""
+    ids = [name for name in found.ids if not _read_numbers(frame[name])[1].any()]
+    said = [
+        f"{', '.join(map(repr, names))} (named like {what})"
+        for names, what in ((found.judgments, "a judgment or truth"), (ids, "an id"))
+        if names
+    ]
+    if said:
+        warnings.warn(
+            f"left out of the features: {' and '.join(said)}; features= (--features a,b,c) names those to use",
+            DataWarning, stacklevel=3,
+        )  # fmt: skip

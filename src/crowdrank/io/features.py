@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ..data.features import Features
 from ..data.files import PathLike
@@ -11,15 +11,22 @@ from .sources import blaming, open_source
 from .tables import read_source, table_format
 
 
-def read_features(path: PathLike, *, columns: Mapping[str, str] | None = None) -> Features:
+def read_features(
+    path: PathLike, *, columns: Mapping[str, str] | None = None, features: Sequence[str] | None = None
+) -> Features:
     """Return the features in a LETOR or svmlight file, or in a table with item [, query] and numbers.
+
+    Columns named like an id, a judgment or a truth are not taken for features, and a warning names those left out; a
+    column named like a grade becomes the grade, as the first number of a LETOR line is.
 
     Parameters
     ----------
     path
         Name of the file; ``-`` reads standard input.
     columns
-        House word -> column name, for tables whose id columns have names of their own.
+        House word -> column name, for tables whose id or grade columns have names of their own.
+    features
+        Names of the columns to use, in their order, whatever they are called; of LETOR files their numbers.
 
     Examples
     --------
@@ -32,5 +39,6 @@ def read_features(path: PathLike, *, columns: Mapping[str, str] | None = None) -
     source = open_source(path)
     with blaming(source.name):
         if table_format(source) == "csv" and looks_like_letor(source):
-            return letor_of(source, groups_beside(path))
-        return Features.from_frame(read_source(source)[0], columns=columns)
+            found = letor_of(source, groups_beside(path))
+            return found if features is None else found.select(features)
+        return Features.from_frame(read_source(source)[0], columns=columns, features=features)

@@ -104,13 +104,14 @@ class JointFit:
         """Return the score of each item, larger is better, whether it was judged or not.
 
         :class:`~crowdrank.Features`, or a frame with item [, query] and numbers, give a table of query, item and score
-        in the order of :class:`~crowdrank.Features`. A matrix, or a frame of the features alone, gives an array;
-        ``qid`` are its queries, for rankers that scale features within queries.
+        in the order of :class:`~crowdrank.Features`; features are found by their names, and other columns are left
+        alone. A matrix, or a frame of the features alone, gives an array; ``qid`` are its queries, for rankers that
+        scale features within queries.
         """
         ranker = self._expect_ranker()
         columns = getattr(features, "columns", None)
         if columns is not None and list(columns) != ranker.feature_names_in_.tolist():
-            features = Features.from_frame(features)
+            features = Features.from_frame(features, features=ranker.feature_names_in_.tolist())
         if isinstance(features, Features):
             import polars as pl
 
@@ -140,6 +141,8 @@ def takes_missing(ranker: Any) -> bool:
 
 def item_scores(ranker: Any, features: Features) -> Floats:
     """Return a fitted ranker's score of each item, in the order of the features."""
+    learned_from = getattr(ranker, "feature_names_in_", None)
+    features = features if learned_from is None else features.select(list(learned_from))
     features.expect_numbers(missing=takes_missing(ranker))
     found: Floats = ranker.predict(features).astype(np.float64, copy=False)
     return found

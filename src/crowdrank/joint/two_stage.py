@@ -249,14 +249,13 @@ def _split(
 
 def _graded(validation: Features, features: Features, ranker: Any) -> dict[str, Any]:
     """Validation rows from features with grades, those without one left out."""
-    if validation.names != features.names:
-        raise JudgmentError(
-            f"the validation features are not the {len(features.names)} that are learned from, in their order; "
-            "give the same columns"
-        )
+    validation = validation.select(features.names)
     row = np.flatnonzero(np.isfinite(validation.grade)) if validation.grade is not None else np.empty(0, np.int64)
     if validation.grade is None or not len(row):
-        raise JudgmentError("the validation features have no grades to be measured by; give a LETOR file, or a truth")
+        raise JudgmentError(
+            "the validation features have no grades to be measured by: no number in a column named grade, label or the "
+            "like; add one, or give a truth (--truth)"
+        )
     validation.expect_numbers(row, missing=takes_missing(ranker))
     return {"eval_set": (_taken(validation, row), validation.grade[row]), "eval_qid": validation.items.query[row]}
 

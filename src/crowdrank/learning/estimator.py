@@ -20,6 +20,7 @@ from .lists import Lists, group_queries
 from .matrix import Matrix
 from .saving import Saved, write_saved
 from .scaling import Scaling
+from .scoring import without_queries
 from .stopping import CURVE, Held, ItemGain, Watch
 
 
@@ -80,18 +81,22 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         progress
             Called with (steps done, steps at most, name of the method).
         """
-        self._check()
+        self.check()
         # a fit that fails leaves no half of a ranker behind
         self.__dict__.pop("curve_", None)
         matrix, qid = self._read(X, qid, reset=True)
         y = X.grade if y is None and isinstance(X, Features) else y
         lists = Lists.of(matrix.n_rows, y, qid, item, sample_weight)
         lists.expect_contrast()
-        held = self._held(eval_set, eval_qid, eval_item)
+        held = self._held(eval_set, eval_qid, eval_item, named=qid is not None)
         watch = self._watch(held, progress)
         self._learn(matrix, lists, watch)
         self.curve_ = watch.curve()
         return self
+
+    def check(self) -> None:
+        """Refuse parameters outside their range, as fitting does."""
+        self._check()
 
     def predict(self, X: Any, qid: Any = None) -> AnyFloats:
         """Return the score of each row, larger is better, of 32 bits if X is.
@@ -104,9 +109,15 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         return scores.astype(matrix.values.dtype, copy=False)
 
     def score(self, X: Any, y: ArrayLike, *, qid: Any = None, item: Any = None) -> float:
-        """Return the mean nDCG@10 of the predicted scores over queries; those without gain count 0."""
+        """Return the mean nDCG@10 of the predicted scores over queries; those without gain count 0.
+
+        ``qid`` has to be given, one value for all rows if they are of one query; :class:`~crowdrank.Features` bring it
+        along.
+        """
         check_is_fitted(self)
         matrix, qid = self._read(X, qid, reset=False)
+        if qid is None:
+            return without_queries(f"{type(self).__name__}.score")
         lists = Lists.of(matrix.n_rows, y, qid, item)
         scores = self._score_rows(matrix, qid)
         return ItemGain(lists).ndcg(scores if lists.rows is None else scores[lists.rows])
@@ -196,8 +207,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         """What follows the fit."""
         return Watch(held, n_steps=getattr(self, "max_iter", 0), progress=progress, what=method_name(self))
 
-    def _held(self, eval_set: Any, eval_qid: Any, eval_item: Any) -> Held | None:
-        """Validation rows, read as those to predict are."""
+    def _held(self, eval_set: Any, eval_qid: Any, eval_item: Any, *, named: bool) -> Held | None:
+        """Validation rows, read as those to predict are; their queries too must be ``named`` if those learned are."""
         if eval_set is None:
             if eval_qid is not None or eval_item is not None:
                 raise ParameterError("eval_qid and eval_item go with eval_set=(X, y); give that too or leave them out")
@@ -208,6 +219,10 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         if isinstance(eval_set, list) and len(eval_set) == 1:
             eval_qid, eval_item = (v[0] if isinstance(v, list) and len(v) == 1 else v for v in (eval_qid, eval_item))
         matrix, qid = self._read(pair[0], eval_qid, reset=False)
+        if named and qid is None:
+            raise ParameterError(
+                "eval_set comes without the query of each row; give eval_qid= (one value for all of a single query)"
+            )
         return Held(matrix, Lists.of(matrix.n_rows, pair[1], qid, eval_item, what="eval_"))
 
     def _read(self, X: Any, qid: Any, *, reset: bool) -> tuple[Matrix, Any]:
@@ -215,8 +230,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         named = isinstance(X, Features)
         if named:
             qid = X.items.query if qid is None else qid
-            self._check_names(X.names, reset=reset)
-            X = X.matrix
+            X = self._by_name(X, reset=reset).matrix
         values = check_array(
             X, accept_sparse="csr" if self._takes_sparse else False, dtype=[np.float64, np.float32],
             ensure_all_finite=False, estimator=self, input_name="X",
@@ -231,20 +245,12 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         matrix.expect_finite(missing=self._takes_missing)
         return matrix, qid
 
-    def _check_names(self, names: tuple[str, ...], *, reset: bool) -> None:
-        """Keep the names of features, or compare them with those kept."""
+    def _by_name(self, features: Features, *, reset: bool) -> Features:
+        """Features as they are, their names kept; or those that were learned from, found by their names."""
         if reset:
-            self.feature_names_in_ = np.array(names, object)
-            return
+            self.feature_names_in_ = np.array(features.names, object)
         known = getattr(self, "feature_names_in_", None)
-        if known is None or list(known) == list(names):
-            return
-        missing = [name for name in known if name not in set(names)]
-        what = f"lack {missing[0]!r}" if missing else "stand in another order"
-        raise JudgmentError(
-            f"the features {what}, compared with those that {method_name(self)} was trained on; "
-            "give the same columns in the same order"
-        )
+        return features if known is None else features.select([str(name) for name in known])
 
     def _expect_columns(self, n: int) -> None:
         """Refuse another number of columns than there were in training."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, Self
 
 from numpy.typing import ArrayLike
@@ -52,10 +53,7 @@ class NDCGScorer:
     def __call__(self, estimator: Any, X: Any, y: ArrayLike, *, qid: Any = None, item: Any = None) -> float:
         """Return the mean nDCG of what a fitted ranker predicts; queries without gain count 0."""
         if qid is None:
-            raise ParameterError(
-                "the nDCG scorer was not told the query of each row; call "
-                "sklearn.set_config(enable_metadata_routing=True) and give qid to fit, or to cross_validate by params"
-            )
+            return without_queries("the nDCG scorer")
         scores = predicted(estimator, X, qid)
         lists = Lists.of(len(scores), y, qid, item)
         return ItemGain(lists, self.k, self.gain).ndcg(scores if lists.rows is None else scores[lists.rows])
@@ -76,6 +74,39 @@ class NDCGScorer:
         for name, alias in self._requests.items():
             routing.score.add_request(param=name, alias=alias)
         return routing
+
+
+class _NoScore:
+    """What a search gets in place of a score; it ends when it reads the number in it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @property
+    def item(self) -> float:
+        raise ParameterError(self.text)
+
+
+def without_queries(what: str) -> float:
+    """Refuse to score rows whose queries are not known.
+
+    Taken as one query they would get a figure that means nothing. Searches of scikit-learn turn what a scorer raises
+    into NaN and carry on (``error_score``), so that they get something that raises once they read it.
+    """
+    text = (
+        f"{what} was not told the query of each row; give qid= (one value for all rows if they are of one query); "
+        "for GridSearchCV or cross_validate call sklearn.set_config(enable_metadata_routing=True) and give qid to fit, "
+        "or to cross_validate in params"
+    )
+    frame = inspect.currentframe()
+    while frame is not None:
+        if (
+            frame.f_globals.get("__name__") == "sklearn.model_selection._validation"
+            and frame.f_code.co_name == "_score"
+        ):
+            return _NoScore(text)  # type: ignore[return-value]
+        frame = frame.f_back
+    raise ParameterError(text)
 
 
 def predicted(estimator: Any, X: Any, qid: Any) -> Any:
