@@ -22,7 +22,7 @@ def test_requests_are_written_and_summed_up(run, files):
     assert table.columns == ["query", "item", "annotator", "n_more", "reason", "cost", "expected_gain"]
     assert table["n_more"].to_list() == [2, 2]
     assert ran.lines[-3:-1] == [
-        "wrote requests.csv", "only items that were judged already are asked about; list all with items= (--items)",
+        "wrote requests.csv", "only items that were judged already are asked about; list all with --items",
     ]  # fmt: skip
     assert ran.lines[-1].startswith(
         "4 requests about 2 items, cost 4; expected to lower the squared error of the items'"

@@ -438,7 +438,7 @@ def test_a_method_for_another_kind_says_what_to_call():
     class Pairwise:
         kinds = ("preference",)
 
-    with pytest.raises(JudgmentError, match=r"Pairwise takes preferences, not grades; call .as_preferences\(\)"):
+    with pytest.raises(JudgmentError, match=r"Pairwise takes preferences, not grades; .* first with .as_preferences\(\)"):
         expect(Grades.from_frame(GRADES), Pairwise())
     with pytest.raises(JudgmentError, match="not a dict"):
         expect(GRADES, Pairwise())
@@ -447,7 +447,7 @@ def test_a_method_for_another_kind_says_what_to_call():
         kinds = ("ranking",)
 
     with pytest.raises(
-        JudgmentError, match=r"Listwise takes rankings, not grades; call .as_rankings\(\) on them first"
+        JudgmentError, match=r"Listwise takes rankings, not grades; turn them into rankings first with .as_rankings\(\)"
     ):
         expect(Grades.from_frame(GRADES), Listwise())
 

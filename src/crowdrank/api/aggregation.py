@@ -13,7 +13,7 @@ from ..data.columns import understand
 from ..data.consensus import Consensus
 from ..data.frames import to_frame
 from ..data.grades import MAX_LEVELS
-from ..data.judgments import KINDS, Grades, Judgments, Mixed, Preferences, Rankings
+from ..data.judgments import KINDS, Grades, Judgments, Mixed, Preferences, Rankings, expect
 from ..data.mixed import parts_of, together
 from ..errors import JudgmentError, ParameterError
 from ..io.judgments import read_judgments
@@ -21,6 +21,7 @@ from ..io.notices import say
 from ..protocols import Aggregator, Progress, expect_arguments
 from ..registry import label, make, method_class
 from ..resampling import Replicates, plan_draws, replicates
+from ..wording import option
 from .choosing import auto_method
 from .diagnosis import with_diagnostics
 
@@ -79,7 +80,7 @@ def aggregate(
     anchored = known is not None or trusted is not None
     aggregator = chosen_aggregator(judged, method, params, seed, want, anchored=anchored)
     if bootstrap is None and resample != "judgment":
-        raise ParameterError("resample= says what a bootstrap draws; give bootstrap=200 (--bootstrap 200) too")
+        raise ParameterError(f"{option('resample')} says what a bootstrap draws; give {option('bootstrap', 200)} too")
     draws = None if bootstrap is None else plan_draws(judged, bootstrap, resample, seed)
     extra = {"start": start, "known": known, "trusted": trusted}
     given = {name: value for name, value in extra.items() if value is not None}
@@ -102,13 +103,22 @@ def chosen_aggregator(
     if not isinstance(method, str):
         if params:
             raise ParameterError("params= goes with the name of a method; give them to the method itself")
-        return method
+        return _fitting(judgments, method)
     if method == "auto":
         choice = auto_method(judgments, want, anchored=anchored)
         method, params = choice.method, {**choice.params, **(params or {})}
         settings = "".join(f", {key}={value}" for key, value in choice.params.items())
         say(f"method {method}{settings}, since {choice.reason}")
-    return make("aggregator", method, params, seed=seed)
+    return _fitting(judgments, make("aggregator", method, params, seed=seed))
+
+
+def _fitting(judgments: Judgments | Mixed, aggregator: Any) -> Any:
+    """The aggregator if it takes these judgments; otherwise say which do."""
+    try:
+        expect(judgments, aggregator)
+    except JudgmentError:
+        expect(judgments, aggregator, instead=methods_for(judgments))
+    return aggregator
 
 
 def with_replicates(consensus: Consensus, found: Replicates) -> Consensus:

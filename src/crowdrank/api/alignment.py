@@ -13,6 +13,7 @@ from ..data.truth import Truth
 from ..errors import JudgmentError, ParameterError
 from ..metrics.measures import Measure
 from ..protocols import Bools, Floats, Ints
+from ..wording import option
 from .scored import Scored
 
 N_DRAWS = 200
@@ -57,7 +58,9 @@ class Aligned:
     def _classes(self) -> tuple[Ints, Ints]:
         """Codes of the true and of the chosen class of each item, -1 where there is none."""
         if self.run.labels is None:
-            raise ParameterError(f"{self.name} chooses no grade; accuracy needs a class method, as with want='grade'")
+            raise ParameterError(
+                f"{self.name} chooses no grade; accuracy needs a class method, as with {option('want', 'grade')}"
+            )
         known, chosen = self.truth.labels(self.grade), self.run.labels.cast(pl.String)
         named, found = known.drop_nulls().unique(), chosen.drop_nulls().unique()
         if len(named) and len(found) and not named.is_in(found.implode()).any():
@@ -132,8 +135,9 @@ def align(name: str, run: Scored, truth: Truth, unjudged: str, notes: list[str])
     if not judged.any():
         raise JudgmentError(f"{name} and the truth share no item; check that their query and item ids are the same")
     if not judged.all():
-        does = "are left out (unjudged='drop')" if unjudged == "drop" else "count as grade 0 (unjudged='zero')"
-        notes.append(f"{name}: {int((~judged).sum())} of {len(judged)} items have no truth and {does}")
+        does = "are left out" if unjudged == "drop" else "count as grade 0"
+        count = f"{int((~judged).sum())} of {len(judged)}"
+        notes.append(f"{name}: {count} items have no truth and {does} ({option('unjudged', unjudged)})")
     if unjudged == "zero":
         in_truth = np.isin(run.items.query, np.unique(run.items.query[judged]))
         grade = np.where(judged, grade, np.where(in_truth, 0.0, np.nan))

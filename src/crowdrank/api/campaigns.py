@@ -15,6 +15,7 @@ from ..protocols import Aggregator, Progress
 from ..registry import label, make
 from ..simulate import Recorded, SimulatedCrowd, campaign, parse_noise
 from ..simulate.known import Known
+from ..wording import option
 from .aggregation import as_judgments, expect_one_kind
 
 PLAYED = ("single", "2-overlap", "if-good-3", "information")
@@ -81,9 +82,11 @@ def campaigns(
     [6.0, 12.0, 18.0, 24.0]
     """
     if (votes is None) == (annotators is None or noise is None):
-        raise ParameterError("say who answers: annotators= and noise= (-n, --noise), or recorded votes= (--votes)")
+        raise ParameterError(
+            f"say who answers: {option('annotators')} and {option('noise')}, or recorded {option('votes')}"
+        )
     if n_seeds < 1:
-        raise ParameterError(f"n_seeds={n_seeds} must be at least 1 (--seeds)")
+        raise ParameterError(f"{option('n_seeds', n_seeds)} must be at least 1")
     found = truth if isinstance(truth, Truth) else read_truth(truth)
     recorded = None if votes is None else expect_one_kind(as_judgments(votes), "a campaign")
     measured = make("aggregator", aggregator, params) if isinstance(aggregator, str) else aggregator

@@ -11,6 +11,7 @@ import numpy as np
 from ..data.grades import MAX_LEVELS
 from ..data.judgments import Grades, Judgments, Mixed, Rankings
 from ..errors import ParameterError
+from ..wording import option
 
 FEWEST = 5.0
 """Judgments of an annotator, on average, from which on it pays to learn how far each can be relied on."""
@@ -59,7 +60,7 @@ def auto_method(judgments: Judgments | Mixed, want: str = "order", *, anchored: 
     ('mean_grade', 'there is but one annotator, whom nobody can be told apart from')
     """
     if want not in WANTS:
-        raise ParameterError(f"want={want!r} is neither 'order' nor 'grade'")
+        raise ParameterError(f"{option('want', want)} is neither order nor grade")
     if isinstance(judgments, Grades) and (want == "grade" or judgments.nominal):
         return _of_classes(judgments)
     if want == "grade":

@@ -19,6 +19,7 @@ from ..metrics.measures import parse
 from ..protocols import Aggregator, Progress
 from ..quality import scores_quietly
 from ..registry import make
+from ..wording import option
 from .aggregation import as_judgments, methods_for, resolved
 from .compared import HELD_OUT, LEVEL, Comparison, Measured
 from .evaluation import evaluate_runs
@@ -160,7 +161,7 @@ def _fits(
             say(f"{name} is left out: {error}")
             steps.leave_out()
     if not fitted:
-        raise ParameterError("none of the methods takes these judgments; name one with methods= to see why")
+        raise ParameterError(f"none of the methods takes these judgments; name one with {option('methods')} to see why")
     return fitted, seconds
 
 

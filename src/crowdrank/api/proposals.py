@@ -22,6 +22,7 @@ from ..io.sources import blaming
 from ..io.tables import read_table
 from ..protocols import Aggregator, Progress
 from ..registry import label, make
+from ..wording import option
 from .aggregation import aggregate, as_judgments, expect_one_kind
 
 COSTED = ("single", "if-good-2", "if-good-3", "3-overlap", "good_till_bad")
@@ -128,7 +129,7 @@ def requests(
     only = (
         ()
         if items is not None
-        else ("only items that were judged already are asked about; list all with items= (--items)",)
+        else (f"only items that were judged already are asked about; list all with {option('items')}",)
     )
     return replace(found, scheme=name, notes=(*found.notes, *only))
 

@@ -22,6 +22,7 @@ from ..joint.fits import JointFit, item_scores
 from ..joint.two_stage import TwoStage
 from ..protocols import Aggregator, Progress, expect_arguments
 from ..registry import label, make, method_class, resolve
+from ..wording import option
 from .aggregation import as_judgments, chosen_aggregator
 from .diagnosis import with_diagnostics
 
@@ -116,7 +117,9 @@ def _two_stage(
     if aggregator is not None:
         method = chosen_aggregator(judgments, aggregator, aggregator_params, seed, "target")
     if aggregator is None and aggregator_params:
-        raise ParameterError("aggregator_params= goes with the name of an aggregator; leave it out or name one")
+        raise ParameterError(
+            f"{option('aggregator_params')} goes with the name of an aggregator; leave it out or name one"
+        )
     named = ranker is None or isinstance(ranker, str)
     if params and not named:
         raise ParameterError("params= goes with the name of a ranker; give them to the ranker itself")
@@ -135,7 +138,7 @@ def _joint_method(joint: Any, ranker: Any, aggregator: Any, params: Mapping[str,
     named |= {} if aggregator == "auto" else {"aggregator": aggregator}
     for part in named:
         if part not in takes:
-            raise ParameterError(f"{resolve('joint', joint)} has no {part} to choose; leave {part}= out (--{part})")
+            raise ParameterError(f"{resolve('joint', joint)} has no {part} to choose; leave {option(part)} out")
     return make("joint", joint, {**named, **(params or {})}, seed=seed)
 
 

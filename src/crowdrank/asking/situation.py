@@ -12,6 +12,7 @@ from ..data.judgments import Judgments
 from ..data.roster import Roster
 from ..errors import ParameterError
 from ..protocols import Bools, Ints
+from ..wording import option
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -52,11 +53,11 @@ class Situation:
 
     def __post_init__(self) -> None:
         if self.budget is not None and not self.budget > 0:
-            raise ParameterError(f"budget={self.budget:g} buys nothing; give a budget above 0")
+            raise ParameterError(f"{option('budget', self.budget)} buys nothing; give a budget above 0")
         if not self.least_gain >= 0:
-            raise ParameterError(f"least_gain={self.least_gain} must not be below 0")
+            raise ParameterError(f"{option('least_gain', self.least_gain)} must not be below 0")
         if not 0 < self.price < np.inf:
-            raise ParameterError(f"price={self.price} must be a number above 0")
+            raise ParameterError(f"{option('price', self.price)} must be a number above 0")
 
     @classmethod
     def of(cls, judgments: Judgments, *, askable: Bools | None = None, **rest: object) -> Self:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ..errors import JudgmentError, ParameterError
+from ..wording import option
 
 FOREIGN: dict[str, tuple[str, ...]] = {
     "annotator": (
@@ -64,6 +65,8 @@ OPTIONAL = {
     "ranking": ("query", "annotator", "ranking", "weight", "time", "group"),
 }
 
+_MOST_LISTED = 100
+
 
 @dataclass(frozen=True)
 class Understood:
@@ -113,7 +116,7 @@ def understand(names: Iterable[str], kind: str | None = None, columns: Mapping[s
     if len(complete) > 1:
         raise JudgmentError(
             "the table has both a grade and a rank column; say which is meant "
-            "with kind='grade' or kind='ranking' (--kind)"
+            f"with {option('kind', 'grade')} or {option('kind', 'ranking')}"
         )
     chosen = found[complete[0]]
     _check_single(complete[0], names, chosen, given)
@@ -132,7 +135,8 @@ def understand_items(
     found = _assign(words, names, given)
     if "item" not in found:
         raise JudgmentError(
-            f"the table has no item column (its columns: {_listed(names)}); name it with columns={{'item': ...}}"
+            f"the table has no item column ({_could_serve(names, found)}); "
+            f"name it with {option('columns', {'item': ...})}"
         )
     return found
 
@@ -152,8 +156,8 @@ def understand_annotators(names: Iterable[str], columns: Mapping[str, str] | Non
     found = _assign(("annotator", "price", "capacity", "group"), names, _given(names, columns or {}))
     if "annotator" not in found:
         raise JudgmentError(
-            f"the table has no annotator column (its columns: {_listed(names)}); "
-            "name it with columns={'annotator': ...}"
+            f"the table has no annotator column ({_could_serve(names, found)}); "
+            f"name it with {option('columns', {'annotator': ...})}"
         )
     return found
 
@@ -194,9 +198,11 @@ def _given(names: list[str], columns: Mapping[str, str]) -> dict[str, str]:
     """The user's own naming, checked."""
     for word, name in columns.items():
         if word not in FOREIGN:
-            raise ParameterError(f"columns= names {word!r}, which is none of {', '.join(FOREIGN)}")
+            raise ParameterError(f"{option('columns')} names {word!r}, which is none of {', '.join(FOREIGN)}")
         if name not in names:
-            raise JudgmentError(f"columns= says {word} is {name!r}, but the table's columns are {_listed(names)}")
+            raise JudgmentError(
+                f"{option('columns')} says {word} is {name!r}, but the table's columns are {_listed(names)}"
+            )
     return dict(columns)
 
 
@@ -219,7 +225,7 @@ def _check_single(kind: str, names: list[str], chosen: dict[str, str], given: di
         if rivals:
             raise JudgmentError(
                 f"columns {chosen[word]!r} and {rivals[0]!r} could both be the {word}; "
-                f"say which with columns={{{word!r}: ...}} (--column {word}=NAME)"
+                f"say which with {option('columns', {word: ...})}"
             )
 
 
@@ -230,12 +236,18 @@ def _missing(names: list[str], found: dict[str, dict[str, str]]) -> str:
     known = ", ".join(f"{word} = {name!r}" for word, name in found[kind].items()) or "nothing"
     return (
         f"the table lacks {' and '.join(lacking)} to be read as {kind}s "
-        f"(understood: {known}; its columns: {_listed(names)}); "
-        f"name the column with columns={{{lacking[0]!r}: ...}} (--column {lacking[0]}=NAME)"
+        f"(understood: {known}; {_could_serve(names, found[kind])}); "
+        f"name the column with {option('columns', {lacking[0]: ...})}"
     )
 
 
+def _could_serve(names: list[str], found: Mapping[str, str]) -> str:
+    """The columns that are free for what is missing."""
+    return f"columns that could serve: {_listed([name for name in names if name not in found.values()])}"
+
+
 def _listed(names: list[str]) -> str:
-    """Up to twelve names, quoted."""
-    shown = ", ".join(repr(name[:60]) for name in names[:12])
-    return shown + (f" and {len(names) - 12} more" if len(names) > 12 else "") if names else "none"
+    """The names, quoted; of a very wide table so many as fit a screen."""
+    shown = ", ".join(repr(name[:60]) for name in names[:_MOST_LISTED])
+    more = f" and {len(names) - _MOST_LISTED:,} more" if len(names) > _MOST_LISTED else ""
+    return f"{shown}{more}" if names else "none"

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ..errors import ParameterError
 from ..protocols import Counts, Floats, Ints
+from ..wording import option
 from .diagnostics import Diagnostics
 from .index import Index, Items
 from .uncertainty import Uncertainty
@@ -158,7 +159,9 @@ class Consensus:
     def labels(self) -> pl.Series:
         """Return the chosen level of each item in the user's own values, null where there is none."""
         if self.grade is None or self.levels is None:
-            raise ParameterError(f"{self.method} chooses no grade; use a class method, as with want='grade'")
+            raise ParameterError(
+                f"{self.method} chooses no grade; use a class method, as with {option('want', 'grade')}"
+            )
         chosen = pl.Series(self.levels).gather(np.maximum(self.grade, 0))
         return chosen.set(pl.Series(self.grade < 0), None)
 

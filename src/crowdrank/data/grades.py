@@ -12,6 +12,7 @@ import polars as pl
 
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Bools, Counts, Floats, Ints
+from ..wording import option
 from .answers import numeric_levels, read_grades
 from .intake import Rows, shared_fields
 from .judged import Judged, check_codes, columns_of, judged_frame, without_repeats
@@ -86,8 +87,8 @@ class Grades(Judged):
             return _binned(self.grade, bins)
         if self.declared is None and len(self.levels) > MAX_LEVELS:
             raise ParameterError(
-                f"there are {len(self.levels)} distinct grades, too many classes; cut them with params={{'bins': 5}} "
-                "(--set bins=5), or use a method for numbers such as mean_grade"
+                f"there are {len(self.levels)} distinct grades, too many classes; cut them with "
+                f"{option('params', {'bins': 5})}, or use a method for numbers such as mean_grade"
             )
         from ..kernels.segments import level_places
 

@@ -12,6 +12,7 @@ import polars as pl
 
 from ..errors import DataWarning, JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints
+from ..wording import option
 from .grades import Grades
 from .index import Index, Items
 from .judged import AnyJudged, counted
@@ -62,7 +63,8 @@ class Mixed:
             if isinstance(part, Grades) and part.nominal:
                 raise JudgmentError(
                     "nominal grades have no order and tell nothing of which item is better, so they cannot stand "
-                    "beside other judgments; give levels= from worst to best, or aggregate them by themselves"
+                    f"beside other judgments; give {option('levels')} from worst to best, "
+                    "or aggregate them by themselves"
                 )
         found = aligned(judgments)
         pieces = [[part for part in found if isinstance(part, kind)] for kind in (Grades, Preferences, Rankings)]

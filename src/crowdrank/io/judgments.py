@@ -14,6 +14,7 @@ from ..data.columns import Understood, understand
 from ..data.files import PathLike
 from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
 from ..errors import CrowdrankError, JudgmentError, ParameterError
+from ..wording import option
 from .notices import say
 from .preflib import SUFFIXES, preflib_of
 from .sources import Source, blaming, open_source, shown
@@ -150,11 +151,15 @@ class _Options(NamedTuple):
         held = " and ".join(f"{kind}s" for kind in kinds)
         files = "the file holds" if len(kinds) == 1 else "the files hold"
         if "grade" not in kinds and (self.levels is not None or self.nominal):
-            raise ParameterError(f"levels= and nominal= are about grades, and {files} {held}; leave them out")
+            raise ParameterError(
+                f"{option('levels')} and {option('nominal')} are about grades, and {files} {held}; leave them out"
+            )
         if "preference" not in kinds and self.winner_codes is not None:
-            raise ParameterError(f"winner_codes= is about preferences, and {files} {held}; leave it out")
+            raise ParameterError(f"{option('winner_codes')} is about preferences, and {files} {held}; leave it out")
         if tuple(kinds) == ("ranking",) and self.duplicates != "keep":
-            raise ParameterError(f"duplicates= is about grades and preferences, and {files} {held}; leave it out")
+            raise ParameterError(
+                f"{option('duplicates')} is about grades and preferences, and {files} {held}; leave it out"
+            )
 
     def builder(self, kind: str) -> Callable[[pl.DataFrame], Judgments]:
         """Return what makes judgments of the kind from a table."""
