@@ -109,10 +109,7 @@ def plan_draws(judgments: Judgments | Mixed, n: int, resample: str = "judgment",
     Weights that are all whole numbers are numbers of equal judgments, each of which is drawn by itself; other weights
     go along with their judgment.
     """
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2:
-        raise ParameterError(f"{option('bootstrap', n)} is no number of resamples; use 2 or more, 200 for intervals")
-    if resample not in UNITS:
-        raise ParameterError(f"{option('resample', resample)} is not known; use one of {', '.join(UNITS)}")
+    check_draws(n, resample)
     weight, chance = judgments.weight, None
     if resample == "judgment":
         if weight is not None and (weight == np.round(weight)).all():
@@ -130,6 +127,14 @@ def plan_draws(judgments: Judgments | Mixed, n: int, resample: str = "judgment",
             stacklevel=3,
         )
     return Draws(int(n), resample, seed, len(used), unit.astype(np.int32), weight)
+
+
+def check_draws(n: int, resample: str) -> None:
+    """Refuse what no judgments can be drawn by."""
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2:
+        raise ParameterError(f"{option('bootstrap', n)} is no number of resamples; use 2 or more, 200 for intervals")
+    if resample not in UNITS:
+        raise ParameterError(f"{option('resample', resample)} is not known; use one of {', '.join(UNITS)}")
 
 
 def _require_several(n_units: int, resample: str, remedy: str) -> None:

@@ -114,5 +114,5 @@ def _typed(value: Any) -> str:
     elif isinstance(value, list | tuple):
         text = ",".join(map(str, value))
     else:
-        text = str(value)
+        text = f"{value:.10g}" if isinstance(value, float) else str(value)
     return shlex.quote(text)

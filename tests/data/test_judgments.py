@@ -438,7 +438,7 @@ def test_a_method_for_another_kind_says_what_to_call():
     class Pairwise:
         kinds = ("preference",)
 
-    with pytest.raises(JudgmentError, match=r"Pairwise takes preferences, not grades; .* first with .as_preferences\(\)"):
+    with pytest.raises(JudgmentError, match=r"Pairwise takes preferences, not grades; .* with .as_preferences\(\)"):
         expect(Grades.from_frame(GRADES), Pairwise())
     with pytest.raises(JudgmentError, match="not a dict"):
         expect(GRADES, Pairwise())

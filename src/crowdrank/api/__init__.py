@@ -1,6 +1,6 @@
 """The verbs: what people do with judgments."""
 
-from .aggregation import aggregate, as_judgments, expect_one_kind
+from .aggregation import aggregate, as_judgments, check_aggregation, check_level, expect_one_kind
 from .campaigns import campaign_ends, campaign_sentences, campaigns
 from .choosing import Choice, auto_method
 from .compared import Comparison
@@ -8,7 +8,7 @@ from .comparison import compare, compare_methods
 from .diagnosis import diagnose
 from .evaluation import Evaluation, evaluate, evaluate_runs
 from .found import Finding, Findings, findings
-from .proposals import propose, requests, scheme_costs
+from .proposals import check_requests, propose, requests, scheme_costs
 from .suggestions import Actions, actions
 from .training import as_features, rank, train
 
@@ -27,6 +27,9 @@ __all__ = [
     "campaign_ends",
     "campaign_sentences",
     "campaigns",
+    "check_aggregation",
+    "check_level",
+    "check_requests",
     "compare",
     "compare_methods",
     "diagnose",

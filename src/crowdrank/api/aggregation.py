@@ -19,10 +19,11 @@ from ..errors import JudgmentError, ParameterError
 from ..io.judgments import read_judgments
 from ..io.notices import say
 from ..protocols import Aggregator, Progress, expect_arguments
+from ..quality import trusted_annotators
 from ..registry import label, make, method_class
-from ..resampling import Replicates, plan_draws, replicates
+from ..resampling import Replicates, check_draws, plan_draws, replicates
 from ..wording import option
-from .choosing import auto_method
+from .choosing import auto_method, check_want
 from .diagnosis import with_diagnostics
 
 
@@ -76,11 +77,11 @@ def aggregate(
     >>> aggregate(votes).order()
     ['x', 'y']
     """
+    check_aggregation(method, params, want=want, bootstrap=bootstrap, resample=resample)
     judged = as_judgments(judgments)
     anchored = known is not None or trusted is not None
     aggregator = chosen_aggregator(judged, method, params, seed, want, anchored=anchored)
-    if bootstrap is None and resample != "judgment":
-        raise ParameterError(f"{option('resample')} says what a bootstrap draws; give {option('bootstrap', 200)} too")
+    trusted_annotators(judged, trusted)
     draws = None if bootstrap is None else plan_draws(judged, bootstrap, resample, seed)
     extra = {"start": start, "known": known, "trusted": trusted}
     given = {name: value for name, value in extra.items() if value is not None}
@@ -88,6 +89,48 @@ def aggregate(
     if draws is None:
         return fitted
     return with_replicates(fitted, replicates(aggregator, judged, draws, fitted, extra=given, progress=progress))
+
+
+def check_aggregation(
+    method: Any = "auto",
+    params: Mapping[str, Any] | None = None,
+    *,
+    want: str = "order",
+    bootstrap: int | None = None,
+    resample: str = "judgment",
+) -> None:
+    """Refuse what :func:`aggregate` would refuse of any judgments, before they are read.
+
+    Examples
+    --------
+    >>> check_aggregation("elo", {"speed": 3})
+    Traceback (most recent call last):
+    ...
+    crowdrank.errors.ParameterError: elo has no parameter 'speed'; its parameters: k, initial, base, scale...
+    """
+    check_want(want)
+    if isinstance(method, str) and method != "auto":
+        make("aggregator", method, params)
+    if bootstrap is not None:
+        check_draws(bootstrap, resample)
+    elif resample != "judgment":
+        raise ParameterError(f"{option('resample')} says what a bootstrap draws; give {option('bootstrap', 200)} too")
+
+
+def check_level(level: float | None, name: str) -> None:
+    """Refuse a level of intervals, the argument called so, that is no probability; percents are named as such.
+
+    Examples
+    --------
+    >>> check_level(95, "level")
+    Traceback (most recent call last):
+    ...
+    crowdrank.errors.ParameterError: level=95 must lie between 0 and 1; for 95 % write level=0.95
+    """
+    if level is None or 0 < level < 1:
+        return
+    remedy = f"; for {level:g} % write {option(name, level / 100)}" if 1 < level < 100 else ", as 0.95 does"
+    raise ParameterError(f"{option(name, level)} must lie between 0 and 1{remedy}")
 
 
 def chosen_aggregator(

@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from ..asking import Situation, cost_table
+from ..asking.situation import check_limits
 from ..data.consensus import Consensus
 from ..data.judgments import Grades, Preferences, expect
 from ..data.listed import with_items, with_pairs
@@ -23,7 +24,7 @@ from ..io.tables import read_table
 from ..protocols import Aggregator, Progress
 from ..registry import label, make
 from ..wording import option
-from .aggregation import aggregate, as_judgments, expect_one_kind
+from .aggregation import aggregate, as_judgments, check_aggregation, expect_one_kind
 
 COSTED = ("single", "if-good-2", "if-good-3", "3-overlap", "good_till_bad")
 """Schemes whose costs are compared unless others are named."""
@@ -108,6 +109,7 @@ def requests(
     progress: Progress | None = None,
 ) -> Requests:
     """Return all that :func:`propose` finds: the requests, what they cost, and the sentence that sums them up."""
+    check_requests(budget=budget, price=price, least_gain=least_gain, consensus=consensus)
     chosen = _scheme(scheme, params, seed)
     judged = expect_one_kind(as_judgments(judgments), "propose")
     expect(judged, chosen)
@@ -132,6 +134,24 @@ def requests(
         else (f"only items that were judged already are asked about; list all with {option('items')}",)
     )
     return replace(found, scheme=name, notes=(*found.notes, *only))
+
+
+def check_requests(
+    scheme: Any = None,
+    params: Mapping[str, Any] | None = None,
+    *,
+    budget: float | None = None,
+    price: Price | None = None,
+    least_gain: float = 0.0,
+    consensus: Any = None,
+) -> None:
+    """Refuse what :func:`propose` would refuse of any judgments, before they are read."""
+    if scheme is not None:
+        _scheme(scheme, params, 0)
+    if isinstance(consensus, str):
+        check_aggregation(consensus)
+    for one in price.values() if isinstance(price, Mapping) else [1.0 if price is None else price]:
+        check_limits(budget, least_gain, one)
 
 
 def scheme_costs(

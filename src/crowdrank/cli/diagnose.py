@@ -72,6 +72,7 @@ def diagnose(
     from ..io.output import write_table
 
     check_files([*votes, reading.items, truth], [out, dependence, families, groups], format=format)
+    api.check_aggregation(method)
     with Talk(quiet=quiet) as talk:
         judgments = api.expect_one_kind(reading.judgments(votes, talk), "diagnose")
         with talk.working("finding the consensus"):

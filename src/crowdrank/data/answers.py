@@ -32,7 +32,7 @@ def read_grades(rows: Rows, levels: Sequence[Any] | None, nominal: bool) -> tupl
     """Return the grade of each row as a number, and the levels where they are declared or nominal."""
     cells = rows.frame["grade"]
     if levels is not None:
-        levels = _checked_levels(levels)
+        levels = checked_levels(levels)
         if not nominal and _rising_numbers(levels):
             return _on_scale(rows, levels)
         return _among(rows, cells, levels), tuple(levels)
@@ -51,7 +51,7 @@ def read_grades(rows: Rows, levels: Sequence[Any] | None, nominal: bool) -> tupl
     return rows.numbers("grade", text=remedy), None
 
 
-def _checked_levels(levels: Sequence[Any]) -> list[Any]:
+def checked_levels(levels: Sequence[Any]) -> list[Any]:
     """The declared levels, stripped and without repeats."""
     if isinstance(levels, str):
         raise ParameterError(
@@ -147,17 +147,22 @@ def _words(values: pl.Series, winner_codes: Mapping[Any, str] | None, sides: Map
     """
     table: dict[str, int] = _KEYWORDS | {name: _OUTCOMES[side] for name, side in sides.items()}
     if winner_codes is not None:
-        for code, word in winner_codes.items():
-            if word not in _OUTCOMES:
-                raise ParameterError(
-                    f"{option('winner_codes')} maps {code!r} to {word!r}, which is none of 'left', 'right', 'tie'"
-                )
-            table[_by_value(str(code))] = _OUTCOMES[word]
+        check_codes(winner_codes)
+        table |= {_by_value(str(code)): _OUTCOMES[word] for code, word in winner_codes.items()}
     elif any(value in ("-1", "-1.0") for value in values):
         table |= _NUMBERS
     by_name = {name: table[name] for name in sides}
     found = [table.get(v.lower(), table.get(_by_value(v), by_name.get(plain_name(v), _NEITHER))) for v in values]
     return np.array(found, np.int8)
+
+
+def check_codes(winner_codes: Mapping[Any, str]) -> None:
+    """Refuse codes for anything but left, right and a tie."""
+    for code, word in winner_codes.items():
+        if word not in _OUTCOMES:
+            raise ParameterError(
+                f"{option('winner_codes')} maps {code!r} to {word!r}, which is none of 'left', 'right', 'tie'"
+            )
 
 
 def _by_value(text: str) -> str:

@@ -104,8 +104,7 @@ def understand(names: Iterable[str], kind: str | None = None, columns: Mapping[s
     names = [str(name) for name in names]
     _check_names(names)
     given = _given(names, columns or {})
-    if kind is not None and kind not in NEEDED:
-        raise ParameterError(f"kind {kind!r} is not one of 'grade', 'preference', 'ranking'")
+    check_words({}, kind)
     kinds = [kind] if kind else list(NEEDED)
     found = {k: _columns_for(k, names, given) for k in kinds}
     complete = [k for k in kinds if all(word in found[k] for word in NEEDED[k])]
@@ -196,14 +195,22 @@ def plain_name(name: str) -> str:
 
 def _given(names: list[str], columns: Mapping[str, str]) -> dict[str, str]:
     """The user's own naming, checked."""
+    check_words(columns)
     for word, name in columns.items():
-        if word not in FOREIGN:
-            raise ParameterError(f"{option('columns')} names {word!r}, which is none of {', '.join(FOREIGN)}")
         if name not in names:
             raise JudgmentError(
                 f"{option('columns')} says {word} is {name!r}, but the table's columns are {_listed(names)}"
             )
     return dict(columns)
+
+
+def check_words(columns: Mapping[str, str], kind: str | None = None) -> None:
+    """Refuse house words, and a kind, that there are none of."""
+    for word in columns:
+        if word not in FOREIGN:
+            raise ParameterError(f"{option('columns')} names {word!r}, which is none of {', '.join(FOREIGN)}")
+    if kind is not None and kind not in NEEDED:
+        raise ParameterError(f"{option('kind', kind)} is not one of 'grade', 'preference', 'ranking'")
 
 
 def _check_names(names: list[str]) -> None:

@@ -38,8 +38,7 @@ class Rows:
     """The rows of one table on their way in, and what is wrong with them."""
 
     def __init__(self, data: Any, kind: str, columns: Mapping[str, str] | None, invalid: str) -> None:
-        if invalid not in ("error", "drop"):
-            raise ParameterError(f"invalid={invalid!r} is neither 'error' nor 'drop'")
+        check_rules(invalid=invalid)
         table = to_frame(data)
         understood = understand(table.columns, kind, columns)
         self.names = understood.columns
@@ -275,8 +274,7 @@ def handle_duplicates(keys: Sequence[tuple[Ints, int]], duplicates: str, describ
 
     ``keys`` holds (codes, number of codes) of what makes two rows the same judgment; ``where(mask)`` names rows.
     """
-    if duplicates not in ("keep", "first", "last", "error"):
-        raise ParameterError(f"duplicates={duplicates!r} is none of 'keep', 'first', 'last', 'error'")
+    check_rules(duplicates)
     n_rows = len(keys[0][0])
     n_again = _count_repeats(keys)
     if not n_again:
@@ -298,6 +296,14 @@ def handle_duplicates(keys: Sequence[tuple[Ints, int]], duplicates: str, describ
     if duplicates == "keep":
         return None
     return (key.is_first_distinct() if duplicates == "first" else key.is_last_distinct()).to_numpy()
+
+
+def check_rules(duplicates: str = "keep", invalid: str = "error") -> None:
+    """Refuse a rule for repeated or unusable rows that there is none of."""
+    if duplicates not in ("keep", "first", "last", "error"):
+        raise ParameterError(f"{option('duplicates', duplicates)} is none of 'keep', 'first', 'last', 'error'")
+    if invalid not in ("error", "drop"):
+        raise ParameterError(f"invalid={invalid!r} is neither 'error' nor 'drop'")
 
 
 def _count_repeats(keys: Sequence[tuple[Ints, int]]) -> int:

@@ -77,7 +77,7 @@ def price_of(price: Price | None, kind: str) -> float:
     """Return the price of one judgment of a kind where nobody has one of their own; 1 unless said."""
     if isinstance(price, Mapping):
         if kind not in price:
-            raise ParameterError(f"there is no price for {kind}s; give price={{{kind!r}: ...}}, or one for all")
+            raise ParameterError(f"there is no price for {kind}s; give {option('price', {kind: ...})}, or one for all")
         price = price[kind]
     return _checked(1.0 if price is None else price)
 
@@ -85,7 +85,7 @@ def price_of(price: Price | None, kind: str) -> float:
 def _checked(price: float) -> float:
     """A price that is above 0."""
     if not 0 < float(price) < np.inf:
-        raise ParameterError(f"price={price} must be a number above 0")
+        raise ParameterError(f"{option('price', price)} must be a number above 0")
     return float(price)
 
 

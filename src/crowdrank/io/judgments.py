@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from ..data.answers import check_codes, checked_levels
 from ..data.coding import id_series
-from ..data.columns import Understood, understand
+from ..data.columns import Understood, check_words, understand
 from ..data.files import PathLike
+from ..data.intake import check_rules
 from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
 from ..errors import CrowdrankError, JudgmentError, ParameterError
 from ..wording import option
@@ -67,6 +69,11 @@ def read_judgments(
     >>> grades.kind, list(grades.annotators), grades.grade.tolist()
     ('grade', ['ann', 'bob'], [2.0, 1.0])
     """
+    check_words(columns or {}, kind)
+    check_rules(duplicates, invalid)
+    check_codes(winner_codes or {})
+    if levels is not None:
+        checked_levels(levels)
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
     if not paths:
         raise JudgmentError("no file of judgments was named; give at least one")
