@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         diagnose,
         evaluate,
         findings,
+        methods,
         propose,
         rank,
         train,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from .data.judgments import Grades, Mixed, Preferences, Rankings
     from .data.truth import Truth
     from .io import load_ranker, read_consensus, read_features, read_judgments, read_truth
+    from .report import plot
 
 _HOMES = {
     "Actions": ".api",
@@ -53,6 +55,8 @@ _HOMES = {
     "evaluate": ".api",
     "findings": ".api",
     "load_ranker": ".io",
+    "methods": ".api",
+    "plot": ".report",
     "propose": ".api",
     "rank": ".api",
     "read_consensus": ".io",
@@ -89,7 +93,9 @@ __all__ = [
     "findings",
     "joint",
     "load_ranker",
+    "methods",
     "metrics",
+    "plot",
     "propose",
     "rank",
     "rankers",

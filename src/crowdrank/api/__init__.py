@@ -6,16 +6,31 @@ from .choosing import Choice, auto_method
 from .compared import Comparison
 from .comparison import compare, compare_methods
 from .diagnosis import diagnose
+from .door import at_the_door
 from .evaluation import Evaluation, evaluate, evaluate_runs
 from .found import Finding, Findings, findings
+from .methods import Described, methods
 from .proposals import check_requests, propose, requests, scheme_costs
 from .suggestions import Actions, actions
 from .training import as_features, rank, train
+
+actions = at_the_door(actions)
+aggregate = at_the_door(aggregate)
+campaigns = at_the_door(campaigns)
+compare = at_the_door(compare)
+compare_methods = at_the_door(compare_methods)
+diagnose = at_the_door(diagnose)
+evaluate = at_the_door(evaluate)
+findings = at_the_door(findings)
+propose = at_the_door(propose)
+rank = at_the_door(rank)
+train = at_the_door(train)
 
 __all__ = [
     "Actions",
     "Choice",
     "Comparison",
+    "Described",
     "Evaluation",
     "Finding",
     "Findings",
@@ -37,6 +52,7 @@ __all__ = [
     "evaluate_runs",
     "expect_one_kind",
     "findings",
+    "methods",
     "propose",
     "rank",
     "requests",

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from ..data.columns import understand
 from ..data.consensus import Consensus
@@ -22,9 +23,18 @@ from ..protocols import Aggregator, Progress, expect_arguments
 from ..quality import trusted_annotators
 from ..registry import label, make, method_class
 from ..resampling import Replicates, check_draws, plan_draws, replicates
-from ..wording import option
+from ..wording import call, option
 from .choosing import auto_method, check_want
 from .diagnosis import with_diagnostics
+
+_MANY_QUERIES = 5
+"""Queries, and queries for each id, from which on equal ids are likely to mean one item."""
+
+_FEW_JUDGMENTS = 3
+"""Judgments for each item of a query, with fewer of which a ranking of that query alone tells little."""
+
+_COUNTED = 2
+"""Characters of ids that may be mere numbers or letters of the items of a query."""
 
 
 def aggregate(
@@ -79,6 +89,9 @@ def aggregate(
     """
     check_aggregation(method, params, want=want, bootstrap=bootstrap, resample=resample)
     judged = as_judgments(judgments)
+    said = _meant_across(judged)
+    if said is not None:
+        say(said)
     anchored = known is not None or trusted is not None
     aggregator = chosen_aggregator(judged, method, params, seed, want, anchored=anchored)
     trusted_annotators(judged, trusted)
@@ -170,6 +183,34 @@ def with_replicates(consensus: Consensus, found: Replicates) -> Consensus:
         consensus, replicates=found.scores, std_error=found.scores.std(axis=0, ddof=1, dtype=np.float64),
         covariance=None, estimates={**consensus.estimates, "bootstrap": found.summary},
     )  # fmt: skip
+
+
+def _meant_across(judgments: Judgments | Mixed) -> str | None:
+    """The hint that equal ids of different queries may be one item, where that is likely; ``None`` elsewhere.
+
+    It is likely where few ids stand in many queries each and hardly judged within any, as models over prompts do. Ids
+    that merely count the items of their query, such as 1 to 10, say nothing of it.
+    """
+    items = judgments.items
+    if judgments.block is not None or items.n_queries < _MANY_QUERIES:
+        return None
+    ids = items.ids.cast(pl.String).unique()
+    if len(items) < _MANY_QUERIES * len(ids) or (ids.str.len_chars() <= _COUNTED).all():
+        return None
+    each = sum(_placings(part) for part in parts_of(judgments)) / len(items)
+    if each >= _FEW_JUDGMENTS:
+        return None
+    return (
+        f"{len(ids):,} ids stand in {items.n_queries:,} queries, each judged {each:.1f} times in a query: if equal ids "
+        f"mean one item, as models over prompts do, rank them over all queries with {call('across_queries')}"
+    )
+
+
+def _placings(judgments: Judgments) -> int:
+    """How often items are judged: once by a grade, twice by a preference, each by a ranking."""
+    if isinstance(judgments, Rankings):
+        return len(judgments.item)
+    return len(judgments) * (2 if isinstance(judgments, Preferences) else 1)
 
 
 def _fit(aggregator: Any, judgments: Judgments | Mixed, extra: dict[str, Any]) -> Consensus:

@@ -18,13 +18,14 @@ from .index import Index, Items
 from .judged import AnyJudged, counted
 from .preferences import Preferences
 from .rankings import Rankings
+from .showing import Shown
 from .stacking import aligned, stacked
 
 Part: TypeAlias = Grades | Preferences | Rankings
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mixed:
+class Mixed(Shown):
     """Grades, preferences and rankings together, with one numbering of items and of annotators.
 
     ``parts`` holds one set of judgments of each kind that occurs, in the order grades, preferences, rankings. A
@@ -173,6 +174,10 @@ class Mixed:
         of_parts = np.split(weight, self.offsets[1:-1])
         found = [part.reweighted(own) for part, own in zip(self.parts, of_parts, strict=True)]
         return type(self)(tuple(part for part in found if len(part)) or (found[0],))
+
+    def _repr_html_(self) -> str:
+        """The first judgments of each kind, for notebooks."""
+        return "\n".join(part._repr_html_() for part in self.parts)
 
     def frame(self) -> pl.DataFrame:
         """Return a table with the user's own ids and a column that names the kind; other kinds' columns are null."""

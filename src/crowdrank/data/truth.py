@@ -20,10 +20,11 @@ from .index import Items
 from .intake import numbers_of
 from .judged import judged_frame
 from .preferences import Preferences
+from .showing import Shown
 
 
 @dataclass(frozen=True, eq=False)
-class Truth:
+class Truth(Shown):
     """Known grades of items (``form`` "grade" or "rank") or winners of pairs (``form`` "pairs"); it may cover a part.
 
     A rank becomes the grade ``-rank``, so that larger is better everywhere.
