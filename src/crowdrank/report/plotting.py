@@ -10,6 +10,7 @@ from ..api import Comparison, Evaluation
 from ..data.consensus import Consensus, Quality, Trace
 from ..data.judgments import Grades, Mixed, Preferences, Rankings
 from ..errors import ParameterError
+from ..simulate import Campaign
 from .annotators import ConfusionDisplay, QualityDisplay
 from .campaigns import CampaignDisplay
 from .comparison import ComparisonDisplay
@@ -77,6 +78,9 @@ def _display(result: Any, query: Any) -> Display:
         return ComparisonDisplay.from_comparison(result)
     if isinstance(result, pl.DataFrame) and _CURVES.issubset(result.columns):
         return CampaignDisplay.from_curves(result)
+    if isinstance(result, Campaign):
+        curve = result.curve.with_columns(scheme=pl.lit(result.scheme), seed=pl.lit(0))
+        return CampaignDisplay.from_curves(curve)
     if hasattr(getattr(result, "ranker", result), "importance"):
         return ImportanceDisplay.from_ranker(result)
     raise ParameterError(f"there is no picture of {_named(result)}; {_instead(result)}")
@@ -106,4 +110,5 @@ def _named(result: Any) -> str:
     """A result in words."""
     if result is None:
         return "nothing (None)"
-    return "a table" if isinstance(result, pl.DataFrame) else f"a {type(result).__name__}"
+    name = "table" if isinstance(result, pl.DataFrame) else type(result).__name__
+    return f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"
