@@ -79,7 +79,8 @@ def test_html_holds_tables_only_whatever_the_ids_are(shown, name):
     page = Page(shown[name]._repr_html_())
     assert page.tags <= ALLOWED
     assert page.attributes <= {
-        ("class", "crowdrank"), ("class", "dataframe"), ("style", "text-align:right"), ("style", "text-align:left"),
+        ("class", "crowdrank"), ("class", "dataframe"), ("style", "overflow-x:auto"),
+        ("style", "text-align:right;padding:2px 8px"), ("style", "text-align:left;padding:2px 8px"),
     }  # fmt: skip
     assert "table" in page.tags
 
@@ -108,10 +109,11 @@ def test_rankings_count_the_rows_of_their_table():
 
 
 def test_missing_cells_are_empty_and_long_text_is_cut():
-    frame = pl.DataFrame({"item": ["x" * 9000, None], "score": [None, 1 / 3]})
-    text = html_table("t", frame, 2)
+    frame = pl.DataFrame({"item": ["x" * 9000, None, "y"], "score": [None, 1 / 3, 12345.0]})
+    text = html_table("t", frame, 3)
     assert len(text) < 1500
     assert ">0.3333<" in text
+    assert ">12345<" in text
     assert "None" not in text
 
 

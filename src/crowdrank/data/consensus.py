@@ -177,7 +177,8 @@ class Consensus(Shown):
         return len(self.items)
 
     def __repr__(self) -> str:
-        return f"Consensus({len(self.items):,} items, {self.items.n_queries:,} queries, method {self.method})"
+        counts = f"{counted(len(self), 'item')}, {counted(self.items.n_queries, 'query')}"
+        return f"Consensus({counts}, method {self.method})"
 
     def labels(self) -> pl.Series:
         """Return the chosen level of each item in the user's own values, null where there is none."""

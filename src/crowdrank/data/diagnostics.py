@@ -52,7 +52,8 @@ class Diagnostics(Shown):
 
     def _repr_html_(self) -> str:
         """All there is to say, and the first annotators, for notebooks."""
-        return html_table(repr(self), self.annotator_table.head(ROWS), len(self), self.messages)
+        bounds = [name for name in self.annotator_table.columns if name.endswith(("_lower", "_upper"))]
+        return html_table(repr(self), self.annotator_table.drop(bounds).head(ROWS), len(self), self.messages)
 
     def frame(self) -> pl.DataFrame:
         """Return a row for each annotator, as :meth:`annotators` does."""

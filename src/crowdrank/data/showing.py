@@ -16,8 +16,9 @@ ROWS = 10
 """Rows that a notebook is shown."""
 
 _LONGEST = 300
-_NUMBER = ' style="text-align:right"'
-_TEXT = ' style="text-align:left"'
+_LARGEST_WHOLE = 1e12
+_NUMBER = ' style="text-align:right;padding:2px 8px"'
+_TEXT = ' style="text-align:left;padding:2px 8px"'
 
 
 class Shown:
@@ -55,9 +56,9 @@ def html_table(title: str, frame: pl.DataFrame, n_rows: int, notes: Sequence[str
     --------
     >>> import polars as pl
     >>> print(html_table("Items", pl.DataFrame({"item": ["<b>x</b>"]}), 20))
-    <div class="crowdrank"><p><strong>Items</strong></p>
-    <table class="dataframe"><thead><tr><th style="text-align:left">item</th></tr></thead>
-    <tbody><tr><td style="text-align:left">&lt;b&gt;x&lt;/b&gt;</td></tr></tbody></table>
+    <div class="crowdrank" style="overflow-x:auto"><p><strong>Items</strong></p>
+    <table class="dataframe"><thead><tr><th style="text-align:left;padding:2px 8px">item</th></tr></thead>
+    <tbody><tr><td style="text-align:left;padding:2px 8px">&lt;b&gt;x&lt;/b&gt;</td></tr></tbody></table>
     <p>first 1 of 20 rows</p></div>
     """
     looks = [_NUMBER if dtype.is_numeric() else _TEXT for dtype in frame.dtypes]
@@ -69,7 +70,7 @@ def html_table(title: str, frame: pl.DataFrame, n_rows: int, notes: Sequence[str
     said = f"<p><strong>{_cell(title)}</strong></p>" + "".join(f"<p>{escape(plain(note))}</p>" for note in notes)
     more = f"\n<p>first {len(frame):,} of {n_rows:,} rows</p>" if n_rows > len(frame) else ""
     table = f'<table class="dataframe"><thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table>'
-    return f'<div class="crowdrank">{said}\n{table}{more}</div>'
+    return f'<div class="crowdrank" style="overflow-x:auto">{said}\n{table}{more}</div>'
 
 
 def pandas_frame(frame: pl.DataFrame) -> Any:
@@ -104,7 +105,9 @@ def _cell(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.4g}"
+        if value.is_integer() and abs(value) < _LARGEST_WHOLE:
+            return f"{value:.0f}"
+        return f"{value:.1f}" if 1000 <= abs(value) < _LARGEST_WHOLE else f"{value:.4g}"
     text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     text = plain(" ".join(text[: 4 * _LONGEST].split()))
     return escape(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")
