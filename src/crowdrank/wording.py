@@ -65,6 +65,20 @@ def option(name: str, value: Any = None) -> str:
     return flag if value is None or fixed else f"{flag} {_typed(value)}"
 
 
+def naming(word: str) -> str:
+    """Return how to say which column of a table holds something, for tables that the command line has no option for.
+
+    Examples
+    --------
+    >>> naming("item")
+    "name it with columns={'item': ...}"
+    >>> with on_command_line():
+    ...     print(naming("item"))
+    rename the one that holds it to item
+    """
+    return f"rename the one that holds it to {word}" if _surface["shell"] else f"name it with columns={{{word!r}: ...}}"
+
+
 def call(name: str) -> str:
     """Return a call of a method of judgments as the reader would write it.
 

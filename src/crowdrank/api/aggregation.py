@@ -158,7 +158,7 @@ def chosen_aggregator(
     """Return the aggregator that a name stands for, the one that ``"auto"`` picks, or the one given."""
     if not isinstance(method, str):
         if params:
-            raise ParameterError("params= goes with the name of a method; give them to the method itself")
+            raise ParameterError(f"{option('params')} goes with the name of a method; give them to the method itself")
         return _fitting(judgments, method)
     if method == "auto":
         choice = auto_method(judgments, want, anchored=anchored)

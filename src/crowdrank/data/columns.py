@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import JudgmentError, ParameterError
-from ..wording import option
+from ..wording import naming, option
 
 FOREIGN: dict[str, tuple[str, ...]] = {
     "annotator": (
@@ -133,10 +133,7 @@ def understand_items(
     words = ("item", "query", *also)
     found = _assign(words, names, given)
     if "item" not in found:
-        raise JudgmentError(
-            f"the table has no item column ({_could_serve(names, found)}); "
-            f"name it with {option('columns', {'item': ...})}"
-        )
+        raise JudgmentError(f"the table has no item column ({_could_serve(names, found)}); {naming('item')}")
     return found
 
 
@@ -154,10 +151,7 @@ def understand_annotators(names: Iterable[str], columns: Mapping[str, str] | Non
     _check_names(names)
     found = _assign(("annotator", "price", "capacity", "group"), names, _given(names, columns or {}))
     if "annotator" not in found:
-        raise JudgmentError(
-            f"the table has no annotator column ({_could_serve(names, found)}); "
-            f"name it with {option('columns', {'annotator': ...})}"
-        )
+        raise JudgmentError(f"the table has no annotator column ({_could_serve(names, found)}); {naming('annotator')}")
     return found
 
 
@@ -199,7 +193,7 @@ def _given(names: list[str], columns: Mapping[str, str]) -> dict[str, str]:
     for word, name in columns.items():
         if name not in names:
             raise JudgmentError(
-                f"{option('columns')} says {word} is {name!r}, but the table's columns are {_listed(names)}"
+                f"{option('columns')} says {word} is {name!r}, but the table's columns are {quoted(names)}"
             )
     return dict(columns)
 
@@ -250,11 +244,11 @@ def _missing(names: list[str], found: dict[str, dict[str, str]]) -> str:
 
 def _could_serve(names: list[str], found: Mapping[str, str]) -> str:
     """The columns that are free for what is missing."""
-    return f"columns that could serve: {_listed([name for name in names if name not in found.values()])}"
+    return f"columns that could serve: {quoted([name for name in names if name not in found.values()])}"
 
 
-def _listed(names: list[str]) -> str:
-    """The names, quoted; of a very wide table so many as fit a screen."""
+def quoted(names: Sequence[str]) -> str:
+    """Return the names in quotes; of a very wide table so many as fit a screen."""
     shown = ", ".join(repr(name[:60]) for name in names[:_MOST_LISTED])
     more = f" and {len(names) - _MOST_LISTED:,} more" if len(names) > _MOST_LISTED else ""
     return f"{shown}{more}" if names else "none"

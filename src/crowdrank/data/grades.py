@@ -118,7 +118,9 @@ class Grades(Judged):
     def level_number(self, level: Any) -> float:
         """Return the number that a level counts as: itself, or the place of one of the user's own words."""
         if self.nominal:
-            raise JudgmentError("nominal grades have no order, so that none is at least another; give levels=")
+            raise JudgmentError(
+                f"nominal grades have no order, so that none is at least another; give {option('levels')}"
+            )
         if isinstance(level, str) and level in self.levels:
             return float(self.level_values[self.levels.index(level)])
         try:

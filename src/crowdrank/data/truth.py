@@ -11,8 +11,9 @@ import polars as pl
 
 from ..errors import JudgmentError
 from ..protocols import Floats, Ints, Outcomes
+from ..wording import naming
 from .answers import numeric_levels
-from .columns import understand_items
+from .columns import quoted, understand_items
 from .consensus import Consensus
 from .frames import to_frame
 from .grades import Grades
@@ -75,7 +76,7 @@ class Truth(Shown):
         if form is None:
             raise JudgmentError(
                 "the truth has no grade, rank or winner column (its columns: "
-                f"{', '.join(frame.columns[:12])}); name it with columns={{'grade': ...}}"
+                f"{quoted(frame.columns)}); {naming('grade')}"
             )
         keep = {"item": pl.col(found["item"]), "grade": pl.col(found[form])}
         if "query" in found:
