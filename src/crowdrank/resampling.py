@@ -134,7 +134,7 @@ def check_draws(n: int, resample: str) -> None:
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2:
         raise ParameterError(f"{option('bootstrap', n)} is no number of resamples; use 2 or more, 200 for intervals")
     if resample not in UNITS:
-        raise ParameterError(f"{option('resample', resample)} is not known; use one of {', '.join(UNITS)}")
+        raise ParameterError(f"{option('resample', resample)} is not known; use one of {', '.join(map(repr, UNITS))}")
 
 
 def _require_several(n_units: int, resample: str, remedy: str) -> None:

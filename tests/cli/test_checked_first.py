@@ -22,10 +22,10 @@ def unread(monkeypatch):
     [
         ("aggregate votes.csv --intervals 95", "--intervals 95 must lie between 0 and 1; for 95 % write --intervals 0"),
         ("aggregate votes.csv --intervals 0", "--intervals 0 must lie between 0 and 1, as 0.95 does"),
-        ("aggregate votes.csv --want best", "--want best is neither order nor grade"),
-        ("aggregate votes.csv --want best -m elo", "--want best is neither order nor grade"),
+        ("aggregate votes.csv --want best", "--want best is neither 'order' nor 'grade'"),
+        ("aggregate votes.csv --want best -m elo", "--want best is neither 'order' nor 'grade'"),
         ("aggregate votes.csv --bootstrap 1", "--bootstrap 1 is no number of resamples"),
-        ("aggregate votes.csv --bootstrap 9 --resample x", "--resample x is not known; use one of judgment, annotator"),
+        ("aggregate votes.csv --bootstrap 9 --resample x", "--resample x is not known; use one of 'judgment'"),
         ("aggregate votes.csv --resample query", "--resample says what a bootstrap draws; give --bootstrap 200 too"),
         ("aggregate votes.csv -m nope", "there is no aggregator 'nope'"),
         ("aggregate votes.csv -m elo --set speed=3", "elo has no parameter 'speed'"),
@@ -89,3 +89,20 @@ def test_names_are_looked_at_before_the_fit(run, votes, monkeypatch):
     assert "nobody" in ran.err
     ran = run("aggregate votes.csv --set speed=3")
     assert "has no parameter 'speed'" in ran.err
+
+
+def test_the_truth_and_the_kind_are_looked_at_before_the_fit(run, votes, tmp_path, monkeypatch):
+    from crowdrank import api
+
+    def fit(*_, **__):
+        raise AssertionError("a consensus was looked for")
+
+    (tmp_path / "gold.csv").write_text("thing,value\na,b\n")
+    for verb in ("aggregate", "requests"):
+        monkeypatch.setattr(api, verb, fit)
+    ran = run("diagnose votes.csv --truth gold.csv")
+    assert ran.code == 2
+    assert "rename the one that holds it to item" in ran.err
+    ran = run("propose votes.csv -s information --costs costs.csv")
+    assert ran.code == 2
+    assert "--costs are told by grades, not by preferences" in ran.err

@@ -89,7 +89,7 @@ BAD_OPTIONS = {
     "codes without a word": (["aggregate", "votes.csv", "--winner-codes", "1=won"], "'left', 'right', 'tie'"),
     "codes of another form": (["aggregate", "votes.csv", "--winner-codes", "1"], "--winner-codes"),
     "grades of preferences": (["aggregate", "votes.csv", "--want", "grade"], "order"),
-    "nothing to want": (["aggregate", "votes.csv", "--want", "money"], "--want money is neither order nor grade"),
+    "nothing to want": (["aggregate", "votes.csv", "--want", "money"], "--want money is neither 'order' nor 'grade'"),
     "no such format": (["aggregate", "votes.csv", "--format", "xml"], "csv, tsv, json"),
     "no such annotator": (["aggregate", "votes.csv", "--without", "olgo"], "did you mean 'olga'?"),
     "no uncertainty": (["aggregate", "votes.csv", "-m", "elo", "--intervals", "0.9"], "gives no uncertainty"),

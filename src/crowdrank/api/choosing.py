@@ -79,7 +79,7 @@ def auto_method(judgments: Judgments | Mixed, want: str = "order", *, anchored: 
 def check_want(want: str) -> None:
     """Refuse to choose a method for something that none is chosen for."""
     if want not in WANTS:
-        raise ParameterError(f"{option('want', want)} is neither order nor grade")
+        raise ParameterError(f"{option('want', want)} is neither 'order' nor 'grade'")
 
 
 def _against_learning(judgments: Judgments) -> str | None:

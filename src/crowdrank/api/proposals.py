@@ -22,7 +22,7 @@ from ..io.notices import say
 from ..io.sources import blaming
 from ..io.tables import read_table
 from ..protocols import Aggregator, Progress
-from ..registry import label, make
+from ..registry import card, label, make, names
 from ..wording import option
 from .aggregation import aggregate, as_judgments, check_aggregation, expect_one_kind
 
@@ -112,7 +112,7 @@ def requests(
     check_requests(budget=budget, price=price, least_gain=least_gain, consensus=consensus)
     chosen = _scheme(scheme, params, seed)
     judged = expect_one_kind(as_judgments(judgments), "propose")
-    expect(judged, chosen)
+    _expect_kind(judged, chosen)
     judged, askable, pairs = _askable(judged, items)
     roster = None if pool is None else _roster(pool, price)
     situation = Situation(
@@ -198,6 +198,15 @@ def scheme_costs(
             raise ParameterError(f"the cost of {name} has no formula; name schemes such as {', '.join(COSTED)}")
         rules[label("scheme", name)] = replace(rule, good_from=number) if hasattr(rule, "good_from") else rule
     return cost_table(judged, rules, good_from=number, n_draws=n_draws, seed=seed)
+
+
+def _expect_kind(judgments: Any, scheme: Any) -> None:
+    """Refuse judgments of a kind that the scheme does not take, and say which schemes do."""
+    try:
+        expect(judgments, scheme)
+    except JudgmentError:
+        others = [name for name in names("scheme") if judgments.kind in card("scheme", name).kinds]
+        expect(judgments, scheme, instead=others)
 
 
 def _scheme(scheme: Any, params: Mapping[str, Any] | None, seed: int) -> Any:

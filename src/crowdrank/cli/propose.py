@@ -87,6 +87,7 @@ def propose(
     only items that were judged already are. Nobody is asked twice about the same thing.
     """
     from .. import api
+    from ..errors import ParameterError
     from ..io.output import write_table
 
     check_files([*votes, reading.items, pool], [out, costs], format=format)
@@ -95,6 +96,8 @@ def propose(
     with Talk(quiet=quiet) as talk:
         # listed items are what may be asked about, which the verb itself has to know
         judgments = replace(reading, items=None).judgments(votes, talk)
+        if costs is not None and judgments.kind != "grade":
+            raise ParameterError(f"--costs are told by grades, not by {judgments.kind}s; leave it out")
         with talk.working("choosing what to ask") as progress:
             found = api.requests(
                 judgments, scheme, reading.items, pool, budget, params=params,
