@@ -212,10 +212,12 @@ def check_simulation(noise: str | Noise, kind: str | None = None, per_item: floa
             raise ParameterError(f"kind must be grade, preference or ranking, not {kind!r}")
         fitting = ", ".join(name for name, m in NOISES.items() if kind in m.kinds and m.make is not None)
         raise ParameterError(f"noise {model.model.name!r} draws no {kind}s; noise for {kind}s: {fitting}")
-    if per_item is not None and not per_item > 0:
-        raise ParameterError(f"{option('per_item', per_item)} draws nothing; give a number above 0")
+    named = option("per_item").removesuffix("=")
     if kind != "preference" and per_item is not None and not float(per_item).is_integer():
-        raise ParameterError(f"{option('per_item', per_item)} must be a whole number for {kind}s")
+        raise ParameterError(f"{named} must be a whole number for {kind}s, not {per_item:g}")
+    if per_item is not None and not per_item > 0:
+        least = "above 0" if kind == "preference" else "at least 1"
+        raise ParameterError(f"{named} must be {least}, not {per_item:g}")
     return model, kind
 
 
