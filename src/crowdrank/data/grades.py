@@ -87,7 +87,7 @@ class Grades(Judged):
             return _binned(self.grade, bins)
         if self.declared is None and len(self.levels) > MAX_LEVELS:
             raise ParameterError(
-                f"there are {len(self.levels)} distinct grades, too many classes; cut them with "
+                f"there are {len(self.levels)} distinct grades, too many classes; cut them with bins=, as in "
                 f"{option('params', {'bins': 5})}, or use a method for numbers such as mean_grade"
             )
         from ..kernels.segments import level_places
