@@ -143,7 +143,8 @@ def test_queries_that_one_side_lacks_count_as_in_trec_eval(tmp_path, heard):
     np.testing.assert_allclose(found["value"].to_numpy(), expected, atol=1e-9)
     assert found["n_queries"].unique().to_list() == [5]
     assert (
-        "ours: 7 of 12 queries of the truth are not ranked and are left out (--all-queries counts them as 0)" in heard
+        "ours: 7 of 12 queries of the truth are not ranked and are left out (all_queries=True counts them as 0)"
+        in heard
     )
     assert "ours: 3 of 8 ranked queries have no truth and are left out" in heard
     complete = cr.evaluate(run, qrels, list(TREC), unjudged="zero", all_queries=True)

@@ -104,7 +104,7 @@ def test_a_ranker_learns_grades_on_their_own_scale(enough):
 
 
 def test_what_cannot_be_wanted_is_said(enough):
-    with pytest.raises(ParameterError, match="preferences tell no grade; leave want at 'order'"):
+    with pytest.raises(ParameterError, match="preferences tell no grade; use want='order'"):
         auto_method(enough["preference"], "grade")
     with pytest.raises(ParameterError, match="neither 'order' nor 'grade'"):
         auto_method(enough["grade"], "rank")

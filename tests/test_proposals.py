@@ -81,7 +81,7 @@ def test_the_closing_line_says_what_could_be_asked_about():
     listen(None)
     assert heard[0].startswith("3 requests about 2 items, cost 3; expected to lower the squared error")
     assert heard[0].endswith("; 1 more would be wanted beyond the budget")
-    assert heard[1] == "only items that were judged already are asked about; list all with items= (--items)"
+    assert heard[1] == "only items that were judged already are asked about; list all with items="
     assert len(heard) == 3
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         evaluate,
         evaluate_runs,
         findings,
+        methods,
         propose,
         rank,
         train,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from .data.judgments import Grades, Mixed, Preferences, Rankings
     from .data.truth import Truth
     from .io import load_ranker, read_consensus, read_features, read_judgments, read_truth
+    from .report import plot
 
 _HOMES = {
     "Actions": ".api",
@@ -55,6 +57,8 @@ _HOMES = {
     "evaluate_runs": ".api",
     "findings": ".api",
     "load_ranker": ".io",
+    "methods": ".api",
+    "plot": ".report",
     "propose": ".api",
     "rank": ".api",
     "read_consensus": ".io",
@@ -92,7 +96,9 @@ __all__ = [
     "findings",
     "joint",
     "load_ranker",
+    "methods",
     "metrics",
+    "plot",
     "propose",
     "rank",
     "rankers",

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import ParameterError
+from .wording import method_label, option
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -72,7 +73,9 @@ def expect_arguments(method: Any, names: Iterable[str]) -> None:
     takes = inspect.signature(method.fit).parameters
     for name in names:
         if name not in takes:
-            raise ParameterError(f"{type(method).__name__} takes no {name}=; leave it out or choose another method")
+            raise ParameterError(
+                f"{method_label(method)} takes no {option(name)}; leave it out or choose another method"
+            )
 
 
 def method_named(package: str, name: str) -> Any:

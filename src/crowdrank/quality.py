@@ -15,6 +15,7 @@ from .data.judgments import Grades, Judgments, Mixed, Preferences
 from .data.pairing import pairs_within
 from .errors import DataWarning, ParameterError
 from .protocols import Aggregator, Bools, Counts, Floats, Scorer
+from .wording import option
 
 MAX_FOLDS = 20
 """Annotators are left out one by one up to this many, in this many parts above."""
@@ -103,7 +104,9 @@ def trusted_annotators(judgments: Judgments | Mixed, trusted: Any | None) -> Boo
     if trusted is None:
         return mask
     if not judgments.n_annotators:
-        raise ParameterError("trusted= names annotators, but the judgments do not say who gave them; leave it out")
+        raise ParameterError(
+            f"{option('trusted')} names annotators, but the judgments do not say who gave them; leave it out"
+        )
     for name in [trusted] if isinstance(trusted, str | int) else trusted:
         mask[judgments.annotators.code(name, "annotator")] = True
     return mask
@@ -116,7 +119,8 @@ def warn_near_chance(method: str, quality: Floats, n_judgments: Floats) -> None:
     if mean < _NEAR_CHANCE:
         warnings.warn(
             f"{method} finds the annotators hardly better than chance (mean quality {mean:.2f}), and a crowd whose "
-            "majority is reversed looks like a good one turned round: name annotators known to be good with trusted=",
+            "majority is reversed looks like a good one turned round: name annotators known to be good with "
+            f"{option('trusted')}",
             DataWarning,
             stacklevel=3,
         )

@@ -15,6 +15,7 @@ from .data.grades import MAX_LEVELS
 from .data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
 from .errors import ConvergenceWarning, DataWarning, ParameterError
 from .protocols import Aggregator, Bools, Counts, Floats, Ints, Progress, Resampler, Reweighter, Scorer
+from .wording import call, option
 
 UNITS = ("judgment", "annotator", "query", "group")
 """What can be drawn."""
@@ -108,10 +109,7 @@ def plan_draws(judgments: Judgments | Mixed, n: int, resample: str = "judgment",
     Weights that are all whole numbers are numbers of equal judgments, each of which is drawn by itself; other weights
     go along with their judgment.
     """
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2:
-        raise ParameterError(f"bootstrap={n!r} is no number of resamples; use 2 or more, 200 for intervals")
-    if resample not in UNITS:
-        raise ParameterError(f"resample={resample!r} is not known; use one of {', '.join(map(repr, UNITS))}")
+    check_draws(n, resample)
     weight, chance = judgments.weight, None
     if resample == "judgment":
         if weight is not None and (weight == np.round(weight)).all():
@@ -120,7 +118,7 @@ def plan_draws(judgments: Judgments | Mixed, n: int, resample: str = "judgment",
         return Draws(int(n), resample, seed, len(judgments), None, weight, chance)
     # only units that judged are drawn: one that did not would stand for nothing
     used, unit = np.unique(_unit_codes(judgments, resample), return_inverse=True)
-    _require_several(len(used), resample, "use resample='judgment' (--resample judgment)")
+    _require_several(len(used), resample, f"use {option('resample', 'judgment')}")
     if len(used) < FEW_UNITS:
         warnings.warn(
             f"there are but {len(used)} {_plural(resample)} to draw from, whose spread is hardly known: take the "
@@ -129,6 +127,14 @@ def plan_draws(judgments: Judgments | Mixed, n: int, resample: str = "judgment",
             stacklevel=3,
         )
     return Draws(int(n), resample, seed, len(used), unit.astype(np.int32), weight)
+
+
+def check_draws(n: int, resample: str) -> None:
+    """Refuse what no judgments can be drawn by."""
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2:
+        raise ParameterError(f"{option('bootstrap', n)} is no number of resamples; use 2 or more, 200 for intervals")
+    if resample not in UNITS:
+        raise ParameterError(f"{option('resample', resample)} is not known; use one of {', '.join(map(repr, UNITS))}")
 
 
 def _require_several(n_units: int, resample: str, remedy: str) -> None:
@@ -149,19 +155,20 @@ def _unit_codes(judgments: Judgments | Mixed, resample: str) -> Ints:
         if judgments.block is None:
             several = "items live within their query, so that drawing queries would only leave items out"
             why = "there is but one query" if judgments.n_queries == 1 else several
-            remedy = "take equal items of all queries as one with across_queries() (--across-queries) first"
-            raise ParameterError(f"queries cannot be drawn: {why}; {remedy}, or use resample='judgment'")
+            remedy = f"take equal items of all queries as one with {call('across_queries')} first"
+            raise ParameterError(f"queries cannot be drawn: {why}; {remedy}, or use {option('resample', 'judgment')}")
         return judgments.block
     if not judgments.n_annotators:
         raise ParameterError(
-            f"{_plural(resample)} cannot be drawn: the judgments do not say who gave them; use resample='judgment'"
+            f"{_plural(resample)} cannot be drawn: the judgments do not say who gave them; use "
+            f"{option('resample', 'judgment')}"
         )
     if resample == "annotator":
         return judgments.annotator
     if judgments.group is None:
         raise ParameterError(
             "groups cannot be drawn: the judgments name no families of annotators; add a group column, or use "
-            "resample='annotator'"
+            f"{option('resample', 'annotator')}"
         )
     return judgments.group[judgments.annotator]
 

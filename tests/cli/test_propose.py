@@ -22,7 +22,7 @@ def test_requests_are_written_and_summed_up(run, files):
     assert table.columns == ["query", "item", "annotator", "n_more", "reason", "cost", "expected_gain"]
     assert table["n_more"].to_list() == [2, 2]
     assert ran.lines[-3:-1] == [
-        "wrote requests.csv", "only items that were judged already are asked about; list all with items= (--items)",
+        "wrote requests.csv", "only items that were judged already are asked about; list all with --items",
     ]  # fmt: skip
     assert ran.lines[-1].startswith(
         "4 requests about 2 items, cost 4; expected to lower the squared error of the items'"
@@ -71,12 +71,15 @@ def test_preferences(run, votes):
     ("line", "message"),
     [
         ("propose v.csv -s if-god-3", "there is no scheme 'if-god-3'; did you mean 'if-good-3'? known: agreement"),
-        ("propose v.csv -b 0", "budget=0 buys nothing; give a budget above 0"),
-        ("propose v.csv -b -3", "budget=-3 buys nothing; give a budget above 0"),
+        ("propose v.csv -b 0", "--budget 0 buys nothing; give a budget above 0"),
+        ("propose v.csv -b -3", "--budget -3 buys nothing; give a budget above 0"),
         ("propose v.csv --pool no_price.csv", "no_price.csv: the price is missing in row 2 ('bob') of the pool"),
         ("propose v.csv --items pool.csv", "pool.csv: the table has no item column"),
         ("propose v.csv --levels 0,1,2", "grade"),
-        ("propose p.csv", "IfGoodK takes grades, not preferences; choose a method for that kind"),
+        (
+            "propose p.csv",
+            "if_good_k takes grades, not preferences; choose a method that takes preferences: information",
+        ),
         ("propose v.csv --price cheap", "--price 'cheap' is no number; write for example --price 2"),
         ("propose v.csv --price a=b", "--price 'a=b' is no number"),
         ("propose v.csv -o v.csv", "v.csv is read, so it is not written to"),

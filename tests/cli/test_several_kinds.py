@@ -34,7 +34,7 @@ def test_aggregate_takes_files_of_several_kinds(run, files):
 @pytest.mark.parametrize(
     ("command", "said"),
     [
-        ("aggregate grades.csv prefs.csv -m borda", "Borda takes one kind of judgment, not grades and preferences"),
+        ("aggregate grades.csv prefs.csv -m borda", "borda takes one kind of judgment, not grades and preferences"),
         ("diagnose grades.csv prefs.csv", "diagnose looks at one kind of judgment at a time; give it the grades"),
         ("aggregate grades.csv prefs.csv --want grade", "give the grades alone"),
         ("aggregate grades.csv prefs.csv --nominal", "nominal grades have no order"),

@@ -90,7 +90,7 @@ def test_stopping_says_how_to_go_on(run, small, monkeypatch, options, told):
     [
         ("study smal", "there is no study 'smal'; did you mean 'small'? known: crowdagg-trec, "),
         ("study small --quick --full", "--quick and --full exclude each other; leave one out"),
-        ("study small --seeds 0", "seeds=0 must be at least 1 (--seeds)"),
+        ("study small --seeds 0", "--seeds 0 must be at least 1"),
         ("study crowdagg-mirex --quick --folder nowhere", "data set 'mirex2005-crowd' lacks "),
     ],
 )

@@ -187,7 +187,7 @@ BAD = {
     "twice the same file": ("train votes.csv features.csv -o m --importance m", "two results"),
     "no folder": ("train votes.csv features.csv -o no/m", "folder does not exist"),
     "one grade throughout": ("train same.csv features.csv -r list_net -o m", "nothing to learn"),
-    "no model": ("rank modle features.csv", "there is no file modle; check the path"),
+    "no model": ("rank modle features.csv", "there is no file modle; did you mean 'model'?"),
     "a model from standard input": ("rank - features.csv", "read the features from -"),
     "a table for a model": ("rank votes.csv features.csv", "is no saved ranker, or is damaged"),
     "a cut model": ("rank cut features.csv", "is no saved ranker, or is damaged"),

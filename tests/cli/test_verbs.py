@@ -266,6 +266,18 @@ def test_methods_lists_the_registry(run):
     )
 
 
+def test_methods_are_those_that_python_lists(run):
+    import crowdrank as cr
+
+    frame = cr.methods()
+    assert rows(run("methods").out) == frame.rows(named=True)
+    assert "crowd-bt" in frame.filter(method="crowd_bt")["aliases"][0]
+    told = json.loads(run("methods", "crowd-bt", "--format", "json").out)
+    assert told == cr.methods("crowd-bt").frame().drop("family").rows(named=True)
+    assert "takes preferences" in repr(cr.methods("crowd_bt"))
+    assert {card.family for card in cr.methods("latent_score").cards} == {"aggregator", "joint"}
+
+
 def test_methods_tells_of_a_ranker(run):
     ran = run("methods", "ListNet")
     assert ran.code == 0
@@ -328,3 +340,41 @@ def test_odd_ids_survive(run, tmp_path):
     ran = run("aggregate", "v.csv")
     assert ran.code == 0
     assert {row["item"] for row in rows(ran.out)} == set(kept)
+
+
+def arena(models, *, n_prompts=40):
+    """One vote for each prompt between two of the models."""
+    pairs = [(models[n % len(models)], models[(n + 1 + n // len(models)) % len(models)]) for n in range(n_prompts)]
+    lines = [f"p{n},{a},{b},{('model_a', 'model_b')[n % 3 == 0]}" for n, (a, b) in enumerate(pairs) if a != b]
+    return "prompt,model_a,model_b,winner\n" + "\n".join(lines) + "\n"
+
+
+def test_models_over_prompts_are_told_of_across_queries(run, tmp_path):
+    (tmp_path / "arena.csv").write_text(arena(["alpha", "beta", "gamma", "delta"]))
+    said = "rank them over all queries with --across-queries"
+    assert run("aggregate arena.csv").err.count(said) == 1
+    assert said not in run("aggregate arena.csv --across-queries").err
+
+
+@pytest.mark.parametrize(
+    ("models", "n_prompts"),
+    [
+        (["1", "2", "3", "4"], 40),  # may be numbers within the query
+        (["alpha", "beta", "gamma", "delta"], 4),
+        ([f"document{n}" for n in range(30)], 60),
+    ],
+)
+def test_across_queries_is_not_suggested_where_it_may_not_be_meant(run, tmp_path, models, n_prompts):
+    (tmp_path / "arena.csv").write_text(arena(models, n_prompts=n_prompts))
+    assert "--across-queries" not in run("aggregate arena.csv").err
+
+
+def test_well_judged_queries_are_not_told_of_across_queries(run, tmp_path):
+    lines = [
+        f"q{query},{item},a{who},{grade}"
+        for query in range(8)
+        for grade, item in enumerate(("alpha", "beta", "gamma"))
+        for who in range(4)
+    ]
+    (tmp_path / "grades.csv").write_text("query,item,annotator,grade\n" + "\n".join(lines) + "\n")
+    assert "--across-queries" not in run("aggregate grades.csv").err

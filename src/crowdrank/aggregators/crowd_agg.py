@@ -16,6 +16,7 @@ from ..fitting import warn_unconverged
 from ..pair_models.sheets import fill_sheets
 from ..protocols import Bools, Counts, Floats, Ints
 from ..quality import TRUSTED, held_out_quality, trusted_annotators, warn_near_chance
+from ..wording import option
 
 if TYPE_CHECKING:
     from ..kernels.poisson_binomial import Discounts
@@ -152,7 +153,9 @@ class CrowdAgg:
         """The crowd, and the quality of each owner of sheets."""
         named = trusted_annotators(judgments, trusted)
         if self.quality != "held_out" and named.any():
-            raise ParameterError(f"trusted= has no use with quality={self.quality!r}; use quality='held_out'")
+            raise ParameterError(
+                f"{option('trusted')} has no use with quality={self.quality!r}; use quality='held_out'"
+            )
         crowd = _crowd(self, judgments)
         if self.quality == "none" or not judgments.n_annotators:
             return crowd, np.ones(len(crowd.annotator)), Trace()

@@ -23,6 +23,7 @@ from ..data.judgments import Grades, expect
 from ..errors import JudgmentError, ParameterError
 from ..fitting import accelerate, warn_unconverged
 from ..protocols import Floats
+from ..wording import option
 
 _RIGHT, _WRONG = 2.0, 1.0
 _SMALLEST, _REACH = 1e-9, 50.0
@@ -116,7 +117,7 @@ class DawidSkene:
         expect(grades, self)
         if self.ordinal and grades.nominal:
             raise JudgmentError(
-                "ordinal=True needs an order and nominal grades have none; leave it out, or give levels="
+                f"ordinal=True needs an order and nominal grades have none; leave it out, or give {option('levels')}"
             )
         if not len(grades):
             return Consensus.of(self, grades, np.zeros(grades.n_items))

@@ -25,6 +25,7 @@ from ..data.judgments import Grades, expect
 from ..errors import DataWarning, ParameterError
 from ..fitting import accelerate, warn_unconverged
 from ..protocols import Floats
+from ..wording import option
 
 _LEARNED, _GIVEN = 1e-4, 1e-6
 """Least distance of an accuracy from 0 and 1, so that two who are sure and disagree do not rule out every level."""
@@ -280,7 +281,7 @@ def _warn(rows: ClassRows, method: NaiveBayes, fit: ClassFit) -> None:
     if mean < _GUESSING + (1.0 - _GUESSING) / rows.n_levels:
         said.append(
             f"the annotators are right {mean:.0%} of the time, close to guessing among {rows.n_levels} levels, so that "
-            "the levels may be permuted: give known= or accuracies=, or raise a0"
+            f"the levels may be permuted: give {option('known')} or accuracies=, or raise a0"
         )
     votes = np.bincount(rows.level, rows.weight, rows.n_levels) / number.sum()
     most = int(fit.prior.argmax())

@@ -18,6 +18,7 @@ from ..pair_models.contests import contests_of
 from ..pair_models.rankings import AdherencePrior, RankingPoint, RankingProblem
 from ..protocols import Bools, Counts, Floats, Ints
 from ..quality import INTERVAL, held_out, trusted_annotators, warn_near_chance
+from ..wording import option
 
 if TYPE_CHECKING:
     from ..kernels.listwise import RankedRows
@@ -154,7 +155,7 @@ class PlackettLuce:
 
         weighted = self.annotators == "weighted"
         if trusted is not None and not weighted:
-            raise ParameterError("trusted= is for annotators='weighted'; set that, or leave trusted= out")
+            raise ParameterError(f"{option('trusted')} is for annotators='weighted'; set that, or leave it out")
         if weighted and not rankings.n_annotators:
             raise ParameterError(
                 "annotators='weighted' needs to know who gave each ranking; add an annotator column or use 'equal'"

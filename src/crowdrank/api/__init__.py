@@ -1,21 +1,37 @@
 """The verbs: what people do with judgments."""
 
-from .aggregation import aggregate, as_judgments, expect_one_kind
+from .aggregation import aggregate, as_judgments, check_aggregation, check_level, expect_one_kind
 from .campaigns import campaign_ends, campaign_sentences, campaigns
 from .choosing import Choice, auto_method
 from .compared import Comparison
 from .comparison import check_comparison, compare, compare_methods
 from .diagnosis import diagnose
+from .door import at_the_door
 from .evaluation import Evaluation, evaluate, evaluate_runs
 from .found import Finding, Findings, findings
-from .proposals import propose, requests, scheme_costs
+from .methods import Described, methods
+from .proposals import check_requests, propose, requests, scheme_costs
 from .suggestions import Actions, actions
 from .training import as_features, check_training, rank, train
+
+actions = at_the_door(actions)
+aggregate = at_the_door(aggregate)
+campaigns = at_the_door(campaigns)
+compare = at_the_door(compare)
+compare_methods = at_the_door(compare_methods)
+diagnose = at_the_door(diagnose)
+evaluate = at_the_door(evaluate)
+evaluate_runs = at_the_door(evaluate_runs)
+findings = at_the_door(findings)
+propose = at_the_door(propose)
+rank = at_the_door(rank)
+train = at_the_door(train)
 
 __all__ = [
     "Actions",
     "Choice",
     "Comparison",
+    "Described",
     "Evaluation",
     "Finding",
     "Findings",
@@ -27,7 +43,10 @@ __all__ = [
     "campaign_ends",
     "campaign_sentences",
     "campaigns",
+    "check_aggregation",
     "check_comparison",
+    "check_level",
+    "check_requests",
     "check_training",
     "compare",
     "compare_methods",
@@ -36,6 +55,7 @@ __all__ = [
     "evaluate_runs",
     "expect_one_kind",
     "findings",
+    "methods",
     "propose",
     "rank",
     "requests",

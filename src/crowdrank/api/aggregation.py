@@ -8,21 +8,33 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from ..data.columns import understand
 from ..data.consensus import Consensus
 from ..data.frames import to_frame
 from ..data.grades import MAX_LEVELS
-from ..data.judgments import KINDS, Grades, Judgments, Mixed, Preferences, Rankings
+from ..data.judgments import KINDS, Grades, Judgments, Mixed, Preferences, Rankings, expect
 from ..data.mixed import parts_of, together
 from ..errors import JudgmentError, ParameterError
 from ..io.judgments import read_judgments
 from ..io.notices import say
 from ..protocols import Aggregator, Progress, expect_arguments
+from ..quality import trusted_annotators
 from ..registry import label, make, method_class
-from ..resampling import Replicates, plan_draws, replicates
-from .choosing import auto_method
+from ..resampling import Replicates, check_draws, plan_draws, replicates
+from ..wording import call, option
+from .choosing import auto_method, check_want
 from .diagnosis import with_diagnostics
+
+_MANY_QUERIES = 5
+"""Queries, and queries for each id, from which on equal ids are likely to mean one item."""
+
+_FEW_JUDGMENTS = 3
+"""Judgments for each item of a query, with fewer of which a ranking of that query alone tells little."""
+
+_COUNTED = 2
+"""Characters of ids that may be mere numbers or letters of the items of a query."""
 
 
 def aggregate(
@@ -75,11 +87,14 @@ def aggregate(
     >>> aggregate(votes).order()
     ['x', 'y']
     """
+    check_aggregation(method, params, want=want, bootstrap=bootstrap, resample=resample)
     judged = as_judgments(judgments)
+    said = _meant_across(judged)
+    if said is not None:
+        say(said)
     anchored = known is not None or trusted is not None
     aggregator = chosen_aggregator(judged, method, params, seed, want, anchored=anchored)
-    if bootstrap is None and resample != "judgment":
-        raise ParameterError("resample= says what a bootstrap draws; give bootstrap=200 (--bootstrap 200) too")
+    trusted_annotators(judged, trusted)
     draws = None if bootstrap is None else plan_draws(judged, bootstrap, resample, seed)
     extra = {"start": start, "known": known, "trusted": trusted}
     given = {name: value for name, value in extra.items() if value is not None}
@@ -87,6 +102,48 @@ def aggregate(
     if draws is None:
         return fitted
     return with_replicates(fitted, replicates(aggregator, judged, draws, fitted, extra=given, progress=progress))
+
+
+def check_aggregation(
+    method: Any = "auto",
+    params: Mapping[str, Any] | None = None,
+    *,
+    want: str = "order",
+    bootstrap: int | None = None,
+    resample: str = "judgment",
+) -> None:
+    """Refuse what :func:`aggregate` would refuse of any judgments, before they are read.
+
+    Examples
+    --------
+    >>> check_aggregation("elo", {"speed": 3})
+    Traceback (most recent call last):
+    ...
+    crowdrank.errors.ParameterError: elo has no parameter 'speed'; its parameters: k, initial, base, scale...
+    """
+    check_want(want)
+    if isinstance(method, str) and method != "auto":
+        make("aggregator", method, params)
+    if bootstrap is not None:
+        check_draws(bootstrap, resample)
+    elif resample != "judgment":
+        raise ParameterError(f"{option('resample')} says what a bootstrap draws; give {option('bootstrap', 200)} too")
+
+
+def check_level(level: float | None, name: str) -> None:
+    """Refuse a level of intervals, the argument called so, that is no probability; percents are named as such.
+
+    Examples
+    --------
+    >>> check_level(95, "level")
+    Traceback (most recent call last):
+    ...
+    crowdrank.errors.ParameterError: level=95 must lie between 0 and 1; for 95 % write level=0.95
+    """
+    if level is None or 0 < level < 1:
+        return
+    remedy = f"; for {level:g} % write {option(name, level / 100)}" if 1 < level < 100 else ", as 0.95 does"
+    raise ParameterError(f"{option(name, level)} must lie between 0 and 1{remedy}")
 
 
 def chosen_aggregator(
@@ -101,14 +158,23 @@ def chosen_aggregator(
     """Return the aggregator that a name stands for, the one that ``"auto"`` picks, or the one given."""
     if not isinstance(method, str):
         if params:
-            raise ParameterError("params= goes with the name of a method; give them to the method itself")
-        return method
+            raise ParameterError(f"{option('params')} goes with the name of a method; give them to the method itself")
+        return _fitting(judgments, method)
     if method == "auto":
         choice = auto_method(judgments, want, anchored=anchored)
         method, params = choice.method, {**choice.params, **(params or {})}
         settings = "".join(f", {key}={value}" for key, value in choice.params.items())
         say(f"method {method}{settings}, since {choice.reason}")
-    return make("aggregator", method, params, seed=seed)
+    return _fitting(judgments, make("aggregator", method, params, seed=seed))
+
+
+def _fitting(judgments: Judgments | Mixed, aggregator: Any) -> Any:
+    """The aggregator if it takes these judgments; otherwise say which do."""
+    try:
+        expect(judgments, aggregator)
+    except JudgmentError:
+        expect(judgments, aggregator, instead=methods_for(judgments))
+    return aggregator
 
 
 def with_replicates(consensus: Consensus, found: Replicates) -> Consensus:
@@ -117,6 +183,34 @@ def with_replicates(consensus: Consensus, found: Replicates) -> Consensus:
         consensus, replicates=found.scores, std_error=found.scores.std(axis=0, ddof=1, dtype=np.float64),
         covariance=None, estimates={**consensus.estimates, "bootstrap": found.summary},
     )  # fmt: skip
+
+
+def _meant_across(judgments: Judgments | Mixed) -> str | None:
+    """The hint that equal ids of different queries may be one item, where that is likely; ``None`` elsewhere.
+
+    It is likely where few ids stand in many queries each and hardly judged within any, as models over prompts do. Ids
+    that merely count the items of their query, such as 1 to 10, say nothing of it.
+    """
+    items = judgments.items
+    if judgments.block is not None or items.n_queries < _MANY_QUERIES:
+        return None
+    ids = items.ids.cast(pl.String).unique()
+    if len(items) < _MANY_QUERIES * len(ids) or (ids.str.len_chars() <= _COUNTED).all():
+        return None
+    each = sum(_placings(part) for part in parts_of(judgments)) / len(items)
+    if each >= _FEW_JUDGMENTS:
+        return None
+    return (
+        f"{len(ids):,} ids stand in {items.n_queries:,} queries, each judged {each:.1f} times in a query: if equal ids "
+        f"mean one item, as models over prompts do, rank them over all queries with {call('across_queries')}"
+    )
+
+
+def _placings(judgments: Judgments) -> int:
+    """How often items are judged: once by a grade, twice by a preference, each by a ranking."""
+    if isinstance(judgments, Rankings):
+        return len(judgments.item)
+    return len(judgments) * (2 if isinstance(judgments, Preferences) else 1)
 
 
 def _fit(aggregator: Any, judgments: Judgments | Mixed, extra: dict[str, Any]) -> Consensus:

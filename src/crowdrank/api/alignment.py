@@ -14,6 +14,7 @@ from ..data.truth import Truth
 from ..errors import JudgmentError, ParameterError
 from ..metrics.measures import Measure
 from ..protocols import Bools, Floats, Ints
+from ..wording import option
 from .scored import Scored
 
 N_DRAWS = 200
@@ -76,7 +77,9 @@ class Aligned:
     def _classes(self) -> tuple[Ints, Ints]:
         """Codes of the true and of the chosen class of each item, -1 where there is none."""
         if self.run.labels is None:
-            raise ParameterError(f"{self.name} chooses no grade; accuracy needs a class method, as with want='grade'")
+            raise ParameterError(
+                f"{self.name} chooses no grade; accuracy needs a class method, as with {option('want', 'grade')}"
+            )
         known, chosen = self.truth.labels(self.grade), self.run.labels.cast(pl.String)
         named, found = known.drop_nulls().unique(), chosen.drop_nulls().unique()
         if len(named) and len(found) and not named.is_in(found.implode()).any():
@@ -156,8 +159,9 @@ def align(
     in_truth = np.isin(run.items.query, np.unique(run.items.query[judged]))
     n_unjudged, n_ranked = int((in_truth & ranked & ~judged).sum()), int((in_truth & ranked).sum())
     if n_unjudged:
-        does = "are left out (unjudged='drop')" if unjudged == "drop" else "count as grade 0 (unjudged='zero')"
-        notes.append((name, f"{n_unjudged} of {n_ranked} items have no truth and {does}"))
+        does = "are left out" if unjudged == "drop" else "count as grade 0"
+        said = f"{n_unjudged} of {n_ranked} items have no truth and {does} ({option('unjudged', unjudged)})"
+        notes.append((name, said))
     if unjudged == "zero":
         grade = np.where(judged, grade, np.where(in_truth, 0.0, np.nan))
     return Aligned(name, run, truth, grade, judged, ranked, absent)
@@ -179,7 +183,8 @@ def _match_queries(name: str, run: Scored, truth: Truth, notes: list[tuple[str, 
         )
     if lacking.any():
         counted = f"{int(lacking.sum()):,} of {len(of_truth):,} queries of the truth are not ranked and "
-        does = "count as 0 (all_queries)" if all_queries else "are left out (--all-queries counts them as 0)"
+        way = option("all_queries", True)
+        does = f"count as 0 ({way})" if all_queries else f"are left out ({way} counts them as 0)"
         notes.append((name, counted + does))
     if n_extra:
         notes.append((name, f"{n_extra:,} of {len(of_run):,} ranked queries have no truth and are left out"))

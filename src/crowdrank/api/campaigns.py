@@ -8,13 +8,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ..asking.situation import check_limits
 from ..data.truth import Truth
 from ..errors import ParameterError
 from ..io.truth import read_truth
+from ..metrics.measures import parse
 from ..protocols import Aggregator, Progress
 from ..registry import label, make
 from ..simulate import Recorded, SimulatedCrowd, campaign, parse_noise
+from ..simulate.campaigns import LABEL_MEASURES
 from ..simulate.known import Known
+from ..wording import option
 from .aggregation import as_judgments, expect_one_kind
 
 PLAYED = ("single", "2-overlap", "if-good-3", "information")
@@ -81,9 +85,12 @@ def campaigns(
     [6.0, 12.0, 18.0, 24.0]
     """
     if (votes is None) == (annotators is None or noise is None):
-        raise ParameterError("say who answers: annotators= and noise= (-n, --noise), or recorded votes= (--votes)")
+        raise ParameterError(
+            f"say who answers: {option('annotators')} and {option('noise')}, or recorded {option('votes')}"
+        )
     if n_seeds < 1:
-        raise ParameterError(f"n_seeds={n_seeds} must be at least 1 (--seeds)")
+        raise ParameterError(f"{option('n_seeds', n_seeds)} must be at least 1")
+    check_campaigns(schemes, budget, noise=noise, aggregator=aggregator, params=params, measures=measures)
     found = truth if isinstance(truth, Truth) else read_truth(truth)
     recorded = None if votes is None else expect_one_kind(as_judgments(votes), "a campaign")
     measured = make("aggregator", aggregator, params) if isinstance(aggregator, str) else aggregator
@@ -103,6 +110,28 @@ def campaigns(
             if progress is not None:
                 progress(len(tables), n_seeds * len(names), scheme)
     return pl.concat(tables)
+
+
+def check_campaigns(
+    schemes: Sequence[str],
+    budget: float | None = None,
+    *,
+    noise: str | None = None,
+    aggregator: Any = None,
+    params: Mapping[str, Any] | None = None,
+    measures: Sequence[str] | None = None,
+) -> None:
+    """Refuse what :func:`campaigns` would refuse of any truth, before it is read."""
+    for scheme in schemes:
+        make("scheme", scheme)
+    if isinstance(aggregator, str):
+        make("aggregator", aggregator, params)
+    if noise is not None:
+        parse_noise(noise)
+    for measure in measures or ():
+        if measure not in LABEL_MEASURES:
+            parse(measure)
+    check_limits(budget)
 
 
 def _crowd(truth: Truth, annotators: int, noise: str, kind: str | None, chosen: bool, seed: int) -> SimulatedCrowd:

@@ -11,6 +11,7 @@ import numpy as np
 from ..data.grades import MAX_LEVELS
 from ..data.judgments import Grades, Judgments, Mixed, Rankings
 from ..errors import ParameterError
+from ..wording import option
 
 FEWEST = 5.0
 """Judgments of an annotator, on average, from which on it pays to learn how far each can be relied on."""
@@ -58,14 +59,13 @@ def auto_method(judgments: Judgments | Mixed, want: str = "order", *, anchored: 
     >>> auto_method(votes).method, auto_method(votes).reason
     ('mean_grade', 'there is but one annotator, whom nobody can be told apart from')
     """
-    if want not in WANTS:
-        raise ParameterError(f"want={want!r} is neither 'order' nor 'grade'")
+    check_want(want)
     if isinstance(judgments, Grades) and (want == "grade" or judgments.nominal):
         return _of_classes(judgments)
     if want == "grade":
         told = "several kinds together" if isinstance(judgments, Mixed) else f"{judgments.kind}s"
         alone = "give the grades alone, or " if isinstance(judgments, Mixed) else ""
-        raise ParameterError(f"{told} tell no grade; {alone}leave want at 'order'")
+        raise ParameterError(f"{told} tell no grade; {alone}use {option('want', 'order')}")
     if isinstance(judgments, Mixed):
         return SEVERAL
     if anchored and want == "order":
@@ -74,6 +74,12 @@ def auto_method(judgments: Judgments | Mixed, want: str = "order", *, anchored: 
         return TARGET
     against = _against_learning(judgments)
     return LEARNED if against is None else Choice(PLAIN[judgments.kind], against)
+
+
+def check_want(want: str) -> None:
+    """Refuse to choose a method for something that none is chosen for."""
+    if want not in WANTS:
+        raise ParameterError(f"{option('want', want)} is neither 'order' nor 'grade'")
 
 
 def _against_learning(judgments: Judgments) -> str | None:

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from ..data.consensus import Consensus
+from ..data.showing import Shown
 from ..metrics.correlation import kendall_tau
 from ..metrics.significance import paired_randomisation
 from ..protocols import Floats
@@ -57,7 +58,7 @@ LEADING = ("annotator_log_loss", "log_loss", "grade_log_loss", "grade_accuracy")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Comparison:
+class Comparison(Shown):
     """Several methods on the same judgments: what :func:`crowdrank.compare_methods` finds.
 
     Parameters
@@ -88,6 +89,9 @@ class Comparison:
     n_held_out: Mapping[str, int] = field(default_factory=dict)
     evaluation: Evaluation | None = None
     baseline: str | None = None
+
+    def __len__(self) -> int:
+        return len(self.fitted)
 
     def __repr__(self) -> str:
         return f"Comparison({len(self.fitted)} methods by {', '.join(self.names)})"

@@ -22,6 +22,7 @@ from ..metrics.measures import Measure, parse
 from ..protocols import Aggregator, Progress
 from ..quality import scores_quietly
 from ..registry import label, make
+from ..wording import option
 from .aggregation import as_judgments, methods_for, resolved
 from .alignment import align
 from .compared import HELD_OUT, LEVEL, Comparison, Measured
@@ -212,7 +213,7 @@ def _fits(
             say(f"{name} is left out: {error}")
             steps.leave_out()
     if not fitted:
-        raise ParameterError("none of the methods takes these judgments; name one with methods= to see why")
+        raise ParameterError(f"none of the methods takes these judgments; name one with {option('methods')} to see why")
     return fitted, seconds
 
 

@@ -47,11 +47,12 @@ def diagnose(judgments: Any, consensus: Consensus | None = None, *, truth: Any |
     from .aggregation import aggregate, as_judgments, expect_one_kind
 
     judged = expect_one_kind(as_judgments(judgments), "diagnose")
+    known = None if truth is None else read_truth(truth)
     if consensus is None:
         consensus = aggregate(judged)
     elif not isinstance(consensus, Consensus):
         raise ParameterError(f"consensus= takes a consensus, not a {type(consensus).__name__}; make one with aggregate")
-    return diagnosed(judged, consensus_of(consensus, judged), None if truth is None else read_truth(truth))
+    return diagnosed(judged, consensus_of(consensus, judged), known)
 
 
 def diagnosed(judgments: Judgments, consensus: Consensus, truth: Any | None = None) -> Diagnostics:

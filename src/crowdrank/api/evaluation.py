@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ..data.showing import ROWS, Shown, html_table
 from ..data.truth import Truth
 from ..errors import ParameterError, UnknownNameError
 from ..io.notices import say
@@ -30,7 +31,7 @@ _MEAN_DRAWS = 20
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Shown):
     """Measures of one or several rankings.
 
     Parameters
@@ -50,6 +51,17 @@ class Evaluation:
     per_query: pl.DataFrame
     comparisons: pl.DataFrame
     notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def _repr_html_(self) -> str:
+        """The first measures, for notebooks."""
+        return html_table("Evaluation", self.table.head(ROWS), len(self.table), self.notes)
+
+    def frame(self) -> pl.DataFrame:
+        """Return the table of measures."""
+        return self.table
 
 
 def evaluate(

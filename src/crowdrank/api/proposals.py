@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from ..asking import Situation, cost_table
+from ..asking.situation import check_limits
 from ..data.consensus import Consensus
 from ..data.judgments import Grades, Preferences, expect
 from ..data.listed import with_items, with_pairs
@@ -21,8 +22,9 @@ from ..io.notices import say
 from ..io.sources import blaming
 from ..io.tables import read_table
 from ..protocols import Aggregator, Progress
-from ..registry import label, make
-from .aggregation import aggregate, as_judgments, expect_one_kind
+from ..registry import card, label, make, names
+from ..wording import option
+from .aggregation import aggregate, as_judgments, check_aggregation, expect_one_kind
 
 COSTED = ("single", "if-good-2", "if-good-3", "3-overlap", "good_till_bad")
 """Schemes whose costs are compared unless others are named."""
@@ -107,9 +109,10 @@ def requests(
     progress: Progress | None = None,
 ) -> Requests:
     """Return all that :func:`propose` finds: the requests, what they cost, and the sentence that sums them up."""
+    check_requests(budget=budget, price=price, least_gain=least_gain, consensus=consensus)
     chosen = _scheme(scheme, params, seed)
     judged = expect_one_kind(as_judgments(judgments), "propose")
-    expect(judged, chosen)
+    _expect_kind(judged, chosen)
     judged, askable, pairs = _askable(judged, items)
     roster = None if pool is None else _roster(pool, price)
     situation = Situation(
@@ -128,9 +131,27 @@ def requests(
     only = (
         ()
         if items is not None
-        else ("only items that were judged already are asked about; list all with items= (--items)",)
+        else (f"only items that were judged already are asked about; list all with {option('items')}",)
     )
     return replace(found, scheme=name, notes=(*found.notes, *only))
+
+
+def check_requests(
+    scheme: Any = None,
+    params: Mapping[str, Any] | None = None,
+    *,
+    budget: float | None = None,
+    price: Price | None = None,
+    least_gain: float = 0.0,
+    consensus: Any = None,
+) -> None:
+    """Refuse what :func:`propose` would refuse of any judgments, before they are read."""
+    if scheme is not None:
+        _scheme(scheme, params, 0)
+    if isinstance(consensus, str):
+        check_aggregation(consensus)
+    for one in price.values() if isinstance(price, Mapping) else [1.0 if price is None else price]:
+        check_limits(budget, least_gain, one)
 
 
 def scheme_costs(
@@ -177,6 +198,15 @@ def scheme_costs(
             raise ParameterError(f"the cost of {name} has no formula; name schemes such as {', '.join(COSTED)}")
         rules[label("scheme", name)] = replace(rule, good_from=number) if hasattr(rule, "good_from") else rule
     return cost_table(judged, rules, good_from=number, n_draws=n_draws, seed=seed)
+
+
+def _expect_kind(judgments: Any, scheme: Any) -> None:
+    """Refuse judgments of a kind that the scheme does not take, and say which schemes do."""
+    try:
+        expect(judgments, scheme)
+    except JudgmentError:
+        others = [name for name in names("scheme") if judgments.kind in card("scheme", name).kinds]
+        expect(judgments, scheme, instead=others)
 
 
 def _scheme(scheme: Any, params: Mapping[str, Any] | None, seed: int) -> Any:

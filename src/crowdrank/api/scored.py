@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..data.columns import understand_items
+from ..data.columns import quoted, understand_items
 from ..data.consensus import Consensus
 from ..data.features import Features
 from ..data.frames import to_frame
@@ -88,7 +88,7 @@ def _from_frame(frame: pl.DataFrame, *, retrieved: bool) -> Scored:
     elif "rank" in found:
         score = -frame[found["rank"]].cast(pl.Float64, strict=False)
     else:
-        raise JudgmentError(f"the table has no score column (its columns: {', '.join(frame.columns[:12])}); add one")
+        raise JudgmentError(f"the table has no score column (its columns: {quoted(frame.columns)}); add one")
     if score.null_count() or not score.is_finite().all():
         row = int((~score.is_finite().fill_null(False)).arg_true()[0]) + 1
         raise JudgmentError(f"the score is blank or not a number in row {row}; fill it in or drop the row")

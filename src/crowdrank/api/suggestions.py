@@ -15,6 +15,7 @@ from ..data.diagnostics import Diagnostics
 from ..data.intake import short
 from ..data.judged import counted
 from ..data.judgments import Judgments, Mixed
+from ..data.showing import Shown
 from ..errors import CrowdrankError, JudgmentError, ParameterError
 from ..metrics.correlation import kendall_tau
 from ..protocols import Bools, Ints
@@ -53,7 +54,7 @@ class Effect:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Actions:
+class Actions(Shown):
     """What is suggested about each annotator; :func:`crowdrank.actions` makes it.
 
     Parameters
@@ -80,6 +81,9 @@ class Actions:
     without: Consensus | None = None
     effect: Effect | None = None
     notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.table)
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{action} {len(self._of(action)):,}" for action in _ACTIONS)

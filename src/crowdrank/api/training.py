@@ -22,6 +22,7 @@ from ..joint.fits import JointFit, item_scores
 from ..joint.two_stage import TwoStage
 from ..protocols import Aggregator, Progress, expect_arguments
 from ..registry import label, make, method_class, resolve
+from ..wording import option
 from .aggregation import as_judgments, chosen_aggregator
 from .diagnosis import with_diagnostics
 
@@ -134,7 +135,7 @@ def _joint_method(joint: Any, ranker: Any, aggregator: Any, params: Mapping[str,
     named |= {} if aggregator == "auto" else {"aggregator": aggregator}
     for part in named:
         if part not in takes:
-            raise ParameterError(f"{resolve('joint', joint)} has no {part} to choose; leave {part}= out (--{part})")
+            raise ParameterError(f"{resolve('joint', joint)} has no {part} to choose; leave {option(part)} out")
     return make("joint", joint, {**named, **(params or {})}, seed=seed)
 
 
@@ -208,7 +209,9 @@ def check_training(
         _check_ranker(getattr(_joint_method(joint, ranker, aggregator, params, 0), "ranker", None))
         return
     if aggregator_params and (aggregator is None or not isinstance(aggregator, str)):
-        raise ParameterError("aggregator_params= goes with the name of an aggregator; leave it out or name one")
+        raise ParameterError(
+            f"{option('aggregator_params')} goes with the name of an aggregator; leave it out or name one"
+        )
     if isinstance(aggregator, str) and aggregator != "auto":
         make("aggregator", aggregator, aggregator_params)
     _check_ranker(_chosen_ranker(ranker, params, 0))

@@ -12,6 +12,17 @@ from ..data.judgments import Judgments
 from ..data.roster import Roster
 from ..errors import ParameterError
 from ..protocols import Bools, Ints
+from ..wording import option
+
+
+def check_limits(budget: float | None = None, least_gain: float = 0.0, price: float = 1.0) -> None:
+    """Refuse limits under which nothing could be asked."""
+    if budget is not None and not budget > 0:
+        raise ParameterError(f"{option('budget', budget)} buys nothing; give a budget above 0")
+    if not least_gain >= 0:
+        raise ParameterError(f"{option('least_gain', least_gain)} must not be below 0")
+    if not 0 < price < np.inf:
+        raise ParameterError(f"{option('price', price)} must be a number above 0")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -51,12 +62,7 @@ class Situation:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.budget is not None and not self.budget > 0:
-            raise ParameterError(f"budget={self.budget:g} buys nothing; give a budget above 0")
-        if not self.least_gain >= 0:
-            raise ParameterError(f"least_gain={self.least_gain} must not be below 0")
-        if not 0 < self.price < np.inf:
-            raise ParameterError(f"price={self.price} must be a number above 0")
+        check_limits(self.budget, self.least_gain, self.price)
 
     @classmethod
     def of(cls, judgments: Judgments, *, askable: Bools | None = None, **rest: object) -> Self:

@@ -14,6 +14,7 @@ from ..data.consensus import Consensus, Quality, Trace
 from ..data.judgments import Grades
 from ..errors import DataWarning
 from ..protocols import Bools, Counts, Floats
+from ..wording import option
 from .rows import ClassRows, QueryPart, query_parts, vote_shares
 
 _ROUNDING = 1e-9
@@ -74,7 +75,7 @@ def fit_queries(
     if alone:
         warnings.warn(
             f"{what}: in {alone} of {len(fits)} queries no item was graded by two annotators; their grades come back "
-            "as they are: leave per_query out, have some items graded twice, or give known=",
+            f"as they are: leave per_query out, have some items graded twice, or give {option('known')}",
             DataWarning,
             stacklevel=3,
         )

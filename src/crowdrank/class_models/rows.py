@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ..data.columns import understand_items
+from ..data.columns import quoted, understand_items
 from ..data.consensus import Consensus
 from ..data.frames import to_frame
 from ..data.judgments import Grades
 from ..data.truth import Truth
 from ..errors import DataWarning, JudgmentError, ParameterError
 from ..protocols import Bools, Counts, Floats, Ints
+from ..wording import option
 
 if TYPE_CHECKING:
     from ..kernels.confusion import PackedGrades
@@ -177,13 +178,13 @@ def _known_levels(grades: Grades, rows: ClassRows, known: Any, bins: int | None)
     found = understand_items(frame.columns, also=("grade",))
     if "grade" not in found:
         raise JudgmentError(
-            f"known= has no grade column (its columns: {', '.join(map(repr, frame.columns[:12]))}); "
+            f"{option('known')} has no grade column (its columns: {quoted(frame.columns)}); "
             "give a table of query, item and grade"
         )
     item = grades.items.codes(frame[found["query"]] if "query" in found else None, frame[found["item"]])
     given = frame[found["grade"]]
     level = _level_of(given, rows, grades.grade if bins else None)
-    _refuse(frame, found, item < 0, "is not among the judged items", "leave it out, or list it with items=")
+    _refuse(frame, found, item < 0, "is not among the judged items", f"leave it out, or list it with {option('items')}")
     scale = ", ".join(str(level) for level in rows.levels[:12])
     _refuse(
         frame, found, level < 0, f"has a known grade outside the scale {scale}", "mend it, or declare it with levels="
@@ -230,9 +231,8 @@ def _refuse(frame: pl.DataFrame, found: Mapping[str, str], wrong: Bools, complai
     shown = []
     for row in rows[:_SHOWN].tolist():
         query = f" of query {frame[found['query']][row]!r}" if "query" in found else ""
-        shown.append(
-            f"item {frame[found['item']][row]!r}{query} (known= row {row + 1}, grade {frame[found['grade']][row]!r})"
-        )
+        grade = frame[found["grade"]][row]
+        shown.append(f"item {frame[found['item']][row]!r}{query} ({option('known')} row {row + 1}, grade {grade!r})")
     more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
     raise JudgmentError(f"{'; '.join(shown)}{more} {complaint}; {remedy}")
 
@@ -285,7 +285,7 @@ def identified(rows: ClassRows, what: str) -> bool:
     if not rows.overlap:
         warnings.warn(
             f"{what}: no item was graded by two annotators, so how accurate each of them is cannot be told; the grades "
-            "come back as they are: have some items graded twice, or give known=",
+            f"come back as they are: have some items graded twice, or give {option('known')}",
             DataWarning,
             stacklevel=3,
         )

@@ -116,6 +116,9 @@ def aggregate(
     from . import annotators as of_annotators
 
     check_files([*votes, reading.items, known], [out, annotators, report], format=format)
+    params = pairs(setting, "--set", "alpha=2")
+    api.check_aggregation(method, params, want=want, bootstrap=bootstrap, resample=resample)
+    api.check_level(intervals, "intervals")
     check_report(report, compared)
     conditions = Conditions(fail_if)
     with Talk(quiet=quiet) as talk:
@@ -124,7 +127,7 @@ def aggregate(
             raise ParameterError("the votes name no annotators to write a table of; leave --annotators out")
         with talk.working("finding the consensus") as progress:
             consensus = api.aggregate(
-                judgments, method, params=pairs(setting, "--set", "alpha=2"), seed=seed, want=want, bootstrap=bootstrap,
+                judgments, method, params=params, seed=seed, want=want, bootstrap=bootstrap,
                 resample=resample, progress=progress, trusted=listed(trusted),
                 known=None if known is None else read_table(known),
             )  # fmt: skip

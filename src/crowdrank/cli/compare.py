@@ -8,7 +8,7 @@ import typer
 
 from .help import examples
 from .options import AllQueries, Format, Metrics, Out, Quiet, Reading, Seed, Unjudged, spread
-from .outputs import check_files, deliver, report_written
+from .outputs import check_files, check_picture, deliver, report_written
 from .talk import Talk
 from .words import complete_method, complete_methods, listed
 
@@ -100,7 +100,7 @@ def compare(
     check_files([*votes, reading.items, truth], [out, tests, orders, plot], format=format)
     if truth is None and metrics is not None:
         raise ParameterError("--metrics are about a truth; give one with --truth, or leave --metrics out")
-    _check_picture(plot)
+    check_picture(plot, "--plot")
     api.check_comparison(listed(methods), listed(metrics), unjudged=unjudged, baseline=baseline)
     with Talk(quiet=quiet) as talk:
         judgments = reading.judgments(votes, talk)
@@ -119,17 +119,6 @@ def compare(
         # that held-out votes are no truth was said when they were held out
         for sentence in () if quiet else found.sentences()[: -1 if found.held_out else None]:
             talk.say(sentence)
-
-
-def _check_picture(name: str | None) -> None:
-    """Refuse, before any work, a picture whose name does not say its format."""
-    if name is None:
-        return
-    from ..errors import ParameterError
-    from ..report.drawing import PICTURES, picture_format
-
-    if picture_format(name) is None:
-        raise ParameterError(f"--plot {name} is no picture; let its name end in {', '.join(PICTURES)}")
 
 
 def _draw(found: Comparison, name: str, talk: Talk) -> None:

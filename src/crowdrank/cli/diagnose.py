@@ -70,14 +70,17 @@ def diagnose(
     """
     from .. import api
     from ..io.output import write_table
+    from ..io.truth import read_truth
 
     check_files([*votes, reading.items, truth], [out, dependence, families, groups], format=format)
+    api.check_aggregation(method)
     with Talk(quiet=quiet) as talk:
         judgments = api.expect_one_kind(reading.judgments(votes, talk), "diagnose")
+        known = None if truth is None else read_truth(truth)
         with talk.working("finding the consensus"):
             consensus = api.aggregate(judgments, method, seed=seed)
         with talk.working("looking at the annotators"):
-            found = api.diagnose(judgments, consensus, truth=truth)
+            found = api.diagnose(judgments, consensus, truth=known)
         for sentence in found.messages:
             if not talk.warned(sentence):
                 talk.say(sentence)

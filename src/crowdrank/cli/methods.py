@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -40,38 +39,27 @@ def methods(
     format: Format = None,
 ) -> None:
     """List the methods, or tell all of one: parameters, paper, notes."""
-    import polars as pl
-
-    from ..registry import FAMILIES, card, families_of, names
+    from .. import api
     from .tables import show_frame
 
     check_files([], [out], format=format)
     with Talk() as talk:
         if name is not None:
-            for family in families_of(name):
-                _tell(card(family, name), out, format, talk)
+            for card in api.methods(name).cards:
+                _tell(card, out, format, talk)
             return
-        cards = [card(family, name) for family in FAMILIES for name in names(family)]
-        rows = [
-            {"method": c.name, "family": c.family, "kinds": ", ".join(c.kinds), "summary": _plain(c.summary)}
-            for c in cards
-        ]
-        frame = pl.DataFrame(rows)
-        deliver(frame, out, format, talk, lambda: show_frame(frame, bold="method", fill=("kinds", "summary")))
+        frame = api.methods()
+        shown = frame.select("method", "family", "kinds", "summary")
+        deliver(frame, out, format, talk, lambda: show_frame(shown, bold="method", fill=("kinds", "summary")))
 
 
 def _tell(card: Card, out: str | None, format: str | None, talk: Talk) -> None:
     """One method: its parameters as a table for programs, everything in words for people."""
-    import polars as pl
+    from ..api.methods import parameters
 
-    rows = [
-        {"parameter": p.name, "type": p.type, "default": _default(p.default), "description": _plain(p.description)}
-        for p in card.parameters
-    ]
-    columns = ("parameter", "type", "default", "description")
-    frame = pl.DataFrame(rows, schema=dict.fromkeys(columns, pl.String))
+    frame = parameters(card)
     if format is None and out is None:
-        _print(card, rows)
+        _print(card, frame.to_dicts())
         return
     for_people(out, format)
     deliver(frame, out, format, talk, lambda: None)
@@ -82,10 +70,11 @@ def _print(card: Card, rows: list[dict[str, str]]) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
+    from ..api.methods import plain_marks
     from .tables import console, grid
 
     page = console()
-    page.print(Text.assemble((card.name, "bold"), f": {_plain(card.summary)}"))
+    page.print(Text.assemble((card.name, "bold"), f": {plain_marks(card.summary)}"))
     page.print(Text(f"takes {card.takes}" + (", also without an order" if card.nominal else "")))
     if card.aliases:
         called = ", ".join(alias + card.settings(alias) for alias in card.aliases)
@@ -95,7 +84,7 @@ def _print(card: Card, rows: list[dict[str, str]]) -> None:
     if rows:
         cells = [[Text(row["parameter"], "bold"), Text(row["default"]), Text(_described(row))] for row in rows]
         page.print(Padding(grid(("parameter", "default", "description"), cells, fill=("description",)), (1, 0)))
-    for paragraph in filter(None, _plain(card.notes).split("\n\n")):
+    for paragraph in filter(None, plain_marks(card.notes).split("\n\n")):
         page.print(Padding(Text(" ".join(paragraph.split())), (0, 0, 1, 0)))
     page.print(Text(_USES[card.family].format(card.name), "cyan"))
 
@@ -103,14 +92,3 @@ def _print(card: Card, rows: list[dict[str, str]]) -> None:
 def _described(row: dict[str, str]) -> str:
     """What a parameter does, and what it may be."""
     return f"{row['description']} ({row['type']})" if row["description"] else row["type"]
-
-
-def _default(value: Any) -> str:
-    """A default as it would be written after --set."""
-    return str(value).lower() if isinstance(value, bool) or value is None else str(value)
-
-
-def _plain(text: str) -> str:
-    """Text without the marks of the documentation's format."""
-    text = re.sub(r":[a-z]+:`~?([^`]*)`", r"\1", text)
-    return re.sub(r"\[(\w+)\]_", r"[\1]", text).replace("``", "")

@@ -21,11 +21,12 @@ LEVEL = 0.95
 
 
 def check_files(inputs: Sequence[str | None], outputs: Sequence[str | None], *, format: str | None = None) -> None:
-    """Refuse, before any work, files that cannot be written in the end, or whose writing would cost the input.
+    """Refuse, before any work, files that are not there or cannot be written, or whose writing would cost the input.
 
     ``format`` is that of the first output.
     """
     from ..io.output import check_target, format_for
+    from ..io.sources import check_source
 
     format_for(outputs[0] if outputs else None, format)
 
@@ -33,12 +34,24 @@ def check_files(inputs: Sequence[str | None], outputs: Sequence[str | None], *, 
     written = [name for name in outputs if name is not None and name != "-"]
     if read.count("-") > 1:
         raise ParameterError("standard input (-) can be read only once; give the other input as a file")
+    for name in read:
+        check_source(name)
     for place, name in enumerate(written):
         check_target(name)
         if any(_same(name, other) for other in read):
             raise ParameterError(f"{name} is read, so it is not written to; choose another name for the result")
         if any(_same(name, other) for other in written[:place]):
             raise ParameterError(f"{name} is to hold two results; choose another name for one of them")
+
+
+def check_picture(name: str | None, option: str) -> None:
+    """Refuse, before any work, a picture whose name does not say its format."""
+    if name is None:
+        return
+    from ..report.drawing import PICTURES, picture_format
+
+    if picture_format(name) is None:
+        raise ParameterError(f"{option} {name} is no picture; let its name end in {', '.join(PICTURES)}")
 
 
 def _same(name: str, other: str) -> bool:

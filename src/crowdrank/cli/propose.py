@@ -87,16 +87,21 @@ def propose(
     only items that were judged already are. Nobody is asked twice about the same thing.
     """
     from .. import api
+    from ..errors import ParameterError
     from ..io.output import write_table
 
     check_files([*votes, reading.items, pool], [out, costs], format=format)
+    params, prices = pairs(setting, "--set", "k=3"), _prices(price)
+    api.check_requests(scheme, params, budget=budget, price=prices, least_gain=least_gain, consensus=method)
     with Talk(quiet=quiet) as talk:
         # listed items are what may be asked about, which the verb itself has to know
         judgments = replace(reading, items=None).judgments(votes, talk)
+        if costs is not None and judgments.kind != "grade":
+            raise ParameterError(f"--costs are told by grades, not by {judgments.kind}s; leave it out")
         with talk.working("choosing what to ask") as progress:
             found = api.requests(
-                judgments, scheme, reading.items, pool, budget, params=pairs(setting, "--set", "k=3"),
-                price=_prices(price), least_gain=least_gain, consensus=method, seed=seed, progress=progress,
+                judgments, scheme, reading.items, pool, budget, params=params,
+                price=prices, least_gain=least_gain, consensus=method, seed=seed, progress=progress,
             )  # fmt: skip
         deliver(found.frame(), out, format, talk, lambda: _show(found.frame()))
         if costs is not None:

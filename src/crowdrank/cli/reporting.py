@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ParameterError
+from ..registry import resolve
 from .outputs import report_written
 from .running import FAILED, command_line
 from .talk import complain
@@ -75,6 +76,8 @@ def check_report(report: str | None, compared: str | None) -> None:
         raise ParameterError("a report is a file to open in a browser; give --report a name, such as report.html")
     if compared is not None and report is None:
         raise ParameterError("--compare adds a section to the report; give --report FILE.html too, or use compare")
+    for name in () if compared in (None, "all") else listed(compared) or ():
+        resolve("aggregator", name)
 
 
 def write_report(

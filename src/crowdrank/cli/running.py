@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import CrowdrankError
+from ..wording import on_command_line
 from .talk import complain
 
 TRACEBACK = "CROWDRANK_TRACEBACK"
@@ -35,7 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0
     """
     try:
-        code = _run(arguments)
+        with on_command_line():
+            code = _run(arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
         code = INTERRUPTED

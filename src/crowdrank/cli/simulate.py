@@ -8,7 +8,7 @@ import typer
 
 from .help import examples
 from .options import Format, Out, Quiet, Seed
-from .outputs import check_files, deliver, report_written
+from .outputs import check_files, check_picture, deliver, report_written
 from .talk import Talk
 from .words import complete_method, count, listed
 
@@ -142,6 +142,7 @@ def simulate(
     from ..io.truth import read_truth
 
     check_files([truth, votes], [out, quality, picture], format=format)
+    check_picture(picture, "--picture")
     if campaign is not None:
         asked = {"annotators": annotators, "noise": noise, "votes": votes, "kind": kind, "budget": budget}
         asked |= {"n_rounds": rounds, "n_seeds": seeds, "seed": seed, "chosen": choose, "aggregator": method}
@@ -151,6 +152,7 @@ def simulate(
         raise ParameterError("--votes and --picture go with --campaign; name schemes, as in --campaign if-good-3")
     if annotators is None or noise is None:
         raise ParameterError('say who votes, as in --annotators 40 --noise "normal(0.7,0.2)"; --noises lists all')
+    simulation.check_simulation(noise, kind, per_item)
     with Talk(quiet=quiet) as talk:
         with talk.working("drawing votes"):
             drawn = simulation.simulate(

@@ -8,7 +8,7 @@ import typer
 
 from .help import examples
 from .options import Format, Quiet
-from .outputs import deliver
+from .outputs import check_files, deliver
 from .talk import Talk
 from .words import complete_study
 
@@ -60,6 +60,7 @@ def study(
     from ..errors import ParameterError
     from ..studies import run_study
 
+    check_files([], [], format=format)
     if quick and full:
         raise ParameterError("--quick and --full exclude each other; leave one out")
     with Talk(quiet=quiet) as talk:

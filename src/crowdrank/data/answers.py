@@ -11,6 +11,7 @@ import polars as pl
 
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Floats, Ints, Outcomes
+from ..wording import either, option
 from .coding import factorize
 from .columns import plain_name
 from .index import Index
@@ -23,13 +24,15 @@ _KEYWORDS = {
 _OUTCOMES = {"left": 1, "right": -1, "tie": 0}
 _NUMBERS = {"1": 1, "-1": -1, "0": 0, "1.0": 1, "-1.0": -1, "0.0": 0, "+1": 1}
 _NEITHER = 2
+_MOST_CODES = 4
+"""More different winners than this are no codes for left, right and two kinds of tie."""
 
 
 def read_grades(rows: Rows, levels: Sequence[Any] | None, nominal: bool) -> tuple[Floats, tuple[Any, ...] | None]:
     """Return the grade of each row as a number, and the levels where they are declared or nominal."""
     cells = rows.frame["grade"]
     if levels is not None:
-        levels = _checked_levels(levels)
+        levels = checked_levels(levels)
         if not nominal and _rising_numbers(levels):
             return _on_scale(rows, levels)
         return _among(rows, cells, levels), tuple(levels)
@@ -42,21 +45,21 @@ def read_grades(rows: Rows, levels: Sequence[Any] | None, nominal: bool) -> tupl
         first = cells.filter(pl.Series(text))[0]
         raise JudgmentError(
             f"the grades are text ({short(first)} in {rows.where(text)}); give the levels, worst first "
-            "(levels=['Bad', 'Good'], --levels Bad,Good), or say that they have no order (nominal=True, --nominal)"
+            f"({option('levels', ['Bad', 'Good'])}), or say that they have no order ({option('nominal', True)})"
         )
-    remedy = f"{DROP}; for grades in words give levels= (--levels) or nominal=True (--nominal)"
+    remedy = f"{DROP}; for grades in words give {option('levels')} or {option('nominal', True)}"
     return rows.numbers("grade", text=remedy), None
 
 
-def _checked_levels(levels: Sequence[Any]) -> list[Any]:
+def checked_levels(levels: Sequence[Any]) -> list[Any]:
     """The declared levels, stripped and without repeats."""
     if isinstance(levels, str):
         raise ParameterError(
-            f"levels={levels!r} is one text; give a list, worst first, such as ['Bad', 'Fair', 'Good']"
+            f"{option('levels', levels)} is one text; give a list, worst first, such as ['Bad', 'Fair', 'Good']"
         )
     cleaned = [level.strip() if isinstance(level, str) else level for level in levels]
     if len(cleaned) < 2 or len({str(level) for level in cleaned}) < len(cleaned):
-        raise ParameterError(f"levels={list(levels)!r} must name at least two different levels, worst first")
+        raise ParameterError(f"{option('levels', list(levels))} must name at least two different levels, worst first")
     return cleaned
 
 
@@ -116,7 +119,10 @@ def read_winners(
         rows.blame(number < 0, "the winner is blank", DROP)
     neither = outcome == _NEITHER
     if neither.any():
-        _refuse_numbers(values, number[neither], winner_codes)
+        if winner_codes is None:
+            used = np.unique(number[neither])
+            alone = not (np.abs(outcome) == 1).any() and int(neither.sum()) > len(used)
+            _refuse_codes(values, used, words=alone)
         rows.blame(neither, _neither_says(values, number[neither]), DROP)
     rows.blame((left == right) & (left >= 0), "an item is compared with itself", "drop that row")
     return outcome
@@ -141,30 +147,59 @@ def _words(values: pl.Series, winner_codes: Mapping[Any, str] | None, sides: Map
     """
     table: dict[str, int] = _KEYWORDS | {name: _OUTCOMES[side] for name, side in sides.items()}
     if winner_codes is not None:
-        for code, word in winner_codes.items():
-            if word not in _OUTCOMES:
-                raise ParameterError(
-                    f"winner_codes= maps {code!r} to {word!r}, which is none of 'left', 'right', 'tie'"
-                )
-            table[str(code).lower()] = _OUTCOMES[word]
+        check_codes(winner_codes)
+        table |= {_by_value(str(code)): _OUTCOMES[word] for code, word in winner_codes.items()}
     elif any(value in ("-1", "-1.0") for value in values):
         table |= _NUMBERS
     by_name = {name: table[name] for name in sides}
-    return np.array([table.get(v.lower(), by_name.get(plain_name(v), _NEITHER)) for v in values], np.int8)
+    found = [table.get(v.lower(), table.get(_by_value(v), by_name.get(plain_name(v), _NEITHER))) for v in values]
+    return np.array(found, np.int8)
 
 
-def _refuse_numbers(values: pl.Series, used: Ints, winner_codes: Mapping[Any, str] | None) -> None:
-    """Ask what numbers mean when the winners are bare numbers (or true and false)."""
-    found = [values[int(number)] for number in np.unique(used)]
-    plain = all(
-        value.removeprefix("-").replace(".", "", 1).isdigit() or value.lower() in ("true", "false") for value in found
+def check_codes(winner_codes: Mapping[Any, str]) -> None:
+    """Refuse codes for anything but left, right and a tie."""
+    for code, word in winner_codes.items():
+        if word not in _OUTCOMES:
+            raise ParameterError(
+                f"{option('winner_codes')} maps {code!r} to {word!r}, which is none of 'left', 'right', 'tie'"
+            )
+
+
+def _by_value(text: str) -> str:
+    """A winner value as it is compared: a number by its value, so that 1.0 is 1; text without case."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text.strip().lower()
+    return str(int(number)) if number.is_integer() else text.strip().lower()
+
+
+def _refuse_codes(values: pl.Series, used: Ints, *, words: bool) -> None:
+    """Ask what winners mean that are bare numbers, true and false, or any few ``words`` where no row names a side."""
+    found = sorted((values[int(number)] for number in used), key=_code_order)
+    numbers = all(not isinstance(_code_order(value)[1], str) or value.lower() in ("true", "false") for value in found)
+    if len(found) > _MOST_CODES or not (numbers or words):
+        return
+    codes = [int(_by_value(value)) if _by_value(value).removeprefix("-").isdigit() else value for value in found]
+    if numbers and "true" in map(str.lower, found):
+        codes.reverse()
+    meanings = {2: ("left", "right"), 3: ("left", "right", "tie"), 4: ("left", "right", "tie", "tie")}
+    if len(codes) > 2 and codes[0] == 0:
+        codes = [*codes[1:], 0]
+    meant = dict(zip(codes, meanings.get(len(codes), ("left",)), strict=True))
+    raise JudgmentError(
+        f"the winners are given as {either(map(short, found), 'and')}, which could mean anything; say what with "
+        f"{option('winner_codes', meant)}, if that is what they mean"
     )
-    if plain and len(found) <= 4 and winner_codes is None:
-        shown = " and ".join(found)
-        raise JudgmentError(
-            f"the winners are given as {shown}, which could mean anything; say what with "
-            "winner_codes={1: 'left', 2: 'right', 0: 'tie'} (--winner-codes 1=left,2=right,0=tie)"
-        )
+
+
+def _code_order(value: str) -> tuple[bool, float | str]:
+    """Key that sorts numbers by value before text."""
+    plain = _by_value(value)
+    try:
+        return False, float(plain)
+    except ValueError:
+        return True, plain
 
 
 def _neither_says(values: pl.Series, used: Ints) -> str:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import JudgmentError, ParameterError
+from ..wording import naming, option
 
 FOREIGN: dict[str, tuple[str, ...]] = {
     "annotator": (
@@ -64,6 +65,8 @@ OPTIONAL = {
     "ranking": ("query", "annotator", "ranking", "weight", "time", "group"),
 }
 
+_MOST_LISTED = 100
+
 
 @dataclass(frozen=True)
 class Understood:
@@ -101,8 +104,7 @@ def understand(names: Iterable[str], kind: str | None = None, columns: Mapping[s
     names = [str(name) for name in names]
     _check_names(names)
     given = _given(names, columns or {})
-    if kind is not None and kind not in NEEDED:
-        raise ParameterError(f"kind {kind!r} is not one of 'grade', 'preference', 'ranking'")
+    check_words({}, kind)
     kinds = [kind] if kind else list(NEEDED)
     found = {k: _columns_for(k, names, given) for k in kinds}
     complete = [k for k in kinds if all(word in found[k] for word in NEEDED[k])]
@@ -113,7 +115,7 @@ def understand(names: Iterable[str], kind: str | None = None, columns: Mapping[s
     if len(complete) > 1:
         raise JudgmentError(
             "the table has both a grade and a rank column; say which is meant "
-            "with kind='grade' or kind='ranking' (--kind)"
+            f"with {option('kind', 'grade')} or {option('kind', 'ranking')}"
         )
     chosen = found[complete[0]]
     _check_single(complete[0], names, chosen, given)
@@ -131,9 +133,7 @@ def understand_items(
     words = ("item", "query", *also)
     found = _assign(words, names, given)
     if "item" not in found:
-        raise JudgmentError(
-            f"the table has no item column (its columns: {_listed(names)}); name it with columns={{'item': ...}}"
-        )
+        raise JudgmentError(f"the table has no item column ({_could_serve(names, found)}); {naming('item')}")
     return found
 
 
@@ -151,10 +151,7 @@ def understand_annotators(names: Iterable[str], columns: Mapping[str, str] | Non
     _check_names(names)
     found = _assign(("annotator", "price", "capacity", "group"), names, _given(names, columns or {}))
     if "annotator" not in found:
-        raise JudgmentError(
-            f"the table has no annotator column (its columns: {_listed(names)}); "
-            "name it with columns={'annotator': ...}"
-        )
+        raise JudgmentError(f"the table has no annotator column ({_could_serve(names, found)}); {naming('annotator')}")
     return found
 
 
@@ -192,12 +189,22 @@ def plain_name(name: str) -> str:
 
 def _given(names: list[str], columns: Mapping[str, str]) -> dict[str, str]:
     """The user's own naming, checked."""
+    check_words(columns)
     for word, name in columns.items():
-        if word not in FOREIGN:
-            raise ParameterError(f"columns= names {word!r}, which is none of {', '.join(FOREIGN)}")
         if name not in names:
-            raise JudgmentError(f"columns= says {word} is {name!r}, but the table's columns are {_listed(names)}")
+            raise JudgmentError(
+                f"{option('columns')} says {word} is {name!r}, but the table's columns are {quoted(names)}"
+            )
     return dict(columns)
+
+
+def check_words(columns: Mapping[str, str], kind: str | None = None) -> None:
+    """Refuse house words, and a kind, that there are none of."""
+    for word in columns:
+        if word not in FOREIGN:
+            raise ParameterError(f"{option('columns')} names {word!r}, which is none of {', '.join(FOREIGN)}")
+    if kind is not None and kind not in NEEDED:
+        raise ParameterError(f"{option('kind', kind)} is not one of 'grade', 'preference', 'ranking'")
 
 
 def _check_names(names: list[str]) -> None:
@@ -219,7 +226,7 @@ def _check_single(kind: str, names: list[str], chosen: dict[str, str], given: di
         if rivals:
             raise JudgmentError(
                 f"columns {chosen[word]!r} and {rivals[0]!r} could both be the {word}; "
-                f"say which with columns={{{word!r}: ...}} (--column {word}=NAME)"
+                f"say which with {option('columns', {word: ...})}"
             )
 
 
@@ -230,12 +237,18 @@ def _missing(names: list[str], found: dict[str, dict[str, str]]) -> str:
     known = ", ".join(f"{word} = {name!r}" for word, name in found[kind].items()) or "nothing"
     return (
         f"the table lacks {' and '.join(lacking)} to be read as {kind}s "
-        f"(understood: {known}; its columns: {_listed(names)}); "
-        f"name the column with columns={{{lacking[0]!r}: ...}} (--column {lacking[0]}=NAME)"
+        f"(understood: {known}; {_could_serve(names, found[kind])}); "
+        f"name the column with {option('columns', {lacking[0]: ...})}"
     )
 
 
-def _listed(names: list[str]) -> str:
-    """Up to twelve names, quoted."""
-    shown = ", ".join(repr(name[:60]) for name in names[:12])
-    return shown + (f" and {len(names) - 12} more" if len(names) > 12 else "") if names else "none"
+def _could_serve(names: list[str], found: Mapping[str, str]) -> str:
+    """The columns that are free for what is missing."""
+    return f"columns that could serve: {quoted([name for name in names if name not in found.values()])}"
+
+
+def quoted(names: Sequence[str]) -> str:
+    """Return the names in quotes; of a very wide table so many as fit a screen."""
+    shown = ", ".join(repr(name[:60]) for name in names[:_MOST_LISTED])
+    more = f" and {len(names) - _MOST_LISTED:,} more" if len(names) > _MOST_LISTED else ""
+    return f"{shown}{more}" if names else "none"

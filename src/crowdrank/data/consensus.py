@@ -13,8 +13,11 @@ from numpy.typing import NDArray
 
 from ..errors import ParameterError
 from ..protocols import Counts, Floats, Ints
+from ..wording import option
 from .diagnostics import Diagnostics
 from .index import Index, Items
+from .judged import counted
+from .showing import Shown, html_table
 from .uncertainty import Uncertainty
 
 COVARIANCE_ITEMS = 700
@@ -22,7 +25,7 @@ COVARIANCE_ITEMS = 700
 
 
 @dataclass(frozen=True)
-class Trace:
+class Trace(Shown):
     """How a fit went: rounds, whether the tolerance was met, the last change, the log-likelihood where there is one."""
 
     n_iter: int = 1
@@ -30,9 +33,21 @@ class Trace:
     change: float = 0.0
     log_likelihood: tuple[float, ...] | None = None
 
+    def __len__(self) -> int:
+        return 1
+
+    def _repr_html_(self) -> str:
+        """The one row, for notebooks."""
+        return html_table("Trace", self.frame(), 1)
+
+    def frame(self) -> pl.DataFrame:
+        """Return a table of one row: n_iter, converged, change and the last log_likelihood where there is one."""
+        last = {} if not self.log_likelihood else {"log_likelihood": [self.log_likelihood[-1]]}
+        return pl.DataFrame({"n_iter": [self.n_iter], "converged": [self.converged], "change": [self.change], **last})
+
 
 @dataclass(frozen=True, eq=False)
-class Quality:
+class Quality(Shown):
     """Quality of each annotator: the probability of ordering a random pair of unequal items correctly.
 
     1 is perfect, 0.5 is guessing, below 0.5 reversed. ``parameters`` holds what else is known, one entry an annotator.
@@ -42,6 +57,12 @@ class Quality:
     quality: Floats
     n_judgments: Floats
     parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.quality)
+
+    def __repr__(self) -> str:
+        return f"Quality({counted(len(self), 'annotator')})"
 
     def frame(self) -> pl.DataFrame:
         """Return a table of annotator, quality, n_judgments and the one-number parameters, best annotator first."""
@@ -59,7 +80,7 @@ class Quality:
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Consensus:
+class Consensus(Shown):
     """The estimated truth for every item: a score, larger is better, and what else the method could tell.
 
     Parameters
@@ -152,13 +173,19 @@ class Consensus:
             quality_source=quality,
         )
 
+    def __len__(self) -> int:
+        return len(self.items)
+
     def __repr__(self) -> str:
-        return f"Consensus({len(self.items):,} items, {self.items.n_queries:,} queries, method {self.method})"
+        counts = f"{counted(len(self), 'item')}, {counted(self.items.n_queries, 'query')}"
+        return f"Consensus({counts}, method {self.method})"
 
     def labels(self) -> pl.Series:
         """Return the chosen level of each item in the user's own values, null where there is none."""
         if self.grade is None or self.levels is None:
-            raise ParameterError(f"{self.method} chooses no grade; use a class method, as with want='grade'")
+            raise ParameterError(
+                f"{self.method} chooses no grade; use a class method, as with {option('want', 'grade')}"
+            )
         chosen = pl.Series(self.levels).gather(np.maximum(self.grade, 0))
         return chosen.set(pl.Series(self.grade < 0), None)
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import polars as pl
 
 from ..errors import ParameterError
+from .showing import ROWS, Shown, html_table
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Diagnostics:
+class Diagnostics(Shown):
     """What is odd about judgments, as tables and as sentences; :func:`crowdrank.diagnose` makes it.
 
     Parameters
@@ -45,6 +46,18 @@ class Diagnostics:
     def __repr__(self) -> str:
         worth = "" if self.effective_annotators is None else f" worth {self.effective_annotators:.1f}"
         return f"Diagnostics({self.n_annotators:,} annotators{worth}, {len(self.messages)} messages)"
+
+    def __len__(self) -> int:
+        return len(self.annotator_table)
+
+    def _repr_html_(self) -> str:
+        """All there is to say, and the first annotators, for notebooks."""
+        bounds = [name for name in self.annotator_table.columns if name.endswith(("_lower", "_upper"))]
+        return html_table(repr(self), self.annotator_table.drop(bounds).head(ROWS), len(self), self.messages)
+
+    def frame(self) -> pl.DataFrame:
+        """Return a row for each annotator, as :meth:`annotators` does."""
+        return self.annotators()
 
     @property
     def messages(self) -> tuple[str, ...]:

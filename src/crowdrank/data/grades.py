@@ -12,6 +12,7 @@ import polars as pl
 
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Bools, Counts, Floats, Ints
+from ..wording import option
 from .answers import numeric_levels, read_grades
 from .intake import Rows, shared_fields
 from .judged import Judged, check_codes, columns_of, judged_frame, without_repeats
@@ -86,8 +87,8 @@ class Grades(Judged):
             return _binned(self.grade, bins)
         if self.declared is None and len(self.levels) > MAX_LEVELS:
             raise ParameterError(
-                f"there are {len(self.levels)} distinct grades, too many classes; cut them with params={{'bins': 5}} "
-                "(--set bins=5), or use a method for numbers such as mean_grade"
+                f"there are {len(self.levels)} distinct grades, too many classes; cut them with bins=, as in "
+                f"{option('params', {'bins': 5})}, or use a method for numbers such as mean_grade"
             )
         from ..kernels.segments import level_places
 
@@ -117,7 +118,9 @@ class Grades(Judged):
     def level_number(self, level: Any) -> float:
         """Return the number that a level counts as: itself, or the place of one of the user's own words."""
         if self.nominal:
-            raise JudgmentError("nominal grades have no order, so that none is at least another; give levels=")
+            raise JudgmentError(
+                f"nominal grades have no order, so that none is at least another; give {option('levels')}"
+            )
         if isinstance(level, str) and level in self.levels:
             return float(self.level_values[self.levels.index(level)])
         try:

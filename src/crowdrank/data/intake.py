@@ -12,6 +12,7 @@ import polars as pl
 
 from ..errors import DataWarning, JudgmentError, ParameterError
 from ..protocols import Bools, Counts, Floats, Ints
+from ..wording import option
 from .coding import LONG, compact, factorize, factorize_groups, id_series
 from .columns import understand, understand_items
 from .frames import to_frame
@@ -29,15 +30,15 @@ ID_GROUPS: dict[str, tuple[tuple[str, ...], ...]] = {
 
 _MOST_BITS = 1 << 31
 
-DROP = "mend them, or leave such rows out with invalid='drop' (--drop-invalid)"
+DROP = "mend them"
+"""Remedy of rows that may as well be left out; that is said too, unless no row would be left."""
 
 
 class Rows:
     """The rows of one table on their way in, and what is wrong with them."""
 
     def __init__(self, data: Any, kind: str, columns: Mapping[str, str] | None, invalid: str) -> None:
-        if invalid not in ("error", "drop"):
-            raise ParameterError(f"invalid={invalid!r} is neither 'error' nor 'drop'")
+        check_rules(invalid=invalid)
         table = to_frame(data)
         understood = understand(table.columns, kind, columns)
         self.names = understood.columns
@@ -45,7 +46,7 @@ class Rows:
         self.invalid = invalid
         self.n = len(self.frame)
         self.bad: Bools = np.zeros(self.n, bool)
-        self._complaints: list[str] = []
+        self._complaints: list[tuple[str, str]] = []
         if not self.n:
             raise JudgmentError(f"the table has a header but no rows; it should hold one {kind} in each")
         groups = [words for words in ID_GROUPS[kind] if self.has(words[0])]
@@ -60,7 +61,7 @@ class Rows:
         """Note that ``what`` is wrong in the masked rows."""
         if mask.any():
             remedy = remedy.replace("that row", "those rows") if mask.sum() > 1 else remedy
-            self._complaints.append(f"{what} in {self.where(mask)}; {remedy}")
+            self._complaints.append((f"{what} in {self.where(mask)}", remedy))
             self.bad |= mask
 
     def settle(self) -> Bools | None:
@@ -68,11 +69,15 @@ class Rows:
         if not self._complaints:
             return None
         if self.invalid == "error":
-            raise JudgmentError(self._complaints[0])
+            said, remedy = self._complaints[0]
+            if remedy.startswith(DROP) and not self.bad.all():
+                dropped = f"{DROP}, or leave such rows out with {option('invalid', 'drop')}"
+                remedy = dropped + remedy.removeprefix(DROP)
+            raise JudgmentError(f"{said}; {remedy}")
         if self.bad.all():
-            said = self._complaints[0].rsplit(";", 1)[0]
+            said = self._complaints[0][0]
             raise JudgmentError(f"no row is left once invalid ones are dropped: {said}; give rows with an answer")
-        said = " and ".join(text.rsplit(";", 1)[0] for text in self._complaints)
+        said = " and ".join(text for text, _ in self._complaints)
         warnings.warn(f"left out {int(self.bad.sum())} of {self.n} rows: {said}", DataWarning, stacklevel=5)
         return ~self.bad
 
@@ -269,8 +274,7 @@ def handle_duplicates(keys: Sequence[tuple[Ints, int]], duplicates: str, describ
 
     ``keys`` holds (codes, number of codes) of what makes two rows the same judgment; ``where(mask)`` names rows.
     """
-    if duplicates not in ("keep", "first", "last", "error"):
-        raise ParameterError(f"duplicates={duplicates!r} is none of 'keep', 'first', 'last', 'error'")
+    check_rules(duplicates)
     n_rows = len(keys[0][0])
     n_again = _count_repeats(keys)
     if not n_again:
@@ -279,18 +283,27 @@ def handle_duplicates(keys: Sequence[tuple[Ints, int]], duplicates: str, describ
     if duplicates == "error":
         again = ~key.is_first_distinct().to_numpy()
         raise JudgmentError(
-            f"{describe} in {where(again)}; drop them or choose duplicates='first' or 'last' (--duplicates first)"
+            f"{describe} in {where(again)}; drop them or choose {option('duplicates', 'first')} "
+            f"or {option('duplicates', 'last')}"
         )
     said = {"keep": "each counts", "first": "the first was kept", "last": "the last was kept"}[duplicates]
     warnings.warn(
         f"{n_again} of {n_rows} judgments repeat one by the same annotator on the same thing; {said} "
-        f"(duplicates='keep', 'first', 'last' or 'error')",
+        f"({option('duplicates')} chooses keep, first, last or error)",
         DataWarning,
         stacklevel=5,
     )
     if duplicates == "keep":
         return None
     return (key.is_first_distinct() if duplicates == "first" else key.is_last_distinct()).to_numpy()
+
+
+def check_rules(duplicates: str = "keep", invalid: str = "error") -> None:
+    """Refuse a rule for repeated or unusable rows that there is none of."""
+    if duplicates not in ("keep", "first", "last", "error"):
+        raise ParameterError(f"{option('duplicates', duplicates)} is none of 'keep', 'first', 'last', 'error'")
+    if invalid not in ("error", "drop"):
+        raise ParameterError(f"invalid={invalid!r} is neither 'error' nor 'drop'")
 
 
 def _count_repeats(keys: Sequence[tuple[Ints, int]]) -> int:

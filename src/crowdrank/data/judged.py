@@ -15,10 +15,11 @@ from ..protocols import Bools, Counts, Floats, Ints
 from .coding import factorize
 from .index import NO_QUERY, Index, Items, build_items
 from .intake import handle_duplicates
+from .showing import ROWS, Shown, html_table
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Judged:
+class Judged(Shown):
     """What every kind has: who judged what; arrays are read-only and one entry a judgment."""
 
     kind: ClassVar[str]
@@ -58,6 +59,15 @@ class Judged:
         counts |= {} if self.items.single else {"query": self.n_queries}
         counts |= {"annotator": self.n_annotators} if self.n_annotators else {}
         return f"{type(self).__name__}({', '.join(counted(n, word) for word, n in counts.items())})"
+
+    def _repr_html_(self) -> str:
+        """The first judgments, for notebooks."""
+        first = self.select(np.arange(min(len(self), ROWS))).frame().head(ROWS)
+        return html_table(repr(self), first, self._n_rows())
+
+    def _n_rows(self) -> int:
+        """Number of rows of the table."""
+        return len(self)
 
     @property
     def n_judgments(self) -> int:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 from ..errors import JudgmentError
+from ..wording import call, method_label, option
 from .grades import Grades
 from .mixed import Mixed
 from .preferences import Preferences
@@ -21,11 +23,12 @@ KINDS: dict[str, type[Grades] | type[Preferences] | type[Rankings]] = {
 __all__ = ["KINDS", "Grades", "Judgments", "Mixed", "Preferences", "Rankings", "expect"]
 
 
-def expect(judgments: Any, method: Any) -> Any:
-    """Return the judgments if the method takes their kind; otherwise say which call to make."""
-    name = type(method).__name__
+def expect(judgments: Any, method: Any, *, instead: Sequence[str] = ()) -> Any:
+    """Return the judgments if the method takes their kind; otherwise say which call to make, or which methods do."""
+    name = method_label(method)
+    others = f", or choose a method that takes {_taken(judgments)}: {', '.join(instead)}" if instead else ""
     if isinstance(judgments, Mixed):
-        return _expect_mixed(judgments, method, name)
+        return _expect_mixed(judgments, method, name, others)
     if not isinstance(judgments, Grades | Preferences | Rankings):
         raise JudgmentError(
             f"{name} takes judgments, not a {type(judgments).__name__}; "
@@ -35,25 +38,34 @@ def expect(judgments: Any, method: Any) -> Any:
         takes = " or ".join(f"{kind}s" for kind in method.kinds)
         # to rankings only where nothing else is taken: what every pair of a ranking says may also be preferences
         goal = next((kind for kind in ("preference", "ranking") if kind in method.kinds), None)
-        remedy = f"call .as_{goal}s() on them first (--as-{goal}s)" if goal else "choose a method for that kind"
-        raise JudgmentError(f"{name} takes {takes}, not {judgments.kind}s; {remedy}")
+        remedy = f"turn them into {goal}s first with {call(f'as_{goal}s')}{others}" if goal else others[5:]
+        raise JudgmentError(
+            f"{name} takes {takes}, not {judgments.kind}s; {remedy or f'choose a method for {judgments.kind}s'}"
+        )
     if isinstance(judgments, Grades) and judgments.nominal and not getattr(method, "nominal", False):
         raise JudgmentError(
             f"{name} needs an order and nominal grades have none; "
-            "use a class method such as majority_vote, or give levels="
+            f"give {option('levels')} from worst to best{others or ', or use a class method such as majority_vote'}"
         )
     return judgments
 
 
-def _expect_mixed(judgments: Mixed, method: Any, name: str) -> Mixed:
+def _taken(judgments: Any) -> str:
+    """What a method would have to take, in words."""
+    if isinstance(judgments, Mixed):
+        return "them together"
+    return "classes" if getattr(judgments, "nominal", False) else f"{judgments.kind}s"
+
+
+def _expect_mixed(judgments: Mixed, method: Any, name: str, others: str) -> Mixed:
     """The judgments of several kinds if the method takes them together."""
     given = " and ".join(f"{kind}s" for kind in judgments.kinds)
     if not getattr(method, "mixes", False):
         raise JudgmentError(
             f"{name} takes one kind of judgment, not {given} together; "
-            "use latent_score, which does, or give it one kind"
+            f"give it one kind{others or ', or use latent_score, which takes them'}"
         )
     lacking = [kind for kind in judgments.kinds if kind not in method.kinds]
     if lacking:
-        raise JudgmentError(f"{name} takes no {lacking[0]}s; leave them out, or choose another method")
+        raise JudgmentError(f"{name} takes no {lacking[0]}s; leave them out{others or ', or choose another method'}")
     return judgments

@@ -12,18 +12,20 @@ import polars as pl
 
 from ..errors import DataWarning, JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints
+from ..wording import option
 from .grades import Grades
 from .index import Index, Items
 from .judged import AnyJudged, counted
 from .preferences import Preferences
 from .rankings import Rankings
+from .showing import Shown
 from .stacking import aligned, stacked
 
 Part: TypeAlias = Grades | Preferences | Rankings
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mixed:
+class Mixed(Shown):
     """Grades, preferences and rankings together, with one numbering of items and of annotators.
 
     ``parts`` holds one set of judgments of each kind that occurs, in the order grades, preferences, rankings. A
@@ -62,7 +64,8 @@ class Mixed:
             if isinstance(part, Grades) and part.nominal:
                 raise JudgmentError(
                     "nominal grades have no order and tell nothing of which item is better, so they cannot stand "
-                    "beside other judgments; give levels= from worst to best, or aggregate them by themselves"
+                    f"beside other judgments; give {option('levels')} from worst to best, "
+                    "or aggregate them by themselves"
                 )
         found = aligned(judgments)
         pieces = [[part for part in found if isinstance(part, kind)] for kind in (Grades, Preferences, Rankings)]
@@ -171,6 +174,10 @@ class Mixed:
         of_parts = np.split(weight, self.offsets[1:-1])
         found = [part.reweighted(own) for part, own in zip(self.parts, of_parts, strict=True)]
         return type(self)(tuple(part for part in found if len(part)) or (found[0],))
+
+    def _repr_html_(self) -> str:
+        """The first judgments of each kind, for notebooks."""
+        return "\n".join(part._repr_html_() for part in self.parts)
 
     def frame(self) -> pl.DataFrame:
         """Return a table with the user's own ids and a column that names the kind; other kinds' columns are null."""

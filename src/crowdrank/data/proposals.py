@@ -11,13 +11,14 @@ import polars as pl
 from ..protocols import Counts, Floats, Ints
 from .index import Index, Items
 from .judged import counted, judged_frame
+from .showing import Shown
 
 ANYBODY = -1
 """Annotator of a request that leaves open who is asked."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Requests:
+class Requests(Shown):
     """What to ask next, the most urgent first.
 
     Parameters

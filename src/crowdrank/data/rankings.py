@@ -130,6 +130,10 @@ class Rankings(Judged):
         rows = np.repeat(self.offsets[chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
         return replace(self, item=self.item[rows], rank=self.rank[rows], offsets=offsets, **self.meta(chosen))
 
+    def _n_rows(self) -> int:
+        """Number of rows of the table, one for each item of each ranking."""
+        return len(self.item)
+
     def frame(self) -> pl.DataFrame:
         """Return a table with the user's own ids and a number for each ranking."""
         number = self.ranking

@@ -11,6 +11,7 @@ import polars as pl
 
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Bools, Counts, Floats
+from ..wording import option
 from .coding import factorize
 from .columns import understand_annotators
 from .frames import to_frame
@@ -76,7 +77,7 @@ def price_of(price: Price | None, kind: str) -> float:
     """Return the price of one judgment of a kind where nobody has one of their own; 1 unless said."""
     if isinstance(price, Mapping):
         if kind not in price:
-            raise ParameterError(f"there is no price for {kind}s; give price={{{kind!r}: ...}}, or one for all")
+            raise ParameterError(f"there is no price for {kind}s; give {option('price', {kind: ...})}, or one for all")
         price = price[kind]
     return _checked(1.0 if price is None else price)
 
@@ -84,7 +85,7 @@ def price_of(price: Price | None, kind: str) -> float:
 def _checked(price: float) -> float:
     """A price that is above 0."""
     if not 0 < float(price) < np.inf:
-        raise ParameterError(f"price={price} must be a number above 0")
+        raise ParameterError(f"{option('price', price)} must be a number above 0")
     return float(price)
 
 
@@ -92,16 +93,23 @@ def _prices(table: pl.DataFrame, names: dict[str, str], price: Price | None, cod
     """Price of each row: its own, that of its group, or that of everybody."""
     if "price" in names:
         values, blank, text = numbers_of(table[names["price"]])
-        _refuse(blank, codes, ids, "the price is missing; give one, or leave the whole column out and set price=")
+        _refuse(
+            blank,
+            codes,
+            ids,
+            "the price is missing; give one, or leave the whole column out and set " + option("price"),
+        )
         _refuse(text | ~(values > 0) | ~np.isfinite(values), codes, ids, "the price is no number above 0")
         return values
     if not isinstance(price, Mapping):
         return np.full(len(table), _checked(1.0 if price is None else price))
     if "group" not in names:
-        raise ParameterError("price= names groups, and the pool has no group column; add it, or give one price for all")
+        raise ParameterError(
+            f"{option('price')} names groups, and the pool has no group column; add it, or give one price for all"
+        )
     groups = table[names["group"]].cast(pl.String).to_list()
     lacking = np.array([group not in price for group in groups])
-    _refuse(lacking, codes, ids, f"the price is missing, as price= names but {', '.join(map(str, price))}")
+    _refuse(lacking, codes, ids, f"the price is missing, as {option('price')} names but {', '.join(map(str, price))}")
     return np.array([_checked(price[group]) for group in groups])
 
 

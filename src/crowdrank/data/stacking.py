@@ -12,6 +12,7 @@ import polars as pl
 
 from ..errors import DataWarning, JudgmentError
 from ..protocols import Ints
+from ..wording import option
 from .coding import factorize
 from .grades import Grades
 from .index import NO_QUERY, Index, Items, build_items
@@ -129,7 +130,9 @@ def stacked(sets: Sequence[AnyJudged]) -> AnyJudged:
         lengths = np.concatenate([np.diff(judged.offsets) for judged in sets if isinstance(judged, Rankings)])
         columns["offsets"] = np.concatenate([[0], np.cumsum(lengths)])
     if isinstance(first, Grades) and len({judged.declared for judged in sets if isinstance(judged, Grades)}) > 1:
-        raise JudgmentError("the sets of grades have different levels; give each the same levels= from worst to best")
+        raise JudgmentError(
+            f"the sets of grades have different levels; give each the same {option('levels')} from worst to best"
+        )
     return replace(first, **columns)
 
 

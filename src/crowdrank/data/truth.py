@@ -11,8 +11,9 @@ import polars as pl
 
 from ..errors import JudgmentError
 from ..protocols import Floats, Ints, Outcomes
+from ..wording import naming
 from .answers import numeric_levels
-from .columns import understand_items
+from .columns import quoted, understand_items
 from .consensus import Consensus
 from .frames import to_frame
 from .grades import Grades
@@ -20,10 +21,11 @@ from .index import Items
 from .intake import numbers_of
 from .judged import judged_frame
 from .preferences import Preferences
+from .showing import Shown
 
 
 @dataclass(frozen=True, eq=False)
-class Truth:
+class Truth(Shown):
     """Known grades of items (``form`` "grade" or "rank") or winners of pairs (``form`` "pairs"); it may cover a part.
 
     A rank becomes the grade ``-rank``, so that larger is better everywhere.
@@ -74,7 +76,7 @@ class Truth:
         if form is None:
             raise JudgmentError(
                 "the truth has no grade, rank or winner column (its columns: "
-                f"{', '.join(frame.columns[:12])}); name it with columns={{'grade': ...}}"
+                f"{quoted(frame.columns)}); {naming('grade')}"
             )
         keep = {"item": pl.col(found["item"]), "grade": pl.col(found[form])}
         if "query" in found:

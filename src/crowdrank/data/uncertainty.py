@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from ..errors import ParameterError
 from ..protocols import Counts, Floats, Ints
+from ..wording import option
 from .index import Items
 
 N_DRAWS = 1000
@@ -130,7 +131,7 @@ class Uncertainty:
         """Say what to do when nothing is known of the spread."""
         if self.basis is None:
             raise ParameterError(
-                f"{self.method} gives no uncertainty of its own; aggregate with bootstrap=200 (--bootstrap 200)"
+                f"{self.method} gives no uncertainty of its own; aggregate with {option('bootstrap', 200)}"
             )
 
 

@@ -9,11 +9,14 @@ from typing import Any, NamedTuple
 
 import polars as pl
 
+from ..data.answers import check_codes, checked_levels
 from ..data.coding import id_series
-from ..data.columns import Understood, understand
+from ..data.columns import Understood, check_words, understand
 from ..data.files import PathLike
+from ..data.intake import check_rules
 from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
 from ..errors import CrowdrankError, JudgmentError, ParameterError
+from ..wording import option
 from .notices import say
 from .preflib import SUFFIXES, preflib_of
 from .sources import Source, blaming, open_source, shown
@@ -66,6 +69,11 @@ def read_judgments(
     >>> grades.kind, list(grades.annotators), grades.grade.tolist()
     ('grade', ['ann', 'bob'], [2.0, 1.0])
     """
+    check_words(columns or {}, kind)
+    check_rules(duplicates, invalid)
+    check_codes(winner_codes or {})
+    if levels is not None:
+        checked_levels(levels)
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
     if not paths:
         raise JudgmentError("no file of judgments was named; give at least one")
@@ -150,11 +158,15 @@ class _Options(NamedTuple):
         held = " and ".join(f"{kind}s" for kind in kinds)
         files = "the file holds" if len(kinds) == 1 else "the files hold"
         if "grade" not in kinds and (self.levels is not None or self.nominal):
-            raise ParameterError(f"levels= and nominal= are about grades, and {files} {held}; leave them out")
+            raise ParameterError(
+                f"{option('levels')} and {option('nominal')} are about grades, and {files} {held}; leave them out"
+            )
         if "preference" not in kinds and self.winner_codes is not None:
-            raise ParameterError(f"winner_codes= is about preferences, and {files} {held}; leave it out")
+            raise ParameterError(f"{option('winner_codes')} is about preferences, and {files} {held}; leave it out")
         if tuple(kinds) == ("ranking",) and self.duplicates != "keep":
-            raise ParameterError(f"duplicates= is about grades and preferences, and {files} {held}; leave it out")
+            raise ParameterError(
+                f"{option('duplicates')} is about grades and preferences, and {files} {held}; leave it out"
+            )
 
     def builder(self, kind: str) -> Callable[[pl.DataFrame], Judgments]:
         """Return what makes judgments of the kind from a table."""

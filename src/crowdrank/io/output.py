@@ -17,6 +17,7 @@ import polars as pl
 
 from ..data.files import PathLike, plain, refusal, whole_file
 from ..errors import ParameterError
+from ..wording import option
 from .sources import shown
 
 _AMBIGUOUS = re.compile(r"[\",;|\s]")
@@ -75,7 +76,7 @@ def format_for(path: PathLike | None, format: str | None) -> str:
         suffixes = [] if path is None else [s.lower() for s in Path(path).suffixes if s.lower() != ".gz"]
         return _BY_SUFFIX.get(suffixes[-1] if suffixes else "", "csv")
     if format not in FORMATS:
-        raise ParameterError(f"format {format!r} is none of {', '.join(FORMATS)}")
+        raise ParameterError(f"{option('format', format)} is none of {', '.join(FORMATS)}")
     return format
 
 

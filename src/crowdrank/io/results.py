@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ..data.coding import id_series
-from ..data.columns import understand_items
+from ..data.columns import quoted, understand_items
 from ..data.consensus import Consensus, Quality, Trace
 from ..data.files import PathLike
 from ..data.index import Index, Items
@@ -364,7 +364,7 @@ def _from_table(frame: pl.DataFrame) -> Consensus:
     if "score" not in frame.columns and "rank" not in found:
         raise JudgmentError(
             "a consensus needs a score or a rank column "
-            f"(its columns: {', '.join(map(repr, frame.columns[:12]))}); rename the one that holds it"
+            f"(its columns: {quoted(frame.columns)}); rename the one that holds it"
         )
     query = frame[found["query"]] if "query" in found else None
     items, order = _items(frame[found["item"]], query, None)

@@ -102,6 +102,12 @@ def open_source(path: PathLike) -> Source:
     return _unpacked(plain(str(where)), suffixes[-1] if suffixes else "", data, where if as_it_is else None)
 
 
+def check_source(path: PathLike) -> None:
+    """Refuse, before any work, a file that is not there; what is there is not opened, as it may be a pipe."""
+    if path != "-" and not os.path.exists(path):
+        _bytes_of(Path(path))
+
+
 def as_utf8(source: Source, encoding: str) -> Source:
     """Return the source with text of another encoding turned into UTF-8."""
     try:

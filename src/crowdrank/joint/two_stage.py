@@ -14,6 +14,7 @@ from ..data.judgments import Grades, Judgments, Mixed
 from ..data.mixed import parts_of
 from ..errors import DataWarning, JudgmentError, ParameterError
 from ..protocols import Aggregator, AnyFloats, Bools, Counts, Floats, Ints, Progress, expect_arguments
+from ..wording import option
 from .fits import JointFit, takes_missing
 
 _INSTEAD = {"preference": "bradley_terry", "ranking": "plackett_luce", "mixed": "latent_score"}
@@ -166,7 +167,7 @@ def _consensus_rows(consensus: Consensus, of_items: Ints) -> _Rows:
     """One row for each judged item with features, in the order of the features."""
     if consensus.nominal:
         raise JudgmentError(
-            "classes without an order say nothing of which item is better; give levels= from worst to best (--levels)"
+            f"classes without an order say nothing of which item is better; give {option('levels')} from worst to best"
         )
     found = np.flatnonzero(of_items >= 0)
     found = found[np.argsort(of_items[found])]
@@ -179,11 +180,11 @@ def _grade_rows(judgments: Judgments | Mixed, of_items: Ints) -> _Rows:
         instead, given = _INSTEAD[judgments.kind], " and ".join(f"{part.kind}s" for part in parts_of(judgments))
         raise JudgmentError(
             f"{given} cannot be learned from one by one, as grades can; "
-            f"name an aggregator, as in aggregator={instead!r} (--aggregator {instead})"
+            f"name an aggregator, as in {option('aggregator', instead)}"
         )
     if judgments.nominal:
         raise JudgmentError(
-            "classes without an order say nothing of which item is better; give levels= from worst to best (--levels)"
+            f"classes without an order say nothing of which item is better; give {option('levels')} from worst to best"
         )
     row = of_items[judgments.item]
     found = np.flatnonzero(row >= 0)

@@ -354,7 +354,7 @@ def _gains(truth: ArrayLike, scores: ArrayLike, qid: Any, gain: str, negative: s
     if lowest < 0:
         raise JudgmentError(
             f"truth has a negative grade ({lowest:g}); shift grades to start at 0, "
-            "or count those as 0 with negative='zero' (--metrics 'ndcg@10(negative=zero)')"
+            "or count those as 0 with negative='zero', as in ndcg@10(negative=zero)"
         )
     if highest > (_LARGEST_EXPONENT if exponential else np.finfo(np.float64).max):
         raise JudgmentError(

@@ -13,6 +13,7 @@ from ..data.truth import Truth
 from ..errors import JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints, Outcomes
 from ..quality import TRUSTED, trusted_annotators
+from ..wording import option
 from .votes import CERTAIN, START_FLIP, FlipPrior
 
 if TYPE_CHECKING:
@@ -108,5 +109,6 @@ def _refuse_both_ways(preferences: Preferences, low: Ints, high: Ints, outcome: 
     if len(wrong):
         of = np.isin(np.arange(len(preferences.items)), [low[wrong[0]], high[wrong[0]]])
         raise JudgmentError(
-            f"known= has either of the items {named(preferences.items, of)} above the other; keep one of both rows"
+            f"{option('known')} has either of the items {named(preferences.items, of)} above the other; "
+            "keep one of both rows"
         )

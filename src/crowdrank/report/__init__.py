@@ -21,6 +21,7 @@ from .displays import (
     save_display,
 )
 from .html import render, write
+from .plotting import plot
 
 __all__ = [
     "AgreementDisplay",
@@ -38,6 +39,7 @@ __all__ = [
     "QueriesDisplay",
     "TimeDisplay",
     "picture_format",
+    "plot",
     "render",
     "save_display",
     "write",

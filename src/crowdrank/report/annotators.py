@@ -9,7 +9,8 @@ import numpy as np
 import polars as pl
 
 from ..api.verdicts import annotator_table, unsure, verdict
-from ..data.consensus import Consensus
+from ..data.consensus import Consensus, Quality
+from ..data.diagnostics import Diagnostics
 from ..diagnostics.messages import leaning
 from ..errors import ParameterError
 from ..protocols import Floats
@@ -70,6 +71,11 @@ class QualityDisplay:
     def from_consensus(cls, consensus: Consensus) -> Self:
         """Return the display of a consensus whose judgments name annotators."""
         return cls(marked(consensus))
+
+    @classmethod
+    def from_quality(cls, quality: Quality) -> Self:
+        """Return the display of the quality alone, without what else is odd about the annotators."""
+        return cls(_marked(quality, None))
 
     @property
     def alike(self) -> bool:
@@ -160,13 +166,17 @@ class QualityDisplay:
 
 def marked(consensus: Consensus) -> pl.DataFrame:
     """Return the annotators, best first, with a mark for what they are and whether they lean to one side."""
-    table = annotator_table(consensus.quality, consensus.diagnostics)
+    return _marked(consensus.quality, consensus.diagnostics)
+
+
+def _marked(quality: Quality | None, odd: Diagnostics | None) -> pl.DataFrame:
+    """The annotators of a quality, with their marks."""
+    table = annotator_table(quality, odd)
     if table is None or not len(table):
         raise ParameterError("the judgments name no annotators, so that there is no quality to draw")
     bounds = [table[name] if name in table.columns else table["quality"] for name in ("lower", "upper")]
     rows = zip(table["quality"], *bounds, unsure(table), strict=True)
     marks = [verdict(q, low, high) or ("unsure" if few else "good") for q, low, high, few in rows]
-    odd = consensus.diagnostics
     leans: Sequence[Any] = ()
     if odd is not None and "position_bias" in odd.annotators().columns:
         leans = odd.annotators()["annotator"].gather(leaning(odd.annotators())).to_list()

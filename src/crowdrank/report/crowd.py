@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from ..api.aggregation import as_judgments
-from ..data.consensus import Consensus
+from ..data.consensus import Consensus, Trace
 from ..data.judgments import Judgments
 from ..data.mixed import parts_of
 from ..diagnostics.asked import asked
@@ -276,10 +276,14 @@ class ConvergenceDisplay:
     @classmethod
     def from_consensus(cls, consensus: Consensus) -> Self:
         """Return the display of a consensus by a method that climbs a likelihood."""
-        values = consensus.trace.log_likelihood
-        if values is None or len(values) < 2:
-            raise ParameterError(f"{consensus.method} keeps no likelihood of its rounds, so that there is no curve")
-        return cls(np.array(values), converged=consensus.trace.converged)
+        return cls.from_trace(consensus.trace, consensus.method)
+
+    @classmethod
+    def from_trace(cls, trace: Trace, method: str = "this method") -> Self:
+        """Return the display of how a fit went, by a method that climbs a likelihood."""
+        if trace.log_likelihood is None or len(trace.log_likelihood) < 2:
+            raise ParameterError(f"{method} keeps no likelihood of its rounds, so that there is no curve")
+        return cls(np.array(trace.log_likelihood), converged=trace.converged)
 
     def plot(self, ax: Any = None) -> Self:
         """Draw on the axes, on those of a new figure if there are none."""

@@ -13,6 +13,7 @@ from ..data.naming import named
 from ..data.truth import Truth
 from ..errors import JudgmentError
 from ..protocols import Bools, Floats
+from ..wording import option
 from .annotators import Crowd
 from .items import Given
 from .responses import Layout
@@ -49,12 +50,14 @@ def known_scores(items: Items, known: Any | None) -> Known:
         return Known.nothing(len(items))
     truth = known if isinstance(known, Truth) else _read(known)
     if truth.grade is None or truth.nominal:
-        raise JudgmentError("known= has no numbers for items; give a table of query, item and score or grade")
+        raise JudgmentError(
+            f"{option('known')} has no numbers for items; give a table of query, item and score or grade"
+        )
     codes = items.codes_of(truth.items, "judgments", "known items")
     if (codes < 0).any():
         raise JudgmentError(
             f"known item {named(truth.items, codes < 0)} is not among the judged items; "
-            "leave it out, or list it with items="
+            f"leave it out, or list it with {option('items')}"
         )
     clamped, scores = np.zeros(len(items), bool), np.zeros(len(items))
     given = np.isfinite(truth.grade)

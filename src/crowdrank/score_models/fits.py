@@ -13,6 +13,7 @@ from ..data.naming import named
 from ..errors import DataWarning
 from ..fitting import warn_unconverged
 from ..protocols import Bools, Floats
+from ..wording import option
 from .anchors import Known, anchored
 from .crowd import LEAST_MEAN
 from .responses import Layout
@@ -80,7 +81,7 @@ def warn_about(fit: ScoreFit, layout: Layout, items: Items, options: Options, *,
     if fit.anchors.chosen is not None and fit.mean_alpha < LEAST_MEAN:
         _warn(
             f"the crowd is not better than chance (mean discrimination {fit.mean_alpha:.2f}), so that which way round "
-            "the scores are cannot be told: name annotators known to be good with trusted=, or known items",
+            f"the scores are cannot be told: name annotators known to be good with {option('trusted')}, or known items",
             depth,
         )
     if fit.state.variance_of_items >= LARGEST_VARIANCES["item"] * (1.0 - 1e-9):
@@ -99,7 +100,7 @@ def _warn_short(fit: ScoreFit, layout: Layout, depth: int) -> None:
     if (told > 0).sum() > 1 and told[told > 0].mean() < _LEAST_TOLD:
         _warn(
             "annotators gave few, short rankings, by which those who answer the wrong way round can hardly be told: "
-            "ask for longer or more rankings, or name annotators known to be good with trusted=",
+            f"ask for longer or more rankings, or name annotators known to be good with {option('trusted')}",
             depth,
         )
 

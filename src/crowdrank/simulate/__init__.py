@@ -5,7 +5,7 @@ from .campaigns import Campaign, Trained, campaign
 from .corpora import Corpus, draw_corpus
 from .designs import AllPairs, ConnectedPairs, PerItem, PerQuery, RandomPairs, RoundRobin
 from .graders import Confusions, LatentGraders, confusion, false_bad, false_good, growing, profile, symmetric
-from .judgments import Simulation, grades, preferences, rankings, simulate
+from .judgments import Simulation, check_simulation, grades, preferences, rankings, simulate
 from .known import CUTS, LatentTruth, draw_truth, latent_truth
 from .noise import NOISES, Noise, NoiseModel, parse_noise
 from .orders import CayleyMallows, Mallows, PlackettLuce, Swaps, ltrma_swaps
@@ -40,6 +40,7 @@ __all__ = [
     "Swaps",
     "Trained",
     "campaign",
+    "check_simulation",
     "confusion",
     "draw_corpus",
     "draw_truth",

@@ -15,6 +15,7 @@ from ..data.proposals import ANYBODY, Requests
 from ..data.roster import UNLIMITED, Roster
 from ..errors import JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints
+from ..wording import option
 from .known import Known, annotator_index
 from .pools import Pool
 
@@ -181,7 +182,7 @@ class Recorded:
         if not isinstance(judgments, Grades | Preferences):
             raise JudgmentError(f"a campaign replays grades or preferences, not {judgments.kind}s; choose others")
         if isinstance(judgments, Grades) and judgments.nominal:
-            raise JudgmentError("a campaign replays grades with an order; give levels= from worst to best (--levels)")
+            raise JudgmentError(f"a campaign replays grades with an order; give {option('levels')} from worst to best")
         self.kind, self.items = judgments.kind, judgments.items
         n = judgments.n_judgments
         self.annotators = judgments.annotators if judgments.n_annotators else annotator_index(n)

@@ -19,6 +19,7 @@ from ..errors import DataWarning, ParameterError
 from ..metrics.measures import parse
 from ..protocols import Floats, Progress
 from ..quality import fit_quietly
+from ..wording import option
 from .answering import Answerers, Asked, Recorded, SimulatedCrowd
 from .known import LatentTruth
 from .pools import Pool
@@ -145,9 +146,9 @@ def campaign(
     [4, 8, 12, 16]
     """
     if not budget > 0:
-        raise ParameterError(f"budget={budget} buys nothing; give a budget above 0")
+        raise ParameterError(f"{option('budget', budget)} buys nothing; give a budget above 0")
     if n_rounds < 1:
-        raise ParameterError(f"n_rounds={n_rounds} must be at least 1")
+        raise ParameterError(f"{option('n_rounds', n_rounds)} must be at least 1")
     crowd = _answerers(pool, truth, chosen, seed)
     yard = _Yardstick.of(crowd, truth, aggregator, measures, trained)
     asked = Asked(crowd.kind, crowd.items, crowd.annotators, getattr(crowd, "levels", None))
@@ -174,7 +175,7 @@ def campaign(
     if asked.cost > budget - price * (1 - 1e-9):
         stopped = "the budget is spent"
     if not rows:
-        raise ParameterError(f"budget={budget:g} in {n_rounds} rounds buys no judgment at {price:g}; raise it")
+        raise ParameterError(f"{option('budget', budget)} in {n_rounds} rounds buys no judgment at {price:g}; raise it")
     return Campaign(called, pl.DataFrame(rows), asked.judgments(), stopped)
 
 
@@ -185,7 +186,7 @@ def _answerers(pool: Any, truth: Any, chosen: bool, seed: int) -> Answerers:
     if isinstance(pool, SimulatedCrowd | Recorded):
         return pool
     if chosen:
-        raise ParameterError("recorded judgments are by whoever gave them; leave chosen=True out")
+        raise ParameterError(f"recorded judgments are by those who gave them; leave {option('chosen', True)} out")
     return Recorded(pool, seed=seed)
 
 

@@ -13,6 +13,7 @@ from ..data.answers import numeric_levels
 from ..data.judgments import Grades, Judgments, Preferences, Rankings
 from ..errors import ParameterError
 from ..protocols import Floats
+from ..wording import option
 from .designs import AllPairs, ConnectedPairs, PerItem, PerQuery, RandomPairs, RoundRobin
 from .known import Known, Seed, annotator_index
 from .noise import NOISES, Noise, parse_noise
@@ -188,13 +189,7 @@ def simulate(
     >>> drawn.judgments.kind, drawn.quality["role"].value_counts(sort=True)["count"].to_list()
     ('preference', [18, 2])
     """
-    model = parse_noise(noise) if isinstance(noise, str) else noise
-    kind = model.kinds[0] if kind is None else kind
-    if kind not in model.kinds:
-        if kind not in _PER_ITEM:
-            raise ParameterError(f"kind must be grade, preference or ranking, not {kind!r}")
-        fitting = ", ".join(name for name, m in NOISES.items() if kind in m.kinds and m.make is not None)
-        raise ParameterError(f"noise {model.model.name!r} draws no {kind}s; noise for {kind}s: {fitting}")
+    model, kind = check_simulation(noise, kind, per_item)
     if seed < 0:
         raise ParameterError(f"seed must be 0 or more, not {seed}")
     known = Known.of(truth)
@@ -203,11 +198,27 @@ def simulate(
     number = min(_PER_ITEM[kind], annotators) if per_item is None else per_item
     if kind == "preference":
         return preferences(known, pool, ConnectedPairs(per_item=number), seed=judgment_rng)
-    if not float(number).is_integer():
-        raise ParameterError(f"per_item must be a whole number for {kind}s, not {number}")
     if kind == "grade":
         return grades(known, pool, PerItem(k=int(number)), seed=judgment_rng)
     return rankings(known, pool, PerQuery(k=int(number)), seed=judgment_rng)
+
+
+def check_simulation(noise: str | Noise, kind: str | None = None, per_item: float | None = None) -> tuple[Noise, str]:
+    """Return the noise and the kind that :func:`simulate` draws by, or refuse what it would refuse of any truth."""
+    model = parse_noise(noise) if isinstance(noise, str) else noise
+    kind = model.kinds[0] if kind is None else kind
+    if kind not in model.kinds:
+        if kind not in _PER_ITEM:
+            raise ParameterError(f"kind must be grade, preference or ranking, not {kind!r}")
+        fitting = ", ".join(name for name, m in NOISES.items() if kind in m.kinds and m.make is not None)
+        raise ParameterError(f"noise {model.model.name!r} draws no {kind}s; noise for {kind}s: {fitting}")
+    named = option("per_item").removesuffix("=")
+    if kind != "preference" and per_item is not None and not float(per_item).is_integer():
+        raise ParameterError(f"{named} must be a whole number for {kind}s, not {per_item:g}")
+    if per_item is not None and not per_item > 0:
+        least = "above 0" if kind == "preference" else "at least 1"
+        raise ParameterError(f"{named} must be {least}, not {per_item:g}")
+    return model, kind
 
 
 def _simulation(judgments: Judgments, pool: Pool, quality: Floats) -> Simulation:

@@ -15,6 +15,7 @@ from ..data.files import refusal, whole_file
 from ..datasets import Dataset, load
 from ..errors import ParameterError
 from ..protocols import Progress
+from ..wording import option
 
 SCOPES = ("quick", "default", "full")
 
@@ -54,7 +55,7 @@ class Work:
         if scope not in SCOPES:
             raise ParameterError(f"scope={scope!r} is not known; use one of {', '.join(SCOPES)}")
         if n_seeds is not None and n_seeds < 1:
-            raise ParameterError(f"seeds={n_seeds} must be at least 1 (--seeds)")
+            raise ParameterError(f"{option('n_seeds', n_seeds)} must be at least 1")
         self.scope, self.folder, self._n_seeds = scope, folder, n_seeds
         self._kept, self._progress = kept, progress
         self._head = json.dumps({**(stamp or {}), "scope": scope}, sort_keys=True)

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from ...data.intake import short
+from ...data.showing import Shown, html_table
 from ...errors import ParameterError
 
 SEVERITIES = ("problem", "warning", "info", "good")
@@ -65,7 +66,7 @@ class Finding:
         }
 
 
-class Findings(Sequence[Finding]):
+class Findings(Shown, Sequence[Finding]):
     """All that was found, in the order in which it is told.
 
     Examples
@@ -89,6 +90,10 @@ class Findings(Sequence[Finding]):
 
     def __repr__(self) -> str:
         return "\n".join([f"Findings({len(self)})", *(f"  {one.severity}: {one.sentence}" for one in self)])
+
+    def _repr_html_(self) -> str:
+        """All findings in words, for notebooks."""
+        return html_table(f"Findings({len(self)})", self.frame().select("severity", "about", "sentence"), len(self))
 
     def about(self, *what: str) -> Findings:
         """Return the findings about items, annotators, agreement, judgments or the method."""

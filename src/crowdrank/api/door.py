@@ -1,0 +1,56 @@
+"""The public door of the verbs: an argument that a verb does not have gets a sentence with the remedy."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, ParamSpec, TypeVar
+
+from ..errors import ParameterError
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+def at_the_door(verb: Callable[Given, Result]) -> Callable[Given, Result]:
+    """Return the verb, which then says what to write in place of an argument it does not have.
+
+    Examples
+    --------
+    >>> from crowdrank import aggregate
+    >>> aggregate({"left": ["x"], "right": ["y"], "winner": ["left"]}, "bradley_terry", ties="davidson")
+    Traceback (most recent call last):
+    ...
+    crowdrank.errors.ParameterError: aggregate has no argument ties=; a parameter of the method goes into params={'ties': 'davidson'}
+    """  # noqa: E501
+    known = list(inspect.signature(verb).parameters)
+
+    @functools.wraps(verb)
+    def called(*args: Given.args, **given: Given.kwargs) -> Result:
+        unknown = {name: value for name, value in given.items() if name not in known}
+        if unknown:
+            raise ParameterError(_remedy(verb.__name__, known, unknown))
+        return verb(*args, **given)
+
+    return called
+
+
+def _remedy(verb: str, known: list[str], unknown: dict[str, Any]) -> str:
+    """What to write in place of arguments that a verb does not have."""
+    named = " and ".join(f"{name}=" for name in unknown)
+    near = difflib.get_close_matches(next(iter(unknown)), known, n=1, cutoff=0.75)
+    if near:
+        return f"{verb} has no argument {named}; did you mean {near[0]}=?"
+    if "params" in known:
+        one = len(unknown) == 1
+        what = "a parameter of the method goes" if one else "parameters of the method go"
+        return f"{verb} has no argument {named}; {what} into params={_shown(unknown)}"
+    return f"{verb} has no argument {named}; it has {', '.join(known)}"
+
+
+def _shown(values: dict[str, Any]) -> str:
+    """Values as they would be written, unless they are too long for that."""
+    text = repr(values)
+    return text if len(text) <= 120 else "{" + ", ".join(f"{name!r}: ..." for name in values) + "}"

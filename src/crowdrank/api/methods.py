@@ -1,0 +1,116 @@
+"""The methods there are, as a table, and all there is to know of one."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, overload
+
+import polars as pl
+
+from ..data.showing import Shown, html_table
+from ..registry import FAMILIES, Card, card, families_of, names
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Described(Shown):
+    """A method in words; its table has a row for each parameter.
+
+    Parameters
+    ----------
+    cards
+        What the registry knows of it, for each family that has a method of this name.
+    """
+
+    cards: tuple[Card, ...]
+
+    def __len__(self) -> int:
+        return sum(len(one.parameters) for one in self.cards)
+
+    def __repr__(self) -> str:
+        return "\n".join(line for one in self.cards for line in _lines(one))
+
+    def _repr_html_(self) -> str:
+        """The method in words, and its parameters, for notebooks."""
+        return "\n".join(html_table(_lines(one)[0], parameters(one), len(one.parameters)) for one in self.cards)
+
+    def frame(self) -> pl.DataFrame:
+        """Return a table of family, parameter, type, default and description."""
+        tables = [parameters(one).select(pl.lit(one.family).alias("family"), pl.all()) for one in self.cards]
+        return pl.concat(tables)
+
+
+@overload
+def methods(name: None = None) -> pl.DataFrame: ...
+@overload
+def methods(name: str) -> Described: ...
+def methods(name: str | None = None) -> pl.DataFrame | Described:
+    """Return a table of all methods, or what there is to know of one.
+
+    Parameters
+    ----------
+    name
+        A method's name or alias; ``None`` lists all: method, family (aggregator, ranker, joint or scheme), kinds (of
+        judgment that it takes; features for rankers), summary, aliases and parameters.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> methods().filter(pl.col("kinds").str.contains("ranking"), family="aggregator")["method"].to_list()
+    ['borda', 'crowd_agg', 'latent_score', 'mallows', 'median_rank', 'plackett_luce']
+    >>> methods("mean").frame().row(0, named=True)["parameter"]
+    'alpha'
+    """
+    if name is not None:
+        return Described(tuple(card(family, name) for family in families_of(name)))
+    cards = [card(family, name) for family in FAMILIES for name in names(family)]
+    rows = [
+        {
+            "method": c.name,
+            "family": c.family,
+            "kinds": ", ".join(c.kinds),
+            "summary": plain_marks(c.summary),
+            "aliases": ", ".join(c.aliases),
+            "parameters": ", ".join(p.name for p in c.parameters),
+        }
+        for c in cards
+    ]
+    return pl.DataFrame(rows)
+
+
+def parameters(card: Card) -> pl.DataFrame:
+    """Return the parameters of a method: parameter, type, default and description."""
+    rows = [
+        {"parameter": p.name, "type": p.type, "default": _default(p.default), "description": plain_marks(p.description)}
+        for p in card.parameters
+    ]
+    return pl.DataFrame(rows, schema=dict.fromkeys(("parameter", "type", "default", "description"), pl.String))
+
+
+def plain_marks(text: str) -> str:
+    """Return text without the marks of the documentation's format.
+
+    Examples
+    --------
+    >>> plain_marks("at most ``k`` times [Elo78]_")
+    'at most k times [Elo78]'
+    """
+    text = re.sub(r":[a-z]+:`~?([^`]*)`", r"\1", text)
+    return re.sub(r"\[(\w+)\]_", r"[\1]", text).replace("``", "")
+
+
+def _lines(card: Card) -> list[str]:
+    """A method in lines: what it does, what it takes, its parameters."""
+    lines = [f"{card.name}: {plain_marks(card.summary)}"]
+    lines.append(f"  {card.family}, takes {card.takes}" + (", also without an order" if card.nominal else ""))
+    if card.aliases:
+        lines.append(f"  also called {', '.join(alias + card.settings(alias) for alias in card.aliases)}")
+    if card.references:
+        lines.append(f"  from {', '.join(card.references)}")
+    lines += [f"  {p.name}={_default(p.default)}: {plain_marks(p.description)}" for p in card.parameters]
+    return lines
+
+
+def _default(value: Any) -> str:
+    """A default as it would be written after --set."""
+    return str(value).lower() if isinstance(value, bool) or value is None else str(value)

@@ -1,0 +1,113 @@
+"""Results that show themselves: as a small table in notebooks, and as a pandas frame for those who use pandas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+from ..errors import MissingExtraError
+from .files import plain
+
+if TYPE_CHECKING:
+    import polars as pl
+
+ROWS = 10
+"""Rows that a notebook is shown."""
+
+_LONGEST = 300
+_LARGEST_WHOLE = 1e12
+_NUMBER = ' style="text-align:right;padding:2px 8px"'
+_TEXT = ' style="text-align:left;padding:2px 8px"'
+
+
+class Shown:
+    """A result with a table."""
+
+    def frame(self) -> pl.DataFrame:
+        """Return the table."""
+        raise NotImplementedError
+
+    def to_pandas(self) -> Any:
+        """Return the table of :meth:`frame` as a pandas frame; needs pandas."""
+        return pandas_frame(self.frame())
+
+    def _repr_html_(self) -> str:
+        """The first rows, for notebooks."""
+        frame = self.frame()
+        return html_table(repr(self).split("\n", 1)[0], frame.head(ROWS), len(frame))
+
+
+def html_table(title: str, frame: pl.DataFrame, n_rows: int, notes: Sequence[str] = ()) -> str:
+    """Return a table as HTML in the colours of the page it stands on, with everything in it escaped.
+
+    Parameters
+    ----------
+    title
+        What stands above it.
+    frame
+        The rows to show.
+    n_rows
+        How many rows there are in all.
+    notes
+        Sentences that stand between title and table.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> print(html_table("Items", pl.DataFrame({"item": ["<b>x</b>"]}), 20))
+    <div class="crowdrank" style="overflow-x:auto"><p><strong>Items</strong></p>
+    <table class="dataframe"><thead><tr><th style="text-align:left;padding:2px 8px">item</th></tr></thead>
+    <tbody><tr><td style="text-align:left;padding:2px 8px">&lt;b&gt;x&lt;/b&gt;</td></tr></tbody></table>
+    <p>first 1 of 20 rows</p></div>
+    """
+    looks = [_NUMBER if dtype.is_numeric() else _TEXT for dtype in frame.dtypes]
+    head = "".join(f"<th{look}>{_cell(name)}</th>" for name, look in zip(frame.columns, looks, strict=True))
+    rows = "\n".join(
+        "<tr>" + "".join(f"<td{look}>{_cell(value)}</td>" for value, look in zip(row, looks, strict=True)) + "</tr>"
+        for row in frame.iter_rows()
+    )
+    said = f"<p><strong>{_cell(title)}</strong></p>" + "".join(f"<p>{escape(plain(note))}</p>" for note in notes)
+    more = f"\n<p>first {len(frame):,} of {n_rows:,} rows</p>" if n_rows > len(frame) else ""
+    table = f'<table class="dataframe"><thead><tr>{head}</tr></thead>\n<tbody>{rows}</tbody></table>'
+    return f'<div class="crowdrank" style="overflow-x:auto">{said}\n{table}{more}</div>'
+
+
+def pandas_frame(frame: pl.DataFrame) -> Any:
+    """Return a polars frame as a pandas one, without the need for pyarrow.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> pandas_frame(pl.DataFrame({"item": ["x", None], "score": [1.5, None]})).shape
+    (2, 2)
+    """
+    try:
+        import pandas as pd
+    except ImportError:
+        raise MissingExtraError(
+            "to_pandas needs pandas; install it with pip install pandas, or use frame(), which gives a polars frame"
+        ) from None
+    return pd.DataFrame({name: _column(frame[name]) for name in frame.columns})
+
+
+def _column(cells: pl.Series) -> Any:
+    """Cells as pandas takes them: numbers as an array in which NaN stands for a missing one, others as a list."""
+    if not cells.dtype.is_numeric():
+        return cells.to_list()
+    return (cells.cast(float) if cells.null_count() else cells).to_numpy()
+
+
+def _cell(value: Any) -> str:
+    """A value as it stands in a table: numbers short, text on one line and cut, nothing for a missing one."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        if value.is_integer() and abs(value) < _LARGEST_WHOLE:
+            return f"{value:.0f}"
+        return f"{value:.1f}" if 1000 <= abs(value) < _LARGEST_WHOLE else f"{value:.4g}"
+    text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    text = plain(" ".join(text[: 4 * _LONGEST].split()))
+    return escape(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")
