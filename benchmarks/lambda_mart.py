@@ -86,6 +86,51 @@ WORKLOAD = Workload(
 )
 
 
+def _predict(sparse: bool) -> Callable[[Path, Size], Callable[[], Any]]:
+    def setup(folder: Path, size: Size) -> Callable[[], Any]:
+        ranker, X = _fitted_and_rows(folder, sparse)
+        return lambda: ranker.predict(X)
+
+    return setup
+
+
+def _predict_bare(sparse: bool) -> Callable[[Path, Size], Callable[[], Any]]:
+    def setup(folder: Path, size: Size) -> Callable[[], Any]:
+        ranker, X = _fitted_and_rows(folder, sparse)
+        return lambda: ranker.booster_.predict(X, num_threads=ranker.n_threads)
+
+    return setup
+
+
+def _fitted_and_rows(folder: Path, sparse: bool) -> tuple[Any, Any]:
+    from scipy.sparse import csr_matrix
+
+    from crowdrank.rankers import LambdaMART
+
+    X, y, qid = _rows(folder)
+    if sparse:
+        X[X < 0.7] = 0.0
+    first = qid < 200
+    ranker = LambdaMART(n_trees=100).fit(X[first], y[first], qid=qid[first])
+    return ranker, csr_matrix(X) if sparse else X
+
+
+PREDICT = Workload(
+    name="lambda_mart_predict",
+    what="Scores of {n_queries:,} queries x {n_items} items x 40 features by 100 trees, equal to the last bit",
+    sizes=WORKLOAD.sizes,
+    prepare=_prepare,
+    sides={
+        "lambda_mart": Call("crowdrank, dense rows", _predict(False)),
+        "bare": Call("LightGBM by itself, dense rows", _predict_bare(False)),
+        "sparse": Call("crowdrank, sparse rows", _predict(True)),
+        "bare_sparse": Call("LightGBM by itself, sparse rows", _predict_bare(True)),
+    },
+    floors=(at_most_times("lambda_mart", "bare", 1.0), at_most_times("sparse", "bare_sparse", 1.5)),
+    needs=("lightgbm",),
+)
+
+
 MEMORY = Workload(
     name="lambda_mart_memory",
     what="LambdaMART, {n_rows:,} scattered rows x 136 features of 32 bits, 100 trees",

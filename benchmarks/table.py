@@ -71,6 +71,7 @@ WORKLOADS: dict[str, Workload] = {
         linear_rankers.WORKLOAD,
         lambda_mart.WORKLOAD,
         lambda_mart.MEMORY,
+        lambda_mart.PREDICT,
         lambda_rank.WORKLOAD,
         load_preferences.WORKLOAD,
         imports.WORKLOAD,

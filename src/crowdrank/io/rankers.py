@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ..data.files import PathLike, plain
 from ..errors import JudgmentError, ParameterError, UnknownNameError
-from ..registry import blank_ranker
+from ..registry import FITTED, blank_ranker
 
 if TYPE_CHECKING:
     from ..learning import Ranker, Saved
@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 def load_ranker(path: PathLike) -> Ranker:
     """Return the fitted ranker that was saved to a file by its ``save``.
 
-    The file holds numbers, text and JSON only, so that reading one runs no code of whoever wrote it. A file of a newer
-    version, a damaged one and one that is no ranker at all are refused with a :class:`~crowdrank.errors.JudgmentError`.
+    The file holds numbers and JSON only, so that reading one runs no code of whoever wrote it, and a checksum, which is
+    compared first. A file of a newer version, a damaged one and one that is no ranker at all are refused with a
+    :class:`~crowdrank.errors.JudgmentError`; one of an older version is read with a
+    :class:`~crowdrank.errors.DataWarning`.
 
     Examples
     --------
@@ -38,9 +40,9 @@ def load_ranker(path: PathLike) -> Ranker:
         return _rebuilt(saved)
     except UnknownNameError:
         raise JudgmentError(
-            f"{name} holds a ranker {plain(saved.method)!r}, which this version does not know; install a newer one"
+            f"{name} holds a ranker {plain(saved.method[:50])!r}, which this version does not know; install a newer one"
         ) from None
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, ParameterError):
             raise JudgmentError(f"{name}: {error}; the file was saved by another version, or is damaged") from None
         raise damaged(name, error) from None
@@ -49,6 +51,8 @@ def load_ranker(path: PathLike) -> Ranker:
 def _rebuilt(saved: Saved) -> Ranker:
     """The fitted ranker, of parts that are rebuilt first where it has any."""
     ranker: Ranker = blank_ranker(saved.method, saved.params)
+    if saved.method not in FITTED:
+        ranker._check()
     if saved.parts:
         ranker.parts_ = tuple(_rebuilt(part) for part in saved.parts)
     return ranker.restore(saved)

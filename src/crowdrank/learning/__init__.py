@@ -15,7 +15,7 @@ made of weights that were found elsewhere. The base reads X, y, qid, item and we
     to stop, ``watch.best_iteration`` which step to keep);
 ``_score_rows(self, matrix, qid)``
     to predict, one 64-bit score for each row of the matrix;
-``_importance(self)``, ``_saved(self)``, ``_restore(self, facts, numbers, texts)``
+``_importance(self)``, ``_saved(self)``, ``_restore(self, facts, numbers)``
     for the table of weights and for files without pickle.
 
 ``_watch(self, held, progress)`` may be overridden to set cutoff, gain, patience and number of steps of the watch, and

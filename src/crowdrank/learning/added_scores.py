@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -14,6 +14,7 @@ from ..protocols import Floats
 from .estimator import Ranker
 from .lists import Lists
 from .matrix import Matrix
+from .saving import weights_of
 from .stopping import CURVE, Watch
 
 
@@ -27,6 +28,8 @@ class AddedScores(Ranker):
     >>> AddedScores.of(rankers, [0.5, 0.5]).predict([[1.0], [0.5]]).round(2).tolist()
     [0.16, -0.16]
     """
+
+    _has_parts: ClassVar[bool] = True
 
     shares_: Floats
 
@@ -73,12 +76,12 @@ class AddedScores(Ranker):
             found += share * part._importance()
         return found
 
-    def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]], dict[str, str]]:
+    def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The shares; what the parts have learned is theirs."""
-        return {}, {"shares": self.shares_}, {}
+        return {}, {"shares": self.shares_}
 
-    def _restore(self, facts: Mapping[str, Any], numbers: Mapping[str, NDArray[Any]], texts: Mapping[str, str]) -> None:
+    def _restore(self, facts: Mapping[str, Any], numbers: Mapping[str, NDArray[Any]]) -> None:
         """The shares."""
-        self.shares_ = numbers["shares"]
-        if self.shares_.shape != (len(self.parts_),):
-            raise ValueError(f"{self.shares_.shape} shares of {len(self.parts_)} rankers")
+        self.shares_ = weights_of(numbers, "shares", len(self.parts_))
+        if not self.parts_ or any(part.n_features_in_ != self.n_features_in_ for part in self.parts_):
+            raise ValueError(f"a sum of {len(self.parts_)} rankers that are not all of the same features")

@@ -15,11 +15,12 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from ..data.features import Features
 from ..data.files import PathLike
 from ..errors import JudgmentError, ParameterError
+from ..metrics.queries import one_of
 from ..protocols import AnyFloats, Counts, Floats, Progress
 from .lists import Lists, group_queries
 from .matrix import Matrix
-from .saving import Saved, write_saved
-from .scaling import Scaling
+from .saving import LARGEST, Saved, real_number, weights_of, whole_number, write_saved
+from .scaling import SCALES, Scaling
 from .scoring import without_queries
 from .stopping import CURVE, Held, ItemGain, Watch
 
@@ -34,6 +35,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     kinds: ClassVar[tuple[str, ...]] = ("features",)
     _takes_missing: ClassVar[bool] = False
     _takes_sparse: ClassVar[bool] = True
+    _scales: ClassVar[bool] = False
+    _has_parts: ClassVar[bool] = False
 
     # scikit-learn reads these: what its searches pass on without being asked to
     __metadata_request__fit: ClassVar = {"qid": True, "item": True}
@@ -134,7 +137,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             raise ParameterError(
                 f"{type(self).__name__} is not one of crowdrank's own rankers, which alone can be saved"
             )
-        facts, numbers, texts = self._saved()
+        facts, numbers = self._saved()
         names = getattr(self, "feature_names_in_", None)
         facts = {
             **facts,
@@ -146,18 +149,24 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             facts["scaling"] = self.scaling_.kind
             numbers = {**numbers, "centre": self.scaling_.centre, "spread": self.scaling_.spread}
         parts = tuple(part.saved() for part in self.parts_)
-        return Saved(method, self.get_params(deep=False), facts, numbers, texts, parts)
+        return Saved(method, self.get_params(deep=False), facts, numbers, parts)
 
     def restore(self, saved: Saved) -> Self:
         """Take over what was saved of a fitted ranker of the same method; raises where parts are missing."""
         facts, numbers = saved.facts, saved.numbers
-        self.n_features_in_ = int(facts["n_features"])
+        n = self.n_features_in_ = whole_number(facts["n_features"], 1)
         if facts["features"] is not None:
-            self.feature_names_in_ = np.array(facts["features"], object)
-        if "scaling" in facts:
-            self.scaling_ = Scaling(str(facts["scaling"]), numbers["centre"], numbers["spread"])
-        self._restore(facts, numbers, saved.texts)
-        self.curve_ = pl.DataFrame(facts["curve"], schema=CURVE)
+            self.feature_names_in_ = _saved_names(facts["features"], n)
+        if self._scales:
+            one_of(facts["scaling"], SCALES, "scale")
+            spread = weights_of(numbers, "spread", n)
+            if spread.min() < 1 / LARGEST:
+                raise ValueError(f"a scale of {spread.min():g}")
+            self.scaling_ = Scaling(facts["scaling"], weights_of(numbers, "centre", n), spread)
+        self._restore(facts, numbers)
+        self.curve_ = _saved_curve(facts["curve"])
+        if numbers.keys() != self.saved().numbers.keys() or bool(saved.parts) != self._has_parts:
+            raise ValueError(f"parts that {method_name(self)} does not have")
         return self
 
     def importance(self) -> pl.DataFrame:
@@ -196,11 +205,11 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         """What each feature counts for."""
 
     @abstractmethod
-    def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]], dict[str, str]]:
-        """What was learned: facts for JSON, arrays and texts by name."""
+    def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """What was learned: facts for JSON, arrays by name."""
 
     @abstractmethod
-    def _restore(self, facts: Mapping[str, Any], numbers: Mapping[str, NDArray[Any]], texts: Mapping[str, str]) -> None:
+    def _restore(self, facts: Mapping[str, Any], numbers: Mapping[str, NDArray[Any]]) -> None:
         """Take over what was learned."""
 
     def _watch(self, held: Held | None, progress: Progress | None) -> Watch:
@@ -259,6 +268,24 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
                 f"X has {n} features, but {type(self).__name__} is expecting {self.n_features_in_} features as input; "
                 "give the columns that it was trained on"
             )
+
+
+def _saved_names(names: Any, n_features: int) -> NDArray[Any]:
+    """Names of features from a file."""
+    if not isinstance(names, list) or len(names) != n_features or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"its features are not {n_features} names")
+    "".join(names).encode()  # half a letter, as JSON can write one, is no name
+    return np.array(names, object)
+
+
+def _saved_curve(columns: Any) -> pl.DataFrame:
+    """A learning curve from a file."""
+    steps, *measured = (columns[name] for name in CURVE)
+    if any(len(values) != len(steps) for values in measured):
+        raise ValueError("a learning curve with columns of different lengths")
+    rows = [[None if value is None else real_number(value) for value in values] for values in measured]
+    columns = [[whole_number(step) for step in steps], *rows]
+    return pl.DataFrame(dict(zip(CURVE, columns, strict=True)), schema=CURVE)
 
 
 def method_name(ranker: Ranker) -> str:

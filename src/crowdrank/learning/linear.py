@@ -19,6 +19,7 @@ from .estimator import Ranker, method_name, scored_groups
 from .lists import Lists
 from .losses import ScoreLoss
 from .matrix import Matrix
+from .saving import real_number, weights_of, whole_number
 from .scaling import SCALES, learn_scaling
 from .stopping import Watch
 
@@ -45,6 +46,8 @@ class WeightedFeatures(Ranker):
     Once it is fitted one has ``scaling_``, ``weights_`` and ``trace_``.
     """
 
+    _scales: ClassVar[bool] = True
+
     weights_: Floats
     n_iter_: int
     trace_: Trace
@@ -66,19 +69,18 @@ class WeightedFeatures(Ranker):
         """The weight of each feature on its scale."""
         return self.weights_
 
-    def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]], dict[str, str]]:
+    def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """Weights and trace."""
         trace = self.trace_
         facts = {"n_iter": trace.n_iter, "converged": trace.converged, "change": trace.change}
-        return facts | {"log_likelihood": list(trace.log_likelihood or ())}, {"weights": self.weights_}, {}
+        return facts | {"log_likelihood": list(trace.log_likelihood or ())}, {"weights": self.weights_}
 
-    def _restore(self, facts: Mapping[str, Any], numbers: Mapping[str, NDArray[Any]], texts: Mapping[str, str]) -> None:
+    def _restore(self, facts: Mapping[str, Any], numbers: Mapping[str, NDArray[Any]]) -> None:
         """Weights and trace."""
-        self.weights_ = numbers["weights"]
-        if self.weights_.shape != (self.n_features_in_,):
-            raise ValueError(f"{self.weights_.shape} weights for {self.n_features_in_} features")
-        likelihoods = tuple(facts["log_likelihood"])
-        self.trace_ = Trace(int(facts["n_iter"]), bool(facts["converged"]), float(facts["change"]), likelihoods)
+        self.weights_ = weights_of(numbers, "weights", self.n_features_in_)
+        likelihoods = tuple(real_number(value) for value in facts["log_likelihood"])
+        n_iter, change = whole_number(facts["n_iter"]), real_number(facts["change"])
+        self.trace_ = Trace(n_iter, bool(facts["converged"]), change, likelihoods)
         self.n_iter_ = self.trace_.n_iter
 
 

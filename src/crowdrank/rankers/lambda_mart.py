@@ -9,8 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.files import plain
 from ..errors import ParameterError
 from ..learning import GAINS, Held, Lists, Matrix, Ranker, Watch, gains, swap_gains
+from ..learning.saving import whole_number
+from ..learning.trees import Trees
 from ..metrics.queries import one_of
 from ..protocols import Floats, Progress
 
@@ -19,6 +22,9 @@ _STRETCH = 4096
 _USUAL_SAMPLE = 200_000
 _MOST_LEVELS = 1000
 """Distinct gains that LightGBM's own objective is given in a table."""
+
+_MOST_ROWS = 10_000
+"""Rows of a query that LightGBM's own objective takes."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -72,8 +78,10 @@ class LambdaMART(Ranker):
 
     Attributes
     ----------
+    trees_
+        The trees as plain arrays, which predict what LightGBM predicts, to the last bit.
     booster_
-        LightGBM's booster.
+        LightGBM's booster, where the ranker was fitted here; a file holds the trees alone.
     n_trees_
         Number of trees that were kept.
     curve_
@@ -84,9 +92,9 @@ class LambdaMART(Ranker):
     Notes
     -----
     Features need no scaling, and may be missing (NaN). Targets are real numbers: LightGBM takes whole ones only, so
-    that it is given the distinct gains as a table; above 1,000 distinct ones our own slopes are used. Items of equal
-    score, as all are before the first tree, rank in the order of their rows, as in LightGBM, so that another order of a
-    query's rows may give slightly other trees.
+    that it is given the distinct gains as a table; above 1,000 distinct ones, and for queries of more than 10,000 rows,
+    our own slopes are used. Items of equal score, as all are before the first tree, rank in the order of their rows, as
+    in LightGBM, so that another order of a query's rows may give slightly other trees.
 
     A row weight in LightGBM multiplies that row's slope alone, which breaks what makes a pair a pair: that its two
     slopes cancel. Our own slopes have :math:`w_i w_j` before every pair, relative to the query's mean weight of an
@@ -167,22 +175,31 @@ class LambdaMART(Ranker):
             _rows(matrix, lists), label, group=np.diff(lists.offsets), params=_options_of_data(options)
         )  # fmt: skip
         held = None if watch.held is None else _held_data(watch.held, data)
-        booster = lightgbm.train(
-            options, data, num_boost_round=self.n_trees, valid_sets=[] if held is None else [held],
-            feval=None if held is None else _measure(watch), callbacks=[_follow(watch)],
-        )  # fmt: skip
+        try:
+            booster = lightgbm.train(
+                options, data, num_boost_round=self.n_trees, valid_sets=[] if held is None else [held],
+                feval=None if held is None else _measure(watch), callbacks=[_follow(watch)],
+            )  # fmt: skip
+        except lightgbm.basic.LightGBMError as error:
+            raise ParameterError(_complaint(error, self.min_leaf, matrix.n_rows)) from None
         self.n_trees_ = watch.best_iteration if watch.held is not None else booster.current_iteration()
+        text = booster.model_to_string(num_iteration=self.n_trees_)
+        self.trees_ = Trees.from_lightgbm(text.encode())
         # read from its own text a booster is without what it needed for training, which is as large as the bins
-        self.booster_ = lightgbm.Booster(model_str=booster.model_to_string(num_iteration=self.n_trees_))
+        self.booster_ = lightgbm.Booster(model_str=text)
 
     def _own(self, lists: Lists, n_levels: int) -> bool:
         """Whether our own slopes are used, or a sentence where LightGBM's are asked for and would be wrong."""
         plain = lists.item is None and (lists.weight is None or bool((lists.weight == lists.weight[0]).all()))
+        longest = int(np.diff(lists.offsets).max())
+        fits = plain and n_levels <= _MOST_LEVELS and longest <= _MOST_ROWS
         if self.lambdas != "lightgbm":
-            return self.lambdas == "own" or not plain or n_levels > _MOST_LEVELS
-        if not plain or n_levels > _MOST_LEVELS:
-            why = f"{n_levels:,} distinct gains" if plain else "weights or several rows for an item"
-            raise ParameterError(f"lambdas='lightgbm' cannot take {why}; use lambdas='auto'")
+            return self.lambdas == "own" or not fits
+        if not fits:
+            why = "weights or several rows for an item"
+            if plain:
+                why = f"{n_levels:,} distinct gains" if n_levels > _MOST_LEVELS else f"a query of {longest:,} rows"
+            raise ParameterError(f"lambdas='lightgbm' cannot take {why}; use lambdas='auto', or say the queries (qid=)")
         return False
 
     def _options(self, lists: Lists, own: bool) -> dict[str, Any]:
@@ -202,30 +219,31 @@ class LambdaMART(Ranker):
 
     def _score_rows(self, matrix: Matrix, qid: Any) -> Floats:
         """Sum of the trees."""
-        booster: Any = self.booster_
-        found: Floats = booster.predict(matrix.values, num_threads=self.n_threads)
-        return found
+        return self.trees_.sums(matrix, self.n_threads)
 
     def _importance(self) -> Floats:
         """Share of each feature in what the splits gained."""
-        gained = self.booster_.feature_importance("gain").astype(np.float64)
+        gained = self.trees_.gain
         shares: Floats = gained / max(float(gained.sum()), 1e-300)
         return shares
 
-    def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]], dict[str, str]]:
-        """LightGBM's own text."""
-        return {"n_trees": self.n_trees_}, {}, {"trees": self.booster_.model_to_string()}
+    def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """The trees."""
+        return {"n_trees": self.n_trees_}, self.trees_.numbers()
 
-    def _restore(self, facts: Mapping[str, Any], numbers: Mapping[str, NDArray[Any]], texts: Mapping[str, str]) -> None:
-        """Trees from LightGBM's own text."""
-        import lightgbm
+    def _restore(self, facts: Mapping[str, Any], numbers: Mapping[str, NDArray[Any]]) -> None:
+        """The trees."""
+        self.trees_ = Trees.of(numbers)
+        self.n_trees_ = whole_number(facts["n_trees"])
+        if len(self.trees_.gain) != self.n_features_in_:
+            raise ValueError(f"trees of {len(self.trees_.gain)} features for {self.n_features_in_}")
 
-        if not texts["trees"].startswith("tree\n"):
-            raise ValueError("the trees are not in LightGBM's format")
-        self.booster_ = lightgbm.Booster(model_str=texts["trees"])
-        self.n_trees_ = int(facts["n_trees"])
-        if self.booster_.num_feature() != self.n_features_in_:
-            raise ValueError(f"trees of {self.booster_.num_feature()} features for {self.n_features_in_}")
+
+def _complaint(error: Exception, min_leaf: int, n_rows: int) -> str:
+    """One sentence for what LightGBM refused."""
+    if "num_features" in str(error):
+        return f"no feature can be split with min_leaf={min_leaf} items in a leaf and {n_rows:,} rows; lower min_leaf"
+    return f"LightGBM could not grow the trees ({plain(str(error))[:200]}); change the parameters of lambda_mart"
 
 
 def _options_of_data(options: dict[str, Any]) -> dict[str, Any]:

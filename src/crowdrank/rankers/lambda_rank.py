@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from ..learning import (
     swap_gains,
 )
 from ..learning.estimator import scored_groups
+from ..learning.saving import weights_of, whole_number
 from ..metrics.queries import one_of
 from ..protocols import Floats, Progress
 
@@ -121,6 +122,8 @@ class LambdaRank(Ranker):
     k: int = 10
     seed: int = 0
 
+    _scales: ClassVar[bool] = True
+
     def _check(self) -> None:
         """Refuse parameters outside their range."""
         for name, known in (("loss", _LOSSES), ("gain", GAINS), ("scale", SCALES)):
@@ -180,18 +183,17 @@ class LambdaRank(Ranker):
         importance: Floats = (outer * (1.0 - np.tanh(shift) ** 2)) @ inner
         return importance
 
-    def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]], dict[str, str]]:
+    def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The layers."""
         inner, shift, outer = self.layers_
-        return {"n_epochs": self.n_epochs_}, {"inner": inner, "shift": shift, "outer": outer}, {}
+        return {"n_epochs": self.n_epochs_}, {"inner": inner, "shift": shift, "outer": outer}
 
-    def _restore(self, facts: Mapping[str, Any], numbers: Mapping[str, NDArray[Any]], texts: Mapping[str, str]) -> None:
+    def _restore(self, facts: Mapping[str, Any], numbers: Mapping[str, NDArray[Any]]) -> None:
         """The layers."""
-        self.layers_ = (numbers["inner"], numbers["shift"], numbers["outer"])
-        self.n_epochs_ = int(facts["n_epochs"])
-        inner, shift, outer = self.layers_
-        if inner.shape != (len(shift), self.n_features_in_) or outer.shape != shift.shape:
-            raise ValueError(f"layers of shapes {inner.shape}, {shift.shape} and {outer.shape}")
+        n_hidden = len(numbers["inner"])
+        inner = weights_of(numbers, "inner", n_hidden, self.n_features_in_)
+        self.layers_ = (inner, weights_of(numbers, "shift", n_hidden), weights_of(numbers, "outer", n_hidden))
+        self.n_epochs_ = whole_number(facts["n_epochs"])
 
 
 class _Batch(NamedTuple):
