@@ -20,7 +20,8 @@ class Case:
         level = np.where(turned, n_levels - 1 - self.level, self.level) if pairs else self.level
         low, high = (np.minimum(first, second), np.maximum(first, second)) if pairs else (first, None)
         annotator = self.annotator.astype(np.int32)
-        self.cells = sort_cells(low, high, annotator, turned, level.astype(np.int32), self.weight)
+        place = None if turned is None else 2 * turned
+        self.cells = sort_cells(low, high, annotator, place, level.astype(np.int32), self.weight)
         other = second if pairs else np.full(n, -1)
         # a row as asked: the left item first, and its bias in favour of it
         self.rows = list(zip(self.annotator, first, other, np.ones(n), self.level, self.weight, strict=True))
@@ -131,7 +132,7 @@ def test_averaging_over_what_is_not_known_is_as_the_twin_says():
     for cell in range(len(cells.first)):
         expected = np.zeros(2)
         for row in range(cells.bounds[cell], cells.bounds[cell + 1]):
-            a, side = cells.who[row] >> 1, 1 - 2 * (cells.who[row] & 1)
+            a, side = cells.who[row] >> 2, 1 - (cells.who[row] & 3)
             cuts = np.exp(case.spread[a]) * case.cuts
             expected += cells.weight[row] * np.array(
                 slow.averaged_push(
