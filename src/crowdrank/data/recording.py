@@ -21,6 +21,9 @@ NEARLY_ALL = 0.95
 _NEARLY_EVERYONE = 0.9
 _SLACK = 1 - 1e-9
 _FEW_ANNOTATORS = 3
+_CHANCE = 8
+"""So many coins fall alike less than once in a hundred times."""
+
 _FEWEST_BOTH = 5
 _WITH_THE_SIDE = 0.75
 
@@ -31,7 +34,7 @@ def shown_sides(preferences: Preferences) -> Bools:
     Not those known to be written by a recorder, nor any where nearly everybody has all their winners on one side. That
     is how tables of winners and losers are written, and no crowd clicks so. Everybody is 90 % of the annotators, each
     counted by up to 20 answers, and nearly all winners of an annotator are 95 %; of fewer than three annotators, who
-    may all be careless, all winners have to stand on that side.
+    may all be careless, all winners have to stand on that side. Fewer than eight answers may do so by chance.
 
     Sides are as seen after all where the same pairs were asked in both orders and the answers went with the side in at
     least three of four cases: a recorder would write down one winner twice, and guessing gives one half.
@@ -48,10 +51,10 @@ def _one_side_wins(preferences: Preferences) -> bool:
     """Whether nearly everybody's winners stand on one side, and not because nearly everybody goes by the side."""
     n = max(preferences.n_annotators, 1)
     who = preferences.annotator if preferences.n_annotators else np.zeros(len(preferences), np.int32)
-    right, _, left = outcome_counts(who, preferences.outcome, n, weight=preferences.weight).T
+    right, _, left = _heard(who, preferences, n).T
     decided = left + right
     busy = decided > 0
-    if not busy.any():
+    if max(float(decided.sum()), float(np.count_nonzero(preferences.outcome))) < _CHANCE:
         return False
     side = left if left.sum() >= right.sum() else right
     least = NEARLY_ALL if busy.sum() >= _FEW_ANNOTATORS else 1.0
@@ -80,16 +83,18 @@ def _goes_with_the_side(preferences: Preferences, who: Ints) -> bool:
     return both >= _FEWEST_BOTH and bool(changed.sum() >= _WITH_THE_SIDE * (changed.sum() + kept.sum()))
 
 
-def outcome_counts(
-    annotator: Ints, outcome: Outcomes, n: int, *, step: int = 1, weight: Floats | None = None
-) -> Counts | Floats:
-    """Return how often each of ``n`` annotators chose right, tied and chose left, (n, 3).
+def _heard(who: Ints, preferences: Preferences, n: int) -> Floats:
+    """Weight of the answers right, tie and left of each annotator, (n, 3)."""
+    if preferences.weight is None:
+        return outcome_counts(who, preferences.outcome, n).astype(np.float64)
+    cell = who * np.int64(3) + preferences.outcome + 1
+    return np.bincount(cell, preferences.weight, 3 * n).astype(np.float64).reshape(n, 3)
 
-    With ``weight`` it is the weight of these answers; with ``step`` one block of long tables in so many is counted.
-    """
-    if weight is None and len(outcome) >= LONG:
+
+def outcome_counts(annotator: Ints, outcome: Outcomes, n: int, *, step: int = 1) -> Counts:
+    """Return how often each of ``n`` annotators chose right, tied and chose left, (n, 3); of one block in ``step``."""
+    if len(outcome) >= LONG:
         from ..kernels.outcomes import count_outcomes
 
         return count_outcomes(annotator, outcome, n, step)
-    found: Counts | Floats = np.bincount(annotator * np.int64(3) + outcome + 1, weight, 3 * n).reshape(n, 3)
-    return found
+    return np.bincount(annotator * np.int64(3) + outcome + 1, minlength=3 * n).reshape(n, 3)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from ..protocols import Bools, Counts, Floats, Ints
+from ..protocols import Counts, Floats, Ints
 from .threads import even_bounds, over_bounds, read_only, total
 
 _ROWS_PER_THREAD = 100_000
@@ -49,14 +49,14 @@ class Cells(NamedTuple):
 
 
 def sort_cells(
-    first: Ints, second: Ints | None, annotator: Ints, place: Ints | None, level: Ints, weight: Floats | None
+    first: Ints, second: Ints | None, annotator: Ints, stood: Ints | None, level: Ints, weight: Floats | None
 ) -> Cells:
     """Return the judgments by cell; within a cell by annotator and level, so that the order of rows never matters.
 
-    ``place`` is where the first item stood: 0 left, 1 not known, 2 right; ``None`` where a cell is one item.
+    ``stood`` is where the first item stood: 0 left, 1 not known, 2 right; ``None`` where a cell is one item.
     """
     pieces = [first] if second is None else [first, second]
-    pieces += [4 * annotator if place is None else 4 * annotator + place, level]
+    pieces += [4 * annotator if stood is None else 4 * annotator + stood, level]
     widths = [int(piece.max(initial=0)).bit_length() for piece in pieces]
     columns = _packed_sort(pieces, widths, weight) if sum(widths) <= 62 else _plain_sort(pieces, weight)
     *place, who, levels, heavy = columns
@@ -147,7 +147,7 @@ def level_ends(eta: float, variance: float, stretch: float, centre: float, cuts:
 
 
 @njit(cache=True, nogil=True)
-def favoured(favourites: Any, a: int, level: int, mirrored: int, side: float) -> float:
+def favoured(favourites: Any, a: int, level: int, mirrored: int, side: float) -> Any:
     """Return how probable an answer is without looking, of a level seen from the first item on such a side."""
     return 0.5 * ((1.0 + side) * favourites[a, level] + (1.0 - side) * favourites[a, mirrored])
 

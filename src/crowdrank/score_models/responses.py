@@ -64,8 +64,13 @@ class Kind:
 
     @property
     def biased(self) -> bool:
-        """Whether annotators have an offset: leniency with grades, favour of the left with preferences."""
-        return self.sided or (self.name == "grade" and self.n_levels > 1)
+        """Whether annotators have an offset: leniency with grades, favour of the left with preferences.
+
+        Where all winners stand on one side, nothing tells a favour of it.
+        """
+        if self.about_pairs:
+            return self.sided and bool(min(self.shares[0], self.shares[-1]) > 0.0)
+        return self.n_levels > 1
 
     @property
     def stretched(self) -> bool:
