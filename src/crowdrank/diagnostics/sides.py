@@ -20,6 +20,9 @@ _LIKELY = 0.9
 _MOST_CROWD_TIES = 0.5
 _FEWEST_AGAINST = 5
 _AGAINST = 0.8
+_HALF = 0.5
+_NOTABLY = 0.8
+_SEVERAL = 3
 _FAR_BELOW = 2.33
 """Standard errors below what a share should be of which only one in a hundred is."""
 
@@ -127,9 +130,22 @@ class OneSided(NamedTuple):
         others = lead[~always[who]]
         worse_left, worse_right = (others < 0).sum() + FEWEST / 2, (others > 0).sum() + FEWEST / 2
         wrong = decided * np.where(side > 0, worse_left, worse_right) / (worse_left + worse_right)
-        deviation = np.sqrt(wrong * (1.0 - wrong / np.maximum(decided, 1)))
-        looks = always & (against < 0.5 * wrong) & (against < wrong - _FAR_BELOW * deviation)
-        return cls(decided, most, side, always, against, kept, looks)
+        return cls(decided, most, side, always, against, kept, _look(always, against, wrong, decided))
+
+
+def _look(always: Bools, against: Counts, wrong: Floats, decided: Counts) -> Bools:
+    """Which of those who always keep to a side are wrong far less often than they would be if they went by it.
+
+    By half at least, since their own answers move the scores; or all who are wrong less often, where several together
+    clearly are, since a crowd of guessers would not be.
+    """
+    variance = wrong * (1.0 - wrong / np.maximum(decided, 1))
+    looks = (against < _HALF * wrong) & (against < wrong - _FAR_BELOW * np.sqrt(variance))
+    of_all, expected = float(against[always].sum()), float(wrong[always].sum())
+    together = of_all < min(_NOTABLY * expected, expected - _FAR_BELOW * float(variance[always].sum()) ** 0.5)
+    if always.sum() >= _SEVERAL and together:
+        looks |= against < wrong
+    return always & looks
 
 
 def one_side(preferences: Preferences, scores: Floats) -> Told:
