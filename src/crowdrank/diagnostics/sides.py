@@ -136,15 +136,15 @@ class OneSided(NamedTuple):
 def _look(always: Bools, against: Counts, wrong: Floats, decided: Counts) -> Bools:
     """Which of those who always keep to a side are wrong far less often than they would be if they went by it.
 
-    By half at least, since their own answers move the scores; or all who are wrong less often, where several together
-    clearly are, since a crowd of guessers would not be.
+    By half at least, since their own answers move the scores; or by a standard error where several together clearly
+    are, since several who go by the side would not be.
     """
     variance = wrong * (1.0 - wrong / np.maximum(decided, 1))
     looks = (against < _HALF * wrong) & (against < wrong - _FAR_BELOW * np.sqrt(variance))
     of_all, expected = float(against[always].sum()), float(wrong[always].sum())
     together = of_all < min(_NOTABLY * expected, expected - _FAR_BELOW * float(variance[always].sum()) ** 0.5)
     if always.sum() >= _SEVERAL and together:
-        looks |= against < wrong
+        looks |= against < wrong - np.sqrt(variance)
     return always & looks
 
 

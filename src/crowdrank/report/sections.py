@@ -277,7 +277,7 @@ def _repeated(material: Material) -> list[Table]:
         return []
     table, number = odd.annotators(), pl.sum_horizontal(pl.col("^n_(repeated|swapped)$"))
     shown = table.filter(number > 0).sort("share_repeated", "annotator", nulls_last=True)
-    if "n_swapped" in shown.columns and not shown["n_swapped"].any():
+    if "n_swapped" in shown.columns and not shown["n_swapped"].sum():
         shown = shown.drop("n_swapped")
     caption = "How often annotators gave the same answer when asked again"
     return [Table.of("repeated", caption, shown, _REPEATED_COLUMNS, 200_000)]

@@ -136,14 +136,6 @@ QUANTITIES = {
     ),
     "effective_annotators": Quantity("independent annotators that these are worth", _effective),
     "agreement": Quantity("share of equal answers to the same thing by different annotators", _agreement("same")),
-    "self_consistency": Quantity(
-        "share of equal answers of each annotator to the same thing asked again",
-        lambda facts: _column(facts, "share_repeated"),
-    ),
-    "swapped_consistency": Quantity(
-        "share of equal answers of each annotator to the same pair with the sides swapped",
-        lambda facts: _column(facts, "share_swapped"),
-    ),
     "alpha": Quantity("Krippendorff's alpha", _agreement("alpha")),
     "winner_probability": Quantity("probability that the first item of each query is better than the next", _winner),
     "separated": Quantity("share of neighbours in the order told apart with 95 % certainty", _separated),
