@@ -93,3 +93,10 @@ def test_files_of_both_forms_are_read_together(tmp_path):
 def test_a_truth_of_winners_and_losers():
     truth = read_truth(pl.DataFrame(TABLE).drop("annotator"))
     assert (truth.form, truth.outcome.tolist()) == ("pairs", [1, 1, 1])
+
+
+def test_the_other_winner_is_the_same_question():
+    table = {"winner": ["x", "y"], "loser": ["y", "x"], "annotator": ["ann", "ann"]}
+    with pytest.warns(DataWarning, match="1 of 2 judgments repeat one"):
+        kept = cr.Preferences.from_frame(table, duplicates="last")
+    assert kept.frame()["left"].to_list() == ["y"]

@@ -99,8 +99,11 @@ class Preferences(Judged):
         outcome = read_winners(rows, codes[0]["left"], codes[0]["right"], codes[1], winner_codes)
         answers = {"outcome": outcome, "recorded": np.ones(rows.n, bool) if rows.by_winner else None}
         preferences = cls(**shared_fields(rows, items, answers, codes))
-        n = preferences.n_items
-        return without_repeats(preferences, duplicates, (preferences.left, n), (preferences.right, n))
+        left, right, n = preferences.left, preferences.right, preferences.n_items
+        if rows.by_winner:
+            # who won does not make it another question
+            left, right = np.minimum(left, right), np.maximum(left, right)
+        return without_repeats(preferences, duplicates, (left, n), (right, n))
 
     @classmethod
     def from_rows(cls, rows: Iterable[tuple[Any, Any, Any, Any, Any]], *, duplicates: str = "keep") -> Self:
