@@ -33,8 +33,9 @@ def shown_sides(preferences: Preferences) -> Bools:
 
     Not those known to be written by a recorder, nor any where nearly everybody has all their winners on one side. That
     is how tables of winners and losers are written, and no crowd clicks so. Everybody is 90 % of the annotators, each
-    counted by up to 20 answers, and nearly all winners of an annotator are 95 %; of fewer than three annotators, who
-    may all be careless, all winners have to stand on that side. Fewer than eight answers may do so by chance.
+    counted by up to 20 answers, and nearly all winners of an annotator are 95 %, or those of all on average; of fewer
+    than three annotators, who may all be careless, all winners have to stand on that side. Fewer than eight answers
+    may do so by chance.
 
     Sides are as seen after all where the same pairs were asked in both orders and the answers went with the side in at
     least three of four cases: a recorder would write down one winner twice, and guessing gives one half.
@@ -57,11 +58,11 @@ def _one_side_wins(preferences: Preferences) -> bool:
     if max(float(decided.sum()), float(np.count_nonzero(preferences.outcome))) < _CHANCE:
         return False
     side = left if left.sum() >= right.sum() else right
-    least = NEARLY_ALL if busy.sum() >= _FEW_ANNOTATORS else 1.0
-    heard = np.minimum(decided, FEWEST)
-    if heard[busy & (side >= _SLACK * least * decided)].sum() < _SLACK * _NEARLY_EVERYONE * heard.sum():
-        return False
-    return not _goes_with_the_side(preferences, who)
+    several = bool(busy.sum() >= _FEW_ANNOTATORS)
+    heard, share = np.minimum(decided, FEWEST)[busy], side[busy] / decided[busy]
+    alike = heard[share >= _SLACK * (NEARLY_ALL if several else 1.0)].sum() >= _SLACK * _NEARLY_EVERYONE * heard.sum()
+    together = several and heard @ share >= _SLACK * NEARLY_ALL * heard.sum()
+    return bool(alike or together) and not _goes_with_the_side(preferences, who)
 
 
 def _goes_with_the_side(preferences: Preferences, who: Ints) -> bool:
