@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from tests.diagnostics.crowds import panel, preferences, winners
+from tests.test_sides import crowd as crowd_of
+from tests.test_sides import winners_first
 
 from crowdrank.io import read_table
 
@@ -83,3 +85,28 @@ def test_votes_without_annotators(run, tmp_path):
     assert ran.code == 0
     assert any("name no annotators" in line for line in ran.lines)
     assert ran.out.splitlines()[0].startswith("annotator,n_judgments,share_left,position_bias")
+
+
+@pytest.mark.parametrize("verb", ["aggregate", "diagnose"])
+def test_a_table_of_winners_accuses_nobody_of_a_side(run, tmp_path, verb):
+    table = winners_first(crowd_of(1, n=12, each=40, ties=0))
+    table.write_csv(tmp_path / "left.csv")
+    ran = run(f"{verb} left.csv -o r.csv")
+    assert ran.code == 0
+    assert sum("that is taken for the order in which winners were written down" in line for line in ran.lines) == 1
+    assert not any("side whatever" in line or "to one side" in line for line in ran.lines)
+    table.select("annotator", winner="left", loser="right").write_csv(tmp_path / "won.csv")
+    ran = run(f"{verb} won.csv -o r.csv --column winner=winner --column loser=loser")
+    assert ran.code == 0
+    assert any(line.endswith("which item was shown on which side is not known") for line in ran.lines)
+    assert not any("side whatever" in line or "to one side" in line for line in ran.lines)
+
+
+def test_one_annotator_is_told_their_own_consistency(run, tmp_path):
+    crowd_of(1, n=1, each=200).write_csv(tmp_path / "one.csv")
+    ran = run("aggregate one.csv -o r.json --report r.html")
+    assert ran.code == 0
+    assert any(line.startswith("self-consistency of 'a00': the same answer in ") for line in ran.lines)
+    page = (tmp_path / "r.html").read_text()
+    assert "two annotators" not in page
+    assert "with the sides swapped" in page

@@ -120,7 +120,7 @@ BAD_OPTIONS = {
     "no such baseline": (["evaluate", "ranks.csv", "truth.csv", "--baseline", "bm25"], "choose one of ranks"),
     "nothing beside a baseline": (["evaluate", "ranks.csv", "truth.csv", "--baseline", "ranks"], "the only run"),
     "baseline before files": (["compare", "truth.csv", "--methods", "elo", "--baseline", "borda"], "choose one of elo"),
-    "measure before files": (["compare", "votes.csv", "--truth", "votes.csv", "--metrics", "ndgc"], "did you mean 'ndcg'?"),
+    "measure before files": (["compare", "votes.csv", "--truth", "votes.csv", "--metrics", "ndgc"], "mean 'ndcg'?"),
     "no result in the file": (["evaluate", "votes.csv", "truth.csv"], "votes.csv"),
     "no annotators": (["simulate", "truth.csv", "--noise", "flip(0.1)"], "--annotators"),
     "no such noise": (["simulate", "truth.csv", "-n", "3", "--noise", "flop(0.1)"], "did you mean 'flip'?"),

@@ -10,8 +10,9 @@ from tests.oracles import diagnosis as slow
 
 from crowdrank.data.coding import LONG
 from crowdrank.data.judgments import Preferences
+from crowdrank.data.recording import outcome_counts
 from crowdrank.diagnostics.asked import leads_of_left
-from crowdrank.diagnostics.sides import outcome_counts, side_sentences
+from crowdrank.diagnostics.sides import side_sentences
 from crowdrank.diagnostics.triads import count_triads
 
 ROW = st.tuples(st.integers(0, 5), st.integers(0, 2), st.booleans(), st.integers(-1, 1))
@@ -67,7 +68,7 @@ def test_a_glance_sees_who_always_chooses_left_and_nobody_else(monkeypatch):
     given, _ = panel(np.random.default_rng(1), n=6, things=1000)
     given[2] = np.abs(given[2])
     judged = Preferences.from_frame(preferences(given).frame().sample(fraction=1.0, shuffle=True, seed=1))
-    monkeypatch.setattr("crowdrank.diagnostics.sides.LONG", 100)
+    monkeypatch.setattr("crowdrank.data.recording.LONG", 100)
     monkeypatch.setattr("crowdrank.diagnostics.sides.GLANCE", 2000)
     scores = np.zeros(judged.n_items)
     assert side_sentences(judged, scores, glance=True) == side_sentences(judged, scores) == []

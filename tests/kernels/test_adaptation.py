@@ -12,7 +12,7 @@ def summed(cells, ties, n_items, n_annotators):
     table = np.zeros((n_items, 2 * n_annotators))
     for cell in range(len(cells.first)):
         for row in range(cells.bounds[cell], cells.bounds[cell + 1]):
-            at = 2 * (cells.who[row] >> 1)
+            at = 2 * (cells.who[row] >> 2)
             table[cells.first[cell], at : at + 2] += ties[row]
             if len(cells.second):
                 table[cells.second[cell], at : at + 2] -= ties[row]

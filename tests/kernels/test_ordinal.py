@@ -20,10 +20,13 @@ class Case:
         level = np.where(turned, n_levels - 1 - self.level, self.level) if pairs else self.level
         low, high = (np.minimum(first, second), np.maximum(first, second)) if pairs else (first, None)
         annotator = self.annotator.astype(np.int32)
-        self.cells = sort_cells(low, high, annotator, turned, level.astype(np.int32), self.weight)
+        # of some rows nobody knows on which side the items were shown
+        shown = rng.random(n) < (0.7 if pairs else 1.0)
+        stood = None if turned is None else np.where(shown, 2 * turned, 1).astype(np.int32)
+        self.cells = sort_cells(low, high, annotator, stood, level.astype(np.int32), self.weight)
         other = second if pairs else np.full(n, -1)
         # a row as asked: the left item first, and its bias in favour of it
-        self.rows = list(zip(self.annotator, first, other, np.ones(n), self.level, self.weight, strict=True))
+        self.rows = list(zip(self.annotator, first, other, shown * 1.0, self.level, self.weight, strict=True))
         self.scores, self.alpha = rng.normal(size=n_items), rng.normal(1, 0.5, n_annotators)
         self.bias, self.spread = rng.normal(0, 0.5, n_annotators), rng.normal(0, 0.3, n_annotators)
         self.centre = 0.0 if pairs else 0.2
@@ -131,11 +134,12 @@ def test_averaging_over_what_is_not_known_is_as_the_twin_says():
     for cell in range(len(cells.first)):
         expected = np.zeros(2)
         for row in range(cells.bounds[cell], cells.bounds[cell + 1]):
-            a, side = cells.who[row] >> 1, 1 - 2 * (cells.who[row] & 1)
+            a, side = cells.who[row] >> 2, 1 - (cells.who[row] & 3)
             cuts = np.exp(case.spread[a]) * case.cuts
             expected += cells.weight[row] * np.array(
                 slow.averaged_push(
-                    case.gap()[cell], vd[cell], case.alpha[a], va[a], side * case.bias[a], vb[a], side * cab[a], cuts,
+                    case.gap()[cell], vd[cell], case.alpha[a], va[a], side * case.bias[a],
+                    abs(side) * vb[a], side * cab[a], cuts,
                     int(cells.level[row]),
                 )
             )  # fmt: skip

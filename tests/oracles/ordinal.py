@@ -18,14 +18,18 @@ def chance(level, eta, cuts, flat=1.0):
 
 
 def log_likelihood(rows, scores, alpha, bias, spread, centre, cuts, scale=1.0, lapse=None, favourites=None):
-    """Of rows (annotator, first, second or -1, side, level, weight); ``side`` is -1 where the second stood left."""
+    """Of rows (annotator, first, second or -1, side, level, weight).
+
+    ``side`` is -1 where the second stood left, 0 where nobody knows.
+    """
     total = 0.0
     for a, i, j, side, y, w in rows:
         d = scores[i] - (scores[j] if j >= 0 else 0.0)
         h = [centre + exp(spread[a]) * cut for cut in cuts]
         p = chance(y, scale * alpha[a] * d + side * bias[a], h)[0]
         if lapse is not None:
-            p = (1 - lapse[a]) * p + lapse[a] * favourites[a][y]
+            mirrored = favourites[a][len(cuts) - y]
+            p = (1 - lapse[a]) * p + lapse[a] * ((1 + side) * favourites[a][y] + (1 - side) * mirrored) / 2
         total += w * log(p)
     return total
 

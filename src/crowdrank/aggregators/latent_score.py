@@ -70,7 +70,8 @@ class LatentScore:
 
     Quality is the model's probability of ordering two random items of a query right; ``lower`` and ``upper`` (90 %)
     come from the standard deviation of the discrimination. Who is not known at all is taken for an average annotator.
-    Where winners always stand on one side, no favour of a side is learned. Judgments without annotators are all by one.
+    Where one side wins for nearly everybody, or winners and losers were given, no favour of a side is learned.
+    Judgments without annotators are all by one.
 
     Examples
     --------

@@ -7,23 +7,25 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..data.judgments import Grades, Judgments
+from ..diagnostics.repeats import things_of
 from ..metrics.agreement import krippendorff_alpha
 from ..protocols import Counts, Floats
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """Agreement between annotators.
+    """Agreement between annotators; where nobody is named, each judgment is by somebody else.
 
     Parameters
     ----------
     same
-        Share of equal answers among all pairs of answers to the same thing; NaN where nothing was judged twice.
+        Share of equal answers among all pairs of answers to the same thing by different annotators; NaN where there
+        are none.
     alpha
         Krippendorff's alpha: 1 is full agreement, 0 what chance would give; nominal for nominal grades, otherwise
-        ordinal. NaN where nothing was judged twice or all answers are the same.
+        ordinal. NaN where no two annotators judged the same or all answers are the same.
     n_shared
-        Items, or pairs of items, that were judged at least twice.
+        Items, or pairs of items, that at least two annotators judged.
     """
 
     same: float
@@ -41,38 +43,28 @@ def agreement(judgments: Judgments) -> Agreement:
     >>> agreement(Preferences.from_rows(rows))
     Agreement(same=1.0, alpha=1.0, n_shared=1)
     """
-    level = "ordinal"
-    if isinstance(judgments, Grades):
-        thing, answer = judgments.item.astype(np.int64), judgments.grade
-        level = "nominal" if judgments.nominal else level
-    else:
-        thing, answer = _pairs(judgments)
-    size = np.bincount(thing)
-    twice = size > 1
-    if not twice.any():
+    level = "nominal" if isinstance(judgments, Grades) and judgments.nominal else "ordinal"
+    part, (thing, answer, _) = things_of(judgments)
+    own = thing * max(part.n_annotators, 1) + part.annotator if part.n_annotators else np.arange(len(thing))
+    pairs = _cross_pairs(thing, own)
+    n_shared = int((pairs > 0).sum())
+    if not n_shared:
         return Agreement(float("nan"), float("nan"), 0)
-    same = _same(thing, answer, size)
+    code = np.unique(answer, return_inverse=True)[1]
+    cells = (values * (int(code.max()) + 1) + code for values in (thing, own))
+    same = float(_cross_pairs(*cells).sum() / pairs.sum())
+    who = part.annotator if part.n_annotators else None
     if not isinstance(judgments, Grades):
         # either item may stand first, so each pair counts both ways: chance agreement is then the same for both
-        thing, answer = np.append(thing, thing + len(size)), np.append(answer, -answer)
-    return Agreement(same, krippendorff_alpha(thing, grade=answer, level=level), int(twice.sum()))
+        thing, answer = np.append(thing, thing + int(thing.max()) + 1), np.append(answer, -answer)
+        who = None if who is None else np.append(who, who)
+    return Agreement(same, krippendorff_alpha(thing, who, answer, level=level), n_shared)
 
 
-def _pairs(judgments: Judgments) -> tuple[Counts, Floats]:
-    """Number of the pair that each preference is about, and its outcome seen from the pair's first item."""
-    chosen = judgments.as_preferences()
-    swapped = chosen.left > chosen.right
-    first, second = np.where(swapped, chosen.right, chosen.left), np.where(swapped, chosen.left, chosen.right)
-    key = first.astype(np.int64) * chosen.n_items + second
-    if chosen.block is not None:
-        block = chosen.block.astype(np.int64)
-        key = np.unique(key, return_inverse=True)[1] * (int(block.max(initial=0)) + 1) + block
-    outcome = np.where(swapped, -chosen.outcome, chosen.outcome).astype(np.float64)
-    return np.unique(key, return_inverse=True)[1], outcome
-
-
-def _same(thing: Counts, answer: Floats, size: Counts) -> float:
-    """Share of equal answers among all pairs of answers to the same thing."""
-    values, code = np.unique(answer, return_inverse=True)
-    alike = np.unique(thing * len(values) + code, return_counts=True)[1].astype(np.float64)
-    return float((alike * (alike - 1)).sum() / (size.astype(np.float64) * (size - 1)).sum())
+def _cross_pairs(cell: Counts, own: Counts) -> Floats:
+    """Ordered pairs of answers in each cell that are by different annotators, whose part of the cell is ``own``."""
+    of, at, size = np.unique(cell, return_inverse=True, return_counts=True)
+    first, again = np.unique(own, return_index=True, return_counts=True)[1:]
+    inside = np.bincount(at[first], again.astype(np.float64) ** 2, len(of))
+    found: Floats = size.astype(np.float64) ** 2 - inside
+    return found

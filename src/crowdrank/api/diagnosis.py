@@ -15,6 +15,7 @@ from ..data.intake import short
 from ..data.judgments import Judgments, Mixed, Preferences
 from ..data.mixed import parts_of
 from ..errors import DataWarning, JudgmentError, ParameterError
+from ..io.notices import say
 from ..io.truth import read_truth
 
 
@@ -69,10 +70,14 @@ def with_diagnostics(consensus: Consensus, judgments: Judgments | Mixed) -> Cons
     """
     for part in parts_of(judgments):
         if isinstance(part, Preferences) and len(part):
-            from ..diagnostics import side_sentences
+            from ..diagnostics import recorded_sentences, side_sentences
 
             for sentence in side_sentences(part, consensus.scores, glance=True):
                 warnings.warn(sentence, DataWarning, stacklevel=3)
+            if part.recorded is None:
+                # of tables of winners and losers it was said when they were read
+                for sentence in recorded_sentences(part, glance=True):
+                    say(sentence)
     if isinstance(judgments, Mixed):
         return consensus
     return replace(consensus, diagnostics_source=partial(diagnosed, judgments, consensus))

@@ -12,7 +12,7 @@ from ..data.consensus import Consensus
 from ..data.diagnostics import Diagnostics
 from ..data.intake import short
 from ..data.judgments import Judgments, Mixed
-from ..diagnostics.sides import FEWEST
+from ..data.recording import FEWEST
 from ..protocols import Bools, Floats
 from .verdicts import POOR, unsure, verdict
 

@@ -96,11 +96,12 @@ class Talk:
 
     def say(self, text: str) -> None:
         """Say something that is not needed but good to know."""
+        self._warned.add(one_line(text))
         if not self.quiet:
             self._tell(one_line(text) if text == text.lstrip() else f"  {one_line(text)}")
 
     def warned(self, text: str) -> bool:
-        """Return whether a warning said the same."""
+        """Return whether a warning, or a former word, said the same."""
         return one_line(text) in self._warned
 
     def _warn(

@@ -24,6 +24,8 @@ _KEYWORDS = {
 _OUTCOMES = {"left": 1, "right": -1, "tie": 0}
 _NUMBERS = {"1": 1, "-1": -1, "0": 0, "1.0": 1, "-1.0": -1, "0.0": 0, "+1": 1}
 _NEITHER = 2
+_YES = ("true", "yes", "y", "t", "1", "1.0", "tie", "tied", "draw")
+_NO = ("", "false", "no", "n", "f", "0", "0.0")
 _MOST_CODES = 4
 """More different winners than this are no codes for left, right and two kinds of tie."""
 
@@ -105,6 +107,13 @@ def read_winners(
 
     ``left`` and ``right`` are codes over ``item_ids``; a winner may be a word, an item's id, or a number.
     """
+    if rows.by_winner:
+        if winner_codes is not None:
+            raise ParameterError(
+                "winner_codes= says what a winner column beside left and right means, and the table names winners and "
+                "losers; leave it out"
+            )
+        return _won(rows, left, right)
     number, values = rows.values("winner")
     values = values.cast(pl.String)
     sides = {plain_name(rows.names[side]): side for side in ("left", "right")}
@@ -125,6 +134,18 @@ def read_winners(
             _refuse_codes(values, used, words=alone)
         rows.blame(neither, _neither_says(values, number[neither]), DROP)
     rows.blame((left == right) & (left >= 0), "an item is compared with itself", "drop that row")
+    return outcome
+
+
+def _won(rows: Rows, left: Ints, right: Ints) -> Outcomes:
+    """Outcomes of a table of winners and losers: 1, and 0 where its tie column says so."""
+    rows.blame((left == right) & (left >= 0), "winner and loser are the same item", "drop that row")
+    outcome = np.ones(rows.n, np.int8)
+    if rows.has("tie"):
+        cells = rows.frame["tie"].cast(pl.String).str.strip_chars().str.to_lowercase().fill_null("")
+        tied, neither = (cells.is_in(list(words)).to_numpy() for words in (_YES, _YES + _NO))
+        rows.blame(~neither, "the tie column says neither yes nor no", DROP)
+        outcome[tied] = 0
     return outcome
 
 

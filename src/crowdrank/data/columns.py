@@ -34,6 +34,8 @@ FOREIGN: dict[str, tuple[str, ...]] = {
     "winner": (
         "preferred", "preference", "choice", "chosen", "outcome", "verdict", "label", "answer", "vote", "result",
     ),
+    "loser": (),
+    "tie": ("draw", "tied", "drawn", "is_tie", "is_draw"),
     "rank": ("position", "place"),
     "ranking": ("ranking_id", "rankingid", "list", "list_id"),
     "weight": ("count",),
@@ -64,6 +66,11 @@ OPTIONAL = {
     "preference": ("query", "annotator", "weight", "time", "group"),
     "ranking": ("query", "annotator", "ranking", "weight", "time", "group"),
 }
+BY_WINNER = (
+    ("winner", "loser"), ("winner_id", "loser_id"), ("winning_item", "losing_item"), ("chosen", "rejected"),
+    ("preferred", "rejected"), ("preferred", "dispreferred"), ("better", "worse"),
+)  # fmt: skip
+"""Names of two columns that hold winners and losers, for preferences without left and right."""
 
 _MOST_LISTED = 100
 
@@ -81,7 +88,8 @@ class Understood:
         """Say what was understood, in one line."""
         parts = [word if word == name else f"{word} = {name!r}" for word, name in self.columns.items()]
         left_out = f"; not used: {', '.join(map(repr, self.ignored))}" if self.ignored else ""
-        return f"read as {self.kind}s: {', '.join(parts)}{left_out}"
+        sides = "; which item was shown on which side is not known" if "loser" in self.columns else ""
+        return f"read as {self.kind}s: {', '.join(parts)}{left_out}{sides}"
 
 
 def understand(names: Iterable[str], kind: str | None = None, columns: Mapping[str, str] | None = None) -> Understood:
@@ -108,6 +116,9 @@ def understand(names: Iterable[str], kind: str | None = None, columns: Mapping[s
     kinds = [kind] if kind else list(NEEDED)
     found = {k: _columns_for(k, names, given) for k in kinds}
     complete = [k for k in kinds if all(word in found[k] for word in NEEDED[k])]
+    by_winner = _by_winner(names, given) if "preference" in kinds else {}
+    if by_winner and ("loser" in given or "preference" not in complete):
+        found["preference"], complete = by_winner, ["preference"]
     if not complete:
         raise JudgmentError(_missing(names, found))
     if "preference" in complete:
@@ -118,7 +129,8 @@ def understand(names: Iterable[str], kind: str | None = None, columns: Mapping[s
             f"with {option('kind', 'grade')} or {option('kind', 'ranking')}"
         )
     chosen = found[complete[0]]
-    _check_single(complete[0], names, chosen, given)
+    if "loser" not in chosen:
+        _check_single(complete[0], names, chosen, given)
     ignored = tuple(name for name in names if name not in chosen.values())
     return Understood(complete[0], chosen, ignored)
 
@@ -159,6 +171,18 @@ def _columns_for(kind: str, names: list[str], given: dict[str, str]) -> dict[str
     """House word -> column for one kind, as far as the names tell."""
     found = _assign((*NEEDED[kind], *OPTIONAL[kind]), names, given)
     return {word: found[word] for word in (*NEEDED[kind], *OPTIONAL[kind]) if word in found}
+
+
+def _by_winner(names: list[str], given: dict[str, str]) -> dict[str, str]:
+    """House word -> column of a table of winners and losers; empty where it is none."""
+    plain = {plain_name(name): name for name in reversed(names)}
+    for winner, loser in BY_WINNER:
+        pair = {"winner": given.get("winner", plain.get(winner)), "loser": given.get("loser", plain.get(loser))}
+        both = {word: name for word, name in pair.items() if name is not None}
+        if len(set(both.values())) == 2:
+            found = _assign(("winner", "loser", "tie", *OPTIONAL["preference"]), names, given | both)
+            return {word: found[word] for word in ("winner", "loser", "tie", *OPTIONAL["preference"]) if word in found}
+    return {}
 
 
 def _assign(words: tuple[str, ...], names: list[str], given: dict[str, str]) -> dict[str, str]:

@@ -70,10 +70,13 @@ class Diagnostics(Shown):
         For preferences: n_judgments; share_left (of the answers that are no tie); position_bias, position_lower,
         position_upper (chosen left less chosen right, between equal items); share_tied; n_both_orders, share_flipped,
         flipped_lower, flipped_upper (pairs asked in both orders, and the share whose answer went with the side);
-        n_triads, share_circular, circular_lower, circular_upper (three items with answers in a circle; guessing gives
-        a quarter). For grades: n_judgments, same_grade, share_same, share_same_others (the commonest grade, its share,
-        and its share among the grades of all others). Always: family, the number of the family in :meth:`families`. A
-        cell is null where there is nothing to tell it from.
+        n_swapped, share_swapped, swapped_lower, swapped_upper (pairs asked with the sides swapped, and the share of
+        equal answers); n_triads, share_circular, circular_lower, circular_upper (three items with answers in a circle;
+        guessing gives a quarter). For grades: n_judgments, same_grade, share_same, share_same_others (the commonest
+        grade, its share, and its share among the grades of all others); repeated_difference (mean difference of two
+        grades of the same item). Always: n_repeated, share_repeated, repeated_lower, repeated_upper (what was asked
+        again in the same order, and the share of equal answers); family, the number of the family in :meth:`families`.
+        A cell is null where there is nothing to tell it from.
         """
         return self.annotator_table
 

@@ -255,7 +255,7 @@ class Grades(Judged):
         return Preferences(
             items=self.items, annotators=self.annotators, left=self.item[left], right=self.item[right],
             outcome=np.where(swap, -outcome[keep], outcome[keep]).astype(np.int8), groups=self.groups, group=self.group,
-            blocks=self.blocks, **fields,
+            blocks=self.blocks, recorded=np.ones(len(first), bool), **fields,
         )  # fmt: skip
 
     def as_rankings(self) -> Rankings:

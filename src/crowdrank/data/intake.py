@@ -43,6 +43,9 @@ class Rows:
         understood = understand(table.columns, kind, columns)
         self.names = understood.columns
         self.frame = table.select([pl.col(name).alias(word) for word, name in self.names.items()])
+        self.by_winner = "loser" in self.names
+        if self.by_winner:
+            self.frame = self.frame.rename({"winner": "left", "loser": "right"})
         self.invalid = invalid
         self.n = len(self.frame)
         self.bad: Bools = np.zeros(self.n, bool)
@@ -93,15 +96,19 @@ class Rows:
     def _describe(self, row: int) -> str:
         """A row by its number and ids."""
         words = [w for w in ("query", "item", "left", "right", "annotator", "ranking") if self.has(w)]
-        named = [f"{w} {short(self.frame[w][row])}" for w in words]
+        named = [f"{self.word(w)} {short(self.frame[w][row])}" for w in words]
         return f"row {row + 1} ({', '.join(named)})"
+
+    def word(self, word: str) -> str:
+        """The house word that the table itself has for a column."""
+        return {"left": "winner", "right": "loser"}.get(word, word) if self.by_winner else word
 
     def codes(self, *words: str) -> CodedIds:
         """Codes of id columns over their common ids; rows with a blank id are blamed."""
         codes, ids = self._coded[words]
         for word, code in zip(words, codes, strict=True):
             if code.min() < 0:
-                self.blame(code < 0, f"the {word} id is blank", DROP)
+                self.blame(code < 0, f"the {self.word(word)} id is blank", DROP)
         return dict(zip(words, codes, strict=True)), ids
 
     def values(self, word: str) -> tuple[Ints, pl.Series]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
@@ -14,6 +15,7 @@ from ..protocols import Bools, Counts, Ints, Outcomes
 from .answers import read_winners
 from .intake import Rows, shared_fields
 from .judged import Judged, check_codes, columns_of, judged_frame, without_repeats
+from .recording import shown_sides
 from .wide import unpivot
 
 if TYPE_CHECKING:
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Preferences(Judged):
     """One item against another: ``outcome`` is 1 where left won, -1 where right won, 0 for a tie.
+
+    ``recorded`` is true in rows whose left and right are known to be the order of whoever wrote them down, as in tables
+    of winners and losers, and not that in which the annotator saw the items; ``None`` where nothing is known.
 
     Examples
     --------
@@ -37,18 +42,34 @@ class Preferences(Judged):
     left: Ints
     right: Ints
     outcome: Outcomes
+    recorded: Bools | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.recorded is not None:
+            known = np.ascontiguousarray(self.recorded, bool).view()
+            known.flags.writeable = False
+            object.__setattr__(self, "recorded", known)
         check_codes("left", self.left, self.n_items)
         check_codes("right", self.right, self.n_items)
         if not len(self.left) == len(self.right) == len(self.outcome):
             raise JudgmentError("left, right and outcome differ in length; give one of each a row")
+        if self.recorded is not None and len(self.recorded) != len(self.outcome):
+            raise JudgmentError(f"recorded has {len(self.recorded)} entries for {len(self.outcome)} preferences")
 
     @property
     def n_judgments(self) -> int:
         """Number of preferences."""
         return len(self.outcome)
+
+    @cached_property
+    def shown(self) -> Bools:
+        """Whether left and right of each row are as the annotator saw them, and so can tell of a liking for a side.
+
+        Not where they are ``recorded``, nor where one side wins for nearly everybody, which is a way to write down
+        winners and not a way to choose.
+        """
+        return shown_sides(self)
 
     @classmethod
     def from_frame(
@@ -63,6 +84,9 @@ class Preferences(Judged):
     ) -> Self:
         """Return preferences from a table with left, right and winner [, query, annotator, weight, time, group].
 
+        A table without left and right may have winner and loser [, tie]: then winners stand left, and the sides, which
+        are ``recorded``, tell nothing of what annotators saw.
+
         Parameters
         ----------
         data, columns, items, duplicates, invalid
@@ -73,9 +97,13 @@ class Preferences(Judged):
         rows = Rows(data, "preference", columns, invalid)
         codes = rows.codes("left", "right")
         outcome = read_winners(rows, codes[0]["left"], codes[0]["right"], codes[1], winner_codes)
-        preferences = cls(**shared_fields(rows, items, {"outcome": outcome}, codes))
-        n = preferences.n_items
-        return without_repeats(preferences, duplicates, (preferences.left, n), (preferences.right, n))
+        answers = {"outcome": outcome, "recorded": np.ones(rows.n, bool) if rows.by_winner else None}
+        preferences = cls(**shared_fields(rows, items, answers, codes))
+        left, right, n = preferences.left, preferences.right, preferences.n_items
+        if rows.by_winner:
+            # who won does not make it another question
+            left, right = np.minimum(left, right), np.maximum(left, right)
+        return without_repeats(preferences, duplicates, (left, n), (right, n))
 
     @classmethod
     def from_rows(cls, rows: Iterable[tuple[Any, Any, Any, Any, Any]], *, duplicates: str = "keep") -> Self:
@@ -103,9 +131,11 @@ class Preferences(Judged):
 
     def select(self, mask: Bools | Counts) -> Self:
         """Return the preferences of some rows only; items and annotators stay."""
+        known = None if self.recorded is None else self.recorded[mask]
         return replace(
-            self, left=self.left[mask], right=self.right[mask], outcome=self.outcome[mask], **self.meta(mask)
-        )
+            self, left=self.left[mask], right=self.right[mask], outcome=self.outcome[mask], recorded=known,
+            **self.meta(mask),
+        )  # fmt: skip
 
     def frame(self) -> pl.DataFrame:
         """Return a table with the user's own ids; the winner is left, right or tie."""

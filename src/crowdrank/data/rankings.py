@@ -166,7 +166,7 @@ class Rankings(Judged):
         return Preferences(
             items=self.items, annotators=self.annotators, left=self.item[left], right=self.item[right],
             outcome=np.where(swap, -outcome, outcome).astype(np.int8), groups=self.groups, group=self.group,
-            blocks=self.blocks, **self.meta(self.ranking[first]),
+            blocks=self.blocks, recorded=np.ones(len(first), bool), **self.meta(self.ranking[first]),
         )  # fmt: skip
 
 

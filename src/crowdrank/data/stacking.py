@@ -18,6 +18,7 @@ from .grades import Grades
 from .index import NO_QUERY, Index, Items, build_items
 from .intake import short
 from .judged import AnyJudged, Judged
+from .preferences import Preferences
 from .rankings import Rankings
 
 
@@ -126,6 +127,11 @@ def stacked(sets: Sequence[AnyJudged]) -> AnyJudged:
         columns["time"] = np.concatenate([judged.time for judged in sets])
     if _in_all(sets, "block", "queries that were taken together"):
         columns["block"] = np.concatenate([judged.block for judged in sets])
+    known = [judged.recorded for judged in sets if isinstance(judged, Preferences)]
+    if any(column is not None for column in known):
+        sizes = [len(judged) for judged in sets]
+        rows = [np.zeros(n, bool) if column is None else column for column, n in zip(known, sizes, strict=True)]
+        columns["recorded"] = np.concatenate(rows)
     if isinstance(first, Rankings):
         lengths = np.concatenate([np.diff(judged.offsets) for judged in sets if isinstance(judged, Rankings)])
         columns["offsets"] = np.concatenate([[0], np.cumsum(lengths)])

@@ -13,7 +13,7 @@ from ..errors import JudgmentError
 from ..protocols import Floats, Ints, Outcomes
 from ..wording import naming
 from .answers import numeric_levels
-from .columns import quoted, understand_items
+from .columns import BY_WINNER, quoted, understand_items
 from .consensus import Consensus
 from .frames import to_frame
 from .grades import Grades
@@ -66,7 +66,7 @@ class Truth(Shown):
             return data
         frame = to_frame(data)
         words = {str(name).strip().lower() for name in frame.columns} | set(columns or {})
-        if {"left", "right"} <= words or {"model_a", "model_b"} <= words:
+        if any({first, second} <= words for first, second in (("left", "right"), ("model_a", "model_b"), *BY_WINNER)):
             pairs = Preferences.from_frame(frame, columns=columns, winner_codes=winner_codes)
             return cls("pairs", pairs.items, None, pairs.left, pairs.right, pairs.outcome)
         found = understand_items(frame.columns, {**(columns or {})}, also=("grade", "rank"))

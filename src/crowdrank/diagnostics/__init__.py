@@ -8,6 +8,6 @@ from __future__ import annotations
 
 from .diagnosis import diagnose
 from .messages import habits_told
-from .sides import side_sentences
+from .sides import recorded_sentences, side_sentences
 
-__all__ = ["diagnose", "habits_told", "side_sentences"]
+__all__ = ["diagnose", "habits_told", "recorded_sentences", "side_sentences"]

@@ -69,7 +69,7 @@ class Asked:
 
 def asked(judgments: Judgments) -> Asked:
     """Return judgments by what was asked."""
-    fewer, note = _fewer_items(judgments)
+    fewer, note = fewer_items(judgments)
     if isinstance(fewer, Grades):
         found = _asked_grades(fewer)
     elif isinstance(fewer, Preferences):
@@ -125,6 +125,8 @@ def grade_classes(grades: Grades) -> tuple[Ints, Floats]:
 def _asked_pairs(preferences: Preferences) -> Asked:
     """Preferences by pair and annotator."""
     turned = preferences.left > preferences.right
+    # where nobody knows how items were shown, all answers are to one order
+    outcome = np.where(turned & ~preferences.shown, -preferences.outcome, preferences.outcome)
     low = np.where(turned, preferences.right, preferences.left)
     apart = np.where(turned, preferences.left, preferences.right) - low
     span = int(np.diff(preferences.items.offsets).max(initial=1))
@@ -138,7 +140,7 @@ def _asked_pairs(preferences: Preferences) -> Asked:
         names, numbered = np.unique(number, return_inverse=True)
         number = numbered.astype(np.int64)
     who = preferences.annotator if preferences.n_annotators else np.zeros(len(preferences), np.int32)
-    own, low_left, high_left = leads_of_left(number * n_annotators + who, turned, preferences.outcome)
+    own, low_left, high_left = leads_of_left(number * n_annotators + who, turned & preferences.shown, outcome)
     things, thing = _numbered(own // n_annotators)
     things = things if names is None else names[things]
     first = (things // span % n_items).astype(np.int32)
@@ -178,8 +180,8 @@ def _numbered(rising: Counts) -> tuple[Counts, Ints]:
     return rising[new], (np.cumsum(new) - 1).astype(np.int32)
 
 
-def _fewer_items(judgments: Judgments) -> tuple[Judgments, str | None]:
-    """Judgments without some items where they are very many, and what to say of that.
+def fewer_items(judgments: Judgments) -> tuple[Judgments, str | None]:
+    """Return judgments without some items where they are very many, and what to say of that.
 
     Leaving out items and not judgments keeps what several annotators answered, and what hangs together in triads.
     """

@@ -9,10 +9,13 @@ import numpy as np
 import polars as pl
 
 from ..data.judgments import Grades, Judgments, Preferences
+from ..data.recording import outcome_counts
 from ..protocols import Bools, Counts, Floats, Ints
 from ..quality import INTERVAL
-from .asked import NOT_ASKED, Asked
-from .sides import outcome_counts
+from .asked import NOT_ASKED, Asked, asked
+from .repeats import Repeats, repeats
+from .shares import jeffreys, share_of
+from .sides import OneSided
 from .triads import count_triads
 
 _CUTS = np.linspace(0, 1, 17)[1:-1]
@@ -38,8 +41,8 @@ def habits(judgments: Judgments, found: Asked, scores: Floats) -> pl.DataFrame:
         columns |= _same_grade(judgments, who, n)
     elif isinstance(judgments, Preferences):
         columns |= _sides(judgments, found, scores, who, n)
-        if judgments.n_annotators:
-            columns |= _both_orders(found, n) | _circles(found, n)
+    if judgments.n_annotators:
+        columns |= _consistency(repeats(judgments))
     return pl.DataFrame(columns).with_columns(pl.selectors.float().fill_nan(None))
 
 
@@ -61,22 +64,43 @@ def _same_grade(grades: Grades, who: Ints, n: int) -> dict[str, Any]:
     shown = pl.Series(grades.levels).gather(np.searchsorted(grades.level_values, values)) if len(values) else None
     return {
         "same_grade": pl.Series([None] * n) if shown is None else shown.gather(place).set(pl.Series(best < 0), None),
-        "share_same": _share(same, number),
-        "share_same_others": np.where(best < 0, np.nan, _share(given[place] - same, len(who) - number)),
+        "share_same": share_of(same, number),
+        "share_same_others": np.where(best < 0, np.nan, share_of(given[place] - same, len(who) - number)),
     }
 
 
 def _sides(preferences: Preferences, found: Asked, scores: Floats, who: Ints, n: int) -> dict[str, Any]:
-    """What sides each annotator chose."""
-    right, tied, left = outcome_counts(who, preferences.outcome, n).T.astype(np.float64)
-    position = position_bias(found, scores, n)
-    return {
-        "share_left": _share(left, left + right),
-        "position_bias": position.bias,
-        "position_lower": position.lower,
-        "position_upper": position.upper,
-        "share_tied": _share(tied, left + tied + right),
+    """What sides each annotator chose, as far as they are those that were shown; ties; circles."""
+    shown = preferences.shown
+    right, _, left = outcome_counts(who[shown], preferences.outcome[shown], n).T.astype(np.float64)
+    number = np.bincount(who, minlength=n)
+    seen = found if shown.all() else asked(preferences.select(shown))
+    position = position_bias(seen, scores, n)
+    unclear = OneSided.of(preferences, scores).looks if preferences.n_annotators else np.zeros(n, bool)
+    columns = {
+        "share_left": share_of(left, left + right),
+        "position_bias": np.where(unclear, np.nan, position.bias),
+        "position_lower": np.where(unclear, np.nan, position.lower),
+        "position_upper": np.where(unclear, np.nan, position.upper),
+        "share_tied": share_of(np.bincount(who, preferences.outcome == 0, n), number),
     }
+    return columns | (_both_orders(seen, n) | _circles(found, n) if preferences.n_annotators else {})
+
+
+def _consistency(found: Repeats) -> dict[str, Any]:
+    """How often each annotator gives the same answer again, with intervals."""
+    columns: dict[str, Any] = {}
+    for name, n_things, same in (("repeated", found.n_again, found.again), ("swapped", found.n_swapped, found.swapped)):
+        if n_things is None or same is None:
+            continue
+        lower, upper = jeffreys(same, n_things)
+        columns |= {
+            f"n_{name}": n_things, f"share_{name}": share_of(same, n_things), f"{name}_lower": lower,
+            f"{name}_upper": upper,
+        }  # fmt: skip
+    if found.difference is not None:
+        columns["repeated_difference"] = share_of(found.difference, found.n_again)
+    return columns
 
 
 def position_bias(found: Asked, scores: Floats, n: int) -> Position:
@@ -166,10 +190,10 @@ def _both_orders(found: Asked, n: int) -> dict[str, Any]:
     who = found.annotator[both]
     flipped = 0.5 * np.abs(found.low_left[both].astype(np.float64) + found.high_left[both])
     number, flips = np.bincount(who, minlength=n), np.bincount(who, flipped, n)
-    lower, upper = _jeffreys(flips, number)
+    lower, upper = jeffreys(flips, number)
     return {
         "n_both_orders": number,
-        "share_flipped": _share(flips, number),
+        "share_flipped": share_of(flips, number),
         "flipped_lower": lower,
         "flipped_upper": upper,
     }
@@ -182,27 +206,10 @@ def _circles(found: Asked, n: int) -> dict[str, Any]:
     triads, circular = count_triads(
         found.annotator[chosen], found.place[thing], found.first[thing], found.second[thing], found.code[chosen] == 2, n
     )
-    lower, upper = _jeffreys(circular, triads)
+    lower, upper = jeffreys(circular, triads)
     return {
         "n_triads": triads,
-        "share_circular": _share(circular, triads),
+        "share_circular": share_of(circular, triads),
         "circular_lower": lower,
         "circular_upper": upper,
     }
-
-
-def _share(part: Any, whole: Any) -> Floats:
-    """A part of a whole, NaN where that is nothing."""
-    shares: Floats = np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
-    return shares
-
-
-def _jeffreys(part: Any, whole: Any) -> tuple[Floats, Floats]:
-    """Bounds of a share by Jeffreys' interval, which holds 0 and 1 where these were seen; NaN without evidence."""
-    from scipy.special import betaincinv
-
-    tail = (1 - INTERVAL) / 2
-    lower, upper = (betaincinv(part + 0.5, whole - part + 0.5, p) for p in (tail, 1 - tail))
-    none = np.asarray(whole) <= 0
-    lower = np.where(none, np.nan, np.where(np.asarray(part) <= 0, 0.0, lower))
-    return lower, np.where(none, np.nan, np.where(np.asarray(part) >= whole, 1.0, upper))

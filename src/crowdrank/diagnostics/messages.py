@@ -8,11 +8,13 @@ import polars as pl
 from ..data.index import Index, Items
 from ..data.intake import short
 from ..data.judgments import Judgments, Preferences
+from ..data.recording import FEWEST, NEARLY_ALL, outcome_counts
 from ..protocols import Counts, Floats
 from .asked import Asked
 from .dependence import MIN_COMMON, Dependence
 from .naming import joined, listed, percent
-from .sides import FEWEST, NEARLY_ALL, Told, all_ties, one_side, outcome_counts, side_sentences
+from .repeats import consistency_sentence
+from .sides import Told, all_ties, one_side, recorded_sentences, side_sentences
 
 _BIASED = 0.2
 _OFTEN = 0.4
@@ -33,7 +35,8 @@ def habit_sentences(judgments: Judgments, table: pl.DataFrame, scores: Floats) -
             named = listed(judgments.annotators, codes, words)
             one, several, rest = _SENTENCES[habit]
             sentences.append(f"{named.number} {one if len(codes) == 1 else several}: {named.text}; {rest}")
-    return sentences
+    told = consistency_sentence(judgments.kind, table)
+    return sentences + ([] if told is None else [told])
 
 
 _SENTENCES = {
@@ -73,7 +76,7 @@ def habits_told(judgments: Judgments, table: pl.DataFrame, scores: Floats) -> di
         return {"one_grade": _one_grade(table)} if "share_same" in table.columns else {}
     counts = outcome_counts(judgments.annotator, judgments.outcome, judgments.n_annotators)
     return {
-        "one_side": one_side(judgments, scores, counts), "always_ties": all_ties(counts), "leans": _leaning(table),
+        "one_side": one_side(judgments, scores), "always_ties": all_ties(counts), "leans": _leaning(table),
         "flips": _flipping(table), "circular": _circular(table),
     }  # fmt: skip
 
@@ -181,11 +184,14 @@ def dependence_sentences(annotators: Index, found: Dependence | None, n: int, wo
     return sentences
 
 
-def note_sentences(found: Asked, pairs: Dependence | None, n: int) -> list[str]:
+def note_sentences(judgments: Judgments, found: Asked, pairs: Dependence | None, n: int) -> list[str]:
     """Return what could not be looked at."""
+    sentences = recorded_sentences(judgments) if isinstance(judgments, Preferences) else []
     if not n:
-        return ["the judgments name no annotators, so that nothing can be said of them; add an annotator column"]
-    sentences = [found.note] if found.note else []
+        return [
+            *sentences, "the judgments name no annotators, so that nothing can be said of them; add an annotator column"
+        ]  # fmt: skip
+    sentences += [found.note] if found.note else []
     if pairs is None and n > 1:
         told = f"no two annotators judged {MIN_COMMON} things in common, so that copies among them cannot be found"
         sentences.append(f"{told}; ask several annotators the same")

@@ -1,4 +1,4 @@
-"""Annotators who always choose one side or always tie: what a glance at the answers shows, with what to do."""
+"""Annotators who always choose one side or always tie, and sides that nobody saw: what a glance at answers shows."""
 
 from __future__ import annotations
 
@@ -6,16 +6,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..data.coding import LONG
 from ..data.index import Index
 from ..data.judgments import Preferences
-from ..protocols import Counts, Floats, Ints, Outcomes
+from ..data.recording import FEWEST, NEARLY_ALL, outcome_counts
+from ..protocols import Bools, Counts, Floats
 from .naming import listed, percent
 
-FEWEST = 20
-"""Of fewer answers nothing is said."""
-
-NEARLY_ALL = 0.95
 GLANCE = 300_000
 """So many preferences are looked at for a glance."""
 
@@ -24,6 +20,11 @@ _LIKELY = 0.9
 _MOST_CROWD_TIES = 0.5
 _FEWEST_AGAINST = 5
 _AGAINST = 0.8
+_HALF = 0.5
+_NOTABLY = 0.8
+_SEVERAL = 3
+_FAR_BELOW = 2.33
+"""Standard errors below what a share should be of which only one in a hundred is."""
 
 
 def side_sentences(preferences: Preferences, scores: Floats, *, glance: bool = False) -> list[str]:
@@ -35,13 +36,43 @@ def side_sentences(preferences: Preferences, scores: Floats, *, glance: bool = F
     n = preferences.n_annotators
     if not n:
         return []
-    if glance and len(preferences) > GLANCE:
-        seen = outcome_counts(preferences.annotator, preferences.outcome, n, step=-(-len(preferences) // GLANCE))
-        total = seen.sum(axis=1)
-        if not ((total >= _FEWEST_SEEN) & (seen.max(axis=1) >= _LIKELY * total)).any():
-            return []
+    if glance and not _seen_at_a_glance(preferences):
+        return []
     counts = outcome_counts(preferences.annotator, preferences.outcome, n)
-    return [*_one_side(preferences, scores, counts), *_all_ties(preferences.annotators, counts)]
+    return [*_one_side(preferences, scores), *_all_ties(preferences.annotators, counts)]
+
+
+def _seen_at_a_glance(preferences: Preferences) -> bool:
+    """Whether anybody in a sample of many preferences gives nearly always the same answer."""
+    if len(preferences) <= GLANCE:
+        return True
+    n = max(preferences.n_annotators, 1)
+    who = preferences.annotator if preferences.n_annotators else np.zeros(len(preferences), np.int32)
+    seen = outcome_counts(who, preferences.outcome, n, step=-(-len(preferences) // GLANCE))
+    total = seen.sum(axis=1)
+    return bool(((total >= _FEWEST_SEEN) & (seen.max(axis=1) >= _LIKELY * total)).any())
+
+
+def recorded_sentences(preferences: Preferences, *, glance: bool = False) -> list[str]:
+    """Return a sentence that sides are not those that annotators saw, where that is known or shows."""
+    n, known = len(preferences), preferences.recorded
+    if known is not None and known.any():
+        how = "the preferences do not tell" if known.all() else f"{int(known.sum()):,} of {n:,} preferences do not tell"
+        rest = "nothing can be said of choosing by side" if known.all() else "they say nothing of choosing by side"
+        return [f"{how} which item was shown on which side, so that {rest}"]
+    if glance and not _seen_at_a_glance(preferences):
+        return []
+    n_left, n_right = int((preferences.outcome > 0).sum()), int((preferences.outcome < 0).sum())
+    if preferences.shown.any() or n_left + n_right < FEWEST:
+        return []
+    side, won = ("left", n_left) if n_left >= n_right else ("right", n_right)
+    n_annotators = len(np.unique(preferences.annotator))
+    whom = "" if n_annotators < 2 else f" of {n_annotators:,} annotators"
+    return [
+        f"the {side} item won in {won:,} of {n_left + n_right:,} preferences{whom}: that is taken for the order in "
+        "which winners were written down, so that no side bias is estimated; give left and right as they were shown "
+        "if sides matter"
+    ]
 
 
 class Told(NamedTuple):
@@ -56,44 +87,82 @@ class Told(NamedTuple):
         return cls(np.zeros(0, np.int64), [])
 
 
-def outcome_counts(annotator: Ints, outcome: Outcomes, n: int, *, step: int = 1) -> Counts:
-    """Return how often each of ``n`` annotators chose right, tied and chose left, (n, 3); of one block in ``step``."""
-    if len(outcome) >= LONG:
-        from ..kernels.outcomes import count_outcomes
+class OneSided(NamedTuple):
+    """What the sides of each annotator's answers are, (n_annotators,) each.
 
-        return count_outcomes(annotator, outcome, n, step)
-    return np.bincount(annotator * np.int64(3) + outcome + 1, minlength=3 * n).reshape(n, 3)
-
-
-def one_side(preferences: Preferences, scores: Floats, counts: Counts) -> Told:
-    """Return those who choose one side, also where the other item has the higher score.
-
-    ``counts`` are those of :func:`outcome_counts`.
+    Parameters
+    ----------
+    decided, most, side
+        Answers that are no tie, how many of them are on the side of most, and that side: 1 left, -1 right.
+    always
+        Whether nearly all are on that side.
+    against, kept
+        Of those, in how many answers the other item scores higher, and in how many of these the side was kept to.
+    looks
+        Of those, whose winners are the better items far more often than on that side, so that it is the winner who was
+        put there.
     """
-    decided, left = counts[:, 0] + counts[:, 2], counts[:, 2]
-    most = np.maximum(left, decided - left)
-    near = (decided >= FEWEST) & (most >= NEARLY_ALL * decided)
-    if not near.any():
-        return Told.none()
-    rows = np.flatnonzero(near[preferences.annotator])
-    who, outcome = preferences.annotator[rows], preferences.outcome[rows]
-    side = np.where(2 * left >= decided, 1, -1)
-    behind = (scores[preferences.left[rows]] - scores[preferences.right[rows]]) * side[who] < 0
-    behind &= outcome != 0
-    against = np.bincount(who[behind], minlength=len(near))
-    kept = np.bincount(who[behind], outcome[behind] == side[who[behind]], len(near)).astype(np.int64)
-    found = np.flatnonzero(near & (against >= _FEWEST_AGAINST) & (kept >= _AGAINST * against))
+
+    decided: Counts
+    most: Counts
+    side: Counts
+    always: Bools
+    against: Counts
+    kept: Counts
+    looks: Bools
+
+    @classmethod
+    def of(cls, preferences: Preferences, scores: Floats) -> OneSided:
+        """Return what the answers with sides as they were shown tell."""
+        rows, n = np.flatnonzero(preferences.shown & (preferences.outcome != 0)), preferences.n_annotators
+        who, outcome = preferences.annotator[rows], preferences.outcome[rows]
+        right, _, left = outcome_counts(who, outcome, n).T
+        decided, most, side = left + right, np.maximum(left, right), np.where(left >= right, 1, -1)
+        always = (decided >= FEWEST) & (most >= NEARLY_ALL * decided)
+        if not always.any():
+            none = np.zeros(n, np.int64)
+            return cls(decided, most, side, always, none, none, always)
+        lead = np.sign(scores[preferences.left[rows]] - scores[preferences.right[rows]])
+        behind = always[who] & (lead * side[who] < 0)
+        against = np.bincount(who[behind], minlength=n)
+        kept = np.bincount(who[behind], outcome[behind] == side[who[behind]], n).astype(np.int64)
+        # the others show how often the worse item stands on a side, which is how often whoever goes by it is wrong
+        others = lead[~always[who]]
+        worse_left, worse_right = (others < 0).sum() + FEWEST / 2, (others > 0).sum() + FEWEST / 2
+        wrong = decided * np.where(side > 0, worse_left, worse_right) / (worse_left + worse_right)
+        return cls(decided, most, side, always, against, kept, _look(always, against, wrong, decided))
+
+
+def _look(always: Bools, against: Counts, wrong: Floats, decided: Counts) -> Bools:
+    """Which of those who always keep to a side are wrong far less often than they would be if they went by it.
+
+    By half at least, since their own answers move the scores; or by a standard error where several together clearly
+    are, since several who go by the side would not be.
+    """
+    variance = wrong * (1.0 - wrong / np.maximum(decided, 1))
+    looks = (against < _HALF * wrong) & (against < wrong - _FAR_BELOW * np.sqrt(variance))
+    of_all, expected = float(against[always].sum()), float(wrong[always].sum())
+    together = of_all < min(_NOTABLY * expected, expected - _FAR_BELOW * float(variance[always].sum()) ** 0.5)
+    if always.sum() >= _SEVERAL and together:
+        looks |= against < wrong - np.sqrt(variance)
+    return always & looks
+
+
+def one_side(preferences: Preferences, scores: Floats) -> Told:
+    """Return those who choose one side, also where the other item has the higher score."""
+    of = OneSided.of(preferences, scores)
+    found = np.flatnonzero(of.always & ~of.looks & (of.against >= _FEWEST_AGAINST) & (of.kept >= _AGAINST * of.against))
     told = [
-        f"{'left' if side[a] > 0 else 'right'} in {most[a]:,} of {decided[a]:,} answers, "
-        f"also in {kept[a]:,} of {against[a]:,} where the other item scores higher"
+        f"{'left' if of.side[a] > 0 else 'right'} in {of.most[a]:,} of {of.decided[a]:,} answers, "
+        f"also in {of.kept[a]:,} of {of.against[a]:,} where the other item scores higher"
         for a in found.tolist()
     ]
     return Told(found, told)
 
 
-def _one_side(preferences: Preferences, scores: Floats, counts: Counts) -> list[str]:
+def _one_side(preferences: Preferences, scores: Floats) -> list[str]:
     """A sentence on those who choose one side."""
-    found, told = one_side(preferences, scores, counts)
+    found, told = one_side(preferences, scores)
     if not len(found):
         return []
     verb = "chooses" if len(found) == 1 else "choose"

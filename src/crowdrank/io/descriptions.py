@@ -91,7 +91,8 @@ def _described(path: PathLike, kind: str | None, columns: Mapping[str, str] | No
     understood = understand(frame.columns, kind, columns)
     free = {plain_name(name): name for name in reversed(understood.ignored)}
     tables = []
-    for side in ("item", "left", "right"):
+    sides = ("winner", "loser") if "loser" in understood.columns else ("item", "left", "right")
+    for side in sides:
         if side not in understood.columns:
             continue
         told = {}
@@ -112,6 +113,8 @@ _FORMS = {
     "item": ("{}",),
     "left": ("left_{}", "{}_left", "{}_a", "a_{}"),
     "right": ("right_{}", "{}_right", "{}_b", "b_{}"),
+    "winner": ("winner_{}", "{}_winner", "chosen_{}", "{}_chosen"),
+    "loser": ("loser_{}", "{}_loser", "rejected_{}", "{}_rejected"),
 }
 """Which item -> how columns about it are called."""
 

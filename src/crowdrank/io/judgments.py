@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from ..data.columns import Understood, check_words, understand
 from ..data.files import PathLike
 from ..data.intake import check_rules
 from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
+from ..data.mixed import together
 from ..errors import CrowdrankError, JudgmentError, ParameterError
 from ..wording import option
 from .notices import say
@@ -22,7 +23,7 @@ from .preflib import SUFFIXES, preflib_of
 from .sources import Source, blaming, open_source, shown
 from .tables import read_source, read_table
 
-_IDS = ("query", "item", "left", "right", "annotator", "ranking", "group")
+_IDS = ("query", "item", "left", "right", "loser", "annotator", "ranking", "group")
 
 
 def read_judgments(
@@ -86,15 +87,20 @@ def read_judgments(
     if any(preflib):
         raise JudgmentError("PrefLib files cannot be read together with tables or a list of items; read them apart")
     tables = [_table(source, kind, columns) for source in sources]
-    kinds = tuple(dict.fromkeys(understood.kind for _, understood in tables))
+    forms = [(understood.kind, "loser" in understood.columns) for _, understood in tables]
     options = _Options(levels, nominal, winner_codes, duplicates, invalid, items)
-    options.expect(kinds)
+    options.expect(tuple(dict.fromkeys(kind for kind, _ in forms)))
     found = [
-        _build([sources[n] for n in chosen], [tables[n][0] for n in chosen], options.builder(kind))
-        for kind in kinds
-        if (chosen := [n for n, (_, understood) in enumerate(tables) if understood.kind == kind])
+        _build([sources[n] for n in chosen], [tables[n][0] for n in chosen], options.builder(form[0]))
+        for form in dict.fromkeys(forms)
+        if (chosen := [n for n, other in enumerate(forms) if other == form])
     ]
-    return found[0] if len(found) == 1 else Mixed.of(found)
+    return found[0] if len(found) == 1 else together(found)
+
+
+def _ids(words: Iterable[str]) -> tuple[str, ...]:
+    """Those words that stand for columns of ids; the winner is one where there is a loser."""
+    return (*_IDS, "winner") if "loser" in words else _IDS
 
 
 def _preflib(sources: list[Source], kind: str | None) -> Rankings:
@@ -133,7 +139,7 @@ def _table(source: Source, kind: str | None, columns: Mapping[str, str] | None) 
         if not seen:
             choose(frame.columns)
         for word, name in seen[0].columns.items():
-            if word in _IDS and name in mixed:
+            if word in _ids(seen[0].columns) and name in mixed:
                 value = shown(frame[name][mixed[name] - 1])
                 raise JudgmentError(
                     f"column {shown(name)} mixes numbers and text, first in row {mixed[name]} ({value}); "
@@ -217,7 +223,7 @@ def _stacked(frames: list[pl.DataFrame]) -> pl.DataFrame:
 def _as_text(frame: pl.DataFrame, words: set[str]) -> pl.DataFrame:
     """The table with some columns as text, in which 7.0 as an id is 7."""
     texts = {
-        word: (id_series(frame[word]) if word in _IDS else frame[word]).cast(pl.String)
+        word: (id_series(frame[word]) if word in _ids(frame.columns) else frame[word]).cast(pl.String)
         for word in frame.columns
         if word in words
     }

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from ..protocols import Counts, Floats
-from .ordinal import Answering, Cells, level_ends, readable
+from .ordinal import Answering, Cells, favoured, level_ends, readable
 from .threads import over_bounds, read_only, total
 
 _LEAST_CHANCE = 1e-12
@@ -46,14 +46,14 @@ def _tie(
     for cell in range(begin, end):
         d, of_gap = gap[cell], variance[cell]
         for row in range(bounds[cell], bounds[cell + 1]):
-            a, side, y = who[row] >> 1, 1.0 - 2.0 * (who[row] & 1), level[row]
+            a, side, y = who[row] >> 2, 1.0 - (who[row] & 3), level[row]
             eta = own[a, 0] * d + side * own[a, 5]
-            spread = own[a, 1] * of_gap + d * (own[a, 2] * d + side * own[a, 3]) + own[a, 4]
+            spread = own[a, 1] * of_gap + d * (own[a, 2] * d + side * own[a, 3]) + abs(side) * own[a, 4]
             flat, upper, lower = level_ends(eta, spread, own[a, 6], centre, cuts, y)
             rho, lapse = weight[row] if weight.size else 1.0, own[a, 7]
             if lapse > 0.0:
                 meant = (1.0 - lapse) * max(upper - lower, _LEAST_CHANCE)
-                rho *= meant / (meant + lapse * favourites[a, y if side > 0.0 else cuts.size - y])
+                rho *= meant / (meant + lapse * favoured(favourites, a, y, cuts.size - y, side))
             h = rho * flat * (upper * (1.0 - upper) + lower * (1.0 - lower))
             of_bias = side * h * own[a, 0]
             of_alpha = h * own[a, 0] * scale * d - rho * scale * (upper + lower - 1.0)
@@ -89,7 +89,7 @@ def _gather_rows(
     for cell in range(begin, end):
         i, j = first[cell] - item, second[cell] - item if second.size else -1
         for row in range(bounds[cell], bounds[cell + 1]):
-            a = who[row] >> 1
+            a = who[row] >> 2
             if place[a] < 0:
                 place[a] = n
                 present[n] = a
@@ -166,7 +166,7 @@ def _gather(
     for cell in range(begin, end):
         i, j = first[cell], second[cell] if second.size else -1
         for row in range(bounds[cell], bounds[cell + 1]):
-            at, one, other = 2 * (who[row] >> 1), ties[row, 0], ties[row, 1]
+            at, one, other = 2 * (who[row] >> 2), ties[row, 0], ties[row, 1]
             for m in range(columns.shape[1]):
                 value = columns[i, m] - columns[j, m] if j >= 0 else columns[i, m]
                 between[at, m] += one * value
@@ -181,7 +181,7 @@ def _spread(
     for cell in range(begin, end):
         sent[:] = 0.0
         for row in range(bounds[cell], bounds[cell + 1]):
-            at, one, other = 2 * (who[row] >> 1), ties[row, 0], ties[row, 1]
+            at, one, other = 2 * (who[row] >> 2), ties[row, 0], ties[row, 1]
             for m in range(sent.size):
                 sent[m] += one * between[at, m] + other * between[at + 1, m]
         i, j = first[cell], second[cell] if second.size else -1

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from ..protocols import Bools, Counts, Floats, Ints
+from ..protocols import Counts, Floats, Ints
 from .threads import even_bounds, over_bounds, read_only, total
 
 _ROWS_PER_THREAD = 100_000
@@ -29,9 +29,9 @@ class Cells(NamedTuple):
     """Judgments of one kind, sorted by cell.
 
     Over cells are ``first`` and ``second``, the items (``second`` is empty where a cell is one item). The judgments of
-    a cell are those from ``bounds[cell]`` up to the next. Over judgments are ``who``, twice the annotator plus 1 where
-    the second item stood left, ``level``, as seen from the first item, and ``weight``, empty where all weigh 1.
-    ``parts`` bounds stretches of cells with about equally many judgments, one for each thread.
+    a cell are those from ``bounds[cell]`` up to the next. Over judgments are ``who``, four times the annotator plus
+    where the first item stood (0 left, 1 not known, 2 right), ``level``, as seen from the first item, and ``weight``,
+    empty where all weigh 1. ``parts`` bounds stretches of cells with about equally many judgments, one for each thread.
     """
 
     first: Ints
@@ -49,11 +49,14 @@ class Cells(NamedTuple):
 
 
 def sort_cells(
-    first: Ints, second: Ints | None, annotator: Ints, turned: Bools | None, level: Ints, weight: Floats | None
+    first: Ints, second: Ints | None, annotator: Ints, stood: Ints | None, level: Ints, weight: Floats | None
 ) -> Cells:
-    """Return the judgments by cell; within a cell by annotator and level, so that the order of rows never matters."""
+    """Return the judgments by cell; within a cell by annotator and level, so that the order of rows never matters.
+
+    ``stood`` is where the first item stood: 0 left, 1 not known, 2 right; ``None`` where a cell is one item.
+    """
     pieces = [first] if second is None else [first, second]
-    pieces += [2 * annotator if turned is None else 2 * annotator + turned, level]
+    pieces += [4 * annotator if stood is None else 4 * annotator + stood, level]
     widths = [int(piece.max(initial=0)).bit_length() for piece in pieces]
     columns = _packed_sort(pieces, widths, weight) if sum(widths) <= 62 else _plain_sort(pieces, weight)
     *place, who, levels, heavy = columns
@@ -144,6 +147,12 @@ def level_ends(eta: float, variance: float, stretch: float, centre: float, cuts:
 
 
 @njit(cache=True, nogil=True)
+def favoured(favourites: Any, a: int, level: int, mirrored: int, side: float) -> Any:
+    """Return how probable an answer is without looking, of a level seen from the first item on such a side."""
+    return 0.5 * ((1.0 + side) * favourites[a, level] + (1.0 - side) * favourites[a, mirrored])
+
+
+@njit(cache=True, nogil=True)
 def _push(
     bounds: Any, who: Any, level: Any, weight: Any, own: Any, favourites: Any, centre: float, cuts: Any,
     gap: Any, variance: Any, begin: int, end: int, push: Any, bend: Any,
@@ -152,15 +161,15 @@ def _push(
     for cell in range(begin, end):
         d, of_gap, pushed, bent = gap[cell], variance[cell], 0.0, 0.0
         for row in range(bounds[cell], bounds[cell + 1]):
-            a, side, y = who[row] >> 1, 1.0 - 2.0 * (who[row] & 1), level[row]
+            a, side, y = who[row] >> 2, 1.0 - (who[row] & 3), level[row]
             tie = side * own[a, 3]
             eta = own[a, 0] * d + side * own[a, 5]
-            spread = own[a, 1] * of_gap + d * (own[a, 2] * d + tie) + own[a, 4]
+            spread = own[a, 1] * of_gap + d * (own[a, 2] * d + tie) + abs(side) * own[a, 4]
             flat, upper, lower = level_ends(eta, spread, own[a, 6], centre, cuts, y)
             rho, lapse = weight[row] if weight.size else 1.0, own[a, 7]
             if lapse > 0.0:
                 meant = (1.0 - lapse) * max(upper - lower, _LEAST_CHANCE)
-                rho *= meant / (meant + lapse * favourites[a, y if side > 0.0 else cuts.size - y])
+                rho *= meant / (meant + lapse * favoured(favourites, a, y, cuts.size - y, side))
             h = rho * flat * (upper * (1.0 - upper) + lower * (1.0 - lower))
             pushed += rho * own[a, 0] * (upper + lower - 1.0) - h * (own[a, 2] * d + 0.5 * tie)
             bent += h * own[a, 1]
@@ -247,20 +256,21 @@ def _answer(
         d, of_gap = gap[cell], variance[cell]
         square = scale * scale * (d * d + of_gap)
         for row in range(bounds[cell], bounds[cell + 1]):
-            a, side, y = who[row] >> 1, 1.0 - 2.0 * (who[row] & 1), level[row]
+            a, side, y = who[row] >> 2, 1.0 - (who[row] & 3), level[row]
             tie = side * own[a, 3]
             eta = own[a, 0] * d + side * own[a, 5]
             spread = own[a, 1] * of_gap + d * (own[a, 2] * d + tie)
-            flat, upper, lower = level_ends(eta, spread + own[a, 4], own[a, 6], centre, cuts, y)
+            flat, upper, lower = level_ends(eta, spread + abs(side) * own[a, 4], own[a, 6], centre, cuts, y)
             chance, amount, lapse = max(upper - lower, _LEAST_CHANCE), weight[row] if weight.size else 1.0, own[a, 7]
             rho, likely = amount, chance
             if lapse > 0.0:
-                said = y if side > 0.0 else top - y
-                likely = (1.0 - lapse) * chance + lapse * favourites[a, said]
+                usual = favoured(favourites, a, y, top - y, side)
+                likely = (1.0 - lapse) * chance + lapse * usual
                 rho *= (1.0 - lapse) * chance / likely
                 sums[a, 7] += amount - rho
-                lapsed[a, said] += amount - rho
-                more = (favourites[a, said] - chance) / likely
+                lapsed[a, y] += 0.5 * (1.0 + side) * (amount - rho)
+                lapsed[a, top - y] += 0.5 * (1.0 - side) * (amount - rho)
+                more = (usual - chance) / likely
                 lapsed[a, top + 1] += amount * more
                 lapsed[a, top + 2] += amount * more * more
             if weight.size:
@@ -276,7 +286,7 @@ def _answer(
             sums[a, 1] += side * g
             sums[a, 2] += h * square
             sums[a, 3] += side * h * scale * d
-            sums[a, 4] += h
+            sums[a, 4] += abs(side) * h
             crowd[1] += amount
             crowd[2] += own[a, 0] * d * g - h * (spread - 0.5 * d * tie)
             crowd[3] += h * own[a, 1] * (of_gap + d * d)

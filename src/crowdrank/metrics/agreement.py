@@ -2,9 +2,9 @@
 
 1 is full agreement, 0 what chance would give, below 0 less than that. Alpha and Fleiss' kappa take a `Grades`, or one
 array each of item, annotator and grade with a row per judgment; a grade that is missing (NaN, None) is a judgment that
-was not made. Who gave a grade does not enter into either, so the annotators may be left out. Weights of judgments are
-not used. All take a number of steps in proportion to the judgments, whatever the number of items, annotators and
-levels.
+was not made. Only grades by different annotators are compared: where an annotator graded an item again, that shows how
+far they agree with themselves. Annotators may be left out where nobody did. Weights of judgments are not used. All take
+a number of steps in proportion to the judgments, whatever the number of items, annotators and levels.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..data.coding import factorize
 from ..errors import JudgmentError, ParameterError
-from ..protocols import Counts, Floats
+from ..protocols import Bools, Counts, Floats
 from .queries import arrange, dense_codes, one_dimensional, one_of
 
 LEVELS = ("nominal", "ordinal", "interval")
@@ -34,14 +34,16 @@ def krippendorff_alpha(item: Any, annotator: Any = None, grade: Any = None, *, l
               D_o = \frac{1}{n} \sum_u \frac{1}{m_u - 1} \sum_{i \ne j \in u} \delta^2(g_i, g_j)
 
     with :math:`m_u` grades of item :math:`u`, :math:`n` grades of all items that have at least two, and :math:`D_e` the
-    mean :math:`\delta^2` of two of those :math:`n`, whatever their items.
+    mean :math:`\delta^2` of two of those :math:`n`, whatever their items. Where annotators graded an item again, the
+    inner sum is over the :math:`c_u` ordered pairs of grades by different annotators, and its factor
+    :math:`m_u / c_u`; items that one annotator alone graded are left out.
 
     Parameters
     ----------
     item
         A `Grades`, or the item of each judgment (any type of id).
     annotator
-        Annotator of each judgment; not needed.
+        Annotator of each judgment; not needed where nobody graded an item twice.
     grade
         Grade of each judgment; NaN where it is missing.
     level
@@ -60,22 +62,19 @@ def krippendorff_alpha(item: Any, annotator: Any = None, grade: Any = None, *, l
     0.7059
     """
     level = _level(item, level)
-    items, values = _long(item, annotator, grade, ordered=level != "nominal")
-    size = np.bincount(items)
-    paired = size[items] > 1
+    items, values, own = _long(item, annotator, grade, ordered=level != "nominal")
+    paired = _compared(items, own)[items] > 0
     if not paired.any():
-        raise JudgmentError(
-            "no item has two grades, so there is no agreement to measure; collect a second judgment of some items"
-        )
-    items, values = items[paired], values[paired]
+        raise JudgmentError(_alone(own))
+    items, values, own = items[paired], values[paired], None if own is None else own[paired]
     if level == "nominal":
-        within, total = _unlike(items, values, size)
+        within, total = _unlike(items, values, own)
     else:
         if level == "ordinal":
             # the count of grades between two grades is the difference of their middle ranks
             codes, counts = np.unique(values, return_inverse=True, return_counts=True)[1:]
             values = (np.cumsum(counts) - counts / 2)[codes]
-        within, total = _squares(items, values, size)
+        within, total = _squares(items, values, own)
     n = len(items)
     return 1 - (n - 1) / n * within / total if total > 0 else float("nan")
 
@@ -109,16 +108,12 @@ def fleiss_kappa(item: Any, annotator: Any = None, grade: Any = None) -> float:
     >>> round(fleiss_kappa(["x", "x", "x", "y", "y", "y"], grade=["good", "good", "bad", "bad", "bad", "bad"]), 4)
     0.25
     """
-    items, codes = _long(item, annotator, grade, ordered=False)
-    size = np.bincount(items)
-    if not (size > 1).any():
-        raise JudgmentError(
-            "no item has two grades, so there is no agreement to measure; collect a second judgment of some items"
-        )
-    pair_items, pair_counts = _cell_counts(items, codes)
-    alike = np.bincount(pair_items, pair_counts * (pair_counts - 1), len(size))
-    several = size > 1
-    observed = float(np.mean(alike[several] / (size[several] * (size[several] - 1))))
+    items, codes, own = _long(item, annotator, grade, ordered=False)
+    size, compared = np.bincount(items), _compared(items, own)
+    if not compared.any():
+        raise JudgmentError(_alone(own))
+    several = compared > 0
+    observed = float(np.mean(_alike(items, codes, own, len(size))[several] / compared[several]))
     shares = np.bincount(codes, 1 / size[items]) / len(size)
     expected = float(shares @ shares)
     return (observed - expected) / (1 - expected) if len(shares) > 1 else float("nan")
@@ -209,12 +204,17 @@ def _level(item: Any, level: str | None) -> str:
     return str(one_of(level, LEVELS, "level"))
 
 
-def _long(item: Any, annotator: Any, grade: Any, *, ordered: bool) -> tuple[Counts, NDArray[Any]]:
-    """Item code and grade (its level code where no order is needed) of each judgment that was made."""
+def _long(item: Any, annotator: Any, grade: Any, *, ordered: bool) -> tuple[Counts, NDArray[Any], Counts | None]:
+    """Item code and grade (its level code where no order is needed) of each judgment that was made.
+
+    The third is a number for each item and annotator, ``None`` where nobody graded an item twice.
+    """
     if _is_grades(item):
         if annotator is not None or grade is not None:
             raise ParameterError("a Grades holds annotators and grades already; leave the other arguments out")
-        return np.unique(item.item, return_inverse=True)[1], item.grade if ordered else _class_codes(item.grade)
+        codes = np.unique(item.item, return_inverse=True)[1]
+        given = item.grade if ordered else _class_codes(item.grade)
+        return codes, given, _own_cells(codes, item.annotator if len(item.annotators) else None)
     if grade is None:
         raise ParameterError("the grades are missing; pass a Grades, or item= and grade= with a row per judgment")
     column = grade if isinstance(grade, pl.Series) else np.asarray(grade)
@@ -222,14 +222,45 @@ def _long(item: Any, annotator: Any, grade: Any, *, ordered: bool) -> tuple[Coun
         raise JudgmentError(f"grade has shape {column.shape}; give one grade for each judgment, in a row of its own")
     n = len(column)
     ids = one_dimensional(item, n, "item")
-    if annotator is not None:
-        one_dimensional(annotator, n, "annotator")
+    who = None if annotator is None else one_dimensional(annotator, n, "annotator")
     values = _ordered_values(column) if ordered else _class_codes(column)
     made = ~np.isnan(values) if ordered else values >= 0
     if not made.any():
         raise JudgmentError("there is no grade to measure agreement on; give at least two judgments of an item")
-    ids = ids.filter(pl.Series(made)) if isinstance(ids, pl.Series) else ids[made]
-    return dense_codes(ids, "item", np.flatnonzero(made))[0], values[made]
+    rows = np.flatnonzero(made)
+    codes = dense_codes(_kept(ids, made), "item", rows)[0]
+    own = None if who is None else _own_cells(codes, dense_codes(_kept(who, made), "annotator", rows)[0])
+    return codes, values[made], own
+
+
+def _kept(ids: Any, made: Bools) -> Any:
+    """The ids of judgments that were made."""
+    return ids.filter(pl.Series(made)) if isinstance(ids, pl.Series) else ids[made]
+
+
+def _own_cells(items: Counts, annotator: Any) -> Counts | None:
+    """A number for each item and annotator, ``None`` where nobody graded an item twice."""
+    if annotator is None or not len(annotator):
+        return None
+    found, own = np.unique(items.astype(np.int64) * (int(annotator.max()) + 1) + annotator, return_inverse=True)
+    return None if len(found) == len(items) else own
+
+
+def _compared(items: Counts, own: Counts | None) -> Counts:
+    """Ordered pairs of grades by different annotators of each item."""
+    size = np.bincount(items)
+    if own is None:
+        return size * (size - 1)
+    again = np.bincount(own)
+    of = np.zeros(len(again), np.int64)
+    of[own] = items
+    return size**2 - np.bincount(of, again**2, len(size)).astype(np.int64)
+
+
+def _alone(own: Counts | None) -> str:
+    """Sentence saying that nothing can be compared."""
+    by = "" if own is None else " by different annotators"
+    return f"no item has two grades{by}, so there is no agreement to measure; collect a second judgment of some items"
 
 
 def _ordered_values(column: NDArray[Any] | pl.Series) -> Floats:
@@ -256,23 +287,45 @@ def _class_codes(column: NDArray[Any] | pl.Series) -> Counts:
         raise JudgmentError("grades mix numbers and text; turn them all into text") from error
 
 
-def _squares(items: Counts, values: Floats, size: Counts) -> tuple[float, float]:
+def _squares(items: Counts, values: Floats, own: Counts | None) -> tuple[float, float]:
     """Squared differences within items, by one less than their grades, and overall; both on the same scale."""
     values = values - values.mean()
-    means = np.bincount(items, values, len(size)) / np.maximum(size, 1)
-    spread = (values - means[items]) ** 2
-    return float(spread @ (size[items] / (size[items] - 1))), float(values @ values)
+    size, compared = np.bincount(items), _compared(items, own)
+    spread = _spread(items, values, size) * size[items]
+    if own is not None:
+        again = np.bincount(own)
+        spread = spread - _spread(own, values, again) * again[own]
+    return float(spread @ (size[items] / compared[items])), float(values @ values)
 
 
-def _unlike(items: Counts, codes: Counts, size: Counts) -> tuple[float, float]:
+def _spread(cell: Counts, values: Floats, size: Counts) -> Floats:
+    """Squared distance of each value from the mean of its cell."""
+    means = np.bincount(cell, values, len(size)) / np.maximum(size, 1)
+    spread: Floats = (values - means[cell]) ** 2
+    return spread
+
+
+def _unlike(items: Counts, codes: Counts, own: Counts | None) -> tuple[float, float]:
     """Pairs of unlike grades within items, by one less than their grades, and overall; both on the same scale."""
-    pair_items, pair_counts = _cell_counts(items, codes)
-    alike = np.bincount(pair_items, pair_counts.astype(np.float64) ** 2, len(size))
-    several = size > 1
-    within = np.sum((size[several] ** 2 - alike[several]) / (size[several] - 1))
+    size, compared = np.bincount(items), _compared(items, own)
+    several = compared > 0
+    unlike = compared[several] - _alike(items, codes, own, len(size))[several]
+    within = np.sum(unlike * (size[several] / compared[several]))
     totals = np.bincount(codes).astype(np.float64)
     n = float(len(items))
     return float(within), float((n**2 - totals @ totals) / n)
+
+
+def _alike(items: Counts, codes: Counts, own: Counts | None, n_items: int) -> Floats:
+    """Ordered pairs of equal grades by different annotators of each item."""
+    cells, counts = _cell_counts(items, codes)
+    if own is None:
+        return np.bincount(cells, counts * (counts - 1.0), n_items).astype(np.float64)
+    owned, again = _cell_counts(own, codes)
+    of = np.zeros(int(own.max()) + 1, np.int64)
+    of[own] = items
+    same = np.bincount(cells, counts.astype(np.float64) ** 2, n_items)
+    return (same - np.bincount(of[owned], again.astype(np.float64) ** 2, n_items)).astype(np.float64)
 
 
 def _cell_counts(items: Counts, codes: Counts) -> tuple[Counts, Counts]:

@@ -225,6 +225,8 @@ class PositionBiasDisplay:
         if table is None or "position_bias" not in table.columns or table["annotator"].null_count():
             raise ParameterError("position bias is known of preferences by named annotators only")
         known = table.drop_nulls("position_bias").sort("position_bias", descending=True, maintain_order=True)
+        if not len(known):
+            raise ParameterError("the judgments do not tell which item was shown on which side")
         return cls(known, leaning=table["annotator"].gather(leaning(table)).to_list())
 
     @property

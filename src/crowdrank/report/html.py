@@ -164,6 +164,12 @@ def _cards(material: Material) -> list[tuple[str, str]]:
         cards.append((f"{len(material.actions.dropped):,}", "annotators to drop"))
     if "agreement" in numbers:
         cards.append((f"{100 * numbers['agreement']['agreement']:.0f} %", "agreement of two annotators"))
+    elif "share_swapped" in numbers.get("self_consistency", {}):
+        share = numbers["self_consistency"]["share_swapped"]
+        cards.append((f"{100 * share:.0f} %", "the same answer with sides swapped"))
+    elif "share_repeated" in numbers.get("self_consistency", {}):
+        share = numbers["self_consistency"]["share_repeated"]
+        cards.append((f"{100 * share:.0f} %", "the same answer when asked again"))
     if "probability" in numbers.get("winner", {}):
         cards.append((f"{100 * numbers['winner']['probability']:.0f} %", "sure of the first place"))
     elif "n_sure" in numbers.get("winners", {}):

@@ -254,14 +254,14 @@ def _changes(actions: Any) -> list[Table]:
 def _agreement(material: Material) -> Section | None:
     """How far annotators agree, and where they do not."""
     found = material.findings.about("agreement")
-    first = found.of("agreement", "no_overlap")
+    first = found.of("agreement", "no_overlap", "self_consistency")
     if first is None:
         return None
     caption = (
         "Share of equal answers of each two annotators; those who agree stand together, grey have nothing in common."
     )
     pictures = _drawn(lambda: AgreementDisplay.from_judgments(material.judgments), caption, "agreement")
-    tables = []
+    tables = _repeated(material)
     if len(material.facts.contested):
         named = "Pairs of items" if "other" in material.facts.contested.columns else "Items"
         caption = f"{named} that annotators are most divided on"
@@ -270,6 +270,31 @@ def _agreement(material: Material) -> Section | None:
     return Section("agreement", "Agreement", _heading([first], ""), _rest(found, [first]), pictures, tuple(tables))
 
 
+def _repeated(material: Material) -> list[Table]:
+    """How often each annotator gave the same answer again, those least often first."""
+    odd = material.consensus.diagnostics
+    if odd is None or material.facts.consistency is None:
+        return []
+    table, number = odd.annotators(), pl.sum_horizontal(pl.col("^n_(repeated|swapped)$"))
+    shown = table.filter(number > 0).sort("share_repeated", "annotator", nulls_last=True)
+    if "n_swapped" in shown.columns and not shown["n_swapped"].sum():
+        shown = shown.drop("n_swapped")
+    caption = "How often annotators gave the same answer when asked again"
+    return [Table.of("repeated", caption, shown, _REPEATED_COLUMNS, 200_000)]
+
+
+_REPEATED_COLUMNS = (
+    Column("annotator", "annotator"),
+    Column("n_repeated", "asked again", 0),
+    Column("share_repeated", "same answer", 2),
+    Column("repeated_lower", "from", 2, hint="lower bound of the share, 90 % interval"),
+    Column("repeated_upper", "to", 2, hint="upper bound of the share, 90 % interval"),
+    Column("repeated_difference", "mean difference", 2, hint="mean difference of two grades of the same item"),
+    Column("n_swapped", "sides swapped", 0),
+    Column("share_swapped", "same answer, swapped", 2),
+    Column("swapped_lower", "from", 2, hint="lower bound of the share, 90 % interval"),
+    Column("swapped_upper", "to", 2, hint="upper bound of the share, 90 % interval"),
+)
 _CONTESTED_COLUMNS = (
     Column("query", "query"),
     Column("item", "item"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -42,6 +42,8 @@ class Kind:
         Which of the graph's pairs each cell is; empty where cells are items.
     lapses
         Whether annotators may answer without looking.
+    sided
+        Whether any answers tell which item the annotator saw on the left.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Kind:
     shares: Floats
     pair: Ints
     lapses: bool
+    sided: bool = False
 
     @property
     def about_pairs(self) -> bool:
@@ -63,11 +66,11 @@ class Kind:
     def biased(self) -> bool:
         """Whether annotators have an offset: leniency with grades, favour of the left with preferences.
 
-        Where the winner always stands on one side, that is how the table was written and says nothing of favours.
+        Where all winners stand on one side, nothing tells a favour of it.
         """
-        if self.name == "preference":
-            return bool(min(self.shares[0], self.shares[-1]) > 0.0)
-        return self.name == "grade" and self.n_levels > 1
+        if self.about_pairs:
+            return self.sided and bool(min(self.shares[0], self.shares[-1]) > 0.0)
+        return self.n_levels > 1
 
     @property
     def stretched(self) -> bool:
@@ -163,7 +166,7 @@ def _finished(kind: Kind, pair: Ints, lapse: bool | None) -> Kind:
     """A kind with the places of its pairs, and whether lapses are learned."""
     usual = kind.name == "grade" and kind.n_levels <= FEW_LEVELS
     lapses = (usual if lapse is None else lapse) and kind.n_levels > 1
-    return Kind(kind.name, kind.cells, kind.levels, kind.values, kind.n_levels, kind.weight, kind.shares, pair, lapses)
+    return replace(kind, pair=pair, lapses=lapses)
 
 
 def _of_grades(grades: Grades, bins: int | None) -> Kind:
@@ -174,8 +177,7 @@ def _of_grades(grades: Grades, bins: int | None) -> Kind:
 
 def _of_preferences(preferences: Preferences) -> Kind:
     """Preferences as answers about pairs: right, tie, left, or without ties in the data right, left."""
-    place = (preferences.left, preferences.right, preferences.left > preferences.right)
-    return _pairs("preference", preferences, place, preferences.outcome, preferences.weight)
+    return _pairs("preference", preferences, preferences.weight)
 
 
 def _of_rankings(rankings: Rankings) -> Kind:
@@ -190,22 +192,23 @@ def _of_rankings(rankings: Rankings) -> Kind:
     pairs = rankings.as_preferences()
     share = np.repeat(worth, (size * (size - 1.0) / 2.0).astype(np.int64))
     weight = share if pairs.weight is None else share * pairs.weight
-    # as_preferences puts the lower item left, and who stands left in a ranking tells nothing
-    place = (pairs.left, pairs.right, np.zeros(len(pairs), bool))
-    return _pairs("ranking", pairs, place, pairs.outcome, weight)
+    return _pairs("ranking", pairs, weight)
 
 
-def _pairs(name: str, judged: Any, place: tuple[Ints, Ints, Bools], outcome: Any, weight: Floats | None) -> Kind:
-    """Outcomes of pairs as answers."""
-    left, right, turned = place
-    n_levels = 3 if (outcome == 0).any() else 2
-    level = (outcome.astype(np.int32) + 1) // (4 - n_levels)
-    cell = (np.minimum(left, right), np.maximum(left, right), turned)
+def _pairs(name: str, judged: Preferences, weight: Floats | None) -> Kind:
+    """Outcomes of pairs as answers, seen from the item of the lower code."""
+    left, right = judged.left, judged.right
+    turned = left > right
+    n_levels = 3 if (judged.outcome == 0).any() else 2
+    level = (judged.outcome.astype(np.int32) + 1) // (4 - n_levels)
+    level = np.where(turned, n_levels - 1 - level, level)
+    stood = np.where(judged.shown, 2 * turned, 1).astype(np.int32)
+    cell = (np.minimum(left, right), np.maximum(left, right), stood)
     return _kind(name, judged, cell, level, n_levels, weight, (), np.empty(0))
 
 
 def _kind(
-    name: str, judged: Any, place: tuple[Ints, Ints | None, Bools | None], level: Ints, n_levels: int,
+    name: str, judged: Any, place: tuple[Ints, Ints | None, Ints | None], level: Ints, n_levels: int,
     weight: Floats | None, levels: tuple[Any, ...], values: Floats,
 ) -> Kind:  # fmt: skip
     """Answers sorted, counted by annotator and by level."""
@@ -213,13 +216,16 @@ def _kind(
 
     n_annotators = max(judged.n_annotators, 1)
     annotator = judged.annotator if judged.n_annotators else np.zeros(len(level), np.int32)
-    first, second, turned = place
-    seen = level if turned is None else np.where(turned, n_levels - 1 - level, level)
-    cells = sort_cells(first, second, annotator, turned, seen, weight)
+    first, second, stood = place
+    cells = sort_cells(first, second, annotator, stood, level, weight)
     by_annotator = np.bincount(annotator, weight, n_annotators).astype(np.float64)
-    by_level = np.bincount(level, weight, n_levels)
+    # as annotators gave them: mirrored where the first item stood right, both ways where nobody knows
+    at = level if stood is None else stood * n_levels + level
+    on_left, unknown, on_right = np.bincount(at, weight, 3 * n_levels).reshape(3, n_levels)
+    by_level = on_left + on_right[::-1] + 0.5 * (unknown + unknown[::-1])
     shares = by_level / max(float(by_level.sum()), 1e-300)
-    return Kind(name, cells, levels, values, n_levels, by_annotator, shares, np.empty(0, np.int32), False)
+    sided = stood is not None and bool((stood != 1).any())
+    return Kind(name, cells, levels, values, n_levels, by_annotator, shares, np.empty(0, np.int32), False, sided)
 
 
 def _joined_pairs(cells: list[Cells], offsets: Counts) -> tuple[Graph, list[Ints]]:

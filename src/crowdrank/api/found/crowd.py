@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from ...data.judged import counted
+from ...data.judgments import Grades, Judgments, Preferences
 from ...data.mixed import Mixed, parts_of
-from ...diagnostics import habits_told
+from ...data.recording import FEWEST
+from ...diagnostics import habits_told, recorded_sentences
+from ...diagnostics.repeats import consistency
+from ..agreement import Agreement
 from ..verdicts import POOR, VERDICTS, unsure
 from .facts import Facts
 from .finding import SHOWN, Finding, name, named, of_all, percent, plural
 
 _LOW_ALPHA = 0.2
+_CHANCE = 0.5
 _FEW_GAVE_HALF = 0.05
 
 _WORDS = {
@@ -44,7 +50,10 @@ def annotator_findings(facts: Facts) -> list[Finding]:
     if len(table) == 1:
         who = table["annotator"][0]
         sentence = f"{name(who)} gave all judgments, so that there is nobody to compare with"
-        return [Finding("one_annotator", "annotators", "warning", sentence, {"n_annotators": 1}, (who,))]
+        return [
+            Finding("one_annotator", "annotators", "warning", sentence, {"n_annotators": 1}, (who,)),
+            *_unseen_sides(facts),
+        ]
     return [*_verdicts(facts, table), *_quality(table), *_habits(facts), *_dependent(facts)]
 
 
@@ -98,10 +107,21 @@ def _habits(facts: Facts) -> list[Finding]:
         verb = _HABITS[habit][0 if len(ids) == 1 else 1]
         sentence = f"{of_all(len(ids), n, 'annotator')} {verb}: {', '.join(named_ones)}{more}"
         found.append(Finding(habit, "annotators", "warning", sentence, {"n": len(ids), "n_annotators": n}, tuple(ids)))
-    if "leans" in told and not {"leans", "one_side"} & {one.kind for one in found}:
+    unseen = _unseen_sides(facts)
+    if "leans" in told and not unseen and not {"leans", "one_side"} & {one.kind for one in found}:
         sentence = "no annotator leans clearly to one side"
         found.append(Finding("no_bias", "annotators", "info", sentence, {"n_annotators": n}))
-    return found
+    return found + unseen
+
+
+def _unseen_sides(facts: Facts) -> list[Finding]:
+    """That left and right are not what annotators saw."""
+    judged = facts.judgments
+    if not isinstance(judged, Preferences):
+        return []
+    numbers = {"n_unknown": int((~judged.shown).sum()), "n_judgments": len(judged)}
+    told = recorded_sentences(judged)
+    return [Finding("sides_unknown", "annotators", "info", sentence, numbers) for sentence in told]
 
 
 def _dependent(facts: Facts) -> list[Finding]:
@@ -128,9 +148,17 @@ def agreement_findings(facts: Facts) -> list[Finding]:
     found, judged = facts.agreement, facts.judgments
     if found is None or judged is None:
         return []
+    return [*_between(facts, found, judged), *_self_consistency(facts, judged)]
+
+
+def _between(facts: Facts, found: Agreement, judged: Judgments | Mixed) -> list[Finding]:
+    """How far two annotators agree."""
     what = facts.what
     if not found.n_shared:
-        sentence = f"no {what} was judged twice, so that nothing shows whether annotators agree"
+        if facts.per_annotator is not None and (facts.per_annotator > 0).sum() == 1:
+            return []
+        by = "twice" if facts.consistency is None else "by two annotators"
+        sentence = f"no {what} was judged {by}, so that nothing shows whether annotators agree"
         return [Finding("no_overlap", "agreement", "warning", sentence)]
     numbers = {"agreement": found.same, "n_shared": found.n_shared}
     sentence = f"two annotators with the same {what} before them agree in {percent(found.same)} of cases"
@@ -142,6 +170,25 @@ def agreement_findings(facts: Facts) -> list[Finding]:
     severity = "warning" if found.alpha < _LOW_ALPHA else "info"
     sentence += f" (Krippendorff's alpha {found.alpha:.2f}; 0 is chance, 1 is full agreement)"
     return [Finding("agreement", "agreement", severity, sentence, numbers)]
+
+
+def _self_consistency(facts: Facts, judged: Judgments | Mixed) -> list[Finding]:
+    """How far annotators agree with themselves when asked again."""
+    sentence, odd = facts.consistency, facts.consensus.diagnostics
+    if sentence is None or odd is None:
+        return []
+    numbers: dict[str, float] = {}
+    ids: list[Any] = []
+    chance = False
+    for how in ("repeated", "swapped"):
+        told = consistency(odd.annotators(), how)
+        if told is not None:
+            numbers |= {f"n_{how}": told.n, f"share_{how}": told.share}
+            numbers |= {f"{how}_lower": told.lower, f"{how}_upper": told.upper}
+            ids += told.annotators
+            chance |= told.n >= FEWEST and told.lower <= _CHANCE
+    severity = "warning" if chance and not isinstance(judged, Grades) else "info"
+    return [Finding("self_consistency", "agreement", severity, sentence, numbers, tuple(dict.fromkeys(ids)))]
 
 
 def judgment_findings(facts: Facts) -> list[Finding]:

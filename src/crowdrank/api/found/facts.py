@@ -12,6 +12,7 @@ import polars as pl
 from ...data.consensus import Consensus
 from ...data.judgments import Grades, Judgments, Preferences
 from ...data.mixed import Mixed, parts_of
+from ...diagnostics.repeats import consistency_sentence
 from ...protocols import Bools, Counts, Floats
 from ..agreement import Agreement, agreement
 from ..verdicts import Suspect, annotator_table, suspects
@@ -52,6 +53,12 @@ class Facts:
         if self.judgments is None or not len(self.judgments):
             return None
         return agreement(max(parts_of(self.judgments), key=len))
+
+    @cached_property
+    def consistency(self) -> str | None:
+        """How far annotators agree with themselves, in a sentence; ``None`` where nothing was asked again."""
+        odd = self.consensus.diagnostics
+        return None if odd is None or not odd.n_annotators else consistency_sentence(odd.kind, odd.annotators())
 
     @cached_property
     def per_item(self) -> Counts | None:

@@ -135,7 +135,7 @@ QUANTITIES = {
         "size of each annotator's position bias", lambda facts: _column(facts, "position_bias", absolute=True)
     ),
     "effective_annotators": Quantity("independent annotators that these are worth", _effective),
-    "agreement": Quantity("share of equal answers to the same thing", _agreement("same")),
+    "agreement": Quantity("share of equal answers to the same thing by different annotators", _agreement("same")),
     "alpha": Quantity("Krippendorff's alpha", _agreement("alpha")),
     "winner_probability": Quantity("probability that the first item of each query is better than the next", _winner),
     "separated": Quantity("share of neighbours in the order told apart with 95 % certainty", _separated),
