@@ -93,6 +93,8 @@ class DawidSkene:
 
     kinds: ClassVar[tuple[str, ...]] = ("grade",)
     nominal: ClassVar[bool] = True
+    in_grades: ClassVar[bool] = True
+    precision: ClassVar[float] = 1e-8
     alpha: float = 2.5
     ordinal: bool = False
     per_query: bool = False

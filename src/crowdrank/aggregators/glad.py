@@ -95,6 +95,8 @@ class GLAD:
 
     kinds: ClassVar[tuple[str, ...]] = ("grade",)
     nominal: ClassVar[bool] = True
+    in_grades: ClassVar[bool] = True
+    precision: ClassVar[float] = 1e-8
     ability_spread: float = 1.0
     ease_spread: float = 1.0
     errors: str = "even"

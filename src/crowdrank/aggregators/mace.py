@@ -97,6 +97,8 @@ class MACE:
 
     kinds: ClassVar[tuple[str, ...]] = ("grade",)
     nominal: ClassVar[bool] = True
+    in_grades: ClassVar[bool] = True
+    precision: ClassVar[float] = 1e-8
     inference: str = "variational"
     alpha: float = 0.5
     answer_alpha: float = 10.0

@@ -94,6 +94,8 @@ class NaiveBayes:
 
     kinds: ClassVar[tuple[str, ...]] = ("grade",)
     nominal: ClassVar[bool] = True
+    in_grades: ClassVar[bool] = True
+    precision: ClassVar[float] = 1e-8
     a0: float = 2.0
     b0: float = 1.0
     prior: str | tuple[float, ...] = "uniform"

@@ -15,6 +15,7 @@ from ..errors import ParameterError
 from ..protocols import Counts, Floats, Ints
 from .diagnostics import Diagnostics
 from .index import Index, Items
+from .ties import settled
 from .uncertainty import Uncertainty
 
 COVARIANCE_ITEMS = 700
@@ -134,10 +135,10 @@ class Consensus:
         grade: Ints | None = None,
         estimates: Mapping[str, Any] | None = None,
     ) -> Consensus:
-        """Return the consensus that a method found for judgments."""
+        """Return the consensus that a method found for judgments; scores that differ by rounding only are made equal."""
         return cls(
             items=judgments.items,
-            scores=np.asarray(scores, np.float64),
+            scores=settled(method, judgments, np.asarray(scores, np.float64)),
             method=method_name(method),
             params=dataclasses.asdict(method),
             trace=trace or Trace(),
