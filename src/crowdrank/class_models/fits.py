@@ -16,6 +16,9 @@ from ..errors import DataWarning
 from ..protocols import Bools, Counts, Floats
 from .rows import ClassRows, QueryPart, query_parts, vote_shares
 
+_EQUALLY_PROBABLE = 1e-8
+"""Probabilities that differ by no more are equal: fits end within this of each other, whatever the order of sums."""
+
 _INTERVAL = 0.90
 
 
@@ -123,13 +126,13 @@ def class_consensus(method: Any, grades: Grades, rows: ClassRows, fit: ClassFit,
     """Return the consensus of a fit: expected grade as score, most probable level as grade, quality of annotators.
 
     An item without grades takes the mean probabilities of its query's graded items, or the class prior where there are
-    none, and no grade. Of levels that are equally probable, up to the precision of the method, one is drawn with the
-    seed: the same for all items with these levels, so that no name decides. For classes without an order the score is
+    none, and no grade. Of levels that are equally probable one is drawn with the seed, the same for all items with
+    these levels, so that no name decides. For classes without an order the score is
     the probability of the chosen one, 0 for an item without grades.
     """
     judged = rows.graded | (rows.known >= 0)
     probabilities = _filled(fit, judged, grades)
-    chosen = _most_probable(probabilities, method.precision, seed)
+    chosen = _most_probable(probabilities, seed)
     if rows.nominal:
         scores = np.where(judged, probabilities[np.arange(len(chosen)), chosen], 0.0)
     else:
@@ -165,13 +168,13 @@ def _filled(fit: ClassFit, judged: Bools, grades: Grades) -> Floats:
     return probabilities
 
 
-def _most_probable(probabilities: Floats, precision: float, seed: int) -> Counts:
+def _most_probable(probabilities: Floats, seed: int) -> Counts:
     """Level of the largest probability of each item; of several equal ones that which the seed draws for these."""
     # level by level: with few of them, sums and maxima along the short axis take several times as long
     top = probabilities[:, 0].copy()
     for column in probabilities.T[1:]:
         np.maximum(top, column, out=top)
-    top -= precision
+    top -= _EQUALLY_PROBABLE
     chosen, n_tied = np.zeros(len(top), np.int64), np.zeros(len(top), np.int8)
     for level, column in enumerate(probabilities.T):
         high = column >= top
