@@ -70,7 +70,7 @@ class MeanGrade:
 
 
 def _means(grades: Grades, weight: Floats | None, alpha: float) -> tuple[Floats, Floats, Floats]:
-    """Score of each item, the mean of its own grades, and the weight of these; ungraded ones have their query's mean."""
+    """Score of each item, the mean of its own grades, its query's where it has none, and the weight of its grades."""
     from ..kernels.segments import segment_means, segment_sums
 
     items = grades.items

@@ -149,9 +149,12 @@ def rank(ranker: Any, features: Any) -> pl.DataFrame:
     features
         Features of the items, with the columns that the ranker was trained on; a frame, or a file's path.
     """
+    from ..kernels.ties import join_ties
+
     fitted = load_ranker(ranker) if isinstance(ranker, str | os.PathLike) else getattr(ranker, "ranker", ranker)
     known = as_features(features)
-    return Consensus(items=known.items, scores=item_scores(fitted, known), method=method_name(fitted)).frame()
+    scores = join_ties(item_scores(fitted, known), known.items.offsets)
+    return Consensus(items=known.items, scores=scores, method=method_name(fitted)).frame()
 
 
 def as_features(features: Any) -> Features:

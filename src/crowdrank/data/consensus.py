@@ -135,7 +135,7 @@ class Consensus:
         grade: Ints | None = None,
         estimates: Mapping[str, Any] | None = None,
     ) -> Consensus:
-        """Return the consensus that a method found for judgments; scores that differ by rounding only are made equal."""
+        """Return the consensus that a method found for judgments, scores that only rounding tells apart made equal."""
         return cls(
             items=judgments.items,
             scores=settled(method, judgments, np.asarray(scores, np.float64)),

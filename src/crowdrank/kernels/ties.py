@@ -23,7 +23,7 @@ SINGLE = 2.0**-21
 
 
 def segment_sizes(values: NDArray[np.floating[Any]], offsets: Counts) -> Floats:
-    """Return the largest size of a finite value of each segment ``offsets[s]:offsets[s + 1]``, 0 where there is none."""
+    """Return the largest size of a finite value of each segment, 0 where there is none; see :func:`join_ties`."""
     size = np.abs(values)
     return _over_segments(np.maximum, np.where(np.isfinite(size), size, 0.0), offsets)
 
@@ -53,10 +53,11 @@ def join_ties(values: Floats, offsets: Counts, tolerance: Floats | None = None) 
     if tolerance is None:
         tolerance = ROUNDING * segment_sizes(values, offsets)
     lengths = np.diff(offsets)
-    order = np.argsort(values) if len(lengths) == 1 else np.lexsort((values, np.repeat(np.arange(len(lengths)), lengths)))
+    segment = np.repeat(np.arange(len(lengths)), lengths)
+    order = np.argsort(values) if len(lengths) == 1 else np.lexsort((values, segment))
     ranked = values[order]
     # a sum and not a difference, which two infinities do not have
-    joined = ranked[1:] <= ranked[:-1] + np.repeat(tolerance, lengths)[1:]
+    joined = ranked[1:] <= ranked[:-1] + tolerance[segment[1:]]
     starts = offsets[1:-1]
     joined[starts[(starts > 0) & (starts < len(values))] - 1] = False
     if not (joined & (ranked[1:] != ranked[:-1])).any():
