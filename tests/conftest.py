@@ -12,6 +12,7 @@ from crowdrank.data.judgments import Grades, Preferences, Rankings
 
 # a kernel compiled during an example must not count as a slow example
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=40)
+settings.register_profile("brief", parent=settings.get_profile("house"), max_examples=8)
 settings.load_profile("house")
 
 

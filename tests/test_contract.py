@@ -6,9 +6,9 @@ import warnings
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.strategies import KINDS, ROWS, judgments, table
+from tests.strategies import KINDS, ROWS, judgments, table, tied_rows, weights
 
 from crowdrank.data.judgments import Grades
 from crowdrank.errors import DataWarning, JudgmentError
@@ -58,6 +58,29 @@ def by_id(consensus):
     return dict(zip(zip(items.query_ids(), items.ids, strict=True), consensus.scores, strict=True))
 
 
+NEW_NAMES = {
+    "ann": "z9", "bob": "y8", "eve": "x7", "q1": "r2", "q2": "r1", "a": "é", "b": "10", "c": "9", "d": " D",
+}  # fmt: skip
+"""Names that change the order of annotators, queries and items."""
+
+
+def renamed(rows):
+    """The same rows under the new names."""
+    return [tuple(NEW_NAMES.get(cell, cell) for cell in row) for row in rows]
+
+
+def found_of(consensus, rename=lambda name: name):
+    """Rank and grade by (query, item), and the quality of annotators to nine digits, under the old names."""
+    items, back = consensus.items, {rename(old).strip(): old for old in NEW_NAMES}
+    keys = [(back[query], back[item]) for query, item in zip(items.query_ids(), items.ids, strict=True)]
+    grades = consensus.labels().to_list() if consensus.grade is not None else [None] * len(keys)
+    quality = consensus.quality.frame()
+    of_annotators = {
+        back[who]: pytest.approx(value, abs=1e-5) for who, value in quality.select("annotator", "quality").rows()
+    }
+    return dict(zip(keys, zip(consensus.ranks().tolist(), grades, strict=True), strict=True)), of_annotators
+
+
 @pytest.mark.parametrize(("name", "kind"), CASES)
 @given(data=st.data())
 def test_scores_are_finite_and_the_same_each_time(name, kind, data):
@@ -86,12 +109,10 @@ def test_row_order_does_not_matter(name, kind, data):
 @given(data=st.data())
 def test_names_do_not_matter(name, kind, data):
     rows = data.draw(ROWS[kind]())
-    rename = {"ann": "z9", "bob": "y8", "eve": "x7", "q1": "r2", "q2": "r1", "a": "é", "b": "10", "c": "9", "d": " D"}
-    renamed = [tuple(rename.get(cell, cell) for cell in row) for row in rows]
-    one, other = by_id(fitted(name, judgments(kind, rows))), by_id(fitted(name, judgments(kind, renamed)))
+    one, other = by_id(fitted(name, judgments(kind, rows))), by_id(fitted(name, judgments(kind, renamed(rows))))
     for (query, item), score in one.items():
         within = SLACK.get(name, 1e-8)
-        assert other[rename[query], rename[item].strip()] == pytest.approx(score, abs=within)
+        assert other[NEW_NAMES[query], NEW_NAMES[item].strip()] == pytest.approx(score, abs=within)
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
@@ -108,6 +129,58 @@ def test_a_row_twice_is_weight_two(name, kind, data):
         warnings.simplefilter("ignore", DataWarning)
         one, other = judgments(kind, doubled), KINDS[kind].from_frame(weighted)
     np.testing.assert_allclose(fitted(name, one).scores, fitted(name, other).scores, rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+@settings(max_examples=12)
+@given(data=st.data())
+def test_ties_stay_ties_in_another_order_and_under_other_names(name, kind, data):
+    rows = data.draw(tied_rows(kind))
+    weight = data.draw(st.none() | weights(kind, rows))
+    found = found_of(fitted(name, judgments(kind, rows, weight)))
+    assert found == found_of(fitted(name, judgments(kind, renamed(rows), weight)), NEW_NAMES.get)
+    if name not in CANNOT["row_order"]:
+        order = data.draw(st.permutations(range(len(rows))))
+        shuffled = judgments(kind, [rows[k] for k in order], weight and [weight[k] for k in order])
+        assert found == found_of(fitted(name, shuffled))
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+@settings(max_examples=12)
+@given(data=st.data())
+def test_ties_stay_ties_when_rows_stand_twice(name, kind, data):
+    skip_if_it_cannot("weight", name)
+    if kind == "ranking":
+        pytest.skip("an item may stand but once in a ranking")
+    rows = data.draw(tied_rows(kind))
+    twice = data.draw(st.lists(st.booleans(), min_size=len(rows), max_size=len(rows)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        doubled = judgments(kind, rows + [row for row, again in zip(rows, twice, strict=True) if again])
+    one, other = fitted(name, doubled), fitted(name, judgments(kind, rows, [1 + again for again in twice]))
+    assert found_of(one)[0] == found_of(other)[0]
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+@settings(max_examples=12)
+@given(data=st.data())
+def test_items_with_the_same_answers_share_a_rank(name, kind, data):
+    skip_if_it_cannot("row_order", name)
+    rows = data.draw(tied_rows(kind))
+    if kind == "preference":
+        # every answer about a is given about b as well, and both are equal to each other
+        rows = [row for row in rows if "b" not in row[2:4]]
+    else:
+        rows = [row for row in rows if row[2] != "b"]
+    twins = [tuple("b" if cell == "a" else cell for cell in row) for row in rows if "a" in row[2:4]]
+    weight = data.draw(st.none() | weights(kind, rows))
+    if weight is not None:
+        weight = weight + [each for each, row in zip(weight, rows, strict=True) if "a" in row[2:4]]
+    consensus = fitted(name, judgments(kind, rows + twins, weight))
+    ranks = dict(
+        zip(zip(consensus.items.query_ids(), consensus.items.ids, strict=True), consensus.ranks(), strict=True)
+    )
+    assert all(ranks[query, "a"] == ranks[query, "b"] for query in ("q1", "q2"))
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)

@@ -13,6 +13,7 @@ import numpy as np
 from .data.consensus import Quality
 from .data.judgments import Grades, Judgments, Mixed, Preferences
 from .data.pairing import pairs_within
+from .data.ties import settled
 from .errors import DataWarning, ParameterError
 from .protocols import Aggregator, Bools, Counts, Floats, Scorer
 from .wording import option
@@ -270,7 +271,7 @@ def scores_quietly(method: Aggregator, judgments: Judgments | Mixed) -> Floats:
         return found
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return method.scores(judgments)
+        return settled(method, judgments, method.scores(judgments))
 
 
 def fit_quietly(method: Aggregator, judgments: Judgments | Mixed) -> Any:

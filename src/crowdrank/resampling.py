@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .data.grades import MAX_LEVELS
 from .data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
+from .data.ties import score_tolerance
 from .errors import ConvergenceWarning, DataWarning, ParameterError
 from .protocols import Aggregator, Bools, Counts, Floats, Ints, Progress, Resampler, Reweighter, Scorer
 from .wording import call, option
@@ -224,11 +225,14 @@ def replicates(
         at_once, refit = 1, _one_by_one(method, judgments, draws, extra or {})
     bounds = [(first, min(first + at_once, draws.n)) for first in range(0, draws.n, at_once)]
     parts: list[Refitted] = []
+    # what is 0 up to rounding would be any number in single precision
+    nothing = score_tolerance(method, judgments, consensus.scores)[judgments.items.query]
     with warnings.catch_warnings():
         # what is wrong with all judgments was said when they were fitted
         warnings.simplefilter("ignore")
         for part in _each(refit, bounds, threads):
-            parts.append(part._replace(scores=part.scores.astype(np.float32)))
+            scores = np.where(np.abs(part.scores) > nothing, part.scores, 0.0)
+            parts.append(part._replace(scores=scores.astype(np.float32)))
             if progress:
                 progress(bounds[len(parts) - 1][1], draws.n, "resamples")
     n_lost, apart, converged = (np.concatenate([part[place] for part in parts]) for place in (1, 2, 3))

@@ -140,7 +140,7 @@ def test_probabilities_scores_and_the_trace(options):
     rows, _, _, _ = crowd(n_items=80)
     consensus = GLAD(**options).fit(Grades.from_rows(rows))
     np.testing.assert_allclose(consensus.probabilities.sum(axis=1), 1)
-    np.testing.assert_allclose(consensus.scores, consensus.probabilities @ np.arange(3))
+    np.testing.assert_allclose(consensus.scores, consensus.probabilities @ np.arange(3), rtol=1e-7, atol=1e-10)
     confidence = dict(consensus.frame()["item", "confidence"].iter_rows())
     assert list(confidence.values()) != []
     for code, item in enumerate(consensus.items.ids):
@@ -249,9 +249,9 @@ def test_two_perfect_annotators_who_disagree(errors):
     consensus = GLAD(errors=errors).fit(grades)
     np.testing.assert_allclose(consensus.probabilities, 0.5, atol=1e-6)
     assert consensus.quality.quality[0] == pytest.approx(consensus.quality.quality[1])
-    chosen = [GLAD(errors=errors, seed=seed).fit(grades).grade for seed in range(2)]
-    assert set(np.concatenate(chosen)) == {0, 1}
-    assert (chosen[0] != chosen[1]).any()
+    chosen = [GLAD(errors=errors, seed=seed).fit(grades).grade for seed in range(20)]
+    assert all(np.ptp(grade) == 0 for grade in chosen)
+    assert {int(grade[0]) for grade in chosen} == {0, 1}
 
 
 def test_who_is_below_chance_speaks_against_the_level_given():

@@ -23,7 +23,7 @@ def expected_of(groups, judged):
     n_judged = np.bincount(judged.items.query, [bool(own[k]) for k in own], judged.n_queries)
     scores = []
     for item, pairs in own.items():
-        standing = slow.weighted_median(pairs) + 1e-9 * slow.weighted_mean(pairs) if pairs else 0.0
+        standing = slow.weighted_median(pairs) + 1e-6 * slow.weighted_mean(pairs) if pairs else 0.0
         scores.append(-(1 + max(n_judged[judged.items.query[item]] - 1, 0) * (1 - standing) / 2))
     return scores
 
@@ -31,7 +31,7 @@ def expected_of(groups, judged):
 def test_full_rankings_by_hand():
     # ranks of w: 1 2 3, x: 2 1 4, y: 3 4 1, z: 4 3 2
     consensus = MedianRank().fit(full_rankings("wxyz", "xwzy", "yzwx"))
-    np.testing.assert_allclose(consensus.scores, [-2, -2, -3, -3], atol=1e-8)
+    np.testing.assert_allclose(consensus.scores, [-2, -2, -3, -3], atol=1e-5)
     # the mean ranks of w and x are 2 and 7/3, those of y and z 8/3 and 3
     assert consensus.order("q") == ["w", "x", "y", "z"]
     assert len(set(consensus.scores)) == 4
@@ -47,7 +47,7 @@ def test_an_even_number_of_rankings_and_ties():
         ("bob", "q", "y", 3),
     ]
     consensus = MedianRank().fit(Rankings.from_rows(rows))
-    np.testing.assert_allclose(consensus.scores, [-1.5, -2.75, -1.75], atol=1e-8)
+    np.testing.assert_allclose(consensus.scores, [-1.5, -2.75, -1.75], atol=1e-5)
 
 
 def test_partial_rankings_are_stretched():
@@ -60,7 +60,7 @@ def test_partial_rankings_are_stretched():
         ("cid", "q", "w", 2),
     ]
     consensus = MedianRank().fit(Rankings.from_rows(rows))
-    np.testing.assert_allclose(consensus.scores, [-1, -5, -1, -3, -5], atol=1e-8)
+    np.testing.assert_allclose(consensus.scores, [-1, -5, -1, -3, -5], atol=1e-5)
 
 
 @given(ranking_rows())
@@ -68,7 +68,7 @@ def test_rankings_equal_the_slow_twin(rows):
     rankings = judgments("ranking", rows)
     bounds = zip(rankings.offsets[:-1], rankings.offsets[1:], strict=True)
     groups = [[(rankings.item[k], -rankings.rank[k], 1.0) for k in range(a, b)] for a, b in bounds]
-    np.testing.assert_allclose(MedianRank().fit(rankings).scores, expected_of(groups, rankings), atol=1e-8)
+    np.testing.assert_allclose(MedianRank().fit(rankings).scores, expected_of(groups, rankings), atol=1e-5)
 
 
 @given(grade_rows())
@@ -77,18 +77,18 @@ def test_grades_equal_the_slow_twin(rows):
     groups = {}
     for item, annotator, grade in zip(grades.item, grades.annotator, grades.grade, strict=True):
         groups.setdefault((annotator, grades.items.query[item]), []).append((item, grade, 1.0))
-    np.testing.assert_allclose(MedianRank().fit(grades).scores, expected_of(groups.values(), grades), atol=1e-8)
+    np.testing.assert_allclose(MedianRank().fit(grades).scores, expected_of(groups.values(), grades), atol=1e-5)
 
 
 def test_weights_count_rankings():
     table = {"ranking": [1, 1, 2, 2], "item": ["x", "y", "x", "y"], "rank": [1, 2, 2, 1], "weight": [3, 3, 1, 1]}
-    np.testing.assert_allclose(MedianRank().fit(Rankings.from_frame(table)).scores, [-1, -2], atol=1e-8)
+    np.testing.assert_allclose(MedianRank().fit(Rankings.from_frame(table)).scores, [-1, -2], atol=1e-5)
 
 
 def test_unjudged_items_have_the_middle_rank():
     table = {"item": ["x", "y", "z"], "rank": [1, 2, 3], "annotator": ["ann"] * 3}
     consensus = MedianRank().fit(Rankings.from_frame(table, items={"item": ["w", "x", "y", "z"]}))
-    np.testing.assert_allclose(consensus.scores, [-2, -1, -2, -3], atol=1e-8)
+    np.testing.assert_allclose(consensus.scores, [-2, -1, -2, -3], atol=1e-5)
 
 
 @pytest.mark.parametrize("kind", [Grades, Rankings])

@@ -127,11 +127,10 @@ class TestGiven:
         given_sure = {"sure": 1.0, "also": 1.0, "third": 0.5}
         consensus = NaiveBayes(seed=1).fit(grades, accuracies=given_sure)
         assert np.isfinite(consensus.probabilities).all()
-        assert 0.4 < (consensus.grade == 0).mean() < 0.6
-        assert set(consensus.grade[1:].tolist()) == {0, 2}
-        same, other = (NaiveBayes(seed=seed).fit(grades, accuracies=given_sure) for seed in (1, 2))
-        np.testing.assert_array_equal(same.grade, consensus.grade)
-        assert (other.grade != consensus.grade).any()
+        chosen = [NaiveBayes(seed=seed).fit(grades, accuracies=given_sure).grade[1:] for seed in range(20)]
+        assert all(np.ptp(grade) == 0 for grade in chosen)
+        assert {int(grade[0]) for grade in chosen} == {0, 2}
+        np.testing.assert_array_equal(chosen[1], consensus.grade[1:])
 
     def test_never_right_is_evidence_against(self):
         grades = Grades.from_rows(

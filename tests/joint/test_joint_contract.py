@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import polars as pl
 import pytest
-from tests.strategies import KINDS
+from tests.strategies import COLUMNS, KINDS
 
 import crowdrank as cr
 from crowdrank.errors import DataWarning, JudgmentError
@@ -80,6 +80,38 @@ def judged(features):
     return {kind: KINDS[kind].from_rows(rows[kind]) for kind in KINDS}
 
 
+@pytest.fixture(scope="module")
+def tied(features):
+    """Judgments in which ties are common: few fractional grades of unequal weights, some items alike."""
+    rng, found = np.random.default_rng(4), {kind: [] for kind in KINDS}
+    for query in range(N_QUERIES):
+        levels = rng.integers(0, 3, (4, N_ITEMS))
+        levels[:, 1], levels[:, 3] = np.roll(levels[:, 0], 1), levels[:, 2]
+        for who, level in zip(("ann", "bob", "cid", "dan"), levels, strict=True):
+            weight = rng.choice([0.1, 0.3, 0.7])
+            for item in range(N_ITEMS):
+                row = (who, f"q{query}", f"i{item}")
+                found["grade"].append((*row, (0.1, 0.2, 0.3)[level[item]], rng.choice([0.1, 0.3, 0.7])))
+                found["ranking"].append((*row, 3 - int(level[item]), weight))
+                for other in range(item):
+                    winner = ("right", "tie", "left")[int(np.sign(level[item] - level[other])) + 1]
+                    found["preference"].append((*row, f"i{other}", winner, rng.choice([0.1, 0.3, 0.7])))
+    columns = {kind: [*names, "weight"] for kind, names in COLUMNS.items()}
+    return {
+        kind: KINDS[kind].from_frame(pl.DataFrame(rows, schema=columns[kind], orient="row"))
+        for kind, rows in found.items()
+    }
+
+
+def same_places(one, other, rename=lambda ids: ids):
+    """Check that two fits have exactly the same ranks; ``rename`` is applied to the ids of one."""
+    ranks = rename(one.consensus.items.frame()).with_columns(rank=pl.Series(one.consensus.ranks()))
+    there = other.consensus.items.frame().with_columns(there=pl.Series(other.consensus.ranks()))
+    both = ranks.join(there, on=["query", "item"])
+    assert len(both) == len(ranks)
+    assert both["rank"].to_list() == both["there"].to_list()
+
+
 def same(one, other, *, rename=lambda ids: ids, atol=1e-6):
     """Check that two fits tell the same of items, annotators and unseen rows; ``rename`` is applied to ids of one."""
     if one.consensus is not None:
@@ -115,36 +147,50 @@ def test_everything_is_finite_and_the_same_each_time(name, kind, judged, feature
         assert fit.pairs.frame()["probability"].is_between(0, 1).all()
 
 
+def shuffled(name, judged, features):
+    """The fit of the rows of judgments and features in another order."""
+    rows = judged.frame().drop("ranking", strict=False).sample(fraction=1.0, shuffle=True, seed=5)
+    table = features.items.frame().hstack(pl.DataFrame(features.matrix, schema=list(features.names)))
+    mixed_up = cr.Features.from_frame(table.sample(fraction=1.0, shuffle=True, seed=6))
+    return fitted(name, KINDS[judged.kind].from_frame(rows), mixed_up)
+
+
+def renamed(frame):
+    """A table under other names, which sort in another order."""
+    new = {"q": lambda k: f"z{(7 * k) % N_QUERIES}", "i": lambda k: f"w{(3 * k) % N_ITEMS}"}
+    people = dict(zip(("ann", "bob", "cid", "dan"), ("sam", "pat", "zoe", "kim"), strict=True))
+    for column in {"query", "item", "left", "right"}.intersection(frame.columns):
+        values = [new[text[0]](int(text[1:])) for text in frame[column]]
+        frame = frame.with_columns(pl.Series(column, values))
+    return frame.with_columns(pl.col("annotator").replace(people)) if "annotator" in frame.columns else frame
+
+
+def under_other_names(name, judged, features):
+    """The fit of the same under other names."""
+    ids, rows = renamed(features.items.frame()), renamed(judged.frame().drop("ranking", strict=False))
+    named = cr.Features.from_arrays(ids["query"], ids["item"], features.matrix, names=features.names)
+    return fitted(name, KINDS[judged.kind].from_frame(rows), named)
+
+
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_the_order_of_rows_changes_nothing(name, kind, judged, features):
-    fit = fitted(name, judged[kind], features)
-    rows = judged[kind].frame().drop("ranking", strict=False).sample(fraction=1.0, shuffle=True, seed=5)
-    table = features.items.frame().hstack(pl.DataFrame(features.matrix, schema=list(features.names)))
-    shuffled = cr.Features.from_frame(table.sample(fraction=1.0, shuffle=True, seed=6))
-    same(fit, fitted(name, KINDS[kind].from_frame(rows), shuffled))
+    same(fitted(name, judged[kind], features), shuffled(name, judged[kind], features))
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_names_change_nothing(name, kind, judged, features):
     skip_if_it_cannot("names", name)
-    new = {"q": lambda k: f"z{(7 * k) % N_QUERIES}", "i": lambda k: f"w{(3 * k) % N_ITEMS}"}
-    people = dict(zip(("ann", "bob", "cid", "dan"), ("sam", "pat", "zoe", "kim"), strict=True))
-
-    def renamed(frame):
-        ids = {name for name in ("query", "item", "left", "right") if name in frame.columns}
-        for column in ids:
-            values = [new[text[0]](int(text[1:])) for text in frame[column]]
-            frame = frame.with_columns(pl.Series(column, values))
-        return frame.with_columns(pl.col("annotator").replace(people)) if "annotator" in frame.columns else frame
-
     fit = fitted(name, judged[kind], features)
-    rows = renamed(judged[kind].frame().drop("ranking", strict=False))
-    ids = renamed(features.items.frame())
-    other = fitted(
-        name, KINDS[kind].from_frame(rows),
-        cr.Features.from_arrays(ids["query"], ids["item"], features.matrix, names=features.names),
-    )  # fmt: skip
-    same(fit, other, rename=renamed, atol=1e-5)
+    same(fit, under_other_names(name, judged[kind], features), rename=renamed, atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_ties_stay_ties_in_another_order_and_under_other_names(name, kind, tied, features):
+    fit = fitted(name, tied[kind], features)
+    for other, rename in ((shuffled, lambda ids: ids), (under_other_names, renamed)):
+        again = other(name, tied[kind], features)
+        same(fit, again, rename=rename, atol=1e-5)
+        same_places(fit, again, rename)
 
 
 @pytest.mark.parametrize("name", [name for name, kind in CASES if kind == "preference"])

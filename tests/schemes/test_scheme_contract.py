@@ -85,6 +85,37 @@ def test_the_order_of_rows_does_not_matter_where_there_are_times(name, kind, cro
     assert one.expected_gain == pytest.approx(other.expected_gain, rel=1e-3)
 
 
+@pytest.fixture(scope="module")
+def tied():
+    """Grades and preferences in which equal scores and gains are common: few fractional grades of unequal weights."""
+    rng, grades, preferences = np.random.default_rng(6), [], []
+    for query in range(3):
+        levels = rng.integers(0, 3, (3, 8))
+        levels[:, 1], levels[:, 3], levels[:, 5] = np.roll(levels[:, 0], 1), levels[:, 2], levels[:, 4]
+        for who in range(3):
+            for item in range(8):
+                row = (f"a{who}", f"q{query}", f"i{item}")
+                grades.append((*row, (0.1, 0.2, 0.3)[levels[who, item]], rng.choice([0.1, 0.3, 0.7])))
+                for other in range(item + 1, min(item + 4, 8)):
+                    winner = ("right", "tie", "left")[int(np.sign(levels[who, item] - levels[who, other])) + 1]
+                    preferences.append((*row, f"i{other}", winner, rng.choice([0.1, 0.3, 0.7])))
+    found = {"grade": (grades, ["item", "grade"]), "preference": (preferences, ["left", "right", "winner"])}
+    return {
+        kind: pl.DataFrame(rows, schema=["annotator", "query", *names, "weight"], orient="row").with_columns(
+            time=pl.int_range(pl.len())
+        )
+        for kind, (rows, names) in found.items()
+    }
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_ties_are_asked_the_same_in_another_order_of_rows(name, kind, tied):
+    one = asked(name, tied[kind], budget=8).frame()
+    for seed in range(3):
+        other = asked(name, tied[kind].sample(fraction=1.0, shuffle=True, seed=seed), budget=8).frame()
+        assert set(things(one)) == set(things(other))
+
+
 @pytest.mark.parametrize(("name", "kind"), CASES)
 def test_nothing_writes_to_the_judgments(name, kind, crowd):
     judged = {"grade": cr.Grades, "preference": cr.Preferences}[kind].from_frame(crowd[kind])

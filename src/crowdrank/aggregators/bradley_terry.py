@@ -79,6 +79,7 @@ class BradleyTerry:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("preference",)
+    precision: ClassVar[float] = 1e-10
     ties: str = "split"
     ridge: float = 0.1
     tol: float = 1e-6

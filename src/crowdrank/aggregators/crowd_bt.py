@@ -91,6 +91,7 @@ class CrowdBT:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("preference",)
+    precision: ClassVar[float] = 1e-10
     ties: str = "split"
     prior: tuple[float, float] | None = None
     ridge: float = 0.25

@@ -63,7 +63,7 @@ class DawidSkene:
     max_iter
         Most passes over the grades.
     seed
-        Start of the random draws between equally probable levels.
+        Start of the random draws: which of several equally probable levels is taken, for all items alike.
     bins
         Cut grades into so many equally wide levels; needed when there are more than 30 distinct ones.
 
@@ -94,6 +94,8 @@ class DawidSkene:
 
     kinds: ClassVar[tuple[str, ...]] = ("grade",)
     nominal: ClassVar[bool] = True
+    in_grades: ClassVar[bool] = True
+    precision: ClassVar[float] = 1e-11
     alpha: float = 2.5
     ordinal: bool = False
     per_query: bool = False

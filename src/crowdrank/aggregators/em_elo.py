@@ -84,6 +84,7 @@ class EMElo:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("preference",)
+    precision: ClassVar[float] = 1e-8
     k: float = 32.0
     n_passes: int = 20
     a0: float = 8.0

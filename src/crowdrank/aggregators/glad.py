@@ -65,7 +65,7 @@ class GLAD:
     max_iter
         Most passes over the grades.
     seed
-        Start of the random draws between equally probable levels.
+        Start of the random draws: which of several equally probable levels is taken, for all items alike.
     bins
         Cut grades into so many equally wide levels; needed when there are more than 30 distinct ones.
 
@@ -95,6 +95,8 @@ class GLAD:
 
     kinds: ClassVar[tuple[str, ...]] = ("grade",)
     nominal: ClassVar[bool] = True
+    in_grades: ClassVar[bool] = True
+    precision: ClassVar[float] = 1e-11
     ability_spread: float = 1.0
     ease_spread: float = 1.0
     errors: str = "even"

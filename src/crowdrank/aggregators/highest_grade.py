@@ -33,6 +33,7 @@ class HighestGrade:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("grade",)
+    in_grades: ClassVar[bool] = True
 
     def fit(self, grades: Grades) -> Consensus:
         """Return the highest grade of each item."""

@@ -85,6 +85,7 @@ class LatentScore:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("grade", "preference", "ranking")
+    precision: ClassVar[float] = 1e-8
     mixes: ClassVar[bool] = True
     lapse: bool | None = None
     bins: int | None = None

@@ -68,7 +68,8 @@ class MACE:
     max_iter
         Most passes over the grades from each start.
     seed
-        Start of the random draws: of restarts, and between equally probable levels.
+        Start of the random draws: of restarts, and which of several equally probable levels is taken, for all items
+        alike.
     bins
         Cut grades into so many equally wide levels; needed when there are more than 30 distinct ones.
 
@@ -97,6 +98,8 @@ class MACE:
 
     kinds: ClassVar[tuple[str, ...]] = ("grade",)
     nominal: ClassVar[bool] = True
+    in_grades: ClassVar[bool] = True
+    precision: ClassVar[float] = 1e-11
     inference: str = "variational"
     alpha: float = 0.5
     answer_alpha: float = 10.0

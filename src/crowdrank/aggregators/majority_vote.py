@@ -55,6 +55,7 @@ class MajorityVote:
 
     kinds: ClassVar[tuple[str, ...]] = ("grade",)
     nominal: ClassVar[bool] = True
+    in_grades: ClassVar[bool] = True
     ties: str = "better_middle"
     seed: int = 0
     bins: int | None = None

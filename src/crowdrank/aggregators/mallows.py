@@ -119,6 +119,7 @@ class Mallows:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("ranking",)
+    precision: ClassVar[float] = 1e-8
     distance: str = "kendall"
     consensus: str = "mean"
     allow_reversed: bool = False

@@ -48,6 +48,7 @@ class MeanGrade:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("grade",)
+    in_grades: ClassVar[bool] = True
     alpha: float = 0.0
 
     def __post_init__(self) -> None:
@@ -56,11 +57,8 @@ class MeanGrade:
 
     def fit(self, grades: Grades) -> Consensus:
         """Return the mean grade of each item and its standard error."""
-        from ..kernels.segments import segment_means
-
         expect(grades, self)
-        scores, centre, totals = _means(grades, grades.weight, self.alpha)
-        own = segment_means(grades.grade, grades.item, grades.weight, grades.n_items, centre)
+        scores, own, totals = _means(grades, grades.weight, self.alpha)
         return Consensus.of(
             self, grades, scores, std_error=_std_error(grades, own, scores, totals, self.alpha),
             quality=held_out(self, grades),
@@ -72,22 +70,17 @@ class MeanGrade:
 
 
 def _means(grades: Grades, weight: Floats | None, alpha: float) -> tuple[Floats, Floats, Floats]:
-    """Score of each item, the mean grade of its query, and the weight of its grades."""
-    from ..kernels.segments import segment_sums
+    """Score of each item, the mean of its own grades, its query's where it has none, and the weight of its grades."""
+    from ..kernels.segments import segment_means, segment_sums
 
     items = grades.items
     totals = segment_sums(None, grades.item, weight, len(items))
-    sums = segment_sums(grades.grade, grades.item, weight, len(items))
-    overall = float(sums.sum() / totals.sum()) if totals.any() else 0.0
-    in_query = segment_sums(None, items.query, totals, items.n_queries)
-    centre = np.divide(
-        segment_sums(None, items.query, sums, items.n_queries),
-        in_query,
-        out=np.full(items.n_queries, overall),
-        where=in_query > 0,
-    )[items.query]
-    scores = np.where(totals > 0, (sums + alpha * centre) / np.maximum(totals + alpha, 1e-300), centre)
-    return scores, centre, totals
+    own = segment_means(grades.grade, grades.item, weight, len(items))
+    overall = float((totals * own).sum() / totals.sum()) if totals.any() else 0.0
+    centre = segment_means(own, items.query, totals, items.n_queries, overall)[items.query]
+    own = np.where(totals > 0, own, centre)
+    # this way equal grades are exactly their mean
+    return own + alpha * (centre - own) / np.maximum(totals + alpha, 1e-300), own, totals
 
 
 def _std_error(grades: Grades, own: Floats, scores: Floats, totals: Floats, alpha: float) -> Floats | None:

@@ -12,7 +12,7 @@ from ..data.judgments import Grades, Rankings, expect
 from ..protocols import Floats, Ints
 from ..quality import held_out
 
-_TIE_BREAK = 1e-9
+_TIE_BREAK = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,7 +30,7 @@ class MedianRank:
 
     Notes
     -----
-    Items with equal medians are ordered by their mean rank, of which a billionth is added to the median; an even
+    Items with equal medians are ordered by their mean rank, of which a millionth is added to the median; an even
     number of rankings gives the mean of the two middle ranks. Grades are ranked within each annotator and query,
     several grades of one item by one annotator being averaged first; without annotators, all of a query together.
     Rankings of one item, and an annotator's only grade in a query, say nothing and are left out. An unjudged item has

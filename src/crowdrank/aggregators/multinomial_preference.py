@@ -80,6 +80,7 @@ class MultinomialPreference:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("preference",)
+    precision: ClassVar[float] = 1e-10
     model: str = "multinomial"
     ties: str = "ignore"
     alpha: float = 1.0

@@ -106,6 +106,7 @@ class PlackettLuce:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("ranking",)
+    precision: ClassVar[float] = 1e-10
     ties: str = "split"
     ridge: float = 0.1
     annotators: str = "equal"

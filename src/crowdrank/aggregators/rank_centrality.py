@@ -63,6 +63,7 @@ class RankCentrality:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("preference",)
+    precision: ClassVar[float] = 1e-10
     alpha: float = 1.0
     tol: float = 1e-10
     max_iter: int = 500

@@ -44,6 +44,7 @@ class Single:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("grade",)
+    in_grades: ClassVar[bool] = True
     pick: str = "first"
     seed: int = 0
 

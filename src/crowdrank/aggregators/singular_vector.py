@@ -62,6 +62,7 @@ class SingularVector:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("preference",)
+    precision: ClassVar[float] = 1e-10
     balanced: bool = True
     tol: float = 1e-9
     max_iter: int = 500

@@ -150,10 +150,13 @@ def rank(ranker: Any, features: Any) -> pl.DataFrame:
         Features of the items, with the columns that the ranker was trained on, which are found by their names; a frame,
         or a file's path.
     """
+    from ..kernels.ties import join_ties
+
     fitted = load_ranker(ranker) if isinstance(ranker, str | os.PathLike) else getattr(ranker, "ranker", ranker)
     learned_from = getattr(fitted, "feature_names_in_", None)
     known = as_features(features, None if learned_from is None else [str(name) for name in learned_from])
-    return Consensus(items=known.items, scores=item_scores(fitted, known), method=method_name(fitted)).frame()
+    scores = join_ties(item_scores(fitted, known), known.items.offsets)
+    return Consensus(items=known.items, scores=scores, method=method_name(fitted)).frame()
 
 
 def as_features(features: Any, names: Sequence[str] | None = None) -> Features:

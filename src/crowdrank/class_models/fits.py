@@ -17,7 +17,9 @@ from ..protocols import Bools, Counts, Floats
 from ..wording import option
 from .rows import ClassRows, QueryPart, query_parts, vote_shares
 
-_ROUNDING = 1e-9
+_EQUALLY_PROBABLE = 1e-8
+"""Probabilities that differ by no more are equal: fits end within this of each other, whatever the order of sums."""
+
 _INTERVAL = 0.90
 
 
@@ -125,8 +127,9 @@ def class_consensus(method: Any, grades: Grades, rows: ClassRows, fit: ClassFit,
     """Return the consensus of a fit: expected grade as score, most probable level as grade, quality of annotators.
 
     An item without grades takes the mean probabilities of its query's graded items, or the class prior where there are
-    none, and no grade. Levels that are equally probable are drawn from with the seed. For classes without an
-    order the score is the probability of the chosen one, 0 for an item without grades.
+    none, and no grade. Of levels that are equally probable one is drawn with the seed, the same for all items with
+    these levels, so that no name decides. For classes without an order the score is
+    the probability of the chosen one, 0 for an item without grades.
     """
     judged = rows.graded | (rows.known >= 0)
     probabilities = _filled(fit, judged, grades)
@@ -167,12 +170,12 @@ def _filled(fit: ClassFit, judged: Bools, grades: Grades) -> Floats:
 
 
 def _most_probable(probabilities: Floats, seed: int) -> Counts:
-    """Level of the largest probability of each item; one of several equal ones is drawn."""
+    """Level of the largest probability of each item; of several equal ones that which the seed draws for these."""
     # level by level: with few of them, sums and maxima along the short axis take several times as long
     top = probabilities[:, 0].copy()
     for column in probabilities.T[1:]:
         np.maximum(top, column, out=top)
-    top *= 1 - _ROUNDING
+    top -= _EQUALLY_PROBABLE
     chosen, n_tied = np.zeros(len(top), np.int64), np.zeros(len(top), np.int8)
     for level, column in enumerate(probabilities.T):
         high = column >= top
@@ -180,11 +183,9 @@ def _most_probable(probabilities: Floats, seed: int) -> Counts:
         n_tied += high
     several = np.flatnonzero(n_tied > 1)
     if len(several):
-        # a draw for every item, so that an item's draw does not depend on what else is tied
-        draws = np.random.default_rng(seed).random(len(chosen))[several]
-        places = np.cumsum(probabilities[several] >= top[several, None], axis=1)
-        wanted = 1 + (draws * places[:, -1]).astype(np.int64)
-        chosen[several] = np.argmax(places == wanted[:, None], axis=1)
+        sets, number = np.unique(probabilities[several] >= top[several, None], axis=0, return_inverse=True)
+        drawn = [np.random.default_rng([seed, *np.flatnonzero(tied)]).choice(np.flatnonzero(tied)) for tied in sets]
+        chosen[several] = np.array(drawn)[number.ravel()]
     return chosen
 
 

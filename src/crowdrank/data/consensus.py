@@ -18,6 +18,7 @@ from .diagnostics import Diagnostics
 from .index import Index, Items
 from .judged import counted
 from .showing import Shown, html_table
+from .ties import settled
 from .uncertainty import Uncertainty
 
 COVARIANCE_ITEMS = 700
@@ -155,10 +156,10 @@ class Consensus(Shown):
         grade: Ints | None = None,
         estimates: Mapping[str, Any] | None = None,
     ) -> Consensus:
-        """Return the consensus that a method found for judgments."""
+        """Return the consensus that a method found for judgments, scores that only rounding tells apart made equal."""
         return cls(
             items=judgments.items,
-            scores=np.asarray(scores, np.float64),
+            scores=settled(method, judgments, np.asarray(scores, np.float64)),
             method=method_name(method),
             params=dataclasses.asdict(method),
             trace=trace or Trace(),

@@ -98,6 +98,8 @@ class Rankings(Judged):
         Equal values tie. What was answered twice has the mean value; a ranking weighs the mean of its answers' weights
         and has their latest time. Without annotators all answers to a query are one ranking.
         """
+        from ..kernels.ties import join_ties
+
         keys = [judged.items.query[item], judged.annotator if judged.n_annotators else None, judged.block]
         by = [key for key in keys if key is not None]
         order = np.lexsort((item, *reversed(by)))
@@ -106,11 +108,12 @@ class Rankings(Judged):
         value, weight = value[order], judged.row_weight[order]
         lowest, highest = np.minimum.reduceat(value, cells), np.maximum.reduceat(value, cells)
         mean = np.add.reduceat(weight * value, cells) / np.add.reduceat(weight, cells)
-        # rounding must not tell equal values apart
         mean, codes = np.where(lowest == highest, lowest, mean), item[order][cells]
         number = np.searchsorted(lists, cells, side="right") - 1
-        best = np.lexsort((codes, -mean, number))
         starts = np.searchsorted(number, np.arange(len(lists)))
+        # rounding must not tell equal values apart
+        mean = join_ties(mean, np.append(starts, len(mean)))
+        best = np.lexsort((codes, -mean, number))
         meta = judged.meta(order[lists])
         if judged.weight is not None:
             meta["weight"] = np.add.reduceat(weight, lists) / np.diff(lists, append=len(order))

@@ -41,6 +41,8 @@ class Uncertainty:
 
     def intervals(self, level: float, query: int | None = None) -> dict[str, Floats]:
         """Return lower and upper score and rank of each item, (n_items,) each; of one query only those of its items."""
+        from ..kernels.ties import ROUNDING, SINGLE
+
         self._require()
         tail = (1 - level) / 2
         found = {name: np.zeros(len(self.scores)) for name in ("lower", "upper", "rank_lower", "rank_upper")}
@@ -56,7 +58,8 @@ class Uncertainty:
             else:
                 half = _normal_quantile(1 - tail) * self._spread(number)
                 found["lower"][part], found["upper"][part] = scores - half, scores + half
-            found["rank_lower"][part], found["rank_upper"][part] = _rank_bounds(draws, scores, tail)
+            equal = (ROUNDING if self.replicates is None else SINGLE) * float(np.abs(draws).max())
+            found["rank_lower"][part], found["rank_upper"][part] = _rank_bounds(draws, scores, tail, equal)
         return {name: values.astype(np.int32) if "rank" in name else values for name, values in found.items()}
 
     def beats(self, a: int, b: int) -> float:
@@ -69,13 +72,17 @@ class Uncertainty:
         """Return, for pairs of item codes of the same query, the probability that the first scores above the second."""
         from scipy.special import ndtr
 
+        from ..kernels.ties import SINGLE
+
         self._require()
         if self.replicates is not None:
             found = np.empty(len(first))
             for start in range(0, len(first), _PAIRS_AT_ONCE):
                 part = slice(start, start + _PAIRS_AT_ONCE)
-                difference = self.replicates[:, first[part]] - self.replicates[:, second[part]]
-                found[part] = np.mean((difference > 0) + 0.5 * (difference == 0), axis=0)
+                one, other = self.replicates[:, first[part]], self.replicates[:, second[part]]
+                equal = SINGLE * np.maximum(np.abs(one).max(axis=0), np.abs(other).max(axis=0))
+                difference = one - other
+                found[part] = 0.5 * np.mean(1.0 + (difference > equal) - (difference < -equal), axis=0)
             return found
         gap, variance = self.scores[first] - self.scores[second], self._variances(first, second)
         root = np.sqrt(np.maximum(variance, 0.0))
@@ -135,23 +142,27 @@ class Uncertainty:
             )
 
 
-def _rank_bounds(draws: Floats, scores: Floats, tail: float) -> tuple[Ints, Ints]:
+def _rank_bounds(draws: Floats, scores: Floats, tail: float, equal: float) -> tuple[Ints, Ints]:
     """Bounds of the rank of each item: of the better ranks of ties below, of the worse ones above."""
-    better, worse = _ranks_of_draws(draws)
+    better, worse = _ranks_of_draws(draws, equal)
     own_better, own_worse = _ranks_of_draws(scores[None, :])
     lower = np.quantile(better, tail, axis=0, method="nearest")
     upper = np.quantile(worse, 1 - tail, axis=0, method="nearest")
     return np.minimum(lower, own_better[0]), np.maximum(upper, own_worse[0])
 
 
-def _ranks_of_draws(draws: Floats) -> tuple[Ints, Ints]:
-    """Better and worse rank of each item in each draw, which are one where no other item has the same score."""
+def _ranks_of_draws(draws: Floats, equal: float = 0.0) -> tuple[Ints, Ints]:
+    """Better and worse rank of each item in each draw, which are one where no other item has the same score.
+
+    Neighbours that differ by no more than ``equal`` have the same.
+    """
     order = np.argsort(-draws, axis=1, kind="stable")
     ranked = np.take_along_axis(draws, order, axis=1)
     place = np.broadcast_to(np.arange(1, draws.shape[1] + 1, dtype=np.int32), draws.shape)
-    if (ranked[:, 1:] == ranked[:, :-1]).any():
+    apart = ranked[:, :-1] - ranked[:, 1:] > equal
+    if not apart.all():
         new = np.ones(draws.shape, bool)
-        new[:, 1:] = ranked[:, 1:] != ranked[:, :-1]
+        new[:, 1:] = apart
         last = np.ones(draws.shape, bool)
         last[:, :-1] = new[:, 1:]
         better = np.maximum.accumulate(np.where(new, place, 0), axis=1)

@@ -61,7 +61,10 @@ def _consensus_classes(grades: Grades, found: Asked, consensus: Consensus) -> In
 
 def _nearest(values: Floats, wanted: Floats) -> Ints:
     """Place of the nearest of some values, -1 for NaN."""
-    middles = 0.5 * (values[1:] + values[:-1])
+    from ..kernels.ties import ROUNDING
+
+    # a mean in the middle of two goes to the lower one, whatever its last digit
+    middles = 0.5 * (values[1:] + values[:-1]) + ROUNDING * np.abs(values).max(initial=0.0)
     return np.where(np.isnan(wanted), -1, np.searchsorted(middles, wanted)).astype(np.int32)
 
 

@@ -360,6 +360,8 @@ def _rebuilt(
 
 def _from_table(frame: pl.DataFrame) -> Consensus:
     """Consensus from a table with item [, query] and score or rank."""
+    from ..kernels.ties import join_ties
+
     found = understand_items(frame.columns, also=("rank",))
     if "score" not in frame.columns and "rank" not in found:
         raise JudgmentError(
@@ -379,8 +381,8 @@ def _from_table(frame: pl.DataFrame) -> Consensus:
     if confidence is not None:
         confidence = np.where(np.isfinite(confidence), confidence, 0.0)
     return Consensus(
-        items=items, scores=score[order], method="file", std_error=std_error, levels=levels, grade=grade,
-        confidence=confidence,
+        items=items, scores=join_ties(score[order], items.offsets), method="file", std_error=std_error, levels=levels,
+        grade=grade, confidence=confidence,
     )  # fmt: skip
 
 

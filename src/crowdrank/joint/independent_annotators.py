@@ -61,6 +61,7 @@ class IndependentAnnotators:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("grade", "preference", "ranking")
+    precision: ClassVar[float] = 1e-8
     ranker: Any
 
     def fit(self, judgments: Judgments, features: Features, *, progress: Progress | None = None) -> JointFit:

@@ -112,6 +112,7 @@ class JointAnnotators:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("preference",)
+    precision: ClassVar[float] = 1e-8
     item_effects: bool = True
     n_clusters: int | None = 1
     clustering: str = "folded"

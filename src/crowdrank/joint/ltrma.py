@@ -143,6 +143,7 @@ class LTRMA:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("ranking",)
+    precision: ClassVar[float] = 1e-8
     distance: str = "kendall"
     step: str = "soft"
     variant: str = "carried"

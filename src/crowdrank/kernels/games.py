@@ -17,13 +17,14 @@ from ..protocols import Bools, Counts, Floats, Ints
 from .elo import excess, logistic_table
 from .structure import Numbers, mixed, structure_numbers
 from .threads import read_only
+from .ties import join_ties
 
 _BITS = 10
 _BUCKETS = 1 << _BITS
 _SHIFT = np.uint64(64 - _BITS)
 
-UNIT = 2.0**-20
-"""Weights of games are multiples of this, so that rounding does not tell games apart."""
+_EQUAL_LEADS = 1e-8
+"""Leads of a query that differ by no more than this are one: what a fit leaves open must not tell games apart."""
 
 
 class Games(NamedTuple):
@@ -50,22 +51,34 @@ def arrange_games(starts: Counts, second: Ints, lead: Floats, offsets: Counts) -
 
     ``offsets`` bound the items of the queries. Pairs without a lead are not played.
     """
-    units = np.rint(lead / UNIT).astype(np.int32)
-    if not units.all():
-        starts = np.concatenate([[0], np.cumsum(units != 0)])[starts]
-        second, units = second[units != 0], units[units != 0]
-    won, first = units > 0, np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
+    decided = np.abs(lead) > _EQUAL_LEADS
+    if not decided.all():
+        starts = np.concatenate([[0], np.cumsum(decided)])[starts]
+        second, lead = second[decided], lead[decided]
+    won, first = lead > 0, np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
     winner, loser = np.where(won, first, second), np.where(won, second, first)
-    key, numbers = _keys(starts, second, np.abs(units), won, winner, loser, offsets)
+    weight, size = _sizes(np.abs(lead), starts[offsets])
+    key, numbers = _keys(starts, second, size, won, winner, loser, offsets)
     query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     player, sizes = _classes(numbers, query)
     order = np.argsort(key)
     key = key[order]
     if len(sizes) == len(query) and not (key[1:] == key[:-1]).any():
         winner, loser, none = player[winner[order]], player[loser[order]], np.empty(0)
-        return Games(player, winner, loser, UNIT * np.abs(units[order]), none, none, np.empty(0, np.int64), key)
+        return Games(player, winner, loser, weight[order], none, none, np.empty(0, np.int64), key)
     order = order[np.lexsort((player[loser[order]], player[winner[order]], query[winner[order]], key))]
-    return _merged(player, sizes, winner[order], loser[order], UNIT * np.abs(units[order]), key, query)
+    return _merged(player, sizes, winner[order], loser[order], weight[order], key, query)
+
+
+def _sizes(lead: Floats, bounds: Counts) -> tuple[Floats, Ints]:
+    """Leads with equal ones of a query made one, and the place of each among those of its query, from 1."""
+    weight = join_ties(lead, bounds, np.full(len(bounds) - 1, _EQUAL_LEADS))
+    query = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    order = np.lexsort((weight, query))
+    climbed = np.cumsum(np.append(True, np.diff(weight[order]) != 0)[: len(order)])
+    size = np.empty(len(order), np.int32)
+    size[order] = climbed - climbed[bounds[:-1][query]] + 1
+    return weight, size
 
 
 def _keys(

@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 
 from ..protocols import Counts, Floats
+from .ties import ROUNDING
 
 FIRST = 0  # tied items stay in input order
 AVERAGE = 1  # expected value when tied items are shuffled
@@ -67,20 +68,30 @@ def _score_bound(scores: Floats, low: int, high: int, k: int, peaks: Floats) -> 
 
 
 @njit(cache=True, nogil=True)
-def _insert_top(items: Counts, n: int, scores: Floats, k: int, order: Counts, best: Floats) -> int:
+def _slack(scores: Floats, low: int, high: int) -> float:
+    """Largest gap of neighbours of one query that are equal; see :mod:`~crowdrank.kernels.ties`."""
+    largest = 0.0
+    for item in range(low, high):
+        size = abs(scores[item])
+        largest = size if largest < size < np.inf else largest
+    return ROUNDING * largest
+
+
+@njit(cache=True, nogil=True)
+def _insert_top(items: Counts, n: int, scores: Floats, k: int, slack: float, order: Counts, best: Floats) -> int:
     """Fill order[:k] with the k best of items[:n], equal scores in the order given; returns how many there are."""
     filled = 0
     for candidate in range(n):
         item = items[candidate]
         score = scores[item]
         if filled == k:
-            if score <= best[k - 1]:
+            if score <= best[k - 1] + slack:
                 continue
             place = k - 1
         else:
             place = filled
             filled += 1
-        while place > 0 and best[place - 1] < score:
+        while place > 0 and best[place - 1] + slack < score:
             best[place] = best[place - 1]
             order[place] = order[place - 1]
             place -= 1
@@ -91,8 +102,9 @@ def _insert_top(items: Counts, n: int, scores: Floats, k: int, order: Counts, be
 
 @njit(cache=True, nogil=True)
 def _arrange(
-    values: Floats, scores: Floats, low: int, high: int, k: int, ties: int, order: Counts, spare: Counts, best: Floats
-) -> int:
+    values: Floats, scores: Floats, low: int, high: int, k: int, ties: int, slack: float, order: Counts, spare: Counts,
+    best: Floats,
+) -> int:  # fmt: skip
     """Put at least the top k items of one query into `order`, best score first; returns how many were put there.
 
     With AVERAGE the group of equal scores that crosses the cutoff is there as a whole.
@@ -103,15 +115,15 @@ def _arrange(
         n_candidates = 0
         for item in range(low, high):
             spare[n_candidates] = item
-            n_candidates += scores[item] >= bound
-        found = _insert_top(spare, n_candidates, scores, min(k, n), order, best)
+            n_candidates += scores[item] >= bound - slack
+        found = _insert_top(spare, n_candidates, scores, min(k, n), slack, order, best)
         if ties == AVERAGE and found < n:
             last = best[found - 1]
             inside = 0
             for place in range(found):
-                inside += best[place] == last
+                inside += best[place] <= last + slack
             for candidate in range(n_candidates):
-                if scores[spare[candidate]] == last:
+                if last - slack <= scores[spare[candidate]] <= last + slack:
                     if inside > 0:  # the earliest of the equal ones are in already
                         inside -= 1
                     else:
@@ -125,17 +137,56 @@ def _arrange(
         for place in range(n // 2):
             order[place], order[n - 1 - place] = order[n - 1 - place], order[place]
     _sort_descending(scores, order, spare, n)
+    _mend_groups(values, scores, order, spare, n, ties, slack)
     return n
 
 
 @njit(cache=True, nogil=True)
-def _group_end(scores: Floats, order: Counts, start: int, n: int, ties: int) -> int:
+def _mend_groups(values: Floats, scores: Floats, order: Counts, spare: Counts, n: int, ties: int, slack: float) -> None:
+    """Put items of order[:n] that only rounding has ordered into the order of ties."""
+    start = 0
+    while start < n:
+        end = _group_end(scores, order, start, n, AVERAGE, slack)
+        if scores[order[end - 1]] < scores[order[start]]:
+            group = order[start:end]
+            group.sort()
+            if ties == WORST:
+                _sort_descending(values, group, spare, end - start)
+                for place in range((end - start) // 2):
+                    group[place], group[end - start - 1 - place] = group[end - start - 1 - place], group[place]
+        start = end
+
+
+@njit(cache=True, nogil=True)
+def _group_end(scores: Floats, order: Counts, start: int, n: int, ties: int, slack: float) -> int:
     """End of the group of items that share a place with the one at `start`; one item unless ties are averaged."""
     end = start + 1
     if ties == AVERAGE:
-        while end < n and scores[order[end]] == scores[order[start]]:
+        while end < n and scores[order[end]] >= scores[order[end - 1]] - slack:
             end += 1
     return end
+
+
+@njit(cache=True, nogil=True)
+def level(values: Floats, offsets: Counts) -> Floats:
+    """Values with each group of equal ones of a query at the largest of them: (n_items,)."""
+    found = np.empty(len(values))
+    longest = _longest(offsets)
+    order, spare = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    for query in range(len(offsets) - 1):
+        low = offsets[query]
+        n = offsets[query + 1] - low
+        slack = _slack(values, low, low + n)
+        for place in range(n):
+            order[place] = low + place
+        _sort_descending(values, order, spare, n)
+        start = 0
+        while start < n:
+            end = _group_end(values, order, start, n, AVERAGE, slack)
+            for place in range(start, end):
+                found[order[place]] = values[order[start]]
+            start = end
+    return found
 
 
 @njit(cache=True, nogil=True)
@@ -174,11 +225,13 @@ def discounted_gain(
     total = np.zeros(len(offsets) - 1)
     order, spare, best = _buffers(offsets, k)
     for query in range(len(total)):
-        found = _arrange(values, scores, offsets[query], offsets[query + 1], k, ties, order, spare, best)
+        low, high = offsets[query], offsets[query + 1]
+        slack = _slack(scores, low, high)
+        found = _arrange(values, scores, low, high, k, ties, slack, order, spare, best)
         depth = _depth(scores, order, min(k, found))
         start = 0
         while start < depth:
-            end = _group_end(scores, order, start, found, ties)
+            end = _group_end(scores, order, start, found, ties, slack)
             gain = 0.0
             for place in range(start, end):
                 value = values[order[place]]
@@ -221,7 +274,7 @@ def ideal_gain(values: Floats, offsets: Counts, k: int, exponential: bool, disco
                         place += 1
                 level -= 1
             continue
-        _arrange(values, values, low, high, k, FIRST, order, spare, best)
+        _arrange(values, values, low, high, k, FIRST, 0.0, order, spare, best)
         for place in range(depth):
             value = values[order[place]]
             total[query] += (2.0**value - 1.0 if exponential else value) * discount[place]
@@ -243,12 +296,13 @@ def average_precision(relevant: Floats, scores: Floats, offsets: Counts, k: int,
         n_relevant = relevant[low:high].sum()
         if n_relevant == 0:
             continue
-        found = _arrange(relevant, scores, low, high, k, ties, order, spare, best)
+        slack = _slack(scores, low, high)
+        found = _arrange(relevant, scores, low, high, k, ties, slack, order, spare, best)
         depth = _depth(scores, order, min(k, found))
         above = 0.0
         start = 0
         while start < depth:
-            end = _group_end(scores, order, start, found, ties)
+            end = _group_end(scores, order, start, found, ties, slack)
             n = end - start
             here = 0.0
             for place in range(start, end):
@@ -272,11 +326,13 @@ def reciprocal_rank(relevant: Floats, scores: Floats, offsets: Counts, k: int, t
     result = np.zeros(len(offsets) - 1)
     order, spare, best = _buffers(offsets, k)
     for query in range(len(result)):
-        found = _arrange(relevant, scores, offsets[query], offsets[query + 1], k, ties, order, spare, best)
+        low, high = offsets[query], offsets[query + 1]
+        slack = _slack(scores, low, high)
+        found = _arrange(relevant, scores, low, high, k, ties, slack, order, spare, best)
         depth = _depth(scores, order, min(k, found))
         start = 0
         while start < depth:
-            end = _group_end(scores, order, start, found, ties)
+            end = _group_end(scores, order, start, found, ties, slack)
             n = end - start
             here = 0.0
             for place in range(start, end):
@@ -303,12 +359,14 @@ def expected_reciprocal_rank(stop: Floats, scores: Floats, offsets: Counts, k: i
     order, spare, best = _buffers(offsets, k)
     product = np.empty(len(best) + 1)
     for query in range(len(result)):
-        found = _arrange(stop, scores, offsets[query], offsets[query + 1], k, ties, order, spare, best)
+        low, high = offsets[query], offsets[query + 1]
+        slack = _slack(scores, low, high)
+        found = _arrange(stop, scores, low, high, k, ties, slack, order, spare, best)
         depth = _depth(scores, order, min(k, found))
         reading = 1.0
         start = 0
         while start < depth and reading > 0:
-            end = _group_end(scores, order, start, found, ties)
+            end = _group_end(scores, order, start, found, ties, slack)
             kept = min(end, depth) - start
             product[: kept + 1] = 0.0
             product[0] = 1.0
@@ -327,7 +385,7 @@ def expected_reciprocal_rank(stop: Floats, scores: Floats, offsets: Counts, k: i
 def pair_counts(truth: Floats, scores: Floats, offsets: Counts) -> Counts:
     """Pairs of items tied in truth, tied in scores, tied in both, and ordered in opposite ways (Knight 1966).
 
-    Time is n log n. Returns (n_queries, 4).
+    Both are what `level` makes of them. Time is n log n. Returns (n_queries, 4).
     """
     counts = np.zeros((len(offsets) - 1, 4), np.int64)
     longest = _longest(offsets)
@@ -366,9 +424,10 @@ def middle_ranks(values: Floats, offsets: Counts) -> Floats:
         for place in range(n):
             order[place] = low + place
         _sort_descending(values, order, spare, n)
+        slack = _slack(values, low, low + n)
         start = 0
         while start < n:
-            end = _group_end(values, order, start, n, AVERAGE)
+            end = _group_end(values, order, start, n, AVERAGE, slack)
             for place in range(start, end):
                 ranks[order[place]] = (start + 1 + end) / 2
             start = end
@@ -404,9 +463,10 @@ def precise_above(truth_ranks: Floats, scores: Floats, offsets: Counts) -> Float
         for place in range(n):
             order[place] = low + place
         _sort_descending(scores, order, spare, n)
+        slack = _slack(scores, low, low + n)
         start = 0
         while start < n:
-            end = _group_end(scores, order, start, n, AVERAGE)
+            end = _group_end(scores, order, start, n, AVERAGE, slack)
             belong = 0.0
             for place in range(start, end):
                 middle = int(truth_ranks[order[place]])

@@ -33,10 +33,15 @@ def segment_sums(values: Floats | None, segment: NDArray[np.integer[Any]], weigh
 def segment_means(
     values: Floats, segment: NDArray[np.integer[Any]], weight: Floats | None, n: int, empty: Floats | float = 0.0
 ) -> Floats:
-    """Return the weighted mean of the values (rows,) of each of ``n`` segments, ``empty`` where there are none."""
+    """Return the weighted mean of the values (rows,) of each of ``n`` segments, ``empty`` where there are none.
+
+    Rounding does not grow with the number of rows: the mean of a million equal values is that value.
+    """
     weights = segment_sums(None, segment, weight, n)
     means = np.array(np.broadcast_to(empty, n), np.float64)
-    return np.divide(segment_sums(values, segment, weight, n), weights, out=means, where=weights > 0)
+    np.divide(segment_sums(values, segment, weight, n), weights, out=means, where=weights > 0)
+    left_over = segment_sums(values - means[segment], segment, weight, n)
+    return means + np.divide(left_over, weights, out=np.zeros(n), where=weights > 0)
 
 
 def segment_medians(values: Floats, segment: Ints, weight: Floats | None, n: int, empty: float = 0.0) -> Floats:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..protocols import Counts, Floats, Ints
+from .ties import join_ties
 
 
 def ranking_standings(rank: Ints, offsets: Counts) -> Floats:
@@ -38,12 +39,26 @@ def grade_standings(group: Counts, item: Ints, grade: Floats, weight: Floats | N
     begin = np.flatnonzero(new)
     sizes = np.diff(begin, append=len(group))
     starts, ends = np.repeat(begin, sizes), np.repeat(begin + sizes, sizes)
-    first, after = _runs(grade, starts)
-    climbed = np.concatenate([[0.0], np.cumsum(weight)])
-    below, above = climbed[first] - climbed[starts], climbed[ends] - climbed[after]
-    others = climbed[ends] - climbed[starts] - weight
+    # grades that were averaged differ by rounding
+    first, after = _runs(join_ties(grade, np.append(begin, len(group))), starts)
+    climbed, base = _climbed(weight, begin)
+    below = np.where(first > starts, climbed[first - 1] - base[starts], 0.0)
+    above = climbed[ends - 1] - climbed[after - 1]
+    alike = np.where(after - first > 1, climbed[after - 1] - base[starts] - below - weight, 0.0)
     use = ends - starts > 1
-    return item[use], ((below - above)[use] / others[use]), weight[use]
+    return item[use], ((below - above)[use] / (below + above + alike)[use]), weight[use]
+
+
+def _climbed(weight: Floats, begin: Counts) -> tuple[Floats, Floats]:
+    """Sum of the weights of a group up to each row, up to a constant of the group, and that constant at its first row.
+
+    One sum over all rows would carry the rounding of all groups before.
+    """
+    steps = weight.copy()
+    if len(begin) > 1:
+        steps[begin[1:]] -= np.add.reduceat(weight, begin)[:-1]
+    climbed: Floats = np.cumsum(steps)
+    return climbed, climbed - weight
 
 
 def _runs(values: Ints | Floats, starts: Counts) -> tuple[Counts, Counts]:

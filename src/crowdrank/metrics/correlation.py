@@ -23,6 +23,8 @@ from .queries import Arranged, arrange, dense_codes, frozen, numbers, one_dimens
 
 VARIANTS = ("a", "b")
 
+_WHOLE = 1e12
+
 
 def kendall_tau(
     truth: ArrayLike,
@@ -134,10 +136,10 @@ def weighted_tau(
 
     items = arrange(truth, scores, qid)
     defined, decided = _orders(items, items.truth), _orders(items, items.scores)
-    value = np.zeros(len(defined))
+    value, (known, found) = np.zeros(len(defined)), _level(items)
     for query in np.flatnonzero(defined & decided):
         span = slice(items.offsets[query], items.offsets[query + 1])
-        value[query] = weightedtau(items.truth[span], items.scores[span]).statistic
+        value[query] = weightedtau(known[span], found[span]).statistic
     return items.report(value, defined, empty, per_query)
 
 
@@ -209,9 +211,14 @@ def preference_accuracy(
     >>> preference_accuracy([0.9, 0.5, 0.3, 0.3], [0.1, 0.7, 0.3, 0.2], [1, 1, -1, 0])
     0.5
     """
+    from ..kernels.ties import ROUNDING
+
     left, right, sign, weights = _checked(left_score, right_score, outcome, weight)
     query, n_queries = _codes(qid, len(left))
-    agreement = (1 + ((left > right).astype(np.float64) - (left < right)) * sign) / 2
+    size, larger = np.zeros(n_queries), np.maximum(np.abs(left), np.abs(right))
+    np.maximum.at(size, query, np.where(np.isfinite(larger), larger, 0.0))
+    equal = ROUNDING * size[query]
+    agreement = (1 + ((left > right + equal).astype(np.float64) - (left < right - equal)) * sign) / 2
     weights = weights * (sign != 0)
     total = np.bincount(query, weights, n_queries)
     agreed = np.bincount(query, weights * agreement, n_queries)
@@ -250,7 +257,7 @@ def _pairs(items: Arranged) -> dict[str, Floats]:
     """Pairs of each query: all, unequal in truth, unequal in scores, in the same order, in opposite order."""
     from ..kernels.ranking_measures import pair_counts
 
-    counts = over_queries(pair_counts, (items.truth, items.scores), items.offsets).astype(np.float64)
+    counts = over_queries(pair_counts, _level(items), items.offsets).astype(np.float64)
     tied_truth, tied_scores, tied_both, discordant = counts.T
     n = np.diff(items.offsets).astype(np.float64)
     every = n * (n - 1) / 2
@@ -266,9 +273,24 @@ def _pairs(items: Arranged) -> dict[str, Floats]:
 
 def _orders(items: Arranged, values: Floats) -> Bools:
     """Whether the values tell at least one pair of items of a query apart, for each query."""
-    starts = items.offsets[:-1]
-    differs: Bools = np.minimum.reduceat(values, starts) < np.maximum.reduceat(values, starts)
+    from ..kernels.ties import ROUNDING, segment_sizes
+
+    starts, equal = items.offsets[:-1], ROUNDING * segment_sizes(values, items.offsets)
+    # all in a chain of equal ones would have to be many for this to be wrong
+    differs: Bools = np.minimum.reduceat(values, starts) + equal < np.maximum.reduceat(values, starts)
     return differs
+
+
+def _level(items: Arranged) -> tuple[Floats, Floats]:
+    """Truth and scores with equal ones of a query made the same number."""
+    from ..kernels.ranking_measures import level
+
+    def of(values: Floats) -> Floats:
+        # whole numbers, which grades mostly are, are not rounded
+        whole = np.abs(values).max() < _WHOLE and bool((values == np.rint(values)).all())
+        return values if whole else frozen(over_queries(level, (values,), items.offsets))
+
+    return of(items.truth), of(items.scores)
 
 
 def _ranks(items: Arranged) -> tuple[Floats, Floats]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -139,6 +139,7 @@ class LearnedQuality:
         What the method knows of each annotator, (n_annotators, ...).
     """
 
+    precision: ClassVar[float] = 1e-10
     judgments: Judgments
     scores: Callable[[Any], Floats]
     parameters: Mapping[str, Floats]

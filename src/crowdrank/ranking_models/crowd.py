@@ -26,6 +26,7 @@ MOST_ITEMS = {"kendall": 3000, "cayley": 1000}
 MOST_EXACT = 15
 """Most items of a query that is summed over, since tables have 2^n n cells."""
 
+_EQUAL = 1e-9
 _DRIFT = 0.05
 """Largest drift of distances in a fit that has settled."""
 
@@ -152,8 +153,11 @@ class MallowsCrowd:
 
     def by_score(self, scores: Floats) -> Ints:
         """Return the items of each query by their numbers, the best first; scores equal up to rounding are equal."""
+        from ..kernels.ties import join_ties
+
         within, offsets = self.item_query, self.arranged.lists.offsets
-        order = np.lexsort((np.arange(len(scores)), -np.round(scores, 9), within))
+        level = join_ties(scores, offsets, np.full(len(offsets) - 1, _EQUAL))
+        order = np.lexsort((np.arange(len(scores)), -level, within))
         return (order - offsets[within]).astype(np.int32)
 
     def places_in(self, order: Ints) -> Floats:

@@ -19,6 +19,7 @@ _NINETY = 1.6448536269514722
 _FEW_ITEMS = 20
 _UNSURE = 0.05
 _GROUP_ROUNDS = 500
+_EQUAL = 1e-8
 
 
 def pair_quality(state: State, alpha: Floats, scale: Floats | float, lapse: Floats) -> Floats:
@@ -159,6 +160,8 @@ def _mode(layout: Layout, state: State, kind: Kind, habits: KindState) -> Ints:
     for cut in range(level - 1):
         order = np.argsort(passes[:, cut], kind="stable")
         sums = np.append(0.0, np.cumsum(weight[use][order]))
-        above[:, cut + 1] = sums[np.searchsorted(passes[order, cut], state.scores)]
-    chosen = np.argmax(above[:, :-1] - above[:, 1:], axis=1).astype(np.int32)
+        above[:, cut + 1] = sums[np.searchsorted(passes[order, cut] + _EQUAL, state.scores)]
+    share = above[:, :-1] - above[:, 1:]
+    # of levels with equally many the lowest
+    chosen = np.argmax(share >= share.max(axis=1, keepdims=True) - _EQUAL * above[:, :1], axis=1).astype(np.int32)
     return np.where(layout.judged, chosen, np.int32(-1))
