@@ -172,6 +172,15 @@ class Consensus:
         return source
 
     @property
+    def learned(self) -> tuple[Index, Mapping[str, Any]] | None:
+        """Annotators and what the method itself learned of them; ``None`` where it learned nothing yet.
+
+        Unlike ``quality`` this never measures how they agree with the others.
+        """
+        source: Any = self.quality_source
+        return (source.annotators, source.parameters) if hasattr(source, "parameters") else None
+
+    @property
     def diagnostics(self) -> Diagnostics | None:
         """What is odd about the judgments, looked for on first access; ``None`` where they are not at hand.
 

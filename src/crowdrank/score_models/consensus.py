@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,8 @@ from ..data.consensus import Consensus
 from ..protocols import Floats
 from .anchors import Known
 from .outcomes import annotator_quality, estimates, read_grades
-from .responses import Layout
+from .refits import Refit
+from .responses import Layout, lay_out
 from .rounds import ScoreFit
 from .spread import score_spread
 
@@ -22,7 +24,8 @@ def latent_consensus(method: Any, judgments: Any, layout: Layout, fit: ScoreFit,
         std_error = known.unit * std_error
         blocks = blocks and tuple(None if block is None else known.unit**2 * block for block in blocks)
     graded = read_grades(layout, fit.state)
-    quality = annotator_quality(judgments, layout, fit.state, known.unit)
+    again = Refit(partial(lay_out, bins=method.bins, lapse=method.lapse), fit, known)
+    quality = annotator_quality(judgments, layout, fit.state, again.scores, known.unit)
     return Consensus.of(
         method, judgments, _shown(fit.state.scores, known), trace=fit.trace, std_error=std_error, covariance=blocks,
         quality=quality, estimates=estimates(layout, fit.state, known), grade=None if graded is None else graded[0],
