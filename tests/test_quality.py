@@ -4,8 +4,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from crowdrank.data.judgments import Grades, Preferences, Rankings
 from crowdrank import reliability
+from crowdrank.data.judgments import Grades, Preferences, Rankings
 from crowdrank.quality import held_out_quality, pair_accuracy, pair_agreement
 from crowdrank.registry import make
 

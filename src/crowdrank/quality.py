@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,7 +16,17 @@ from .data.judgments import Grades, Judgments, Mixed, Preferences
 from .data.mixed import parts_of
 from .errors import DataWarning, ParameterError
 from .protocols import Aggregator, Bools, Counts, Floats, Scorer
-from .reliability import EXACT, Half, Reliability, Spread, add_up, effective_pairs, reliability, row_sums
+from .reliability import (
+    EXACT,
+    Half,
+    Reliability,
+    Spread,
+    add_up,
+    cautious_pairs,
+    effective_pairs,
+    reliability,
+    row_sums,
+)  # fmt: skip
 
 MAX_FOLDS = 20
 """Annotators are left out one by one up to this many, in this many parts above."""
@@ -73,11 +83,14 @@ class LearnedQuality:
         Gives the scores that a part of the judgments leads to.
     parameters
         What the method knows of each annotator, (n_annotators, ...).
+    learned
+        Quality as the method has it, which then counts as far as it lies within the interval of held-out agreement.
     """
 
     judgments: Judgments | Mixed
     scores: Callable[[Any], Floats]
     parameters: Mapping[str, Any]
+    learned: Floats | None = None
 
     @property
     def annotators(self) -> Index:
@@ -88,7 +101,12 @@ class LearnedQuality:
         """Return the quality."""
         method: Any = self
         quality = held_out_quality(method, self.judgments)
-        return None if quality is None else quality.with_parameters(**self.parameters)
+        if quality is None:
+            return None
+        if self.learned is not None:
+            within = np.clip(self.learned, quality.parameters["lower"], quality.parameters["upper"])
+            quality = replace(quality, quality=within)
+        return quality.with_parameters(**self.parameters)
 
 
 def held_out_quality(method: Aggregator, judgments: Judgments | Mixed) -> Quality | None:
@@ -239,13 +257,14 @@ def _class_agreement(grades: Grades, inside: Bools, consensus: Any) -> Agreement
     chosen = np.array([value[level] for level in consensus.levels])[np.maximum(consensus.grade, 0)]
     use = inside & (consensus.grade[grades.item] >= 0)
     right = use & (chosen[grades.item] == grades.grade)
-    total, named = (_sums(grades.annotator, grades.row_weight * which, n) for which in (use, right))
+    total, named = (add_up(grades.row_weight * which, grades.annotator, n) for which in (use, right))
     return _independent(0.5 * (total + named - (total - named) / (n_levels - 1)), total)
 
 
 def _independent(agree: Floats, total: Floats) -> Agreement:
-    """Agreement on pairs that have nothing in common: a row of a pair agrees, or not, as the pair does."""
-    return Agreement(agree, total, Spread(2.0 * agree, 2.0 * agree, 2.0 * total, 2.0 * total, 2.0 * total))
+    """Agreement on pairs that have nothing in common: each of the two items is answered above or below one other."""
+    none = np.zeros_like(total)
+    return Agreement(agree, total, Spread(none, none, none, 2.0 * total, none))
 
 
 def _of_preferences(judgments: Preferences, scores: Floats, covered: Bools) -> Agreement:
@@ -255,8 +274,8 @@ def _of_preferences(judgments: Preferences, scores: Floats, covered: Bools) -> A
     gap = scores[chosen.left] - scores[chosen.right]
     right = 0.5 * (1.0 + np.sign(gap) * chosen.outcome)
     n = judgments.n_annotators
-    total = _sums(chosen.annotator, chosen.row_weight, n)
-    agree = _sums(chosen.annotator, right * chosen.row_weight, n)
+    total = add_up(chosen.row_weight, chosen.annotator, n)
+    agree = add_up(right * chosen.row_weight, chosen.annotator, n)
     return _independent(agree, total)
 
 
@@ -272,13 +291,8 @@ def _of_answers(rows: _Rows, scores: Floats, covered: Bools, n: int) -> Agreemen
     agree, total, lean = row_sums(offsets, rows.grade[order], scores[rows.item[order]], weight)
     weight = weight if rows.of_group is None else weight * rows.of_group[order]
     sums = ((agree * agree), agree * total, total * total, lean * lean, (total > 0).astype(np.float64))
-    spread = Spread(*(_sums(owner, weight * values, n) for values in sums))
-    return Agreement(_sums(owner, 0.5 * weight * agree, n), _sums(owner, 0.5 * weight * total, n), spread)
-
-
-def _sums(owner: Any, values: Floats, n: int) -> Floats:
-    """Sum of the values of each annotator."""
-    return np.bincount(owner, values, minlength=n).astype(np.float64, copy=False)
+    spread = Spread(*(add_up(weight * values, owner, n) for values in sums))
+    return Agreement(add_up(0.5 * weight * agree, owner, n), add_up(0.5 * weight * total, owner, n), spread)
 
 
 def _folds(judgments: Judgments | Mixed) -> list[Bools]:
@@ -319,8 +333,9 @@ def _shrunk(judgments: Judgments | Mixed, found: Agreement, consensus: Reliabili
 
     share = np.divide(found.agree, found.n_pairs, out=np.full(len(found.agree), 0.5), where=found.n_pairs > 0)
     n, tail = found.effective, (1 - INTERVAL) / 2
-    k = share * n
-    bounds = (betaincinv(k + 0.5, n - k + 0.5, p) for p in (tail, 1 - tail))
+    fewer = cautious_pairs(n, found.spread)
+    k = share * fewer
+    bounds = (betaincinv(k + 0.5, fewer - k + 0.5, p) for p in (tail, 1 - tail))
     share, lower, upper = consensus.corrected(share, *bounds)
     worth = n * consensus.middle**2
     # two pairs at one half stand for the crowd before anything is known of it

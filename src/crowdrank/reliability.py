@@ -31,7 +31,7 @@ class Spread(NamedTuple):
 
     With :math:`c_i` of the :math:`u_i` pairs of item :math:`i` in agreement, and :math:`l_i` the number of items
     answered lower less those answered higher, these are the sums of :math:`c_i^2`, :math:`c_i u_i`, :math:`u_i^2` and
-    :math:`l_i^2`, and the number of items.
+    :math:`l_i^2`, and the number of items. Pairs that share no item have no items here.
     """
 
     agree_agree: Floats
@@ -58,7 +58,7 @@ def effective_pairs(agree: Floats, total: Floats, spread: Spread) -> Floats:
     it; so it is averaged with that under guessing, :math:`\frac{1}{12} (\sum_i l_i^2 + n)` with :math:`n` pairs
     [Kendall38]_, which counts as
     20 items; where they agree or disagree, it is smaller by up to a half, as grades of two levels and of many have it
-    [Hanley82]_ [Kendall38]_. The bounds are wider as those of Student's t, for a variance that is estimated.
+    [Hanley82]_ [Kendall38]_.
     """
     share = (agree + 0.5) / (total + 1.0)
     binomial = share * (1.0 - share)
@@ -71,7 +71,12 @@ def effective_pairs(agree: Floats, total: Floats, spread: Spread) -> Floats:
     weight = np.minimum(2.0 * np.abs(2.0 * share - 1.0), 1.0) * spread.n_items / (spread.n_items + _GUESSING_ITEMS)
     variance = weight * np.maximum(own, 0.0) + (1.0 - weight) * guessing
     found = np.divide(binomial * total**2, variance, out=np.zeros_like(total), where=variance > 0)
-    return np.minimum(found, total) / (_WIDER + _STUDENT / np.maximum(spread.n_items, 1.0))
+    return np.minimum(found, total)
+
+
+def cautious_pairs(effective: Floats, spread: Spread) -> Floats:
+    """Return the number of pairs for bounds: fewer, as their variance is estimated and consensuses differ."""
+    return effective / (_WIDER + _STUDENT / np.maximum(np.maximum(spread.n_items, effective), 1.0))
 
 
 def row_sums(offsets: Counts, grade: Floats, score: Floats, weight: Floats) -> tuple[Floats, Floats, Floats]:

@@ -47,10 +47,14 @@ def annotator_quality(
     """
     if not layout.named:
         return None
+    weight, lapse = np.zeros(layout.n_annotators), np.zeros(layout.n_annotators)
+    for kind, habits in zip(layout.kinds, state.kinds, strict=True):
+        weight, lapse = weight + kind.weight, lapse + kind.weight * habits.lapse
+    lapse = np.divide(lapse, weight, out=np.zeros_like(lapse), where=weight > 0)
     parameters: dict[str, Any] = {"alpha": state.alpha / unit, "alpha_sd": np.sqrt(state.alpha_variance) / unit}
     for kind, habits in zip(layout.kinds, state.kinds, strict=True):
         parameters |= _habits(kind, habits, "" if len(layout.kinds) == 1 else f"_{kind.name}")
-    return LearnedQuality(judgments, again, parameters)
+    return LearnedQuality(judgments, again, parameters, pair_quality(state, state.alpha, 1.0, lapse))
 
 
 def _habits(kind: Kind, habits: KindState, ending: str) -> dict[str, Floats]:
