@@ -19,16 +19,17 @@ from .spread import score_spread
 
 def latent_consensus(method: Any, judgments: Any, layout: Layout, fit: ScoreFit, known: Known) -> Consensus:
     """Return scores with their spread, quality of annotators and grades; known items have the scores given for them."""
-    std_error, blocks = score_spread(layout, fit)
+    std_error, blocks, of_scale = score_spread(layout, fit)
     if known.unit != 1.0:
         std_error = known.unit * std_error
         blocks = blocks and tuple(None if block is None else known.unit**2 * block for block in blocks)
     graded = read_grades(layout, fit.state)
+    found = {**estimates(layout, fit.state, known), "scale_error": of_scale}
     again = Refit(partial(lay_out, bins=method.bins, lapse=method.lapse), fit, known)
     quality = annotator_quality(judgments, layout, fit.state, again.scores, known.unit)
     return Consensus.of(
         method, judgments, _shown(fit.state.scores, known), trace=fit.trace, std_error=std_error, covariance=blocks,
-        quality=quality, estimates=estimates(layout, fit.state, known), grade=None if graded is None else graded[0],
+        quality=quality, estimates=found, grade=None if graded is None else graded[0],
         levels=None if graded is None else graded[1],
     )  # fmt: skip
 
