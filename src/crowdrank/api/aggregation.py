@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from ..data.columns import understand
 from ..data.consensus import Consensus
 from ..data.frames import to_frame
@@ -114,7 +112,7 @@ def chosen_aggregator(
 def with_replicates(consensus: Consensus, found: Replicates) -> Consensus:
     """Return the consensus with scores of resamples, which say all there is of the spread from now on."""
     return replace(
-        consensus, replicates=found.scores, std_error=found.scores.std(axis=0, ddof=1, dtype=np.float64),
+        consensus, replicates=found.scores, std_error=found.std_error,
         covariance=None, estimates={**consensus.estimates, "bootstrap": found.summary},
     )  # fmt: skip
 

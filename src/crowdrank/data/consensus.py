@@ -242,7 +242,8 @@ class Consensus:
         """Return intervals of scores and ranks: query, item, score, lower, upper, rank, rank_lower, rank_upper, basis.
 
         They come from the replicates, else from the covariance, else from the standard errors taken as independent;
-        the column ``basis`` says which. With a ``query`` only its items are looked at, which is quicker.
+        the column ``basis`` says which. With a ``query`` only its items are looked at, which is quicker. Rank intervals
+        begin at 1 where an item may be first: where no other item beats it with a probability of ``(1 + level) / 2``.
         """
         if not 0 < level < 1:
             raise ParameterError(f"level={level} must lie between 0 and 1")
