@@ -21,6 +21,7 @@ from ..registry import label, make, method_class
 from ..resampling import Replicates, plan_draws, replicates
 from .choosing import auto_method
 from .diagnosis import with_diagnostics
+from .unordered import looks_unordered
 
 
 def aggregate(
@@ -106,7 +107,19 @@ def chosen_aggregator(
         method, params = choice.method, {**choice.params, **(params or {})}
         settings = "".join(f", {key}={value}" for key, value in choice.params.items())
         say(f"method {method}{settings}, since {choice.reason}")
+        _say_unordered(judgments, want)
     return make("aggregator", method, params, seed=seed)
+
+
+def _say_unordered(judgments: Judgments | Mixed, want: str) -> None:
+    """Say where the order of grades is used that look like classes without one."""
+    for part in parts_of(judgments):
+        reason = looks_unordered(part) if isinstance(part, Grades) and want == "order" else None
+        if reason:
+            say(
+                f"the grades look like classes without an order: {reason}. Their order was used all the same; for "
+                "classes give nominal=True (--nominal)"
+            )
 
 
 def with_replicates(consensus: Consensus, found: Replicates) -> Consensus:
