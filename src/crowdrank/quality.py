@@ -85,12 +85,15 @@ class LearnedQuality:
         What the method knows of each annotator, (n_annotators, ...).
     learned
         Quality as the method has it, which then counts as far as it lies within the interval of held-out agreement.
+    n_folds
+        Number of parts that annotators are left out in, where there are more annotators.
     """
 
     judgments: Judgments | Mixed
     scores: Callable[[Any], Floats]
     parameters: Mapping[str, Any]
     learned: Floats | None = None
+    n_folds: int = MAX_FOLDS
 
     @property
     def annotators(self) -> Index:
@@ -100,7 +103,7 @@ class LearnedQuality:
     def __call__(self) -> Quality | None:
         """Return the quality."""
         method: Any = self
-        quality = held_out_quality(method, self.judgments)
+        quality = held_out_quality(method, self.judgments, n_folds=self.n_folds)
         if quality is None:
             return None
         if self.learned is not None:
@@ -109,7 +112,7 @@ class LearnedQuality:
         return quality.with_parameters(**self.parameters)
 
 
-def held_out_quality(method: Aggregator, judgments: Judgments | Mixed) -> Quality | None:
+def held_out_quality(method: Aggregator, judgments: Judgments | Mixed, *, n_folds: int = MAX_FOLDS) -> Quality | None:
     r"""Return how well each annotator agrees with the consensus that the method finds without that annotator.
 
     Agreement with a consensus the annotator took part in flatters: alone on an item, anybody is right. So the method is
@@ -137,7 +140,7 @@ def held_out_quality(method: Aggregator, judgments: Judgments | Mixed) -> Qualit
     if not judgments.n_annotators:
         return None
     found = Agreement.none(judgments.n_annotators)
-    folds = _folds(judgments)
+    folds = _folds(judgments, n_folds)
     for part in folds:
         inside = part[judgments.annotator]
         others = judgments.select(~inside)
@@ -149,7 +152,7 @@ def held_out_quality(method: Aggregator, judgments: Judgments | Mixed) -> Qualit
         scores = scores_quietly(method, others)
         found += pair_agreement(judgments.select(inside), scores, others.judged_items)
     nominal = isinstance(judgments, Grades) and judgments.nominal
-    return _shrunk(judgments, found, EXACT if nominal else _reliability(method, judgments, found, len(folds)))
+    return _shrunk(judgments, found, EXACT if nominal else _reliability(method, judgments, found, n_folds))
 
 
 def _reliability(method: Aggregator, judgments: Judgments | Mixed, found: Agreement, n_folds: int) -> Reliability:
@@ -166,7 +169,9 @@ def _reliability(method: Aggregator, judgments: Judgments | Mixed, found: Agreem
         part = judgments.select(np.append(mask, np.zeros(n - len(mask), bool))[judgments.annotator])
         return Half(scores_quietly(method, part), _per_item(part))
 
-    return reliability(half, order, judgments.items.offsets, _per_item(judgments), 1.0 / n_folds)
+    n_ways = 3 if n_folds == MAX_FOLDS else 1
+    left_out = 1.0 / min(n, n_folds)
+    return reliability(half, order, judgments.items.offsets, _per_item(judgments), left_out, n_ways)
 
 
 def _per_item(judgments: Judgments | Mixed) -> Floats:
@@ -295,13 +300,13 @@ def _of_answers(rows: _Rows, scores: Floats, covered: Bools, n: int) -> Agreemen
     return Agreement(add_up(0.5 * weight * agree, owner, n), add_up(0.5 * weight * total, owner, n), spread)
 
 
-def _folds(judgments: Judgments | Mixed) -> list[Bools]:
+def _folds(judgments: Judgments | Mixed, most: int) -> list[Bools]:
     """Masks of the annotators to leave out together, the busy ones spread evenly."""
     n = judgments.n_annotators
     busy = np.bincount(judgments.annotator, minlength=n)
     fold = np.empty(n, np.int64)
-    fold[np.argsort(-busy, kind="stable")] = np.arange(n) % min(n, MAX_FOLDS)
-    return [fold == number for number in range(min(n, MAX_FOLDS))]
+    fold[np.argsort(-busy, kind="stable")] = np.arange(n) % min(n, most)
+    return [fold == number for number in range(min(n, most))]
 
 
 def scores_quietly(method: Aggregator, judgments: Judgments | Mixed) -> Floats:

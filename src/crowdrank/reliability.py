@@ -129,9 +129,10 @@ class Reliability:
         of that makes the bounds wider.
         """
         centre, low, high = (np.sin(np.pi * (one - 0.5)) for one in (share, lower, upper))
-        found = centre / self.middle
         # of a positive correlation the upper bound is that of a noisier consensus, and the lower that of a better one
-        least, most = centre / self.lower - found, centre / self.upper - found
+        least, most = (centre / end - centre / self.middle for end in (self.lower, self.upper))
+        # more than a noisy consensus lets anybody agree is chance, which bounds have on either side
+        found = np.clip(centre / self.middle, -1.0, 1.0)
         up = np.hypot((high - centre) / self.middle, np.maximum(least, most))
         down = np.hypot((centre - low) / self.middle, np.minimum(least, most))
         return _as_share(found), _as_share(found - down), _as_share(found + up)
@@ -155,13 +156,13 @@ class Half(NamedTuple):
 
 
 def reliability(
-    half: Callable[[Bools], Half], order: Counts, offsets: Counts, n_judgments: Floats, left_out: float
+    half: Callable[[Bools], Half], order: Counts, offsets: Counts, n_judgments: Floats, left_out: float, n_ways: int
 ) -> Reliability:
     """Return how well the consensus of all but a few annotators correlates with the truth.
 
-    The crowd is cut into halves, in three ways, and the correlation of their consensus, by the pairs of items that both
-    order alike, is that of one half with the truth, squared; from there on it grows with the number of judgments an
-    item has [Spearman10]_ [Brown10]_.
+    The crowd is cut into halves, in up to three ways, and the correlation of their consensus, by the pairs of items
+    that both order alike, is that of one half with the truth, squared; from there on it grows with the number of
+    judgments an item has [Spearman10]_ [Brown10]_.
 
     Parameters
     ----------
@@ -173,9 +174,11 @@ def reliability(
         First item of each query, and how many judgments each item has.
     left_out
         Share of the judgments that the consensus does without.
+    n_ways
+        Number of ways to cut the crowd in two.
     """
     agree, total, each, items = 0.0, 0.0, [], []
-    for part in _parts(len(order)):
+    for part in _parts(len(order))[:n_ways]:
         mask = np.zeros(int(order.max(initial=-1)) + 1, bool)
         mask[order[part]] = True
         one, two = half(mask), half(~mask)

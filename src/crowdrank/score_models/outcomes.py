@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from ..protocols import Floats, Ints
 from ..quality import LearnedQuality
 from .anchors import Known
+from .refits import Refit
 from .responses import Kind, Layout
 from .rounds import reference
 from .state import KindState, State
@@ -37,7 +37,7 @@ def pair_quality(state: State, alpha: Floats, scale: Floats | float, lapse: Floa
 
 
 def annotator_quality(
-    judgments: Any, layout: Layout, state: State, again: Callable[[Any], Floats], unit: float = 1.0
+    judgments: Any, layout: Layout, state: State, again: Refit, unit: float = 1.0
 ) -> LearnedQuality | None:
     """Return held-out quality, with what the fit tells of each annotator; ``None`` where the judgments name nobody.
 
@@ -54,7 +54,8 @@ def annotator_quality(
     parameters: dict[str, Any] = {"alpha": state.alpha / unit, "alpha_sd": np.sqrt(state.alpha_variance) / unit}
     for kind, habits in zip(layout.kinds, state.kinds, strict=True):
         parameters |= _habits(kind, habits, "" if len(layout.kinds) == 1 else f"_{kind.name}")
-    return LearnedQuality(judgments, again, parameters, pair_quality(state, state.alpha, 1.0, lapse))
+    learned = pair_quality(state, state.alpha, 1.0, lapse)
+    return LearnedQuality(judgments, again.scores, parameters, learned, again.n_folds)
 
 
 def _habits(kind: Kind, habits: KindState, ending: str) -> dict[str, Floats]:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..protocols import Floats
+from ..quality import MAX_FOLDS
 from ..resampling import with_levels
 from .anchors import Known
 from .fits import Options, fit_scores
@@ -16,7 +17,10 @@ from .responses import Layout
 from .rounds import ScoreFit
 from .state import KindState, State, first_state
 
-_BRIEFLY = Options(0.02, 60)
+MANY_JUDGMENTS = 20_000
+"""From so many judgments on, annotators are left out in five parts, and fits to a part stop earlier."""
+
+_BRIEFLY, _MORE_BRIEFLY = Options(0.02, 60), Options(0.05, 12)
 """Agreement with scores needs no more digits."""
 
 
@@ -34,19 +38,23 @@ class Refit:
         The fit to all judgments.
     known
         Clamped items.
+    n_folds
+        Number of parts that annotators are left out in, fewer than usual where there are many judgments.
     """
 
     lay_out: Callable[[Any], Layout]
     fit: ScoreFit
     known: Known
+    n_folds: int
 
     def scores(self, judgments: Any) -> Floats:
         """Return the scores that a part of the judgments leads to."""
         if not len(judgments):
             return np.zeros(judgments.n_items)
         layout, anchors = self.lay_out(with_levels(judgments)), self.fit.anchors
+        options = _BRIEFLY if self.n_folds == MAX_FOLDS else _MORE_BRIEFLY
         found = fit_scores(
-            layout, _BRIEFLY, features=anchors.given.features, known=self.known,
+            layout, options, features=anchors.given.features, known=self.known,
             trusted=~np.isnan(anchors.crowd.fixed), start=_begin(layout, self.fit.state),
         )  # fmt: skip
         return found.state.scores
