@@ -3,19 +3,31 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .data.consensus import Quality
+from .data.index import Index
 from .data.judgments import Grades, Judgments, Mixed, Preferences
-from .data.pairing import pairs_within
+from .data.mixed import parts_of
 from .data.ties import settled
 from .errors import DataWarning, ParameterError
 from .protocols import Aggregator, Bools, Counts, Floats, Scorer
+from .reliability import (
+    EXACT,
+    Half,
+    Reliability,
+    Spread,
+    add_up,
+    cautious_pairs,
+    effective_pairs,
+    reliability,
+    row_sums,
+)  # fmt: skip
 from .wording import option
 
 MAX_FOLDS = 20
@@ -23,8 +35,6 @@ MAX_FOLDS = 20
 
 PULL = 0.5
 """Number of pairs that the pull towards the crowd's mean is worth."""
-
-_FEW_PAIRS = 200_000
 
 INTERVAL = 0.90
 """Level of the intervals ``lower`` to ``upper``."""
@@ -38,19 +48,24 @@ _NEAR_CHANCE = 0.55
 
 @dataclass(frozen=True)
 class Agreement:
-    """Pairs of each annotator with unequal answers: those in agreement, all, and their effective number."""
+    """Pairs of each annotator with unequal answers: those in agreement, all, and how far chance may move them."""
 
     agree: Floats
     n_pairs: Floats
-    effective: Floats
+    spread: Spread
 
     def __add__(self, other: Agreement) -> Agreement:
-        return Agreement(self.agree + other.agree, self.n_pairs + other.n_pairs, self.effective + other.effective)
+        return Agreement(self.agree + other.agree, self.n_pairs + other.n_pairs, self.spread.plus(other.spread))
 
     @classmethod
     def none(cls, n_annotators: int) -> Agreement:
         """Return the agreement on no pair at all."""
-        return cls(np.zeros(n_annotators), np.zeros(n_annotators), np.zeros(n_annotators))
+        return cls(np.zeros(n_annotators), np.zeros(n_annotators), Spread.none(n_annotators))
+
+    @property
+    def effective(self) -> Floats:
+        """Number of independent pairs that tell as much, (n_annotators,)."""
+        return effective_pairs(self.agree, self.n_pairs, self.spread)
 
 
 def held_out(method: Aggregator, judgments: Judgments | Mixed) -> Callable[[], Quality | None]:
@@ -58,7 +73,51 @@ def held_out(method: Aggregator, judgments: Judgments | Mixed) -> Callable[[], Q
     return partial(held_out_quality, method, judgments)
 
 
-def held_out_quality(method: Aggregator, judgments: Judgments | Mixed) -> Quality | None:
+@dataclass(frozen=True, eq=False)
+class LearnedQuality:
+    """Held-out quality, computed when first asked for, with parameters that are known at once.
+
+    Parameters
+    ----------
+    judgments
+        All judgments.
+    scores
+        Gives the scores that a part of the judgments leads to.
+    parameters
+        What the method knows of each annotator, (n_annotators, ...).
+    learned
+        Quality as the method has it, which then counts as far as it lies within the interval of held-out agreement.
+    n_folds
+        Number of parts that annotators are left out in, where there are more annotators.
+    precision
+        How exact scores are, relative to their range; see :func:`~crowdrank.data.ties.score_tolerance`.
+    """
+
+    judgments: Judgments | Mixed
+    scores: Callable[[Any], Floats]
+    parameters: Mapping[str, Any]
+    learned: Floats | None = None
+    n_folds: int = MAX_FOLDS
+    precision: float = 1e-10
+
+    @property
+    def annotators(self) -> Index:
+        """Ids of the annotators."""
+        return self.judgments.annotators
+
+    def __call__(self) -> Quality | None:
+        """Return the quality."""
+        method: Any = self
+        quality = held_out_quality(method, self.judgments, n_folds=self.n_folds)
+        if quality is None:
+            return None
+        if self.learned is not None:
+            within = np.clip(self.learned, quality.parameters["lower"], quality.parameters["upper"])
+            quality = replace(quality, quality=within)
+        return quality.with_parameters(**self.parameters)
+
+
+def held_out_quality(method: Aggregator, judgments: Judgments | Mixed, *, n_folds: int = MAX_FOLDS) -> Quality | None:
     r"""Return how well each annotator agrees with the consensus that the method finds without that annotator.
 
     Agreement with a consensus the annotator took part in flatters: alone on an item, anybody is right. So the method is
@@ -86,7 +145,8 @@ def held_out_quality(method: Aggregator, judgments: Judgments | Mixed) -> Qualit
     if not judgments.n_annotators:
         return None
     found = Agreement.none(judgments.n_annotators)
-    for part in _folds(judgments):
+    folds = _folds(judgments, n_folds)
+    for part in folds:
         inside = part[judgments.annotator]
         others = judgments.select(~inside)
         if not len(others):
@@ -96,7 +156,39 @@ def held_out_quality(method: Aggregator, judgments: Judgments | Mixed) -> Qualit
             continue
         scores = scores_quietly(method, others)
         found += pair_agreement(judgments.select(inside), scores, others.judged_items)
-    return _shrunk(judgments, found)
+    nominal = isinstance(judgments, Grades) and judgments.nominal
+    return _shrunk(judgments, found, EXACT if nominal else _reliability(method, judgments, found, n_folds))
+
+
+def _reliability(method: Aggregator, judgments: Judgments | Mixed, found: Agreement, n_folds: int) -> Reliability:
+    """How well the consensus without an annotator correlates with the truth."""
+    n = judgments.n_annotators
+    share = np.divide(found.agree, found.n_pairs, out=np.full(n, 0.5), where=found.n_pairs > 0)
+    busy = np.bincount(judgments.annotator, minlength=n)
+    # by what they answered, so that names do not matter
+    keys = (found.spread.total_total, found.spread.agree_agree, busy, found.n_pairs, share)
+    order = np.lexsort([np.round(key, 6) for key in keys])
+    order = order[busy[order] > 0]
+
+    def half(mask: Bools) -> Half:
+        part = judgments.select(np.append(mask, np.zeros(n - len(mask), bool))[judgments.annotator])
+        return Half(scores_quietly(method, part), _per_item(part))
+
+    n_ways = 3 if n_folds == MAX_FOLDS else 1
+    left_out = 1.0 / min(n, n_folds)
+    return reliability(half, order, judgments.items.offsets, _per_item(judgments), left_out, n_ways)
+
+
+def _per_item(judgments: Judgments | Mixed) -> Floats:
+    """Weight of the judgments that each item is part of."""
+    found = np.zeros(judgments.n_items)
+    for part in parts_of(judgments):
+        if isinstance(part, Preferences):
+            found += add_up(part.row_weight, part.left, len(found)) + add_up(part.row_weight, part.right, len(found))
+        else:
+            weight = part.row_weight if isinstance(part, Grades) else part.row_weight[part.ranking]
+            found += add_up(weight, part.item, len(found))
+    return found
 
 
 def trusted_annotators(judgments: Judgments | Mixed, trusted: Any | None) -> Bools:
@@ -149,23 +241,24 @@ def pair_agreement(judgments: Judgments | Mixed, scores: Floats, covered: Bools)
         group = judgments.annotator.astype(np.int64) * judgments.n_queries + judgments.items.query[judgments.item]
         if judgments.blocks is not None and judgments.block is not None:
             group = group * len(judgments.blocks) + judgments.block
-        return _of_answers(
-            judgments,
-            scores,
-            covered,
-            group,
-            judgments.item,
-            judgments.grade,
-            judgments.annotator,
-            judgments.row_weight,
-        )
-    number = judgments.ranking
-    # the two weights of a pair multiply, so each row of a ranking carries the root of the ranking's weight
-    weight = np.sqrt(judgments.row_weight)[number]
-    return _of_answers(
-        judgments, scores, covered, number.astype(np.int64), judgments.item, -judgments.rank.astype(np.float64),
-        judgments.annotator[number], weight,
-    )  # fmt: skip
+        rows = _Rows(group, judgments.item, judgments.grade, judgments.annotator, judgments.row_weight, None)
+    else:
+        number = judgments.ranking
+        rank = -judgments.rank.astype(np.float64)
+        each, weight = np.ones(len(number)), judgments.row_weight[number]
+        rows = _Rows(number.astype(np.int64), judgments.item, rank, judgments.annotator[number], each, weight)
+    return _of_answers(rows, scores, covered, judgments.n_annotators)
+
+
+class _Rows(NamedTuple):
+    """Items and their grades in groups of answers, with weights of the rows, and of the groups where these have any."""
+
+    group: Counts
+    item: Any
+    grade: Floats
+    annotator: Any
+    weight: Floats
+    of_group: Floats | None
 
 
 def _class_agreement(grades: Grades, inside: Bools, consensus: Any) -> Agreement:
@@ -177,8 +270,14 @@ def _class_agreement(grades: Grades, inside: Bools, consensus: Any) -> Agreement
     chosen = np.array([value[level] for level in consensus.levels])[np.maximum(consensus.grade, 0)]
     use = inside & (consensus.grade[grades.item] >= 0)
     right = use & (chosen[grades.item] == grades.grade)
-    total, named = (_sums(grades.annotator, grades.row_weight * which, n) for which in (use, right))
-    return Agreement(0.5 * (total + named - (total - named) / (n_levels - 1)), total, total)
+    total, named = (add_up(grades.row_weight * which, grades.annotator, n) for which in (use, right))
+    return _independent(0.5 * (total + named - (total - named) / (n_levels - 1)), total)
+
+
+def _independent(agree: Floats, total: Floats) -> Agreement:
+    """Agreement on pairs that have nothing in common: each of the two items is answered above or below one other."""
+    none = np.zeros_like(total)
+    return Agreement(agree, total, Spread(none, none, none, 2.0 * total, none))
 
 
 def _of_preferences(judgments: Preferences, scores: Floats, covered: Bools) -> Agreement:
@@ -188,77 +287,34 @@ def _of_preferences(judgments: Preferences, scores: Floats, covered: Bools) -> A
     gap = scores[chosen.left] - scores[chosen.right]
     right = 0.5 * (1.0 + np.sign(gap) * chosen.outcome)
     n = judgments.n_annotators
-    total = _sums(chosen.annotator, chosen.row_weight, n)
-    agree = _sums(chosen.annotator, right * chosen.row_weight, n)
-    return Agreement(agree, total, total)
+    total = add_up(chosen.row_weight, chosen.annotator, n)
+    agree = add_up(right * chosen.row_weight, chosen.annotator, n)
+    return _independent(agree, total)
 
 
-def _of_answers(
-    judgments: Judgments,
-    scores: Floats,
-    covered: Bools,
-    group: Counts,
-    item: Any,
-    grade: Floats,
-    annotator: Any,
-    weight: Floats,
-) -> Agreement:
+def _of_answers(rows: _Rows, scores: Floats, covered: Bools, n: int) -> Agreement:
     """Agreement of grades or rankings, whose pairs lie within groups of answers."""
-    n = judgments.n_annotators
-    use = covered[item]
+    use = covered[rows.item]
     if not use.any():
         return Agreement.none(n)
-    order = np.flatnonzero(use)[np.lexsort((grade[use], group[use]))]
-    starts = np.flatnonzero(np.append(True, np.diff(group[order]) != 0))
+    order = np.flatnonzero(use)[np.lexsort((rows.grade[use], rows.group[use]))]
+    starts = np.flatnonzero(np.append(True, np.diff(rows.group[order]) != 0))
     offsets = np.append(starts, len(order))
-    sizes = np.diff(offsets)
-    few = int((sizes * (sizes - 1) // 2).sum()) <= _FEW_PAIRS
-    agree, total = (_listed if few else _counted)(offsets, grade[order], scores[item[order]], weight[order])
-    owner = annotator[order[starts]]
-    # variance of Kendall's tau under guessing: n items are worth 9 / (2 n + 5) independent pairs a pair
-    worth = 9.0 / (2.0 * sizes + 5.0)
-    return Agreement(_sums(owner, agree, n), _sums(owner, total, n), _sums(owner, total * worth, n))
+    weight, owner = rows.weight[order], rows.annotator[order]
+    agree, total, lean = row_sums(offsets, rows.grade[order], scores[rows.item[order]], weight)
+    weight = weight if rows.of_group is None else weight * rows.of_group[order]
+    sums = ((agree * agree), agree * total, total * total, lean * lean, (total > 0).astype(np.float64))
+    spread = Spread(*(add_up(weight * values, owner, n) for values in sums))
+    return Agreement(add_up(0.5 * weight * agree, owner, n), add_up(0.5 * weight * total, owner, n), spread)
 
 
-def _listed(offsets: Counts, grade: Floats, score: Floats, weight: Floats) -> tuple[Floats, Floats]:
-    """Weight of the agreeing pairs and of all pairs with unequal grades in each group, by listing every pair.
-
-    For small data this is done before a compiled kernel is even loaded.
-    """
-    first, second = pairs_within(np.arange(len(grade)), np.repeat(offsets[1:], np.diff(offsets)))
-    group = np.searchsorted(offsets, first, side="right") - 1
-    total = weight[first] * weight[second] * (grade[first] != grade[second])
-    agree = total * 0.5 * (1.0 + np.sign(grade[first] - grade[second]) * np.sign(score[first] - score[second]))
-    n = len(offsets) - 1
-    return _sums(group, agree, n), _sums(group, total, n)
-
-
-def _counted(offsets: Counts, grade: Floats, score: Floats, weight: Floats) -> tuple[Floats, Floats]:
-    """The same in n log n steps, for rows that rise by grade within each group."""
-    from .kernels.concordance import concordance
-
-    group = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    order = np.lexsort((score, group))
-    climbed = np.cumsum(np.append(False, np.diff(score[order]) != 0))
-    place = np.empty(len(order), np.int64)
-    place[order] = climbed - climbed[offsets[:-1]][group]
-    agree, total = np.zeros(len(offsets) - 1), np.zeros(len(offsets) - 1)
-    concordance(offsets, grade, place, weight.astype(np.float64), agree, total)
-    return agree, total
-
-
-def _sums(owner: Any, values: Floats, n: int) -> Floats:
-    """Sum of the values of each annotator."""
-    return np.bincount(owner, values, minlength=n).astype(np.float64, copy=False)
-
-
-def _folds(judgments: Judgments | Mixed) -> list[Bools]:
+def _folds(judgments: Judgments | Mixed, most: int) -> list[Bools]:
     """Masks of the annotators to leave out together, the busy ones spread evenly."""
     n = judgments.n_annotators
     busy = np.bincount(judgments.annotator, minlength=n)
     fold = np.empty(n, np.int64)
-    fold[np.argsort(-busy, kind="stable")] = np.arange(n) % min(n, MAX_FOLDS)
-    return [fold == number for number in range(min(n, MAX_FOLDS))]
+    fold[np.argsort(-busy, kind="stable")] = np.arange(n) % min(n, most)
+    return [fold == number for number in range(min(n, most))]
 
 
 def scores_quietly(method: Aggregator, judgments: Judgments | Mixed) -> Floats:
@@ -281,17 +337,23 @@ def fit_quietly(method: Aggregator, judgments: Judgments | Mixed) -> Any:
         return method.fit(judgments)
 
 
-def _shrunk(judgments: Judgments | Mixed, found: Agreement) -> Quality:
-    """Shares of agreement drawn towards the crowd's mean, with intervals of their own evidence."""
+def _shrunk(judgments: Judgments | Mixed, found: Agreement, consensus: Reliability = EXACT) -> Quality:
+    """Shares of agreement drawn towards the crowd's mean, with intervals of their own evidence.
+
+    Both are those of agreement with the truth, of which the consensus of the others is a noisy copy.
+    """
     from scipy.special import betaincinv
 
     share = np.divide(found.agree, found.n_pairs, out=np.full(len(found.agree), 0.5), where=found.n_pairs > 0)
-    n, k = found.effective, share * found.effective
+    n, tail = found.effective, (1 - INTERVAL) / 2
+    fewer = cautious_pairs(n, found.spread)
+    k = share * fewer
+    bounds = (betaincinv(k + 0.5, fewer - k + 0.5, p) for p in (tail, 1 - tail))
+    share, lower, upper = consensus.corrected(share, *bounds)
+    worth = n * consensus.middle**2
     # two pairs at one half stand for the crowd before anything is known of it
-    mean = (float(k.sum()) + 1.0) / (float(n.sum()) + 2.0)
-    quality = (k + PULL * mean) / (n + PULL)
-    tail = (1 - INTERVAL) / 2
-    lower, upper = (betaincinv(k + 0.5, n - k + 0.5, p) for p in (tail, 1 - tail))
+    mean = (float((worth * share).sum()) + 1.0) / (float(worth.sum()) + 2.0)
+    quality = (worth * share + PULL * mean) / (worth + PULL)
     weight = judgments.weight
     counts: Any = np.bincount(judgments.annotator, weight, minlength=judgments.n_annotators)
     parameters = {

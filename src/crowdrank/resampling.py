@@ -26,6 +26,11 @@ FEW_UNITS = 10
 
 _MANY_UNITS = 20_000
 
+_POOLED_FREEDOM = 4.0
+_QUARTILES_APART = 1.3489795003921634
+_FEW_COPIES = 40.0
+_MANY_JUDGMENTS = 30.0
+
 
 @dataclass(frozen=True, eq=False)
 class Draws:
@@ -188,9 +193,10 @@ class Refitted(NamedTuple):
 
 
 class Replicates(NamedTuple):
-    """Scores of all resamples, (n, n_items), and what is to be known of them."""
+    """Scores of all resamples, (n, n_items), standard errors, (n_items,), and what is to be known of them."""
 
     scores: NDArray[np.float32]
+    std_error: Floats
     summary: dict[str, Any]
 
 
@@ -242,7 +248,61 @@ def replicates(
         "apart": int(apart.sum()), "not_converged": int((~converged).sum()),
     }  # fmt: skip
     _warn(summary)
-    return Replicates(np.concatenate([part.scores for part in parts]), summary)
+    scores = np.concatenate([part.scores for part in parts])
+    std_error = scores.std(axis=0, ddof=1, dtype=np.float64)
+    if draws.resample == "judgment":
+        lacking = lacking_variance(scores, _per_item(judgments))
+        # what is known for certain does not scatter
+        lacking[(std_error == 0.0) & ("known" in (extra or {}))] = 0.0
+        std_error = np.sqrt(std_error**2 + lacking)
+    return Replicates(scores, std_error, summary)
+
+
+def lacking_variance(scores: NDArray[np.float32], n_judgments: Floats) -> Floats:
+    r"""Return by how much replicates scatter less than scores of few judgments do, as a variance, (n_items,).
+
+    Drawn again, :math:`n` judgments have only :math:`(n - 1) / n` of their variance, and of two that happen to be equal
+    nothing is left. So each item's variance is averaged with that of all items, by degrees of freedom, the others
+    counting as four [Smyth04]_. From 30 judgments on nothing is lacking.
+
+    Parameters
+    ----------
+    scores
+        Scores of the resamples, (n, n_items).
+    n_judgments
+        Number of judgments of each item, (n_items,).
+    """
+    several, few = n_judgments > 1, (n_judgments > 0) & (n_judgments < _MANY_JUDGMENTS)
+    if not several.any() or not few.any():
+        return np.zeros(len(n_judgments))
+    # quartiles, so that resamples without a judgment of an item do not count as its scatter
+    low, high = np.quantile(scores, [0.25, 0.75], axis=0)
+    found = ((high - low) / _QUARTILES_APART) ** 2
+    freedom = np.maximum(n_judgments - 1.0, 0.0)
+    of_one = np.where(several, found * n_judgments / np.where(several, freedom, 1.0) / _mean_inverse(n_judgments), 0.0)
+    pooled = float(freedom @ of_one) / float(freedom.sum())
+    wanted = (freedom * of_one + _POOLED_FREEDOM * pooled) / (freedom + _POOLED_FREEDOM) / np.maximum(n_judgments, 1.0)
+    return np.where(few, np.maximum(wanted - found, 0.0), 0.0)
+
+
+def _mean_inverse(number: Floats) -> Floats:
+    """Mean of one over the number of copies that so many judgments have in a resample, where they have any."""
+    copies = np.arange(1.0, 2.0 * _FEW_COPIES)
+    few = np.clip(number, 1.0, _FEW_COPIES)
+    chance = np.exp(copies * np.log(few)[:, None] - few[:, None] - np.cumsum(np.log(copies)))
+    mean: Floats = (chance / copies).sum(axis=1) / chance.sum(axis=1)
+    return np.where(number > _FEW_COPIES, 1.0 / np.maximum(number, 1.0), mean)
+
+
+def _per_item(judgments: Judgments | Mixed) -> Floats:
+    """Weight of the judgments that each item is part of."""
+    counts = np.zeros(judgments.n_items)
+    for part in judgments.parts if isinstance(judgments, Mixed) else (judgments,):
+        compared = _compared(part)
+        weight = part.row_weight if compared.owner is None else part.row_weight[compared.owner]
+        for column in compared.places:
+            counts += np.bincount(column, weight, len(counts))
+    return counts
 
 
 def _each(refit: Callable[[int, int], Refitted], bounds: list[tuple[int, int]], threads: bool) -> Iterator[Refitted]:

@@ -45,7 +45,7 @@ def test_conditions(facts, text, holds):
 
 def test_what_holds_is_told_with_ids(facts):
     assert check(parse_condition("quality<0.6"), facts).sentence.startswith(
-        "quality<0.6 holds of 4 of 30: olga 0.113, "
+        "quality<0.6 holds of 4 of 30: olga 0.1111, "
     )
     assert check(parse_condition("n_items>3"), facts).sentence == "n_items is 12 (n_items>3)"
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import polars as pl
 
 from ..data.columns import understand
@@ -26,6 +25,7 @@ from ..resampling import Replicates, check_draws, plan_draws, replicates
 from ..wording import call, option
 from .choosing import auto_method, check_want
 from .diagnosis import with_diagnostics
+from .unordered import looks_unordered
 
 _MANY_QUERIES = 5
 """Queries, and queries for each id, from which on equal ids are likely to mean one item."""
@@ -165,6 +165,7 @@ def chosen_aggregator(
         method, params = choice.method, {**choice.params, **(params or {})}
         settings = "".join(f", {key}={value}" for key, value in choice.params.items())
         say(f"method {method}{settings}, since {choice.reason}")
+        _say_unordered(judgments, want)
     return _fitting(judgments, make("aggregator", method, params, seed=seed))
 
 
@@ -177,10 +178,21 @@ def _fitting(judgments: Judgments | Mixed, aggregator: Any) -> Any:
     return aggregator
 
 
+def _say_unordered(judgments: Judgments | Mixed, want: str) -> None:
+    """Say where the order of grades is used that look like classes without one."""
+    for part in parts_of(judgments):
+        reason = looks_unordered(part) if isinstance(part, Grades) and want == "order" else None
+        if reason:
+            say(
+                f"the grades look like classes without an order: {reason}. Their order was used all the same; for "
+                "classes give nominal=True (--nominal)"
+            )
+
+
 def with_replicates(consensus: Consensus, found: Replicates) -> Consensus:
     """Return the consensus with scores of resamples, which say all there is of the spread from now on."""
     return replace(
-        consensus, replicates=found.scores, std_error=found.scores.std(axis=0, ddof=1, dtype=np.float64),
+        consensus, replicates=found.scores, std_error=found.std_error,
         covariance=None, estimates={**consensus.estimates, "bootstrap": found.summary},
     )  # fmt: skip
 

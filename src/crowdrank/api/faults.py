@@ -53,7 +53,7 @@ def faults(table: pl.DataFrame, judged: Judgments | Mixed, known: Consensus, odd
     rows: list[tuple[Any, str, str]] = []
     for row in table.iter_rows(named=True):
         lower, upper = row.get("lower", row["quality"]), row.get("upper", row["quality"])
-        found = verdict(row["quality"], lower, upper)
+        found = verdict(row["quality"], lower, upper, row["n_judgments"])
         if found:
             rows.append((row["annotator"], found, f"{_WORDS[found]} ({quality_told(row)})"))
     few = table.filter(unsure(table))

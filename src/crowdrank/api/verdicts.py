@@ -8,6 +8,7 @@ import polars as pl
 
 from ..data.consensus import Quality
 from ..data.diagnostics import Diagnostics
+from ..quality import INTERVAL
 
 POOR = 0.6
 """Annotators of a lower quality are worth a look."""
@@ -16,6 +17,12 @@ WIDE = 0.4
 """An interval wider than this, as fewer than some 17 pairs have it, says nothing against an annotator."""
 
 VERDICTS = ("reversed", "guessing", "poor")
+
+FEW_JUDGMENTS = 10
+"""Annotators of fewer judgments are called reversed only where an interval of 99.9 % lies below one half."""
+
+_SURE = 0.999
+_LEAST_SHAPE = 0.5
 
 
 @dataclass(frozen=True)
@@ -46,7 +53,8 @@ def suspects(frame: pl.DataFrame) -> list[Suspect]:
     """Return the annotators worth a look, the worst first.
 
     They have a quality below 0.6 and an interval that is not too wide to tell: ``reversed`` where it lies below one
-    half, ``guessing`` where it holds one half, ``poor`` above. Without an interval the quality stands for it.
+    half, ``guessing`` where it holds one half, ``poor`` above. Without an interval the quality stands for it. Of fewer
+    than ten judgments ``reversed`` is said only where an interval of 99.9 % lies below one half.
 
     Examples
     --------
@@ -58,17 +66,39 @@ def suspects(frame: pl.DataFrame) -> list[Suspect]:
     found = []
     for row in frame.iter_rows(named=True):
         lower, upper = row.get("lower", row["quality"]), row.get("upper", row["quality"])
-        judged = verdict(row["quality"], lower, upper)
+        judged = verdict(row["quality"], lower, upper, row["n_judgments"])
         if judged:
             found.append(Suspect(row["annotator"], row["quality"], lower, upper, row["n_judgments"], judged))
     return sorted(found, key=lambda one: (one.upper >= 0.5, one.quality, str(one.annotator)))
 
 
-def verdict(quality: float, lower: float, upper: float) -> str:
+def verdict(quality: float, lower: float, upper: float, n_judgments: float) -> str:
     """Return what an annotator of this quality is, nothing where it is not worth a word."""
     if quality >= POOR or upper - lower > WIDE:
         return ""
-    return "reversed" if upper < 0.5 else "guessing" if lower <= 0.5 else "poor"
+    if upper < 0.5:
+        return "reversed" if n_judgments >= FEW_JUDGMENTS or _surely_reversed(lower, upper) else ""
+    return "guessing" if lower <= 0.5 else "poor"
+
+
+def _surely_reversed(lower: float, upper: float) -> bool:
+    """Whether the 99.9 % interval lies below one half, of the beta distribution that has this 90 % interval."""
+    from scipy.optimize import brentq
+    from scipy.special import betainc, betaincinv
+
+    tail = (1 - INTERVAL) / 2
+    lower = max(lower, 1e-9)
+
+    def second(first: float) -> float:
+        # the other parameter that puts the upper end in its place
+        found: float = brentq(lambda b: betainc(first, b, upper) - (1 - tail), 1e-6, 1e9)
+        return found
+
+    if betainc(_LEAST_SHAPE, second(_LEAST_SHAPE), lower) < tail:
+        first = _LEAST_SHAPE
+    else:
+        first = brentq(lambda a: betainc(a, second(a), lower) - tail, _LEAST_SHAPE, 1e5)
+    return bool(betaincinv(first, second(first), (1 + _SURE) / 2) < 0.5)
 
 
 def unsure(frame: pl.DataFrame) -> pl.Series:

@@ -142,10 +142,11 @@ def _annotators(
 
 def _known(consensus: Consensus, roster: Roster) -> Ints:
     """Code of each annotator of the roster in the quality of the consensus, -1 for new ones."""
-    quality = consensus.quality
-    if quality is None:
+    known = consensus.learned or consensus.quality
+    if known is None:
         return np.full(len(roster), -1, np.int32)
-    return quality.annotators.codes(roster.annotators.ids)
+    annotators = known[0] if isinstance(known, tuple) else known.annotators
+    return annotators.codes(roster.annotators.ids)
 
 
 def _places(order: Ints, n: int) -> Ints:

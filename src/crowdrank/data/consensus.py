@@ -200,6 +200,15 @@ class Consensus(Shown):
         return source
 
     @property
+    def learned(self) -> tuple[Index, Mapping[str, Any]] | None:
+        """Annotators and what the method itself learned of them; ``None`` where it learned nothing yet.
+
+        Unlike ``quality`` this never measures how they agree with the others.
+        """
+        source: Any = self.quality_source
+        return (source.annotators, source.parameters) if hasattr(source, "parameters") else None
+
+    @property
     def diagnostics(self) -> Diagnostics | None:
         """What is odd about the judgments, looked for on first access; ``None`` where they are not at hand.
 
@@ -261,7 +270,8 @@ class Consensus(Shown):
         """Return intervals of scores and ranks: query, item, score, lower, upper, rank, rank_lower, rank_upper, basis.
 
         They come from the replicates, else from the covariance, else from the standard errors taken as independent;
-        the column ``basis`` says which. With a ``query`` only its items are looked at, which is quicker.
+        the column ``basis`` says which. With a ``query`` only its items are looked at, which is quicker. Rank intervals
+        begin at 1 where an item may be first: where no other item beats it with a probability of ``(1 + level) / 2``.
         """
         if not 0 < level < 1:
             raise ParameterError(f"level={level} must lie between 0 and 1")

@@ -8,13 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ParameterError
-from ..protocols import Counts, Floats, Ints
+from ..protocols import Bools, Counts, Floats, Ints
 from ..wording import option
 from .index import Items
 
 N_DRAWS = 1000
 _DRAW_CELLS = 20_000_000
 _PAIRS_AT_ONCE = 10_000
+_ROUNDING = 1e-6
+_RIVALS = 1000
+_RIVALS_OF_REPLICATES = 100
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,8 +62,42 @@ class Uncertainty:
                 half = _normal_quantile(1 - tail) * self._spread(number)
                 found["lower"][part], found["upper"][part] = scores - half, scores + half
             equal = (ROUNDING if self.replicates is None else SINGLE) * float(np.abs(draws).max())
-            found["rank_lower"][part], found["rank_upper"][part] = _rank_bounds(draws, scores, tail, equal)
+            lower, upper = _rank_bounds(draws, scores, tail, equal)
+            # one of many near-equal items is hardly ever first in a draw, though nothing speaks against it
+            found["rank_lower"][part] = np.where(self.may_be_first(level, number), 1, np.maximum(lower, 2))
+            found["rank_upper"][part] = upper
         return {name: values.astype(np.int32) if "rank" in name else values for name, values in found.items()}
+
+    def may_be_first(self, level: float, query: int) -> Bools:
+        """Return which items of a query may be the best: those that no other item surely beats.
+
+        Surely is with a probability of ``(1 + level) / 2``, so that a two-sided interval of this level is meant. Of
+        large queries, the other items are those that are best for sure: whose lower bounds are highest.
+        """
+        part = slice(int(self.items.offsets[query]), int(self.items.offsets[query + 1]))
+        sure, scores = 0.5 + 0.5 * level, self.scores[part]
+        if self.replicates is None:
+            reach = _normal_quantile(sure)
+            rivals = np.argsort(reach * self._spread(query) - scores, kind="stable")[:_RIVALS]
+            gap, variance = scores[rivals, None] - scores, self._pair_variances(query, rivals)
+            beaten = ((gap > 0) & (gap >= reach * np.sqrt(variance))).any(axis=0)
+        else:
+            drawn = self.replicates[:, part]
+            rivals = np.argsort(-np.quantile(drawn, 1 - sure, axis=0), kind="stable")[:_RIVALS_OF_REPLICATES]
+            beaten = np.zeros(len(scores), bool)
+            for rival in rivals:
+                ahead = drawn[:, [rival]] - drawn
+                beaten |= np.mean((ahead > 0) + 0.5 * (ahead == 0), axis=0) >= sure
+        # nothing speaks against the items of the highest score
+        possible: Bools = ~beaten | (scores == scores.max(initial=-np.inf))
+        return possible
+
+    def _pair_variances(self, query: int, rivals: Counts) -> Floats:
+        """Variance of the difference between some items of a query and each of them, (n_rivals, items of the query)."""
+        block = self._block(query)
+        squares = self._spread(query) ** 2 if block is None else np.diag(block)
+        together = 0.0 if block is None else 2.0 * block[rivals]
+        return np.maximum(squares[rivals, None] + squares - together, 0.0)
 
     def beats(self, a: int, b: int) -> float:
         """Return the probability that item code ``a`` scores above item code ``b``; ties count half."""
@@ -109,7 +146,7 @@ class Uncertainty:
         """Return plausible scores of the items of a query, (n_draws, items of the query)."""
         part = slice(int(self.items.offsets[query]), int(self.items.offsets[query + 1]))
         if self.replicates is not None:
-            return self.replicates[:, part].astype(np.float64)
+            return self._with_noise(self.replicates[:, part].astype(np.float64), query, seed)
         rng = np.random.default_rng([seed, query])
         n = part.stop - part.start
         n_draws = max(100, min(n_draws, _DRAW_CELLS // max(n, 1)))
@@ -120,6 +157,17 @@ class Uncertainty:
         values, vectors = np.linalg.eigh(block)
         correlated: Floats = noise @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
         return self.scores[part] + correlated
+
+    def _with_noise(self, drawn: Floats, query: int, seed: int) -> Floats:
+        """Replicates of a query that scatter as their standard errors say, which may be more [SilvermanYoung87]_."""
+        if self.std_error is None or len(drawn) < 2:
+            return drawn
+        lacking = self._spread(query) ** 2 - drawn.var(axis=0, ddof=1)
+        few = lacking > _ROUNDING * self._spread(query) ** 2
+        if few.any():
+            noise = np.random.default_rng([seed, query]).standard_normal((len(drawn), int(few.sum())))
+            drawn[:, few] += np.sqrt(lacking[few]) * noise
+        return drawn
 
     def _block(self, query: int) -> Floats | None:
         """Covariance of a query's scores, if there is one."""

@@ -53,3 +53,52 @@ def concordance(offsets, grade, place, weight, agree, total):  # type: ignore[no
                     tree[k] += weight[row]
                     k += k & -k
             i = j
+
+
+@numba.njit(cache=True, nogil=True)
+def row_concordance(offsets, grade, place, weight):  # type: ignore[no-untyped-def]
+    """Return each row's pairs in agreement, all its pairs, and those it is above less those below, (n_rows,) each.
+
+    Arguments are as in :func:`concordance`; a row's pair weighs as much as the other row.
+    """
+    n_rows = len(grade)
+    agree, total, lean = np.zeros(n_rows), np.zeros(n_rows), np.zeros(n_rows)
+    largest = 0
+    for g in range(len(offsets) - 1):
+        largest = max(largest, offsets[g + 1] - offsets[g])
+    tree = np.zeros(largest + 1)
+    for g in range(len(offsets) - 1):
+        start, stop = offsets[g], offsets[g + 1]
+        n = stop - start
+        for upward in (True, False):
+            tree[: n + 1] = 0.0
+            seen = 0.0
+            i = 0
+            while i < n:
+                j = i
+                row = start + i if upward else stop - 1 - i
+                level = grade[row]
+                while j < n and grade[start + j if upward else stop - 1 - j] == level:
+                    row = start + j if upward else stop - 1 - j
+                    up_to, before, k = 0.0, 0.0, place[row] + 1
+                    while k > 0:
+                        up_to += tree[k]
+                        k -= k & -k
+                    k = place[row]
+                    while k > 0:
+                        before += tree[k]
+                        k -= k & -k
+                    lower = 0.5 * (up_to + before)
+                    agree[row] += lower if upward else seen - lower
+                    total[row] += seen
+                    lean[row] += seen if upward else -seen
+                    j += 1
+                for step in range(i, j):
+                    row = start + step if upward else stop - 1 - step
+                    seen += weight[row]
+                    k = place[row] + 1
+                    while k <= n:
+                        tree[k] += weight[row]
+                        k += k & -k
+                i = j
+    return agree, total, lean

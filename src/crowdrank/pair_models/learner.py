@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data.consensus import Consensus, Quality, Trace
+from ..data.consensus import Consensus, Trace
 from ..data.judgments import Judgments, Preferences
 from ..errors import ParameterError
 from ..protocols import Bools, Floats, Ints
-from ..quality import held_out_quality, trusted_annotators, warn_near_chance
+from ..quality import LearnedQuality, trusted_annotators, warn_near_chance
 from .annotated import oriented_contests
 from .graph import warn_unbounded
 from .joint import JointModel
@@ -125,44 +125,17 @@ class Found(NamedTuple):
     of: Ints
 
 
-@dataclass(frozen=True, eq=False)
-class LearnedQuality:
-    """Held-out quality, computed when first asked for, with parameters that are known at once.
-
-    Parameters
-    ----------
-    judgments
-        All judgments.
-    scores
-        Gives the scores that a part of the judgments leads to.
-    parameters
-        What the method knows of each annotator, (n_annotators, ...).
-    """
-
-    precision: ClassVar[float] = 1e-10
-    judgments: Judgments
-    scores: Callable[[Any], Floats]
-    parameters: Mapping[str, Floats]
-
-    def __call__(self) -> Quality | None:
-        """Return the quality."""
-        method: Any = self
-        quality = held_out_quality(method, self.judgments)
-        return None if quality is None else quality.with_parameters(**self.parameters)
-
-
 def _former_parameter(start: Consensus, judgments: Judgments, name: str) -> Floats:
     """A parameter that a former consensus has of the annotators of now, NaN for those who are new."""
-    source = start.quality_source
-    if not isinstance(source, LearnedQuality | Quality):
+    if start.learned is None:
         return np.full(judgments.n_annotators, np.nan)
-    annotators = source.annotators if isinstance(source, Quality) else source.judgments.annotators
-    if name not in source.parameters:
+    annotators, parameters = start.learned
+    if name not in parameters:
         raise ParameterError(
             f"start= is a consensus of {start.method}, which knows no {name} of annotators; start from a consensus of "
             "the same method, or leave start= out"
         )
-    values: Floats = np.append(source.parameters[name], np.nan)[annotators.codes(judgments.annotators.ids)]
+    values: Floats = np.append(parameters[name], np.nan)[annotators.codes(judgments.annotators.ids)]
     return values
 
 

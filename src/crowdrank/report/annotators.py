@@ -175,8 +175,8 @@ def _marked(quality: Quality | None, odd: Diagnostics | None) -> pl.DataFrame:
     if table is None or not len(table):
         raise ParameterError("the judgments name no annotators, so that there is no quality to draw")
     bounds = [table[name] if name in table.columns else table["quality"] for name in ("lower", "upper")]
-    rows = zip(table["quality"], *bounds, unsure(table), strict=True)
-    marks = [verdict(q, low, high) or ("unsure" if few else "good") for q, low, high, few in rows]
+    rows = zip(table["quality"], *bounds, table["n_judgments"], unsure(table), strict=True)
+    marks = [verdict(*row) or ("unsure" if few else "good") for *row, few in rows]
     leans: Sequence[Any] = ()
     if odd is not None and "position_bias" in odd.annotators().columns:
         leans = odd.annotators()["annotator"].gather(leaning(odd.annotators())).to_list()

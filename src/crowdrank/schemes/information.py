@@ -106,8 +106,9 @@ class Information:
 
 def _discriminations(consensus: Consensus) -> tuple[Floats, Floats]:
     """Mean and mean square of each annotator's discrimination, and last of somebody new; ones where none are known."""
-    quality = consensus.quality
-    if quality is None or "alpha" not in quality.parameters:
+    learned = consensus.learned
+    if learned is None or "alpha" not in learned[1]:
+        quality = consensus.quality
         ones = np.ones(1 + (0 if quality is None else len(quality.annotators)))
         return ones, ones
     crowd = Answerers.of(consensus)

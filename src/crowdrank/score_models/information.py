@@ -50,12 +50,12 @@ class Answerers:
 
         The last entry of every array is somebody not seen before: the crowd's mean.
         """
-        quality = consensus.quality
-        if quality is None or "alpha" not in quality.parameters:
+        learned = consensus.learned
+        if learned is None or "alpha" not in learned[1]:
             raise ParameterError(
                 f"a consensus of {consensus.method} knows no discrimination of annotators; use latent_score"
             )
-        found, estimates = quality.parameters, consensus.estimates
+        found, estimates = learned[1], consensus.estimates
         scale = float(estimates.get(f"scale_{kind}", 1.0))
         n = len(found["alpha"])
 

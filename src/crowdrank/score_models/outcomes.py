@@ -6,16 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ..data.consensus import Quality
-from ..data.mixed import parts_of
 from ..protocols import Floats, Ints
+from ..quality import LearnedQuality
 from .anchors import Known
+from .refits import Refit
 from .responses import Kind, Layout
 from .rounds import reference
 from .state import KindState, State
 
 _POINTS = 40
-_NINETY = 1.6448536269514722
 _FEW_ITEMS = 20
 _UNSURE = 0.05
 _GROUP_ROUNDS = 500
@@ -38,11 +37,14 @@ def pair_quality(state: State, alpha: Floats, scale: Floats | float, lapse: Floa
     return mean
 
 
-def annotator_quality(judgments: Any, layout: Layout, state: State, unit: float = 1.0) -> Quality | None:
-    """Return the quality of each annotator with what is behind it; ``None`` where the judgments name nobody.
+def annotator_quality(
+    judgments: Any, layout: Layout, state: State, again: Refit, unit: float = 1.0
+) -> LearnedQuality | None:
+    """Return held-out quality, with what the fit tells of each annotator; ``None`` where the judgments name nobody.
 
     Parameters are ``alpha`` and ``alpha_sd``, and for each kind where it is learned ``bias``, ``spread`` and ``lapse``,
-    with the kind's name where there are several kinds. ``unit`` is that of the scores that users see.
+    with the kind's name where there are several kinds. ``again`` gives the scores of a part of the judgments, and
+    ``unit`` is that of the scores that users see.
     """
     if not layout.named:
         return None
@@ -50,13 +52,11 @@ def annotator_quality(judgments: Any, layout: Layout, state: State, unit: float 
     for kind, habits in zip(layout.kinds, state.kinds, strict=True):
         weight, lapse = weight + kind.weight, lapse + kind.weight * habits.lapse
     lapse = np.divide(lapse, weight, out=np.zeros_like(lapse), where=weight > 0)
-    deviation = np.sqrt(state.alpha_variance)
-    ends = (state.alpha, state.alpha - _NINETY * deviation, state.alpha + _NINETY * deviation)
-    quality, lower, upper = (pair_quality(state, alpha, 1.0, lapse) for alpha in ends)
-    parameters = {"lower": lower, "upper": upper, "alpha": state.alpha / unit, "alpha_sd": deviation / unit}
+    parameters: dict[str, Any] = {"alpha": state.alpha / unit, "alpha_sd": np.sqrt(state.alpha_variance) / unit}
     for kind, habits in zip(layout.kinds, state.kinds, strict=True):
         parameters |= _habits(kind, habits, "" if len(layout.kinds) == 1 else f"_{kind.name}")
-    return Quality(judgments.annotators, quality, _counts(judgments), parameters)
+    learned = pair_quality(state, state.alpha, 1.0, lapse)
+    return LearnedQuality(judgments, again.scores, parameters, learned, again.n_folds, precision=_EQUAL)
 
 
 def _habits(kind: Kind, habits: KindState, ending: str) -> dict[str, Floats]:
@@ -70,13 +70,6 @@ def _habits(kind: Kind, habits: KindState, ending: str) -> dict[str, Floats]:
         found[f"lapse{ending}"] = habits.lapse
         found[f"lapse_answers{ending}"] = habits.favourites
     return found
-
-
-def _counts(judgments: Any) -> Any:
-    """Number of judgments of each annotator, or their weight where they have weights."""
-    parts, n = parts_of(judgments), judgments.n_annotators
-    counts = [np.bincount(part.annotator, part.weight, n) for part in parts]
-    return np.sum(counts, axis=0)
 
 
 def estimates(layout: Layout, state: State, known: Known | None = None) -> dict[str, Any]:

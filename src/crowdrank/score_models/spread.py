@@ -26,51 +26,69 @@ Blocks = tuple[Floats | None, ...]
 
 
 class _Ends(NamedTuple):
-    """What the spread is computed from: curvature and prior at the end, and each kind's ties to its annotators."""
+    """What the spread is computed from: curvature and prior at the end, and each kind's ties to its annotators.
+
+    ``off`` (n_items,) is how far each score is from where the scale stretches them from.
+    """
 
     layout: Layout
     curve: Curve
     prior: Prior
     ties: list[Floats]
     centred: bool
+    off: Floats
 
 
-def score_spread(layout: Layout, fit: ScoreFit) -> tuple[Floats, Blocks | None]:
+class ScoreSpread(NamedTuple):
+    """Standard error of each score, covariance of each query's scores, and standard error of the scale of all of them.
+
+    That of the scale is a share of the scores; scores and their differences are those on the scale that was found.
+    """
+
+    std_error: Floats
+    covariance: Blocks | None
+    of_scale: float
+
+
+def score_spread(layout: Layout, fit: ScoreFit) -> ScoreSpread:
     """Return the standard error of each score, and the covariance of each query's scores where it is not too large.
 
-    They come from the curvature in the scores, less what annotators who adapt explain of it. Where nothing but
-    comparisons is known, the level of a query's scores is free, and they are those of centred scores.
+    They come from the curvature in the scores, less what annotators who adapt explain of it; but where all annotators
+    adapt together, they change the scale, which is kept. Where nothing but comparisons is known, the level of a query's
+    scores is free, and they are those of centred scores.
     """
     state, given = fit.state, fit.anchors.given
     levels_known = any(not kind.about_pairs for kind in layout.kinds) or given.clamped.any()
     levels_known = levels_known or given.features.shape[1] > 0
     curve, prior = curve_of(layout, state, given), Prior(layout, state)
     wider = _widening(layout, state)
-    ends = _Ends(layout, curve, prior, _ties(layout, state, fit), not levels_known)
+    off = state.scores - _middles(layout, state, not levels_known)
+    ends = _Ends(layout, curve, prior, _ties(layout, state, fit), not levels_known, off)
     along = root = np.zeros((layout.n_items, 0))
     if given.features.shape[1]:
         posterior = Posterior(layout, curve, prior)
         _, spread, along = weights_along(given.features, prior, posterior, state.scores, state)
         root = along @ np.linalg.cholesky(spread)
-    scale, middle = _scale_error(fit, layout), _middles(layout, state, ends.centred)
     sizes = np.diff(layout.offsets)
     small = sizes <= COVARIANCE_ITEMS
     if (sizes[small].astype(np.float64) ** 2).sum() > _MOST_CELLS:
         small[:] = False
     variance = np.zeros(layout.n_items) if small.all() else _probed(ends)
+    less = 0.0
     blocks: list[Floats | None] = [np.zeros((0, 0)) if size == 0 else None for size in sizes]
     for queries in _alike(sizes, small):
         items = layout.offsets[queries][:, None] + np.arange(sizes[queries[0]])
-        inverses = wider * (_inverted(ends, queries) + root[items] @ root[items].transpose(0, 2, 1))
-        off = scale * (state.scores[items] - middle[items])
-        inverses += off[:, :, None] * off[:, None, :]
+        inverted, of_scale = _inverted(ends, queries)
+        less = max(less, of_scale)
+        inverses = wider * (inverted + root[items] @ root[items].transpose(0, 2, 1))
         variance[items] = np.diagonal(inverses, axis1=1, axis2=2)
         for query, inverse in zip(queries, inverses, strict=True):
             blocks[query] = inverse
     large = ~small[layout.query]
-    off = scale * (state.scores - middle)[large]
-    variance[large] = wider * (variance[large] + (root[large] ** 2).sum(axis=1)) + off**2
-    return np.sqrt(np.maximum(variance, 0.0)), tuple(blocks) if small.any() else None
+    variance[large] = wider * (variance[large] + (root[large] ** 2).sum(axis=1))
+    std_error = np.sqrt(np.maximum(variance, 0.0))
+    of_scale = float(np.hypot(_scale_error(fit, layout), np.sqrt(less)))
+    return ScoreSpread(std_error, tuple(blocks) if small.any() else None, of_scale)
 
 
 def _widening(layout: Layout, state: State) -> float:
@@ -129,8 +147,11 @@ def _ties(layout: Layout, state: State, fit: ScoreFit) -> list[Floats]:
     return found
 
 
-def _inverted(ends: _Ends, queries: Counts) -> Floats:
-    """Covariances of equally large queries; where annotators would explain everything, as if they were known."""
+def _inverted(ends: _Ends, queries: Counts) -> tuple[Floats, float]:
+    """Covariances of equally large queries, and the largest variance of their scale that was taken out.
+
+    Where annotators would explain everything, they are taken as known.
+    """
     from ..kernels.adaptation import adapted_blocks
     from ..kernels.blocks import invert_all, query_matrices
 
@@ -144,11 +165,30 @@ def _inverted(ends: _Ends, queries: Counts) -> Floats:
     whole = matrices - less
     indefinite = _indefinite(whole)
     whole[indefinite] = matrices[indefinite]
+    off = ends.off[firsts[:, None] + np.arange(matrices.shape[1])]
+    of_scale = _variance_of_scale(_forms(off, whole), _forms(off, matrices))
     invert_all(whole)
+    whole -= of_scale[:, None, None] * off[:, :, None] * off[:, None, :]
     if ends.centred:
         whole -= whole.mean(axis=1, keepdims=True)
         whole -= whole.mean(axis=2, keepdims=True)
-    return whole
+    return whole, float(of_scale.max(initial=0.0))
+
+
+def _forms(rows: Floats, matrices: Floats) -> Floats:
+    """The quadratic form of each row in its matrix."""
+    forms: Floats = np.einsum("qi,qij,qj->q", rows, matrices, rows)
+    return forms
+
+
+def _variance_of_scale(adapting: Floats, known: Floats) -> Floats:
+    """How much the variance of the scale is larger where annotators adapt than where they are known.
+
+    The arguments are the curvatures along the scores in either case.
+    """
+    along = np.minimum(adapting, known) > 1e-9
+    safe = [np.where(along, curvature, 1.0) for curvature in (adapting, known)]
+    return np.where(along, np.maximum(1.0 / safe[0] - 1.0 / safe[1], 0.0), 0.0)
 
 
 def _indefinite(matrices: Floats) -> Bools:
@@ -183,4 +223,7 @@ def _probed(ends: _Ends) -> Floats:
     offsets = layout.offsets if ends.centred else None
     # half as many probes where their columns would fill the memory
     n_probes = _PROBES if layout.n_items <= _MANY_ITEMS else _PROBES // 2
-    return probed_diagonal(products, diagonal, offsets, n_probes=n_probes, plain=plain)
+    variance = probed_diagonal(products, diagonal, offsets, n_probes=n_probes, plain=plain)
+    off = ends.off[:, None]
+    curvatures = [np.array([float((off * form(off)).sum())]) for form in (products, plain)]
+    return np.maximum(variance - _variance_of_scale(curvatures[0], curvatures[1]) * ends.off**2, 0.0)

@@ -20,8 +20,8 @@ def former_state(start: Consensus, judgments: Any, layout: Layout, n_features: i
 
     Items and annotators are matched by id. Cuts are taken over where the number of levels is the same.
     """
-    quality, estimates = start.quality, start.estimates
-    if "score_sd" not in estimates or (layout.named and (quality is None or "alpha" not in quality.parameters)):
+    learned, estimates = start.learned, start.estimates
+    if "score_sd" not in estimates or (layout.named and (learned is None or "alpha" not in learned[1])):
         raise ParameterError(
             f"start= is a consensus of {start.method}, which knows no discrimination of annotators; "
             "start from a consensus of latent_score, or leave start= out"
@@ -38,8 +38,8 @@ def former_state(start: Consensus, judgments: Any, layout: Layout, n_features: i
         state = replace(state, variance_of_levels=float(estimates["query_sd"]) ** 2)
     who: Ints = np.full(layout.n_annotators, -1, np.int32)
     parameters: Mapping[str, Any] = {}
-    if quality is not None and layout.named:
-        who, parameters = quality.annotators.codes(judgments.annotators.ids), quality.parameters
+    if learned is not None and layout.named:
+        who, parameters = learned[0].codes(judgments.annotators.ids), learned[1]
         state = replace(state, alpha=_of(parameters["alpha"], who, state.alpha / unit) * unit)
     kinds = zip(layout.kinds, state.kinds, strict=True)
     return replace(state, kinds=tuple(_habits(kind, own, parameters, estimates, who) for kind, own in kinds))

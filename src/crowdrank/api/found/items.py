@@ -108,9 +108,10 @@ def _order(facts: Facts) -> list[Finding]:
         sentence = sentence if apart else f"no two neighbours in the order can be told apart with {percent(SURE)}"
         found.append(Finding("order", "items", "info", sentence if apart else f"{sentence} certainty", numbers))
     if items.n_queries == 1 and pairs.probability[0] < SURE and facts.intervals is not None:
+        # a rank interval begins at 1 just where an item may be first
         first = facts.intervals.filter(pl.col("rank_lower") == 1)["item"].to_list()
         if 1 < len(first) < len(items):
-            sentence = f"{len(first):,} items may truly be first: {named(first)}"
+            sentence = f"{len(first):,} items may truly be first, as no other surely beats them: {named(first)}"
             found.append(Finding("may_be_first", "items", "info", sentence, {"n_first": len(first)}, tuple(first)))
     return found
 

@@ -1,0 +1,229 @@
+"""How far agreement with a consensus can be relied on: effective number of pairs, and noise of the consensus."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .data.pairing import pairs_within
+from .protocols import Bools, Counts, Floats
+
+FEW_PAIRS = 200_000
+"""Up to so many pairs are listed, which is done before a compiled kernel is even loaded."""
+
+_GUESSING_ITEMS = 20.0
+"""Items that the spread under guessing counts as, beside the spread that an annotator's items show themselves."""
+
+_LEAST_CORRELATION = 0.02
+_NINETY = 1.6448536269514722
+_WIDER = 1.05
+"""The consensus without a reversed annotator is better than the crowd's, without a good one worse: measured."""
+
+_STUDENT = 0.5 * (_NINETY**2 + 1.0)
+"""By this over the degrees of freedom, the square of a quantile of Student's t is larger than that of the normal."""
+
+
+class Spread(NamedTuple):
+    r"""Sums over an annotator's items, of which follows how far chance may move the agreement, (n_annotators,) each.
+
+    With :math:`c_i` of the :math:`u_i` pairs of item :math:`i` in agreement, and :math:`l_i` the number of items
+    answered lower less those answered higher, these are the sums of :math:`c_i^2`, :math:`c_i u_i`, :math:`u_i^2` and
+    :math:`l_i^2`, and the number of items. Pairs that share no item have no items here.
+    """
+
+    agree_agree: Floats
+    agree_total: Floats
+    total_total: Floats
+    lean_lean: Floats
+    n_items: Floats
+
+    @classmethod
+    def none(cls, n_annotators: int) -> Spread:
+        """Return the sums over no item at all."""
+        return cls(*np.zeros((5, n_annotators)))
+
+    def plus(self, other: Spread) -> Spread:
+        """Return the sums over the items of both."""
+        return Spread(*(one + two for one, two in zip(self, other, strict=True)))
+
+
+def effective_pairs(agree: Floats, total: Floats, spread: Spread) -> Floats:
+    r"""Return the number of independent pairs that tell as much as an annotator's pairs, (n_annotators,).
+
+    Pairs that share an item are not independent. With :math:`e_{ij}` the agreement on a pair less the annotator's mean,
+    the variance of the sum is :math:`\sum_i (\sum_j e_{ij})^2 - \sum_{i < j} e_{ij}^2` [Sen60]_. Few items hardly show
+    it; so it is averaged with that under guessing, :math:`\frac{1}{12} (\sum_i l_i^2 + n)` with :math:`n` pairs
+    [Kendall38]_, which counts as
+    20 items; where they agree or disagree, it is smaller by up to a half, as grades of two levels and of many have it
+    [Hanley82]_ [Kendall38]_.
+    """
+    share = (agree + 0.5) / (total + 1.0)
+    binomial = share * (1.0 - share)
+    own = spread.agree_agree - 2.0 * share * spread.agree_total + share**2 * spread.total_total
+    own -= agree * (1.0 - share) ** 2 + (total - agree) * share**2
+    # the mean is estimated from the same items
+    own *= spread.n_items / np.maximum(spread.n_items - 2.0, 1.0)
+    guessing = 4.0 * binomial * (1.0 - 0.5 * (2.0 * share - 1.0) ** 2) * (spread.lean_lean + total) / 12.0
+    # near one half the two are the same, and the one under guessing is known
+    weight = np.minimum(2.0 * np.abs(2.0 * share - 1.0), 1.0) * spread.n_items / (spread.n_items + _GUESSING_ITEMS)
+    variance = weight * np.maximum(own, 0.0) + (1.0 - weight) * guessing
+    found = np.divide(binomial * total**2, variance, out=np.zeros_like(total), where=variance > 0)
+    return np.minimum(found, total)
+
+
+def cautious_pairs(effective: Floats, spread: Spread) -> Floats:
+    """Return the number of pairs for bounds: fewer, as their variance is estimated and consensuses differ."""
+    return effective / (_WIDER + _STUDENT / np.maximum(np.maximum(spread.n_items, effective), 1.0))
+
+
+def row_sums(offsets: Counts, grade: Floats, score: Floats, weight: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return each row's pairs in agreement, all its pairs with unequal grades, and those it is above less those below.
+
+    Pairs are of rows of one group, which rise by grade; a row's pair weighs as much as the other row. Equal scores are
+    half in agreement.
+    """
+    sizes = np.diff(offsets)
+    if int((sizes * (sizes - 1) // 2).sum()) > FEW_PAIRS:
+        from .kernels.concordance import row_concordance
+
+        found: tuple[Floats, Floats, Floats]
+        found = row_concordance(offsets, grade, places(offsets, score), weight.astype(np.float64))
+        return found
+    first, second = pairs_within(np.arange(len(grade)), np.repeat(offsets[1:], sizes))
+    way = np.sign(grade[second] - grade[first])
+    right = 0.5 * np.abs(way) * (1.0 + way * np.sign(score[second] - score[first]))
+
+    def both(of_first: Floats, of_second: Floats) -> Floats:
+        n = len(grade)
+        return add_up(weight[second] * of_first, first, n) + add_up(weight[first] * of_second, second, n)
+
+    return both(right, right), both(np.abs(way), np.abs(way)), both(-way, way)
+
+
+def places(offsets: Counts, score: Floats) -> Counts:
+    """Return the place of each row by its score within its group, 0 for the lowest; equal scores share one."""
+    group = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    order = np.lexsort((score, group))
+    climbed = np.cumsum(np.append(False, np.diff(score[order]) != 0))
+    place = np.empty(len(order), np.int64)
+    place[order] = climbed - climbed[offsets[:-1]][group]
+    return place
+
+
+@dataclass(frozen=True)
+class Reliability:
+    """Correlation of a consensus with the truth, with the ends of its 90 % interval."""
+
+    middle: float
+    lower: float
+    upper: float
+
+    def corrected(self, share: Floats, lower: Floats, upper: Floats) -> tuple[Floats, Floats, Floats]:
+        r"""Return shares of agreement with the consensus, and bounds of them, as those with the truth would be.
+
+        A share :math:`a` of pairs in agreement stands for a correlation :math:`\sin(\pi (a - 1/2))` [Greiner09]_, which
+        the noise of the consensus makes smaller by its own correlation with the truth [Spearman04]_. What is not known
+        of that makes the bounds wider.
+        """
+        centre, low, high = (np.sin(np.pi * (one - 0.5)) for one in (share, lower, upper))
+        # of a positive correlation the upper bound is that of a noisier consensus, and the lower that of a better one
+        least, most = (centre / end - centre / self.middle for end in (self.lower, self.upper))
+        # more than a noisy consensus lets anybody agree is chance, which bounds have on either side
+        found = np.clip(centre / self.middle, -1.0, 1.0)
+        up = np.hypot((high - centre) / self.middle, np.maximum(least, most))
+        down = np.hypot((centre - low) / self.middle, np.minimum(least, most))
+        return _as_share(found), _as_share(found - down), _as_share(found + up)
+
+
+EXACT = Reliability(1.0, 1.0, 1.0)
+"""That of a truth."""
+
+
+def _as_share(correlation: Floats) -> Floats:
+    """Share of pairs in agreement at a correlation."""
+    share: Floats = 0.5 + np.arcsin(np.clip(correlation, -1.0, 1.0)) / np.pi
+    return share
+
+
+class Half(NamedTuple):
+    """Scores that half of the annotators lead to, and how many judgments of theirs each item has, (n_items,) each."""
+
+    scores: Floats
+    n_judgments: Floats
+
+
+def reliability(
+    half: Callable[[Bools], Half], order: Counts, offsets: Counts, n_judgments: Floats, left_out: float, n_ways: int
+) -> Reliability:
+    """Return how well the consensus of all but a few annotators correlates with the truth.
+
+    The crowd is cut into halves, in up to three ways, and the correlation of their consensus, by the pairs of items
+    that both order alike, is that of one half with the truth, squared; from there on it grows with the number of
+    judgments an item has [Spearman10]_ [Brown10]_.
+
+    Parameters
+    ----------
+    half
+        Gives what the annotators of a mask lead to.
+    order
+        Codes of the annotators who judged, such that neighbours are alike.
+    offsets, n_judgments
+        First item of each query, and how many judgments each item has.
+    left_out
+        Share of the judgments that the consensus does without.
+    n_ways
+        Number of ways to cut the crowd in two.
+    """
+    agree, total, each, items = 0.0, 0.0, [], []
+    for part in _parts(len(order))[:n_ways]:
+        mask = np.zeros(int(order.max(initial=-1)) + 1, bool)
+        mask[order[part]] = True
+        one, two = half(mask), half(~mask)
+        both = (one.n_judgments > 0) & (two.n_judgments > 0)
+        if both.any():
+            same, of = _order_alike(one.scores, two.scores, both, offsets)
+            agree, total = agree + same, total + of
+            each.append(0.5 * float((one.n_judgments + two.n_judgments)[both].mean()))
+            query = np.searchsorted(offsets, np.flatnonzero(both), side="right") - 1
+            items.append(float(np.maximum(np.bincount(query) - 1, 0).sum()))
+    if total <= 0:
+        return Reliability(_LEAST_CORRELATION, _LEAST_CORRELATION, 1.0)
+    judged = n_judgments > 0
+    longer = (1.0 - left_out) * float(n_judgments[judged].mean()) / float(np.mean(each))
+    middle = np.arctanh(np.clip(np.sin(np.pi * (agree / total - 0.5)), -0.999, 0.999))
+    reach = _NINETY / np.sqrt(max(float(np.mean(items)) - 2.0, 1.0))
+    ends = (_grown(float(np.tanh(middle + by)), longer) for by in (0.0, -reach, reach))
+    return Reliability(*ends)
+
+
+def _grown(correlation: float, longer: float) -> float:
+    """Correlation with the truth of a consensus of so many times the judgments, from that between two consensuses."""
+    between = max(correlation, _LEAST_CORRELATION**2)
+    return max(float(np.sqrt(longer * between / (1.0 + (longer - 1.0) * between))), _LEAST_CORRELATION)
+
+
+def _parts(n: int) -> list[Bools]:
+    """Three ways of halving so many things that are in order, each way alike in it; of three things, all ways."""
+    number = np.arange(n)
+    first, second = number & 1, number >> 1 & 1
+    ways = [(way == 1) for way in (first, second, first ^ second)]
+    return [way for way in ways if way.any() and not way.all()]
+
+
+def _order_alike(one: Floats, two: Floats, both: Bools, offsets: Counts) -> tuple[float, float]:
+    """Number of pairs of items of one query that two consensuses order alike, and of all that the second orders."""
+    item = np.flatnonzero(both)
+    query = np.searchsorted(offsets, item, side="right") - 1
+    order = np.lexsort((two[item], query))
+    item, query = item[order], query[order]
+    starts = np.flatnonzero(np.append(True, np.diff(query) != 0))
+    agree, total, _ = row_sums(np.append(starts, len(item)), two[item], one[item], np.ones(len(item)))
+    return 0.5 * float(agree.sum()), 0.5 * float(total.sum())
+
+
+def add_up(values: Any, owner: Any, n: int) -> Floats:
+    """Return the sum of the values of each annotator."""
+    return np.bincount(owner, values, minlength=n).astype(np.float64, copy=False)

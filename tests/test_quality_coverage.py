@@ -1,0 +1,93 @@
+"""Intervals of quality hold the true quality of simulated annotators, whatever the method, and verdicts are careful."""
+
+import numpy as np
+import pytest
+from benchmarks.quality_coverage import Design, covered, measured
+
+from crowdrank import reliability
+from crowdrank.api.verdicts import verdict
+from crowdrank.data.judgments import Grades
+from crowdrank.quality import held_out_quality
+from crowdrank.registry import make
+
+METHODS = [("grade", "mean_grade"), ("preference", "bradley_terry"), ("ranking", "borda")]
+
+
+@pytest.mark.parametrize(("kind", "method"), [*METHODS, ("grade", "latent_score")])
+def test_intervals_of_quality_cover_good_annotators_guessers_and_reversed_ones(kind, method):
+    found = measured(method, Design(kind, 25), range(6))
+    # 30 guessers and 30 reversed annotators: below 77 % has a chance of 1 in 100 at 90 %
+    assert (found.share >= [0.86, 0.77, 0.77]).all(), found.share
+
+
+@pytest.mark.parametrize(("kind", "method"), METHODS)
+def test_intervals_of_few_judgments_know_that_the_consensus_is_noisy(kind, method):
+    found = measured(method, Design(kind, 5), range(6))
+    assert (found.share >= [0.86, 0.77, 0.77]).all(), found.share
+
+
+@pytest.mark.parametrize("kind", ["grade", "preference"])
+def test_latent_score_does_not_turn_annotators_of_few_judgments_round(kind):
+    crowds = [covered("latent_score", Design(kind, 5), seed) for seed in range(2)]
+    called = [one.verdict[code] for one in crowds for code in range(len(one.verdict)) if one.type[code] != 2]
+    assert called.count("reversed") == 0
+
+
+def test_reversed_annotators_of_many_judgments_are_all_found():
+    found = measured("latent_score", Design("preference", 60, n_items=40), range(2))
+    bad, turned = found.called
+    assert turned[2] == 1.0
+    assert bad[1] >= 0.8
+    assert bad[0] <= 0.05
+
+
+def test_few_judgments_are_called_reversed_only_where_that_is_nearly_certain():
+    assert verdict(0.05, 0.01, 0.3, 30) == "reversed"
+    assert verdict(0.05, 0.01, 0.3, 4) == ""
+    assert verdict(0.02, 0.01, 0.04, 4) == "reversed"
+    assert verdict(0.1, 0.0, 0.2, 9) == ""
+    assert verdict(0.5, 0.35, 0.65, 4) == "guessing"
+
+
+def test_effective_pairs_under_guessing_are_those_of_kendall():
+    rng = np.random.default_rng(0)
+    n = 12
+    rows = [(f"a{k:03d}", f"q{k}", f"i{i}", int(g)) for k in range(300) for i, g in enumerate(rng.permutation(n))]
+    from crowdrank.quality import pair_agreement
+
+    judged = Grades.from_rows(rows)
+    found = pair_agreement(judged, rng.normal(size=judged.n_items), np.ones(judged.n_items, bool))
+    spread = found.spread
+    # variance n (n - 1) (2 n + 5) / 72 of the number of pairs in agreement
+    np.testing.assert_allclose((spread.lean_lean + found.n_pairs) / 12.0, n * (n - 1) * (2 * n + 5) / 72.0)
+    assert found.agree.var() == pytest.approx(n * (n - 1) * (2 * n + 5) / 72.0, rel=0.25)
+
+
+def test_correction_for_noise_gives_back_what_a_noisy_consensus_took_away():
+    rng = np.random.default_rng(1)
+    truth, n = rng.normal(size=(40_000, 2)), 40_000
+    noisy = truth + 0.8 * rng.normal(size=(n, 2))
+    answer = truth + 1.2 * rng.normal(size=(n, 2))
+
+    def alike(one, two):
+        return np.array([np.mean((one[:, 0] > one[:, 1]) == (two[:, 0] > two[:, 1]))])
+
+    share = alike(answer, noisy)
+    consensus = reliability.Reliability(*[1 / np.sqrt(1 + 0.64)] * 3)
+    found, lower, upper = consensus.corrected(share, share - 0.01, share + 0.01)
+    assert found[0] == pytest.approx(alike(answer, truth)[0], abs=0.01)
+    assert lower[0] < found[0] < upper[0]
+
+
+def test_reliability_is_that_of_the_consensus_without_an_annotator():
+    rng = np.random.default_rng(2)
+    scores, n_items, each = rng.normal(size=200), 200, 8
+    item = np.repeat(np.arange(n_items), each)
+    noise = 1.5
+    rows = [(f"a{k % each}", "q", f"i{i:03d}", float(scores[i] + noise * rng.normal())) for k, i in enumerate(item)]
+    method = make("aggregator", "mean_grade")
+    quality = held_out_quality(method, Grades.from_rows(rows))
+    # two scores differ by a normal of variance 2, an annotator's grades add 2 noise^2
+    true = 0.5 + np.arcsin(1 / np.sqrt(1 + noise**2)) / np.pi
+    assert quality.quality.mean() == pytest.approx(true, abs=0.02)
+    assert np.mean((quality.parameters["lower"] <= true) & (quality.parameters["upper"] >= true)) >= 0.75
