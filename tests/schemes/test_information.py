@@ -82,12 +82,21 @@ def test_the_choice_equals_the_slow_twin(seed):
         limit[a] += extra
         short -= extra
     annotators = list(zip(alpha, alpha**2 + sd**2, price, limit, strict=True))
-    expected = slow.choose(pairs, consensus.scores, whole(consensus), annotators, asked, 14.0, number)
+    before = whole(consensus)
+    expected, after = slow.choose(pairs, consensus.scores, before, annotators, asked, 14.0, number)
     low, high = (np.sort(np.stack(list(found.things.values())), axis=0)[k] for k in (0, 1))
     assert [(a, b, c) for a, b, c in zip(low, high, found.annotator, strict=True)] == [
         (*pairs[p], a) for p, a, _ in expected
     ]
-    np.testing.assert_allclose(found.gains, [told for *_, told in expected])
+    worth = np.array([worth for *_, worth in expected])
+    fall = [
+        slow.wrong(consensus.scores[i] - consensus.scores[j], slow.spread_of(before, i, j), left)
+        for i, j in pairs
+        for left in (slow.spread_of(before, i, j), slow.spread_of(after, i, j))
+    ]
+    assert found.before == pytest.approx(sum(fall[::2]))
+    assert found.expected_gain == pytest.approx(sum(fall[::2]) - sum(fall[1::2]), rel=1e-3)
+    np.testing.assert_allclose(found.gains, worth / worth.sum() * found.expected_gain)
 
 
 def test_anybody_is_one_of_mean_discrimination():
@@ -97,8 +106,10 @@ def test_anybody_is_one_of_mean_discrimination():
     found = Information().propose(Situation.of(votes, consensus=consensus, askable=np.ones(6, bool), budget=9))
     pairs = [(i, j) for i in range(6) for j in range(i + 1, 6)]
     each = [(np.sqrt(square), square, 1.0, 99)] * 9
-    expected = slow.choose(pairs, consensus.scores, whole(consensus), each, set(), 9.0, 9)
-    assert found.expected_gain == pytest.approx(sum(told for *_, told in expected))
+    expected, _ = slow.choose(pairs, consensus.scores, whole(consensus), each, set(), 9.0, 9)
+    number = np.bincount([pair for pair, *_ in expected], minlength=15)
+    asked = {(min(pair), max(pair)): n for *pair, n in zip(*found.things.values(), found.n_more, strict=True)}
+    assert asked == {pair: n for pair, n in zip(pairs, number, strict=True) if n}
     assert found.frame()["annotator"].null_count() == len(found)
     assert found.n_judgments == 9
 
@@ -184,10 +195,10 @@ def test_only_listed_pairs_are_asked_about():
 def test_the_stop_rule():
     votes, consensus = world(2, 6, 4, 8)
     found = Information().propose(
-        Situation.of(votes, askable=np.ones(12, bool), consensus=consensus, budget=50, least_gain=0.2)
+        Situation.of(votes, askable=np.ones(12, bool), consensus=consensus, budget=50, least_gain=0.02)
     )
     assert 0 < len(found) < 50
-    assert (found.gains / found.n_more >= 0.2).all()
+    assert (found.gains / found.n_more >= 0.02).all()
     nothing = Information().propose(
         Situation.of(votes, askable=np.ones(12, bool), consensus=consensus, budget=50, least_gain=50)
     )
