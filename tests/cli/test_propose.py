@@ -87,8 +87,14 @@ def test_the_scheme_fits_the_judgments(run, votes):
         ("propose p.csv -s if-good-3", "IfGoodK takes grades, not preferences; choose a method for that kind"),
         ("propose p.csv --goal top", "goal='top' is not known; use 'order', 'best', or 'top-5' for the first 5 places"),
         ("propose p.csv --goal top-0", "goal='top-0' is not known"),
-        ("propose p.csv --goal top-2", "goal 'top-2' leaves nothing to decide, as there are 2 items; name at most top-1"),
-        ("propose p.csv -s single --goal best", "single has no goal; leave the goal out, or use the scheme information"),
+        (
+            "propose p.csv --goal top-2",
+            "goal 'top-2' leaves nothing to decide, as there are 2 items; name at most top-1",
+        ),
+        (
+            "propose p.csv -s single --goal best",
+            "single has no goal; leave the goal out, or use the scheme information",
+        ),
         ("propose v.csv --goal best", "if-good-3 has no goal; leave the goal out"),
         ("propose v.csv -s information --goal best", "goal 'best' is about preferences, and these are grades"),
         ("propose v.csv --price cheap", "--price 'cheap' is no number; write for example --price 2"),

@@ -31,8 +31,8 @@ def stakes(pairs, score, covariance, counts=None):
 def choose(pairs, score, covariance, annotators, asked, budget, number, counts=None):
     """Return (pair, annotator, worth) of each choice, and the covariance at the end; all is weighed anew each time.
 
-    ``pairs`` are all pairs of the queries, ``covariance`` is that of all items, ``annotators`` a list of (alpha, square,
-    price, capacity), ``asked`` a set of (pair, annotator).
+    ``pairs`` are all pairs of the queries, ``covariance`` is that of all items, ``annotators`` a list of (alpha,
+    square, price, capacity), ``asked`` a set of (pair, annotator).
     """
     worth_of = stakes(pairs, score, covariance, counts)
     covariance, asked = covariance.copy(), set(asked)

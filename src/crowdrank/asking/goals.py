@@ -27,9 +27,7 @@ class Goal:
             return cls(word, int(word == "best"))
         found = re.fullmatch(r"top-([0-9]{1,9})", word)
         if found is None or not int(found[1]):
-            raise ParameterError(
-                f"goal={text!r} is not known; use 'order', 'best', or 'top-5' for the first five places"
-            )
+            raise ParameterError(f"goal={text!r} is not known; use 'order', 'best', or 'top-5' for the first 5 places")
         return cls(f"top-{int(found[1])}", int(found[1]))
 
     def expect_items(self, items: Items) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 _FEW_PAIRS = 300_000
 """Up to so many pairs are all weighed; beyond it, pairs that stand near each other and as many random ones."""
+
+_SAMPLED = 300_000
+"""Of more pairs so many random ones tell how much is wrong in all."""
 
 _SPARE, _FEWEST = 4, 5_000
 """Of many pairs only so many for each answer wanted, and so many besides, are weighed for every annotator."""
@@ -79,9 +82,9 @@ def choose_answers(situation: Situation, crowd: tuple[Floats, Floats], goal: Goa
     edges = edges_of(scores, goal.k)
     set_stakes(scores, edges)
     order, annotators = _annotators(situation, consensus, crowd, share, most)
-    candidates = _candidates(situation, consensus)
-    wrong = _Wrong.of(situation, candidates, scores, edges, goal)
-    pairs = _promising(_pairs(situation, candidates, scores, edges), scores, annotators, _SPARE * most + _FEWEST)
+    wrong = _Wrong.of(situation, scores, edges, goal)
+    candidates = _pairs(situation, _candidates(situation, consensus), scores, edges)
+    pairs = _promising(candidates, scores, annotators, _SPARE * most + _FEWEST)
     if situation.roster is not None:
         things = {"left": pairs.left, "right": pairs.right}
         starts, by = judged_by(situation, thing_keys(things, situation.judgments.n_items))
@@ -116,16 +119,15 @@ class _Wrong:
     k: int
 
     @classmethod
-    def of(
-        cls, situation: Situation, candidates: tuple[Ints, Ints], scores: Scores, edges: Edges, goal: Goal
-    ) -> _Wrong:
-        """Return it for everything that may be asked about."""
+    def of(cls, situation: Situation, scores: Scores, edges: Edges, goal: Goal) -> _Wrong:
+        """Return it for all pairs of items that may be asked about."""
         from ..kernels.choosing import spreads
         from ..kernels.deciding import at_edge
 
         number = _n_pairs(situation)
-        few = situation.pairs is not None or number <= _FEW_PAIRS
-        chosen = candidates if few else _random_pairs(situation, _FEW_PAIRS)
+        few, rng = number <= _SAMPLED, np.random.default_rng(situation.seed)
+        listed = replace(situation, pairs=None)
+        chosen = candidate_pairs(listed, None, 0, rng) if few else _random_pairs(situation, _SAMPLED)
         pairs = _pairs(situation, chosen, scores, None)
         gap = np.abs(scores.score[pairs.left] - scores.score[pairs.right])
         times = 1.0 if few else number / max(len(gap), 1)
@@ -150,7 +152,7 @@ class _Wrong:
         """Return by how much less is expected to be wrong once variances are those of the scores given."""
         from ..kernels.choosing import spreads
 
-        return self.before - self._total(wrong_after(self.gap, self.spread, spreads(self.pairs, scores)))
+        return max(self.before - self._total(wrong_after(self.gap, self.spread, spreads(self.pairs, scores))), 0.0)
 
 
 def _n_pairs(situation: Situation) -> int:

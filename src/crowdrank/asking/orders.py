@@ -6,7 +6,7 @@ import numpy as np
 
 from ..protocols import Floats
 
-_LEAST = 1e-12
+_LEAST, _EQUAL = 1e-12, 1e-6
 
 
 def wrong_now(gap: Floats, spread: Floats) -> Floats:
@@ -32,17 +32,17 @@ def wrong_after(gap: Floats, spread: Floats, left: Floats) -> Floats:
     return found
 
 
-def order_gain(gap: Floats, sure: Floats) -> Floats:
+def order_gain(gap: Floats, sure: Floats, usual: Floats) -> Floats:
     """Return by how much one answer is expected to lower the probability that the order of each pair is wrong.
 
-    ``gap`` is the difference of the scores of a pair, ``sure`` the probability of its likelier order; answers are taken
-    as those of a Bradley-Terry model.
+    ``gap`` is the difference of the scores of a pair, ``sure`` the probability of its likelier order, ``usual`` the
+    variance of the difference where the scores are equal; answers are taken as those of a Bradley-Terry model.
     """
     from scipy.special import expit, ndtri
 
     z = ndtri(np.clip(sure, 0.5, 1 - _LEAST))
     gap = np.abs(gap)
-    spread = np.divide(gap, z, out=np.ones_like(gap), where=(z > _LEAST) & (gap > 0)) ** 2
+    spread = np.where(z > _EQUAL, (gap / np.maximum(z, _EQUAL)) ** 2, usual)
     chance = expit(gap / np.sqrt(1 + np.pi / 8 * spread))
     left = spread / (1 + chance * (1 - chance) * spread)
     return np.maximum(1 - sure - wrong_after(gap, spread, left), 0.0)

@@ -86,5 +86,8 @@ class Uncertainty:
         first = consensus.beats_each(left.astype(np.int64), right.astype(np.int64))
         sure = np.maximum(first, 1 - first)
         gap = np.abs(consensus.scores[left] - consensus.scores[right])
-        gain = order_gain(gap, sure)
+        usual = np.ones(len(gap))
+        if consensus.std_error is not None:
+            usual = consensus.std_error[left] ** 2 + consensus.std_error[right] ** 2
+        gain = order_gain(gap, sure, usual)
         return {"left": left, "right": right}, sure, gain, "number of pairs in the wrong order", "likelier order"
