@@ -114,9 +114,8 @@ def edges_of(scores: Scores, k: int) -> Edges:
 
 
 @njit(cache=True, nogil=True)
-def _until(edges: Edges, query: int, value: float) -> float:
-    """Integral of the probability of the edge up to a value."""
-    total, place = edges.total[query], (value - edges.low[query]) / edges.step[query]
+def _until(total: Floats, place: float) -> float:
+    """Integral of the probability of the edge up to a place in its table."""
     if place <= 0:
         return 0.0
     if place >= total.size - 1:
@@ -126,102 +125,110 @@ def _until(edges: Edges, query: int, value: float) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _at_edge(edges: Edges, scores: Scores, query: int, one: int, other: int) -> float:
-    """Probability that two items would be at the edge if they were equal; 1 where the whole order counts."""
-    if edges.total.shape[1] == 0:
-        return 1.0
-    v, w = edges.variance[one], edges.variance[other]
+def _at_edge(total: Floats, low: float, step: float, one: float, other: float, v: float, w: float) -> float:
+    """Probability that items of two scores with variances v and w would be at the edge if they were equal."""
     if v + w <= 0:
         return 0.0
-    centre = (scores.score[one] * w + scores.score[other] * v) / (v + w)
-    scale = math.sqrt(v * w / (v + w)) + 1e-12
+    centre = ((one * w + other * v) / (v + w) - low) / step
+    scale = (math.sqrt(v * w / (v + w)) + 1e-12) / step
     found, whole = 0.0, 0.0
-    former = _until(edges, query, centre - 0.5 * _BINS * _WIDTH * scale)
+    former = _until(total, centre - 0.5 * _BINS * _WIDTH * scale)
     for place in range(_BINS):
         away = (place - 0.5 * (_BINS - 1)) * _WIDTH
-        here = _until(edges, query, centre + (away + 0.5 * _WIDTH) * scale)
+        here = _until(total, centre + (away + 0.5 * _WIDTH) * scale)
         weight = math.exp(-0.5 * away * away)
-        found += weight * (here - former) / (_WIDTH * scale)
+        found += weight * (here - former) / (_WIDTH * scale * step)
         whole += weight
         former = here
     return min(found / whole, 1.0)
 
 
 @njit(cache=True, nogil=True)
-def _stake(edges: Edges, scores: Scores, query: int, one: int, other: int, spread: float) -> float:
+def _slope(gap: float, spread: float) -> float:
     """How fast the expected number of wrong orders falls with the variance of the difference d of a pair.
 
     Answers narrow d down to a variance v; its order is then wrong with an expected probability of about
     p(d = 0) sqrt(2 v / pi), where p is today's density. This is the slope at today's variance.
     """
-    gap = scores.score[one] - scores.score[other]
     if spread <= 0 or gap * gap > 100 * spread:
         return 0.0
-    slope = math.exp(-0.5 * gap * gap / spread) / (2 * math.pi * spread)
-    return slope * _at_edge(edges, scores, query, one, other)
+    return math.exp(-0.5 * gap * gap / spread) / (2 * math.pi * spread)
 
 
 @njit(cache=True, nogil=True)
 def at_edge(pairs: Pairs, scores: Scores, edges: Edges) -> Floats:
     """Return the probability that the order of each pair decides what counts, were the two equal, (n_pairs,)."""
-    found = np.empty(len(pairs.left))
+    score, variance, found = scores.score, edges.variance, np.ones(len(pairs.left))
+    if edges.total.shape[1] == 0:
+        return found
     for pair in range(len(found)):
-        found[pair] = _at_edge(edges, scores, pairs.query[pair], pairs.left[pair], pairs.right[pair])
+        query, i, j = pairs.query[pair], pairs.left[pair], pairs.right[pair]
+        total, low, step = edges.total[query], edges.low[query], edges.step[query]
+        found[pair] = _at_edge(total, low, step, score[i], score[j], variance[i], variance[j])
     return found
 
 
 @njit(cache=True, nogil=True)
 def links(pairs: Pairs, scores: Scores, edges: Edges) -> Floats:
     """Return what the order of each pair counts where its query has no covariances, otherwise 0, (n_pairs,)."""
-    found = np.zeros(len(pairs.left))
+    left, right, query, block = pairs.left, pairs.right, pairs.query, scores.block
+    score, variance, found = scores.score, scores.variance, np.zeros(len(pairs.left))
     for pair in range(len(found)):
-        query, one, other = pairs.query[pair], pairs.left[pair], pairs.right[pair]
-        if scores.block[query] < 0:
-            spread = scores.variance[one] + scores.variance[other]
-            found[pair] = _stake(edges, scores, query, one, other, spread)
-    return found
+        if block[query[pair]] < 0:
+            i, j = left[pair], right[pair]
+            found[pair] = _slope(score[i] - score[j], variance[i] + variance[j])
+    return found * at_edge(pairs, scores, edges)
 
 
 @njit(cache=True, nogil=True)
 def set_stakes(scores: Scores, edges: Edges) -> None:
     """Fill in ``stake`` and ``pull`` of the scores."""
     for query in range(len(scores.offsets) - 1):
-        first, size, start = (
-            scores.offsets[query],
-            scores.offsets[query + 1] - scores.offsets[query],
-            scores.block[query],
-        )
-        if start < 0:
-            _set_pulls(scores, edges, query)
+        first, last, start = scores.offsets[query], scores.offsets[query + 1], scores.block[query]
+        score, centred = scores.score[first:last], edges.variance[first:last]
+        total, low, step = edges.total[query], edges.low[query], edges.step[query]
+        if first == last:
             continue
+        if start < 0:
+            scores.pull[first:last] = _pulls(score, scores.variance[first:last], total, low, step)
+            continue
+        size = last - first
         covariance = scores.cells[start : start + size * size].reshape(size, size)
-        worth = np.zeros((size, size))
-        for i in range(size):
-            for j in range(i):
-                spread = covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
-                slope = _stake(edges, scores, query, first + i, first + j, spread)
-                worth[i, j] = worth[j, i] = -slope
-                worth[i, i] += slope
-                worth[j, j] += slope
+        worth = _laplacian(score, covariance, centred, total, low, step)
         scores.stake[start : start + size * size] = np.dot(np.dot(covariance, worth), covariance).ravel()
 
 
 @njit(cache=True, nogil=True)
-def _set_pulls(scores: Scores, edges: Edges, query: int) -> None:
-    """Fill in what the orders of each item of a query with all others count, as far as they are open."""
-    first, last = scores.offsets[query], scores.offsets[query + 1]
-    if first == last:
-        return
-    order = first + np.argsort(scores.score[first:last])
-    rising, widest = scores.score[order], scores.variance[first:last].max()
-    for place in range(len(order)):
-        one = order[place]
-        reach = 4 * math.sqrt(scores.variance[one] + widest)
-        begin = np.searchsorted(rising, scores.score[one] - reach)
-        end = np.searchsorted(rising, scores.score[one] + reach, side="right")
-        step, found = max(1, (end - begin) // _NEIGHBOURS), 0.0
-        for near in range(begin + (place - begin) % step, end, step):
-            other = order[near]
-            if other != one:
-                found += _stake(edges, scores, query, one, other, scores.variance[one] + scores.variance[other])
-        scores.pull[one] = step * found
+def _laplacian(score: Floats, covariance: Floats, centred: Floats, total: Floats, low: float, step: float) -> Floats:
+    """Laplacian of what the order of each pair of items of a query counts, (n, n)."""
+    worth = np.zeros(covariance.shape)
+    for i in range(score.size):
+        for j in range(i):
+            spread = covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]
+            slope = _slope(score[i] - score[j], spread)
+            if slope > 0 and total.size > 0:
+                slope *= _at_edge(total, low, step, score[i], score[j], centred[i], centred[j])
+            worth[i, j] = worth[j, i] = -slope
+            worth[i, i] += slope
+            worth[j, j] += slope
+    return worth
+
+
+@njit(cache=True, nogil=True)
+def _pulls(score: Floats, variance: Floats, total: Floats, low: float, step: float) -> Floats:
+    """What the orders of each item of a query with all others count, as far as they are open, (n,)."""
+    order, found = np.argsort(score), np.zeros(score.size)
+    rising, spread, widest = score[order], variance[order], variance.max()
+    for place in range(score.size):
+        one, v, sums = rising[place], spread[place], 0.0
+        reach = 4 * math.sqrt(v + widest)
+        begin, end = np.searchsorted(rising, one - reach), np.searchsorted(rising, one + reach, side="right")
+        stride = max(1, (end - begin) // _NEIGHBOURS)
+        for near in range(begin + (place - begin) % stride, end, stride):
+            if near != place:
+                slope = _slope(one - rising[near], v + spread[near])
+                if slope > 0 and total.size > 0:
+                    slope *= _at_edge(total, low, step, one, rising[near], v, spread[near])
+                sums += slope
+        found[order[place]] = stride * sums
+    return found
