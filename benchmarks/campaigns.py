@@ -217,7 +217,7 @@ def table(frame: pl.DataFrame, measure: str, n_columns: int = 4) -> list[str]:
     rounds = frame["round"].max()
     assert isinstance(rounds, int)
     shown = sorted({max(1, round(rounds * (place + 1) / n_columns)) for place in range(n_columns)})
-    costs = [frame.filter(pl.col("round") == number)["cost"].mean() for number in shown]
+    costs = [frame.filter(pl.col("round") == number)["cost"].max() for number in shown]
     lines = ["| scheme | " + " | ".join(f"{cost:,.0f}" for cost in costs) + " | ends at |"]
     lines.append("|---" * (len(shown) + 2) + "|")
     for (name,), mine in frame.group_by("scheme", maintain_order=True):
