@@ -10,7 +10,7 @@ import numpy as np
 
 from ..asking import UNJUDGED, Situation, Wanted, bought
 from ..asking.classes import LIKELIEST, Cautious, confidence_gain
-from ..asking.drawing import by_falling, tie_draws
+from ..asking.drawing import drawn_apart, tie_draws
 from ..data.judgments import Grades, expect
 from ..data.proposals import Requests
 from ..errors import ParameterError
@@ -40,7 +40,8 @@ class Agreement:
 
     Notes
     -----
-    Each call asks for one grade more of an item, as the answer may settle it; the largest expected gain comes first.
+    Each call asks for one grade more of an item, as the answer may settle it. Items without their fewest grades come
+    first, in random order, then the largest expected gain.
     Works for classes without an order too.
 
     Examples
@@ -75,7 +76,10 @@ class Agreement:
         open_ones = situation.askable & (counts < self.k) & ((sure < self.confidence) | (counts < self.least))
         item = np.flatnonzero(open_ones).astype(np.int32)
         gain = confidence_gain(known.posterior[item], known.crowd)
-        order = by_falling(gain, tie_draws(situation.seed, len(item)))
+        draws = tie_draws(situation.seed, len(item))
+        # those without their fewest grades come first, the least judged of them before others
+        lacking = np.maximum(self.least - counts[item], 0)
+        order = np.lexsort((np.where(lacking > 0, draws, -drawn_apart(gain, draws)), -lacking))
         item, gain = item[order], gain[order]
         wanted = Wanted(
             things={"item": item}, gain=gain, reason=(counts[item] > 0).astype(np.int32),
