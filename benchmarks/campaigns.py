@@ -28,6 +28,13 @@ PAIR_SCHEMES = (
 GRADE_SCHEMES = ("single", "2-overlap", "3-overlap", "if-good-3", "good-till-bad", "information")
 
 
+BEST = "p@1(relevant_from=2)"
+"""Share of queries whose first item is the best one, where that has a grade of 2."""
+
+MARKS = "<!-- goals: written by benchmarks/campaigns.py -->", "<!-- end of goals -->"
+"""What the table of goals stands between in ``docs/which-labels.md``."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class AtRandom:
     """Pairs drawn at random, whether they were judged already or not: what the others are compared with."""
@@ -111,6 +118,26 @@ def discriminating(seed: int) -> dict[str, Any]:
     return played
 
 
+def leaderboard(seed: int) -> dict[str, Any]:
+    """Four leaderboards of 50 items, 100 annotators; is the top five, and the best item, the true one?"""
+    from crowdrank import registry, simulate
+
+    rng = np.random.default_rng(1000 + seed)
+    items = simulate.draw_truth(n_queries=4, n_items=50, seed=seed).truth.items
+    scores, slope = rng.normal(0, 1, 200), np.clip(rng.normal(1, 0.3, 100), 0.2, None)
+    # 2 the best of each query, 1 the four next, 0 the others
+    place = np.argsort(np.argsort(-scores.reshape(4, 50), axis=1), axis=1).ravel()
+    relevant = np.select([place == 0, place < 5], [2.0, 1.0], 0.0)
+    played = {}
+    for name in ("random", "goal order", "goal top-5", "goal best"):
+        scheme = AtRandom() if name == "random" else registry.make("scheme", "information", {"goal": name[5:]})
+        crowd = simulate.SimulatedCrowd(simulate.PlackettLuce(slope), (items, scores), kind="preference", seed=seed)
+        played[name] = simulate.campaign(
+            scheme, crowd, (items, relevant), 4000, n_rounds=10, seed=seed, name=name, measures=("p@5", BEST),
+        )  # fmt: skip
+    return played
+
+
 def recorded_grades(name: str) -> Callable[[int], dict[str, Any]]:
     """Recorded grades with gold; a class method is measured on the gold items."""
 
@@ -162,6 +189,7 @@ SETTINGS = (
     Setting("false-good", "simulated: a tenth much too good", ("gain_error", "ndcg@10"), latent("false_good()")),
     Setting("false-bad", "simulated: a quarter much too bad", ("gain_error", "ndcg@10"), latent("false_bad()")),
     Setting("pairs", "simulated: preferences", ("tau",), discriminating),
+    Setting("leaderboard", "simulated: leaderboards", ("p@5", BEST), leaderboard),
     Setting(
         "trec-rf10-labels-full", "TREC, replayed", ("log_loss", "accuracy"), recorded_grades("trec-rf10-labels-full")
     ),
@@ -189,7 +217,7 @@ def table(frame: pl.DataFrame, measure: str, n_columns: int = 4) -> list[str]:
     rounds = frame["round"].max()
     assert isinstance(rounds, int)
     shown = sorted({max(1, round(rounds * (place + 1) / n_columns)) for place in range(n_columns)})
-    costs = [frame.filter(pl.col("round") == number)["cost"].mean() for number in shown]
+    costs = [frame.filter(pl.col("round") == number)["cost"].max() for number in shown]
     lines = ["| scheme | " + " | ".join(f"{cost:,.0f}" for cost in costs) + " | ends at |"]
     lines.append("|---" * (len(shown) + 2) + "|")
     for (name,), mine in frame.group_by("scheme", maintain_order=True):
@@ -202,6 +230,18 @@ def table(frame: pl.DataFrame, measure: str, n_columns: int = 4) -> list[str]:
         end = mine.sort("round").group_by("seed").last()["cost"].mean()
         lines.append(f"| {name} | " + " | ".join(cells) + f" | {end:,.0f} |")
     return lines
+
+
+def show_goals(frame: pl.DataFrame) -> None:
+    """Write the table of goals into the page about labels."""
+    page = ROOT / "docs" / "which-labels.md"
+    before, rest = page.read_text().split(MARKS[0])
+    titles = {
+        "p@5": "Share of the true top five in the first five places",
+        BEST: "Share of leaderboards led by the best",
+    }
+    lines = [f"{title}, after so many judgments:\n\n" + "\n".join(table(frame, name)) for name, title in titles.items()]
+    page.write_text(f"{before}{MARKS[0]}\n" + "\n\n".join(lines) + f"\n{MARKS[1]}{rest.split(MARKS[1])[1]}")
 
 
 def main(names: Sequence[str]) -> None:
@@ -225,6 +265,8 @@ def main(names: Sequence[str]) -> None:
             CampaignDisplay.from_curves(frame, measure=setting.measures[0]),
             ROOT / "docs" / "images" / f"campaign-{setting.name}.svg",
         )
+        if setting.name == "leaderboard":
+            show_goals(frame)
         for measure in setting.measures:
             seeds = frame["seed"].n_unique()
             parts += [f"**{setting.title}**, {measure} after so many judgments ({seeds} seeds):", ""]

@@ -1,5 +1,7 @@
 """The verb propose: names, lists of items, pools, prices, and what it refuses."""
 
+import warnings
+
 import numpy as np
 import polars as pl
 import pytest
@@ -45,6 +47,63 @@ def test_every_scheme_tells_of_itself():
         assert found.kinds
         assert all(parameter.description for parameter in found.parameters), name
         assert set(make("scheme", name).needs) <= set(found.kinds)
+
+
+def test_auto_takes_a_scheme_that_fits_and_says_why(small):
+    pairs = {"left": list("xyxz"), "right": list("yzzx"), "winner": ["left"] * 3 + ["right"]}
+    cases = [
+        ({**pairs, "annotator": list("abab")}, "information", "these are preferences"),
+        (pairs, "information", "these are preferences"),
+        (VOTES, "if-good-3", "these are grades"),
+        ({"item": list("xyz"), "annotator": list("aab"), "grade": [0, 1, 1]}, "agreement", "no grade is 2 or better"),
+        ({"item": list("xyz"), "annotator": list("aab"), "grade": [3, 4, 4]}, "agreement", "no grade is below 2"),
+        ({"item": [f"i{n}" for n in range(40)], "grade": np.linspace(0, 1, 40)}, "3-overlap", "too many levels"),
+    ]
+    for votes, scheme, reason in cases:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", cr.errors.DataWarning)
+            found = api.requests(votes, budget=3)
+            assert found.frame().equals(cr.propose(votes, scheme, budget=3))
+        assert found.scheme == scheme
+        assert found.notes[0].startswith(f"scheme {scheme}, since ")
+        assert reason in found.notes[0]
+    with pytest.raises(JudgmentError, match="no scheme takes rankings; turn them into preferences"):
+        cr.propose(small["ranking"])
+
+
+@pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")
+def test_goals():
+    votes = {
+        "query": ["q"] * 6 + ["r"], "annotator": ["ann", "bob"] * 3 + ["ann"], "left": list("abcabcx"),
+        "right": list("bcdcday"), "winner": ["left"] * 7,
+    }  # fmt: skip
+    found = api.requests(votes, goal="top-2", budget=4)
+    assert found.measure == "number of items wrongly in the top 2"
+    assert 0 < found.expected_gain < found.before <= 2
+    assert set(found.frame()["query"]) == {"q"}
+    assert "nothing is asked for top-2 in 1 of 2 queries: no more than 2 items" in found.notes
+    assert found.frame()["reason"].str.contains("at the edge of the top 2; one more answer|places").all()
+    named = cr.propose(votes, "information", params={"goal": "top-2"}, budget=4)
+    assert named.equals(found.frame())
+    with pytest.raises(ParameterError, match="as no query has more than 4 items; name at most top-3"):
+        cr.propose(votes, goal="top-4")
+    for wrong in ("first", "top-", "top-x", "top-1.5", "top--3", ""):
+        with pytest.raises(ParameterError, match="is not known; use 'order', 'best', or 'top-5'"):
+            cr.propose(votes, "information", goal=wrong)
+    with pytest.raises(ParameterError, match="2-overlap has no goal; leave the goal out"):
+        cr.propose(votes, "2-overlap", goal="best")
+    with pytest.raises(ParameterError, match="goal= goes with the name of a scheme"):
+        cr.propose(votes, cr.schemes.Information(), goal="best")
+
+
+def test_campaigns_with_a_goal():
+    truth = {"item": [f"i{n}" for n in range(12)], "grade": range(12)}
+    options = {"annotators": 8, "noise": "flip(0.2)", "kind": "preference", "n_rounds": 3, "n_seeds": 1}
+    one, other = (cr.campaigns(truth, ["single", "information"], 45, goal=goal, **options) for goal in (None, "best"))
+    assert one.filter(scheme="single").equals(other.filter(scheme="single"))
+    assert not one.equals(other)
+    with pytest.raises(ParameterError, match="none of single, 2-overlap has a goal; add information"):
+        cr.campaigns(truth, ["single", "2-overlap"], 45, goal="best", **options)
 
 
 def test_an_unknown_scheme_names_the_nearest():

@@ -67,6 +67,14 @@ def test_preferences(run, votes):
     assert ran.out.splitlines()[0].endswith("left,right,annotator,n_more,reason,cost,expected_gain")
 
 
+def test_the_scheme_fits_the_judgments(run, votes):
+    ran = run("propose votes.csv -b 3 --goal best -o r.csv")
+    assert ran.code == 0
+    assert "scheme information, since these are preferences, and it asks about the pairs that decide most" in ran.lines
+    assert "the number of wrong best items by" in ran.lines[-1]
+    assert read_table("r.csv")["reason"].str.contains("and either may be the best").all()
+
+
 @pytest.mark.parametrize(
     ("line", "message"),
     [
@@ -77,9 +85,21 @@ def test_preferences(run, votes):
         ("propose v.csv --items pool.csv", "pool.csv: the table has no item column"),
         ("propose v.csv --levels 0,1,2", "grade"),
         (
-            "propose p.csv",
+            "propose p.csv -s if-good-3",
             "if_good_k takes grades, not preferences; choose a method that takes preferences: information",
         ),
+        ("propose p.csv --goal top", "goal='top' is not known; use 'order', 'best', or 'top-5' for the first 5 places"),
+        ("propose p.csv --goal top-0", "goal='top-0' is not known"),
+        (
+            "propose p.csv --goal top-2",
+            "goal 'top-2' leaves nothing to decide, as there are 2 items; name at most top-1",
+        ),
+        (
+            "propose p.csv -s single --goal best",
+            "single has no goal; leave the goal out, or use the scheme information",
+        ),
+        ("propose v.csv --goal best", "if-good-3 has no goal; leave the goal out"),
+        ("propose v.csv -s information --goal best", "goal 'best' is about preferences, and these are grades"),
         ("propose v.csv --price cheap", "--price 'cheap' is no number; write for example --price 2"),
         ("propose v.csv --price a=b", "--price 'a=b' is no number"),
         ("propose v.csv -o v.csv", "v.csv is read, so it is not written to"),

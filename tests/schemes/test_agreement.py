@@ -1,15 +1,17 @@
 """Agreement: who is asked about until the consensus is sure, and what one more grade is expected to bring."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 
 import crowdrank as cr
 from crowdrank import simulate
 from crowdrank.asking import Situation
-from crowdrank.asking.classes import expected_confidence, pooled_confusion
+from crowdrank.asking.classes import Cautious, confidence_gain, expected_confidence, pooled_confusion
 from crowdrank.data.judgments import Grades
 from crowdrank.errors import ParameterError
-from crowdrank.schemes import Agreement
+from crowdrank.schemes import Agreement, IfGoodK, Information, KOverlap, Pilot, Uncertainty
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +25,10 @@ def crowd():
 def test_items_below_the_level_are_asked_about_once_each(crowd):
     grades, consensus = crowd
     requests = Agreement(confidence=0.9).propose(Situation.of(grades, consensus=consensus))
-    sure = consensus.probabilities.max(axis=1)
+    sure = Cautious.of(Situation.of(grades, consensus=consensus), grades, "agreement").posterior.max(axis=1)
     assert set(requests.things["item"]) == set(np.flatnonzero(sure < 0.9))
+    # with three grades of each item that several annotators share, it is nearly what the consensus says
+    assert np.mean((sure < 0.9) == (consensus.probabilities.max(axis=1) < 0.9)) > 0.7
     assert requests.n_more.tolist() == [1] * len(requests)
     assert (np.diff(requests.gains) <= 1e-12).all()
     assert requests.frame()["reason"][0].startswith("its most probable grade has a probability of 0.")
@@ -57,12 +61,49 @@ def test_what_is_expected_comes_true(crowd):
     assert requests.expected_gain / 60 == pytest.approx(right - before, abs=0.08)
 
 
-def test_one_grade_alone_agrees_with_itself_and_is_asked_about():
-    grades = Grades.from_rows([("ann", "q", "x", 1), ("bob", "q", "y", 0)])
+def test_one_grade_alone_is_as_sure_as_its_annotator():
+    rows = [(f"a{n % 4}", "q", f"i{n:02}", n % 3) for n in range(36)]
+    grades = Grades.from_rows(rows)
     with pytest.warns(cr.errors.DataWarning, match="no item was graded by two"):
         consensus = cr.aggregate(grades, "dawid_skene")
-    assert len(Agreement().propose(Situation.of(grades, consensus=consensus))) == 2
-    assert len(Agreement(least=1).propose(Situation.of(grades, consensus=consensus))) == 0
+    for scheme in (Agreement(least=1), Uncertainty()):
+        requests = scheme.propose(Situation.of(grades, consensus=consensus))
+        assert len(requests) == 36
+        sure = requests.detail
+        assert ((sure > 0.5) & (sure < 0.85)).all()
+        assert (requests.gains > 0).all()
+        assert requests.expected_gain < 0.5 * requests.before
+        assert "probability of 1.00" not in " ".join(requests.frame()["reason"])
+
+
+def test_where_one_grade_changes_nothing_two_may():
+    posterior, confusion = np.array([[0.78, 0.22]]), np.array([[0.7, 0.3], [0.3, 0.7]])
+    assert expected_confidence(posterior, confusion) - 0.78 == pytest.approx(0)
+    # both say the other level: .22 * .49 against .78 * .09
+    assert confidence_gain(posterior, confusion) == pytest.approx((0.22 * 0.49 - 0.78 * 0.09) / 2)
+    # by every outcome of three
+    outcomes = [(posterior * confusion[:, given].prod(axis=1)).max() for given in product((0, 1), repeat=3)]
+    assert expected_confidence(posterior, confusion, 3) == pytest.approx(sum(outcomes))
+
+
+@pytest.mark.parametrize("scheme", [Agreement(), Uncertainty(), Information(), IfGoodK(), KOverlap(k=2), Pilot()])
+def test_equal_items_are_drawn_by_the_seed(scheme):
+    rows = [(f"a{n % 10}", f"q{n // 5:03}", f"i{n}", 2 + n % 2) for n in range(1000)]
+    grades = Grades.from_rows(rows)
+    with pytest.warns(cr.errors.DataWarning):
+        consensus = cr.aggregate(grades, "dawid_skene")
+    shuffled = Grades.from_rows([rows[n] for n in np.random.default_rng(0).permutation(1000)])
+    with pytest.warns(cr.errors.DataWarning):
+        again = cr.aggregate(shuffled, "dawid_skene")
+    asked = []
+    for seed in (1, 2):
+        requests = scheme.propose(Situation.of(grades, consensus=consensus, budget=100, seed=seed))
+        query = grades.items.query[requests.things["item"]]
+        assert abs(query.mean() - 99.5) < 4 * 200 / np.sqrt(12 * len(query))
+        other = scheme.propose(Situation.of(shuffled, consensus=again, budget=100, seed=seed))
+        assert requests.frame().drop("expected_gain").equals(other.frame().drop("expected_gain"))
+        asked.append(set(requests.things["item"].tolist()))
+    assert asked[0] != asked[1]
 
 
 def test_no_more_than_k(crowd):

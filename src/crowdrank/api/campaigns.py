@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,7 @@ def campaigns(
     noise: str | None = None,
     votes: Any = None,
     kind: str | None = None,
+    goal: str | None = None,
     aggregator: str | Aggregator | None = None,
     params: Mapping[str, Any] | None = None,
     measures: Sequence[str] | None = None,
@@ -63,6 +65,8 @@ def campaigns(
         Recorded judgments to replay in their place, drawn in random order from those that exist.
     kind
         ``"grade"`` or ``"preference"``; the usual one of the noise unless said.
+    goal
+        What schemes that have a goal should decide, as for :func:`crowdrank.propose`; others are played as they are.
     aggregator, params
         Makes the consensus that is measured: a name with its parameters, or an aggregator; ``mean_gain`` of grades and
         ``latent_score`` of preferences unless said.
@@ -90,25 +94,28 @@ def campaigns(
         )
     if n_seeds < 1:
         raise ParameterError(f"{option('n_seeds', n_seeds)} must be at least 1")
-    check_campaigns(schemes, budget, noise=noise, aggregator=aggregator, params=params, measures=measures)
+    check_campaigns(schemes, budget, goal=goal, noise=noise, aggregator=aggregator, params=params, measures=measures)
     found = truth if isinstance(truth, Truth) else read_truth(truth)
     recorded = None if votes is None else expect_one_kind(as_judgments(votes), "a campaign")
     measured = make("aggregator", aggregator, params) if isinstance(aggregator, str) else aggregator
+    made = {name: _scheme(name, goal) for name in [label("scheme", scheme) for scheme in schemes]}
+    if goal is not None and not any(hasattr(scheme, "goal") for scheme in made.values()):
+        raise ParameterError(f"none of {', '.join(made)} has a goal; add information, or leave the goal out")
     limit = 3.0 * len(found.items) if budget is None else float(budget)
-    tables, names = [], [label("scheme", scheme) for scheme in schemes]
+    tables: list[pl.DataFrame] = []
     for number in range(seed, seed + n_seeds):
-        for scheme in names:
+        for name, scheme in made.items():
             if recorded is not None:
                 crowd: Any = Recorded(recorded, seed=number)
             else:
                 crowd = _crowd(found, annotators or 0, noise or "", kind, chosen, number)
             played = campaign(
-                make("scheme", scheme), crowd, found, limit, aggregator=measured, measures=measures, n_rounds=n_rounds,
-                name=scheme, seed=number,
+                scheme, crowd, found, limit, aggregator=measured, measures=measures, n_rounds=n_rounds, name=name,
+                seed=number,
             )  # fmt: skip
-            tables.append(played.curve.select(pl.lit(scheme).alias("scheme"), pl.lit(number).alias("seed"), pl.all()))
+            tables.append(played.curve.select(pl.lit(name).alias("scheme"), pl.lit(number).alias("seed"), pl.all()))
             if progress is not None:
-                progress(len(tables), n_seeds * len(names), scheme)
+                progress(len(tables), n_seeds * len(made), name)
     return pl.concat(tables)
 
 
@@ -116,6 +123,7 @@ def check_campaigns(
     schemes: Sequence[str],
     budget: float | None = None,
     *,
+    goal: str | None = None,
     noise: str | None = None,
     aggregator: Any = None,
     params: Mapping[str, Any] | None = None,
@@ -123,7 +131,7 @@ def check_campaigns(
 ) -> None:
     """Refuse what :func:`campaigns` would refuse of any truth, before it is read."""
     for scheme in schemes:
-        make("scheme", scheme)
+        _scheme(scheme, goal)
     if isinstance(aggregator, str):
         make("aggregator", aggregator, params)
     if noise is not None:
@@ -132,6 +140,12 @@ def check_campaigns(
         if measure not in LABEL_MEASURES:
             parse(measure)
     check_limits(budget)
+
+
+def _scheme(name: str, goal: str | None) -> Any:
+    """The scheme of a name, with the goal if it has one."""
+    scheme = make("scheme", name)
+    return replace(scheme, goal=goal) if goal is not None and hasattr(scheme, "goal") else scheme
 
 
 def _crowd(truth: Truth, annotators: int, noise: str, kind: str | None, chosen: bool, seed: int) -> SimulatedCrowd:

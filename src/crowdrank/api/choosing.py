@@ -1,4 +1,4 @@
-"""The rule by which ``method="auto"`` picks a method, and says why."""
+"""The rules by which ``method="auto"`` picks a method and ``scheme="auto"`` a scheme, and say why."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..data.grades import MAX_LEVELS
-from ..data.judgments import Grades, Judgments, Mixed, Rankings
-from ..errors import ParameterError
+from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
+from ..errors import JudgmentError, ParameterError
 from ..wording import option
 
 FEWEST = 5.0
@@ -45,6 +45,20 @@ CLASSES = {
     "classes": Choice("dawid_skene", "which classes an annotator mixes up is learned"),
 }
 """Case -> choice where one of the grades is wanted, or the grades are classes without an order."""
+
+
+GOOD_FROM = 2.0
+"""Grade from which on if-good-3 counts an item as good unless it is told otherwise."""
+
+SCHEMES = {
+    "preferences": Choice("information", "these are preferences, and it asks about the pairs that decide most"),
+    "classes": Choice("agreement", "these are classes without an order, and it asks until each is sure"),
+    "grades": Choice("if-good-3", "these are grades, and an item rated too high costs most: good ones are checked"),
+    "none good": Choice("agreement", "no grade is 2 or better, so that if-good-3 would ask nothing"),
+    "all good": Choice("agreement", "no grade is below 2, so that if-good-3 would ask about everything"),
+    "many levels": Choice("3-overlap", "the grades have too many levels to say how sure each is"),
+}
+"""Case -> labelling scheme."""
 
 
 def auto_method(judgments: Judgments | Mixed, want: str = "order", *, anchored: bool = False) -> Choice:
@@ -108,6 +122,28 @@ def _of_classes(grades: Grades) -> Choice:
     if not _overlap(grades):
         return CLASSES["no overlap"]
     return CLASSES["classes" if grades.nominal or len(grades.levels) < 3 else "levels"]
+
+
+def auto_scheme(judgments: Judgments) -> Choice:
+    """Return the labelling scheme that ``"auto"`` means for these judgments, and why.
+
+    Examples
+    --------
+    >>> auto_scheme(Preferences.from_rows([("ann", "q", "x", "y", "left")])).method
+    'information'
+    """
+    if isinstance(judgments, Preferences):
+        return SCHEMES["preferences"]
+    if not isinstance(judgments, Grades):
+        raise JudgmentError(f"no scheme takes {judgments.kind}s; turn them into preferences with as_preferences()")
+    if judgments.nominal:
+        return SCHEMES["classes"]
+    good = judgments.level_values >= GOOD_FROM
+    if good.any() and not good.all():
+        return SCHEMES["grades"]
+    if judgments.declared is None and len(good) > MAX_LEVELS:
+        return SCHEMES["many levels"]
+    return SCHEMES["all good" if good.any() else "none good"]
 
 
 def _overlap(grades: Grades) -> bool:

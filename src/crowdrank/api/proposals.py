@@ -25,6 +25,7 @@ from ..protocols import Aggregator, Progress
 from ..registry import card, label, make, names
 from ..wording import option
 from .aggregation import aggregate, as_judgments, check_aggregation, expect_one_kind
+from .choosing import auto_scheme
 
 COSTED = ("single", "if-good-2", "if-good-3", "3-overlap", "good_till_bad")
 """Schemes whose costs are compared unless others are named."""
@@ -32,11 +33,12 @@ COSTED = ("single", "if-good-2", "if-good-3", "3-overlap", "good_till_bad")
 
 def propose(
     judgments: Any,
-    scheme: Any = "if-good-3",
+    scheme: Any = "auto",
     items: Any = None,
     pool: Any = None,
     budget: float | None = None,
     *,
+    goal: str | None = None,
     params: Mapping[str, Any] | None = None,
     price: Price | None = None,
     least_gain: float = 0.0,
@@ -54,7 +56,7 @@ def propose(
         The judgments so far: grades or preferences; a frame, or a file's path.
     scheme
         Name of a scheme (``crowdrank methods`` lists them), such as ``"if-good-3"``, ``"2-overlap"`` or
-        ``"information"``; or a scheme itself.
+        ``"information"``; or a scheme itself. ``"auto"`` takes one that fits the judgments, and says which and why.
     items
         Table or file of query and item: everything that may be asked about; or of query, left and right: the pairs that
         may be. Without it only items that were judged already are.
@@ -63,6 +65,9 @@ def propose(
         and how many each may be asked for. Without it requests leave open whom to ask.
     budget
         What may be spent; ``None`` for no limit.
+    goal
+        Of preferences: what the answers should decide in each query, its ``"order"`` (the default), which items are in
+        its first places (``"top-5"``), or which is ``"best"``.
     params
         Parameters of the named scheme.
     price
@@ -85,7 +90,7 @@ def propose(
     [('x', 'bob', 1, 'its first grade is 2 or better', 2.0, 17.29...)]
     """
     found = requests(
-        judgments, scheme, items, pool, budget, params=params, price=price, least_gain=least_gain,
+        judgments, scheme, items, pool, budget, goal=goal, params=params, price=price, least_gain=least_gain,
         consensus=consensus, seed=seed, progress=progress,
     )  # fmt: skip
     say(found.sentence())
@@ -96,11 +101,12 @@ def propose(
 
 def requests(
     judgments: Any,
-    scheme: Any = "if-good-3",
+    scheme: Any = "auto",
     items: Any = None,
     pool: Any = None,
     budget: float | None = None,
     *,
+    goal: str | None = None,
     params: Mapping[str, Any] | None = None,
     price: Price | None = None,
     least_gain: float = 0.0,
@@ -109,9 +115,11 @@ def requests(
     progress: Progress | None = None,
 ) -> Requests:
     """Return all that :func:`propose` finds: the requests, what they cost, and the sentence that sums them up."""
-    check_requests(budget=budget, price=price, least_gain=least_gain, consensus=consensus)
-    chosen = _scheme(scheme, params, seed)
+    check_requests(scheme, params, goal, budget=budget, price=price, least_gain=least_gain, consensus=consensus)
     judged = expect_one_kind(as_judgments(judgments), "propose")
+    choice = auto_scheme(judged) if isinstance(scheme, str) and scheme == "auto" else None
+    scheme = scheme if choice is None else choice.method
+    chosen = make_scheme(scheme, params, goal, seed)
     _expect_kind(judged, chosen)
     judged, askable, pairs = _askable(judged, items)
     roster = None if pool is None else _roster(pool, price)
@@ -119,7 +127,7 @@ def requests(
         judgments=judged, askable=askable, pairs=pairs, roster=roster, budget=budget, least_gain=least_gain, seed=seed,
         price=price_of(price, judged.kind) if roster is None else 1.0,
     )  # fmt: skip
-    needed = getattr(chosen, "needs", {}).get(judged.kind)
+    needed = _needed(chosen, judged)
     if needed is not None:
         if progress is not None:
             progress(0, 2, "finding the consensus")
@@ -133,12 +141,14 @@ def requests(
         if items is not None
         else (f"only items that were judged already are asked about; list all with {option('items')}",)
     )
-    return replace(found, scheme=name, notes=(*found.notes, *only))
+    taken = () if choice is None else (f"scheme {name}, since {choice.reason}",)
+    return replace(found, scheme=name, notes=(*taken, *found.notes, *only))
 
 
 def check_requests(
-    scheme: Any = None,
+    scheme: Any = "auto",
     params: Mapping[str, Any] | None = None,
+    goal: str | None = None,
     *,
     budget: float | None = None,
     price: Price | None = None,
@@ -146,8 +156,10 @@ def check_requests(
     consensus: Any = None,
 ) -> None:
     """Refuse what :func:`propose` would refuse of any judgments, before they are read."""
-    if scheme is not None:
-        _scheme(scheme, params, 0)
+    if not isinstance(scheme, str) or scheme != "auto":
+        make_scheme(scheme, params, goal, 0)
+    elif goal is not None:
+        make_scheme("information", None, goal, 0)
     if isinstance(consensus, str):
         check_aggregation(consensus)
     for one in price.values() if isinstance(price, Mapping) else [1.0 if price is None else price]:
@@ -209,13 +221,28 @@ def _expect_kind(judgments: Any, scheme: Any) -> None:
         expect(judgments, scheme, instead=others)
 
 
-def _scheme(scheme: Any, params: Mapping[str, Any] | None, seed: int) -> Any:
-    """The scheme that a name stands for, or the one given."""
-    if isinstance(scheme, str):
-        return make("scheme", scheme, params, seed=seed)
-    if params:
-        raise ParameterError("params= goes with the name of a scheme; give them to the scheme itself")
-    return scheme
+def make_scheme(scheme: Any, params: Mapping[str, Any] | None, goal: str | None, seed: int) -> Any:
+    """Return the scheme that a name stands for, or the one given, with its goal where one is named."""
+    if not isinstance(scheme, str):
+        if params:
+            raise ParameterError("params= goes with the name of a scheme; give them to the scheme itself")
+        if goal is not None:
+            raise ParameterError("goal= goes with the name of a scheme; give it to the scheme itself")
+        return scheme
+    made = make("scheme", scheme, params, seed=seed)
+    if goal is None:
+        return made
+    if not hasattr(made, "goal"):
+        raise ParameterError(
+            f"{label('scheme', scheme)} has no goal; leave the goal out, or use the scheme information, which has one"
+        )
+    return replace(made, goal=goal)
+
+
+def _needed(scheme: Any, judgments: Any) -> str | None:
+    """Name of the aggregator that a scheme goes by, without annotators one that can do without them."""
+    needed: str | None = getattr(scheme, "needs", {}).get(judgments.kind)
+    return "bradley_terry" if needed == "latent_score" and not judgments.n_annotators else needed
 
 
 def _askable(judgments: Any, items: Any) -> tuple[Any, Any, Any]:

@@ -27,8 +27,9 @@ class Wanted:
         Item codes of what each is about: ``item``, or ``left`` and ``right``.
     gain
         What each is expected to lower the measure by, once those before it are there.
-    reason, reasons, detail
-        Number of the reason of each, the reasons in words, and the number that stands in them.
+    reason, reasons, named, detail
+        Number of the reason of each, the reasons in words, and the items and then the numbers that stand in them,
+        (n, n_items) codes and (n, n_numbers).
     measure, before
         What gains are measured in, and its sum now.
     annotator
@@ -41,6 +42,7 @@ class Wanted:
     reasons: tuple[str, ...]
     measure: str
     before: float | None
+    named: Ints | None = None
     detail: Floats | None = None
     annotator: Ints | None = None
 
@@ -74,6 +76,7 @@ def bought(scheme: Any, situation: Situation, wanted: Wanted) -> Requests:
         n_more=rows.count,
         reasons=wanted.reasons,
         reason=wanted.reason[keep][rows.first],
+        named=None if wanted.named is None else wanted.named[keep][rows.first],
         detail=None if wanted.detail is None else wanted.detail[keep][rows.first],
         costs=rows.sums(price[keep]),
         gains=rows.sums(wanted.gain[keep]),

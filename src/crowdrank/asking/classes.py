@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from math import factorial
 
 import numpy as np
 
-from ..data.consensus import Consensus
 from ..data.judgments import Grades
 from ..errors import ParameterError
 from ..protocols import Floats
@@ -16,15 +17,10 @@ _SUPPOSED, _SUPPOSED_GRADES = 0.7, 20.0
 """Share of right answers that is supposed of annotators, and the number of shared grades that this counts for."""
 
 
-def level_posteriors(situation: Situation, scheme: str) -> Floats:
-    """Return the probability of each level for each item, (n_items, n_levels)."""
-    consensus = situation.expect_consensus(scheme)
-    if consensus.probabilities is None:
-        raise ParameterError(
-            f"{scheme} goes by the probabilities of grades, which {consensus.method} does not give; "
-            "use a consensus of a class method such as dawid_skene"
-        )
-    return consensus.probabilities
+_FEW_LEVELS = 7
+"""Up to so many levels every outcome of three further grades is looked at, beyond it those of two."""
+
+LIKELIEST = "its most probable grade has a probability of {:.2f}"
 
 
 def pooled_confusion(grades: Grades, posterior: Floats) -> Floats:
@@ -48,9 +44,9 @@ def pooled_confusion(grades: Grades, posterior: Floats) -> Floats:
 class Cautious:
     """What is known of levels and annotators, no surer than grades that several gave to the same items can make it.
 
-    A class method believes whoever nobody contradicts: where every item has one grade, each is taken for certain, and
-    nothing seems left to learn. Here an annotator's matrix is weighed against one of ``_SUPPOSED`` right answers, which
-    counts as ``_SUPPOSED_GRADES`` grades of items that others graded too.
+    A class method believes anyone whom nobody contradicts: where every item has one grade, each is taken for certain,
+    and nothing seems left to learn. Here an annotator's matrix is weighed against one of ``_SUPPOSED`` right answers,
+    which counts as ``_SUPPOSED_GRADES`` grades of items that others graded too.
 
     Parameters
     ----------
@@ -58,15 +54,23 @@ class Cautious:
         Probability of each level for each item, (n_items, n_levels).
     confusion
         Probability of each grade for each true level, (n_annotators, n_levels, n_levels).
+    crowd
+        The same for whoever comes, (n_levels, n_levels).
     """
 
     posterior: Floats
     confusion: Floats
+    crowd: Floats
 
     @classmethod
-    def of(cls, grades: Grades, consensus: Consensus) -> Cautious:
-        """Return what a consensus of the grades says, taken with caution."""
-        assert consensus.probabilities is not None
+    def of(cls, situation: Situation, grades: Grades, scheme: str) -> Cautious:
+        """Return what the consensus of the grades says, taken with caution, for a scheme of that name."""
+        consensus = situation.expect_consensus(scheme)
+        if consensus.probabilities is None:
+            raise ParameterError(
+                f"{scheme} goes by the probabilities of grades, which {consensus.method} does not give; "
+                "use a consensus of a class method such as dawid_skene"
+            )
         codes = grades.level_codes()[0]
         crowd = pooled_confusion(grades, consensus.probabilities)
         n_annotators = max(grades.n_annotators, 1)
@@ -85,7 +89,9 @@ class Cautious:
                 grades.item, grades.row_weight * np.log(confusion[annotator, level, codes]), grades.n_items
             )
         likely = np.exp(weighed - weighed.max(axis=1, keepdims=True))
-        return cls(likely / likely.sum(axis=1, keepdims=True), confusion)
+        n_grades = np.bincount(annotator, minlength=n_annotators)
+        crowd = np.average(confusion, axis=0, weights=n_grades if len(grades) else None)
+        return cls(likely / likely.sum(axis=1, keepdims=True), confusion, crowd)
 
 
 def _supposed(n_levels: int, nominal: bool) -> Floats:
@@ -97,9 +103,25 @@ def _supposed(n_levels: int, nominal: bool) -> Floats:
     return found
 
 
-def expected_confidence(posterior: Floats, confusion: Floats) -> Floats:
-    """Return the expected probability of the most probable level after one more grade, (n_items,)."""
+def expected_confidence(posterior: Floats, confusion: Floats, number: int = 1) -> Floats:
+    """Return the expected probability of the most probable level after ``number`` more grades, (n_items,)."""
     found = np.zeros(len(posterior))
-    for given in range(confusion.shape[1]):
-        found += (posterior * confusion[:, given]).max(axis=1)
+    for given in combinations_with_replacement(range(confusion.shape[1]), number):
+        orders = factorial(number)
+        for level in set(given):
+            orders //= factorial(given.count(level))
+        found += orders * (posterior * confusion[:, given].prod(axis=1)).max(axis=1)
     return found
+
+
+def confidence_gain(posterior: Floats, confusion: Floats) -> Floats:
+    """Return how much a further grade is expected to raise the probability of the most probable level, (n_items,).
+
+    One grade alone often cannot change which level that is, where two or three can: this is the largest mean over the
+    next one, two or three (two where there are many levels).
+    """
+    sure, found = posterior.max(axis=1), np.zeros(len(posterior))
+    for number in range(1, 4 if confusion.shape[1] <= _FEW_LEVELS else 3):
+        found = np.maximum(found, (expected_confidence(posterior, confusion, number) - sure) / number)
+    # what is left of the sums is rounding
+    return np.where(found > 1e-12, found, 0.0)

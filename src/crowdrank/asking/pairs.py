@@ -13,6 +13,7 @@ from ..data.pairing import pairs_within
 from ..errors import ParameterError
 from ..protocols import Counts, Floats, Ints
 from .buying import distinct, thing_keys
+from .drawing import by_falling, tie_draws
 from .situation import Situation
 
 _LISTED, _ALWAYS = 5_000_000, 300_000
@@ -113,7 +114,8 @@ def pairs_near(situation: Situation, consensus: Consensus) -> tuple[Ints, Ints]:
         return listed_pairs(situation.pairs, situation.judgments.n_items)
     items = np.flatnonzero(situation.askable)
     query = consensus.items.query[items]
-    order = items[np.lexsort((-consensus.scores[items], query))]
+    by_score = by_falling(consensus.scores[items], tie_draws(situation.seed, len(items)))
+    order = items[by_score[np.argsort(query[by_score], kind="stable")]]
     query = consensus.items.query[order]
     pairs = [(order[:-step], order[step:], query[:-step] == query[step:]) for step in range(1, _NEAR + 1)]
     left = np.concatenate([one[same] for one, _, same in pairs])

@@ -11,6 +11,7 @@ from ..data.judgments import Grades, expect
 from ..data.proposals import Requests
 from ..protocols import Counts, Floats
 from .buying import Wanted, bought
+from .drawing import by_falling, tie_draws
 from .gains import MEASURE, GainErrors
 from .situation import Situation
 
@@ -87,8 +88,8 @@ def units_of(
     item = np.repeat(np.arange(grades.n_items, dtype=np.int32), more)
     number = (np.arange(len(item)) - np.repeat(np.cumsum(more) - more, more)).astype(np.int32)
     gain = errors.of_next(item, number)
-    draws = np.random.default_rng(situation.seed).random(grades.n_items)[item]
-    order = np.lexsort((draws, counts[item] + number) if rounds else (number, draws, -gain))
+    draws = tie_draws(situation.seed, grades.n_items)[item]
+    order = np.lexsort((draws, counts[item] + number)) if rounds else by_falling(gain, draws)
     judged: Any = counts[item] > 0
     return Wanted(
         things={"item": item[order]}, gain=gain[order], reason=judged[order].astype(np.int32),

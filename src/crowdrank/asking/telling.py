@@ -10,12 +10,14 @@ from ..data.judgments import Grades
 from ..data.roster import Roster
 from ..protocols import Counts, Floats, Ints
 from .buying import Wanted, judged_by
-from .classes import Cautious, level_posteriors
+from .classes import LIKELIEST, Cautious
+from .drawing import by_falling, drawn_apart, tie_draws
 from .rules import UNJUDGED
 from .sharing import even_loads
 from .situation import Situation
 
 _MEASURE = {"grade": "uncertainty of the grades (in nats)", "gain": "squared error of the items' gains"}
+_DOUBT = {"grade": "entropy of its grade", "gain": "variance of its gain"}
 _SPARE, _FEWEST = 2, 2_000
 """Of many items only so many for each grade wanted, and so many besides, are weighed for every annotator."""
 
@@ -62,26 +64,25 @@ class Candidates:
         found: Floats = ceiling * (1 / (1 + number * x) - 1 / (1 + (number + 1) * x))
         return found
 
-    def best(self, value: Floats, number: int) -> Candidates:
-        """Return the ``number`` items of the largest value."""
+    def best(self, value: Floats, number: int, draws: Floats) -> Candidates:
+        """Return the ``number`` items of the largest value, equal ones as drawn."""
         if len(self.item) <= number:
             return self
-        keep = np.sort(np.argpartition(-value, number)[:number])
+        keep = np.sort(np.argpartition(-drawn_apart(value, draws), number)[:number])
         return Candidates(self.item[keep], self.posterior[keep], self.gain)
 
 
 def choose_graders(situation: Situation, grades: Grades, about: str, share: float, most: int) -> Wanted:
     """Return the grades that tell most, one after the other, at most ``most`` of one item."""
-    level_posteriors(situation, "information")
-    known = Cautious.of(grades, situation.expect_consensus("information"))
+    known = Cautious.of(situation, grades, "information")
     posterior, gain = known.posterior, np.exp2(grades.level_codes()[2]) - 1 if about == "gain" else None
-    number = np.bincount(grades.annotator, minlength=len(known.confusion)) if grades.n_annotators else [1]
-    crowd = np.average(known.confusion, axis=0, weights=number)
+    crowd = known.crowd
     item = np.flatnonzero(situation.askable).astype(np.int32)
     items = Candidates(item, posterior[item], gain)
     before = float(items.ceiling().sum())
     if situation.n_affordable is not None:
-        items = items.best(items.told(crowd), _SPARE * situation.n_affordable + _FEWEST)
+        draws = tie_draws(situation.seed, len(item))
+        items = items.best(items.told(crowd), _SPARE * situation.n_affordable + _FEWEST, draws)
     if situation.roster is None:
         place, gains, who = *_by_anybody(situation, items, crowd, most), None
     else:
@@ -89,9 +90,12 @@ def choose_graders(situation: Situation, grades: Grades, about: str, share: floa
         place, gains, who = _by_the_best(situation, situation.roster, items, confusion, share, most)
     asked = items.item[place]
     judged = np.bincount(grades.item, minlength=grades.n_items)[asked] > 0
+    sure, ceiling = items.posterior.max(axis=1)[place], items.ceiling()[place]
+    share_told = np.divide(gains, ceiling, out=np.zeros_like(gains), where=ceiling > 0)
     return Wanted(
         things={"item": asked}, gain=gains, annotator=who, reason=judged.astype(np.int32),
-        reasons=(UNJUDGED, "a further grade tells much, as its grade is open"), measure=_MEASURE[about], before=before,
+        reasons=(UNJUDGED, f"{LIKELIEST}; one more grade is expected to cut the {_DOUBT[about]} by {{:.0f}} %"),
+        detail=np.stack([sure, 100 * share_told], axis=1), measure=_MEASURE[about], before=before,
     )  # fmt: skip
 
 
@@ -120,8 +124,7 @@ def _by_anybody(situation: Situation, items: Candidates, crowd: Floats, most: in
     n = len(items.item)
     place, number = np.repeat(np.arange(n), most), np.tile(np.arange(most), n)
     gains = items.further(items.told(crowd)[place], items.ceiling()[place], number)
-    draws = np.random.default_rng(situation.seed).random(n)[place]
-    order = np.lexsort((draws, -gains))
+    order = by_falling(gains, tie_draws(situation.seed, n)[place])
     order = order[gains[order] > 0]
     return place[order], gains[order]
 
@@ -138,15 +141,16 @@ def _by_the_best(
     told = np.stack([items.told(confusion[a]) for a in who], axis=1)
     ceiling, price = items.ceiling(), roster.price[who]
     urgent = items.further((told / price).max(axis=1)[:, None], ceiling[:, None], np.arange(most))
+    draws = tie_draws(situation.seed, len(told))
     starts, by = judged_by(situation, items.item.astype(np.int64))
     places = np.full(len(roster), -1, np.int32)
     places[who] = np.arange(len(who), dtype=np.int32)
     place, chosen, number = choose_annotators(
-        np.argsort(-urgent, axis=None, kind="stable") // most, told, price, capacity, starts, places[by],
+        by_falling(urgent.ravel(), np.repeat(draws, most)) // most, told, price, capacity, starts, places[by],
         np.inf if situation.budget is None else float(situation.budget), most,
     )  # fmt: skip
     gains = items.further(told[place, chosen], ceiling[place], number)
-    order = np.argsort(-gains / price[chosen], kind="stable")
+    order = by_falling(gains / price[chosen], draws[place])
     return place[order], gains[order], who[chosen[order]]
 
 
@@ -156,7 +160,7 @@ def _chosen(
     """Who is asked, those who tell most for their price first, and how much of each."""
     sample = np.random.default_rng(situation.seed).permutation(items.posterior)[:_FEWEST]
     worth = np.array([value_of(sample, matrix, items.gain).sum() for matrix in confusion]) / roster.price
-    order = np.argsort(-worth, kind="stable").astype(np.int32)
+    order = by_falling(worth, tie_draws(situation.seed, len(worth))).astype(np.int32)
     number = most * len(items.item)
     if situation.n_affordable is not None:
         number = min(number, situation.n_affordable)

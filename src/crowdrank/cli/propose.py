@@ -25,6 +25,7 @@ EXAMPLES = examples(
         "which pairs to ask whom about, from a pool with prices",
         "crowdrank propose votes.csv -s information --pool who.csv --items all.csv -b 500",
     ),
+    ("which pairs decide who is in the top five", "crowdrank propose votes.csv --goal top-5 -b 500"),
     ("what schemes would have cost on grades given several times", "crowdrank propose votes.csv --costs costs.csv"),
 )
 
@@ -40,9 +41,16 @@ def propose(
         str,
         typer.Option(
             "--scheme", "-s", metavar="NAME", autocompletion=complete_scheme,
-            help="Such as if-good-3, 2-overlap, pilot or information; see crowdrank methods.",
+            help="Such as if-good-3, 2-overlap, pilot or information; by default one that fits the judgments.",
         ),
-    ] = "if-good-3",
+    ] = "auto",
+    goal: Annotated[
+        str | None,
+        typer.Option(
+            "--goal", "-g", metavar="GOAL",
+            help="What preferences should decide: order (the default), top-5 (any number), or best.",
+        ),
+    ] = None,
     setting: Annotated[
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the scheme; repeatable.")
     ] = None,
@@ -92,7 +100,7 @@ def propose(
 
     check_files([*votes, reading.items, pool], [out, costs], format=format)
     params, prices = pairs(setting, "--set", "k=3"), _prices(price)
-    api.check_requests(scheme, params, budget=budget, price=prices, least_gain=least_gain, consensus=method)
+    api.check_requests(scheme, params, goal, budget=budget, price=prices, least_gain=least_gain, consensus=method)
     with Talk(quiet=quiet) as talk:
         # listed items are what may be asked about, which the verb itself has to know
         judgments = replace(reading, items=None).judgments(votes, talk)
@@ -100,7 +108,7 @@ def propose(
             raise ParameterError(f"--costs are told by grades, not by {judgments.kind}s; leave it out")
         with talk.working("choosing what to ask") as progress:
             found = api.requests(
-                judgments, scheme, reading.items, pool, budget, params=params,
+                judgments, scheme, reading.items, pool, budget, goal=goal, params=params,
                 price=prices, least_gain=least_gain, consensus=method, seed=seed, progress=progress,
             )  # fmt: skip
         deliver(found.frame(), out, format, talk, lambda: _show(found.frame()))

@@ -94,6 +94,12 @@ def simulate(
     seeds: Annotated[
         int, typer.Option("--seeds", min=1, metavar="N", help="Repetitions.", rich_help_panel=_PLAYED)
     ] = 5,
+    goal: Annotated[
+        str | None,
+        typer.Option(
+            "--goal", metavar="GOAL", help="Of schemes that have one: order, top-5 or best.", rich_help_panel=_PLAYED
+        ),
+    ] = None,
     choose: Annotated[
         bool, typer.Option("--choose", help="Schemes may choose whom to ask.", rich_help_panel=_PLAYED)
     ] = False,
@@ -146,10 +152,11 @@ def simulate(
     if campaign is not None:
         asked = {"annotators": annotators, "noise": noise, "votes": votes, "kind": kind, "budget": budget}
         asked |= {"n_rounds": rounds, "n_seeds": seeds, "seed": seed, "chosen": choose, "aggregator": method}
+        asked["goal"] = goal
         _play(truth, listed(campaign) or [], asked, listed(metrics), (out, format, picture), Talk(quiet=quiet))
         return
-    if votes is not None or picture is not None:
-        raise ParameterError("--votes and --picture go with --campaign; name schemes, as in --campaign if-good-3")
+    if votes is not None or picture is not None or goal is not None:
+        raise ParameterError("--votes, --picture and --goal go with --campaign; name schemes: --campaign if-good-3")
     if annotators is None or noise is None:
         raise ParameterError('say who votes, as in --annotators 40 --noise "normal(0.7,0.2)"; --noises lists all')
     simulation.check_simulation(noise, kind, per_item)

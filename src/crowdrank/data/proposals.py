@@ -33,8 +33,9 @@ class Requests(Shown):
         Whom to ask, ``ANYBODY`` (-1) where the scheme leaves it open.
     n_more
         Number of judgments asked for, by as many annotators.
-    reasons, reason, detail
-        Reasons in words, the number of each request's reason, and the number that stands in it in place of ``{}``.
+    reasons, reason, named, detail
+        Reasons in words, the number of each request's reason, and what stands in it in place of ``{}``: first the items
+        of the codes ``named``, (n_requests, n), then the numbers ``detail``, (n_requests,) or (n_requests, n).
     costs, gains
         What each request costs, and by how much it is expected to lower what ``measure`` names.
     measure, before
@@ -58,6 +59,7 @@ class Requests(Shown):
     gains: Floats
     measure: str
     before: float | None
+    named: Ints | None = None
     detail: Floats | None = None
     notes: tuple[str, ...] = ()
     n_unaffordable: int = 0
@@ -110,8 +112,12 @@ class Requests(Shown):
         """Reason of each request in words."""
         if self.detail is None:
             return pl.Series(self.reasons, dtype=pl.String).gather(self.reason)
-        texts = [self.reasons[code].format(value) for code, value in zip(self.reason, self.detail, strict=True)]
-        return pl.Series(texts, dtype=pl.String)
+        numbers = self.detail.reshape(len(self), -1).tolist() if len(self) else []
+        ids: list[Any] = [()] * len(self)
+        if self.named is not None:
+            ids = list(zip(*(self.items.ids.gather(codes).to_list() for codes in self.named.T), strict=True))
+        rows = zip(self.reason, ids, numbers, strict=True)
+        return pl.Series([self.reasons[code].format(*some, *values) for code, some, values in rows], dtype=pl.String)
 
     def sentence(self) -> str:
         """Return how many requests there are, what they cost and what they are expected to change, in one line."""

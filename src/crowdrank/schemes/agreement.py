@@ -9,7 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from ..asking import UNJUDGED, Situation, Wanted, bought
-from ..asking.classes import expected_confidence, level_posteriors, pooled_confusion
+from ..asking.classes import LIKELIEST, Cautious, confidence_gain
+from ..asking.drawing import drawn_apart, tie_draws
 from ..data.judgments import Grades, expect
 from ..data.proposals import Requests
 from ..errors import ParameterError
@@ -19,25 +20,28 @@ from ..errors import ParameterError
 class Agreement:
     r"""Ask about an item again until the probability of its most probable level passes a level of confidence.
 
-    The probabilities are those of the consensus of a class method, which weighs each grade by its annotator. The
-    expected gain of one more grade is how much it is expected to raise the probability that the chosen level is right,
+    The probabilities are those of the consensus of a class method, which weighs each grade by its annotator, with the
+    doubt about annotators whose grades few others repeat, as in ``information``. The expected gain of further grades is
+    how much they are expected to raise the probability that the chosen level is right; of one,
 
     .. math:: \sum_l \max_j p_j \pi_{jl} - \max_j p_j,
 
-    where :math:`p` are the item's probabilities and :math:`\pi` is how the crowd as a whole mixes up levels.
+    where :math:`p` are the item's probabilities and :math:`\pi` is how the crowd as a whole mixes up levels. Where one
+    grade cannot change the choice, two or three may: the largest mean of one, two or three counts.
 
     Parameters
     ----------
     confidence
         Probability at which an item is asked about no more.
     least
-        Fewest grades of an item: one alone always agrees with itself.
+        Fewest grades of an item, however sure it is.
     k
         Most grades of an item.
 
     Notes
     -----
-    Each call asks for one grade more of an item, as the answer may settle it; the largest expected gain comes first.
+    Each call asks for one grade more of an item, as the answer may settle it. Items without their fewest grades come
+    first, in random order, then the largest expected gain.
     Works for classes without an order too.
 
     Examples
@@ -66,18 +70,20 @@ class Agreement:
     def propose(self, situation: Situation) -> Requests:
         """Return what to ask next."""
         grades: Grades = expect(situation.judgments, self)
-        posterior = level_posteriors(situation, "agreement")
+        known = Cautious.of(situation, grades, "agreement")
         counts = np.bincount(grades.item, minlength=grades.n_items)
-        sure = posterior.max(axis=1)
+        sure = known.posterior.max(axis=1)
         open_ones = situation.askable & (counts < self.k) & ((sure < self.confidence) | (counts < self.least))
         item = np.flatnonzero(open_ones).astype(np.int32)
-        gain = expected_confidence(posterior[item], pooled_confusion(grades, posterior)) - sure[item]
-        draws = np.random.default_rng(situation.seed).random(len(item))
-        order = np.lexsort((draws, -gain))
-        item, gain = item[order], np.maximum(gain[order], 0.0)
+        gain = confidence_gain(known.posterior[item], known.crowd)
+        draws = tie_draws(situation.seed, len(item))
+        # those without their fewest grades come first, the least judged of them before others
+        lacking = np.maximum(self.least - counts[item], 0)
+        order = np.lexsort((np.where(lacking > 0, draws, -drawn_apart(gain, draws)), -lacking))
+        item, gain = item[order], gain[order]
         wanted = Wanted(
             things={"item": item}, gain=gain, reason=(counts[item] > 0).astype(np.int32),
-            reasons=(UNJUDGED, "its most probable grade has a probability of {:.2f}"), detail=sure[item],
+            reasons=(UNJUDGED, LIKELIEST), detail=sure[item],
             measure="number of items whose grade is wrong", before=float((1 - sure[situation.askable]).sum()),
         )  # fmt: skip
         return bought(self, situation, wanted)

@@ -1,18 +1,19 @@
-"""The answers that are expected to tell most for their price."""
+"""The answers that are expected to decide most for their price."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from ..asking import PairsAsked, Situation, Wanted, bought, thing_keys
-from ..asking.informative import choose_answers
+from ..asking.goals import Goal
+from ..asking.informative import Chosen, choose_answers
 from ..asking.telling import choose_graders
 from ..data.consensus import Consensus
-from ..data.judgments import Grades, expect
+from ..data.judgments import Grades, Preferences, expect
 from ..data.proposals import Requests
 from ..errors import ParameterError
 from ..protocols import Floats, Ints
@@ -21,18 +22,26 @@ from ..score_models.information import Answerers
 _ABOUT = ("grade", "gain")
 _MOST = 10_000
 
+_SURE = 0.95
+"""Probability of the order of a pair from which on it is not what an answer is asked for."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Information:
-    r"""Ask where the answer is expected to tell most for each unit of money, and choose whom to ask as well.
+    r"""Ask where the answer is expected to decide most for each unit of money, and choose whom to ask as well.
 
-    Preferences: an answer by annotator :math:`a` about items :math:`i` and :math:`j` is expected to tell about
+    Preferences: an answer by annotator :math:`a` about items :math:`i` and :math:`j` has the weight
+    :math:`w = E[\alpha_a^2] P (1 - P)`, where :math:`P` is the predicted probability that :math:`a` prefers :math:`i`.
+    It lowers the variance :math:`V_{kl}` of the difference of any two scores of the query by
 
-    .. math:: \log\left(1 + E[\alpha_a^2] \, \mathrm{Var}(s_i - s_j) \, P (1 - P)\right)
+    .. math:: \Delta V_{kl} = \frac{w}{1 + w V_{ij}} \, \mathrm{Cov}(s_k - s_l, s_i - s_j)^2
 
-    nats of the scores, where :math:`P` is the predicted probability that :math:`a` prefers :math:`i`. What lies near in
-    the order but is not settled, by annotators who tell good from bad, comes first. Grades: the mutual information
-    between an item's level :math:`j` and the grade :math:`l` that annotator :math:`a` would give,
+    and is worth :math:`\sum_{kl} b_{kl} \, \phi(z_{kl}) \phi(0) \, \Delta V_{kl} / V_{kl}`: the fall of the expected
+    number of wrong orders that count. :math:`z_{kl}` is the difference in standard deviations, so that pairs whose
+    order is open count most, and :math:`b_{kl}` the probability that their order decides the goal: 1 for ``"order"``;
+    for ``"top-5"`` that the two, were they equal, would be at the edge of the first five places; for ``"best"`` at that
+    of the first. Grades: the mutual information between an item's level :math:`j` and the grade :math:`l` that
+    annotator :math:`a` would give,
 
     .. math:: H\Big(\sum_j p_j \pi_{aj\cdot}\Big) - \sum_j p_j H(\pi_{aj\cdot}),
 
@@ -40,6 +49,9 @@ class Information:
 
     Parameters
     ----------
+    goal
+        Of preferences: what the answers should decide in each query, its ``"order"``, which items are in its first
+        places (``"top-5"``), or which is ``"best"``.
     about
         Of grades: ``"grade"`` or ``"gain"``, what the answer should tell of.
     share
@@ -53,7 +65,8 @@ class Information:
     Requests of one call are chosen one after the other, each supposing that those before it are answered. An answer
     about a pair shrinks the covariance of all scores of its query (item by item where there is none, or in queries
     above 300 items), so that ten thousand requests spread over what is open. Where there are more than 300,000 pairs,
-    each item is weighed against the ten next in the order and some at random.
+    each item is weighed against the ten next in the order and some at random. Equally good requests are drawn by the
+    seed. A pair whose order is sure may still be asked about: it places an item whose score is not.
 
     Of grades, what a class method says of an annotator is weighed against 70 % right answers, which count as 20 grades
     of items that others graded too: a grade that nobody repeated is not taken for certain.
@@ -69,16 +82,18 @@ class Information:
     >>> consensus = crowdrank.aggregate(votes, "bradley_terry")
     >>> requests = Information().propose(Situation.of(votes, consensus=consensus, budget=2))
     >>> requests.measure, requests.n_judgments
-    ('uncertainty of the scores (in nats)', 2)
+    ('number of pairs in the wrong order', 2)
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("grade", "preference")
     needs: ClassVar[Mapping[str, str]] = {"grade": "dawid_skene", "preference": "latent_score"}
+    goal: str = "order"
     about: str = "grade"
     share: float = 0.33
     most: int = 3
 
     def __post_init__(self) -> None:
+        Goal.parse(self.goal)
         if self.about not in _ABOUT:
             raise ParameterError(f"about={self.about!r} is not known; use one of {', '.join(map(repr, _ABOUT))}")
         if not 0 < self.share <= 1:
@@ -87,21 +102,46 @@ class Information:
             raise ParameterError(f"most={self.most} must be at least 1; it is the most grades of an item in one call")
 
     def propose(self, situation: Situation) -> Requests:
-        """Return what to ask next; without a budget at most 10,000 pairs."""
+        """Return what to ask next; without a budget as many answers as there are so far, at most 10,000."""
         judgments = expect(situation.judgments, self)
+        goal = Goal.parse(self.goal)
         if isinstance(judgments, Grades):
+            if goal.k:
+                raise ParameterError(
+                    f"goal {goal.text!r} is about preferences, and these are grades; leave the goal out"
+                )
             return bought(self, situation, choose_graders(situation, judgments, self.about, self.share, self.most))
+        note = goal.expect_items(judgments.items)
         number = situation.n_affordable
-        crowd = _discriminations(situation.expect_consensus("information"))
-        chosen = choose_answers(situation, crowd, self.share, _MOST if number is None else number)
-        things: dict[str, Ints] = {"left": chosen.left, "right": chosen.right}
-        known = PairsAsked.of(judgments).counts(thing_keys(things, judgments.n_items)) > 0
-        wanted = Wanted(
-            things=things, gain=chosen.information, annotator=chosen.annotator, reason=known.astype(np.int32),
-            reasons=("not compared yet, and an answer tells much", "an answer tells much, as their order is open"),
-            measure="uncertainty of the scores (in nats)", before=None,
-        )  # fmt: skip
-        return bought(self, situation, wanted)
+        if number is None:
+            number = min(max(len(judgments), judgments.n_items), _MOST)
+        consensus = situation.expect_consensus("information")
+        crowd = _discriminations(consensus)
+        chosen = choose_answers(situation, crowd, goal, self.share, number)
+        found = bought(self, situation, _reasoned(judgments, consensus, goal, chosen))
+        return found if note is None else replace(found, notes=(*found.notes, note))
+
+
+def _reasoned(judgments: Preferences, consensus: Consensus, goal: Goal, chosen: Chosen) -> Wanted:
+    """What is chosen, with the reason of each: its order is open, or it places the less sure of its items."""
+    assert consensus.std_error is not None
+    things: dict[str, Ints] = {"left": chosen.left, "right": chosen.right}
+    known = PairsAsked.of(judgments).counts(thing_keys(things, judgments.n_items)) > 0
+    one, other = consensus.std_error[chosen.left], consensus.std_error[chosen.right]
+    sure = chosen.first > _SURE
+    unsure = np.where(one >= other, chosen.left, chosen.right)
+    cut = "one more answer is expected to cut the variance of their difference by {4:.0f} %"
+    open_order = f"P({{0}} above {{1}}) is {{3:.2f}}{goal.where}; {cut}"
+    placing = "places {2}, whose score has a standard error of {5:.2f}; P({0} above {1}) is {3:.3f}"
+    reasons = (open_order, placing)
+    return Wanted(
+        things=things, gain=chosen.gain, annotator=chosen.annotator,
+        reason=(2 * ~known + sure).astype(np.int32),
+        reasons=(*reasons, *(f"not compared yet; {reason}" for reason in reasons)),
+        named=np.stack([chosen.left, chosen.right, unsure], axis=1),
+        detail=np.stack([chosen.first, 100 * chosen.cut, np.maximum(one, other)], axis=1),
+        measure=goal.measure, before=chosen.before,
+    )  # fmt: skip
 
 
 def _discriminations(consensus: Consensus) -> tuple[Floats, Floats]:
