@@ -73,19 +73,37 @@ def deliver_consensus(
     format: str | None,
     level: float | None,
     talk: Talk,
-    findings: Findings | None = None,
-) -> None:
-    """Write a consensus, in JSON with findings, or show its best items where people look on."""
+    about: Callable[[], Findings | None],
+) -> Exception | None:
+    """Write a consensus, or show its best items where people look on; return what went wrong afterwards, if anything.
+
+    ``about`` looks at the annotators, which may fail or take long, and returns what JSON holds besides. A consensus
+    that goes to a file is there before that; JSON and Parquet are then written anew, with what was found.
+    """
+    from ..io.output import format_for
     from ..io.results import write_consensus
 
-    if for_people(out, format):
+    people = for_people(out, format)
+    holds_all = not people and format_for(out, format) in ("json", "parquet")
+    if people:
         from .tables import show_ranking
 
         talk.flush()
         show_ranking(consensus, level)
-        return
-    write_consensus(consensus, out, format, level=level, findings=None if findings is None else findings.plain())
-    report_written(out, talk)
+    elif not holds_all or out not in (None, "-"):
+        write_consensus(consensus, out, format, level=level, quality=False)
+        if out not in (None, "-"):
+            report_written(out, talk)
+            talk.flush()
+    found, failed = None, None
+    try:
+        found = about()
+    except Exception as error:
+        failed = error
+    if holds_all and (failed is None or out in (None, "-")):
+        plain = None if found is None else found.plain()
+        write_consensus(consensus, out, format, quality=failed is None, level=level, findings=plain)
+    return failed
 
 
 def report_written(out: str | None, talk: Talk) -> None:

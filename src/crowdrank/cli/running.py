@@ -77,12 +77,25 @@ def _run(arguments: Sequence[str] | None) -> int:
     return found if isinstance(found, int) else 0
 
 
-def _explain(error: Exception) -> int:
-    """Say what went wrong, and return the exit code for it."""
+def say_failed(error: Exception, what: str, *, fatal: bool) -> None:
+    """Say that something besides the result failed; raise the error where that was asked for."""
+    if fatal:
+        raise error
+    _show_traceback(error)
+    complain(f"{what}, but the result is not affected: {_sentence(error)}")
+
+
+def _show_traceback(error: Exception) -> None:
+    """Show where an error arose, to whoever asked for that."""
     if os.environ.get(TRACEBACK):
         import traceback
 
         traceback.print_exception(error)
+
+
+def _explain(error: Exception) -> int:
+    """Say what went wrong, and return the exit code for it."""
+    _show_traceback(error)
     if _is_broken_pipe(error):
         _close_stdout()
         return BROKEN_PIPE
@@ -92,16 +105,21 @@ def _explain(error: Exception) -> int:
     if hasattr(error, "format_message"):
         complain(_usage(error))
         return MISTAKE
+    complain(_sentence(error))
+    return MISTAKE if isinstance(error, CrowdrankError | OSError | MemoryError) else BUG
+
+
+def _sentence(error: Exception) -> str:
+    """What went wrong, and what to do."""
     if isinstance(error, CrowdrankError):
-        complain(str(error))
-        return MISTAKE
+        return str(error)
     if isinstance(error, OSError):
-        complain(f"{error.filename or 'standard output'} cannot be used: {(error.strerror or str(error)).lower()}")
-        return MISTAKE
-    complain(
+        return f"{error.filename or 'standard output'} cannot be used: {(error.strerror or str(error)).lower()}"
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this; give fewer judgments at a time, or use a larger machine"
+    return (
         f"{type(error).__name__}: {error}; this is a bug, please report it with the traceback that {TRACEBACK}=1 shows"
     )
-    return BUG
 
 
 def _usage(error: Any) -> str:
