@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .data.grades import MAX_LEVELS
 from .data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
+from .data.memory import expect_room
 from .errors import ConvergenceWarning, DataWarning, ParameterError
 from .protocols import Aggregator, Bools, Counts, Floats, Ints, Progress, Resampler, Reweighter, Scorer
 
@@ -23,6 +24,9 @@ FEW_UNITS = 10
 """With fewer units than this their spread is hardly known, and intervals come out too narrow."""
 
 _MANY_UNITS = 20_000
+
+MOST_RESAMPLES = 1_000_000
+_BYTES_A_SCORE = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,6 +114,15 @@ def plan_draws(judgments: Judgments | Mixed, n: int, resample: str = "judgment",
     """
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2:
         raise ParameterError(f"bootstrap={n!r} is no number of resamples; use 2 or more, 200 for intervals")
+    if n > MOST_RESAMPLES:
+        raise ParameterError(
+            f"bootstrap={n} is more than any interval needs; use at most {MOST_RESAMPLES:,}, 200 for intervals"
+        )
+    if not 0 <= seed < 2**63:
+        raise ParameterError(f"seed={seed} must be a whole number from 0 to {2**63 - 1}")
+    # the scores as they are kept, and twice as many bytes while their spread is computed
+    n_bytes = _BYTES_A_SCORE * n * judgments.n_items
+    expect_room(n_bytes, f"bootstrap={n} of {judgments.n_items:,} items", "use fewer resamples; 200 are enough")
     if resample not in UNITS:
         raise ParameterError(f"resample={resample!r} is not known; use one of {', '.join(map(repr, UNITS))}")
     weight, chance = judgments.weight, None

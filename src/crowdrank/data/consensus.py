@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ..errors import ParameterError
+from ..errors import JudgmentError, ParameterError
 from ..protocols import Counts, Floats, Ints
 from .diagnostics import Diagnostics
 from .index import Index, Items
@@ -114,8 +114,19 @@ class Consensus:
                 view = np.asarray(values).view()
                 view.flags.writeable = False
                 object.__setattr__(self, name, view)
-        assert len(self.scores) == len(self.items)
-        assert np.isfinite(self.scores).all(), f"{self.method} gave a score that is not finite"
+        if len(self.scores) != len(self.items):
+            raise JudgmentError(f"{len(self.scores)} scores do not go with {len(self.items)} items; give one for each")
+        for name in ("scores", "probabilities", "replicates", "confidence"):
+            self._expect_finite(name)
+
+    def _expect_finite(self, name: str) -> None:
+        """Refuse a result with a figure that is NaN or infinite, however it came about."""
+        values = getattr(self, name)
+        if values is not None and not np.isfinite(values).all():
+            raise JudgmentError(
+                f"{self.method} found {name} that are not finite numbers; grades, weights or parameters are too "
+                "extreme for it: bring them to a usual size, or choose another method"
+            )
 
     @classmethod
     def of(
