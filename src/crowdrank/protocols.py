@@ -121,18 +121,18 @@ def _is_a(value: Any, kind: type) -> bool:
     return isinstance(value, (bool, np.bool_) if kind is bool else kind)
 
 
-def _numbers_in(value: Any) -> Iterator[float]:
+def _numbers_in(value: Any) -> Iterator[Any]:
     """The numbers of a parameter, which may be a tuple of them."""
-    if isinstance(value, numbers.Real) and not isinstance(value, bool):
-        yield value  # type: ignore[misc]
+    if _is_a(value, float):
+        yield value
     elif isinstance(value, tuple | list):
         for one in value:
             yield from _numbers_in(one)
 
 
-def _expect_bounded(name: str, number: float) -> None:
+def _expect_bounded(name: str, number: Any) -> None:
     """Refuse one number of a parameter that cannot be computed with."""
-    if isinstance(number, numbers.Integral):
+    if _is_a(number, int):
         if name == "seed" and not 0 <= number < 2**63:
             raise ParameterError(f"seed={cut(str(number))} must be a whole number from 0 to {2**63 - 1}")
         if name != "seed" and abs(number) > _LARGEST_COUNT:

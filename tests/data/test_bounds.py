@@ -2,6 +2,7 @@
 
 import ast
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,10 +23,9 @@ GRADES = {"item": ["x", "y", "x", "y"], "annotator": ["ann", "ann", "bob", "bob"
 def test_grades_that_are_too_large(large):
     with pytest.raises(JudgmentError, match=r"^the grade is beyond 1e\+15, too large to compute with in row 2 \(item "):
         cr.Grades.from_frame({**GRADES, "grade": [1, large, 2, 1]})
+    judged = cr.Grades.from_frame(GRADES)
     with pytest.raises(JudgmentError, match="beyond 1e"):
-        judged = cr.Grades.from_frame(GRADES)
-        type(judged)(items=judged.items, annotators=judged.annotators, annotator=judged.annotator, item=judged.item,
-                     grade=np.full(4, large))  # fmt: skip
+        replace(judged, grade=np.full(4, large))
 
 
 @pytest.mark.parametrize(

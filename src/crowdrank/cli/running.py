@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import CrowdrankError
+from .streams import mend_streams
 from .talk import complain
 
 TRACEBACK = "CROWDRANK_TRACEBACK"
@@ -34,6 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     crowdrank 0.1.0
     0
     """
+    mend_streams()
     try:
         code = _run(arguments)
         sys.stdout.flush()

@@ -26,6 +26,9 @@ MOST_ROWS = 20
 LONGEST = 40
 """Characters of an id that are shown."""
 
+_SHORTEST = 8
+"""Characters of an item's id that are shown however narrow a terminal is."""
+
 _WIDEST, _NARROWEST = 27, 9
 """Characters that the picture of an interval may be wide."""
 
@@ -128,10 +131,28 @@ def show_ranking(consensus: Consensus, level: float | None, *, item: str = "item
         heads += [f"{100 * level:g} % interval", "ranks", ""]
         bounds = [_bounds(row) for row in shown.iter_rows(named=True)]
         cells = _drawn(shown, [[*row, *more] for row, more in zip(cells, bounds, strict=True)], page.width)
+    heads, cells = _fitting(page, heads, cells, ("query", "rank", item, "score"), item)
     if "query" in plain:
         cells = _with_gaps(cells)
     page.print(grid(heads, cells, right=("rank", "score", "confidence"), cut=("query", item)))
     _more(page, len(frame) - len(shown), "item")
+
+
+def _fitting(
+    page: Console, heads: list[str], rows: list[list[Text]], needed: Sequence[str], cut: str
+) -> tuple[list[str], list[list[Text]]]:
+    """The columns that there is room for, the last left out first; those needed stay, if need be beyond the edge."""
+    widths = (
+        [max(len(name), *(row[place].cell_len for row in rows)) + 2 for place, name in enumerate(heads)] if rows else []
+    )
+    # the name of an item may be cut
+    widths = [min(width, _SHORTEST + 2) if name == cut else width for name, width in zip(heads, widths, strict=False)]
+    kept = list(range(len(heads)))
+    for place in reversed(range(len(widths))):
+        if sum(widths[other] for other in kept) - 2 > page.width and heads[place] not in needed:
+            kept.remove(place)
+    page.width = max(page.width, sum(widths[place] for place in kept) if widths else 0)
+    return [heads[place] for place in kept], [[row[place] for place in kept] for row in rows]
 
 
 def _best(frame: pl.DataFrame, rows: int) -> pl.DataFrame:

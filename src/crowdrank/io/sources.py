@@ -211,7 +211,9 @@ def _too_large(name: str, packed: int, total: int, most: int) -> JudgmentError:
     else:
         limit = f"{_MOST_TIMES} times its size, which is no table"
         remedy = "unpack it yourself if it is meant"
-    return JudgmentError(f"{name} ({in_words(packed)}) unpacks to more than {in_words(total)}, beyond {limit}; {remedy}")
+    return JudgmentError(
+        f"{name} ({in_words(packed)}) unpacks to more than {in_words(total)}, beyond {limit}; {remedy}"
+    )
 
 
 def _standard_input() -> bytes:
