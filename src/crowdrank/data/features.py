@@ -12,7 +12,7 @@ import polars as pl
 
 from ..errors import DataWarning, JudgmentError
 from ..protocols import AnyFloats, Counts, Floats, Ints
-from .coding import factorize
+from .coding import factorize, plain_cells
 from .columns import understand_items
 from .frames import to_frame
 from .index import NO_QUERY, Index, Items, build_items
@@ -149,6 +149,7 @@ class Features:
 
 def _numbers(column: pl.Series) -> Floats:
     """A column of numbers, NaN where blank; text is refused."""
+    column = plain_cells(column)
     cells = column.str.strip_chars() if column.dtype == pl.String else column
     if cells.dtype == pl.String:
         cells = cells.set(cells.is_in(["", "NULL", "null", "NaN", "nan"]), None)

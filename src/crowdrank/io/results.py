@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ..data.coding import id_series
+from ..data.coding import id_series, plain_cells
 from ..data.columns import understand_items
 from ..data.consensus import Consensus, Quality, Trace
 from ..data.files import PathLike
@@ -22,12 +22,22 @@ from .diagnosed import diagnostics_from_json, diagnostics_to_json
 from .encoding import decode_array, decode_params, encode_array, encode_params
 from .output import format_for, write_table, write_text, write_with
 from .records import read_document
-from .sources import Source, blaming, open_source
+from .sources import Source, blaming, open_source, without_panics
 from .tables import read_source, table_format
 
 FORMAT = "crowdrank.consensus/1"
 _METADATA = "crowdrank"
 _FLOATS = ("score", "confidence", "std_error")
+_BROKEN = (
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    AssertionError,
+    ArithmeticError,
+    pl.exceptions.PolarsError,
+)
+"""What a file of ours that was changed or damaged may lead to."""
 
 
 def to_json(
@@ -92,7 +102,7 @@ def from_json(document: Mapping[str, Any]) -> Consensus:
         return _from_document(document)
     except JudgmentError:
         raise
-    except (LookupError, TypeError, ValueError, AttributeError, AssertionError, pl.exceptions.PolarsError):
+    except _BROKEN:
         raise JudgmentError(
             "this JSON says it is a consensus but parts of it are missing or broken; write it again"
         ) from None
@@ -166,7 +176,17 @@ def written_consensus(source: Source) -> Consensus | None:
         return from_json(read_document(source))
     if table_format(source) == "parquet":
         header = _parquet_header(source)
-        return None if header is None else _from_parquet(header, read_source(source)[0])
+        if header is None:
+            return None
+        frame = read_source(source)[0]
+        try:
+            return _from_parquet(header, frame)
+        except JudgmentError:
+            raise
+        except _BROKEN:
+            raise JudgmentError(
+                "this Parquet file says it is a consensus but parts of it are missing or broken; write it again"
+            ) from None
     if table_format(source) == "csv":
         frame = read_source(source)[0]
         return _from_table(frame) if {"item", "score", "rank"} <= set(frame.columns) else None
@@ -282,9 +302,10 @@ def _unlisted(column: pl.Series) -> NDArray[Any]:
 def _parquet_header(source: Source) -> dict[str, Any] | None:
     """What :func:`_header` put into a Parquet file, or ``None``."""
     try:
-        metadata = pl.read_parquet_metadata(source.place)
+        with without_panics():
+            metadata = pl.read_parquet_metadata(source.place)
         header = json.loads(metadata[_METADATA])
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, KeyError, ValueError):
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, KeyError, ValueError, RecursionError):
         return None
     return header if isinstance(header, dict) and header.get("format") == FORMAT else None
 
@@ -373,7 +394,9 @@ def _from_table(frame: pl.DataFrame) -> Consensus:
         row = int(np.argmax(~np.isfinite(score))) + 1
         raise JudgmentError(f"row {row} has a score or rank that is not a number; mend it")
     numbers = {n: _numbers(frame[n])[order] for n in ("std_error", "confidence") if n in frame.columns}
-    chosen = _chosen(frame["grade"], score) if "grade" in frame.columns else None
+    grades = plain_cells(frame["grade"]) if "grade" in frame.columns else None
+    grades = grades.fill_nan(None) if grades is not None and grades.dtype.is_float() else grades
+    chosen = None if grades is None or grades.null_count() == len(grades) else _chosen(grades, score)
     levels, grade = (None, None) if chosen is None else (chosen[0], chosen[1][order])
     std_error, confidence = numbers.get("std_error"), numbers.get("confidence")
     if confidence is not None:
@@ -453,7 +476,7 @@ def _matrix(values: Any, dtype: Any, shape: tuple[int, int]) -> Any:
 
 def _numbers(column: pl.Series) -> Floats:
     """Numbers of a column, NaN where blank or no number."""
-    return column.cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
+    return plain_cells(column).cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
 
 
 def _cell(value: Any) -> Any:

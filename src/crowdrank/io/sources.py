@@ -7,9 +7,11 @@ import mmap
 import os
 import stat
 import sys
+import tempfile
+import threading
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +30,9 @@ _LARGE = 1 << 29
 """Bytes from which on a file counts as large."""
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+_QUIET = threading.RLock()
+"""Held by whoever has standard error lead elsewhere."""
 
 _PACKED = {
     b"PK\x03\x04": ("a zip archive or a spreadsheet", "unpack it, or save the sheet as CSV"),
@@ -230,6 +235,32 @@ def _standard_input() -> bytes:
                 f"standard input holds more than {in_words(total)}, half of the free memory; give a file, or less of it"
             )
     return b"".join(parts)
+
+
+@contextmanager
+def without_panics() -> Iterator[None]:
+    """Keep what polars prints when it panics off standard error: what it trips over is said in our own sentence.
+
+    It writes to the descriptor itself, so that is what leads elsewhere meanwhile. Where nothing goes wrong, whatever
+    was written there in the meantime is passed on.
+    """
+    with ExitStack() as undo:
+        undo.enter_context(_QUIET)
+        try:
+            kept = os.dup(2)
+            undo.callback(os.close, kept)
+            aside = undo.enter_context(tempfile.TemporaryFile())
+        except OSError:  # nothing can be printed, or nothing kept
+            yield
+            return
+        os.dup2(aside.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+        aside.seek(0)
+        with suppress(OSError):
+            os.write(2, aside.read())
 
 
 @contextmanager
