@@ -118,7 +118,7 @@ def aggregate(
     from ..io.tables import read_table
     from . import annotators as of_annotators
 
-    check_files([*votes, reading.items, known], [out, annotators, report], format=format)
+    check_files([*votes, reading.items, known], [out, annotators, report], format=format, tables=[annotators])
     check_report(report, compared)
     conditions = Conditions(fail_if)
     with Talk(quiet=quiet) as talk:

@@ -71,7 +71,8 @@ def diagnose(
     from .. import api
     from ..io.output import write_table
 
-    check_files([*votes, reading.items, truth], [out, dependence, families, groups], format=format)
+    more = [dependence, families, groups]
+    check_files([*votes, reading.items, truth], [out, *more], format=format, tables=more)
     with Talk(quiet=quiet) as talk:
         judgments = api.expect_one_kind(reading.judgments(votes, talk), "diagnose")
         with talk.working("finding the consensus"):

@@ -20,14 +20,22 @@ LEVEL = 0.95
 """Level of intervals where none is asked for."""
 
 
-def check_files(inputs: Sequence[str | None], outputs: Sequence[str | None], *, format: str | None = None) -> None:
+def check_files(
+    inputs: Sequence[str | None],
+    outputs: Sequence[str | None],
+    *,
+    format: str | None = None,
+    tables: Sequence[str | None] = (),
+) -> None:
     """Refuse, before any work, files that cannot be written in the end, or whose writing would cost the input.
 
-    ``format`` is that of the first output.
+    ``format`` is that of the first output; ``tables`` are those of the others whose name says the format.
     """
     from ..io.output import check_target, format_for
 
     format_for(outputs[0] if outputs else None, format)
+    for table in tables:
+        format_for(table, None)
 
     read = [name for name in inputs if name is not None]
     written = [name for name in outputs if name is not None and name != "-"]

@@ -89,7 +89,7 @@ def propose(
     from .. import api
     from ..io.output import write_table
 
-    check_files([*votes, reading.items, pool], [out, costs], format=format)
+    check_files([*votes, reading.items, pool], [out, costs], format=format, tables=[costs])
     with Talk(quiet=quiet) as talk:
         # listed items are what may be asked about, which the verb itself has to know
         judgments = replace(reading, items=None).judgments(votes, talk)

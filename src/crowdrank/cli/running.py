@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import os
 import shlex
 import sys
@@ -37,7 +38,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     mend_streams()
     try:
-        code = _run(arguments)
+        # what a command sets for what it calls ends with it
+        code = contextvars.copy_context().run(_run, arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
         code = INTERRUPTED

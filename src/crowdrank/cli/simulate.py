@@ -141,7 +141,7 @@ def simulate(
     from ..io.output import write_table
     from ..io.truth import read_truth
 
-    check_files([truth, votes], [out, quality, picture], format=format)
+    check_files([truth, votes], [out, quality, picture], format=format, tables=[quality])
     if campaign is not None:
         asked = {"annotators": annotators, "noise": noise, "votes": votes, "kind": kind, "budget": budget}
         asked |= {"n_rounds": rounds, "n_seeds": seeds, "seed": seed, "chosen": choose, "aggregator": method}

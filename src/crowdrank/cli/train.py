@@ -131,7 +131,9 @@ def train(
     if len(files) < 2:
         raise ParameterError(f"{files[0]!r} alone is not enough to learn from; name the votes and then the features")
     held = _share(validation)
-    check_files([*files, reading.items, held if isinstance(held, str) else None], [out, importance, curve])
+    inputs = [*files, reading.items, held if isinstance(held, str) else None]
+    tables = [name for name in (importance, curve) if name and not name.lower().endswith((".png", ".pdf", ".svg"))]
+    check_files(inputs, [None, out, importance, curve], tables=tables)
     with Talk(quiet=quiet) as talk:
         judgments = reading.judgments(files[:-1], talk)
         with talk.working("reading the features"):

@@ -20,10 +20,11 @@ from ..errors import JudgmentError
 from ..protocols import Counts, Floats
 from .diagnosed import diagnostics_from_json, diagnostics_to_json
 from .encoding import decode_array, decode_params, encode_array, encode_params
-from .output import format_for, write_table, write_text, write_with
+from .output import format_for, write_parquet, write_table, write_text, write_with
 from .records import read_document
 from .sources import Source, blaming, open_source, without_panics
 from .tables import read_source, table_format
+from .trec import write_trec
 
 FORMAT = "crowdrank.consensus/1"
 _METADATA = "crowdrank"
@@ -126,8 +127,9 @@ def write_consensus(
     path
         Name of the file; ``None`` or ``-`` writes to standard output.
     format
-        ``"csv"`` (the table only), ``"json"`` (all but replicates and covariance) or ``"parquet"`` (everything);
-        ``None`` tells it from the name and takes CSV where that says nothing.
+        ``"csv"`` (the table only), ``"json"`` (all but replicates and covariance) or ``"parquet"`` (everything), or
+        for evaluation tools ``"run"`` (scores) and ``"qrels"`` (grades); ``None`` tells it from the name and takes CSV
+        where that says nothing.
     quality
         Whether JSON and Parquet hold the quality of the annotators, and what is odd about them, too.
     level
@@ -141,7 +143,9 @@ def write_consensus(
     elif chosen == "parquet":
         frame = _with_arrays(consensus, level)
         metadata = {_METADATA: json.dumps(_header(consensus, quality), ensure_ascii=False, allow_nan=False)}
-        write_with(lambda handle: frame.write_parquet(handle, metadata=metadata), path)
+        write_with(lambda handle: write_parquet(frame, handle, metadata), path)
+    elif chosen in ("qrels", "run"):
+        write_trec(_table(consensus, None), path, chosen, consensus.method)
     else:
         write_table(_table(consensus, level), path, chosen)
 
