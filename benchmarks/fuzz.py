@@ -112,7 +112,7 @@ def changed_table(frame: pl.DataFrame, rng: np.random.Generator) -> pl.DataFrame
         name = str(rng.choice(frame.columns))
         kind = rng.integers(0, 6)
         if kind <= 1:
-            cells: list[Any] = frame[name].cast(pl.String, strict=False).to_list()
+            cells: list[Any] = [None if value is None else str(value) for value in frame[name].to_list()]
             cells[int(rng.integers(0, len(cells)))] = str(rng.choice(CELLS))
             frame = frame.with_columns(pl.Series(name, cells, dtype=pl.String))
         elif kind == 2 and frame.width > 1:

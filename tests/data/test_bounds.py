@@ -111,6 +111,22 @@ def test_no_result_with_nan_leaves(name):
         Consensus(items=items, method="mean_grade", **fine)
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"probabilities": np.full((2, 3), 1 / 3)},
+        {"probabilities": np.full(2, 0.5)},
+        {"std_error": np.ones(3)},
+        {"replicates": np.zeros((2, 3), np.float32)},
+        {"grade": np.array([0, 2], np.int32)},
+    ],
+)
+def test_parts_of_a_result_fit_each_other(part):
+    items = cr.Grades.from_frame(GRADES).items
+    with pytest.raises(JudgmentError, match="of the consensus"):
+        Consensus(items=items, method="mace", scores=np.zeros(2), levels=("bad", "good"), **part)
+
+
 def extremes(kind):
     """Judgments at the bounds of what is read."""
     rng = np.random.default_rng(5)
