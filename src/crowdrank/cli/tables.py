@@ -128,10 +128,12 @@ def show_ranking(consensus: Consensus, level: float | None, *, item: str = "item
     cells = [[cell(row[name]) for name in plain] for row in shown.iter_rows(named=True)]
     heads = [item if name == "item" else name for name in plain]
     if "lower" in frame.columns:
-        heads += [f"{100 * level:g} % interval", "ranks", ""]
+        heads += [f"{100 * level:g} % interval", "ranks"]
         bounds = [_bounds(row) for row in shown.iter_rows(named=True)]
-        cells = _drawn(shown, [[*row, *more] for row, more in zip(cells, bounds, strict=True)], page.width)
-    heads, cells = _fitting(page, heads, cells, ("query", "rank", item, "score"), item)
+        cells = [[*row, *more] for row, more in zip(cells, bounds, strict=True)]
+    heads, cells = _fitting(page, heads, cells, ("query", "rank", item, "score"), ("query", item))
+    if "ranks" in heads:
+        heads, cells = [*heads, ""], _drawn(shown, cells, page.width)
     if "query" in plain:
         cells = _with_gaps(cells)
     page.print(grid(heads, cells, right=("rank", "score", "confidence"), cut=("query", item)))
@@ -139,19 +141,20 @@ def show_ranking(consensus: Consensus, level: float | None, *, item: str = "item
 
 
 def _fitting(
-    page: Console, heads: list[str], rows: list[list[Text]], needed: Sequence[str], cut: str
+    page: Console, heads: list[str], rows: list[list[Text]], needed: Sequence[str], cut: Sequence[str]
 ) -> tuple[list[str], list[list[Text]]]:
     """The columns that there is room for, the last left out first; those needed stay, if need be beyond the edge."""
-    widths = (
-        [max(len(name), *(row[place].cell_len for row in rows)) + 2 for place, name in enumerate(heads)] if rows else []
-    )
-    # the name of an item may be cut
-    widths = [min(width, _SHORTEST + 2) if name == cut else width for name, width in zip(heads, widths, strict=False)]
+    widths = []
+    for place, name in enumerate(heads):
+        # a head may run over several lines, and the name of an item or query may be cut
+        width = max(row[place].cell_len for row in rows) if rows else 0
+        width = min(width, _SHORTEST) if name in cut else width
+        widths.append(1 + max(width, *map(len, name.split())))
     kept = list(range(len(heads)))
-    for place in reversed(range(len(widths))):
-        if sum(widths[other] for other in kept) - 2 > page.width and heads[place] not in needed:
+    for place in reversed(range(len(heads))):
+        if sum(widths[other] for other in kept) > page.width and heads[place] not in needed:
             kept.remove(place)
-    page.width = max(page.width, sum(widths[place] for place in kept) if widths else 0)
+    page.width = max(page.width, sum(widths[place] for place in kept))
     return [heads[place] for place in kept], [[row[place] for place in kept] for row in rows]
 
 
