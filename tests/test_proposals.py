@@ -249,7 +249,7 @@ def test_grades_outside_the_scale():
 
 
 def test_a_kind_that_the_scheme_does_not_take(small):
-    with pytest.raises(JudgmentError, match="IfGoodK takes grades, not preferences; choose a method for that kind"):
+    with pytest.raises(JudgmentError, match="takes grades, not preferences; choose a method that takes preferences"):
         cr.propose(small["preference"], "if-good-3")
     with pytest.raises(JudgmentError, match="not rankings"):
         cr.propose(small["ranking"], "single")

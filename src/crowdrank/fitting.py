@@ -127,13 +127,15 @@ def newton(
     likelihoods, change = [here.log_likelihood], np.inf
     for n_iter in range(1, max_iter + 1):
         step = direction(here)
-        change = _largest(step)
+        change, before = _largest(step), here
         point, here = _climb(evaluate, point, here, step)
         likelihoods.append(here.log_likelihood)
         if change <= tol:
             return point, here, Trace(n_iter, True, change, tuple(likelihoods))
-    warn_unconverged(what, max_iter, change, tol)
-    return point, here, Trace(max_iter, False, change, tuple(likelihoods))
+        if here is before:
+            break  # no length of the step gains, and the next one would be the same
+    warn_unconverged(what, n_iter, change, tol)
+    return point, here, Trace(n_iter, False, change, tuple(likelihoods))
 
 
 def _climb(

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
+import math
+import numbers
 import re
+import typing
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeAlias, runtime_checkable
 
@@ -14,7 +18,7 @@ from .errors import ParameterError
 from .wording import method_label, option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int32]
@@ -76,6 +80,73 @@ def expect_arguments(method: Any, names: Iterable[str]) -> None:
             raise ParameterError(
                 f"{method_label(method)} takes no {option(name)}; leave it out or choose another method"
             )
+
+
+LARGEST_PARAMETER, SMALLEST_PARAMETER = 1e12, 1e-30
+"""Beyond these a parameter drowns all judgments, or is lost in rounding; squares and products of them stay finite."""
+
+_LARGEST_COUNT = 2**31 - 1
+_TAKES = {int: "a whole number", float: "a number", bool: "true or false", str: "text", type(None): "None"}
+
+
+def expect_parameters(method: Any) -> None:
+    """Refuse a method whose parameters are of the wrong type, not finite, or too large or small to compute with.
+
+    Every way to a fit comes through here; what else a parameter must be, the method itself checks.
+    """
+    if not dataclasses.is_dataclass(method):
+        return
+    try:
+        hints = typing.get_type_hints(type(method))
+    except NameError:  # a class of the user's own whose types are named only for a type checker
+        hints = {}
+    for field in dataclasses.fields(method):
+        value = getattr(method, field.name)
+        hint = hints.get(field.name, Any)
+        allowed = typing.get_args(hint) or (hint,)
+        if all(kind in _TAKES for kind in allowed) and not any(_is_a(value, kind) for kind in allowed):
+            takes = " or ".join(_TAKES[kind] for kind in allowed)
+            raise ParameterError(f"{field.name}={cut(repr(value))} is not of the right type; it takes {takes}")
+        for number in _numbers_in(value):
+            _expect_bounded(field.name, number)
+
+
+def cut(text: str, longest: int = 80) -> str:
+    """Return text as it stands in a message: cut where it is long."""
+    return text if len(text) <= longest else f"{text[: longest // 2]}...{text[-longest // 4 :]}"
+
+
+def _is_a(value: Any, kind: type) -> bool:
+    """Whether a value is of a type, numpy's own numbers included; true and false are no numbers."""
+    if kind in (int, float):
+        number = numbers.Integral if kind is int else numbers.Real
+        return isinstance(value, number) and not isinstance(value, bool | np.bool_)
+    return isinstance(value, (bool, np.bool_) if kind is bool else kind)
+
+
+def _numbers_in(value: Any) -> Iterator[Any]:
+    """The numbers of a parameter, which may be a tuple of them."""
+    if _is_a(value, float):
+        yield value
+    elif isinstance(value, tuple | list):
+        for one in value:
+            yield from _numbers_in(one)
+
+
+def _expect_bounded(name: str, number: Any) -> None:
+    """Refuse one number of a parameter that cannot be computed with."""
+    if _is_a(number, int):
+        if name == "seed" and not 0 <= number < 2**63:
+            raise ParameterError(f"seed={cut(str(number))} must be a whole number from 0 to {2**63 - 1}")
+        if name != "seed" and abs(number) > _LARGEST_COUNT:
+            raise ParameterError(f"{name}={cut(str(number))} is too large; at most {_LARGEST_COUNT} can be used")
+    elif not math.isfinite(number):
+        raise ParameterError(f"{name}={number} is not finite; give a number")
+    elif number and not SMALLEST_PARAMETER <= abs(number) <= LARGEST_PARAMETER:
+        raise ParameterError(
+            f"{name}={number:g} cannot be computed with; sizes from {SMALLEST_PARAMETER:g} "
+            f"to {LARGEST_PARAMETER:g} can be, and 0"
+        )
 
 
 def method_named(package: str, name: str) -> Any:

@@ -16,6 +16,9 @@ from typing import Any
 
 from .errors import ParameterError, UnknownNameError
 
+_LONGEST_LITERAL = 1000
+"""Characters of a parameter in text that are read as a value; Python's own reader fails on thousands of signs."""
+
 AGGREGATORS = {
     "borda": "crowdrank.aggregators.borda:Borda",
     "bradley_terry": "crowdrank.aggregators.bradley_terry:BradleyTerry",
@@ -323,7 +326,11 @@ def make(family: str, name: str, params: Mapping[str, Any] | None = None, *, see
     }
     if seed is not None and "seed" in fields:
         values.setdefault("seed", seed)
-    return method(**values)
+    made = method(**values)
+    from .protocols import expect_parameters  # numpy is not loaded to list methods
+
+    expect_parameters(made)
+    return made
 
 
 def _part(family: str, value: Any, seed: int | None) -> Any:
@@ -337,14 +344,16 @@ def _read(key: str, value: Any, hint: Any) -> Any:
     """A parameter as its type; text is taken as a Python literal where the type is not text."""
     allowed = typing.get_args(hint) if typing.get_origin(hint) is not None else (hint,)
     plain = tuple(kind for kind in allowed if isinstance(kind, type))
-    if isinstance(value, str) and str not in plain and plain:
-        with contextlib.suppress(ValueError, SyntaxError):
+    if isinstance(value, str) and str not in plain and plain and len(value) <= _LONGEST_LITERAL:
+        with contextlib.suppress(ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
             value = ast.literal_eval({"true": "True", "false": "False", "none": "None"}.get(value.lower(), value))
     if isinstance(value, int) and not isinstance(value, bool) and float in plain and int not in plain:
         value = float(value)
     wrong_bool = isinstance(value, bool) and bool not in plain
     if plain and len(plain) == len(allowed) and (wrong_bool or not isinstance(value, plain)):
-        raise ParameterError(f"{key}={value!r} is not of the right type; it takes {_shown(hint)}")
+        from .protocols import cut
+
+        raise ParameterError(f"{key}={cut(repr(value))} is not of the right type; it takes {_shown(hint)}")
     return value
 
 

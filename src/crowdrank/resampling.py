@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from .data.grades import MAX_LEVELS
 from .data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
+from .data.memory import expect_room
 from .data.ties import score_tolerance
 from .errors import ConvergenceWarning, DataWarning, ParameterError
 from .protocols import Aggregator, Bools, Counts, Floats, Ints, Progress, Resampler, Reweighter, Scorer
@@ -30,6 +31,9 @@ _POOLED_FREEDOM = 4.0
 _QUARTILES_APART = 1.3489795003921634
 _FEW_COPIES = 40.0
 _MANY_JUDGMENTS = 30.0
+
+MOST_RESAMPLES = 1_000_000
+_BYTES_A_SCORE = 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,7 +119,11 @@ def plan_draws(judgments: Judgments | Mixed, n: int, resample: str = "judgment",
     Weights that are all whole numbers are numbers of equal judgments, each of which is drawn by itself; other weights
     go along with their judgment.
     """
-    check_draws(n, resample)
+    check_draws(n, resample, seed)
+    # the scores as they are kept, and twice as many bytes while their spread is computed
+    n_bytes = _BYTES_A_SCORE * n * judgments.n_items
+    what = f"{option('bootstrap', n)} of {judgments.n_items:,} items"
+    expect_room(n_bytes, what, "use fewer resamples; 200 are enough")
     weight, chance = judgments.weight, None
     if resample == "judgment":
         if weight is not None and (weight == np.round(weight)).all():
@@ -135,10 +143,15 @@ def plan_draws(judgments: Judgments | Mixed, n: int, resample: str = "judgment",
     return Draws(int(n), resample, seed, len(used), unit.astype(np.int32), weight)
 
 
-def check_draws(n: int, resample: str) -> None:
+def check_draws(n: int, resample: str, seed: int = 0) -> None:
     """Refuse what no judgments can be drawn by."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2:
         raise ParameterError(f"{option('bootstrap', n)} is no number of resamples; use 2 or more, 200 for intervals")
+    if n > MOST_RESAMPLES:
+        most = f"use at most {MOST_RESAMPLES:,}, 200 for intervals"
+        raise ParameterError(f"{option('bootstrap', n)} is more than any interval needs; {most}")
+    if not 0 <= seed < 2**63:
+        raise ParameterError(f"{option('seed', seed)} must be a whole number from 0 to {2**63 - 1}")
     if resample not in UNITS:
         raise ParameterError(f"{option('resample', resample)} is not known; use one of {', '.join(map(repr, UNITS))}")
 

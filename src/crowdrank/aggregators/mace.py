@@ -31,6 +31,8 @@ _INFERENCES = ("variational", "em")
 _PRIORS = ("uniform", "estimated")
 _CLEARLY_BETTER = 1e-9
 _ROUGHLY = 1e-5
+_ROUGH_PASSES = 100
+"""Passes from each start before the best one alone goes on; weights of very different size let all of them creep."""
 """Tolerance that is good enough to compare climbs; only the best goes on from there."""
 
 
@@ -218,15 +220,16 @@ def _fitted(rows: ClassRows, method: MACE, begin: _Habits | None) -> ClassFit:
     ones = np.ones(rows.n_levels if method.prior == "estimated" else 0)
     climb = partial(
         accelerate, problem.step, lower=np.append(0.0 * upper, 1e-12 * ones), upper=np.append(upper, ones),
-        scale=np.append(scale, np.sqrt(counts.sum()) * ones), max_iter=method.max_iter,
+        scale=np.append(scale, np.sqrt(counts.sum()) * ones),
     )  # fmt: skip
-    climbs = [climb(start, tol=max(method.tol, _ROUGHLY)) for start in _starts(problem, begin)]
+    rough_iter = min(method.max_iter, _ROUGH_PASSES)
+    climbs = [climb(start, tol=max(method.tol, _ROUGHLY), max_iter=rough_iter) for start in _starts(problem, begin)]
     ends = [trace.log_likelihood[-1] if trace.log_likelihood else -np.inf for _, trace in climbs]
     best = 0
     for number, end in enumerate(ends):
         best = number if end > ends[best] + _CLEARLY_BETTER * abs(ends[best]) else best
     state, rough = climbs[best]
-    state, fine = climb(state, tol=method.tol)
+    state, fine = climb(state, tol=method.tol, max_iter=method.max_iter)
     if not fine.converged:
         warn_unconverged("mace", method.max_iter, fine.change, method.tol)
     values = (rough.log_likelihood or ()) + (fine.log_likelihood or ())[1:]

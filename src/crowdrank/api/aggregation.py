@@ -18,7 +18,7 @@ from ..data.mixed import parts_of, together
 from ..errors import JudgmentError, ParameterError
 from ..io.judgments import read_judgments
 from ..io.notices import say
-from ..protocols import Aggregator, Progress, expect_arguments
+from ..protocols import Aggregator, Progress, expect_arguments, expect_parameters
 from ..quality import trusted_annotators
 from ..registry import label, make, method_class
 from ..resampling import Replicates, check_draws, plan_draws, replicates
@@ -228,6 +228,7 @@ def _placings(judgments: Judgments) -> int:
 def _fit(aggregator: Any, judgments: Judgments | Mixed, extra: dict[str, Any]) -> Consensus:
     """Fit with those further arguments that the method takes."""
     expect_arguments(aggregator, extra)
+    expect_parameters(aggregator)
     fitted: Consensus = aggregator.fit(judgments, **extra)
     return fitted
 

@@ -21,6 +21,8 @@ _EQUALLY_PROBABLE = 1e-8
 """Probabilities that differ by no more are equal: fits end within this of each other, whatever the order of sums."""
 
 _INTERVAL = 0.90
+_LEAST_SPREAD = 1e-4
+"""Quantiles of beta fail where nearly all is known; an interval narrower than this says no more."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +223,7 @@ def _bounds(quality: Floats, spread: Floats) -> tuple[Floats, Floats]:
     from scipy.special import betaincinv
 
     mean = np.clip(quality, 1e-6, 1 - 1e-6)
-    strength = np.maximum(mean * (1 - mean) / np.maximum(spread, 1e-9) ** 2 - 1, 1e-3)
+    strength = np.maximum(mean * (1 - mean) / np.maximum(spread, _LEAST_SPREAD) ** 2 - 1, 1e-3)
     tail = (1 - _INTERVAL) / 2
     lower, upper = (betaincinv(mean * strength, (1 - mean) * strength, p) for p in (tail, 1 - tail))
     return np.minimum(lower, quality), np.maximum(upper, quality)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -10,8 +10,12 @@ from .help import examples
 from .options import Format, Out, Quiet, Reading, Seed, spread
 from .outputs import LEVEL, check_files, deliver_consensus
 from .reporting import Compared, Conditions, FailIf, Report, check_report, leave_if, write_report
+from .running import say_failed
 from .talk import Talk
 from .words import complete_method, listed, pairs
+
+if TYPE_CHECKING:
+    from ..api.found import Findings
 
 EXAMPLES = examples(
     ("rank what was judged; the method fits the kind of judgment", "crowdrank aggregate votes.csv"),
@@ -109,13 +113,12 @@ def aggregate(
     """
     from .. import api
     from ..api.found import facts_of, findings_of
-    from ..api.verdicts import annotator_table
     from ..errors import ParameterError
     from ..io.output import format_for
     from ..io.tables import read_table
     from . import annotators as of_annotators
 
-    check_files([*votes, reading.items, known], [out, annotators, report], format=format)
+    check_files([*votes, reading.items, known], [out, annotators, report], format=format, tables=[annotators])
     params = pairs(setting, "--set", "alpha=2")
     api.check_aggregation(method, params, want=want, bootstrap=bootstrap, resample=resample)
     api.check_level(intervals, "intervals")
@@ -133,21 +136,23 @@ def aggregate(
             )  # fmt: skip
         if method != "auto":
             talk.say(f"method {consensus.method}")
-        table = None
-        if annotators or not quiet or format_for(out, format) in ("json", "parquet"):
-            with talk.working("judging the annotators"):
-                table = annotator_table(consensus.quality, consensus.diagnostics)
         facts = facts_of(consensus, judgments)
-        holding = conditions.holding(facts)
-        found = findings_of(facts) if format_for(out, format) == "json" else None
+        chosen = format_for(out, format)
+
+        def about() -> Findings | None:
+            if annotators or not quiet or chosen in ("json", "parquet"):
+                with talk.working("judging the annotators"):
+                    of_annotators.tell(facts.table, consensus.diagnostics, talk)
+            return findings_of(facts) if chosen == "json" else None
+
         level = LEVEL if bootstrap and intervals is None else intervals
-        deliver_consensus(consensus, out, format, level, talk, found)
-        if annotators and table is not None:
-            of_annotators.write(table, annotators, consensus, judgments, talk)
-        for line in of_annotators.sentences(table):
-            talk.say(line)
-        if not quiet:
-            of_annotators.tell(consensus.diagnostics, talk)
+        failed = deliver_consensus(consensus, out, format, level, talk, about)
+        if failed is not None:
+            say_failed(failed, "the annotators were not looked at", fatal=bool(annotators or report or fail_if))
+            return
+        if annotators and facts.table is not None:
+            of_annotators.write(facts.table, annotators, consensus, judgments, talk)
+        holding = conditions.holding(facts)
         if report:
             write_report(facts, report, votes, reading, compared, seed, talk)
     leave_if(holding)

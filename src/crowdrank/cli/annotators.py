@@ -18,11 +18,11 @@ MOST_NAMED = 5
 _LONGEST = 40
 
 
-def tell(odd: Diagnostics | None, talk: Talk) -> None:
-    """Say what is odd about the annotators, unless a warning did."""
-    for sentence in () if odd is None else odd.annotator_messages:
-        if not talk.warned(sentence):
-            talk.say(sentence)
+def tell(table: pl.DataFrame | None, odd: Diagnostics | None, talk: Talk) -> None:
+    """Say who is worth a look and what is odd about the annotators, unless a warning did."""
+    for line in [*sentences(table), *(() if odd is None else odd.annotator_messages)]:
+        if not talk.warned(line):
+            talk.say(line)
 
 
 def write(frame: pl.DataFrame, path: str, consensus: Consensus, judgments: Any, talk: Talk) -> None:

@@ -8,6 +8,7 @@ import typer
 
 from . import aggregate, compare, datasets, demo, diagnose, evaluate, methods, propose, rank, simulate, study, train
 from .help import Program, Verb, examples
+from .options import with_safe_csv
 
 EXAMPLES = examples(
     ("see it work on a small data set", "crowdrank demo"),
@@ -38,7 +39,7 @@ for _verb, _examples in (
     (datasets.datasets, datasets.EXAMPLES),
     (demo.demo, demo.EXAMPLES),
 ):
-    app.command(cls=Verb, epilog=_examples)(_verb)
+    app.command(cls=Verb, epilog=_examples)(with_safe_csv(_verb))
 
 
 def _version(wanted: bool) -> None:

@@ -97,7 +97,7 @@ def compare(
     from ..io.output import write_table
     from .tables import show_frame
 
-    check_files([*votes, reading.items, truth], [out, tests, orders, plot], format=format)
+    check_files([*votes, reading.items, truth], [out, tests, orders, plot], format=format, tables=[tests, orders])
     if truth is None and metrics is not None:
         raise ParameterError("--metrics are about a truth; give one with --truth, or leave --metrics out")
     check_picture(plot, "--plot")

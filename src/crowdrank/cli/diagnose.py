@@ -72,7 +72,8 @@ def diagnose(
     from ..io.output import write_table
     from ..io.truth import read_truth
 
-    check_files([*votes, reading.items, truth], [out, dependence, families, groups], format=format)
+    more = [dependence, families, groups]
+    check_files([*votes, reading.items, truth], [out, *more], format=format, tables=more)
     api.check_aggregation(method)
     with Talk(quiet=quiet) as talk:
         judgments = api.expect_one_kind(reading.judgments(votes, talk), "diagnose")

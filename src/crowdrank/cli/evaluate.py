@@ -75,7 +75,7 @@ def evaluate(
 
     if len(files) < 2:
         raise ParameterError(f"{files[0]!r} alone cannot be measured; name the result and then the truth")
-    check_files(files, [out, per_query, tests], format=format)
+    check_files(files, [out, per_query, tests], format=format, tables=[per_query, tests])
     with Talk(quiet=quiet) as talk:
         with talk.working("measuring"):
             found = evaluate_runs(

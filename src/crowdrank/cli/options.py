@@ -55,7 +55,7 @@ Out = Annotated[
 Format = Annotated[
     str | None,
     _writing(
-        "--format", metavar="FORMAT", help="csv, tsv, json, jsonl or parquet; by default what the name of FILE says."
+        "--format", metavar="FORMAT", help="csv, tsv, json, jsonl, parquet, qrels or run; by default what FILE says."
     ),
 ]
 Quiet = Annotated[bool, _writing("--quiet", "-q", help="Say nothing on standard error but warnings and errors.")]
@@ -185,6 +185,36 @@ def spread(command: Callable[..., None]) -> Callable[..., None]:
 
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+SafeCsv = Annotated[
+    bool, _writing("--safe-csv", help="In CSV, put ' before text that a spreadsheet would take for a formula.")
+]
+
+
+def with_safe_csv(command: Callable[..., None]) -> Callable[..., None]:
+    """Return the verb with ``--safe-csv`` behind the option that names its file, where it writes tables."""
+    parameters = list(inspect.signature(command).parameters.values())
+    place = next((place for place, one in enumerate(parameters) if one.name in ("out", "save")), None)
+    if place is None:
+        return command
+    hints = typing.get_type_hints(command, include_extras=True)
+    parameters = [one.replace(annotation=hints.get(one.name, one.annotation)) for one in parameters]
+    option = inspect.Parameter("safe_csv", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=SafeCsv)
+    keyword = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
+    keyword.insert(place + 1, option)
+
+    @functools.wraps(command)
+    def run(**given: Any) -> None:
+        if given.pop("safe_csv"):
+            from ..io.output import SAFE_CSV
+
+            SAFE_CSV.set(True)
+        command(**given)
+
+    run.__signature__ = inspect.Signature(keyword)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in keyword}
     return run
 
 

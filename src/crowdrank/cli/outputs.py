@@ -20,15 +20,23 @@ LEVEL = 0.95
 """Level of intervals where none is asked for."""
 
 
-def check_files(inputs: Sequence[str | None], outputs: Sequence[str | None], *, format: str | None = None) -> None:
+def check_files(
+    inputs: Sequence[str | None],
+    outputs: Sequence[str | None],
+    *,
+    format: str | None = None,
+    tables: Sequence[str | None] = (),
+) -> None:
     """Refuse, before any work, files that are not there or cannot be written, or whose writing would cost the input.
 
-    ``format`` is that of the first output.
+    ``format`` is that of the first output; ``tables`` are those of the others whose name says the format.
     """
     from ..io.output import check_target, format_for
     from ..io.sources import check_source
 
     format_for(outputs[0] if outputs else None, format)
+    for table in tables:
+        format_for(table, None)
 
     read = [name for name in inputs if name is not None]
     written = [name for name in outputs if name is not None and name != "-"]
@@ -86,19 +94,37 @@ def deliver_consensus(
     format: str | None,
     level: float | None,
     talk: Talk,
-    findings: Findings | None = None,
-) -> None:
-    """Write a consensus, in JSON with findings, or show its best items where people look on."""
+    about: Callable[[], Findings | None],
+) -> Exception | None:
+    """Write a consensus, or show its best items where people look on; return what went wrong afterwards, if anything.
+
+    ``about`` looks at the annotators, which may fail or take long, and returns what JSON holds besides. A consensus
+    that goes to a file is there before that; JSON and Parquet are then written anew, with what was found.
+    """
+    from ..io.output import format_for
     from ..io.results import write_consensus
 
-    if for_people(out, format):
+    people = for_people(out, format)
+    holds_all = not people and format_for(out, format) in ("json", "parquet")
+    if people:
         from .tables import show_ranking
 
         talk.flush()
         show_ranking(consensus, level)
-        return
-    write_consensus(consensus, out, format, level=level, findings=None if findings is None else findings.plain())
-    report_written(out, talk)
+    elif not holds_all or out not in (None, "-"):
+        write_consensus(consensus, out, format, level=level, quality=False)
+        if out not in (None, "-"):
+            report_written(out, talk)
+            talk.flush()
+    found, failed = None, None
+    try:
+        found = about()
+    except Exception as error:
+        failed = error
+    if holds_all and (failed is None or out in (None, "-")):
+        plain = None if found is None else found.plain()
+        write_consensus(consensus, out, format, quality=failed is None, level=level, findings=plain)
+    return failed
 
 
 def report_written(out: str | None, talk: Talk) -> None:

@@ -98,7 +98,7 @@ def propose(
     from ..errors import ParameterError
     from ..io.output import write_table
 
-    check_files([*votes, reading.items, pool], [out, costs], format=format)
+    check_files([*votes, reading.items, pool], [out, costs], format=format, tables=[costs])
     params, prices = pairs(setting, "--set", "k=3"), _prices(price)
     api.check_requests(scheme, params, goal, budget=budget, price=prices, least_gain=least_gain, consensus=method)
     with Talk(quiet=quiet) as talk:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -74,6 +75,11 @@ def check_report(report: str | None, compared: str | None) -> None:
     """Refuse, before any work, what cannot be made."""
     if report == "-":
         raise ParameterError("a report is a file to open in a browser; give --report a name, such as report.html")
+    if report is not None and PurePath(report).suffix.lower() not in ("", ".html", ".htm"):
+        raise ParameterError(
+            f"--report writes a page for browsers, not {PurePath(report).suffix}; give it a name that ends in .html, "
+            "which a browser can print as PDF"
+        )
     if compared is not None and report is None:
         raise ParameterError("--compare adds a section to the report; give --report FILE.html too, or use compare")
     for name in () if compared in (None, "all") else listed(compared) or ():

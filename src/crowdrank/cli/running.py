@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import os
 import shlex
 import sys
@@ -11,6 +12,7 @@ from typing import Any
 
 from ..errors import CrowdrankError
 from ..wording import on_command_line
+from .streams import mend_streams
 from .talk import complain
 
 TRACEBACK = "CROWDRANK_TRACEBACK"
@@ -35,9 +37,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     crowdrank 0.1.0
     0
     """
+    mend_streams()
     try:
+        # what a command sets for what it calls ends with it
         with on_command_line():
-            code = _run(arguments)
+            code = contextvars.copy_context().run(_run, arguments)
         sys.stdout.flush()
     except KeyboardInterrupt:
         code = INTERRUPTED
@@ -79,12 +83,25 @@ def _run(arguments: Sequence[str] | None) -> int:
     return found if isinstance(found, int) else 0
 
 
-def _explain(error: Exception) -> int:
-    """Say what went wrong, and return the exit code for it."""
+def say_failed(error: Exception, what: str, *, fatal: bool) -> None:
+    """Say that something besides the result failed; raise the error where that was asked for."""
+    if fatal:
+        raise error
+    _show_traceback(error)
+    complain(f"{what}, but the result is not affected: {_sentence(error)}")
+
+
+def _show_traceback(error: Exception) -> None:
+    """Show where an error arose, to whoever asked for that."""
     if os.environ.get(TRACEBACK):
         import traceback
 
         traceback.print_exception(error)
+
+
+def _explain(error: Exception) -> int:
+    """Say what went wrong, and return the exit code for it."""
+    _show_traceback(error)
     if _is_broken_pipe(error):
         _close_stdout()
         return BROKEN_PIPE
@@ -94,16 +111,21 @@ def _explain(error: Exception) -> int:
     if hasattr(error, "format_message"):
         complain(_usage(error))
         return MISTAKE
+    complain(_sentence(error))
+    return MISTAKE if isinstance(error, CrowdrankError | OSError | MemoryError) else BUG
+
+
+def _sentence(error: Exception) -> str:
+    """What went wrong, and what to do."""
     if isinstance(error, CrowdrankError):
-        complain(str(error))
-        return MISTAKE
+        return str(error)
     if isinstance(error, OSError):
-        complain(f"{error.filename or 'standard output'} cannot be used: {(error.strerror or str(error)).lower()}")
-        return MISTAKE
-    complain(
+        return f"{error.filename or 'standard output'} cannot be used: {(error.strerror or str(error)).lower()}"
+    if isinstance(error, MemoryError):
+        return "there is not enough memory for this; give fewer judgments at a time, or use a larger machine"
+    return (
         f"{type(error).__name__}: {error}; this is a bug, please report it with the traceback that {TRACEBACK}=1 shows"
     )
-    return BUG
 
 
 def _usage(error: Any) -> str:

@@ -147,7 +147,7 @@ def simulate(
     from ..io.output import write_table
     from ..io.truth import read_truth
 
-    check_files([truth, votes], [out, quality, picture], format=format)
+    check_files([truth, votes], [out, quality, picture], format=format, tables=[quality])
     check_picture(picture, "--picture")
     if campaign is not None:
         asked = {"annotators": annotators, "noise": noise, "votes": votes, "kind": kind, "budget": budget}

@@ -26,6 +26,9 @@ MOST_ROWS = 20
 LONGEST = 40
 """Characters of an id that are shown."""
 
+_SHORTEST = 8
+"""Characters of an item's id that are shown however narrow a terminal is."""
+
 _WIDEST, _NARROWEST = 27, 9
 """Characters that the picture of an interval may be wide."""
 
@@ -125,13 +128,34 @@ def show_ranking(consensus: Consensus, level: float | None, *, item: str = "item
     cells = [[cell(row[name]) for name in plain] for row in shown.iter_rows(named=True)]
     heads = [item if name == "item" else name for name in plain]
     if "lower" in frame.columns:
-        heads += [f"{100 * level:g} % interval", "ranks", ""]
+        heads += [f"{100 * level:g} % interval", "ranks"]
         bounds = [_bounds(row) for row in shown.iter_rows(named=True)]
-        cells = _drawn(shown, [[*row, *more] for row, more in zip(cells, bounds, strict=True)], page.width)
+        cells = [[*row, *more] for row, more in zip(cells, bounds, strict=True)]
+    heads, cells = _fitting(page, heads, cells, ("query", "rank", item, "score"), ("query", item))
+    if "ranks" in heads:
+        heads, cells = [*heads, ""], _drawn(shown, cells, page.width)
     if "query" in plain:
         cells = _with_gaps(cells)
     page.print(grid(heads, cells, right=("rank", "score", "confidence"), cut=("query", item)))
     _more(page, len(frame) - len(shown), "item")
+
+
+def _fitting(
+    page: Console, heads: list[str], rows: list[list[Text]], needed: Sequence[str], cut: Sequence[str]
+) -> tuple[list[str], list[list[Text]]]:
+    """The columns that there is room for, the last left out first; those needed stay, if need be beyond the edge."""
+    widths = []
+    for place, name in enumerate(heads):
+        # a head may run over several lines, and the name of an item or query may be cut
+        width = max(row[place].cell_len for row in rows) if rows else 0
+        width = min(width, _SHORTEST) if name in cut else width
+        widths.append(1 + max(width, *map(len, name.split())))
+    kept = list(range(len(heads)))
+    for place in reversed(range(len(heads))):
+        if sum(widths[other] for other in kept) > page.width and heads[place] not in needed:
+            kept.remove(place)
+    page.width = max(page.width, sum(widths[place] for place in kept))
+    return [heads[place] for place in kept], [[row[place] for place in kept] for row in rows]
 
 
 def _best(frame: pl.DataFrame, rows: int) -> pl.DataFrame:

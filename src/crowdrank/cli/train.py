@@ -154,7 +154,9 @@ def train(
         "validation": held if truth is None else (held, truth),
     }  # fmt: skip
     api.check_training(**learner)
-    check_files([*files, reading.items, held if isinstance(held, str) else None, truth], [out, importance, curve])
+    inputs = [*files, reading.items, held if isinstance(held, str) else None, truth]
+    tables = [name for name in (importance, curve) if name and not name.lower().endswith((".png", ".pdf", ".svg"))]
+    check_files(inputs, [None, out, importance, curve], tables=tables)
     with Talk(quiet=quiet) as talk:
         judgments = reading.judgments(files[:-1], talk)
         with talk.working("reading the features"):

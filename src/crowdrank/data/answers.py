@@ -15,7 +15,7 @@ from ..wording import either, option
 from .coding import factorize
 from .columns import plain_name
 from .index import Index
-from .intake import DROP, Rows, numbers_of, short
+from .intake import DROP, LARGEST_NUMBER, Rows, numbers_of, short
 
 _KEYWORDS = {
     "left": 1, "model_a": 1, "right": -1, "model_b": -1,
@@ -71,6 +71,8 @@ def _rising_numbers(levels: list[Any]) -> bool:
         values = [float(level) for level in levels]
     except (TypeError, ValueError):
         return False
+    if any(abs(value) > LARGEST_NUMBER for value in values):
+        raise ParameterError(f"a level is beyond {LARGEST_NUMBER:g}, too large to compute with; use another unit")
     return all(low < high for low, high in itertools.pairwise(values))
 
 

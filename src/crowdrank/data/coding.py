@@ -38,7 +38,21 @@ def id_series(values: pl.Series) -> pl.Series:
         return values.cast(pl.String)
     if dtype == pl.Object or dtype.is_nested():
         raise JudgmentError(f"column {values.name!r} holds lists or other compound values; give one plain value a row")
-    return values.cast(pl.String)
+    if isinstance(dtype, pl.Duration):
+        return values.cast(pl.Int64)
+    try:
+        return values.cast(pl.String)
+    except pl.exceptions.PolarsError:
+        what = "bytes that are not UTF-8" if dtype == pl.Binary else f"values of type {dtype}"
+        raise JudgmentError(f"column {values.name!r} holds {what}; turn them into text or numbers first") from None
+
+
+def plain_cells(values: pl.Series) -> pl.Series:
+    """Return a column as numbers, truth values or text, whatever type a file gave it."""
+    dtype = values.dtype
+    if dtype == pl.String or dtype == pl.Boolean or (dtype.is_numeric() and not dtype.is_decimal()):
+        return values
+    return values.cast(pl.Float64) if dtype.is_decimal() else id_series(values).cast(pl.String)
 
 
 Coded: TypeAlias = tuple[list[Ints], pl.Series]

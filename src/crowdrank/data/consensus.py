@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ..errors import ParameterError
+from ..errors import JudgmentError, ParameterError
 from ..protocols import Counts, Floats, Ints
 from ..wording import option
 from .diagnostics import Diagnostics
@@ -136,8 +136,39 @@ class Consensus(Shown):
                 view = np.asarray(values).view()
                 view.flags.writeable = False
                 object.__setattr__(self, name, view)
-        assert len(self.scores) == len(self.items)
-        assert np.isfinite(self.scores).all(), f"{self.method} gave a score that is not finite"
+        if len(self.scores) != len(self.items):
+            raise JudgmentError(f"{len(self.scores)} scores do not go with {len(self.items)} items; give one for each")
+        for name in ("scores", "probabilities", "replicates", "confidence"):
+            self._expect_finite(name)
+        self._expect_shapes()
+
+    def _expect_shapes(self) -> None:
+        """Refuse parts that do not fit each other, as in a file that was changed by hand."""
+        n, n_levels = len(self.items), None if self.levels is None else len(self.levels)
+        shapes: dict[str, tuple[int | None, ...]] = {
+            "std_error": (n,), "grade": (n,), "confidence": (n,), "replicates": (None, n),
+            "probabilities": (n, n_levels),
+        }  # fmt: skip
+        for name, shape in shapes.items():
+            values = getattr(self, name)
+            if values is None:
+                continue
+            fits = len(shape) == np.ndim(values)
+            if not fits or any(want not in (None, have) for want, have in zip(shape, np.shape(values), strict=True)):
+                raise JudgmentError(
+                    f"{name} of the consensus does not fit its {n} items and its levels; write it again"
+                )
+        if self.grade is not None and n_levels is not None and np.max(self.grade, initial=-1) >= n_levels:
+            raise JudgmentError("a grade of the consensus is none of its levels; write it again")
+
+    def _expect_finite(self, name: str) -> None:
+        """Refuse a result with a figure that is NaN or infinite, however it came about."""
+        values = getattr(self, name)
+        if values is not None and not np.isfinite(values).all():
+            raise JudgmentError(
+                f"{self.method} found {name} that are not finite numbers; grades, weights or parameters are too "
+                "extreme for it: bring them to a usual size, or choose another method"
+            )
 
     @classmethod
     def of(

@@ -12,7 +12,7 @@ import polars as pl
 
 from ..errors import DataWarning, JudgmentError
 from ..protocols import AnyFloats, Bools, Counts, Floats, Ints
-from .coding import factorize
+from .coding import factorize, plain_cells
 from .feature_columns import FeatureColumns, expect_names, understand_features
 from .frames import to_frame
 from .index import NO_QUERY, Index, Items, build_items
@@ -191,7 +191,7 @@ class Features:
 
 def _read_numbers(column: pl.Series) -> tuple[Floats, Bools]:
     """Numbers of a column, NaN where blank, and a mask of the cells that are something else."""
-    cells = column.cast(pl.String) if column.dtype in (pl.Categorical, pl.Enum) else column
+    cells = plain_cells(column)
     if cells.dtype == pl.String:
         cells = cells.str.strip_chars()
         cells = cells.set(cells.is_in(["", "NULL", "null", "NaN", "nan"]), None)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import platform
 import stat
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, TypeAlias
@@ -31,7 +33,9 @@ def whole_file(target: Path) -> Iterator[IO[bytes]]:
             with target.open("wb") as handle:
                 yield handle
             return
-    part = target.with_name(f".{target.name[:100]}.{os.getpid()}.part")
+    _remove_dead_parts(target)
+    part = target.with_name(f".{target.name[:100]}.{_host()}.{os.getpid()}.{os.urandom(3).hex()}.part")
+    _writing.add(part.name)
     try:
         with part.open("xb") as handle:
             yield handle
@@ -42,6 +46,41 @@ def whole_file(target: Path) -> Iterator[IO[bytes]]:
         with contextlib.suppress(OSError):
             part.unlink()
         raise
+    finally:
+        _writing.discard(part.name)
+
+
+_writing: set[str] = set()
+"""Names of the unfinished files of this process."""
+
+
+def _host() -> str:
+    """A short name of this machine: the number of a process says nothing about one on another machine."""
+    return f"{zlib.crc32(platform.node().encode()):08x}"
+
+
+def _remove_dead_parts(target: Path) -> None:
+    """Remove what processes on this machine that were killed left of the same target."""
+    begin = f".{target.name[:100]}.{_host()}."
+    with contextlib.suppress(OSError):
+        for name in os.listdir(target.parent):
+            words = name.removeprefix(begin).split(".") if name.startswith(begin) and name.endswith(".part") else []
+            if len(words) == 3 and words[0].isdigit() and name not in _writing and not _alive(int(words[0])):
+                with contextlib.suppress(OSError):
+                    (target.parent / name).unlink()
+
+
+def _alive(process: int) -> bool:
+    """Whether a process other than this one is there; files of this one that it does not know are of an earlier one."""
+    if process == os.getpid():
+        return False
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True
+    return True
 
 
 def refusal(name: str, target: Path, error: OSError) -> str:

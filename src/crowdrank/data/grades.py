@@ -14,7 +14,7 @@ from ..errors import JudgmentError, ParameterError
 from ..protocols import Bools, Counts, Floats, Ints
 from ..wording import option
 from .answers import numeric_levels, read_grades
-from .intake import Rows, shared_fields
+from .intake import LARGEST_NUMBER, Rows, shared_fields
 from .judged import Judged, check_codes, columns_of, judged_frame, without_repeats
 from .pairing import pairs_of_groups
 from .preferences import Preferences
@@ -23,6 +23,9 @@ from .wide import unpivot
 
 MAX_LEVELS = 30
 """More distinct grades than this and a class method asks for bins."""
+
+MAX_BINS = 1000
+"""Most parts that a range of grades is cut into; a confusion matrix has their square."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -56,6 +59,8 @@ class Grades(Judged):
             )
         if not np.isfinite(self.grade).all():
             raise JudgmentError("a grade is NaN or infinite; leave such rows out")
+        if len(self.grade) and max(self.grade.max(), -self.grade.min()) > LARGEST_NUMBER:
+            raise JudgmentError(f"a grade is beyond {LARGEST_NUMBER:g}, too large to compute with; use another unit")
 
     @property
     def n_judgments(self) -> int:
@@ -277,8 +282,8 @@ class Grades(Judged):
 
 def _binned(grade: Floats, bins: int) -> tuple[Ints, tuple[Any, ...], Floats]:
     """Grades cut into equally wide parts, each counted as its middle."""
-    if bins < 2:
-        raise ParameterError(f"bins={bins} must be at least 2")
+    if not 2 <= bins <= MAX_BINS:
+        raise ParameterError(f"bins={bins} must lie between 2 and {MAX_BINS}")
     low, high = float(grade.min()), float(grade.max())
     width = (high - low) / bins or 1.0
     codes = np.clip(((grade - low) / width).astype(np.int32), 0, bins - 1)

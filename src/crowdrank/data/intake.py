@@ -30,6 +30,17 @@ ID_GROUPS: dict[str, tuple[tuple[str, ...], ...]] = {
 
 _MOST_BITS = 1 << 31
 
+LARGEST_NUMBER = 1e15
+"""Largest size of a grade or rank: whole numbers stay exact, and squares and sums of millions of them stay finite."""
+
+SMALLEST_NUMBER = 1e-15
+"""Smallest size of a grade that is not 0."""
+
+LARGEST_WEIGHT = 1e12
+"""A weight lies between one over this and this, and the largest is at most so many times the smallest."""
+
+_LARGEST_TIME = 1e20
+
 DROP = "mend them"
 """Remedy of rows that may as well be left out; that is said too, unless no row would be left."""
 
@@ -116,20 +127,37 @@ class Rows:
         codes, ids = self._coded[word,]
         return codes[0], ids
 
-    def numbers(self, word: str, *, text: str = DROP) -> Floats:
-        """A column of numbers; what is blank, text (remedy ``text``), NaN or infinite is blamed."""
+    def numbers(self, word: str, *, text: str = DROP, largest: float = LARGEST_NUMBER) -> Floats:
+        """A column of numbers; what is blank, text (remedy ``text``), NaN, infinite or out of bounds is blamed."""
         values, empty, words = numbers_of(self.frame[word])
         self.blame(empty, f"the {word} is blank", DROP)
         self.blame(words, f"the {word} is not a number", text)
-        self.blame(~np.isfinite(values) & ~empty & ~words, f"the {word} is NaN or infinite", DROP)
+        self._bound(word, values, empty | words, largest)
         return values
+
+    def _bound(self, word: str, values: Floats, known_bad: Bools, largest: float) -> None:
+        """Blame numbers that cannot be computed with."""
+        finite = np.isfinite(values)
+        self.blame(~finite & ~known_bad, f"the {word} is NaN or infinite", DROP)
+        far = finite & (np.abs(values) > largest)
+        self.blame(far, f"the {word} is beyond {largest:g}, too large to compute with", "give it in another unit")
 
     def weight(self) -> Floats | None:
         """The weight column, or ``None`` where there is none or all are 1."""
         if not self.has("weight"):
             return None
-        weight = self.numbers("weight")
+        weight = self.numbers("weight", largest=LARGEST_WEIGHT)
         self.blame(np.isfinite(weight) & (weight <= 0), "the weight is zero or negative", "weights must be above 0")
+        low = (weight > 0) & (weight < 1 / LARGEST_WEIGHT)
+        self.blame(low, f"the weight is below {1 / LARGEST_WEIGHT:g}, too small to compute with", "scale all weights")
+        fine = weight[~self.bad] if self.bad.any() else weight
+        if len(fine) and fine.max() > LARGEST_WEIGHT * fine.min():
+            lightest = ~self.bad & (weight == fine.min())
+            self.blame(
+                lightest,
+                f"the weight is less than 1/{LARGEST_WEIGHT:g} of the largest, {fine.max():g}",
+                "it counts for nothing, so leave that row out",
+            )
         return None if (weight == 1.0).all() else weight
 
     def time(self) -> Floats | None:
@@ -146,7 +174,7 @@ class Rows:
             return seconds.fill_null(0.0).to_numpy()
         values, empty, text = numbers_of(cells)
         if text.any():
-            parsed = _timestamps(cells.str.strip_chars())
+            parsed = _timestamps(id_series(cells).cast(pl.String).str.strip_chars())
             self.blame(
                 parsed.is_null().to_numpy() & ~empty,
                 "the time is neither a number nor a date",
@@ -154,6 +182,7 @@ class Rows:
             )
             values = (parsed.dt.epoch("us").cast(pl.Float64) / 1e6).fill_null(0.0).to_numpy()
         self.blame(empty, "the time is blank", DROP)
+        self._bound("time", values, empty, _LARGEST_TIME)
         return values
 
 

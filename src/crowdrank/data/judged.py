@@ -14,8 +14,11 @@ from ..errors import JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints
 from .coding import factorize
 from .index import NO_QUERY, Index, Items, build_items
-from .intake import handle_duplicates
+from .intake import LARGEST_WEIGHT, handle_duplicates
 from .showing import ROWS, Shown, html_table
+
+_MOST_TIMES = 1e15
+"""Most times that the largest weight may be of the smallest; beyond that, rounding of the one hides the other."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -49,6 +52,16 @@ class Judged(Shown):
                 raise JudgmentError(f"{name} has {len(column)} entries for {n} {self.kind}s; give one for each")
         if self.weight is not None and not (np.isfinite(self.weight).all() and (self.weight > 0).all()):
             raise JudgmentError("weights must be finite and above 0")
+        if self.weight is not None and len(self.weight):
+            low, high = float(self.weight.min()), float(self.weight.max())
+            # pairs of grades weigh the product of two weights that were read
+            if high > LARGEST_WEIGHT**2 or low < LARGEST_WEIGHT**-2 or high > _MOST_TIMES * low:
+                raise JudgmentError(
+                    f"weights from {low:g} to {high:g} are too far apart, or too large or small, to compute with; "
+                    "bring them nearer to 1"
+                )
+        if self.time is not None and not np.isfinite(self.time).all():
+            raise JudgmentError("times must be finite numbers")
         check_codes("annotator", self.annotator, len(self.annotators))
 
     def __len__(self) -> int:

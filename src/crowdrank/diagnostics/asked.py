@@ -49,7 +49,8 @@ class Asked:
         For preferences how far left was chosen, its share less that of right, when the first item stood left, and when
         the second did, (n,); 2 where nothing was asked so.
     classes
-        For grades the class of each row's grade, and the number that stands for each class; otherwise ``None``.
+        For grades each distinct grade that was looked at, its class, and the number that stands for each class;
+        otherwise ``None``. Rows of a sample are not those of all grades, so that nothing here is by row.
     note
         What was left out, in a sentence.
     """
@@ -63,7 +64,7 @@ class Asked:
     place: Ints
     low_left: Halves | None = None
     high_left: Halves | None = None
-    classes: tuple[Ints, Floats] | None = None
+    classes: tuple[Floats, Ints, Floats] | None = None
     note: str | None = None
 
 
@@ -101,7 +102,8 @@ def _asked_grades(grades: Grades) -> Asked:
     item = (things % grades.n_items).astype(np.int32)
     where = (things // grades.n_items).astype(np.int32) if grades.block is not None else place[item]
     who = (own[begin] % n_annotators).astype(np.int32)
-    return Asked(thing, who, code, len(values), item, item, where, classes=(classes, values))
+    given, at = np.unique(grades.grade, return_index=True)
+    return Asked(thing, who, code, len(values), item, item, where, classes=(given, classes[at], values))
 
 
 def grade_classes(grades: Grades) -> tuple[Ints, Floats]:
@@ -189,7 +191,10 @@ def fewer_items(judgments: Judgments) -> tuple[Judgments, str | None]:
     if n_answers <= MOST_ANSWERS:
         return judgments, None
     share = MOST_ANSWERS / n_answers
-    kept = np.random.default_rng(0).random(judgments.n_items) < (share if judgments.kind == "grade" else np.sqrt(share))
+    drawn = np.random.default_rng(0).random(judgments.n_items)
+    kept = drawn < (share if judgments.kind == "grade" else np.sqrt(share))
+    # of very few items with very many answers each, at least two are looked at
+    kept[np.argsort(drawn)[:2]] = True
     note = (
         f"there are {n_answers:,} answers, so that habits and dependence were looked at on {kept.sum():,} of the items"
     )

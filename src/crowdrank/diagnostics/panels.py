@@ -46,12 +46,10 @@ def wrong_answers(judgments: Judgments, found: Asked, consensus: Consensus, pane
 def _consensus_classes(grades: Grades, found: Asked, consensus: Consensus) -> Ints:
     """Class of each graded item by the consensus: of the level it chose, or else nearest to the mean of its grades."""
     assert found.classes is not None
-    classes, values = found.classes
+    given, classes, values = found.classes
     if consensus.grade is not None and consensus.levels == grades.levels:
-        # any grade of the level tells the class that the level is in
-        level = np.searchsorted(grades.level_values, grades.grade)
         of_level = np.full(len(grades.levels), -1, np.int32)
-        of_level[level] = classes
+        of_level[np.searchsorted(grades.level_values, given)] = classes
         chosen = consensus.grade[found.first]
         return np.where(chosen < 0, -1, of_level[np.maximum(chosen, 0)]).astype(np.int32)
     number = np.bincount(grades.item, minlength=grades.n_items)
@@ -101,7 +99,7 @@ def _known_grades(grades: Grades, found: Asked, truth: Truth) -> Ints:
     if truth.form == "pairs":
         raise JudgmentError("grades are compared with known grades, not with known winners; give query, item, grade")
     assert found.classes is not None
-    classes, values = found.classes
+    given, classes, values = found.classes
     known = truth.align(grades.items)[found.first]
     if grades.declared is not None:
         names = [str(level) for level in grades.levels]
@@ -110,6 +108,5 @@ def _known_grades(grades: Grades, found: Asked, truth: Truth) -> Ints:
         known = told.fill_null(float("nan")).to_numpy()
     if not grades.nominal:
         return _nearest(values, known)
-    given, at = np.unique(grades.grade, return_index=True)
     place = np.minimum(np.searchsorted(given, known), len(given) - 1)
-    return np.where(given[place] == known, classes[at][place], -1).astype(np.int32)
+    return np.where(given[place] == known, classes[place], -1).astype(np.int32)

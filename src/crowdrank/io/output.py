@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Callable
+from contextvars import ContextVar
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,14 +23,22 @@ from .sources import shown
 
 _AMBIGUOUS = re.compile(r"[\",;|\s]")
 
-FORMATS = ("csv", "tsv", "json", "jsonl", "parquet")
+FORMATS = ("csv", "tsv", "json", "jsonl", "parquet", "qrels", "run")
 _BY_SUFFIX = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl",
-    ".parquet": "parquet", ".pq": "parquet",
+    ".parquet": "parquet", ".pq": "parquet", ".qrels": "qrels", ".qrel": "qrels", ".run": "run",
+    ".txt": "csv", ".dat": "csv", ".out": "csv",
 }  # fmt: skip
 
+SAFE_CSV: ContextVar[bool] = ContextVar("safe_csv", default=False)
+"""Whether text in CSV and TSV is made safe for spreadsheets, which take some of it for formulas."""
 
-def write_table(frame: pl.DataFrame, path: PathLike | None = None, format: str | None = None) -> None:
+_FORMULA = r"^[=+\-@\t\r]"
+
+
+def write_table(
+    frame: pl.DataFrame, path: PathLike | None = None, format: str | None = None, *, safe: bool | None = None
+) -> None:
     """Write a table that :func:`~crowdrank.io.tables.read_table` reads back.
 
     Parameters
@@ -39,8 +48,11 @@ def write_table(frame: pl.DataFrame, path: PathLike | None = None, format: str |
     path
         Name of the file, gzipped where it ends in ``.gz``; ``None`` or ``-`` writes to standard output.
     format
-        ``"csv"``, ``"tsv"``, ``"json"`` (an array of objects), ``"jsonl"`` or ``"parquet"``; ``None`` tells it from the
-        name and takes CSV where that says nothing.
+        ``"csv"``, ``"tsv"``, ``"json"`` (an array of objects), ``"jsonl"``, ``"parquet"``, ``"qrels"`` or ``"run"``;
+        ``None`` tells it from the name and takes CSV where that says nothing. A name of some other format is refused.
+    safe
+        Put an apostrophe before text in CSV and TSV that a spreadsheet would take for a formula (``=``, ``+``, ``-``,
+        ``@``). Ids then do not come back as they were, so that by default they are written as they are.
 
     Examples
     --------
@@ -49,14 +61,21 @@ def write_table(frame: pl.DataFrame, path: PathLike | None = None, format: str |
      {"item": "b", "score": null}]
     """
     chosen = format_for(path, format)
+    if chosen in ("qrels", "run"):
+        from .trec import write_trec
+
+        write_trec(frame, path, chosen)
+        return
     if chosen in ("csv", "tsv"):
         nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
         if nested:
             raise ParameterError(f"column {shown(nested[0])} holds lists, which {chosen} cannot; write parquet or json")
+        if SAFE_CSV.get() if safe is None else safe:
+            frame = _without_formulas(frame)
 
     def write(handle: IO[bytes]) -> None:
         if chosen == "parquet":
-            frame.write_parquet(handle)
+            write_parquet(frame, handle)
         elif chosen in ("csv", "tsv"):
             _write_delimited(frame, handle, "," if chosen == "csv" else "\t")
         else:
@@ -74,7 +93,14 @@ def format_for(path: PathLike | None, format: str | None) -> str:
     """Return the format asked for, or the one the file's name says, or CSV."""
     if format is None:
         suffixes = [] if path is None else [s.lower() for s in Path(path).suffixes if s.lower() != ".gz"]
-        return _BY_SUFFIX.get(suffixes[-1] if suffixes else "", "csv")
+        last = suffixes[-1] if suffixes else ""
+        # behind a point that starts no word, as in v1.2, stands no format
+        if last[1:2].isalpha() and last not in _BY_SUFFIX and not str(path).startswith("/dev/"):
+            known = ", ".join(name for name in _BY_SUFFIX if name[1:] in FORMATS)
+            raise ParameterError(
+                f"{plain(str(path))}: {last} cannot be written; use one of {known}, or say --format csv (format='csv')"
+            )
+        return _BY_SUFFIX.get(last, "csv")
     if format not in FORMATS:
         raise ParameterError(f"{option('format', format)} is none of {', '.join(FORMATS)}")
     return format
@@ -103,7 +129,7 @@ def write_with(write: Callable[[IO[bytes]], Any], path: PathLike | None) -> None
     try:
         with whole_file(target) as handle:
             if target.suffix.lower() == ".gz":
-                with gzip.GzipFile(fileobj=handle, mode="wb", mtime=0) as packed:
+                with gzip.GzipFile(filename="", fileobj=handle, mode="wb", mtime=0) as packed:
                     write(packed)  # type: ignore[arg-type]
             else:
                 write(handle)
@@ -126,6 +152,26 @@ def _to_stdout(write: Callable[[IO[bytes]], Any]) -> None:
     sys.stdout.flush()
     write(binary)
     binary.flush()
+
+
+def write_parquet(frame: pl.DataFrame, handle: IO[bytes], metadata: Any = None) -> None:
+    """Write Parquet; first to memory, since polars has no word for a full disk."""
+    memory = io.BytesIO()
+    frame.write_parquet(memory, metadata=metadata)
+    handle.write(memory.getbuffer())
+
+
+def _without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
+    """The table with an apostrophe before text that a spreadsheet would compute."""
+    texts = [name for name, dtype in frame.schema.items() if dtype in (pl.String, pl.Categorical, pl.Enum)]
+    made = frame.with_columns(
+        pl.when(pl.col(name).cast(pl.String).str.contains(_FORMULA))
+        .then("'" + pl.col(name).cast(pl.String))
+        .otherwise(pl.col(name).cast(pl.String))
+        .alias(name)
+        for name in texts
+    )
+    return made.rename({name: f"'{name}" for name in made.columns if re.match(_FORMULA, name)})
 
 
 def _first_line(error: Exception) -> str:

@@ -11,7 +11,7 @@ import polars as pl
 
 from ..data.files import plain
 from ..errors import JudgmentError
-from .sources import Source
+from .sources import Source, without_panics
 
 _INT64 = 1 << 63
 _DOUBTFUL = re.compile(rb"\\u[dD][89a-fA-F]")
@@ -60,7 +60,8 @@ def _fast(source: Source) -> pl.DataFrame | None:
     if source.start or source.data.find(b"\0") >= 0 or _DOUBTFUL.search(source.data):
         return None
     try:
-        frame = pl.read_ndjson(source.place, infer_schema_length=None)
+        with without_panics():
+            frame = pl.read_ndjson(source.place, infer_schema_length=None)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
         return None
     if not frame.width or not frame.height:

@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ..data.coding import id_series
+from ..data.coding import id_series, plain_cells
 from ..data.columns import quoted, understand_items
 from ..data.consensus import Consensus, Quality, Trace
 from ..data.files import PathLike
@@ -20,14 +20,25 @@ from ..errors import JudgmentError
 from ..protocols import Counts, Floats
 from .diagnosed import diagnostics_from_json, diagnostics_to_json
 from .encoding import decode_array, decode_params, encode_array, encode_params
-from .output import format_for, write_table, write_text, write_with
+from .output import format_for, write_parquet, write_table, write_text, write_with
 from .records import read_document
-from .sources import Source, blaming, open_source
+from .sources import Source, blaming, open_source, without_panics
 from .tables import read_source, table_format
+from .trec import write_trec
 
 FORMAT = "crowdrank.consensus/1"
 _METADATA = "crowdrank"
 _FLOATS = ("score", "confidence", "std_error")
+_BROKEN = (
+    LookupError,
+    TypeError,
+    ValueError,
+    AttributeError,
+    AssertionError,
+    ArithmeticError,
+    pl.exceptions.PolarsError,
+)
+"""What a file of ours that was changed or damaged may lead to."""
 
 
 def to_json(
@@ -92,7 +103,7 @@ def from_json(document: Mapping[str, Any]) -> Consensus:
         return _from_document(document)
     except JudgmentError:
         raise
-    except (LookupError, TypeError, ValueError, AttributeError, AssertionError, pl.exceptions.PolarsError):
+    except _BROKEN:
         raise JudgmentError(
             "this JSON says it is a consensus but parts of it are missing or broken; write it again"
         ) from None
@@ -116,8 +127,9 @@ def write_consensus(
     path
         Name of the file; ``None`` or ``-`` writes to standard output.
     format
-        ``"csv"`` (the table only), ``"json"`` (all but replicates and covariance) or ``"parquet"`` (everything);
-        ``None`` tells it from the name and takes CSV where that says nothing.
+        ``"csv"`` (the table only), ``"json"`` (all but replicates and covariance) or ``"parquet"`` (everything), or
+        for evaluation tools ``"run"`` (scores) and ``"qrels"`` (grades); ``None`` tells it from the name and takes CSV
+        where that says nothing.
     quality
         Whether JSON and Parquet hold the quality of the annotators, and what is odd about them, too.
     level
@@ -131,7 +143,9 @@ def write_consensus(
     elif chosen == "parquet":
         frame = _with_arrays(consensus, level)
         metadata = {_METADATA: json.dumps(_header(consensus, quality), ensure_ascii=False, allow_nan=False)}
-        write_with(lambda handle: frame.write_parquet(handle, metadata=metadata), path)
+        write_with(lambda handle: write_parquet(frame, handle, metadata), path)
+    elif chosen in ("qrels", "run"):
+        write_trec(_table(consensus, None), path, chosen, consensus.method)
     else:
         write_table(_table(consensus, level), path, chosen)
 
@@ -166,7 +180,17 @@ def written_consensus(source: Source) -> Consensus | None:
         return from_json(read_document(source))
     if table_format(source) == "parquet":
         header = _parquet_header(source)
-        return None if header is None else _from_parquet(header, read_source(source)[0])
+        if header is None:
+            return None
+        frame = read_source(source)[0]
+        try:
+            return _from_parquet(header, frame)
+        except JudgmentError:
+            raise
+        except _BROKEN:
+            raise JudgmentError(
+                "this Parquet file says it is a consensus but parts of it are missing or broken; write it again"
+            ) from None
     if table_format(source) == "csv":
         frame = read_source(source)[0]
         return _from_table(frame) if {"item", "score", "rank"} <= set(frame.columns) else None
@@ -282,9 +306,10 @@ def _unlisted(column: pl.Series) -> NDArray[Any]:
 def _parquet_header(source: Source) -> dict[str, Any] | None:
     """What :func:`_header` put into a Parquet file, or ``None``."""
     try:
-        metadata = pl.read_parquet_metadata(source.place)
+        with without_panics():
+            metadata = pl.read_parquet_metadata(source.place)
         header = json.loads(metadata[_METADATA])
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, KeyError, ValueError):
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, KeyError, ValueError, RecursionError):
         return None
     return header if isinstance(header, dict) and header.get("format") == FORMAT else None
 
@@ -375,7 +400,9 @@ def _from_table(frame: pl.DataFrame) -> Consensus:
         row = int(np.argmax(~np.isfinite(score))) + 1
         raise JudgmentError(f"row {row} has a score or rank that is not a number; mend it")
     numbers = {n: _numbers(frame[n])[order] for n in ("std_error", "confidence") if n in frame.columns}
-    chosen = _chosen(frame["grade"], score) if "grade" in frame.columns else None
+    grades = plain_cells(frame["grade"]) if "grade" in frame.columns else None
+    grades = grades.fill_nan(None) if grades is not None and grades.dtype.is_float() else grades
+    chosen = None if grades is None or grades.null_count() == len(grades) else _chosen(grades, score)
     levels, grade = (None, None) if chosen is None else (chosen[0], chosen[1][order])
     std_error, confidence = numbers.get("std_error"), numbers.get("confidence")
     if confidence is not None:
@@ -455,7 +482,7 @@ def _matrix(values: Any, dtype: Any, shape: tuple[int, int]) -> Any:
 
 def _numbers(column: pl.Series) -> Floats:
     """Numbers of a column, NaN where blank or no number."""
-    return column.cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
+    return plain_cells(column).cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
 
 
 def _cell(value: Any) -> Any:

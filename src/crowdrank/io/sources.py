@@ -3,25 +3,36 @@
 from __future__ import annotations
 
 import difflib
-import gzip
 import mmap
 import os
 import stat
 import sys
+import tempfile
+import threading
 import zlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..data.files import PathLike, os_reason, plain
+from ..data.memory import available_memory, in_words
 from ..errors import JudgmentError, ParameterError
 
 BLOCK = 1 << 24
 """Bytes looked at in one go, so that checking a large file needs little memory."""
 
+_MOST_TIMES = 300
+"""A large gzip file that unpacks to more than so many times its size is no table: those reach 10 to 100 times."""
+
+_LARGE = 1 << 29
+"""Bytes from which on a file counts as large."""
+
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+_QUIET = threading.RLock()
+"""Held by whoever has standard error lead elsewhere."""
 
 _PACKED = {
     b"PK\x03\x04": ("a zip archive or a spreadsheet", "unpack it, or save the sheet as CSV"),
@@ -93,7 +104,7 @@ class Source:
 def open_source(path: PathLike) -> Source:
     """Open a file, or standard input for ``-``, and unpack gzip whatever the file is called."""
     if isinstance(path, str) and path == "-":
-        return _unpacked("standard input", "", sys.stdin.buffer.read(), None)
+        return _unpacked("standard input", "", _standard_input(), None)
     if not isinstance(path, str | os.PathLike):
         raise JudgmentError(f"a {type(path).__name__} is not a path; give the name of a file, or - for standard input")
     where = Path(path)
@@ -176,11 +187,86 @@ def _unpacked(name: str, suffix: str, data: bytes | mmap.mmap, path: Path | None
 
 
 def _gunzip(name: str, data: bytes | mmap.mmap) -> bytes:
-    """Decompressed bytes."""
+    """Decompressed bytes; what does not fit into a quarter of the free memory is refused on the way, not after."""
+    most = available_memory() // 4
+    parts, total, position = list[bytes](), 0, 0
     try:
-        return gzip.decompress(data)
-    except (EOFError, OSError, zlib.error):
+        while position < len(data):
+            unpacker = zlib.decompressobj(wbits=31)
+            while not unpacker.eof:
+                block = unpacker.unconsumed_tail
+                if not block:
+                    block = data[position : position + BLOCK]
+                    position += len(block)
+                    if not block:
+                        raise EOFError
+                part = unpacker.decompress(block, BLOCK)
+                parts.append(part)
+                total += len(part)
+                if total > most or (total > _LARGE and total > _MOST_TIMES * len(data)):
+                    raise _too_large(name, len(data), total, most)
+            position -= len(unpacker.unused_data)
+            # zeros may stand behind the last member, as tapes pad them
+            while position < len(data) and data[position] == 0:
+                position += 1
+    except (EOFError, zlib.error):
         raise JudgmentError(f"{name} is a truncated or damaged gzip file; copy or download it again") from None
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def _too_large(name: str, packed: int, total: int, most: int) -> JudgmentError:
+    """The error for a gzip file that unpacks to more than can be held, or than any table would."""
+    if total > most:
+        limit = f"a quarter of the free memory ({in_words(most)})"
+        remedy = "split it, or use a machine with more memory"
+    else:
+        limit = f"{_MOST_TIMES} times its size, which is no table"
+        remedy = "unpack it yourself if it is meant"
+    return JudgmentError(
+        f"{name} ({in_words(packed)}) unpacks to more than {in_words(total)}, beyond {limit}; {remedy}"
+    )
+
+
+def _standard_input() -> bytes:
+    """All bytes of standard input, as long as they fit into half of the free memory."""
+    if sys.stdin is None:
+        raise JudgmentError("standard input (-) is closed; give a file, or pipe the judgments in")
+    most = available_memory() // 2
+    parts, total = list[bytes](), 0
+    while block := sys.stdin.buffer.read(BLOCK):
+        parts.append(block)
+        total += len(block)
+        if total > most:
+            raise JudgmentError(
+                f"standard input holds more than {in_words(total)}, half of the free memory; give a file, or less of it"
+            )
+    return b"".join(parts)
+
+
+@contextmanager
+def without_panics() -> Iterator[None]:
+    """Keep what polars prints when it panics off standard error: what it trips over is said in our own sentence.
+
+    It writes to the descriptor itself, so that is what leads elsewhere meanwhile. Where nothing goes wrong, whatever
+    was written there in the meantime is passed on.
+    """
+    with ExitStack() as undo:
+        undo.enter_context(_QUIET)
+        try:
+            kept = os.dup(2)
+            undo.callback(os.close, kept)
+            aside = undo.enter_context(tempfile.TemporaryFile())
+        except OSError:  # nothing can be printed, or nothing kept
+            yield
+            return
+        os.dup2(aside.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+        aside.seek(0)
+        with suppress(OSError):
+            os.write(2, aside.read())
 
 
 @contextmanager

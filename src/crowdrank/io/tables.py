@@ -10,7 +10,7 @@ from ..data.files import PathLike
 from ..errors import JudgmentError
 from .delimited import read_delimited
 from .records import Mixed, read_array, read_lines
-from .sources import Source, as_utf8, open_source
+from .sources import Source, as_utf8, open_source, without_panics
 
 _PARQUET = b"PAR1"
 _TEXT_SUFFIXES = {".csv", ".tsv", ".tab", ".psv"}
@@ -97,9 +97,10 @@ def _read_parquet(source: Source, choose: Choose | None) -> pl.DataFrame:
     if source.data[:4] != _PARQUET:
         raise JudgmentError(f"{source.name} is not a Parquet file, whatever its name says; check what wrote it")
     try:
-        columns = choose(list(pl.read_parquet_schema(source.place))) if choose is not None else None
-        frame = pl.read_parquet(source.place, columns=columns, glob=False)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+        with without_panics():
+            columns = choose(list(pl.read_parquet_schema(source.place))) if choose is not None else None
+            frame = pl.read_parquet(source.place, columns=columns, glob=False)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError, MemoryError):
         raise JudgmentError(f"{source.name} is a truncated or damaged Parquet file; write or copy it again") from None
     if not frame.height or not frame.width:
         raise source.no_rows()

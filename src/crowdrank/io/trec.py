@@ -87,6 +87,27 @@ def write_run(frame: pl.DataFrame, path: PathLike | None = None) -> None:
     write_text("".join(frame.select(line).to_series().to_list()), path)
 
 
+def write_trec(frame: pl.DataFrame, path: PathLike | None, form: str, run: str = "crowdrank") -> None:
+    """Write a table as ``"qrels"`` or as a ``"run"``, or say what it lacks; a missing query is query 1."""
+    needed = {"qrels": ("item", "grade"), "run": ("item", "rank", "score")}[form]
+    lacking = [name for name in needed if name not in frame.columns]
+    if lacking:
+        other = "; a .run holds scores" if form == "qrels" and "score" in frame.columns else ""
+        raise ParameterError(
+            f"{form} need{'' if form == 'qrels' else 's'} {' and '.join(needed)}, but this table has no "
+            f"{' and no '.join(lacking)}{other}; write it as csv, tsv, json, jsonl or parquet"
+        )
+    if "query" not in frame.columns:
+        frame = frame.with_columns(pl.lit("1").alias("query"))
+    if form == "qrels":
+        grade = frame["grade"].cast(pl.Float64, strict=False)
+        if grade.null_count():
+            raise ParameterError("qrels hold numbers, but a grade is missing or a word; write it as csv or json")
+        write_qrels(frame.with_columns(grade), path)
+    else:
+        write_run(frame if "run" in frame.columns else frame.with_columns(pl.lit(run).alias("run")), path)
+
+
 def looks_like_qrels(source: Source) -> bool:
     """Return whether a text file has no header and four columns of which the last is a number."""
     if source.suffix in (".qrels", ".qrel"):

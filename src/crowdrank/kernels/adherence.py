@@ -20,6 +20,7 @@ from .threads import over_bounds, pair_bounds, read_only, total
 
 _TABLE_CELLS = 1 << 22
 _CELLS_A_KEY = 4
+_UNDERFLOW = 1e-250
 
 
 class AdherenceSheets(NamedTuple):
@@ -104,7 +105,8 @@ def _numbered(keys: Counts, n: int) -> tuple[Counts, Counts]:
 class Adherence(NamedTuple):
     """The log-likelihood at one point, its gradient, and diagonals of the curvature of the negated log-likelihood.
 
-    ``sums`` (n_sheets, 5) are kept for products: two sums over items, the same weighed by scores, and ``Z``.
+    ``sums`` (n_sheets, 5) are kept for products: two sums over items, the same weighed by scores, and ``Z``, each
+    relative to its largest power.
     """
 
     log_likelihood: float
@@ -134,6 +136,15 @@ def evaluate_adherence(sheets: AdherenceSheets, scores: Floats, own: Floats) -> 
 
 
 @njit(cache=True, nogil=True)
+def _ends(level: Any, first: int, last: int, t: float) -> tuple[float, float]:
+    """The largest and smallest exponent of a sheet: what all are taken relative to, so that no power overflows."""
+    highest = lowest = t * level[first]
+    for i in range(first + 1, last):
+        highest, lowest = max(highest, t * level[i]), min(lowest, t * level[i])
+    return highest, lowest
+
+
+@njit(cache=True, nogil=True)
 def _evaluate(
     offsets: Any, query: Any, of: Any, number: Any, starts: Any, place: Any, net: Any, level: Any, own: Any,
     begin: int, end: int, powers: Any, sums: Any, value: Any, of_items: Any, of_own: Any,
@@ -143,15 +154,17 @@ def _evaluate(
         first, last = offsets[query[sheet]], offsets[query[sheet] + 1]
         t, n = own[of[sheet]], number[sheet]
         up = down = up_s = down_s = up_ss = down_ss = 0.0
+        highest, lowest = _ends(level, first, last, t)
+        least = np.exp(lowest - highest)
         for i in range(first, last):
             s = level[i]
-            a = np.exp(t * s)
-            b = 1.0 / a
+            a = np.exp(t * s - highest)
+            b = least / a if least > _UNDERFLOW else np.exp(lowest - t * s)
             powers[0, i - first], powers[1, i - first] = a, b
             up, down = up + a, down + b
             up_s, down_s = up_s + a * s, down_s + b * s
             up_ss, down_ss = up_ss + a * s * s, down_ss + b * s * s
-        norm = up * down - (last - first)
+        norm = up * down - (last - first) * least
         mean = (up_s * down - up * down_s) / norm
         square = (up_ss * down - 2.0 * up_s * down_s + up * down_ss) / norm
         sums[sheet, 0], sums[sheet, 1], sums[sheet, 2], sums[sheet, 3], sums[sheet, 4] = up, down, up_s, down_s, norm
@@ -159,14 +172,14 @@ def _evaluate(
         for cell in range(starts[sheet], starts[sheet + 1]):
             won += net[cell] * level[first + place[cell]]
             of_items[0, first + place[cell]] += t * net[cell]
-        value[0] += t * won - n * np.log(norm)
+        value[0] += t * won - n * (np.log(norm) + highest - lowest)
         of_own[0, of[sheet]] += won - n * mean
         of_own[1, of[sheet]] += n * (square - mean * mean)
         for i in range(first, last):
             a, b = powers[0, i - first], powers[1, i - first]
             expected = (a * down - b * up) / norm
             of_items[0, i] -= n * t * expected
-            of_items[1, i] += n * t * t * ((a * down + b * up - 2.0) / norm - expected * expected)
+            of_items[1, i] += n * t * t * ((a * down + b * up - 2.0 * least) / norm - expected * expected)
 
 
 def adherence_product(
@@ -212,10 +225,12 @@ def _multiply(
         up, down, up_s, down_s, norm = sums[sheet]
         mean = (up_s * down - up * down_s) / norm
         up_v = down_v = joint = 0.0
+        highest, lowest = _ends(level, first, last, t)
+        least = np.exp(lowest - highest)
         for i in range(first, last):
             at, s, v = i - first, level[i], vector[i]
-            a = np.exp(t * s)
-            b = 1.0 / a
+            a = np.exp(t * s - highest)
+            b = least / a if least > _UNDERFLOW else np.exp(lowest - t * s)
             expected = (a * down - b * up) / norm
             spare[0, at], spare[1, at] = a, b
             # second derivative by score and parameter, net wins aside

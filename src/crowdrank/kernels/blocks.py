@@ -140,14 +140,19 @@ def query_matrices(graph: Graph, bend: Floats, diagonal: Floats, queries: Counts
 def invert_all(matrices: Floats) -> None:
     """Invert symmetric positive definite matrices, (n, size, size), in place."""
     if matrices.shape[1] <= _SMALL_ITEMS:
-        matrices[:] = np.linalg.inv(matrices)
+        try:
+            matrices[:] = np.linalg.inv(matrices)
+        except np.linalg.LinAlgError:  # weights of very different size leave some directions to rounding
+            matrices[:] = np.linalg.pinv(matrices, hermitian=True)
         return
     from scipy.linalg.lapack import dpotrf, dpotri
 
     with one_blas_thread():
         for matrix in matrices:
             factor, failed = dpotrf(matrix.T, lower=1)
-            assert not failed
+            if failed:
+                matrix[:] = np.linalg.pinv(matrix, hermitian=True)
+                continue
             inverse = dpotri(factor, lower=1, overwrite_c=1)[0]
             matrix[:] = np.tril(inverse) + np.tril(inverse, -1).T
 

@@ -17,6 +17,9 @@ from ..protocols import Bools, Counts, Floats, Ints
 from .threads import dot, one_blas_thread, over_bounds, pair_bounds, read_only, total
 
 _FLATTEST = 1e-4
+_SMALL_SYSTEM = 300
+_LEAST_EIGENVALUE = 1e-14
+_NOTHING = 1e-300
 _LONGEST_STEP = 8.0
 _SMALL_ITEMS = 64
 _ACCURACY_OF_PROBES = 1e-2
@@ -75,6 +78,13 @@ def conjugate_gradient(
     iterate leads upwards from zero, so that a solution cut short is still a direction of ascent; it is cut short, too,
     where ``A`` turns out not to be positive definite, or goes ``onwards`` there, as far as if it were.
     """
+    return _conjugate_gradient(product, diagonal, right, accuracy, max_iter, onwards)[0]
+
+
+def _conjugate_gradient(
+    product: Product, diagonal: Floats, right: Floats, accuracy: float, max_iter: int, onwards: bool
+) -> tuple[Floats, bool]:
+    """The solution, and whether it was not cut short by ``max_iter``."""
     solution = np.zeros_like(right)
     residual = right.copy()
     scaled = residual / diagonal
@@ -87,9 +97,9 @@ def conjugate_gradient(
         image = product(along)
         bent = dot(along, image)
         if bent <= 0.0 and onwards:
-            return solution + energy / max(-bent, _FLATTEST * energy) * along
+            return solution + energy / max(-bent, _FLATTEST * energy) * along, True
         if bent <= 0.0:
-            return solution if solution.any() else along
+            return solution if solution.any() else along, True
         length = energy / bent
         solution += length * along
         residual -= length * image
@@ -97,7 +107,18 @@ def conjugate_gradient(
         energy, before = dot(residual, scaled), energy
         along *= energy / before
         along += scaled
-    return solution
+    return solution, energy <= goal
+
+
+def _dense_solution(product: Product, diagonal: Floats, right: Floats) -> Floats:
+    """The solution of a small system from its whole matrix; where that is not positive, of its absolute value."""
+    largest = float(diagonal[np.isfinite(diagonal)].max(initial=_NOTHING))
+    root = 1.0 / np.sqrt(np.maximum(diagonal, _LEAST_EIGENVALUE * largest))
+    matrix = np.stack([product(root * unit) for unit in np.eye(len(right))], axis=1) * root[:, None]
+    values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
+    least = _LEAST_EIGENVALUE * float(np.abs(values).max(initial=_NOTHING))
+    found: Floats = root * (vectors @ ((vectors.T @ (root * right)) / np.maximum(np.abs(values), least)))
+    return found
 
 
 def newton_step(
@@ -116,7 +137,12 @@ def newton_step(
     """
     length = float(np.max(np.abs(gradient / diagonal), initial=0.0))
     accuracy = min(0.1, max(length, 1e-3 * tol / max(length, tol)))
-    step = conjugate_gradient(product, diagonal, gradient, accuracy=accuracy, onwards=onwards)
+    small = len(gradient) <= _SMALL_SYSTEM
+    # in exact arithmetic as many steps as unknowns would do; with weights of very different size they do not
+    most = 2 * len(gradient) + 20 if small else _MOST_STEPS
+    step, met = _conjugate_gradient(product, diagonal, gradient, accuracy, most, onwards)
+    if small and not met:
+        step = _dense_solution(product, diagonal, gradient)
     return step * min(1.0, longest / float(np.max(np.abs(step), initial=1.0)))
 
 

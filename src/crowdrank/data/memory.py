@@ -1,0 +1,67 @@
+"""How much memory there is, so that what would not fit is refused before it is tried."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from ..errors import ParameterError
+
+_UNKNOWN = 4 << 30
+"""Bytes taken to be free where the system does not tell."""
+
+
+def available_memory() -> int:
+    """Return the bytes that can be used without swapping, within the limit of the container if there is one."""
+    free = _free_memory()
+    for limit, used in (
+        ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
+        ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+    ):
+        most, taken = _number(limit), _number(used)
+        if most is not None and taken is not None:
+            free = min(free, max(most - taken, 0))
+    return free
+
+
+def _free_memory() -> int:
+    """Free bytes of the whole machine."""
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (ValueError, OSError, AttributeError):
+        return _UNKNOWN
+
+
+def _number(path: str) -> int | None:
+    """The number in a file of the system, or ``None``."""
+    try:
+        return int(Path(path).read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def in_words(n_bytes: float) -> str:
+    """Return a number of bytes in the unit that fits.
+
+    Examples
+    --------
+    >>> in_words(2_700_000_000), in_words(5_000_000)
+    ('2.7 GB', '5.0 MB')
+    """
+    return f"{n_bytes / 1e9:,.1f} GB" if n_bytes >= 1e9 else f"{n_bytes / 1e6:,.1f} MB"
+
+
+def expect_room(n_bytes: float, what: str, remedy: str) -> None:
+    """Refuse what would take more than half of the memory that is free."""
+    free = available_memory()
+    if n_bytes > free / 2:
+        raise ParameterError(
+            f"{what} would take about {in_words(n_bytes)}, more than half of the {in_words(free)} of free memory; "
+            f"{remedy}"
+        )

@@ -1,0 +1,195 @@
+"""Both sides of every threshold beyond which something is sampled, binned or computed in another way.
+
+CONTRIBUTING.md lists them. Each is set so low here that small judgments lie beyond it, and what comes out is compared
+with what comes out below it: equal where only the way differs, and finite with the same items where a sample is taken.
+"""
+
+import functools
+import re
+import warnings
+from importlib import import_module
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import crowdrank as cr
+from crowdrank.io.letor import read_letor
+from crowdrank.metrics.agreement import krippendorff_alpha
+
+ROOT = Path(__file__).parent.parent
+TABLE = re.compile(
+    r"^\| (.+?) \| `([\w.]+):(\w+)` \| ([\d,.e<* -]+?) \| (equal|sample|refused) \| `?([\w/.]+)`? \|$", re.M
+)
+
+
+@functools.cache
+def rows(kind):
+    """Judgments of three queries by nine annotators, as a frame."""
+    rng = np.random.default_rng(11)
+    n = 360
+    who = rng.integers(0, 9, n)
+    query, one = rng.integers(0, 3, n), rng.integers(0, 12, n)
+    other = (one + rng.integers(1, 12, n)) % 12
+    worth = rng.normal(size=12)
+    shared = {"query": [f"q{code}" for code in query], "annotator": [f"w{code}" for code in who]}
+    if kind == "grade":
+        grade = np.clip(np.round(1.5 + worth[one] + rng.normal(size=n)), 0, 4).astype(int)
+        frame = pl.DataFrame({**shared, "item": [f"i{code}" for code in one], "grade": grade})
+        return frame.unique(["query", "annotator", "item"], maintain_order=True)
+    if kind == "preference":
+        won = worth[one] - worth[other] + rng.logistic(size=n) > 0
+        names = {"left": [f"i{code}" for code in one], "right": [f"i{code}" for code in other]}
+        winner = np.where(rng.random(n) < 0.1, "tie", np.where(won, "left", "right"))
+        return pl.DataFrame({**shared, **names, "winner": winner})
+    lists = [
+        {"query": f"q{q}", "annotator": f"w{a}", "item": f"i{item}", "rank": rank}
+        for q in range(3)
+        for a in range(9)
+        for rank, item in enumerate(np.argsort(-(worth + rng.gumbel(size=12)))[:5], 1)
+    ]
+    return pl.DataFrame(lists)
+
+
+def judged(kind):
+    """The same, read anew, since reading has thresholds too."""
+    return {"grade": cr.Grades, "preference": cr.Preferences, "ranking": cr.Rankings}[kind].from_frame(rows(kind))
+
+
+def read():
+    """Judgments read, with ids in words and in numbers."""
+    numbered = rows("grade").with_columns(pl.col("query", "item", "annotator").str.slice(1).cast(pl.Int64))
+    tables = [judged(kind).frame() for kind in ("grade", "preference", "ranking")]
+    return [*tables, cr.Grades.from_frame(numbered).frame()]
+
+
+def fitted(kind, *methods):
+    """Consensus, intervals and quality of methods."""
+    found = []
+    for method in methods:
+        consensus = cr.aggregate(judged(kind), method)
+        found.append(consensus.frame())
+        if consensus.uncertainty is not None:
+            found.append(consensus.intervals().drop("basis"))
+        found.append(consensus.quality.frame().sort("annotator").select("annotator", "quality"))
+    return found
+
+
+BATTERIES = {
+    "read": read,
+    "grades": lambda: fitted("grade", "dawid_skene", "mean_grade", "latent_score", "mace"),
+    "preferences": lambda: fitted("preference", "bradley_terry", "crowd_bt", "latent_score", "multinomial_preference"),
+    "rankings": lambda: fitted("ranking", "plackett_luce", "mallows", "borda", "latent_score"),
+    "diagnose": lambda: [cr.diagnose(judged(kind)).annotators() for kind in ("grade", "preference", "ranking")],
+    "bootstrap": lambda: [cr.aggregate(judged("preference"), "borda", bootstrap=20).intervals()],
+    "compare": lambda: [cr.compare_methods(judged("preference"), ["borda", "bradley_terry"]).frame()],
+    "agreement": lambda: [pl.DataFrame({"alpha": [krippendorff_alpha(judged("grade"))]})],
+    "propose": lambda: [cr.propose(judged("preference"), "information", budget=5, seed=1)],
+    "files": lambda: files(),
+}
+
+
+def files():
+    """Tables read from text."""
+    folder = Path(FOLDER[0])
+    (folder / "t.csv").write_text(
+        "item,grade\n" + "".join(f'"i,{number}",{number}\n' for number in range(50)) + ' x ,"a""b"\n'
+    )
+    (folder / "f.txt").write_text(
+        "".join(f"{number % 3} qid:{number // 5} 1:{number} 2:0.5 #docid = D{number}\n" for number in range(50))
+    )
+    return [cr.io.read_table(folder / "t.csv"), pl.DataFrame(np.asarray(read_letor(folder / "f.txt").matrix))]
+
+
+FOLDER = []
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path):
+    """Where files are."""
+    FOLDER[:] = [tmp_path]
+
+
+BEYOND = [
+    ("data.coding:LONG", 10, "read"), ("data.coding:_SAMPLE", 5, "read"), ("data.coding:_TABLE_CELLS", 1, "read"),
+    ("data.index:LONG", 10, "read"), ("data.index:_TABLE_CELLS", 1, "read"), ("data.intake:LONG", 10, "read"),
+    ("data.uncertainty:_DRAW_CELLS", 100, "preferences"), ("data.uncertainty:_PAIRS_AT_ONCE", 2, "preferences"),
+    ("quality:MAX_FOLDS", 3, "preferences"), ("quality:_FEW_PAIRS", 10, "grades"),
+    ("resampling:_MANY_UNITS", 10, "bootstrap"),
+    ("diagnostics.asked:MOST_ANSWERS", 100, "diagnose"), ("diagnostics.asked:_MOST_KEY", 1, "diagnose"),
+    ("diagnostics.sides:GLANCE", 50, "diagnose"), ("diagnostics.sides:LONG", 10, "diagnose"),
+    ("diagnostics.triads:MOST_WEDGES", 10, "diagnose"), ("diagnostics.triads:_MOST_KEY", 1, "diagnose"),
+    ("diagnostics.dependence:MOST_PAIRS", 5, "diagnose"), ("diagnostics.dependence:_MOST_WORK", 10.0, "diagnose"),
+    ("diagnostics.dependence:_CELLS", 16, "diagnose"), ("diagnostics.dependence:_FEW_EVENTS", 1, "diagnose"),
+    ("diagnostics.independence:FEW", 10, "diagnose"), ("diagnostics.habits:_SAMPLE", 10, "diagnose"),
+    ("api.splits:MOST_PAIRS", 20, "compare"), ("api.splits:_MOST_COPIES", 20, "compare"),
+    ("api.foretelling:_SCALE_PAIRS", 10, "compare"), ("api.foretelling:_CELLS", 10, "compare"),
+    ("asking.informative:_FEW_PAIRS", 10, "propose"), ("asking.informative:_BLOCK", 5, "propose"),
+    ("kernels.pairs:_TABLE_CELLS", 1, "preferences"), ("kernels.pairs:_FEW_ROWS", 1, "preferences"),
+    ("kernels.pairs:_ROWS_PER_THREAD", 10, "preferences"), ("kernels.segments:_TABLE_SIZE", 1, "grades"),
+    ("kernels.blocks:_SMALL_ITEMS", 2, "preferences"), ("kernels.laplacian:_SMALL_ITEMS", 2, "preferences"),
+    ("kernels.laplacian:_SMALL_SYSTEM", 0, "preferences"), ("kernels.adherence:_TABLE_CELLS", 1, "preferences"),
+    ("metrics.agreement:_TABLE_CELLS", 1, "agreement"),
+    ("pair_models.rankings:_FEW_STEPS", 1, "rankings"), ("pair_models.rankings:_MOST_CELLS", 1, "rankings"),
+    ("pair_models.orientation:_TABLE_CELLS", 1, "preferences"), ("pair_models.annotated:_THIN_FROM", 50, "preferences"),
+    ("pair_models.spread:COVARIANCE_ITEMS", 5, "preferences"), ("score_models.spread:COVARIANCE_ITEMS", 5, "grades"),
+    ("score_models.spread:_MOST_CELLS", 1, "grades"), ("score_models.spread:_BLOCK_CELLS", 200, "grades"),
+    ("ranking_models.overlap:_LISTED_PAIRS", 1, "rankings"), ("ranking_models.crowd:_MANY_ITEMS", 5, "rankings"),
+    ("io.sources:BLOCK", 16, "files"), ("io.delimited:_ROWS_AT_ONCE", 3, "files"),
+    ("io.letor:_BYTES_AT_ONCE", 64, "files"), ("fitting:_MANY", 2, "grades"),
+]  # fmt: skip
+
+
+@functools.cache
+def usual(battery):
+    """What comes out below all thresholds."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return BATTERIES[battery]()
+
+
+def listed():
+    """Rows of the table in CONTRIBUTING.md by constant: value, what is promised, test."""
+    found = TABLE.findall((ROOT / "CONTRIBUTING.md").read_text())
+    return {f"{module}:{name}": (value, promise, test) for _, module, name, value, promise, test in found}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("constant", "low", "battery"), BEYOND, ids=[one[0] for one in BEYOND])
+def test_beyond_the_threshold(monkeypatch, constant, low, battery):
+    before = usual(battery)
+    module, name = constant.split(":")
+    if constant == "data.coding:_SAMPLE":
+        monkeypatch.setattr("crowdrank.data.coding.LONG", 10)
+    monkeypatch.setattr(f"crowdrank.{module}.{name}", low)
+    after = BATTERIES[battery]()
+    assert len(before) == len(after)
+    for one, two in zip(before, after, strict=True):
+        assert one.columns == two.columns
+        for column, dtype in two.schema.items():
+            if dtype.is_float():
+                assert two[column].drop_nulls().is_finite().all(), column
+        if listed()[constant][1] == "equal":
+            for column, dtype in one.schema.items():
+                if dtype.is_float():
+                    missing = one[column].is_null().to_numpy()
+                    assert (missing == two[column].is_null().to_numpy()).all(), column
+                    left, right = (table[column].fill_null(0.0).to_numpy() for table in (one, two))
+                    assert left == pytest.approx(right, rel=1e-3, abs=2e-3), column
+                elif not dtype.is_integer():
+                    assert one[column].to_list() == two[column].to_list(), column
+
+
+def test_the_table_names_real_constants_with_their_values():
+    table = listed()
+    assert len(table) >= len(BEYOND)
+    for constant, (value, _, test) in table.items():
+        module, name = constant.split(":")
+        found = getattr(import_module(f"crowdrank.{module}"), name)
+        assert float(eval(value.replace(",", ""), {})) == found, constant
+        assert (ROOT / "tests" / test).exists(), constant
+
+
+def test_every_threshold_that_is_tried_is_listed():
+    assert {constant for constant, _, _ in BEYOND} <= set(listed())
