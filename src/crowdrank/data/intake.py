@@ -33,9 +33,6 @@ _MOST_BITS = 1 << 31
 LARGEST_NUMBER = 1e15
 """Largest size of a grade or rank: whole numbers stay exact, and squares and sums of millions of them stay finite."""
 
-SMALLEST_NUMBER = 1e-15
-"""Smallest size of a grade that is not 0."""
-
 LARGEST_WEIGHT = 1e12
 """A weight lies between one over this and this, and the largest is at most so many times the smallest."""
 
