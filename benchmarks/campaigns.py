@@ -41,7 +41,8 @@ class AtRandom:
 
     def propose(self, situation: Any) -> Any:
         """Return as many random pairs as the budget pays for."""
-        from crowdrank.asking import Wanted, bought, candidate_pairs
+        from crowdrank.schemes.buying import Wanted, bought
+        from crowdrank.schemes.candidate_pairs import candidate_pairs
 
         number, rng = situation.n_affordable, np.random.default_rng(situation.seed)
         left, right = candidate_pairs(situation, None, 0, rng)

@@ -125,8 +125,8 @@ def _fit_by_convolution(folder: Path, size: Size) -> Callable[[], Any]:
 def _evaluations(folder: Path, size: Size) -> Callable[[], Any]:
     import numpy as np
 
-    from crowdrank.kernels.poisson_binomial import Discounts, contest_gap, ndcg_mixture
-    from crowdrank.pair_models.sheets import fill_sheets
+    from crowdrank.models.crowd_agg.kernels.poisson_binomial import Discounts, contest_gap, ndcg_mixture
+    from crowdrank.models.crowd_agg.sheets import fill_sheets
 
     sheets, _ = fill_sheets(_grades(folder))
     sizes = np.full(len(sheets.code), size["n_items"])

@@ -71,7 +71,7 @@ _TOKENS = [
 def make_files() -> dict[str, bytes]:
     """Return a file of every kind of ranker, by name; those of the format before end in ``.format1``."""
     import crowdrank as cr
-    from crowdrank.learning.added_scores import AddedScores
+    from crowdrank.models.staged.added_scores import AddedScores
     from crowdrank.rankers import LambdaMART, ListMLE, ListNet, RankSVM
 
     rng = np.random.default_rng(0)
@@ -101,7 +101,7 @@ def members_of(data: bytes) -> dict[str, bytes]:
 
 def packed(members: dict[str, bytes], old: bool) -> bytes:
     """Return a file of members with a checksum that fits, or one of the format before."""
-    from crowdrank.learning.archive import sealed
+    from crowdrank.rankers.archive import sealed
 
     if not old:
         return sealed(members)

@@ -78,7 +78,9 @@ def latent_levels(learned: Any, asked: Any, *, features: Any = None, **params: A
 
     ``features`` are those of the items, standardised, (n_items, n_features).
     """
-    from crowdrank.score_models import Options, fit_scores, lay_out, score_spread
+    from crowdrank.models.latent_score.fits import Options, fit_scores
+    from crowdrank.models.latent_score.responses import lay_out
+    from crowdrank.models.latent_score.standard_errors import score_spread
 
     layout = lay_out(learned, **params)
     fit = fit_scores(layout, Options(), features=features)

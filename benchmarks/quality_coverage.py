@@ -180,8 +180,8 @@ class Covered(NamedTuple):
 
 def covered(method: str, design: Design, seed: int) -> Covered:
     """Return whether the intervals of a method hold the true qualities of a crowd."""
-    from crowdrank.api.verdicts import suspects
     from crowdrank.registry import make
+    from crowdrank.review.verdicts import suspects
 
     drawn = (draw_classes if method == "dawid_skene" else draw)(design, seed)
     with warnings.catch_warnings():

@@ -106,7 +106,7 @@ def folds(name: str) -> Iterator[tuple[Any, Any, Any]]:
 
 def _scores(fitted: Any, X: Any, qid: Any) -> Any:
     """Scores of rows; those that scale within queries want to know them."""
-    from crowdrank.learning import Ranker
+    from crowdrank.rankers.estimator import Ranker
 
     return fitted.predict(X, qid=qid) if isinstance(fitted, Ranker) else fitted.predict(X)
 

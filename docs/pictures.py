@@ -12,14 +12,7 @@ from pathlib import Path
 
 import crowdrank as cr
 from crowdrank.demo import FILE
-from crowdrank.report import (
-    AgreementDisplay,
-    BeatsDisplay,
-    ConsensusDisplay,
-    QualityDisplay,
-    TimeDisplay,
-    save_display,
-)
+from crowdrank.report import AgreementDisplay, BeatsDisplay, ConsensusDisplay, QualityDisplay, TimeDisplay, save_display
 
 IMAGES = Path(__file__).parent / "images"
 WIDTH, HEIGHT = 1120, 900

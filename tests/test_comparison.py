@@ -7,10 +7,10 @@ import polars as pl
 import pytest
 
 import crowdrank as cr
-from crowdrank.api.foretelling import Figure, common_scale, foretell, own_scales
-from crowdrank.api.splits import MOST_PAIRS, PARTNERS, split_judgments
 from crowdrank.errors import JudgmentError, ParameterError
 from crowdrank.io.notices import listen
+from crowdrank.validation.prediction import Figure, common_scale, foretell, own_scales
+from crowdrank.validation.splits import MOST_PAIRS, PARTNERS, split_judgments
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")
 
@@ -372,7 +372,7 @@ def test_progress_counts_every_fit(small):
 
 
 def test_methods_that_refuse_are_left_out_unless_named(heard, monkeypatch):
-    from crowdrank.aggregators.mean_grade import MeanGrade
+    from crowdrank.models.averages.mean_grade import MeanGrade
 
     def refuse(self, judgments):
         raise JudgmentError("these grades are not to its taste")

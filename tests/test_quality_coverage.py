@@ -5,10 +5,10 @@ import pytest
 from benchmarks.quality_coverage import Design, covered, measured
 
 from crowdrank import reliability
-from crowdrank.api.verdicts import verdict
 from crowdrank.data.judgments import Grades
 from crowdrank.quality import held_out_quality
 from crowdrank.registry import make
+from crowdrank.review.verdicts import verdict
 
 METHODS = [("grade", "mean_grade"), ("preference", "bradley_terry"), ("ranking", "borda")]
 

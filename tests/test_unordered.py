@@ -5,8 +5,8 @@ import pytest
 
 import crowdrank as cr
 from crowdrank import datasets
-from crowdrank.api.unordered import looks_unordered
 from crowdrank.data.judgments import Grades
+from crowdrank.review.unordered import looks_unordered
 
 
 def crowd(kind, seed, n_items=600, n_levels=10, each=5, right=0.75):

@@ -149,9 +149,25 @@ def _expect_bounded(name: str, number: Any) -> None:
         )
 
 
+def method_name(method: Any) -> str:
+    """Return the registry name of a method: the name of its class in snake_case.
+
+    Examples
+    --------
+    >>> method_name(type("CrowdBT", (), {})()), method_name(type("EMElo", (), {})())
+    ('crowd_bt', 'em_elo')
+    """
+    return _snake_case(type(method).__name__)
+
+
+def _snake_case(name: str) -> str:
+    """The name of a class as that of a file."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+
+
 def method_named(package: str, name: str) -> Any:
-    """Return a method of a package by the name of its class: ``BradleyTerry`` lives in ``bradley_terry.py``."""
-    file = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", name).lower()
+    """Return a method of a package by the name of its class: ``ListNet`` lives in ``list_net.py``."""
+    file = _snake_case(name)
     if name[:1].isupper():
         try:
             return getattr(import_module(f".{file}", package), name)

@@ -17,7 +17,7 @@ from .data.mixed import parts_of
 from .data.ties import settled
 from .errors import DataWarning, ParameterError
 from .protocols import Aggregator, Bools, Counts, Floats, Scorer
-from .reliability import (
+from .reliability import (  # fmt: skip
     EXACT,
     Half,
     Reliability,
@@ -27,7 +27,7 @@ from .reliability import (
     effective_pairs,
     reliability,
     row_sums,
-)  # fmt: skip
+)
 from .wording import option
 
 MAX_FOLDS = 20

@@ -20,30 +20,30 @@ _LONGEST_LITERAL = 1000
 """Characters of a parameter in text that are read as a value; Python's own reader fails on thousands of signs."""
 
 AGGREGATORS = {
-    "borda": "crowdrank.aggregators.borda:Borda",
-    "bradley_terry": "crowdrank.aggregators.bradley_terry:BradleyTerry",
-    "condorcet": "crowdrank.aggregators.condorcet:Condorcet",
-    "crowd_agg": "crowdrank.aggregators.crowd_agg:CrowdAgg",
-    "crowd_bt": "crowdrank.aggregators.crowd_bt:CrowdBT",
-    "dawid_skene": "crowdrank.aggregators.dawid_skene:DawidSkene",
-    "elo": "crowdrank.aggregators.elo:Elo",
-    "em_elo": "crowdrank.aggregators.em_elo:EMElo",
-    "glad": "crowdrank.aggregators.glad:GLAD",
-    "greedy_order": "crowdrank.aggregators.greedy_order:GreedyOrder",
-    "highest_grade": "crowdrank.aggregators.highest_grade:HighestGrade",
-    "latent_score": "crowdrank.aggregators.latent_score:LatentScore",
-    "mace": "crowdrank.aggregators.mace:MACE",
-    "majority_vote": "crowdrank.aggregators.majority_vote:MajorityVote",
-    "mallows": "crowdrank.aggregators.mallows:Mallows",
-    "mean_gain": "crowdrank.aggregators.mean_gain:MeanGain",
-    "mean_grade": "crowdrank.aggregators.mean_grade:MeanGrade",
-    "median_rank": "crowdrank.aggregators.median_rank:MedianRank",
-    "multinomial_preference": "crowdrank.aggregators.multinomial_preference:MultinomialPreference",
-    "naive_bayes": "crowdrank.aggregators.naive_bayes:NaiveBayes",
-    "plackett_luce": "crowdrank.aggregators.plackett_luce:PlackettLuce",
-    "rank_centrality": "crowdrank.aggregators.rank_centrality:RankCentrality",
-    "single": "crowdrank.aggregators.single:Single",
-    "singular_vector": "crowdrank.aggregators.singular_vector:SingularVector",
+    "borda": "crowdrank.models.averages.borda:Borda",
+    "bradley_terry": "crowdrank.models.pairs.bradley_terry:BradleyTerry",
+    "condorcet": "crowdrank.models.pairs.condorcet:Condorcet",
+    "crowd_agg": "crowdrank.models.crowd_agg.crowd_agg:CrowdAgg",
+    "crowd_bt": "crowdrank.models.pairs.crowd_bt:CrowdBT",
+    "dawid_skene": "crowdrank.models.classes.dawid_skene:DawidSkene",
+    "elo": "crowdrank.models.pairs.elo:Elo",
+    "em_elo": "crowdrank.models.pairs.em_elo:EMElo",
+    "glad": "crowdrank.models.classes.glad:GLAD",
+    "greedy_order": "crowdrank.models.pairs.greedy_order:GreedyOrder",
+    "highest_grade": "crowdrank.models.averages.highest_grade:HighestGrade",
+    "latent_score": "crowdrank.models.latent_score.latent_score:LatentScore",
+    "mace": "crowdrank.models.classes.mace:MACE",
+    "majority_vote": "crowdrank.models.averages.majority_vote:MajorityVote",
+    "mallows": "crowdrank.models.rankings.mallows:Mallows",
+    "mean_gain": "crowdrank.models.averages.mean_gain:MeanGain",
+    "mean_grade": "crowdrank.models.averages.mean_grade:MeanGrade",
+    "median_rank": "crowdrank.models.averages.median_rank:MedianRank",
+    "multinomial_preference": "crowdrank.models.pairs.multinomial_preference:MultinomialPreference",
+    "naive_bayes": "crowdrank.models.classes.naive_bayes:NaiveBayes",
+    "plackett_luce": "crowdrank.models.rankings.plackett_luce:PlackettLuce",
+    "rank_centrality": "crowdrank.models.pairs.rank_centrality:RankCentrality",
+    "single": "crowdrank.models.averages.single:Single",
+    "singular_vector": "crowdrank.models.pairs.singular_vector:SingularVector",
 }
 
 RANKERS = {
@@ -55,11 +55,11 @@ RANKERS = {
 }
 
 JOINT = {
-    "independent_annotators": "crowdrank.joint.independent_annotators:IndependentAnnotators",
-    "joint_annotators": "crowdrank.joint.joint_annotators:JointAnnotators",
-    "latent_score": "crowdrank.joint.latent_score:LatentScore",
-    "ltrma": "crowdrank.joint.ltrma:LTRMA",
-    "two_stage": "crowdrank.joint.two_stage:TwoStage",
+    "independent_annotators": "crowdrank.models.staged.independent_annotators:IndependentAnnotators",
+    "joint_annotators": "crowdrank.models.joint_annotators.joint_annotators:JointAnnotators",
+    "latent_score": "crowdrank.models.latent_score.with_features:LatentScore",
+    "ltrma": "crowdrank.models.rankings.ltrma:LTRMA",
+    "two_stage": "crowdrank.models.staged.two_stage:TwoStage",
 }
 
 SCHEMES = {
@@ -83,8 +83,8 @@ TITLES = {"aggregator": "Aggregators", "ranker": "Rankers", "joint": "Joint meth
 """What the methods of each family are called."""
 
 FITTED = {
-    "added_scores": "crowdrank.learning.added_scores:AddedScores",
-    "linear_score": "crowdrank.learning.linear_score:LinearScore",
+    "added_scores": "crowdrank.models.staged.added_scores:AddedScores",
+    "linear_score": "crowdrank.rankers.linear_score:LinearScore",
 }
 """Rankers that joint methods give and files hold, but that nobody trains by themselves."""
 
@@ -284,6 +284,25 @@ def _preset(family: str, spelt: str) -> dict[str, Any]:
 def method_class(family: str, name: str) -> type[Any]:
     """Return the class of a method, importing its file."""
     return _imported(FAMILIES[family][resolve(family, name)])
+
+
+def class_names(family: str) -> list[str]:
+    """Return the names of the classes of a family's methods."""
+    return sorted(home.partition(":")[2] for home in FAMILIES[family].values())
+
+
+def class_named(family: str, name: str) -> type[Any]:
+    """Return the class of a method by the name of the class, importing its file.
+
+    Examples
+    --------
+    >>> class_named("aggregator", "CrowdBT").__name__
+    'CrowdBT'
+    """
+    for home in FAMILIES[family].values():
+        if home.endswith(f":{name}"):
+            return _imported(home)
+    raise AttributeError(f"there is no {family} called {name!r}; known: {', '.join(class_names(family))}")
 
 
 def blank_ranker(name: str, params: Mapping[str, Any]) -> Any:

@@ -78,7 +78,7 @@ def test_a_wrong_option_is_refused_before_anything_is_read(run, votes, unread, c
 
 
 def test_names_are_looked_at_before_the_fit(run, votes, monkeypatch):
-    from crowdrank.aggregators.latent_score import LatentScore
+    from crowdrank.models.latent_score.latent_score import LatentScore
 
     def fit(*_, **__):
         raise AssertionError("a consensus was looked for")

@@ -5,11 +5,11 @@ import re
 import polars as pl
 import pytest
 
-from crowdrank.api.agreement import agreement
 from crowdrank.data.judgments import Grades, Preferences, Rankings
 from crowdrank.demo import FILE
 from crowdrank.demo.make import ANNOTATORS, GUESSING, PROMPTS, REVERSED, STRENGTH, make
 from crowdrank.io import read_table
+from crowdrank.review.agreement import agreement
 
 
 @pytest.fixture(scope="module")

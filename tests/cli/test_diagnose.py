@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.diagnostics.crowds import panel, preferences, winners
+from tests.review.crowds import panel, preferences, winners
 from tests.test_sides import crowd as crowd_of
 from tests.test_sides import winners_first
 

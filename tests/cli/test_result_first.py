@@ -8,8 +8,8 @@ import pytest
 
 import crowdrank as cr
 from crowdrank.api import diagnosis
-from crowdrank.diagnostics import asked
 from crowdrank.io import read_consensus
+from crowdrank.review import asked
 
 OUTPUTS = ("r.csv", "r.tsv", "r.json", "r.jsonl", "r.parquet")
 

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 from tests.oracles import orders as slow
 
-from crowdrank.kernels import cycles, permutations, random_swaps, subset_orders
+from crowdrank.kernels import permutations, subset_orders
 from crowdrank.kernels.ranked_lists import RankedLists
+from crowdrank.models.rankings.kernels import cayley as cycles
+from crowdrank.models.rankings.kernels import random_swaps
 
 FULL = [([3, 1, 0, 2, 4], [1, 2, 3, 4, 5]), ([0, 1, 2, 3, 4], [1, 2, 3, 4, 5]), ([4, 2, 3, 1, 0], [1, 2, 3, 4, 5])]
 PARTIAL = [([3, 1, 0], [1, 2, 3]), ([0, 1, 2, 3, 4], [1, 2, 3, 4, 5]), ([4, 2], [1, 2])]

@@ -8,9 +8,9 @@ from tests.oracles import pairs as slow
 
 from crowdrank.kernels import probes as kernel
 from crowdrank.kernels import threads
-from crowdrank.kernels.annotated_pairs import evaluate_answers
 from crowdrank.kernels.answers import sort_answers
 from crowdrank.kernels.laplacian import solve_together
+from crowdrank.models.pairs.kernels.annotated_pairs import evaluate_answers
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])

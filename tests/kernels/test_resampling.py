@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from tests.oracles import pairs as slow_pairs
 from tests.oracles import resampling as slow
 
-from crowdrank.kernels.pair_models import evaluate_ties
 from crowdrank.kernels.resampling import (
     count_resamples,
     draw_alike,
@@ -17,6 +16,7 @@ from crowdrank.kernels.resampling import (
     mark_drawn,
     solve_resamples,
 )
+from crowdrank.models.pairs.kernels.pair_likelihood import evaluate_ties
 
 N_ITEMS = 6
 

@@ -7,15 +7,7 @@ from hypothesis import strategies as st
 from tests.oracles import measures as slow
 
 from crowdrank.errors import JudgmentError, ParameterError
-from crowdrank.metrics import (
-    footrule,
-    kendall_tau,
-    pair_accuracy,
-    preference_accuracy,
-    spearman,
-    tau_ap,
-    weighted_tau,
-)
+from crowdrank.metrics import footrule, kendall_tau, pair_accuracy, preference_accuracy, spearman, tau_ap, weighted_tau
 
 ALL = [kendall_tau, tau_ap, weighted_tau, spearman, footrule, pair_accuracy]
 COLUMN = st.integers(2, 5).flatmap(

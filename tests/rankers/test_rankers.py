@@ -7,7 +7,8 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import crowdrank as cr
-from crowdrank.learning import LinearRanker, design, linear
+from crowdrank.rankers import design, linear
+from crowdrank.rankers.linear import LinearRanker
 from crowdrank.registry import card, make, method_class, names
 
 ALONE = "a row without an item is an item of its own, so that twice the row is two items"

@@ -7,11 +7,11 @@ import pytest
 
 import crowdrank as cr
 from crowdrank import simulate
-from crowdrank.asking import Situation
-from crowdrank.asking.classes import Cautious, confidence_gain, expected_confidence, pooled_confusion
 from crowdrank.data.judgments import Grades
 from crowdrank.errors import ParameterError
 from crowdrank.schemes import Agreement, IfGoodK, Information, KOverlap, Pilot, Uncertainty
+from crowdrank.schemes.class_probabilities import Cautious, confidence_gain, expected_confidence, pooled_confusion
+from crowdrank.schemes.situation import Situation
 
 
 @pytest.fixture(scope="module")

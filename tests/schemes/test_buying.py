@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crowdrank.asking import Situation
 from crowdrank.data.judgments import Grades, Preferences
 from crowdrank.data.roster import UNLIMITED, Roster, price_of
 from crowdrank.errors import JudgmentError, ParameterError
 from crowdrank.schemes import IfGoodK, KOverlap
+from crowdrank.schemes.situation import Situation
 
 GRADES = Grades.from_rows([("ann", "q", "x", 3), ("bob", "q", "x", 2), ("ann", "q", "y", 2), ("cy", "q", "z", 0)])
 
@@ -188,7 +188,7 @@ def test_pairs_that_were_judged_are_asked_of_others_only():
 
 
 def test_many_pairs_are_drawn(monkeypatch):
-    from crowdrank.asking import pairs
+    from crowdrank.schemes import candidate_pairs as pairs
 
     for name, number in (("_LISTED", 500), ("_ALWAYS", 10), ("_SPARE", 10)):
         monkeypatch.setattr(pairs, name, number)

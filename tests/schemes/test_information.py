@@ -11,16 +11,17 @@ from tests.oracles import choosing as slow
 
 import crowdrank as cr
 from crowdrank.aggregators import DawidSkene, LatentScore
-from crowdrank.asking import Situation, informative
-from crowdrank.asking.goals import Goal
-from crowdrank.asking.telling import Candidates, value_of
 from crowdrank.data.consensus import Consensus, Quality
 from crowdrank.data.index import Index, Items
 from crowdrank.data.judgments import Grades, Preferences
 from crowdrank.data.roster import Roster
 from crowdrank.errors import DataWarning, ParameterError
-from crowdrank.kernels.deciding import at_edge, edges_of, set_stakes
 from crowdrank.schemes import Information
+from crowdrank.schemes import informative_pairs as informative
+from crowdrank.schemes.goals import Goal
+from crowdrank.schemes.informative_grades import Candidates, value_of
+from crowdrank.schemes.kernels.deciding import at_edge, edges_of, set_stakes
+from crowdrank.schemes.situation import Situation
 
 
 def world(n_queries, n_items, n_annotators, seed, *, covariance=True):

@@ -4,10 +4,10 @@ import numpy as np
 import polars as pl
 import pytest
 
-from crowdrank.asking import Situation
 from crowdrank.data.judgments import Grades
 from crowdrank.errors import ParameterError
 from crowdrank.schemes import Pilot
+from crowdrank.schemes.situation import Situation
 
 
 def begun(n_items=600, **more):

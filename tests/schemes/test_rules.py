@@ -6,10 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crowdrank.asking import GradesAsked, Situation, asked_for, replayed
 from crowdrank.data.judgments import Grades
 from crowdrank.errors import JudgmentError, ParameterError
 from crowdrank.schemes import GoodTillBad, IfGoodK, KOverlap
+from crowdrank.schemes.costs import asked_for, replayed
+from crowdrank.schemes.grade_rules import GradesAsked
+from crowdrank.schemes.situation import Situation
 
 ROWS = [
     ("ann", "q", "good", 3), ("ann", "q", "poor", 1), ("bob", "q", "poor", 4), ("ann", "q", "twice", 2),

@@ -7,9 +7,9 @@ from tests.oracles import choosing as slow
 
 import crowdrank as cr
 from crowdrank import simulate
-from crowdrank.asking import Situation
 from crowdrank.errors import ParameterError
 from crowdrank.schemes import Uncertainty
+from crowdrank.schemes.situation import Situation
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles import sampling as slow
 
-from crowdrank.kernels import sampling
+from crowdrank.simulate.kernels import sampling
 
 lengths = st.lists(st.integers(0, 8), min_size=1, max_size=12)
 

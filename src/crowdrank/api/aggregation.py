@@ -22,10 +22,10 @@ from ..protocols import Aggregator, Progress, expect_arguments, expect_parameter
 from ..quality import trusted_annotators
 from ..registry import label, make, method_class
 from ..resampling import Replicates, check_draws, plan_draws, replicates
+from ..review.unordered import looks_unordered
 from ..wording import call, option
 from .choosing import auto_method, check_want
 from .diagnosis import with_diagnostics
-from .unordered import looks_unordered
 
 _MANY_QUERIES = 5
 """Queries, and queries for each id, from which on equal ids are likely to mean one item."""

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..asking.situation import check_limits
 from ..data.truth import Truth
 from ..errors import ParameterError
 from ..io.truth import read_truth
 from ..metrics.measures import parse
 from ..protocols import Aggregator, Progress
 from ..registry import label, make
+from ..schemes.situation import check_limits
 from ..simulate import Recorded, SimulatedCrowd, campaign, parse_noise
 from ..simulate.campaigns import LABEL_MEASURES
 from ..simulate.known import Known

@@ -22,14 +22,14 @@ from ..metrics.measures import Measure, parse
 from ..protocols import Aggregator, Progress
 from ..quality import scores_quietly
 from ..registry import label, make
+from ..validation.alignment import align
+from ..validation.comparison import HELD_OUT, LEVEL, Comparison, Measured
+from ..validation.prediction import Figure, foretell
+from ..validation.scored_items import Scored
+from ..validation.splits import N_FOLDS, Split, split_judgments
 from ..wording import option
 from .aggregation import as_judgments, methods_for, resolved
-from .alignment import align
-from .compared import HELD_OUT, LEVEL, Comparison, Measured
 from .evaluation import Evaluation, check_fit, checked_measures, evaluate_runs, expect_baseline
-from .foretelling import Figure, foretell
-from .scored import Scored
-from .splits import N_FOLDS, Split, split_judgments
 
 
 def compare(

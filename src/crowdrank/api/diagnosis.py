@@ -58,7 +58,7 @@ def diagnose(judgments: Any, consensus: Consensus | None = None, *, truth: Any |
 
 def diagnosed(judgments: Judgments, consensus: Consensus, truth: Any | None = None) -> Diagnostics:
     """Return the diagnostics of judgments whose items are those of the consensus."""
-    from ..diagnostics import diagnose as look
+    from ..review.diagnosis import diagnose as look
 
     return look(judgments, consensus, truth)
 
@@ -70,7 +70,7 @@ def with_diagnostics(consensus: Consensus, judgments: Judgments | Mixed) -> Cons
     """
     for part in parts_of(judgments):
         if isinstance(part, Preferences) and len(part):
-            from ..diagnostics import recorded_sentences, side_sentences
+            from ..review.sides import recorded_sentences, side_sentences
 
             for sentence in side_sentences(part, consensus.scores, glance=True):
                 warnings.warn(sentence, DataWarning, stacklevel=3)

@@ -19,8 +19,8 @@ from ..io.truth import read_truth
 from ..metrics.measures import Measure, parse
 from ..metrics.significance import bootstrap_interval, holm, paired_randomisation
 from ..protocols import Floats
-from .alignment import Aligned, align
-from .scored import Scored, as_scored
+from ..validation.alignment import Aligned, align
+from ..validation.scored_items import Scored, as_scored
 
 DEFAULT_METRICS = {
     "grade": ("ndcg@10", "map", "tau"),

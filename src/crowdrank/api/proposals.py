@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..asking import Situation, cost_table
-from ..asking.situation import check_limits
 from ..data.consensus import Consensus
 from ..data.judgments import Grades, Preferences, expect
 from ..data.listed import with_items, with_pairs
@@ -23,6 +21,8 @@ from ..io.sources import blaming
 from ..io.tables import read_table
 from ..protocols import Aggregator, Progress
 from ..registry import card, label, make, names
+from ..schemes.costs import cost_table
+from ..schemes.situation import Situation, check_limits
 from ..wording import option
 from .aggregation import aggregate, as_judgments, check_aggregation, expect_one_kind
 from .choosing import auto_scheme

@@ -10,17 +10,17 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..data.consensus import Consensus, method_name
+from ..data.consensus import Consensus
 from ..data.features import Features
 from ..data.index import Index
+from ..data.joint_fit import JointFit, item_scores
 from ..data.judgments import Grades, Judgments, Mixed
 from ..errors import JudgmentError, ParameterError
 from ..io.features import read_features
 from ..io.rankers import load_ranker
 from ..io.truth import read_truth
-from ..joint.fits import JointFit, item_scores
-from ..joint.two_stage import TwoStage
-from ..protocols import Aggregator, Progress, expect_arguments
+from ..models.staged.two_stage import TwoStage
+from ..protocols import Aggregator, Progress, expect_arguments, method_name
 from ..registry import label, make, method_class, resolve
 from ..wording import option
 from .aggregation import as_judgments, chosen_aggregator
@@ -227,7 +227,7 @@ def _is_two_stage(joint: Any) -> bool:
 
 def _check_ranker(ranker: Any) -> None:
     """Refuse parameters of a ranker that are outside their range."""
-    from ..learning import Ranker
+    from ..rankers.estimator import Ranker
 
     if isinstance(ranker, Ranker):
         ranker.check()

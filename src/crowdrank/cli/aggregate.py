@@ -15,7 +15,7 @@ from .talk import Talk
 from .words import complete_method, listed, pairs
 
 if TYPE_CHECKING:
-    from ..api.found import Findings
+    from ..review.findings import Findings
 
 EXAMPLES = examples(
     ("rank what was judged; the method fits the kind of judgment", "crowdrank aggregate votes.csv"),
@@ -112,10 +112,10 @@ def aggregate(
     together: equal ids mean the same item and annotator.
     """
     from .. import api
-    from ..api.found import facts_of, findings_of
     from ..errors import ParameterError
     from ..io.output import format_for
     from ..io.tables import read_table
+    from ..review.findings import facts_of, findings_of
     from . import annotators as of_annotators
 
     check_files([*votes, reading.items, known], [out, annotators, report], format=format, tables=[annotators])

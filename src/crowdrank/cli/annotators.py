@@ -54,7 +54,7 @@ def sentences(frame: pl.DataFrame | None) -> list[str]:
     >>> sentences(pl.DataFrame({**columns, "lower": [0.6, 0.1], "upper": [0.9, 0.3]}))[-1]
     ' bob: quality 0.20 (0.10 to 0.30) in 30 judgments, reversed'
     """
-    from ..api.verdicts import suspects, unsure
+    from ..review.verdicts import suspects, unsure
 
     if frame is None:
         return ["the votes name no annotators, so nothing can be said of them"]

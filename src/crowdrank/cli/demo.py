@@ -96,7 +96,7 @@ def _print_annotators(page: Console, consensus: Consensus) -> list[str]:
     """The annotators worth dropping; returns their names."""
     from rich.text import Text
 
-    from ..api.verdicts import annotator_table, suspects
+    from ..review.verdicts import annotator_table, suspects
     from .annotators import interval, shown
     from .tables import grid
 
@@ -129,7 +129,7 @@ def _print_agreement(page: Console, votes: Preferences, named: list[str]) -> Non
     """How far annotators agree, with and without those worth dropping."""
     import numpy as np
 
-    from ..api.agreement import agreement
+    from ..review.agreement import agreement
 
     codes = [votes.annotators.code(name) for name in named]
     everybody, others = agreement(votes), agreement(votes.select(~np.isin(votes.annotator, codes)))

@@ -12,8 +12,8 @@ from ..errors import ParameterError
 if TYPE_CHECKING:
     import polars as pl
 
-    from ..api.found import Findings
     from ..data.consensus import Consensus
+    from ..review.findings import Findings
     from .talk import Talk
 
 LEVEL = 0.95

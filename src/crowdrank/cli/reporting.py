@@ -16,7 +16,7 @@ from .talk import complain
 from .words import listed, pairs
 
 if TYPE_CHECKING:
-    from ..api.found import Facts
+    from ..review.findings import Facts
     from .options import Reading
     from .talk import Talk
 
@@ -51,14 +51,14 @@ class Conditions:
     """What a command fails on; a condition that cannot be read is refused before any work."""
 
     def __init__(self, texts: Sequence[str] | None) -> None:
-        from ..api.found import parse_condition
+        from ..review.findings import parse_condition
 
         self.texts = list(texts or ())
         self.parsed = [parse_condition(text) for text in self.texts]
 
     def holding(self, facts: Facts) -> list[str]:
         """Return those that hold, with what they hold of."""
-        from ..api.found import check
+        from ..review.findings import check
 
         found = [check(one, facts) for one in self.parsed]
         return [outcome.sentence for outcome in found if outcome.holds]

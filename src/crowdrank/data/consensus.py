@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ..errors import JudgmentError, ParameterError
-from ..protocols import Counts, Floats, Ints
+from ..protocols import Counts, Floats, Ints, method_name
 from ..wording import option
 from .diagnostics import Diagnostics
 from .index import Index, Items
@@ -329,8 +329,3 @@ class Consensus(Shown):
     def _uncertainty(self) -> Uncertainty:
         """The scores with whatever says how sure they are."""
         return Uncertainty(self.method, self.items, self.scores, self.std_error, self.covariance, self.replicates)
-
-
-def method_name(method: Any) -> str:
-    """Return the registry name of a method: the name of its file."""
-    return type(method).__module__.rsplit(".", 1)[-1]

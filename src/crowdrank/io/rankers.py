@@ -9,7 +9,8 @@ from ..errors import JudgmentError, ParameterError, UnknownNameError
 from ..registry import FITTED, blank_ranker
 
 if TYPE_CHECKING:
-    from ..learning import Ranker, Saved
+    from ..rankers.estimator import Ranker
+    from ..rankers.saving import Saved
 
 
 def load_ranker(path: PathLike) -> Ranker:
@@ -32,7 +33,7 @@ def load_ranker(path: PathLike) -> Ranker:
     >>> bool((again.predict([[3.0], [2.0]]) == ranker.predict([[3.0], [2.0]])).all())
     True
     """
-    from ..learning.saving import damaged, read_saved
+    from ..rankers.saving import damaged, read_saved
 
     saved = read_saved(path)
     name = plain(str(path))

@@ -120,7 +120,7 @@ def answer_products(answers: Answers, tie_in: Floats, bend: Floats, diagonal: Fl
     """Return what multiplies a Laplacian, less what annotators who adapt take off it, with columns.
 
     As :func:`laplacian_products` less :func:`adapted_table`, where ``tie_in`` stands for the table, see
-    :mod:`~crowdrank.kernels.annotated_pairs`.
+    :mod:`~crowdrank.models.pairs.kernels.annotated_pairs`.
     """
     pairs = (answers.starts, answers.second, answers.bounds, answers.code, read_only(tie_in))
     weights = read_only(bend)

@@ -7,15 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .agreement import accuracy, cohen_kappa, fleiss_kappa, krippendorff_alpha
-    from .correlation import (
-        footrule,
-        kendall_tau,
-        pair_accuracy,
-        preference_accuracy,
-        spearman,
-        tau_ap,
-        weighted_tau,
-    )
+    from .correlation import footrule, kendall_tau, pair_accuracy, preference_accuracy, spearman, tau_ap, weighted_tau
     from .measures import Measure, names, parse
     from .ranking import average_precision, dcg, err, ndcg, precision, rbp, recall, reciprocal_rank
     from .significance import bootstrap_interval, holm, paired_randomisation

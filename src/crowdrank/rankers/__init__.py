@@ -11,5 +11,5 @@ from ..protocols import method_named
 def __getattr__(name: str) -> Any:
     """Return a ranker by the name of its class, or the nDCG scorer."""
     if name in ("NDCGScorer", "ndcg_scorer"):
-        return getattr(import_module("..learning.scoring", __name__), name)
+        return getattr(import_module(".scoring", __name__), name)
     return method_named(__name__, name)

@@ -11,11 +11,15 @@ from numpy.typing import NDArray
 
 from ..data.files import plain
 from ..errors import ParameterError
-from ..learning import GAINS, Held, Lists, Matrix, Ranker, Watch, gains, swap_gains
-from ..learning.saving import whole_number
-from ..learning.trees import Trees
 from ..metrics.queries import one_of
 from ..protocols import Floats, Progress
+from .estimator import Ranker
+from .lists import Lists
+from .losses import swap_gains
+from .matrix import Matrix
+from .saving import whole_number
+from .stopping import GAINS, Held, Watch, gains
+from .trees import Trees
 
 _LAMBDAS = ("auto", "lightgbm", "own")
 _STRETCH = 4096

@@ -10,25 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import MissingExtraError, ParameterError
-from ..learning import (
-    GAINS,
-    SCALES,
-    Design,
-    Held,
-    Lists,
-    Matrix,
-    Ranker,
-    Watch,
-    best_of_query,
-    better_first,
-    gains,
-    learn_scaling,
-    swap_gains,
-)
-from ..learning.estimator import scored_groups
-from ..learning.saving import weights_of, whole_number
 from ..metrics.queries import one_of
 from ..protocols import Floats, Progress
+from .design import Design
+from .estimator import Ranker, scored_groups
+from .lists import Lists
+from .losses import best_of_query, better_first, swap_gains
+from .matrix import Matrix
+from .saving import weights_of, whole_number
+from .scaling import SCALES, learn_scaling
+from .stopping import GAINS, Held, Watch, gains
 
 _LOSSES = ("lambda_rank", "list_net", "list_mle")
 

@@ -8,9 +8,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..learning import LinearRanker, Lists, ScoreLoss, better_first
 from ..metrics.queries import one_of
 from ..protocols import Floats
+from .linear import LinearRanker
+from .lists import Lists
+from .losses import ScoreLoss, better_first
 
 _TIES = ("together", "random")
 

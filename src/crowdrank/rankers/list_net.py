@@ -9,9 +9,12 @@ from typing import ClassVar
 import numpy as np
 
 from ..data.consensus import Trace
-from ..learning import Design, LinearRanker, Lists, ScoreLoss, best_of_query
 from ..metrics.queries import one_of
 from ..protocols import Floats
+from .design import Design
+from .linear import LinearRanker
+from .lists import Lists
+from .losses import ScoreLoss, best_of_query
 
 _SOLVERS = ("newton", "paper")
 _MOMENTUM = 0.9

@@ -10,9 +10,11 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import DataWarning
-from ..learning import LinearRanker, Lists, ScoreLoss
 from ..metrics.queries import one_of
 from ..protocols import Floats
+from .linear import LinearRanker
+from .lists import Lists
+from .losses import ScoreLoss
 
 _LOSSES = ("logistic", "hinge")
 _BALANCES = ("pairs", "queries")
@@ -99,7 +101,7 @@ class RankSVM(LinearRanker):
 
     def _loss(self, lists: Lists) -> Callable[[Floats], ScoreLoss]:
         """Mean loss of the pairs."""
-        from ..kernels.list_losses import bend_pairs, pair_losses
+        from .kernels.list_losses import bend_pairs, pair_losses
 
         kind, tie, factor = _LOSSES.index(self.loss), lists.tie_starts(), self._factor(lists)
         rest = lists.weights, tie, lists.item, lists.offsets, factor, kind
@@ -116,7 +118,7 @@ class RankSVM(LinearRanker):
 
     def _factor(self, lists: Lists) -> Floats:
         """What the pairs of each query count."""
-        from ..kernels.list_losses import pair_weights
+        from .kernels.list_losses import pair_weights
 
         sizes = np.diff(lists.offsets).astype(np.float64)
         if (most := float(sizes @ sizes) / 2) > _MANY_PAIRS:

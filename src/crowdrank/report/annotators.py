@@ -8,12 +8,12 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
-from ..api.verdicts import annotator_table, unsure, verdict
 from ..data.consensus import Consensus, Quality
 from ..data.diagnostics import Diagnostics
-from ..diagnostics.messages import leaning
 from ..errors import ParameterError
 from ..protocols import Floats
+from ..review.messages import leaning
+from ..review.verdicts import annotator_table, unsure, verdict
 from .drawing import AMBER, BLUE, GREY, INK, ORANGE, PURPLE, ROW, name_rows, new_axes, short
 from .items import RISING, heat_map, percents
 

@@ -7,9 +7,9 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
-from ..api.compared import LEADING, Comparison, Measured
 from ..errors import ParameterError
 from ..protocols import Floats
+from ..validation.comparison import LEADING, Comparison, Measured
 from .crowd import clustered
 from .drawing import BLUE, GREY, ORANGE, ROW, name_rows, new_axes, short
 from .items import heat_map

@@ -11,9 +11,9 @@ from ..api.aggregation import as_judgments
 from ..data.consensus import Consensus, Trace
 from ..data.judgments import Judgments
 from ..data.mixed import parts_of
-from ..diagnostics.asked import asked
 from ..errors import ParameterError
 from ..protocols import Bools, Counts, Floats
+from ..review.asked import asked
 from .drawing import BLUE, GREY, ORANGE, PAPER, new_axes, short
 from .items import DIVERGING, heat_map
 

@@ -13,8 +13,6 @@ from typing import Any
 from markupsafe import Markup
 
 from ..api.aggregation import as_judgments
-from ..api.found import Finding, Findings, facts_of, findings_of
-from ..api.found.finding import named
 from ..data.consensus import Consensus
 from ..data.files import PathLike
 from ..data.fingerprint import fingerprint
@@ -22,6 +20,8 @@ from ..data.judged import counted
 from ..data.mixed import Mixed
 from ..io.descriptions import describe_items, web_link
 from ..io.output import check_target, write_text
+from ..review.finding import named
+from ..review.findings import Finding, Findings, facts_of, findings_of
 from .page import Section, headline
 from .sections import Material, provenance, sections, without_command
 
@@ -104,7 +104,7 @@ def _suggested(consensus: Consensus, judgments: Any) -> Any:
     """What to do about each annotator, where they are named and there are several."""
     if consensus.quality is None or judgments.n_annotators < 2:
         return None
-    from ..api.suggestions import actions
+    from ..review.actions import actions
 
     return actions(consensus, judgments)
 

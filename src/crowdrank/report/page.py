@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from markupsafe import Markup
 
-from ..api.found import Finding
+from ..review.findings import Finding
 from .drawing import Display
 from .svg import inline_svg
 from .tables import Table

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..api.found import Facts, Finding, Findings
 from ..data.consensus import Consensus
 from ..data.judgments import Judgments
 from ..data.mixed import Mixed, parts_of
 from ..errors import ParameterError, UnknownNameError
 from ..registry import card
+from ..review.findings import Facts, Finding, Findings
 from .annotators import ConfusionDisplay, PositionBiasDisplay, QualityDisplay, marked
 from .crowd import AgreementDisplay, ConvergenceDisplay, TimeDisplay
 from .drawing import Display

@@ -8,12 +8,14 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..asking import UNJUDGED, Situation, Wanted, bought
-from ..asking.classes import LIKELIEST, Cautious, confidence_gain
-from ..asking.drawing import drawn_apart, tie_draws
 from ..data.judgments import Grades, expect
 from ..data.proposals import Requests
 from ..errors import ParameterError
+from .buying import Wanted, bought
+from .class_probabilities import LIKELIEST, Cautious, confidence_gain
+from .grade_rules import UNJUDGED
+from .situation import Situation
+from .tie_draws import drawn_apart, tie_draws
 
 
 @dataclass(frozen=True, kw_only=True)

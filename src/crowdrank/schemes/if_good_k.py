@@ -8,11 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..asking import Runs, Situation, ask_by_rule
 from ..data.judgments import expect
 from ..data.proposals import Requests
 from ..errors import ParameterError
 from ..protocols import Counts, Floats
+from .costs import Runs
+from .grade_rules import ask_by_rule
+from .situation import Situation
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,16 +8,18 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..asking import PairsAsked, Situation, Wanted, bought, thing_keys
-from ..asking.goals import Goal
-from ..asking.informative import Chosen, choose_answers
-from ..asking.telling import choose_graders
 from ..data.consensus import Consensus
 from ..data.judgments import Grades, Preferences, expect
 from ..data.proposals import Requests
 from ..errors import ParameterError
+from ..models.latent_score.information import Answerers
 from ..protocols import Floats, Ints
-from ..score_models.information import Answerers
+from .buying import Wanted, bought, thing_keys
+from .candidate_pairs import PairsAsked
+from .goals import Goal
+from .informative_grades import choose_graders
+from .informative_pairs import Chosen, choose_answers
+from .situation import Situation
 
 _ABOUT = ("grade", "gain")
 _MOST = 10_000

@@ -8,11 +8,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..asking import UNJUDGED, PairsAsked, Runs, Situation, Wanted, ask_by_rule, bought, pairs_below
 from ..data.judgments import Preferences, expect
 from ..data.proposals import Requests
 from ..errors import ParameterError
 from ..protocols import Counts, Floats
+from .buying import Wanted, bought
+from .candidate_pairs import PairsAsked, pairs_below
+from .costs import Runs
+from .grade_rules import UNJUDGED, ask_by_rule
+from .situation import Situation
 
 
 @dataclass(frozen=True, kw_only=True)

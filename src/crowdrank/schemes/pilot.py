@@ -8,11 +8,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..asking import UNJUDGED, Situation, Wanted, bought, units_of
 from ..data.judgments import Grades, expect
 from ..data.proposals import Requests
 from ..errors import ParameterError
 from ..protocols import Bools, Counts, Floats
+from .buying import Wanted, bought
+from .grade_rules import UNJUDGED, units_of
+from .situation import Situation
 
 
 @dataclass(frozen=True, kw_only=True)

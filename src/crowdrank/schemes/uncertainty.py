@@ -8,14 +8,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..asking import Situation, Wanted, bought, pairs_near
-from ..asking.classes import Cautious, confidence_gain
-from ..asking.drawing import by_falling, tie_draws
-from ..asking.orders import order_gain
 from ..data.judgments import Grades, expect
 from ..data.proposals import Requests
 from ..errors import ParameterError
 from ..protocols import Floats, Ints
+from .buying import Wanted, bought
+from .candidate_pairs import pairs_near
+from .class_probabilities import Cautious, confidence_gain
+from .order_probabilities import order_gain
+from .situation import Situation
+from .tie_draws import by_falling, tie_draws
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,6 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ..asking import thing_keys
 from ..data.answers import numeric_levels
 from ..data.index import Index, Items
 from ..data.judgments import Grades, Judgments, Preferences
@@ -15,6 +14,7 @@ from ..data.proposals import ANYBODY, Requests
 from ..data.roster import UNLIMITED, Roster
 from ..errors import JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints
+from ..schemes.buying import thing_keys
 from ..wording import option
 from .known import Known, annotator_index
 from .pools import Pool

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..asking import Situation
-from ..data.consensus import Consensus, method_name
+from ..data.consensus import Consensus
 from ..data.features import Features
 from ..data.judgments import Grades, Judgments
 from ..data.truth import Truth
 from ..errors import DataWarning, ParameterError
 from ..metrics.measures import parse
-from ..protocols import Floats, Progress
+from ..protocols import Floats, Progress, method_name
 from ..quality import fit_quietly
+from ..schemes.situation import Situation
 from ..wording import option
 from .answering import Answerers, Asked, Recorded, SimulatedCrowd
 from .known import LatentTruth
@@ -266,7 +266,7 @@ class _Yardstick:
 
     def _ranker(self, judgments: Judgments) -> float:
         """Quality on other queries of a ranker trained on what is known."""
-        from ..joint.two_stage import TwoStage
+        from ..models.staged.two_stage import TwoStage
 
         assert self.trained is not None
         method = TwoStage(aggregator=self.aggregator, ranker=self.trained.ranker)

@@ -206,7 +206,7 @@ class PerQuery:
         ranking = np.repeat(np.arange(len(query)), lengths)
         place = np.arange(len(ranking)) - offsets[ranking]
         if self.length is not None:
-            from ..kernels.sampling import distinct_draws
+            from .kernels.sampling import distinct_draws
 
             drawn = distinct_draws(subset_rng.random(len(ranking)), offsets, sizes)
             place = drawn[np.lexsort((drawn, ranking))]
@@ -267,7 +267,7 @@ def _random_pairs(sizes: Counts, n_pairs: Counts, tree: Counts, rng: np.random.G
 
 def _distinct_pairs(n_pairs: Counts, possible: Counts, rng: np.random.Generator) -> Counts:
     """Distinct numbers of pairs, ``n_pairs`` for each query, query after query."""
-    from ..kernels.sampling import distinct_draws
+    from .kernels.sampling import distinct_draws
 
     listed = possible <= np.maximum(_LISTED_PAIRS, 4 * n_pairs)
     counts = np.where(listed, n_pairs, 0)
@@ -317,6 +317,6 @@ def _distinct(uniform: Floats, counts: Counts, size: int, what: str) -> Ints:
         )
     if most == 1:
         return (uniform * size).astype(np.int32)
-    from ..kernels.sampling import distinct_draws
+    from .kernels.sampling import distinct_draws
 
     return distinct_draws(uniform, spread_offsets(counts), np.full(len(counts), size, np.int64)).astype(np.int32)

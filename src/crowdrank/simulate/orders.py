@@ -93,7 +93,7 @@ class Mallows(Pool):
 
     def draw_rankings(self, known: Known, lists: Lists, rng: np.random.Generator) -> Counts:
         """Return the places in the true order of what comes first, second, ..."""
-        from ..kernels.sampling import insert_all
+        from .kernels.sampling import insert_all
 
         theta, place = self.concentration[lists.annotator][lists.row], lists.place
         uniform = rng.random(len(place))
@@ -165,7 +165,7 @@ class CayleyMallows(_ClassFunction):
 
     def draw_rankings(self, known: Known, lists: Lists, rng: np.random.Generator) -> Counts:
         """Return the places in the true order of what comes first, second, ..."""
-        from ..kernels.sampling import swap_all
+        from .kernels.sampling import swap_all
 
         place = lists.place
         # place j is swapped with each of the j before it with weight exp(-theta), with itself with weight 1
@@ -207,7 +207,7 @@ class Swaps(_ClassFunction):
 
     def draw_rankings(self, known: Known, lists: Lists, rng: np.random.Generator) -> Counts:
         """Return the places in the true order of what comes first, second, ..."""
-        from ..kernels.sampling import swap_all
+        from .kernels.sampling import swap_all
 
         sizes = lists.sizes
         counts = np.where(sizes > 1, self._counts(self.n_swaps[lists.annotator], sizes), 0)

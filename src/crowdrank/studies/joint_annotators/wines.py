@@ -15,21 +15,7 @@ from ..outcomes import Outcome, Row
 from ..work import Work
 from .cellars import Cellar, Tasters, limits
 from .printed import N_ANNOTATORS, SINGLE_RANKERS, TABLE_1, TABLE_2
-from .schemes import (
-    BORDA,
-    EFFECTS,
-    FEWER,
-    HINGE,
-    IAM,
-    JAM,
-    LEARNED_PAIRS,
-    MORE,
-    MV,
-    PAPER,
-    UNFOLDED,
-    VOTES,
-    VRJAM,
-)
+from .schemes import BORDA, EFFECTS, FEWER, HINGE, IAM, JAM, LEARNED_PAIRS, MORE, MV, PAPER, UNFOLDED, VOTES, VRJAM
 from .wine_claims import Results, verdicts
 
 COLOURS_OF_WINE = ("red", "white")

@@ -13,8 +13,9 @@ import numpy as np
 from ...aggregators import Borda, Mallows
 from ...data.consensus import Consensus
 from ...data.features import Features
+from ...data.joint_fit import JointFit
 from ...data.judgments import Rankings
-from ...joint import LTRMA, JointFit
+from ...joint import LTRMA
 from ...metrics import kendall_tau, paired_randomisation
 from ...protocols import Counts, Floats
 from ...rankers import ListMLE

@@ -9,10 +9,10 @@ import numpy as np
 
 from ...aggregators import MajorityVote
 from ...api import aggregate
-from ...asking import replayed
 from ...data.judgments import Grades
 from ...protocols import Bools, Floats
 from ...schemes import KOverlap
+from ...schemes.costs import replayed
 from ...simulate import PerItem, draw_truth, grades, profile
 from .simulated import PANEL, shuffled
 

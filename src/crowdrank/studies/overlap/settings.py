@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...api import aggregate
-from ...asking import replayed
 from ...data.judgments import Grades
 from ...protocols import Floats
 from ...registry import make
+from ...schemes.costs import replayed
 
 GOOD = 2
 """Grade from which on an item is Good+."""

@@ -1,0 +1,1 @@
+"""Averages and counts: Borda, means, medians and majorities."""

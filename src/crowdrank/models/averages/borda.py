@@ -1,0 +1,105 @@
+"""Borda's rule: the mean standing of each item among those it was judged with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from ...data.consensus import Consensus
+from ...data.judgments import Grades, Judgments, Preferences, Rankings, expect
+from ...protocols import Floats
+from ...quality import held_out
+
+
+@dataclass(frozen=True, kw_only=True)
+class Borda:
+    r"""Average how many of its rivals each item was placed above, less how many it was placed below.
+
+    A ranking of :math:`m` items that places :math:`b` of them below an item and :math:`a` above gives it the standing
+
+    .. math:: v = \frac{b - a}{m - 1},
+
+    1 for the first and -1 for the last, items placed equal counting as neither; the score is the weighted mean of an
+    item's standings [Borda81]_. For full rankings that is the Borda count on another scale.
+
+    A preference is a ranking of two, so that the score is (wins - losses) / contests. Grades are ranked within each
+    annotator and query: whether an annotator is severe or mild does not matter, only whom they place above whom.
+
+    Notes
+    -----
+    Points are shares of the rivals and not sums, so that an item is not better for having been judged more often, or in
+    longer rankings, which partial rankings and random pairs leave to chance; in return the mean knows nothing of the
+    strength of the rivals, as :class:`~crowdrank.models.pairs.bradley_terry.BradleyTerry` does.
+
+    Rankings of one item, and an annotator's only grade in a query, say nothing and are left out. In a group of grades
+    each rival counts by its weight, and several grades of one item by one annotator are averaged first. An unjudged
+    item has score 0, the middle. Grades without annotators are ranked together in each query.
+
+    Examples
+    --------
+    >>> from crowdrank.data.judgments import Rankings
+    >>> rows = [("ann", "q", "x", 1), ("ann", "q", "y", 2), ("ann", "q", "z", 3)]
+    >>> rows += [("bob", "q", "y", 1), ("bob", "q", "z", 2)]
+    >>> Borda().fit(Rankings.from_rows(rows)).scores.tolist()
+    [1.0, 0.5, -1.0]
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("ranking", "preference", "grade")
+
+    def fit(self, judgments: Judgments) -> Consensus:
+        """Return the mean standing of each item."""
+        expect(judgments, self)
+        if isinstance(judgments, Preferences):
+            scores = _of_preferences(judgments, judgments.weight)
+        else:
+            scores = _of_grades(judgments) if isinstance(judgments, Grades) else _of_rankings(judgments)(None)
+        return Consensus.of(self, judgments, scores, quality=held_out(self, judgments))
+
+    def scores_by_weight(self, judgments: Judgments) -> Callable[[Floats], Floats]:
+        """Return the function from other weights of the judgments to the scores."""
+        if isinstance(judgments, Preferences):
+            return partial(_of_preferences, judgments)
+        if isinstance(judgments, Grades):
+            # rivals count by their weights, so that standings change too
+            return lambda weight: _of_grades(judgments.reweighted(weight))
+        return _of_rankings(judgments)
+
+
+def _of_preferences(preferences: Preferences, weight: Floats | None) -> Floats:
+    """Wins less losses, as a share of the contests."""
+    from ...kernels.segments import segment_sums
+
+    n = preferences.n_items
+    outcome = preferences.outcome.astype(np.float64)
+    lead = segment_sums(outcome, preferences.left, weight, n) - segment_sums(outcome, preferences.right, weight, n)
+    contests = segment_sums(None, preferences.left, weight, n) + segment_sums(None, preferences.right, weight, n)
+    return np.divide(lead, contests, out=np.zeros(n), where=contests > 0)
+
+
+def _of_grades(grades: Grades) -> Floats:
+    """Mean standing of each item among an annotator's grades."""
+    from ...kernels.segments import segment_means
+    from ...kernels.standings import grade_standings, group_codes
+
+    group = group_codes(grades.items.query[grades.item], grades.annotator, grades.block)
+    item, standing, weight = grade_standings(group, grades.item, grades.grade, grades.weight)
+    return segment_means(standing, item, weight, grades.n_items)
+
+
+def _of_rankings(rankings: Rankings) -> Callable[[Floats | None], Floats]:
+    """Function from the weights of the rankings, their own without any, to the mean standing of each item."""
+    from ...kernels.segments import segment_means
+    from ...kernels.standings import ranking_standings
+
+    standing, number = ranking_standings(rankings.rank, rankings.offsets), rankings.ranking
+    several = np.diff(rankings.offsets) > 1
+
+    def means(weight: Floats | None) -> Floats:
+        weight = rankings.row_weight if weight is None else weight
+        return segment_means(standing, rankings.item, (weight * several)[number], rankings.n_items)
+
+    return means

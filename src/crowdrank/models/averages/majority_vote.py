@@ -1,0 +1,140 @@
+"""Most frequent grade of each item."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ...data.consensus import Consensus
+from ...data.judgments import Grades, expect
+from ...errors import ParameterError
+from ...protocols import Bools, Counts, Floats, Ints
+from ...quality import held_out
+
+_TIES = ("better_middle", "random")
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, kw_only=True)
+class MajorityVote:
+    r"""Take the level that most annotators gave to an item.
+
+    The probability of a level is its share of the item's weight, and the level with the largest share is the item's
+    grade; the share is its confidence. The score is the number that the level counts as; where the grades are
+    classes without an order it is the confidence.
+
+    Parameters
+    ----------
+    ties
+        Which of several equally frequent levels to take. ``"better_middle"``: of :math:`t` tied levels, best first,
+        number :math:`\lceil t / 2 \rceil`, so that two tied give the better and three the middle [Yang10]_;
+        ``"random"``: one of them, each as likely as the other, drawn with ``seed``.
+    seed
+        Start of the random draws; one is made for each item, in the order of the items' ids.
+    bins
+        Cut grades into so many equally wide levels; needed when there are more than 30 distinct ones.
+
+    Notes
+    -----
+    An unjudged item has no grade; its probabilities are the shares of all votes in its query, or of all votes where
+    the query has none, and its score is the mean of its query's judged items in the same way (0 for classes without an
+    order). Without an order, ``"better_middle"`` goes by the order in which the levels are listed. Annotators are not
+    needed.
+
+    Examples
+    --------
+    >>> rows = [("ann", "q", "x", 2), ("bob", "q", "x", 2), ("cy", "q", "x", 0)]
+    >>> rows += [("ann", "q", "y", 0), ("bob", "q", "y", 1)]
+    >>> consensus = MajorityVote().fit(Grades.from_rows(rows))
+    >>> consensus.scores.tolist(), consensus.probabilities.round(2).tolist()
+    ([2.0, 1.0], [[0.33, 0.0, 0.67], [0.5, 0.5, 0.0]])
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("grade",)
+    nominal: ClassVar[bool] = True
+    in_grades: ClassVar[bool] = True
+    ties: str = "better_middle"
+    seed: int = 0
+    bins: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.ties not in _TIES:
+            raise ParameterError(f"ties={self.ties!r} is not known; use one of {', '.join(map(repr, _TIES))}")
+
+    def fit(self, grades: Grades) -> Consensus:
+        """Return the most frequent level of each item and the shares of all levels."""
+        expect(grades, self)
+        quality = held_out(self, grades)
+        if not len(grades):
+            return Consensus.of(self, grades, np.zeros(grades.n_items), quality=quality)
+        codes, levels, values = grades.level_codes(self.bins)
+        votes = _votes(grades, codes, len(levels), grades.weight)
+        total, chosen = votes.sum(axis=0), self._chosen(votes)
+        shares = _shares(votes, total, grades.items.query, grades.n_queries)
+        return Consensus.of(
+            self, grades, _scores(grades, votes, chosen, values), probabilities=np.ascontiguousarray(shares.T),
+            levels=levels, grade=np.where(total > 0, chosen, -1).astype(np.int32), quality=quality,
+        )  # fmt: skip
+
+    def scores_by_weight(self, grades: Grades) -> Callable[[Floats], Floats]:
+        """Return the function from other weights of the grades to the scores."""
+        codes, levels, values = grades.level_codes(self.bins)
+
+        def scores(weight: Floats) -> Floats:
+            votes = _votes(grades, codes, len(levels), weight)
+            return _scores(grades, votes, self._chosen(votes), values)
+
+        return scores
+
+    def _chosen(self, votes: Floats) -> Counts:
+        """Level chosen for each item."""
+        rng = np.random.default_rng(self.seed)
+        return _chosen(votes, rng.random(len(votes[0])) if self.ties == "random" else None)
+
+
+def _scores(grades: Grades, votes: Floats, chosen: Counts, values: Floats) -> Floats:
+    """Number that the chosen level of each item counts as; its share of the votes where levels have no order."""
+    from ...kernels.segments import fill_from_query
+
+    total = votes.sum(axis=0)
+    if grades.nominal:
+        most: Floats = votes[chosen, np.arange(votes.shape[1])]
+        return most / np.where(total > 0, total, 1.0)
+    return fill_from_query(values[chosen], total > 0, grades.items.query, grades.n_queries)
+
+
+def _votes(grades: Grades, codes: Ints, n_levels: int, weight: Floats | None) -> Floats:
+    """Weight of the votes for each level and item, (n_levels, n_items)."""
+    cells = codes * np.int64(grades.n_items)
+    cells += grades.item
+    counts = np.bincount(cells, weight, n_levels * grades.n_items)
+    return counts.reshape(n_levels, grades.n_items).astype(np.float64, copy=False)
+
+
+def _chosen(votes: Floats, draws: Floats | None) -> Counts:
+    """Level with the most votes of each item; among equals the better middle one, or the one that the draw falls on."""
+    # sums of fractional weights are equal up to rounding only
+    tied: Bools = votes >= votes.max(axis=0) * (1 - _ROUNDING)
+    n_tied = np.zeros(votes.shape[1], np.int16)
+    for level in tied:
+        n_tied += level
+    wanted = (n_tied + 1) // 2 if draws is None else 1 + (draws * n_tied).astype(np.int16)
+    chosen, passed = np.zeros(votes.shape[1], np.int64), np.zeros(votes.shape[1], np.int16)
+    for level in range(len(votes) - 1, -1, -1):
+        passed += tied[level]
+        chosen[tied[level] & (passed == wanted)] = level
+    return chosen
+
+
+def _shares(votes: Floats, total: Floats, query: Ints, n_queries: int) -> Floats:
+    """Share of each level in each item's votes, (n_levels, n_items); in its query's votes where the item has none."""
+    shares = votes / np.where(total > 0, total, 1.0)
+    unjudged = np.flatnonzero(total == 0)
+    if len(unjudged):
+        of_query = np.stack([np.bincount(query, row, n_queries) for row in votes])
+        of_query[:, of_query.sum(axis=0) == 0] = votes.sum(axis=1, keepdims=True)
+        shares[:, unjudged] = (of_query / of_query.sum(axis=0))[:, query[unjudged]]
+    return shares

@@ -1,0 +1,95 @@
+"""Mean grade of each item, optionally drawn towards the mean of its query."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ...data.consensus import Consensus
+from ...data.judgments import Grades, expect
+from ...errors import ParameterError
+from ...protocols import Floats
+from ...quality import held_out
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeanGrade:
+    r"""Average the grades of each item.
+
+    The score of item :math:`i`, with grades :math:`g` of weights :math:`w`, is
+
+    .. math:: s_i = \frac{\sum w g + \alpha\, m}{\sum w + \alpha},
+
+    where :math:`m` is the mean grade of the item's query. Its standard error is
+    :math:`\sigma / \sqrt{\sum w + \alpha}` with :math:`\sigma^2` the variance of grades about the mean of their item,
+    pooled over all items of the crowd, so that an item graded once has one too.
+
+    Parameters
+    ----------
+    alpha
+        Number of grades equal to the query's mean that are added to each item's own. Raise it when items have few
+        and unequal numbers of grades, so that a single high grade does not win.
+
+    Notes
+    -----
+    Weights count as numbers of grades. Standard errors are ``None`` when no item has two grades, since nothing then
+    tells how far grades scatter. An unjudged item has the mean grade of its query, or of all grades where the query has
+    none, and the standard deviation of the judged items' scores as its standard error. Annotators are not needed.
+
+    Examples
+    --------
+    >>> rows = [("ann", "q", "x", 3), ("bob", "q", "x", 2), ("ann", "q", "y", 1)]
+    >>> consensus = MeanGrade().fit(Grades.from_rows(rows))
+    >>> consensus.scores.tolist(), consensus.std_error.round(3).tolist()
+    ([2.5, 1.0], [0.5, 0.707])
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("grade",)
+    in_grades: ClassVar[bool] = True
+    alpha: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not self.alpha >= 0:
+            raise ParameterError(f"alpha={self.alpha} must not be below 0")
+
+    def fit(self, grades: Grades) -> Consensus:
+        """Return the mean grade of each item and its standard error."""
+        expect(grades, self)
+        scores, own, totals = _means(grades, grades.weight, self.alpha)
+        return Consensus.of(
+            self, grades, scores, std_error=_std_error(grades, own, scores, totals, self.alpha),
+            quality=held_out(self, grades),
+        )  # fmt: skip
+
+    def scores_by_weight(self, grades: Grades) -> Callable[[Floats], Floats]:
+        """Return the function from other weights of the grades to the scores."""
+        return lambda weight: _means(grades, weight, self.alpha)[0]
+
+
+def _means(grades: Grades, weight: Floats | None, alpha: float) -> tuple[Floats, Floats, Floats]:
+    """Score of each item, the mean of its own grades, its query's where it has none, and the weight of its grades."""
+    from ...kernels.segments import segment_means, segment_sums
+
+    items = grades.items
+    totals = segment_sums(None, grades.item, weight, len(items))
+    own = segment_means(grades.grade, grades.item, weight, len(items))
+    overall = float((totals * own).sum() / totals.sum()) if totals.any() else 0.0
+    centre = segment_means(own, items.query, totals, items.n_queries, overall)[items.query]
+    own = np.where(totals > 0, own, centre)
+    # this way equal grades are exactly their mean
+    return own + alpha * (centre - own) / np.maximum(totals + alpha, 1e-300), own, totals
+
+
+def _std_error(grades: Grades, own: Floats, scores: Floats, totals: Floats, alpha: float) -> Floats | None:
+    """Standard error of each score from the pooled variance within items, if any item was graded twice."""
+    judged = totals > 0
+    freedom = float(totals.sum()) - int(judged.sum())
+    if freedom <= 0:
+        return None
+    squares = (grades.grade - own[grades.item]) ** 2
+    variance = float(squares.sum() if grades.weight is None else squares @ grades.weight) / freedom
+    unknown = float(scores[judged].std(ddof=1)) if judged.sum() > 1 else variance**0.5
+    return np.where(judged, np.sqrt(variance / np.maximum(totals + alpha, 1e-300)), unknown)

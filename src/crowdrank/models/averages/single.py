@@ -1,0 +1,87 @@
+"""One grade of each item, the others left out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ...data.consensus import Consensus
+from ...data.judgments import Grades, expect
+from ...errors import ParameterError
+from ...protocols import Counts, Floats
+from ...quality import held_out
+
+_PICKS = ("first", "random")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Single:
+    """Take one grade of each item as its score.
+
+    What single labelling would have bought: the base line that overlapping grades are compared with ([Yang10]_,
+    [KumarLease11]_).
+
+    Parameters
+    ----------
+    pick
+        Which grade: ``"first"`` by time, by row where there are no times; or ``"random"``, drawn with ``seed`` in
+        proportion to the weights.
+    seed
+        Start of the random draws; one is made for each item.
+
+    Notes
+    -----
+    The result has a ``grade`` where there are up to 30 different levels. An unjudged item has no grade, and the mean
+    score of its query's judged items (of all judged items where the query has none). Annotators are not needed.
+
+    Examples
+    --------
+    >>> rows = [("ann", "q", "x", 3), ("bob", "q", "x", 0), ("ann", "q", "y", 2)]
+    >>> Single().fit(Grades.from_rows(rows)).scores.tolist()
+    [3.0, 2.0]
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("grade",)
+    in_grades: ClassVar[bool] = True
+    pick: str = "first"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.pick not in _PICKS:
+            raise ParameterError(f"pick={self.pick!r} is not known; use one of {', '.join(map(repr, _PICKS))}")
+
+    def fit(self, grades: Grades) -> Consensus:
+        """Return the one grade of each item."""
+        from ...kernels.segments import fill_from_query
+
+        expect(grades, self)
+        chosen = _first(grades) if self.pick == "first" else _drawn(grades, np.random.default_rng(self.seed))
+        values, judged = np.zeros(grades.n_items), np.zeros(grades.n_items, bool)
+        values[grades.item[chosen]], judged[grades.item[chosen]] = grades.grade[chosen], True
+        levels, grade = grades.levels_of(values, judged)
+        scores = fill_from_query(values, judged, grades.items.query, grades.n_queries)
+        return Consensus.of(self, grades, scores, levels=levels, grade=grade, quality=held_out(self, grades))
+
+
+def _first(grades: Grades) -> Counts:
+    """Row of the first grade of each judged item."""
+    order = grades.in_time()
+    first: Counts = order[np.unique(grades.item[order], return_index=True)[1]]
+    return first
+
+
+def _drawn(grades: Grades, rng: np.random.Generator) -> Counts:
+    """Row of one grade of each judged item, drawn in proportion to the weights."""
+    draws = rng.random(grades.n_items)
+    # rows in an order of their own, so that the order of the table does not matter
+    annotator = grades.annotator if grades.n_annotators else np.zeros(len(grades), np.int32)
+    order = np.lexsort((grades.grade, annotator, grades.item))
+    items, starts = np.unique(grades.item[order], return_index=True)
+    climbed: Floats = np.concatenate([[0.0], np.cumsum(grades.row_weight[order])])
+    ends = np.append(starts[1:], len(order))
+    wanted = climbed[starts] + draws[items] * (climbed[ends] - climbed[starts])
+    place = np.searchsorted(climbed, wanted, side="right") - 1
+    drawn: Counts = order[np.clip(place, starts, ends - 1)]
+    return drawn

@@ -1,0 +1,1 @@
+"""Which class each item belongs to: majority of weighted annotators by EM."""

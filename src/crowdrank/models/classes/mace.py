@@ -1,0 +1,289 @@
+"""Levels of items when annotators now and then answer without looking."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ...data.consensus import Consensus, Trace
+from ...data.judgments import Grades, expect
+from ...errors import ParameterError
+from ...fitting import accelerate, warn_unconverged
+from ...protocols import Floats
+from .class_fit import ClassFit, class_consensus, joined_fit, votes_as_fit
+from .coded_grades import ClassRows, clamped, class_rows, former_fit, identified, query_parts
+
+_INFERENCES = ("variational", "em")
+_PRIORS = ("uniform", "estimated")
+_CLEARLY_BETTER = 1e-9
+_ROUGHLY = 1e-5
+_ROUGH_PASSES = 100
+"""Passes from each start before the best one alone goes on; weights of very different size let all of them creep."""
+"""Tolerance that is good enough to compare climbs; only the best goes on from there."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MACE:
+    r"""Take each grade as either the item's true level or an answer given without looking.
+
+    Annotator :math:`a` does not look with probability :math:`\theta_a`, and then answers level :math:`l` with
+    probability :math:`\xi_{al}` whatever the item; otherwise the answer is the true level :math:`k` [Hovy13]_,
+
+    .. math:: P(l \mid k, a) = (1 - \theta_a) [l = k] + \theta_a \xi_{al}.
+
+    The score is the expected grade, the grade the most probable level and the confidence its probability. The quality
+    of an annotator follows from it; ``spam_probability`` is :math:`\theta_a`, ``spam_answers`` are :math:`\xi_a`.
+
+    Parameters
+    ----------
+    inference
+        ``"variational"``: average over what annotators may be like, given a Beta prior of :math:`\theta` and a
+        Dirichlet prior of :math:`\xi`; ``"em"``: take the likeliest annotators.
+    alpha
+        Parameter of the Beta prior; raise it to draw annotators with few grades towards spamming half of the time.
+    answer_alpha
+        Parameter of the Dirichlet prior; raise it to take answers without looking as more even.
+    smoothing
+        For ``"em"``: number of grades, split over the levels, that are added to those expected of each kind.
+    prior
+        Shares of the levels: ``"uniform"``, as published, or ``"estimated"`` along with the rest.
+    n_restarts
+        How many different starts to climb from; the best objective wins.
+    per_query
+        Whether annotators are taken as different ones in each query.
+    tol
+        Largest change of the share of an annotator's grades that are true levels, in the last pass.
+    max_iter
+        Most passes over the grades from each start.
+    seed
+        Start of the random draws: of restarts, and which of several equally probable levels is taken, for all items
+        alike.
+    bins
+        Cut grades into so many equally wide levels; needed when there are more than 30 distinct ones.
+
+    Notes
+    -----
+    Priors and number of starts are the paper's. The trace has the bound of the log evidence (``"variational"``) or the
+    log-likelihood with its priors (``"em"``), which never falls; passes are extrapolated [Varadhan08]_.
+
+    The first start takes half of each annotator's grades as true levels, each further one a random share of them, the
+    same for annotators with equally many grades, as evenly spread over the levels and as often in agreement with
+    others. So neither the order of the rows nor a name changes the result. With ``start=`` there is one start.
+
+    Where one level is much more frequent than others try ``prior="estimated"``: on a public set with 88 % of one level
+    it raises the accuracy from 84 to 93 %. Without annotators in the data all grades are by one. Where no item was
+    graded by two annotators, or all grades are equal, the grades come back as they are.
+
+    Examples
+    --------
+    >>> rows = [("ann", "q", "x", 2), ("bob", "q", "x", 2), ("cy", "q", "x", 0)]
+    >>> rows += [("ann", "q", "y", 1), ("bob", "q", "y", 1), ("cy", "q", "y", 0)]
+    >>> rows += [("ann", "q", "z", 0), ("bob", "q", "z", 0), ("cy", "q", "z", 0)]
+    >>> consensus = MACE().fit(Grades.from_rows(rows))
+    >>> consensus.order("q"), consensus.quality.parameters["spam_probability"].round(2).tolist()
+    (['x', 'y', 'z'], [0.14, 0.14, 0.82])
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("grade",)
+    nominal: ClassVar[bool] = True
+    in_grades: ClassVar[bool] = True
+    precision: ClassVar[float] = 1e-11
+    inference: str = "variational"
+    alpha: float = 0.5
+    answer_alpha: float = 10.0
+    smoothing: float = 0.01
+    prior: str = "uniform"
+    n_restarts: int = 10
+    per_query: bool = False
+    tol: float = 1e-6
+    max_iter: int = 1000
+    seed: int = 0
+    bins: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, known in (("inference", _INFERENCES), ("prior", _PRIORS)):
+            if getattr(self, name) not in known:
+                choice = ", ".join(map(repr, known))
+                raise ParameterError(f"{name}={getattr(self, name)!r} is not known; use one of {choice}")
+        for name in ("alpha", "answer_alpha", "smoothing"):
+            if not getattr(self, name) > 0:
+                raise ParameterError(f"{name}={getattr(self, name)} must be above 0")
+        if self.n_restarts < 1:
+            raise ParameterError(f"n_restarts={self.n_restarts} must be at least 1")
+
+    def fit(self, grades: Grades, *, known: Any | None = None, start: Consensus | None = None) -> Consensus:
+        """Return the levels of the items and the habits of the annotators.
+
+        ``known`` is a table of query, item and grade: items whose level is certain. ``start`` is a former consensus of
+        this method to go on from; annotators and items that are new begin with the prior.
+        """
+        expect(grades, self)
+        if not len(grades):
+            return Consensus.of(self, grades, np.zeros(grades.n_items))
+        rows = class_rows(grades, bins=self.bins, known=known)
+        begin = None
+        if start is not None:
+            former = former_fit(start, grades, rows)
+            answers = former.of_annotators("spam_answers", by_level=True)
+            begin = _Habits(former.of_annotators("spam_probability"), answers, former.prior)
+        if rows.n_levels == 1 or not identified(rows, "mace"):
+            found = _unlearned(rows, self)
+        elif self.per_query:
+            parts = query_parts(rows, grades.items.offsets)
+            fits = [(p, _fitted(p.rows, self, None if begin is None else begin.of(p.annotators))) for p in parts]
+            found = joined_fit(rows, fits, _unlearned(rows, self))
+        else:
+            found = _fitted(rows, self, begin)
+        return class_consensus(self, grades, rows, found, seed=self.seed)
+
+
+class _Habits(NamedTuple):
+    """What annotators do: probability of spamming, (n_annotators,), the answers then, and shares of the levels."""
+
+    spam: Floats
+    answers: Floats
+    prior: Floats
+
+    def of(self, annotators: Any) -> _Habits:
+        """The habits of some annotators."""
+        return _Habits(self.spam[annotators], self.answers[annotators], self.prior)
+
+
+class _Pass(NamedTuple):
+    """The objective at a state, the following state, and the shares of the levels."""
+
+    value: float
+    following: Floats
+    shares: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """Grades laid out for the passes. A state is each annotator's share of true levels by level, then class shares."""
+
+    method: MACE
+    rows: ClassRows
+    levels: Any
+    counts: Floats
+    totals: Floats
+
+    @property
+    def more(self) -> tuple[float, float]:
+        """What the priors add to the counts of spamming and looking, and to those of each answer."""
+        even = self.method.smoothing / self.rows.n_levels
+        variational = self.method.inference == "variational"
+        return (self.method.alpha, self.method.answer_alpha) if variational else (even, even)
+
+    def knowing(self, state: Floats) -> Floats:
+        """Expected number of true levels by annotator and level."""
+        return state[: self.counts.size].reshape(self.counts.shape) * self.totals[:, None]
+
+    def step(self, state: Floats, probabilities: Floats | None = None) -> _Pass:
+        """One maximisation and one expectation."""
+        from .kernels.mace import averaged_model, likeliest_model, spam_pass
+
+        knowing, shares, n_levels = self.knowing(state), state[self.counts.size :], self.rows.n_levels
+        learn = averaged_model if self.method.inference == "variational" else likeliest_model
+        model = learn(knowing, self.counts - knowing, *self.more)
+        log_prior = np.log(shares / shares.sum()) if len(shares) else np.full(n_levels, -np.log(n_levels))
+        favour = float(log_prior.sum()) if len(shares) else 0.0
+        rows = self.rows
+        found = spam_pass(rows.packed, self.levels, self.counts, model, log_prior, rows.known, probabilities)
+        # one item more of each level keeps those possible that are never the likeliest
+        more = (found.shares + 1.0) / (found.shares.sum() + n_levels)
+        state = np.append(found.knowing / self.totals[:, None], more[: len(shares)])
+        return _Pass(found.log_likelihood + model.penalty + favour, state, found.shares / found.shares.sum())
+
+
+def _fitted(rows: ClassRows, method: MACE, begin: _Habits | None) -> ClassFit:
+    """The best of the climbs from all starts, or the one from a former fit."""
+    from .kernels.mace import levels_given
+
+    levels, counts = levels_given(rows.packed, rows.n_annotators, rows.n_levels)
+    # those who gave no grade have a share of nothing
+    problem = _Problem(method, rows, levels, counts, np.maximum(counts.sum(axis=1), 1e-300))
+    upper, scale = (counts / problem.totals[:, None]).ravel(), np.sqrt(problem.totals).repeat(rows.n_levels)
+    ones = np.ones(rows.n_levels if method.prior == "estimated" else 0)
+    climb = partial(
+        accelerate, problem.step, lower=np.append(0.0 * upper, 1e-12 * ones), upper=np.append(upper, ones),
+        scale=np.append(scale, np.sqrt(counts.sum()) * ones),
+    )  # fmt: skip
+    rough_iter = min(method.max_iter, _ROUGH_PASSES)
+    climbs = [climb(start, tol=max(method.tol, _ROUGHLY), max_iter=rough_iter) for start in _starts(problem, begin)]
+    ends = [trace.log_likelihood[-1] if trace.log_likelihood else -np.inf for _, trace in climbs]
+    best = 0
+    for number, end in enumerate(ends):
+        best = number if end > ends[best] + _CLEARLY_BETTER * abs(ends[best]) else best
+    state, rough = climbs[best]
+    state, fine = climb(state, tol=method.tol, max_iter=method.max_iter)
+    if not fine.converged:
+        warn_unconverged("mace", method.max_iter, fine.change, method.tol)
+    values = (rough.log_likelihood or ()) + (fine.log_likelihood or ())[1:]
+    return _read_out(problem, state, replace(fine, n_iter=rough.n_iter + fine.n_iter - 1, log_likelihood=values))
+
+
+def _starts(problem: _Problem, begin: _Habits | None) -> Iterator[Floats]:
+    """The state to go on from; or half of the grades true, then random shares of them, equal for equal records."""
+    from .kernels.mace import record_numbers
+
+    if begin is not None:
+        yield _continued(problem, begin)
+        return
+    method, n_levels = problem.method, problem.rows.n_levels
+    record = record_numbers(problem.rows.packed, problem.levels, problem.counts)
+    rng = np.random.default_rng(method.seed)
+    share = problem.counts / problem.totals[:, None]
+    classes = np.full(n_levels if method.prior == "estimated" else 0, 1.0 / n_levels)
+    for number in range(method.n_restarts):
+        true = np.full(len(record), 0.5) if number == 0 else rng.random(int(record.max()) + 1)[record]
+        yield np.append((true[:, None] * share).ravel(), classes)
+
+
+def _continued(problem: _Problem, habits: _Habits) -> Floats:
+    """The state that the habits of a former fit stand for; of the grades of new annotators half are true."""
+    n_levels, (more, even) = problem.rows.n_levels, problem.more
+    spam = np.where(np.isnan(habits.spam), 0.5, habits.spam)
+    own = (problem.counts + 1.0) / (problem.counts + 1.0).sum(axis=1, keepdims=True)
+    answers = np.where(np.isnan(habits.answers), own, habits.answers)
+    # the means of a fit, solved for the counts they come from
+    blind = spam * (problem.counts.sum(axis=1) + 2 * more) - more
+    spamming = np.clip(answers * (blind + n_levels * even)[:, None] - even, 0.0, problem.counts)
+    shares = np.maximum(np.where(np.isnan(habits.prior), 1.0 / n_levels, habits.prior), 1e-9)
+    known = (problem.counts - spamming) / problem.totals[:, None]
+    return np.append(known, shares if problem.method.prior == "estimated" else shares[:0])
+
+
+def _read_out(problem: _Problem, state: Floats, trace: Trace) -> ClassFit:
+    """Levels and habits at a state."""
+    from .kernels.mace import guessing_confusion, mean_habits
+
+    rows, more = problem.rows, problem.more
+    # items that nobody graded are not visited
+    probabilities = clamped(np.full((rows.n_items, rows.n_levels), 1.0 / rows.n_levels), rows.known)
+    found = problem.step(state, probabilities)
+    knowing = problem.knowing(state)
+    spam, answers = mean_habits(knowing, problem.counts - knowing, *more)
+    confusion = guessing_confusion(1.0 - spam, answers)
+    evidence = np.outer(problem.counts.sum(axis=1) + 2 * more[0], found.shares)
+    return ClassFit(probabilities, found.shares, confusion, evidence, trace, _habits(spam, answers, rows))
+
+
+def _habits(spam: Floats, answers: Floats, rows: ClassRows) -> dict[str, Floats]:
+    """The parameters that the user sees, with the answers over the whole scale."""
+    wide = np.zeros((len(spam), len(rows.scale)))
+    wide[:, rows.used] = answers
+    return {"spam_probability": spam, "spam_answers": wide}
+
+
+def _unlearned(rows: ClassRows, method: MACE) -> ClassFit:
+    """The grades as they are, by annotators as the prior has them."""
+    from .kernels.mace import guessing_confusion
+
+    n_annotators, n_levels = rows.n_annotators, rows.n_levels
+    spam, answers = np.full(n_annotators, 0.5), np.full((n_annotators, n_levels), 1.0 / n_levels)
+    votes = votes_as_fit(rows, guessing_confusion(1.0 - spam, answers), 2 * method.alpha * answers)
+    return replace(votes, parameters=_habits(spam, answers, rows))

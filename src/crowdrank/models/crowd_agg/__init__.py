@@ -1,0 +1,1 @@
+"""CrowdAgg: expected discounts of ranks, summed over annotators."""

@@ -1,0 +1,1 @@
+"""Compiled loops of this room only."""

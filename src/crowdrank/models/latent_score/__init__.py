@@ -1,0 +1,1 @@
+"""One latent score per item from judgments of any kind, with or without features."""

@@ -1,0 +1,139 @@
+"""One latent score for each item, from grades, preferences and rankings together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...data.consensus import Consensus
+from ...data.judgments import expect
+from ...errors import ParameterError
+from ...protocols import Bools, Floats
+from ...quality import trusted_annotators
+from .anchors import known_scores
+from .fits import Options, fit_scores, warn_about
+from .fitted_consensus import latent_consensus
+from .responses import lay_out
+from .starts import former_state
+
+
+@dataclass(frozen=True, kw_only=True)
+class LatentScore:
+    r"""Score items on one scale that explains grades, preferences and rankings, by annotators who differ.
+
+    Annotator :math:`a` with discrimination :math:`\alpha_a` (0 guesses, negative answers the reverse) and bias
+    :math:`b_a` gives a level up to :math:`k` with probability
+
+    .. math:: P(y \le k) = \sigma(h_{ak} - \eta), \qquad \eta = \lambda \alpha_a d + b_a, \qquad
+              h_{ak} = c + e^{r_a} t_k,
+
+    where :math:`d` is the score of a graded item, or the difference of the scores of two compared ones. A preference
+    has the levels right, tie and left, and :math:`b_a` favours the left; with grades :math:`b_a` is leniency. The
+    spread :math:`e^{r_a}` says how an annotator uses the extremes, or ties; :math:`\lambda` how closely this kind of
+    judgment follows the scores, 1 for the most frequent kind. A ranking of :math:`m` items is all its pairs, each of
+    weight :math:`4 (m - H_m) / (m (m - 1))`, which together tell what the ranking tells. Scores are normal around the
+    level of their query, which only grades can tell, and all variances are learned.
+
+    Parameters
+    ----------
+    lapse
+        Whether annotators may answer without looking, from favourite levels of their own; ``None``: with grades of at
+        most seven levels.
+    bins
+        Cut grades into so many equally wide levels; needed when there are more than 30 distinct ones.
+    tol
+        Largest change in the last round: of a score, in standard deviations of scores, of a number of an annotator, or
+        of one of the crowd. It is met as well where over five rounds the mean log-likelihood stays within 5 % of it.
+    max_iter
+        Most rounds.
+
+    Notes
+    -----
+    Several kinds go together: pass a list of judgments to :func:`crowdrank.aggregate`. Annotators are the same in all.
+
+    Scores and annotators are normal given the judgments, and each is found by Newton steps averaged over what is not
+    known of the other, so that annotators of few judgments are drawn to the crowd. Discriminations have mean 1 but for
+    two groups whose shares are learned: those who answer the reverse, around -1, and those who guess, around 0. In
+    simulations of short rankings with 30 % of the annotators reversed, the groups raise Kendall's tau by .13 to .17,
+    and they cost nothing where nobody is reversed. The trace has the log-likelihood of each round.
+
+    Most of a crowd reversed looks like a good crowd. Name annotators known to be good with ``trusted=``, or items whose
+    score is known with ``known=``: then nothing is taken for granted of the others. Known items keep the scores given
+    for them, and the others are on their scale.
+
+    Standard errors and covariances are those of the curvature with annotators free to adapt, given the scores of other
+    queries, and a little wider: the scale of all scores is known to the spread of the discriminations only, and where
+    judgments are few so are variances guesses. In simulations 87 to 94 % of 90 % intervals hold the truth from 10
+    judgments of an annotator on. Without grades they are those of centred scores. Queries above 700 items have no
+    covariance, and their standard errors are estimated from random probes of the inverse [Bekas07]_.
+
+    The grade of an item is what most annotators would answer without noise, weighed by judgments and quality; of two
+    levels, the group that the item's score falls into.
+
+    Quality is the model's probability of ordering two random items of a query right; ``lower`` and ``upper`` (90 %)
+    come from the standard deviation of the discrimination. Who is not known at all is taken for an average annotator.
+    Where one side wins for nearly everybody, or winners and losers were given, no favour of a side is learned.
+    Judgments without annotators are all by one.
+
+    Examples
+    --------
+    >>> from crowdrank import Preferences
+    >>> from itertools import combinations
+    >>> order = {"ann": "uvxwyz", "bob": "vuwxzy", "cy": "uwvyxz", "dee": "zyxwvu"}
+    >>> rows = [(who, "q", *pair, "left") for who, items in order.items() for pair in combinations(items, 2)]
+    >>> consensus = LatentScore().fit(Preferences.from_rows(rows))
+    >>> consensus.order("q"), consensus.quality.parameters["alpha"].round(1).tolist()
+    (['u', 'v', 'w', 'x', 'y', 'z'], [1.1, 0.9, 0.9, -1.3])
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("grade", "preference", "ranking")
+    precision: ClassVar[float] = 1e-8
+    mixes: ClassVar[bool] = True
+    lapse: bool | None = None
+    bins: int | None = None
+    tol: float = 5e-3
+    max_iter: int = 300
+
+    def __post_init__(self) -> None:
+        if not self.tol > 0:
+            raise ParameterError(f"tol={self.tol} must be above 0")
+        if self.max_iter < 1:
+            raise ParameterError(f"max_iter={self.max_iter} must be at least 1")
+
+    def fit(
+        self, judgments: Any, *, start: Consensus | None = None, known: Any | None = None, trusted: Any | None = None
+    ) -> Consensus:
+        """Return the scores with their spread, and the annotators.
+
+        ``known`` is a table of query, item and score (or grade): items whose score is certain, which then set the
+        scale. ``trusted`` has the ids of annotators known to be good. ``start`` is a former consensus of this method.
+        """
+        expect(judgments, self)
+        clamped = known_scores(judgments.items, known)
+        sure = self._trusted(judgments, trusted)
+        if not len(judgments):
+            return Consensus.of(self, judgments, clamped.middle + clamped.unit * clamped.scores)
+        layout = lay_out(judgments, bins=self.bins, lapse=self.lapse)
+        begin = None if start is None else former_state(start, judgments, layout)
+        fit = fit_scores(layout, self._options, known=clamped, trusted=sure, start=begin)
+        warn_about(fit, layout, judgments.items, self._options)
+        return latent_consensus(self, judgments, layout, fit, clamped)
+
+    def scores(self, judgments: Any) -> Floats:
+        """Return the scores alone, for whoever fits many times and needs no standard errors."""
+        expect(judgments, self)
+        if not len(judgments):
+            return np.zeros(judgments.n_items)
+        return fit_scores(lay_out(judgments, bins=self.bins, lapse=self.lapse), self._options).state.scores
+
+    @property
+    def _options(self) -> Options:
+        """When to stop."""
+        return Options(self.tol, self.max_iter)
+
+    def _trusted(self, judgments: Any, trusted: Any | None) -> Bools:
+        """Which annotators are trusted, at least one entry."""
+        mask = trusted_annotators(judgments, trusted)
+        return mask if len(mask) else np.zeros(1, bool)

@@ -1,0 +1,80 @@
+"""Fits to a part of the judgments that go on from the fit to all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...protocols import Floats
+from ...quality import MAX_FOLDS
+from ...resampling import with_levels
+from .anchors import Known
+from .fits import Options, fit_scores
+from .responses import Layout
+from .rounds import ScoreFit
+from .state import KindState, State, first_state
+
+MANY_JUDGMENTS = 20_000
+"""From so many judgments on, annotators are left out in five parts, and fits to a part stop earlier."""
+
+_BRIEFLY, _MORE_BRIEFLY = Options(0.02, 60), Options(0.05, 12)
+"""Agreement with scores needs no more digits."""
+
+
+@dataclass(frozen=True, eq=False)
+class Refit:
+    """Scores of parts of the judgments.
+
+    Which way round scores are, and what a known item has, stays as in the fit to all.
+
+    Parameters
+    ----------
+    lay_out
+        Turns judgments into answers.
+    fit
+        The fit to all judgments.
+    known
+        Clamped items.
+    n_folds
+        Number of parts that annotators are left out in, fewer than usual where there are many judgments.
+    """
+
+    lay_out: Callable[[Any], Layout]
+    fit: ScoreFit
+    known: Known
+    n_folds: int
+
+    def scores(self, judgments: Any) -> Floats:
+        """Return the scores that a part of the judgments leads to."""
+        if not len(judgments):
+            return np.zeros(judgments.n_items)
+        layout, anchors = self.lay_out(with_levels(judgments)), self.fit.anchors
+        options = _BRIEFLY if self.n_folds == MAX_FOLDS else _MORE_BRIEFLY
+        found = fit_scores(
+            layout, options, features=anchors.given.features, known=self.known,
+            trusted=~np.isnan(anchors.crowd.fixed), start=_begin(layout, self.fit.state),
+        )  # fmt: skip
+        return found.state.scores
+
+
+def _begin(layout: Layout, state: State) -> State:
+    """The state of all judgments, as far as it fits a part of them."""
+    first = first_state(layout, state.alpha, len(state.weights))
+    kinds = first.kinds
+    if [len(one.cuts) for one in kinds] == [len(one.cuts) for one in state.kinds]:
+        kinds = tuple(_habits(own, all_) for own, all_ in zip(kinds, state.kinds, strict=True))
+    return replace(
+        first, scores=state.scores, kinds=kinds, variance_of_items=state.variance_of_items,
+        variance_of_alpha=state.variance_of_alpha, shares=state.shares, weights=state.weights,
+        weights_covariance=state.weights_covariance, variance_of_weights=state.variance_of_weights,
+        variance_of_levels=state.variance_of_levels if layout.levelled else 0.0,
+    )  # fmt: skip
+
+
+def _habits(own: KindState, everyone: KindState) -> KindState:
+    """How annotators answer one kind, to begin with."""
+    favourites = everyone.favourites if everyone.favourites.shape == own.favourites.shape else own.favourites
+    return replace(everyone, curvature=None, favourites=favourites, lapse=np.where(own.lapse > 0, everyone.lapse, 0.0))

@@ -1,0 +1,1 @@
+"""Scores and orders from preferences between two items."""

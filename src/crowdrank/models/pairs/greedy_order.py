@@ -1,0 +1,75 @@
+"""An order of items, made from the top by taking the one with the largest potential."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ...data.consensus import Consensus
+from ...data.judgments import Preferences, expect
+from ...pair_counts import Contests, count_contests
+from ...pair_groups import warn_apart
+from ...protocols import Floats
+from ...quality import held_out
+from .standings import place_standings
+
+_UNIT = 2.0**40
+_SLACK = 1 << 20
+"""Shares are multiples of 2 ** -40, whose sums are exact, and potentials that differ by a millionth are equal."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GreedyOrder:
+    r"""Place the item with the largest balance of wins first, and then the next as if the first had not been there.
+
+    With :math:`p_{ij}` the share of the contests with item :math:`j` that item :math:`i` won, the potential of an item
+    is
+
+    .. math:: \pi_i = \sum_j (p_{ij} - p_{ji}),
+
+    over the items of its query that are not yet placed, of which the one with the largest is placed next. An order made
+    so agrees with the preferences at least half as well as the best one [Cohen99]_. The score is the standing in it,
+    (items below - items above) / (items - 1): 1 for the first and -1 for the last.
+
+    Notes
+    -----
+    A pair that has not met has :math:`p_{ij} = p_{ji} = 1/2` and adds nothing, so that only the potentials of items
+    that met the one just placed change. With a heap that takes steps in proportion to the pairs that met times
+    :math:`\log n`, and no table of all pairs.
+
+    Items whose potentials are equal are placed together, in the order of the shares they have against each other, where
+    the paper takes any one of them; those equal in that too share a place. So names do not matter, and on
+    simulated preferences Kendall's tau is .00 to .03 higher. The order is made from the top: turned round, preferences
+    may give another than the reverse.
+
+    A tie is half a win for each side. An unjudged item has score 0, the middle. There are no standard errors; use the
+    bootstrap. Annotators are not needed.
+
+    Examples
+    --------
+    >>> rows = [("ann", "q", "x", "y", "x"), ("bob", "q", "x", "z", "x"), ("cy", "q", "y", "z", "y")]
+    >>> GreedyOrder().fit(Preferences.from_rows(rows)).scores.tolist()
+    [1.0, 0.0, -1.0]
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("preference",)
+
+    def fit(self, preferences: Preferences) -> Consensus:
+        """Return the standings in the order; warns of groups that never met."""
+        expect(preferences, self)
+        contests = count_contests(preferences, "split")
+        warn_apart(preferences.items, contests)
+        return Consensus.of(self, preferences, _standings(preferences, contests), quality=held_out(self, preferences))
+
+
+def _standings(preferences: Preferences, contests: Contests) -> Floats:
+    """Standing of each item in the greedy order of its query."""
+    from .kernels.greedy_order import greedy_ranks
+    from .kernels.links import both_ways
+
+    lead = np.rint(contests.margin / contests.number * _UNIT).astype(np.int64)
+    judged = contests.wins + contests.losses > 0
+    ranks = greedy_ranks(both_ways(contests.starts, contests.second, lead), judged, _SLACK)
+    return place_standings(ranks, preferences.items)

@@ -1,0 +1,257 @@
+"""The multinomial preference model: every preference is drawn among all ordered pairs of its query's items.
+
+A sheet is what one annotator said in one query. With scores ``s``, adherence ``t`` of the annotator and ``x = e_i -
+e_j`` for a pair ``(i, j)`` drawn with probability proportional to ``exp(t (s_i - s_j))``, the log-likelihood of a
+sheet of ``N`` preferences with net wins ``w`` (wins less losses of each item) is ``t w's - N log Z``, where ``Z``, the
+sum over all pairs, is the product of two sums over items less their number. So no pass needs more than the items of
+each sheet's query.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ....kernels.answers import Answers
+from ....kernels.threads import over_bounds, pair_bounds, read_only, total
+from ....protocols import Bools, Counts, Floats, Ints
+
+_TABLE_CELLS = 1 << 22
+_CELLS_A_KEY = 4
+_UNDERFLOW = 1e-250
+
+
+class AdherenceSheets(NamedTuple):
+    """Sheets with their net wins.
+
+    ``item`` has the items that were judged, query after query, those of query ``q`` from ``offsets[q]`` up to the
+    next. Over sheets are the ``query``, the annotator's parameter ``own``, and the ``number`` of preferences. The net
+    wins of a sheet are those from ``starts`` (n_sheets + 1,) on: ``place`` within the query's items, and ``net``.
+    ``parts`` bounds stretches of sheets that take about equally long, one for each thread.
+    """
+
+    item: Ints
+    offsets: Counts
+    query: Ints
+    own: Ints
+    number: Floats
+    starts: Counts
+    place: Ints
+    net: Floats
+    parts: Counts
+
+    @classmethod
+    def of(
+        cls,
+        item: Ints,
+        offsets: Counts,
+        query: Ints,
+        own: Ints,
+        number: Floats,
+        starts: Counts,
+        place: Ints,
+        net: Floats,
+    ) -> AdherenceSheets:
+        """Return the sheets with the parts for threads."""
+        parts = pair_bounds(np.concatenate([[0], np.cumsum(np.diff(offsets)[query])]))
+        numbers = read_only(query), read_only(own), read_only(number)
+        cells = read_only(starts), read_only(place), read_only(net)
+        return cls(read_only(item), read_only(offsets), *numbers, *cells, parts)
+
+    def only(self, keep: Bools) -> AdherenceSheets:
+        """Return some of the sheets; queries and their items stay."""
+        cells, sizes = np.repeat(keep, np.diff(self.starts)), np.diff(self.starts)[keep]
+        starts = np.concatenate([[0], np.cumsum(sizes)])
+        numbers = self.query[keep], self.own[keep], self.number[keep]
+        return AdherenceSheets.of(self.item, self.offsets, *numbers, starts, self.place[cells], self.net[cells])
+
+
+def fill_adherence_sheets(answers: Answers, n_own: int, query: Ints, n_queries: int) -> AdherenceSheets:
+    """Return the sheets of answers; ``query`` (n_items,) has the query of each item, whose items are contiguous."""
+    n_items, first, second = len(query), answers.first, answers.second
+    judged = np.zeros(n_items, bool)
+    judged[first], judged[second] = True, True
+    item = np.flatnonzero(judged).astype(np.int32)
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(query[item], minlength=n_queries))])
+    pair, by = answers.pair, answers.annotator.astype(np.int64)
+    amount = answers.weight if answers.weight.size else np.ones(len(pair))
+    won = amount * answers.outcome
+    sheet_of, sheets = _numbered(query[first][pair].astype(np.int64) * n_own + by, n_queries * n_own)
+    number = np.bincount(sheet_of, amount, len(sheets)).astype(np.float64)
+    rank = np.cumsum(judged) - 1 - offsets[query]
+    width = int(np.max(np.diff(offsets), initial=1))
+    keys = [sheet_of * width + rank[side][pair] for side in (first, second)]
+    cell_of, cells = _numbered(np.concatenate(keys), len(sheets) * width)
+    net = np.bincount(cell_of, np.concatenate([won, -won]), len(cells)).astype(np.float64)
+    starts = np.searchsorted(cells, np.arange(len(sheets) + 1) * width)
+    query_of, own = (part.astype(np.int32) for part in np.divmod(sheets, n_own))
+    return AdherenceSheets.of(item, offsets, query_of, own, number, starts, (cells % width).astype(np.int32), net)
+
+
+def _numbered(keys: Counts, n: int) -> tuple[Counts, Counts]:
+    """Number of each key among the distinct ones, and these in rising order; keys are below n."""
+    if n > max(_TABLE_CELLS, _CELLS_A_KEY * len(keys)):
+        distinct, numbers = np.unique(keys, return_inverse=True)
+        return numbers, distinct
+    table = np.zeros(n, bool)
+    table[keys] = True
+    distinct = np.flatnonzero(table)
+    place = np.cumsum(table) - 1
+    return place[keys], distinct
+
+
+class Adherence(NamedTuple):
+    """The log-likelihood at one point, its gradient, and diagonals of the curvature of the negated log-likelihood.
+
+    ``sums`` (n_sheets, 5) are kept for products: two sums over items, the same weighed by scores, and ``Z``, each
+    relative to its largest power.
+    """
+
+    log_likelihood: float
+    gradient: Floats
+    own_gradient: Floats
+    degree: Floats
+    own_bend: Floats
+    sums: Floats
+
+
+def evaluate_adherence(sheets: AdherenceSheets, scores: Floats, own: Floats) -> Adherence:
+    """Return the log-likelihood of sheets with its derivatives; ``scores`` (n_items,), ``own`` (n_annotators,)."""
+    sums = np.zeros((len(sheets.own), 5))
+    longest = int(np.max(np.diff(sheets.offsets), initial=0))
+    level, parameter = read_only(scores[sheets.item]), read_only(own)
+
+    def work(begin: int, end: int) -> list[Floats]:
+        found = [np.zeros(1), np.zeros((2, len(level))), np.zeros((2, len(own)))]
+        _evaluate(*sheets[1:8], level, parameter, begin, end, np.empty((2, longest)), sums, *found)
+        return found
+
+    threads = over_bounds(work, sheets.parts)
+    value, of_items, of_own = (total([parts[place] for parts in threads]) for place in range(3))
+    gradient, degree = np.zeros(len(scores)), np.zeros(len(scores))
+    gradient[sheets.item], degree[sheets.item] = of_items
+    return Adherence(float(value[0]), gradient, of_own[0], degree, of_own[1], read_only(sums))
+
+
+@njit(cache=True, nogil=True)
+def _ends(level: Any, first: int, last: int, t: float) -> tuple[float, float]:
+    """The largest and smallest exponent of a sheet: what all are taken relative to, so that no power overflows."""
+    highest = lowest = t * level[first]
+    for i in range(first + 1, last):
+        highest, lowest = max(highest, t * level[i]), min(lowest, t * level[i])
+    return highest, lowest
+
+
+@njit(cache=True, nogil=True)
+def _evaluate(
+    offsets: Any, query: Any, of: Any, number: Any, starts: Any, place: Any, net: Any, level: Any, own: Any,
+    begin: int, end: int, powers: Any, sums: Any, value: Any, of_items: Any, of_own: Any,
+) -> None:  # fmt: skip
+    """Fill in the sums and add to the rest what sheets begin to end have."""
+    for sheet in range(begin, end):
+        first, last = offsets[query[sheet]], offsets[query[sheet] + 1]
+        t, n = own[of[sheet]], number[sheet]
+        up = down = up_s = down_s = up_ss = down_ss = 0.0
+        highest, lowest = _ends(level, first, last, t)
+        least = np.exp(lowest - highest)
+        for i in range(first, last):
+            s = level[i]
+            a = np.exp(t * s - highest)
+            b = least / a if least > _UNDERFLOW else np.exp(lowest - t * s)
+            powers[0, i - first], powers[1, i - first] = a, b
+            up, down = up + a, down + b
+            up_s, down_s = up_s + a * s, down_s + b * s
+            up_ss, down_ss = up_ss + a * s * s, down_ss + b * s * s
+        norm = up * down - (last - first) * least
+        mean = (up_s * down - up * down_s) / norm
+        square = (up_ss * down - 2.0 * up_s * down_s + up * down_ss) / norm
+        sums[sheet, 0], sums[sheet, 1], sums[sheet, 2], sums[sheet, 3], sums[sheet, 4] = up, down, up_s, down_s, norm
+        won = 0.0
+        for cell in range(starts[sheet], starts[sheet + 1]):
+            won += net[cell] * level[first + place[cell]]
+            of_items[0, first + place[cell]] += t * net[cell]
+        value[0] += t * won - n * (np.log(norm) + highest - lowest)
+        of_own[0, of[sheet]] += won - n * mean
+        of_own[1, of[sheet]] += n * (square - mean * mean)
+        for i in range(first, last):
+            a, b = powers[0, i - first], powers[1, i - first]
+            expected = (a * down - b * up) / norm
+            of_items[0, i] -= n * t * expected
+            of_items[1, i] += n * t * t * ((a * down + b * up - 2.0 * least) / norm - expected * expected)
+
+
+def adherence_product(
+    sheets: AdherenceSheets,
+    here: Adherence,
+    scores: Floats,
+    own: Floats,
+    items: Floats,
+    annotators: Floats,
+    room: Floats,
+) -> tuple[Floats, Floats, Floats]:
+    """Return the product of the curvature, without its part in the parameters alone, with a vector.
+
+    That is (n_items,) and (n_annotators,) for ``items`` and ``annotators``. With ``room`` (n_annotators,), the
+    variance of each parameter, annotators adapt instead, to each query by itself, and the third result (n_items,) is
+    what this takes off the diagonal.
+    """
+    longest = int(np.max(np.diff(sheets.offsets), initial=0))
+    fixed = (read_only(here.sums), read_only(scores[sheets.item]), read_only(own))
+    vectors = (read_only(items[sheets.item]), read_only(annotators), read_only(room))
+
+    def work(begin: int, end: int) -> list[Floats]:
+        found = [np.zeros((2, len(sheets.item))), np.zeros(len(own))]
+        _multiply(*sheets[1:8], *fixed, *vectors, begin, end, np.empty((3, longest)), *found)
+        return found
+
+    threads = over_bounds(work, sheets.parts)
+    of_items, of_own = (total([parts[place] for parts in threads]) for place in range(2))
+    image, taken = np.zeros(len(scores)), np.zeros(len(scores))
+    image[sheets.item], taken[sheets.item] = of_items
+    return image, of_own, taken
+
+
+@njit(cache=True, nogil=True)
+def _multiply(
+    offsets: Any, query: Any, of: Any, number: Any, starts: Any, place: Any, net: Any, sums: Any, level: Any, own: Any,
+    vector: Any, annotators: Any, room: Any, begin: int, end: int, spare: Any, of_items: Any, of_own: Any,
+) -> None:  # fmt: skip
+    """Add to the products what sheets begin to end have."""
+    for sheet in range(begin, end):
+        first, last = offsets[query[sheet]], offsets[query[sheet] + 1]
+        t, n, k = own[of[sheet]], number[sheet], of[sheet]
+        up, down, up_s, down_s, norm = sums[sheet]
+        mean = (up_s * down - up * down_s) / norm
+        up_v = down_v = joint = 0.0
+        highest, lowest = _ends(level, first, last, t)
+        least = np.exp(lowest - highest)
+        for i in range(first, last):
+            at, s, v = i - first, level[i], vector[i]
+            a = np.exp(t * s - highest)
+            b = least / a if least > _UNDERFLOW else np.exp(lowest - t * s)
+            expected = (a * down - b * up) / norm
+            spare[0, at], spare[1, at] = a, b
+            # second derivative by score and parameter, net wins aside
+            spare[2, at] = n * expected + n * t * (
+                (a * (s * down - down_s) + b * (s * up - up_s)) / norm - expected * mean
+            )
+            up_v, down_v = up_v + a * v, down_v + b * v
+        for cell in range(starts[sheet], starts[sheet + 1]):
+            spare[2, place[cell]] -= net[cell]
+        for i in range(first, last):
+            joint += spare[2, i - first] * vector[i]
+        sent = annotators[k]
+        if room.size:
+            sent = -room[k] * joint
+        of_own[k] += joint
+        along = (up_v * down - up * down_v) / norm
+        for i in range(first, last):
+            at, v = i - first, vector[i]
+            a, b, c = spare[0, at], spare[1, at], spare[2, at]
+            expected = (a * down - b * up) / norm
+            bent = (a * (v * down - down_v) + b * (v * up - up_v)) / norm - expected * along
+            of_items[0, i] += n * t * t * bent + c * sent
+            if room.size:
+                of_items[1, i] += room[k] * c * c

@@ -1,0 +1,97 @@
+"""Scores from preferences by a random walk that moves from losers to winners."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ...data.consensus import Consensus, Trace
+from ...data.judgments import Preferences, expect
+from ...errors import ParameterError
+from ...fitting import warn_unconverged
+from ...pair_counts import Contests, count_contests
+from ...pair_groups import warn_unbounded
+from ...protocols import Floats
+from ...quality import held_out
+
+
+@dataclass(frozen=True, kw_only=True)
+class RankCentrality:
+    r"""Score items by how often a walker who keeps moving from losers to winners comes by.
+
+    From item :math:`i` the walker moves to item :math:`j` of the same query, if the two have met, at a rate that is the
+    share of their contests that :math:`j` won,
+
+    .. math:: a_{ij} = \frac{w_{ji} + \alpha}{w_{ij} + w_{ji} + 2 \alpha},
+
+    with :math:`w_{ij}` the number of wins of :math:`i`. In the long run it is at item :math:`i` a share :math:`\pi_i`
+    of the time, where what arrives equals what leaves, :math:`\sum_j \pi_j a_{ji} = \pi_i \sum_j a_{ij}`
+    [Negahban17]_. The score is :math:`\log \pi_i`, with mean zero in every group of items that have met; if the
+    preferences follow the Bradley-Terry model and :math:`\alpha` is small, scores estimate that model's.
+
+    Parameters
+    ----------
+    alpha
+        Wins that both sides of every pair that met begin with. They keep the walker from staying for ever with items
+        that never lost. Raise it where pairs met but once or twice; scores draw nearer to each other with it.
+    tol
+        Largest difference of what arrives at an item and what leaves, as a share of it.
+    max_iter
+        Most products with the rates to take before a direct solution is tried.
+
+    Notes
+    -----
+    The paper divides the rates by the largest number of opponents, which changes how long the walk takes but not where
+    it leads. Every pair counts alike, however often it met. With pairs that met once, ``alpha=1`` orders
+    simulated items nearly as well as the Bradley-Terry model (Kendall's tau .801 against .803 for 2,000 items with 60
+    contests each) and better than ``alpha=0.01`` (.777), which in return leaves the scale of the scores alone.
+
+    Shares are solved for by the generalised minimal residual method, so that memory grows with the number of distinct
+    pairs. Where the walk takes very long to settle, as when items have met their near neighbours only, the
+    equations are factorised if that is cheap.
+
+    A tie is half a win for each side. Groups that never met are scored apart, each with mean zero, and an unjudged item
+    has score 0. Standard errors are known for random pairs that all met equally often only; use the bootstrap.
+    Annotators are not needed.
+
+    Examples
+    --------
+    >>> rows = [("ann", "q", "x", "y", "x"), ("bob", "q", "x", "y", "x"), ("cy", "q", "y", "x", "y")]
+    >>> RankCentrality().fit(Preferences.from_rows(rows)).scores.round(3).tolist()
+    [0.203, -0.203]
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("preference",)
+    precision: ClassVar[float] = 1e-10
+    alpha: float = 1.0
+    tol: float = 1e-10
+    max_iter: int = 500
+
+    def __post_init__(self) -> None:
+        if not 0 < self.alpha < np.inf:
+            raise ParameterError(f"alpha={self.alpha} must be above 0; use a small one such as 1e-6 for nearly none")
+        if not self.tol > 0:
+            raise ParameterError(f"tol={self.tol} must be above 0")
+
+    def fit(self, preferences: Preferences) -> Consensus:
+        """Return the scores; warns of items and groups that only alpha keeps finite."""
+        expect(preferences, self)
+        contests = count_contests(preferences, "split")
+        warn_unbounded(preferences.items, contests, held_by="only alpha keeps")
+        scores, trace = _settled(contests, self)
+        return Consensus.of(self, preferences, scores, trace=trace, quality=held_out(self, preferences))
+
+
+def _settled(contests: Contests, method: RankCentrality) -> tuple[Floats, Trace]:
+    """Logarithms of the shares of time that the walker spends at each item."""
+    from .kernels.random_walk import Walk, settle
+
+    total = contests.number + 2 * method.alpha
+    up, down = ((0.5 * (contests.number + sign * contests.margin) + method.alpha) / total for sign in (1, -1))
+    walk = Walk(contests.starts, contests.second, up, down, contests.group)
+    scores, n_iter, excess = settle(walk, contests.centred, tol=method.tol, max_iter=method.max_iter)
+    if excess > method.tol:
+        warn_unconverged("rank_centrality", method.max_iter, excess, method.tol)
+    return scores, Trace(n_iter, excess <= method.tol, excess)

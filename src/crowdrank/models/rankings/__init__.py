@@ -1,0 +1,1 @@
+"""Models of rankings: Plackett-Luce, Mallows, and LTRMA, which learns a ranker with them."""

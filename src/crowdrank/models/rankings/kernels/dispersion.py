@@ -1,0 +1,224 @@
+"""How far rankings lie from the truth on average, given an annotator's dispersion, and the dispersion from that.
+
+A ranking of n items has the probability exp(theta d) / Z(n, theta), d being its distance to the truth: the Kendall
+distance counts the pairs in the wrong order, the Cayley distance the fewest swaps of two items that mend it. The more
+negative theta, the better the annotator; 0 is guessing, above 0 reversed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ....kernels.threads import read_only
+from ....protocols import Counts, Floats, Ints
+
+_SMALL = 0.01
+"""Where l theta is below this, differences of nearly equal numbers are replaced by the first terms of their series."""
+
+_LARGE = 700.0
+"""Exponentials of more would overflow; what is divided by them is 0 anyway."""
+
+_LEAST = 1e-7
+_GRID = 1200
+_HALVINGS = 50
+
+
+class DistanceTable(NamedTuple):
+    """Expected distances on a grid of dispersions, for rankings of several sizes.
+
+    Parameters
+    ----------
+    theta
+        Rising dispersions, (n_grid,).
+    mean, slope
+        Expected distance and its derivative, (n_sizes, n_grid).
+    """
+
+    theta: Floats
+    mean: Floats
+    slope: Floats
+
+    @property
+    def guessing(self) -> Floats:
+        """Expected distance of rankings drawn at random, (n_sizes,)."""
+        return self.mean[:, np.searchsorted(self.theta, 0.0)]
+
+
+class SizeCounts(NamedTuple):
+    """Weight of each annotator's rankings by size, in compressed rows.
+
+    Entries of annotator ``j`` are ``starts[j]`` up to ``starts[j + 1]``, (n_annotators + 1,); ``row`` is that of the
+    table of distances and ``weight`` the number of such rankings, (n_entries,) each.
+    """
+
+    starts: Counts
+    row: Counts
+    weight: Floats
+
+
+def count_sizes(
+    starts: Counts, rank: Ints, annotator: Ints, weight: Floats, usual: Counts, more: Floats, *, ties: bool
+) -> tuple[Counts, SizeCounts]:
+    """Return the rising sizes of rankings, 2 among them, and how many of each size each annotator gave.
+
+    Items that a ranking ties are a ranking of their own whose order is not told: their expected distance is taken off,
+    so that what remains is that of the pairs in an order, as long as the distance is a sum over pairs.
+
+    Parameters
+    ----------
+    starts, rank
+        Rows of ranking ``l`` are ``starts[l]`` up to ``starts[l + 1]``, their ranks rise.
+    annotator, weight
+        Of each ranking, (n_lists,).
+    usual, more
+        Size of rankings to add to those of each annotator, and how many, (n_annotators,).
+    ties
+        Whether to take off those of tied items.
+    """
+    length, n = np.diff(starts), len(usual)
+    number = np.repeat(np.arange(len(length)), length)
+    owner: list[Any] = [annotator, np.arange(n)]
+    size, count = [length, usual], [weight, more]
+    if ties:
+        new = np.append(True, (np.diff(rank) != 0) | (np.diff(number) != 0))[: len(rank)]
+        begin = np.flatnonzero(new)
+        run, of = np.diff(begin, append=len(rank)), number[begin]
+        owner, size, count = [*owner, annotator[of]], [*size, run], [*count, -weight[of]]
+    who, what, much = np.concatenate(owner), np.concatenate(size), np.concatenate(count)
+    sizes, row = np.unique(np.append(what, 2), return_inverse=True)
+    use = (what > 1) & (much != 0)
+    cells, entry = np.unique(who[use].astype(np.int64) * len(sizes) + row[:-1][use], return_inverse=True)
+    totals = np.bincount(entry, much[use], len(cells)).astype(np.float64, copy=False)
+    return sizes, SizeCounts(np.searchsorted(cells, np.arange(n + 1) * len(sizes)), cells % len(sizes), totals)
+
+
+def kendall_terms(theta: Floats, size: int) -> tuple[Floats, Floats]:
+    """Return what the ``size``-th item adds to the expected Kendall distance, and the derivative of that."""
+    x = np.abs(theta)
+    near = x * size < _SMALL
+    safe = np.where(near, 1.0, x)
+    one, all_of_them = np.minimum(safe, _LARGE), np.minimum(size * safe, _LARGE)
+    mean = 1.0 / np.expm1(one) - size / np.expm1(all_of_them)
+    slope = 0.25 / np.sinh(one / 2) ** 2 - 0.25 * size**2 / np.sinh(all_of_them / 2) ** 2
+    series = (size - 1) / 2 - x * (size**2 - 1) / 12 + x**3 * (size**4 - 1) / 720
+    # far out both parts are limited to the same exponential, the second a little above the first
+    mean = np.where(near, series, np.maximum(mean, 0.0))
+    slope = np.where(near, (size**2 - 1) / 12 - x**2 * (size**4 - 1) / 240, slope)
+    # turned over, a ranking is as far from the turned truth, where theta has the other sign
+    return np.where(theta > 0, (size - 1) - mean, mean), slope
+
+
+def cayley_terms(theta: Floats, size: int) -> tuple[Floats, Floats]:
+    """Return what the ``size``-th item adds to the expected Cayley distance, and the derivative of that."""
+    stays = 1.0 / (1.0 + (size - 1) * np.exp(np.minimum(theta, _LARGE)))
+    return 1.0 - stays, stays * (1.0 - stays)
+
+
+TERMS: dict[str, Callable[[Floats, int], tuple[Floats, Floats]]] = {"kendall": kendall_terms, "cayley": cayley_terms}
+
+
+def expected_distance(theta: Floats | float, n_items: int, distance: str = "kendall") -> Floats:
+    """Return the expected distance to the truth of a ranking of so many items, for each dispersion."""
+    theta = np.asarray(theta, np.float64)
+    terms = [TERMS[distance](theta, size)[0] for size in range(2, n_items + 1)]
+    found: Floats = np.sum(terms or [0.0 * theta], axis=0)
+    return found
+
+
+def log_normalisers(theta: Floats, n_items: int) -> Floats:
+    """Return log Z of the Kendall distance for 0 up to ``n_items`` items, (n_annotators, n_items + 1)."""
+    x, size = np.abs(theta)[:, None], np.arange(1, max(n_items, 1) + 1)
+    near = x * size < _SMALL
+    safe = np.where(near, 1.0, x)
+    ratio = np.log(np.expm1(-np.minimum(safe * size, _LARGE)) / np.expm1(-np.minimum(safe, _LARGE)))
+    terms = np.where(near, np.log(size) - x * (size - 1) / 2 + x**2 * (size**2 - 1) / 24, ratio)
+    terms += np.maximum(theta, 0.0)[:, None] * (size - 1)
+    return np.concatenate([np.zeros((len(theta), 1)), np.cumsum(terms, axis=1)], axis=1)[:, : n_items + 1]
+
+
+def distance_table(sizes: Counts, bound: float, *, both: bool, distance: str) -> DistanceTable:
+    """Return expected distances for rankings of rising sizes, from ``bound`` up to 0, or -``bound`` if ``both``.
+
+    The grid is dense at 0 on the scale of logarithms, since with many items the distance falls fast there.
+    """
+    steps = np.geomspace(min(_LEAST, -bound / 2), -bound, _GRID)
+    theta = np.concatenate([-steps[::-1], [0.0], steps if both else []])
+    mean, slope = np.zeros((2, len(sizes), len(theta)))
+    total, change = np.zeros((2, len(theta)))
+    terms, place = TERMS[distance], 0
+    for size in range(1, int(sizes[-1]) + 1):
+        if size > 1:
+            more, steeper = terms(theta, size)
+            total, change = total + more, change + steeper
+        if size == sizes[place]:
+            mean[place], slope[place] = total, change
+            place += 1
+    return DistanceTable(theta, mean, slope)
+
+
+def solve_dispersions(table: DistanceTable, counts: SizeCounts, wanted: Floats, former: Floats) -> Floats:
+    """Return the dispersion at which each annotator's expected distances add up to what is wanted, (n_annotators,).
+
+    Beyond either end of the grid it is that end; annotators without rankings keep the former one. Between two points of
+    the grid the expectation is taken as the cubic with its values and slopes there, which is right to some 1e-7 of it.
+    """
+    found, grid = former.copy(), (read_only(table.theta), read_only(table.mean), read_only(table.slope))
+    solve: Any = _solve
+    solve(*grid, read_only(counts.starts), read_only(counts.row), read_only(counts.weight), read_only(wanted), found)
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _weighed(values: Any, row: Any, weight: Any, first: int, last: int, point: int) -> float:
+    """Sum of an annotator's entries of a table at a point of the grid."""
+    total = 0.0
+    for entry in range(first, last):
+        total += weight[entry] * values[row[entry], point]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _solve(theta: Any, mean: Any, slope: Any, starts: Any, row: Any, weight: Any, wanted: Any, found: Floats) -> None:
+    """Fill in the dispersions."""
+    last = theta.size - 1
+    for one in range(found.size):
+        entries = (starts[one], starts[one + 1])
+        if entries[0] == entries[1]:
+            continue
+        low, high = 0, last
+        if wanted[one] <= _weighed(mean, row, weight, entries[0], entries[1], low):
+            found[one] = theta[low]
+            continue
+        if wanted[one] >= _weighed(mean, row, weight, entries[0], entries[1], high):
+            found[one] = theta[high]
+            continue
+        while high - low > 1:
+            middle = (low + high) // 2
+            if _weighed(mean, row, weight, entries[0], entries[1], middle) <= wanted[one]:
+                low = middle
+            else:
+                high = middle
+        width = theta[high] - theta[low]
+        begin = _weighed(mean, row, weight, entries[0], entries[1], low)
+        rise = _weighed(mean, row, weight, entries[0], entries[1], high) - begin
+        enter = _weighed(slope, row, weight, entries[0], entries[1], low) * width
+        leave = _weighed(slope, row, weight, entries[0], entries[1], high) * width
+        found[one] = theta[low] + width * _crossing(wanted[one] - begin, rise, enter, leave)
+
+
+@njit(cache=True, nogil=True)
+def _crossing(goal: float, rise: float, enter: float, leave: float) -> float:
+    """Where in 0 to 1 the rising cubic from 0 to ``rise``, with these slopes at its ends, reaches the goal."""
+    low, high = 0.0, 1.0
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        height = middle * (enter + middle * (3 * rise - 2 * enter - leave + middle * (enter + leave - 2 * rise)))
+        if height <= goal:
+            low = middle
+        else:
+            high = middle
+    return 0.5 * (low + high)

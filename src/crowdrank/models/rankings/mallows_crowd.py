@@ -1,0 +1,319 @@
+"""Annotators whose rankings scatter around true ones by Mallows' model."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...data.intake import short
+from ...data.judgments import Rankings
+from ...errors import ConvergenceWarning, JudgmentError, ParameterError
+from ...protocols import Bools, Counts, Floats, Ints
+from ...quality import TRUSTED
+
+if TYPE_CHECKING:
+    from ...kernels.permutations import Chains
+    from ...kernels.ranked_lists import Arranged
+    from .kernels.dispersion import DistanceTable, SizeCounts
+
+MOST_ITEMS = {"kendall": 3000, "cayley": 1000}
+"""Largest query of each distance: a table of n x n pairs, or as many steps in each sweep."""
+
+MOST_EXACT = 15
+"""Most items of a query that is summed over, since tables have 2^n n cells."""
+
+_EQUAL = 1e-9
+_DRIFT = 0.05
+"""Largest drift of distances in a fit that has settled."""
+
+_MANY_ITEMS, _MOST_TIMES = 300, 4
+_CELLS, _FEWEST_SAMPLES = 20_000_000, 50
+_PRIOR_SHARE = 1 / 3
+"""Distance of an annotator's ranking to the truth before anything is known, as a share of that of guessing."""
+
+
+def check_parameters(method: Any, **least: int) -> None:
+    """Refuse parameters out of range of a method with this model; ``least`` are the smallest of whole numbers."""
+    if not -100 <= method.bound < 0:
+        raise ParameterError(f"bound={method.bound} must lie between -100 and 0, which is guessing")
+    if not method.alpha >= 0:
+        raise ParameterError(f"alpha={method.alpha} must not be below 0")
+    for name, lowest in least.items():
+        value = getattr(method, name)
+        if value is not None and value < lowest:
+            raise ParameterError(f"{name}={value} must be at least {lowest}")
+    if method.n_exact > MOST_EXACT:
+        raise ParameterError(f"n_exact={method.n_exact} must be at most {MOST_EXACT}; larger queries are sampled")
+
+
+class Sampler(NamedTuple):
+    """Chains of the sampled queries, and for Cayley distance the order of what rankings tie; changed by each pass."""
+
+    chains: Chains
+    slots: Counts
+
+
+class Expected(NamedTuple):
+    """Expectations over true rankings, given the annotators.
+
+    Parameters
+    ----------
+    distance
+        Of each of the annotators' rankings to the true one, (n_lists,).
+    place, spread
+        Mean and, where queries are summed over exactly, variance of the place of each item, from 0, (n_items,).
+    log_total
+        Sum over exact queries of the logarithm of the sum over all rankings.
+    """
+
+    distance: Floats
+    place: Floats
+    spread: Floats
+    log_total: float
+
+
+@dataclass(frozen=True, eq=False)
+class MallowsCrowd:
+    """Rankings laid out for passes over them, and what is known of the annotators beforehand.
+
+    Parameters
+    ----------
+    arranged
+        The rankings and the way back to codes; the names of items have no part in it.
+    weight, annotator
+        Of each ranking, (n_lists,).
+    prior
+        Distances of the rankings that the prior adds to each annotator's own, added up, (n_annotators,).
+    guessing
+        Distances that guessing would give the annotator's own rankings, added up, (n_annotators,).
+    sizes, counts, table
+        Sizes of rankings, how many of each an annotator gave, the prior's included, and distances by dispersion.
+    distance
+        ``"kendall"`` or ``"cayley"``.
+    exact, sampled
+        Queries that are summed over, and those that are drawn from.
+    start
+        Dispersions to begin with, (n_annotators,).
+    """
+
+    arranged: Arranged
+    weight: Floats
+    annotator: Ints
+    prior: Floats
+    guessing: Floats
+    sizes: Counts
+    counts: SizeCounts
+    table: DistanceTable
+    distance: str
+    exact: Counts
+    sampled: Counts
+    start: Floats
+
+    @property
+    def item_query(self) -> Counts:
+        """Query of each item."""
+        sizes = self.arranged.lists.sizes
+        return np.repeat(np.arange(len(sizes)), sizes)
+
+    @property
+    def times(self) -> int:
+        """How many times the usual sweeps to do; more than one where there are few items to average over."""
+        return -(-_MANY_ITEMS // max(int(self.arranged.lists.sizes[self.sampled].sum()), 1))
+
+    def last_sweeps(self, n_samples: int, apart: int) -> int:
+        """Return the number of sweeps that scores and so many random rankings, some sweeps apart, are taken from."""
+        return apart * n_samples * min(self.times, _MOST_TIMES)
+
+    def room(self, n_samples: int, n_items: int) -> NDArray[np.float32]:
+        """Return room for so many random rankings, (n_draws, n_items of the crowd), fewer of many items."""
+        most = max(_FEWEST_SAMPLES, _CELLS // max(n_items, 1))
+        return np.zeros((min(n_samples, most), len(self.arranged.item)), np.float32)
+
+    def begin(self) -> Sampler:
+        """Return chains that begin with the items by mean standing (Borda), equal ones by their numbers."""
+        from ...kernels.permutations import Chains
+        from ...kernels.segments import segment_means
+        from ...kernels.standings import ranking_standings
+
+        lists, within = self.arranged.lists, self.item_query
+        length = np.diff(lists.starts)
+        number = np.repeat(np.arange(len(length)), length)
+        query = np.repeat(np.arange(len(lists.sizes)), np.diff(lists.queries))[number]
+        # whoever is trusted counts for more from the start
+        weight = (self.weight * np.abs(self.start[self.annotator]))[number]
+        standing = segment_means(
+            ranking_standings(lists.rank, lists.starts), lists.item + lists.offsets[query], weight, len(within)
+        )
+        order = self.by_score(standing)
+        return Sampler(Chains(order, self.arranged.seeds.copy()), np.arange(len(number)) - lists.starts[number])
+
+    def by_score(self, scores: Floats) -> Ints:
+        """Return the items of each query by their numbers, the best first; scores equal up to rounding are equal."""
+        from ...kernels.ties import join_ties
+
+        within, offsets = self.item_query, self.arranged.lists.offsets
+        level = join_ties(scores, offsets, np.full(len(offsets) - 1, _EQUAL))
+        order = np.lexsort((np.arange(len(scores)), -level, within))
+        return (order - offsets[within]).astype(np.int32)
+
+    def places_in(self, order: Ints) -> Floats:
+        """Return the place of each item, from 0, in orders that hold the items of each query by their numbers."""
+        head, found = self.arranged.lists.offsets[self.item_query], np.empty(len(order))
+        found[order + head] = np.arange(len(order)) - head
+        return found
+
+    def expect(
+        self,
+        theta: Floats,
+        sampler: Sampler,
+        n_sweeps: int,
+        *,
+        scores: Floats | None = None,
+        draws: NDArray[np.float32] | None = None,
+        best: Ints | None = None,
+        sets: Floats | None = None,
+    ) -> Expected:
+        """Return expectations at the dispersions, (n_annotators,), over so many sweeps where queries are sampled.
+
+        ``scores`` (n_items,) are those of a Plackett-Luce prior of the true rankings. ``draws`` (n_draws, n_items) is
+        filled with places of the items in random rankings, ``best`` (n_items,) with the most probable ranking, of those
+        seen where queries are sampled, as items by their numbers, and ``sets``, for exact queries, with the chances of
+        :func:`~crowdrank.kernels.subset_orders.sum_orders`.
+        """
+        lists, pull = self.arranged.lists, theta[self.annotator] * self.weight
+        distance, place = np.zeros(len(pull)), np.zeros(len(self.item_query))
+        spread, log_total = place, 0.0
+        if len(self.exact):
+            from ...kernels.subset_orders import sum_orders
+
+            summed = sum_orders(
+                lists, pull, self.exact, scores=scores, draws=draws, state=sampler.chains.state,
+                best=best, sets=sets,
+            )  # fmt: skip
+            distance, place, spread = summed.distance, summed.place, summed.spread
+            log_total = float(summed.log_total.sum())
+        if len(self.sampled):
+            if self.distance == "kendall":
+                from ...kernels.permutations import sweep
+
+                seen = sweep(lists, pull, sampler.chains, self.sampled, n_sweeps, scores=scores, draws=draws, best=best)
+            else:
+                from .kernels.cayley import swap_randomly
+
+                seen = swap_randomly(lists, pull, *sampler, n_sweeps, scores=scores, draws=draws, best=best)
+            distance, place = distance + seen.distance, place + seen.place
+        return Expected(distance, place, spread, log_total)
+
+    def totals(self, distance: Floats) -> Floats:
+        """Return the distances (n_lists,) added up by annotator."""
+        return np.bincount(self.annotator, distance * self.weight, len(self.start)).astype(np.float64, copy=False)
+
+    def dispersions(self, theta: Floats, distance: Floats) -> Floats:
+        """Return the dispersions that make the distances (n_lists,) expected; ``theta`` where nothing was ranked."""
+        from .kernels.dispersion import solve_dispersions
+
+        return solve_dispersions(self.table, self.counts, self.totals(distance) + self.prior, theta)
+
+    def drift(self, distances: list[Floats], what: str, n_iter: int) -> tuple[float, bool]:
+        """Return how the total distances (n_annotators,) of some iterations drift, and whether that is little.
+
+        The drift is a share of the distances of guessing. Where it is not little there is a warning.
+        """
+        early, late = np.array_split(np.array(distances) / self.guessing.sum(), 2)
+        change = float(np.abs(late.mean(axis=0) - early.mean(axis=0)).sum())
+        settled = change <= _DRIFT
+        if not settled:
+            warnings.warn(
+                f"{what}: after {n_iter} iterations the distances to the consensus still change by {change:.2g} "
+                "of those of guessing; raise max_iter",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        return change, settled
+
+    def objective(self, theta: Floats, log_total: float, *, scored: bool = False) -> float:
+        """Return the log-likelihood with the prior, for Kendall distance and where all queries are exact.
+
+        All true rankings are equally probable beforehand, unless they are ``scored``.
+        """
+        from math import lgamma
+
+        from .kernels.dispersion import log_normalisers
+
+        owner = np.repeat(np.arange(len(theta)), np.diff(self.counts.starts))
+        norms = log_normalisers(theta, int(self.sizes[-1]))[owner, self.sizes[self.counts.row]]
+        orders = sum(lgamma(size + 1) for size in self.arranged.lists.sizes[self.exact].tolist())
+        value = log_total - float((self.counts.weight * norms).sum()) + float((self.prior * theta).sum())
+        return value if scored else value - orders
+
+
+def mallows_crowd(
+    rankings: Rankings,
+    trusted: Bools,
+    *,
+    distance: str,
+    alpha: float,
+    bound: float,
+    allow_reversed: bool,
+    n_exact: int,
+    seed: int,
+    shades: NDArray[np.uint64] | None = None,
+) -> MallowsCrowd:
+    """Return the crowd of some rankings; without names all are by one annotator.
+
+    ``trusted`` (n_annotators,) are those whose prior is that of trusted annotators, and ``shades`` (n_items,) tell
+    items apart that are not alike; the other parameters are those of ``Mallows``.
+    """
+    from ...kernels.ranked_lists import arrange
+    from .kernels.dispersion import SizeCounts, count_sizes, distance_table, solve_dispersions
+
+    n, named = max(rankings.n_annotators, 1), rankings.n_annotators > 0
+    annotator = rankings.annotator if named else np.zeros(len(rankings), np.int32)
+    trusted = trusted if named else np.zeros(1, bool)
+    weight = np.ascontiguousarray(rankings.row_weight)
+    arranged = arrange(
+        rankings.item, rankings.rank, rankings.offsets, rankings.items.query, rankings.n_queries,
+        (weight, annotator, trusted.astype(np.float64)), seed, shades=shades,
+    )  # fmt: skip
+    _refuse_large(rankings, arranged.lists.sizes, distance)
+    weight, annotator, lists = weight[arranged.ranking], annotator[arranged.ranking], arranged.lists
+    usual = _usual_sizes(np.diff(lists.starts), annotator, n)
+    more = np.where(trusted, sum(TRUSTED) / (usual * (usual - 1) / 2), alpha / usual)
+    sizes, counts = count_sizes(lists.starts, lists.rank, annotator, weight, usual, more, ties=distance == "kendall")
+    table = distance_table(sizes, bound, both=allow_reversed, distance=distance)
+    row = np.searchsorted(sizes, usual)
+    # guessing orders half of the pairs wrongly
+    far = np.where(trusted, 2 * TRUSTED[1] / sum(TRUSTED), _PRIOR_SHARE) * table.guessing[row]
+    alone = SizeCounts(np.arange(n + 1), row, np.ones(n))
+    owner = np.repeat(np.arange(n), np.diff(counts.starts))
+    guessing = np.bincount(owner, counts.weight * table.guessing[counts.row], n) - more * table.guessing[row]
+    ranked = np.flatnonzero(lists.sizes)
+    small = (lists.sizes[ranked] <= n_exact) & (distance == "kendall")
+    return MallowsCrowd(
+        arranged, weight, annotator, far * more, guessing, sizes, counts, table, distance,
+        ranked[small], ranked[~small], solve_dispersions(table, alone, far, np.zeros(n)),
+    )  # fmt: skip
+
+
+def _usual_sizes(length: Counts, annotator: Ints, n: int) -> Counts:
+    """Mean size of each annotator's rankings, of all of them for those without."""
+    number = np.bincount(annotator, minlength=n)
+    mean = float(length.mean()) if len(length) else 2.0
+    usual = np.divide(np.bincount(annotator, length, n), number, out=np.full(n, mean), where=number > 0)
+    found: Counts = np.maximum(np.round(usual), 2).astype(np.int64)
+    return found
+
+
+def _refuse_large(rankings: Rankings, sizes: Counts, distance: str) -> None:
+    """Refuse a query that is too large for the distance."""
+    most, query = MOST_ITEMS[distance], int(np.argmax(sizes)) if len(sizes) else 0
+    if len(sizes) and sizes[query] > most:
+        where = "" if rankings.items.single else f" (query {short(rankings.items.queries.ids[query])})"
+        raise JudgmentError(
+            f"Mallows' model with {distance} distance takes queries of up to {most:,} ranked items, and here are "
+            f"{int(sizes[query]):,}{where}; use plackett_luce"
+        )

@@ -1,0 +1,1 @@
+"""A ranker trained after an aggregator, or one ranker per annotator."""

@@ -1,0 +1,295 @@
+"""What every ranker is: a scikit-learn estimator that knows which rows belong to one query."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import polars as pl
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from ..data.features import Features
+from ..data.files import PathLike
+from ..errors import JudgmentError, ParameterError
+from ..metrics.queries import one_of
+from ..protocols import AnyFloats, Counts, Floats, Progress, method_name
+from .lists import Lists, group_queries
+from .matrix import Matrix
+from .saving import LARGEST, Saved, real_number, weights_of, whole_number, write_saved
+from .scaling import SCALES, Scaling
+from .scoring import without_queries
+from .stopping import CURVE, Held, ItemGain, Watch
+
+
+class Ranker(BaseEstimator):  # type: ignore[misc]
+    """Base of the rankers: reads and checks what it is given, and keeps names, queries and items straight.
+
+    A ranker is a dataclass with ``kw_only=True, eq=False, repr=False`` whose fields are its hyper-parameters, checked
+    by ``_check`` when it is fitted. What it has to give is said in :mod:`crowdrank.learning`.
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("features",)
+    _takes_missing: ClassVar[bool] = False
+    _takes_sparse: ClassVar[bool] = True
+    _scales: ClassVar[bool] = False
+    _has_parts: ClassVar[bool] = False
+
+    # scikit-learn reads these: what its searches pass on without being asked to
+    __metadata_request__fit: ClassVar = {"qid": True, "item": True}
+    __metadata_request__predict: ClassVar = {"qid": True}
+    __metadata_request__score: ClassVar = {"qid": True, "item": True}
+
+    n_features_in_: int
+    curve_: pl.DataFrame
+    scaling_: Scaling
+    parts_: tuple[Ranker, ...] = ()
+    """Fitted rankers that it is made of, for one that is."""
+
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        qid: Any = None,
+        item: Any = None,
+        sample_weight: ArrayLike | None = None,
+        eval_set: Any = None,
+        eval_qid: Any = None,
+        eval_item: Any = None,
+        progress: Progress | None = None,
+    ) -> Self:
+        """Learn from rows of features and targets.
+
+        Parameters
+        ----------
+        X
+            One row of numbers a training row: an array, a sparse matrix, a frame, or :class:`~crowdrank.Features`.
+        y
+            Target of each row, larger is better: a grade, an expected grade, a gain or a score; ``None`` takes the
+            grades that came with :class:`~crowdrank.Features`.
+        qid
+            Query of each row, any type, in any order; ``None`` takes all rows as one query.
+        item
+            Item of each row, where items have several rows, such as one for each judgment.
+        sample_weight
+            How often each row counts; a row of weight 2 is that row twice.
+        eval_set
+            Validation rows as ``(X, y)``.
+        eval_qid, eval_item
+            Their queries and items.
+        progress
+            Called with (steps done, steps at most, name of the method).
+        """
+        self.check()
+        # a fit that fails leaves no half of a ranker behind
+        self.__dict__.pop("curve_", None)
+        matrix, qid = self._read(X, qid, reset=True)
+        y = X.grade if y is None and isinstance(X, Features) else y
+        lists = Lists.of(matrix.n_rows, y, qid, item, sample_weight)
+        lists.expect_contrast()
+        held = self._held(eval_set, eval_qid, eval_item, named=qid is not None)
+        watch = self._watch(held, progress)
+        self._learn(matrix, lists, watch)
+        self.curve_ = watch.curve()
+        return self
+
+    def check(self) -> None:
+        """Refuse parameters outside their range, as fitting does."""
+        self._check()
+
+    def predict(self, X: Any, qid: Any = None) -> AnyFloats:
+        """Return the score of each row, larger is better, of 32 bits if X is.
+
+        ``qid`` is needed only where features are scaled within queries; ``None`` then takes all rows as one query.
+        """
+        check_is_fitted(self)
+        matrix, qid = self._read(X, qid, reset=False)
+        scores = self._score_rows(matrix, qid)
+        return scores.astype(matrix.values.dtype, copy=False)
+
+    def score(self, X: Any, y: ArrayLike, *, qid: Any = None, item: Any = None) -> float:
+        """Return the mean nDCG@10 of the predicted scores over queries; those without gain count 0.
+
+        ``qid`` has to be given, one value for all rows if they are of one query; :class:`~crowdrank.Features` bring it
+        along.
+        """
+        check_is_fitted(self)
+        matrix, qid = self._read(X, qid, reset=False)
+        if qid is None:
+            return without_queries(f"{type(self).__name__}.score")
+        lists = Lists.of(matrix.n_rows, y, qid, item)
+        scores = self._score_rows(matrix, qid)
+        return ItemGain(lists).ndcg(scores if lists.rows is None else scores[lists.rows])
+
+    def save(self, path: PathLike) -> None:
+        """Write the fitted ranker to a file that :func:`crowdrank.load_ranker` reads; no pickle is involved."""
+        write_saved(self.saved(), path)
+
+    def saved(self) -> Saved:
+        """Return what a file holds of the fitted ranker."""
+        check_is_fitted(self)
+        if type(self).__module__.partition(".")[0] != __package__.partition(".")[0]:
+            raise ParameterError(
+                f"{type(self).__name__} is not one of crowdrank's own rankers, which alone can be saved"
+            )
+        facts, numbers = self._saved()
+        names = getattr(self, "feature_names_in_", None)
+        facts = {
+            **facts,
+            "n_features": self.n_features_in_,
+            "features": None if names is None else [str(name) for name in names],
+            "curve": self.curve_.to_dict(as_series=False),
+        }
+        if hasattr(self, "scaling_"):
+            facts["scaling"] = self.scaling_.kind
+            numbers = {**numbers, "centre": self.scaling_.centre, "spread": self.scaling_.spread}
+        parts = tuple(part.saved() for part in self.parts_)
+        return Saved(method_name(self), self.get_params(deep=False), facts, numbers, parts)
+
+    def restore(self, saved: Saved) -> Self:
+        """Take over what was saved of a fitted ranker of the same method; raises where parts are missing."""
+        facts, numbers = saved.facts, saved.numbers
+        n = self.n_features_in_ = whole_number(facts["n_features"], 1)
+        if facts["features"] is not None:
+            self.feature_names_in_ = _saved_names(facts["features"], n)
+        if self._scales:
+            one_of(facts["scaling"], SCALES, "scale")
+            spread = weights_of(numbers, "spread", n)
+            if spread.min() < 1 / LARGEST:
+                raise ValueError(f"a scale of {spread.min():g}")
+            self.scaling_ = Scaling(facts["scaling"], weights_of(numbers, "centre", n), spread)
+        self._restore(facts, numbers)
+        self.curve_ = _saved_curve(facts["curve"])
+        if numbers.keys() != self.saved().numbers.keys() or bool(saved.parts) != self._has_parts:
+            raise ValueError(f"parts that {method_name(self)} does not have")
+        return self
+
+    def importance(self) -> pl.DataFrame:
+        """Return what each feature counts for: feature and weight, the largest first."""
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        names = [str(number + 1) for number in range(self.n_features_in_)] if names is None else list(names)
+        weight = self._importance()
+        frame = pl.DataFrame({"feature": names, "weight": weight})
+        return frame[np.argsort(-abs(weight), kind="stable")]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "curve_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = True
+        tags.input_tags.sparse = self._takes_sparse
+        tags.input_tags.allow_nan = self._takes_missing
+        return tags
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Refuse parameters outside their range."""
+
+    @abstractmethod
+    def _learn(self, matrix: Matrix, lists: Lists, watch: Watch) -> None:
+        """Fit to the rows, telling ``watch`` of every step."""
+
+    @abstractmethod
+    def _score_rows(self, matrix: Matrix, qid: Any) -> Floats:
+        """Score of each row of a matrix."""
+
+    @abstractmethod
+    def _importance(self) -> Floats:
+        """What each feature counts for."""
+
+    @abstractmethod
+    def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """What was learned: facts for JSON, arrays by name."""
+
+    @abstractmethod
+    def _restore(self, facts: Mapping[str, Any], numbers: Mapping[str, NDArray[Any]]) -> None:
+        """Take over what was learned."""
+
+    def _watch(self, held: Held | None, progress: Progress | None) -> Watch:
+        """What follows the fit."""
+        return Watch(held, n_steps=getattr(self, "max_iter", 0), progress=progress, what=method_name(self))
+
+    def _held(self, eval_set: Any, eval_qid: Any, eval_item: Any, *, named: bool) -> Held | None:
+        """Validation rows, read as those to predict are; their queries too must be ``named`` if those learned are."""
+        if eval_set is None:
+            if eval_qid is not None or eval_item is not None:
+                raise ParameterError("eval_qid and eval_item go with eval_set=(X, y); give that too or leave them out")
+            return None
+        pair = eval_set[0] if isinstance(eval_set, list) and len(eval_set) == 1 else eval_set
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise ParameterError("eval_set takes one pair (X, y) of validation rows")
+        if isinstance(eval_set, list) and len(eval_set) == 1:
+            eval_qid, eval_item = (v[0] if isinstance(v, list) and len(v) == 1 else v for v in (eval_qid, eval_item))
+        matrix, qid = self._read(pair[0], eval_qid, reset=False)
+        if named and qid is None:
+            raise ParameterError(
+                "eval_set comes without the query of each row; give eval_qid= (one value for all of a single query)"
+            )
+        return Held(matrix, Lists.of(matrix.n_rows, pair[1], qid, eval_item, what="eval_"))
+
+    def _read(self, X: Any, qid: Any, *, reset: bool) -> tuple[Matrix, Any]:
+        """The matrix, checked, and the queries, which features bring along."""
+        named = isinstance(X, Features)
+        if named:
+            qid = X.items.query if qid is None else qid
+            X = self._by_name(X, reset=reset).matrix
+        values = check_array(
+            X, accept_sparse="csr" if self._takes_sparse else False, dtype=[np.float64, np.float32],
+            ensure_all_finite=False, estimator=self, input_name="X",
+        )  # fmt: skip
+        if reset:
+            self.n_features_in_ = values.shape[1]
+        self._expect_columns(values.shape[1])
+        if not named:
+            validate_data(self, X, y="no_validation", reset=reset, skip_check_array=True)
+        names = getattr(self, "feature_names_in_", None)
+        matrix = Matrix(values, None if names is None else tuple(map(str, names)))
+        matrix.expect_finite(missing=self._takes_missing)
+        return matrix, qid
+
+    def _by_name(self, features: Features, *, reset: bool) -> Features:
+        """Features as they are, their names kept; or those that were learned from, found by their names."""
+        if reset:
+            self.feature_names_in_ = np.array(features.names, object)
+        known = getattr(self, "feature_names_in_", None)
+        return features if known is None else features.select([str(name) for name in known])
+
+    def _expect_columns(self, n: int) -> None:
+        """Refuse another number of columns than there were in training."""
+        if n != self.n_features_in_:
+            raise JudgmentError(
+                f"X has {n} features, but {type(self).__name__} is expecting {self.n_features_in_} features as input; "
+                "give the columns that it was trained on"
+            )
+
+
+def _saved_names(names: Any, n_features: int) -> NDArray[Any]:
+    """Names of features from a file."""
+    if not isinstance(names, list) or len(names) != n_features or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"its features are not {n_features} names")
+    "".join(names).encode()  # half a letter, as JSON can write one, is no name
+    return np.array(names, object)
+
+
+def _saved_curve(columns: Any) -> pl.DataFrame:
+    """A learning curve from a file."""
+    steps, *measured = (columns[name] for name in CURVE)
+    if any(len(values) != len(steps) for values in measured):
+        raise ValueError("a learning curve with columns of different lengths")
+    rows = [[None if value is None else real_number(value) for value in values] for values in measured]
+    columns = [[whole_number(step) for step in steps], *rows]
+    return pl.DataFrame(dict(zip(CURVE, columns, strict=True)), schema=CURVE)
+
+
+def scored_groups(scaling: Scaling, matrix: Matrix, qid: Any) -> tuple[Counts | None, Counts]:
+    """Return rows and offsets to scale a matrix by; scaling that does not look at queries needs none of them."""
+    if scaling.per_query:
+        groups = group_queries(qid, matrix.n_rows)
+        return groups.rows, groups.offsets
+    return None, np.array([0, matrix.n_rows], np.int64)

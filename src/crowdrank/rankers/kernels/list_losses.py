@@ -1,0 +1,316 @@
+"""Losses of scores over lists: top-one cross entropy, ordered choices (Plackett-Luce) and pairs.
+
+Places of query ``q`` are ``offsets[q]`` up to ``offsets[q + 1]``; ``scores``, ``weight`` (times that each place counts)
+and ``slopes`` (derivative of the loss in each score) have one entry a place, ``factor`` (weight of its loss) has one a
+query. All but the cross entropy need places in the order of falling targets within each query. The functions named
+``bend_...`` multiply a block of rows, (places of queries ``first`` up to ``last``, columns), by the second derivative
+of the loss in the scores.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ...kernels.threads import even_bounds, over_bounds, read_only
+from ...protocols import Counts, Floats, Ints
+
+LOGISTIC, HINGE = 0, 1
+
+_WORK_PER_THREAD = 2_000_000
+"""In steps of about a nanosecond, so that starting a thread does not take longer than it saves."""
+
+_SMALLEST = 1e-300
+
+
+def _query_bounds(offsets: Counts, first: int, last: int, steps: int, *, pairs: bool = False) -> Counts:
+    """Bounds of stretches of queries first..last-1, one for each thread, with so many steps for a place or a pair."""
+    sizes = np.diff(offsets[first : last + 1])
+    work = np.concatenate([[0], np.cumsum(steps * (sizes * sizes // 2 if pairs else sizes))])
+    return np.unique(np.append(first + np.searchsorted(work, even_bounds(int(work[-1]), _WORK_PER_THREAD))[:-1], last))
+
+
+def choice_chances(scores: Floats, weight: Floats, offsets: Counts) -> tuple[Floats, Floats]:
+    """Return the chance of each place to be chosen of its query, (n_places,), and the log of the weighted sum of
+    exponentials of each query, (n_queries,).
+    """
+    chances, level = np.empty(len(scores)), np.empty(len(offsets) - 1)
+    arrays = read_only(scores), read_only(weight), read_only(offsets)
+    bounds = _query_bounds(offsets, 0, len(level), 8)
+    over_bounds(lambda first, last: _chances(*arrays, first, last, chances, level), bounds)
+    return chances, level
+
+
+@njit(cache=True, nogil=True)
+def _chances(
+    scores: Floats, weight: Floats, offsets: Counts, first: int, last: int, chances: Floats, level: Floats
+) -> None:
+    """Fill chances and level for queries first..last-1."""
+    for query in range(first, last):
+        begin, end = offsets[query], offsets[query + 1]
+        top = -np.inf
+        for i in range(begin, end):
+            top = max(top, scores[i])
+        total = 0.0
+        for i in range(begin, end):
+            chances[i] = weight[i] * np.exp(scores[i] - top)
+            total += chances[i]
+        for i in range(begin, end):
+            chances[i] /= total
+        level[query] = top + np.log(total)
+
+
+def bend_chances(block: Floats, chances: Floats, factor: Floats, offsets: Counts, first: int, last: int) -> Floats:
+    """Return the block multiplied by the curvature of the cross entropy."""
+    bent = np.empty_like(block)
+    arrays = read_only(block), read_only(chances), read_only(factor), read_only(offsets)
+    bounds = _query_bounds(offsets, first, last, block.shape[1])
+    over_bounds(lambda begin, end: _bend_chances(*arrays, offsets[first], begin, end, bent), bounds)
+    return bent
+
+
+@njit(cache=True, nogil=True)
+def _bend_chances(
+    block: Floats, chances: Floats, factor: Floats, offsets: Counts, base: int, first: int, last: int, bent: Floats
+) -> None:
+    """Fill the rows of queries first..last-1; the block begins at place base."""
+    width = block.shape[1]
+    mean = np.empty(width)
+    for query in range(first, last):
+        mean[:] = 0.0
+        for i in range(offsets[query], offsets[query + 1]):
+            for c in range(width):
+                mean[c] += chances[i] * block[i - base, c]
+        for i in range(offsets[query], offsets[query + 1]):
+            share = factor[query] * chances[i]
+            for c in range(width):
+                bent[i - base, c] = share * (block[i - base, c] - mean[c])
+
+
+def ordered_choices(
+    scores: Floats, weight: Floats, tie: Counts, offsets: Counts, factor: Floats
+) -> tuple[float, Floats]:
+    """Return the negative log-likelihood that the better places are chosen before the lower ones, and its slopes.
+
+    ``tie`` (n_places,) is the first place with the same target. Each place is chosen from those with its own or a
+    lower target; the lowest targets of a query are what remains and are not chosen.
+    """
+    value, slopes = np.empty(len(offsets) - 1), np.empty(len(scores))
+    arrays = read_only(scores), read_only(weight), read_only(tie), read_only(offsets), read_only(factor)
+    bounds = _query_bounds(offsets, 0, len(value), 12)
+    over_bounds(lambda first, last: _choose(*arrays, first, last, value, slopes), bounds)
+    return float(value.sum()), slopes
+
+
+@njit(cache=True, nogil=True)
+def _masses(scores: Floats, weight: Floats, begin: int, end: int, mass: Floats) -> float:
+    """Fill mass[: end - begin] with weighted exponentials of the scores below the highest, which is returned."""
+    top = -np.inf
+    for i in range(begin, end):
+        top = max(top, scores[i])
+    for i in range(begin, end):
+        mass[i - begin] = weight[i] * max(np.exp(scores[i] - top), _SMALLEST)
+    return top
+
+
+@njit(cache=True, nogil=True)
+def _choose(
+    scores: Floats, weight: Floats, tie: Counts, offsets: Counts, factor: Floats, first: int, last: int,
+    value: Floats, slopes: Floats,
+) -> None:  # fmt: skip
+    """Fill value and slopes for queries first..last-1."""
+    longest = 0
+    for query in range(first, last):
+        longest = max(longest, offsets[query + 1] - offsets[query])
+    mass, below = np.empty(longest), np.empty(longest)
+    for query in range(first, last):
+        begin, end = offsets[query], offsets[query + 1]
+        value[query] = 0.0
+        if begin == end:
+            continue
+        top = _masses(scores, weight, begin, end, mass)
+        # sums from the bottom up, never by subtraction, which would leave rounding where scores lie far apart
+        rest = 0.0
+        for i in range(end - 1, begin - 1, -1):
+            rest += mass[i - begin]
+            below[i - begin] = rest
+        rate, loss = 0.0, 0.0
+        lowest = tie[end - 1]
+        for i in range(begin, end):
+            chosen = i < lowest
+            if chosen:
+                left = below[tie[i] - begin]
+                loss += weight[i] * (top + np.log(left) - scores[i])
+                if tie[i] == i:
+                    rate += _tie_weight(weight, tie, i, end) / left
+            slopes[i] = factor[query] * (mass[i - begin] * rate - (weight[i] if chosen else 0.0))
+        value[query] = factor[query] * loss
+
+
+@njit(cache=True, nogil=True)
+def _tie_weight(weight: Floats, tie: Counts, start: int, end: int) -> float:
+    """Weight of the places tied with the one at start."""
+    total = 0.0
+    for i in range(start, end):
+        if tie[i] != start:
+            break
+        total += weight[i]
+    return total
+
+
+def bend_choices(
+    block: Floats, scores: Floats, weight: Floats, tie: Counts, offsets: Counts, factor: Floats, first: int, last: int
+) -> Floats:
+    """Return the block multiplied by the curvature of the ordered choices."""
+    bent = np.empty_like(block)
+    arrays = read_only(block), read_only(scores), read_only(weight), read_only(tie), read_only(offsets)
+    bounds = _query_bounds(offsets, first, last, 2 * block.shape[1])
+    over_bounds(lambda begin, end: _bend_choices(*arrays, read_only(factor), offsets[first], begin, end, bent), bounds)
+    return bent
+
+
+@njit(cache=True, nogil=True)
+def _bend_choices(
+    block: Floats, scores: Floats, weight: Floats, tie: Counts, offsets: Counts, factor: Floats, base: int,
+    first: int, last: int, bent: Floats,
+) -> None:  # fmt: skip
+    """Fill the rows of queries first..last-1; the block begins at place base."""
+    width, longest = block.shape[1], 0
+    for query in range(first, last):
+        longest = max(longest, offsets[query + 1] - offsets[query])
+    mass, below, total = np.empty(longest), np.empty(longest), np.empty(width)
+    for query in range(first, last):
+        begin, end = offsets[query], offsets[query + 1]
+        if begin == end:
+            continue
+        _masses(scores, weight, begin, end, mass)
+        rest = 0.0
+        total[:] = 0.0
+        for i in range(end - 1, begin - 1, -1):
+            rest += mass[i - begin]
+            below[i - begin] = rest
+            for c in range(width):
+                total[c] += mass[i - begin] * block[i - base, c]
+            if tie[i] == i:  # the mean row of those to choose from, kept in the place of its first
+                for c in range(width):
+                    bent[i - base, c] = total[c] / rest
+        rate = 0.0
+        total[:] = 0.0
+        for i in range(begin, end):
+            if tie[i] == i and i < tie[end - 1]:
+                step = _tie_weight(weight, tie, i, end) / below[i - begin]
+                rate += step
+                for c in range(width):
+                    total[c] += step * bent[i - base, c]
+            share = factor[query] * mass[i - begin]
+            for c in range(width):
+                bent[i - base, c] = share * (rate * block[i - base, c] - total[c])
+
+
+def pair_weights(weight: Floats, tie: Counts, item: Ints | None, offsets: Counts) -> Floats:
+    """Return the sum of the weights of each query's pairs, (n_queries,): places of unequal target and item."""
+    total = np.empty(len(offsets) - 1)
+    arrays = read_only(weight), read_only(tie), read_only(_items(item)), read_only(offsets)
+    bounds = _query_bounds(offsets, 0, len(total), 1, pairs=True)
+    over_bounds(lambda first, last: _add_pairs(*arrays, first, last, total), bounds)
+    return total
+
+
+def _items(item: Ints | None) -> Ints:
+    """The items, none where each place has its own."""
+    return np.empty(0, np.int32) if item is None else item
+
+
+@njit(cache=True, nogil=True)
+def _add_pairs(weight: Floats, tie: Counts, item: Ints, offsets: Counts, first: int, last: int, total: Floats) -> None:
+    """Fill total for queries first..last-1."""
+    for query in range(first, last):
+        total[query] = 0.0
+        for j in range(offsets[query], offsets[query + 1]):
+            for i in range(offsets[query], tie[j]):
+                if item.size == 0 or item[i] != item[j]:
+                    total[query] += weight[i] * weight[j]
+
+
+def pair_losses(
+    scores: Floats, weight: Floats, tie: Counts, item: Ints | None, offsets: Counts, factor: Floats, loss: int
+) -> tuple[float, Floats]:
+    """Return the loss of the pairs of each query, by the product of their weights, and its slopes.
+
+    ``loss`` of a pair whose scores differ by z, the better less the worse: LOGISTIC is log(1 + exp(-z)), HINGE is 0
+    from 1 on, (1 - z)**2 / 2 from 0 to 1 and 1/2 - z below.
+    """
+    value, slopes = np.empty(len(offsets) - 1), np.zeros(len(scores))
+    arrays = read_only(scores), read_only(weight), read_only(tie), read_only(_items(item)), read_only(offsets)
+    bounds = _query_bounds(offsets, 0, len(value), 6, pairs=True)
+    over_bounds(lambda first, last: _lose(*arrays, read_only(factor), loss, first, last, value, slopes), bounds)
+    return float(value.sum()), slopes
+
+
+@njit(cache=True, nogil=True)
+def _lose(
+    scores: Floats, weight: Floats, tie: Counts, item: Ints, offsets: Counts, factor: Floats, loss: int,
+    first: int, last: int, value: Floats, slopes: Floats,
+) -> None:  # fmt: skip
+    """Fill value and add to slopes for queries first..last-1."""
+    for query in range(first, last):
+        lost = 0.0
+        for j in range(offsets[query], offsets[query + 1]):
+            pull = 0.0
+            for i in range(offsets[query], tie[j]):
+                if item.size and item[i] == item[j]:
+                    continue
+                z = scores[i] - scores[j]
+                if loss == LOGISTIC:
+                    small = np.exp(-abs(z))
+                    height = np.log1p(small) + max(-z, 0.0)
+                    slope = (small if z > 0 else 1.0) / (1.0 + small)
+                else:
+                    slope = min(max(1.0 - z, 0.0), 1.0)
+                    height = slope * (1.0 - z) - 0.5 * slope * slope
+                lost += weight[i] * weight[j] * height
+                push = factor[query] * weight[i] * weight[j] * slope
+                slopes[i] -= push
+                pull += push
+            slopes[j] += pull
+        value[query] = factor[query] * lost
+
+
+def bend_pairs(
+    block: Floats, scores: Floats, weight: Floats, tie: Counts, item: Ints | None, offsets: Counts, factor: Floats,
+    loss: int, first: int, last: int,
+) -> Floats:  # fmt: skip
+    """Return the block multiplied by the curvature of the pair losses."""
+    bent = np.zeros_like(block)
+    arrays = read_only(block), read_only(scores), read_only(weight), read_only(tie), read_only(_items(item))
+    rest = read_only(offsets), read_only(factor), loss, offsets[first]
+    bounds = _query_bounds(offsets, first, last, block.shape[1], pairs=True)
+    over_bounds(lambda begin, end: _bend_pairs(*arrays, *rest, begin, end, bent), bounds)
+    return bent
+
+
+@njit(cache=True, nogil=True)
+def _bend_pairs(
+    block: Floats, scores: Floats, weight: Floats, tie: Counts, item: Ints, offsets: Counts, factor: Floats,
+    loss: int, base: int, first: int, last: int, bent: Floats,
+) -> None:  # fmt: skip
+    """Add to the rows of queries first..last-1; the block begins at place base."""
+    width = block.shape[1]
+    for query in range(first, last):
+        for j in range(offsets[query], offsets[query + 1]):
+            for i in range(offsets[query], tie[j]):
+                if item.size and item[i] == item[j]:
+                    continue
+                z = scores[i] - scores[j]
+                if loss == LOGISTIC:
+                    small = np.exp(-abs(z))
+                    bend = small / (1.0 + small) ** 2
+                else:
+                    bend = 1.0 if 0.0 < z < 1.0 else 0.0
+                if bend == 0.0:
+                    continue
+                bend *= factor[query] * weight[i] * weight[j]
+                for c in range(width):
+                    step = bend * (block[i - base, c] - block[j - base, c])
+                    bent[i - base, c] += step
+                    bent[j - base, c] -= step

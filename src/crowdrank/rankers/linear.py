@@ -1,0 +1,207 @@
+"""Linear rankers: one weight a feature, found by Newton steps on a convex loss of the scores."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..data.consensus import Trace
+from ..errors import ParameterError
+from ..fitting import newton
+from ..metrics.queries import one_of
+from ..protocols import Floats, method_name
+from .design import Design
+from .estimator import Ranker, scored_groups
+from .lists import Lists
+from .losses import ScoreLoss
+from .matrix import Matrix
+from .saving import real_number, weights_of, whole_number
+from .scaling import SCALES, learn_scaling
+from .stopping import Watch
+
+_MOST_SOLVED = 512
+"""Up to this many features Newton's equations are solved outright, beyond by conjugate gradients."""
+
+_SPREAD_IN_QUERY = 0.25
+"""About the standard deviation of a feature that runs from 0 to 1 within each query."""
+
+
+class Point(NamedTuple):
+    """The objective at some weights, to be raised: less the loss, less the penalty."""
+
+    value: float
+    gradient: Floats
+    log_likelihood: float
+    weights: Floats
+    loss: ScoreLoss
+
+
+class WeightedFeatures(Ranker):
+    """Base of rankers whose score is a weighted sum of scaled features: scoring, the table of weights, files.
+
+    Once it is fitted one has ``scaling_``, ``weights_`` and ``trace_``.
+    """
+
+    _scales: ClassVar[bool] = True
+
+    weights_: Floats
+    n_iter_: int
+    trace_: Trace
+
+    def _score_rows(self, matrix: Matrix, qid: Any) -> Floats:
+        """Weighted sum of each row's scaled features."""
+        from ..kernels.threads import one_blas_thread
+
+        rows, offsets = scored_groups(self.scaling_, matrix, qid)
+        with one_blas_thread():
+            scores = Design(matrix, rows, offsets, self.scaling_).scores(self.weights_)
+        if rows is None:
+            return scores
+        found = np.empty_like(scores)
+        found[rows] = scores
+        return found
+
+    def _importance(self) -> Floats:
+        """The weight of each feature on its scale."""
+        return self.weights_
+
+    def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Weights and trace."""
+        trace = self.trace_
+        facts = {"n_iter": trace.n_iter, "converged": trace.converged, "change": trace.change}
+        return facts | {"log_likelihood": list(trace.log_likelihood or ())}, {"weights": self.weights_}
+
+    def _restore(self, facts: Mapping[str, Any], numbers: Mapping[str, NDArray[Any]]) -> None:
+        """Weights and trace."""
+        self.weights_ = weights_of(numbers, "weights", self.n_features_in_)
+        likelihoods = tuple(real_number(value) for value in facts["log_likelihood"])
+        n_iter, change = whole_number(facts["n_iter"]), real_number(facts["change"])
+        self.trace_ = Trace(n_iter, bool(facts["converged"]), change, likelihoods)
+        self.n_iter_ = self.trace_.n_iter
+
+
+class LinearRanker(WeightedFeatures):
+    """Base of the linear rankers; one gives the loss of its scores.
+
+    A ranker has the parameters ``scale``, ``ridge``, ``tol`` and ``max_iter``, and ``weights_`` once it is fitted.
+    """
+
+    _usual_ridge: ClassVar[float]
+
+    scale: str
+    ridge: float | None
+    tol: float
+    max_iter: int
+
+    @abstractmethod
+    def _loss(self, lists: Lists) -> Callable[[Floats], ScoreLoss]:
+        """What returns the loss at the scores of the lists' places."""
+
+    @property
+    def used_ridge(self) -> float:
+        """The ridge, the usual one where none is given."""
+        if self.ridge is not None:
+            return self.ridge
+        return usual_ridge(self._usual_ridge, self.scale)
+
+    def _ordered(self, lists: Lists) -> Lists:
+        """The lists in the order that the loss needs."""
+        return lists
+
+    def _check(self) -> None:
+        """Refuse parameters outside their range."""
+        one_of(self.scale, SCALES, "scale")
+        if self.ridge is not None and not self.ridge > 0:
+            raise ParameterError(f"ridge={self.ridge} must be above 0; use a small one such as 1e-9 for none")
+        if not self.tol > 0:
+            raise ParameterError(f"tol={self.tol} must be above 0")
+        if not self.max_iter >= 1:
+            raise ParameterError(f"max_iter={self.max_iter} must be at least 1")
+
+    def _learn(self, matrix: Matrix, lists: Lists, watch: Watch) -> None:
+        """Scale the features and find the weights."""
+        from ..kernels.threads import one_blas_thread
+
+        lists = self._ordered(lists)
+        # blocks are shared among threads already, and a library's own would wait for each other on a busy machine
+        with one_blas_thread():
+            self.scaling_ = learn_scaling(self.scale, matrix, lists)
+            design = Design(matrix, lists.rows, lists.offsets, self.scaling_)
+            self.weights_, self.trace_ = self._solve(design, lists, self._follower(watch))
+        self.n_iter_ = self.trace_.n_iter
+
+    def _solve(
+        self, design: Design, lists: Lists, follow: Callable[[int, float, Floats], bool]
+    ) -> tuple[Floats, Trace]:
+        """The weights where loss and penalty are least."""
+        share = np.repeat(lists.query_weights() / np.diff(lists.offsets), np.diff(lists.offsets))
+        evaluate, direction = penalised(design, self._loss(lists), share, self.used_ridge, self.tol)
+        steps = 0
+
+        def followed(here: Point) -> Floats:
+            nonlocal steps
+            follow(steps, -here.value, here.weights)
+            steps += 1
+            return direction(here)
+
+        start = np.zeros(design.n_features)
+        weights, best, trace = newton(
+            evaluate, followed, start, tol=self.tol, max_iter=self.max_iter, what=method_name(self)
+        )
+        follow(steps, -best.value, weights)
+        return weights, trace
+
+    def _follower(self, watch: Watch) -> Callable[[int, float, Floats], bool]:
+        """What takes note of an iterate, measured on the validation rows if there are any."""
+        held = watch.held
+        if held is None:
+            return lambda step, objective, weights: watch.note(step, objective=objective)
+        design = Design(held.matrix, held.lists.rows, held.lists.offsets, self.scaling_)
+        return lambda step, objective, weights: watch.note(step, objective=objective, scores=design.scores(weights))
+
+
+def usual_ridge(ridge: float, scale: str) -> float:
+    """Return the ridge that does to features of some scale what this one does with ``scale="overall"``."""
+    return ridge * (_SPREAD_IN_QUERY**2 if scale == "query" else 1.0)
+
+
+def penalised(
+    design: Design, loss: Callable[[Floats], ScoreLoss], share: Floats, ridge: float, tol: float
+) -> tuple[Callable[[Floats], Point], Callable[[Point], Floats]]:
+    """Return functions that evaluate the objective and give the Newton step from an evaluated point.
+
+    ``share`` is about what each place adds to the curvature.
+    """
+
+    def evaluate(weights: Floats) -> Point:
+        here = loss(design.scores(weights))
+        value = -here.value - 0.5 * ridge * float(weights @ weights)
+        return Point(value, -design.pulls(here.slopes) - ridge * weights, -here.value, weights, here)
+
+    def direction(here: Point) -> Floats:
+        if design.n_features <= _MOST_SOLVED:
+            from scipy.linalg import cho_factor, cho_solve
+
+            curvature = design.curvature(here.loss.bend)
+            curvature.flat[:: design.n_features + 1] += ridge
+            step: Floats = cho_solve(cho_factor(curvature, overwrite_a=True), here.gradient)
+            return step
+        return _inexact(design, here, share, ridge, tol)
+
+    return evaluate, direction
+
+
+def _inexact(design: Design, here: Point, share: Floats, ridge: float, tol: float) -> Floats:
+    """The Newton step by conjugate gradients, no more exact than it need be."""
+    from ..kernels.laplacian import newton_step
+
+    last = len(design.offsets) - 1
+
+    def product(along: Floats) -> Floats:
+        return design.pulls(here.loss.bend(0, last, design.scores(along)[:, None])[:, 0]) + ridge * along
+
+    return newton_step(product, design.squares(share) + ridge, here.gradient, tol=tol, longest=np.inf)

@@ -1,0 +1,281 @@
+"""Boosted trees as plain arrays, and LightGBM's text read into them by a parser of our own."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..protocols import Counts, Floats, Ints
+from .matrix import Matrix
+
+if TYPE_CHECKING:
+    from .kernels.trees import TreeArrays
+
+_MOST_LEAVES = 1 << 30
+"""The number of a child is twice that of a split, and fits 32 bits."""
+
+_LARGEST_SUM = 1e300
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """Regression trees whose leaves are added, one tree after the other.
+
+    Splits and leaves of all trees stand one after the other, and are numbered within their tree. A value no larger than
+    the threshold of a split goes left.
+
+    Parameters
+    ----------
+    leaves
+        Number of leaves of each tree, which has one split less.
+    feature, threshold
+        What each split compares.
+    bits
+        1 where missing values (NaN) go left, plus 2 where 0 does.
+    left, right
+        Children of each split: a later split of its tree, or ``-1 - leaf``.
+    values
+        What each leaf adds.
+    gain
+        What the splits on each feature gained in training.
+
+    Examples
+    --------
+    >>> one = np.ones(1, np.int32)
+    >>> Trees(2 * one, 0 * one, np.array([0.5]), np.array([3], "u1"), -one, -2 * one, np.array([-1.0, 1.0]), np.ones(1))
+    Trees(1 trees, 2 leaves, 1 features)
+    """
+
+    leaves: Ints
+    feature: Ints
+    threshold: Floats
+    bits: NDArray[np.uint8]
+    left: Ints
+    right: Ints
+    values: Floats
+    gain: Floats
+
+    def __post_init__(self) -> None:
+        """Refuse arrays that are no trees: the sum over such could read what is not there, or never end."""
+        for name, array in self.numbers().items():
+            if array.ndim != 1 or array.dtype != _DTYPES[name]:
+                raise ValueError(f"trees with {name} of type {array.dtype} in {array.ndim} dimensions")
+        if not len(self.leaves) or self.leaves.min() < 1 or self.leaves.sum(dtype=np.int64) > _MOST_LEAVES:
+            raise ValueError("no tree, a tree without a leaf, or too many leaves")
+        n_splits = int(self._splits.sum())
+        lengths = dict.fromkeys(("feature", "threshold", "bits", "left", "right"), n_splits)
+        for name, length in (lengths | {"values": n_splits + len(self)}).items():
+            if len(getattr(self, name)) != length:
+                raise ValueError(f"{len(getattr(self, name))} entries of {name} for trees that need {length}")
+        self._expect_children()
+        if n_splits and not (self.feature.min() >= 0 and self.feature.max() < len(self.gain) and self.bits.max() <= 3):
+            raise ValueError(f"splits on features that are not among the {len(self.gain)} there are")
+        highest = np.maximum.reduceat(np.abs(self.values), self._first_leaves)
+        for name, sizes in (("values", highest), ("gain", np.abs(self.gain))):
+            if not sizes.max(initial=0.0) <= _LARGEST_SUM / max(len(sizes), 1):
+                raise ValueError(f"trees with {name} that are missing or too large")
+        # where only missing values go right, LightGBM's threshold is infinity
+        if np.isnan(self.threshold).any() or self.gain.min(initial=0.0) < 0:
+            raise ValueError("trees with a missing threshold or a negative gain")
+
+    def _expect_children(self) -> None:
+        """Refuse splits whose children are not later splits or leaves of the same tree, each with one parent."""
+        own, splits = np.arange(len(self.left)) - np.repeat(self._first_splits, self._splits), self._splits
+        last = np.repeat(splits, splits)
+        for child in (self.left, self.right):
+            if not np.where(child < 0, ~child <= last, (child > own) & (child < last)).all():
+                raise ValueError("trees with a split whose child is not below it")
+        # a tree of n splits has 2 n children; none can be missing where none stands twice
+        if len(np.unique(self.arrays.children)) != 2 * len(self.left):
+            raise ValueError("trees in which two splits share a child")
+
+    def __len__(self) -> int:
+        return len(self.leaves)
+
+    def __repr__(self) -> str:
+        return f"Trees({len(self):,} trees, {len(self.values):,} leaves, {len(self.gain):,} features)"
+
+    @cached_property
+    def _splits(self) -> Counts:
+        """Number of splits of each tree."""
+        return self.leaves.astype(np.int64) - 1
+
+    @cached_property
+    def _first_leaves(self) -> Counts:
+        """First leaf of each tree."""
+        return np.cumsum(self.leaves, dtype=np.int64) - self.leaves
+
+    @cached_property
+    def _first_splits(self) -> Counts:
+        """First split of each tree."""
+        return np.cumsum(self._splits) - self._splits
+
+    @cached_property
+    def arrays(self) -> TreeArrays:
+        """The trees as the kernel wants them, splits and leaves numbered throughout."""
+        from .kernels.trees import TreeArrays
+
+        first_split, first_leaf = (np.repeat(first, self._splits) for first in (self._first_splits, self._first_leaves))
+        children = np.stack([self.left, self.right], axis=1).astype(np.int64)
+        children += np.where(children < 0, -first_leaf[:, None], first_split[:, None])
+        roots = np.where(self._splits > 0, self._first_splits, ~self._first_leaves)
+        return TreeArrays(
+            self.feature, self.threshold, self.bits, children.ravel().astype(np.int32), roots.astype(np.int32),
+            self.values,
+        )  # fmt: skip
+
+    def numbers(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays by name, as a file holds them."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @classmethod
+    def of(cls, numbers: Mapping[str, NDArray[Any]]) -> Trees:
+        """Return the trees that a file holds, or raise where they are none."""
+        return cls(**{field.name: numbers[field.name] for field in fields(cls)})
+
+    @classmethod
+    def from_lightgbm(cls, text: bytes) -> Trees:
+        """Return the trees of LightGBM's text, or raise where it is not as we have it written: no categories, ..."""
+        head, blocks = _parts_of(text)
+        n_features = _whole(head, b"max_feature_idx", 1 << 31) + 1
+        if head.get(b"feature_infos", b"").count(b" ") + 1 != n_features:
+            raise ValueError(f"LightGBM's text does not describe {n_features} features")
+        trees = [_tree(block) for block in blocks]
+        columns = {name: np.concatenate([tree[name] for tree in trees]) for name in trees[0]}
+        gained = np.maximum(columns.pop("gained"), 0.0)
+        if ((columns["feature"] < 0) | (columns["feature"] >= n_features)).any():
+            raise ValueError(f"splits on features that are not among the {n_features} there are")
+        gain = np.bincount(columns["feature"], gained, n_features).astype(np.float64)
+        return cls(**columns, gain=gain)
+
+    def sums(self, matrix: Matrix, n_threads: int = 0) -> Floats:
+        """Return the sum of the trees for each row, equal to LightGBM's to the last bit; 0 threads for all cores.
+
+        Rows of a sparse matrix give what they give as dense ones. LightGBM has one exception: -1e-35, the largest
+        number that it takes for 0, is one in a dense matrix only.
+        """
+        from .kernels.trees import sum_trees
+
+        if not matrix.sparse:
+            return sum_trees(self.arrays, matrix.values, n_threads)
+        used, place = np.unique(self.feature, return_inverse=True)
+        trees = self.arrays._replace(feature=place.astype(np.int32))
+        narrow = matrix if len(used) == matrix.n_features else Matrix(matrix.values[:, used])
+        found = np.empty(matrix.n_rows)
+        for begin, end in pairwise(narrow.bounds(matrix.n_rows).tolist()):
+            found[begin:end] = sum_trees(trees, narrow.block(None, begin, end), n_threads)
+        return found
+
+
+_DTYPES = {
+    "leaves": "<i4", "feature": "<i4", "threshold": "<f8", "bits": "|u1", "left": "<i4", "right": "<i4",
+    "values": "<f8", "gain": "<f8",
+}  # fmt: skip
+
+_WHOLE, _DECIMAL = re.compile(rb"[-0-9 ]+"), re.compile(rb"[-+.0-9einf ]+")
+
+# the bits of LightGBM's decision_type
+_DEFAULT_LEFT, _ZERO_IS_MISSING, _NAN_IS_MISSING = 2, 4, 8
+_DECISIONS = (0, 2, 4, 6, 8, 10)
+"""Decisions on numbers; odd ones are on categories."""
+
+
+def _parts_of(text: bytes) -> tuple[dict[bytes, bytes], list[bytes]]:
+    """What LightGBM's text says of the model, and the text of each tree."""
+    head, begun, rest = text.partition(b"\n\nTree=0\n")
+    body, ended, _ = rest.partition(b"\n\n\nend of trees\n")
+    if not (head.startswith(b"tree\nversion=v4\n") and begun and ended):
+        raise ValueError("the trees are not in LightGBM's format")
+    facts = _facts(head.removeprefix(b"tree\n"))
+    for name, wanted in ((b"num_class", b"1"), (b"num_tree_per_iteration", b"1")):
+        if facts.get(name) != wanted:
+            raise ValueError(f"the trees have {name.decode()} other than {wanted.decode()}")
+    blocks = body.split(b"\n\n\nTree=")
+    for number, block in enumerate(blocks[1:], 1):
+        label, _, blocks[number] = block.partition(b"\n")
+        if label != b"%d" % number:
+            raise ValueError(f"tree {number} is not where it should be")
+    return facts, blocks
+
+
+def _facts(text: bytes) -> dict[bytes, bytes]:
+    """Names and values, one pair a line and none twice."""
+    lines = text.split(b"\n")
+    pairs = [line.split(b"=", 1) for line in lines]
+    if any(len(pair) != 2 for pair in pairs):
+        raise ValueError("a line of the trees is not a name and a value")
+    found = {pair[0]: pair[1] for pair in pairs}
+    if len(found) != len(lines):
+        raise ValueError("a line of the trees stands there twice")
+    return found
+
+
+def _tree(text: bytes) -> dict[str, NDArray[Any]]:
+    """Arrays of one tree."""
+    facts = _facts(text)
+    if facts.get(b"num_cat") != b"0" or facts.get(b"is_linear", b"0") != b"0":
+        raise ValueError("trees with categories or linear leaves, which this version does not grow")
+    n_leaves = _whole(facts, b"num_leaves", _MOST_LEAVES)
+    splits = {name: _list(facts, name, _WHOLE, n_leaves - 1) for name in _SPLIT_NUMBERS}
+    decision = splits[b"decision_type"]
+    threshold = _list(facts, b"threshold", _DECIMAL, n_leaves - 1)
+    if not np.isin(decision, _DECISIONS).all():
+        raise ValueError("trees with splits on categories, which this version does not grow")
+    default, zero = decision & _DEFAULT_LEFT > 0, threshold >= 0
+    missing = np.where(decision < _ZERO_IS_MISSING, zero, default)
+    zero = np.where(decision & _ZERO_IS_MISSING > 0, default, zero)
+    return {
+        "leaves": np.array([n_leaves], np.int32),
+        "feature": splits[b"split_feature"].astype(np.int32),
+        "threshold": threshold,
+        "bits": (missing + 2 * zero).astype(np.uint8),
+        "left": splits[b"left_child"].astype(np.int32),
+        "right": splits[b"right_child"].astype(np.int32),
+        "values": _list(facts, b"leaf_value", _DECIMAL, n_leaves),
+        "gained": _list(facts, b"split_gain", _DECIMAL, n_leaves - 1),
+    }
+
+
+_SPLIT_NUMBERS = (b"split_feature", b"decision_type", b"left_child", b"right_child")
+
+
+def _whole(facts: Mapping[bytes, bytes], name: bytes, most: int) -> int:
+    """A whole number from 0 up to ``most``."""
+    text = facts.get(name, b"")
+    if not re.fullmatch(rb"\d{1,10}", text) or int(text) > most:
+        raise ValueError(f"the trees have {name.decode()} {text[:20].decode(errors='replace')!r}")
+    return int(text)
+
+
+def _list(facts: Mapping[bytes, bytes], name: bytes, kind: re.Pattern[bytes], length: int) -> NDArray[Any]:
+    """Numbers of a line, as many as there have to be."""
+    text = facts.get(name, b"")
+    dtype = np.int64 if kind is _WHOLE else np.float64
+    if length == 0 and not text:
+        return np.zeros(0, dtype)
+    fits = text.count(b" ") + 1 == length and kind.fullmatch(text) is not None
+    found = _numbers(text.decode(), dtype) if fits else np.zeros(0)
+    if not fits or len(found) != length:
+        raise ValueError(f"the trees have other {name.decode()} than {length} numbers")
+    if dtype == np.int64 and len(found) and np.abs(found).max() > np.iinfo(np.int32).max:
+        raise ValueError(f"the trees have {name.decode()} too large for 32 bits")
+    return found
+
+
+def _numbers(text: str, dtype: type[Any]) -> NDArray[Any]:
+    """Numbers apart by spaces, none at all where something else stands between them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", DeprecationWarning)
+        try:
+            found: NDArray[Any] = np.fromstring(text, dtype, sep=" ")
+        except (ValueError, DeprecationWarning):
+            return np.zeros(0)
+    return found

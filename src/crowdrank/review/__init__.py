@@ -1,0 +1,1 @@
+"""What is odd about annotators, items and the crowd: diagnostics, flags, findings, actions."""

@@ -1,0 +1,378 @@
+"""What to do about each annotator: keep, talk to or leave out, why, and what the consensus would become."""
+
+from __future__ import annotations
+
+import inspect
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ..api.aggregation import as_judgments
+from ..api.diagnosis import consensus_of, diagnosed
+from ..data.consensus import Consensus
+from ..data.diagnostics import Diagnostics
+from ..data.intake import short
+from ..data.judged import counted
+from ..data.judgments import Judgments, Mixed
+from ..data.showing import Shown
+from ..errors import CrowdrankError, JudgmentError, ParameterError
+from ..metrics.correlation import kendall_tau
+from ..protocols import Bools, Ints
+from ..quality import held_out_quality, pair_accuracy, trusted_annotators
+from ..registry import make
+from .faults import EMPTY, decided, faults, quality_told, surely_bad, told_again
+from .verdicts import annotator_table
+
+_ACTIONS = ("drop", "review", "keep")
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What leaving annotators out does to the consensus.
+
+    Parameters
+    ----------
+    tau
+        Kendall's tau between the orders with and without them; for classes the share of items in the same class.
+    n_moved, n_items
+        Items whose rank (or class) changes, and all items.
+    n_winners_changed, n_queries
+        Queries with another item, or other items, on top; and all queries.
+    n_lost
+        Items that are left without a judgment.
+    """
+
+    tau: float
+    n_moved: int
+    n_items: int
+    n_winners_changed: int
+    n_queries: int
+    n_lost: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Actions(Shown):
+    """What is suggested about each annotator; :func:`crowdrank.actions` makes it.
+
+    Parameters
+    ----------
+    table
+        What :meth:`frame` returns.
+    flags
+        annotator, flag, reason: everything that was found, several rows for an annotator with several faults. The flags
+        are reversed, guessing, poor, unsure, one_side, always_ties, one_grade, circular, leans, flips, copies, better.
+    n_judgments_dropped
+        Judgments (or their weight) of those to be left out.
+    consensus, without
+        The consensus as it is, and without those to be left out; ``None`` where it was not made.
+    effect
+        How far the two differ.
+    notes
+        What could not be told, and why.
+    """
+
+    table: pl.DataFrame
+    flags: pl.DataFrame
+    n_judgments_dropped: float
+    consensus: Consensus
+    without: Consensus | None = None
+    effect: Effect | None = None
+    notes: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __repr__(self) -> str:
+        counts = ", ".join(f"{action} {len(self._of(action)):,}" for action in _ACTIONS)
+        return f"Actions({counts})"
+
+    def frame(self) -> pl.DataFrame:
+        """Return annotator, action, reason, quality, lower, upper, n_judgments; those to leave out first, worst first.
+
+        ``action`` is ``drop`` (leave out), ``review`` (look at, or talk to) or ``keep``.
+        """
+        return self.table
+
+    @property
+    def dropped(self) -> list[Any]:
+        """Annotators to leave out."""
+        return self._of("drop")
+
+    @property
+    def reviewed(self) -> list[Any]:
+        """Annotators to look at or to talk to."""
+        return self._of("review")
+
+    @property
+    def kept(self) -> list[Any]:
+        """Annotators to keep."""
+        return self._of("keep")
+
+    def _of(self, action: str) -> list[Any]:
+        """Annotators with an action."""
+        return self.table.filter(pl.col("action") == action)["annotator"].to_list()
+
+    def changes(self) -> pl.DataFrame:
+        """Return the items whose rank changes without those to be left out, the largest change first.
+
+        query (where there are several), item, rank, rank_without, score, score_without.
+        """
+        items, other = self.consensus.items, self.without
+        columns: dict[str, Any] = {} if items.single else {"query": items.query_ids()}
+        rank = self.consensus.ranks()
+        scores = self.consensus.scores
+        after, then = (rank, scores) if other is None else (other.ranks(), other.scores)
+        columns |= {"item": items.ids, "rank": rank, "rank_without": after, "score": scores, "score_without": then}
+        moved = np.flatnonzero(rank != after)
+        far = np.abs(rank[moved].astype(np.int64) - after[moved])
+        return pl.DataFrame(columns)[moved[np.argsort(-far, kind="stable")]]
+
+    @property
+    def sentence(self) -> str:
+        """What changes without those to be left out; empty where that is nobody, or was not looked at."""
+        if self.effect is None or self.without is None:
+            return ""
+        effect = self.effect
+        if self.without.nominal:
+            moved = f"{effect.n_moved:,} of {counted(effect.n_items, 'item')} would have another class"
+            return f"without {_them(len(self.dropped))} {moved}"
+        text = f"without {_them(len(self.dropped))} the order {_size(effect)}, and "
+        return text + self._winners(effect)
+
+    def _winners(self, effect: Effect) -> str:
+        """What becomes of the items on top."""
+        if effect.n_queries > 1:
+            return f"{effect.n_winners_changed:,} of {effect.n_queries:,} queries would have another winner"
+        before, after = (_top(one) for one in (self.consensus, self.without))
+        return f"{after} would win in place of {before}" if effect.n_winners_changed else f"{before} would still win"
+
+    def sentences(self) -> list[str]:
+        """Return what there is to say, one sentence each."""
+        n = len(self.table)
+        drop, review = len(self.dropped), len(self.reviewed)
+        if not drop and not review:
+            said = [f"nothing speaks against any of the {n:,} annotators" if n > 1 else "there is but one annotator"]
+        else:
+            parts = [f"leave out {drop:,}"] * bool(drop) + [f"look at {review:,}"] * bool(review)
+            parts[0] += f" of {n:,} annotators"
+            said = [f"{' and '.join(parts)}{' more' if drop and review else ''}"]
+        return [*said, *([self.sentence] if self.sentence else []), *self.notes]
+
+
+def actions(
+    consensus: Consensus,
+    judgments: Any,
+    *,
+    method: Any | None = None,
+    trusted: Any | None = None,
+) -> Actions:
+    """Return whom to keep, whom to look at and whom to leave out, and what the consensus would become without them.
+
+    Left out are those who guess or answer the wrong way round, if that is certain enough: their quality lies below 0.6
+    by more than chance explains, among so many annotators (of those named for this, one in 20 may be named wrongly);
+    and those whose answers have little to do with the items: one side, one grade or a tie nearly always, or circles as
+    guessing gives them. Nobody is left out for fewer than 20 judgments. To look at are those who may be poor, lean to
+    one side, change their mind with the order of items, or make the mistakes of another, as copies do. It is a
+    suggestion: nothing is left out of ``consensus`` itself. Who was to be left out for quality, but does better by the
+    consensus of the others, is only to be looked at.
+
+    Parameters
+    ----------
+    consensus
+        The consensus of the judgments, from :func:`crowdrank.aggregate`.
+    judgments
+        The judgments; or a frame, or a file's path.
+    method
+        Aggregator for the fit without those to be left out, which starts from the consensus where it can; ``None``
+        takes the method of the consensus.
+    trusted
+        Annotators known to be good: they are kept whatever speaks against them.
+    Examples
+    --------
+    >>> from crowdrank.api import aggregate
+    >>> rows = [(who, item, item) for who in ("ann", "bob", "cy") for item in range(20)]
+    >>> rows += [("eve", item, -item) for item in range(20)]
+    >>> votes = dict(zip(("annotator", "item", "grade"), zip(*rows)))
+    >>> found = actions(aggregate(votes), votes)
+    >>> found.dropped, found.frame()["reason"][0]
+    (['eve'], 'answers the wrong way round (quality 0.01, 0.00 to 0.05)')
+    >>> found.sentence
+    'without that one the order would stay as it is, and 19 would still win'
+    """
+    judged = as_judgments(judgments)
+    if not judged.n_annotators:
+        raise ParameterError(
+            "the judgments name no annotators, so that there is nobody to keep or to leave out; add an annotator column"
+        )
+    if not isinstance(consensus, Consensus):
+        raise ParameterError(f"consensus= takes a consensus, not a {type(consensus).__name__}; make one with aggregate")
+    known = consensus_of(consensus, judged)
+    notes: list[str] = []
+    aggregator = _aggregator(consensus, method, notes)
+    table = _table(consensus, judged, aggregator)
+    flags = faults(table, judged, known, _diagnostics(consensus, judged, known))
+    sure = judged.annotators.ids.filter(pl.Series(trusted_annotators(judged, trusted))).to_list()
+    action = decided(table, flags, sure, notes)
+    without, gone = None, _gone(judged, action)
+    if aggregator is not None and gone.any():
+        without = _refitted(aggregator, judged, gone, consensus, trusted, notes)
+        again = {} if without is None else _measured_again(judged, gone, flags, without)
+        if again:
+            flags = pl.concat([flags, told_again(again, flags)])
+            action |= dict.fromkeys(again, "review")
+            gone = _gone(judged, action)
+            without = _refitted(aggregator, judged, gone, consensus, trusted, notes) if gone.any() else None
+    return Actions(
+        table=_shown(table, flags, action), flags=flags, consensus=known, without=without, notes=tuple(notes),
+        n_judgments_dropped=float(judged.row_weight[gone[judged.annotator]].sum()),
+        effect=None if without is None else _effect(known, without, judged, gone),
+    )  # fmt: skip
+
+
+def _gone(judged: Judgments | Mixed, action: dict[Any, str]) -> Bools:
+    """Which annotators are to be left out."""
+    return np.array([action.get(name) == "drop" for name in judged.annotators.ids.to_list()], bool)
+
+
+def _measured_again(
+    judged: Judgments | Mixed, gone: Bools, flags: pl.DataFrame, without: Consensus
+) -> dict[Any, dict[str, Any]]:
+    """Those left out for their quality who do better by the consensus of the others.
+
+    Many bad annotators spoil the consensus that all are measured by, and good ones with it.
+    """
+    if without.nominal:
+        return {}
+    names = flags.filter(pl.col("flag").is_in([*EMPTY, "copies"]))["annotator"].to_list()
+    quality = pair_accuracy(judged.select(gone[judged.annotator]), without.scores)
+    assert quality is not None
+    frame = quality.frame()
+    frame = frame.filter((frame["n_judgments"] > 0) & ~frame["annotator"].is_in(names))
+    bad = surely_bad(frame)
+    rows = frame.iter_rows(named=True)
+    return {row["annotator"]: row for row, still in zip(rows, bad, strict=True) if not still}
+
+
+def _aggregator(consensus: Consensus, method: Any | None, notes: list[str]) -> Any:
+    """The method to fit again with, or nothing where it is not known."""
+    if method is not None and not isinstance(method, str):
+        return method
+    try:
+        return make("aggregator", method or consensus.method, None if method else dict(consensus.params))
+    except CrowdrankError:
+        if method is not None:
+            raise
+        notes.append(
+            f"what the consensus would become is not known: {consensus.method} is no method of this package; give the "
+            "aggregator with method="
+        )
+        return None
+
+
+def _table(consensus: Consensus, judged: Judgments | Mixed, aggregator: Any) -> pl.DataFrame:
+    """The annotators who judged something, with quality and its interval."""
+    quality = consensus.quality
+    if quality is None and aggregator is not None:
+        quality = held_out_quality(aggregator, judged)
+    if quality is None:
+        raise ParameterError("the consensus does not tell the quality of annotators; give the aggregator with method=")
+    frame = annotator_table(quality)
+    assert frame is not None
+    busy = np.bincount(judged.annotator, minlength=judged.n_annotators) > 0
+    names = judged.annotators.ids.filter(pl.Series(busy))
+    # a file may hold as text what was a number
+    frame = frame.with_columns(pl.col("annotator").cast(names.dtype, strict=False))
+    missing = names.filter(~names.is_in(frame["annotator"].implode())) if len(frame) else names
+    if len(missing):
+        raise JudgmentError(
+            f"the consensus does not know annotator {short(missing[0])}; give the consensus of these judgments"
+        )
+    bounds = [name for name in ("lower", "upper") if name in frame.columns]
+    here = frame.filter(frame["annotator"].is_in(names.implode()))
+    return here.select("annotator", "quality", *bounds, "n_judgments")
+
+
+def _diagnostics(consensus: Consensus, judged: Judgments | Mixed, known: Consensus) -> Diagnostics | None:
+    """What is odd about the judgments; nothing for several kinds, each of which has habits of its own."""
+    if isinstance(judged, Mixed):
+        return None
+    found = consensus.diagnostics
+    if found is None or found.dependence_table is None:
+        return diagnosed(judged, known)
+    same = found.annotators()["annotator"].equals(judged.annotators.ids, check_names=False)
+    return found if same else diagnosed(judged, known)
+
+
+def _shown(table: pl.DataFrame, flags: pl.DataFrame, action: dict[Any, str]) -> pl.DataFrame:
+    """The table with actions and reasons, those to be left out first."""
+    told = flags.group_by("annotator", maintain_order=True).agg(pl.col("reason").str.join("; "))
+    shown = table.join(told, on="annotator", how="left", maintain_order="left")
+    chosen = pl.Series("action", [action.get(who, "keep") for who in shown["annotator"]], dtype=pl.String)
+    plain = pl.Series([quality_told(row) for row in table.iter_rows(named=True)], dtype=pl.String)
+    shown = shown.with_columns(chosen, pl.col("reason").fill_null(plain))
+    bounds = [name for name in ("lower", "upper") if name in table.columns]
+    place = pl.col("action").replace_strict({name: place for place, name in enumerate(_ACTIONS)})
+    return shown.sort(place, "quality", "annotator").select(
+        "annotator", "action", "reason", "quality", *bounds, "n_judgments"
+    )
+
+
+def _refitted(
+    aggregator: Any, judged: Judgments | Mixed, gone: Bools, start: Consensus, trusted: Any | None, notes: list[str]
+) -> Consensus | None:
+    """The consensus without some annotators, started from that of all."""
+    others = judged.select(~gone[judged.annotator])
+    takes = inspect.signature(aggregator.fit).parameters
+    extra: dict[str, Any] = {"start": start} if "start" in takes else {}
+    if trusted is not None and "trusted" in takes:
+        extra["trusted"] = trusted
+    try:
+        with warnings.catch_warnings():
+            # what is wrong with all judgments was said when they were fitted
+            warnings.simplefilter("ignore")
+            fitted: Consensus = aggregator.fit(others, **extra)
+    except CrowdrankError as error:
+        notes.append(f"what the consensus would become is not known: {error}")
+        return None
+    return fitted
+
+
+def _effect(before: Consensus, after: Consensus, judged: Judgments | Mixed, gone: Bools) -> Effect:
+    """How far two consensus differ."""
+    items = before.items
+    lost = judged.judged_items & ~judged.select(~gone[judged.annotator]).judged_items
+    if before.nominal and before.grade is not None and after.grade is not None:
+        same = before.grade == after.grade
+        return Effect(float(same.mean()), int((~same).sum()), len(items), 0, items.n_queries, int(lost.sum()))
+    first, then = before.ranks(), after.ranks()
+    changed: Ints = items.query[(first == 1) != (then == 1)]
+    return Effect(
+        tau=float(kendall_tau(before.scores, after.scores, items.query)), n_moved=int((first != then).sum()),
+        n_items=len(items), n_winners_changed=len(np.unique(changed)), n_queries=items.n_queries,
+        n_lost=int(lost.sum()),
+    )  # fmt: skip
+
+
+def _size(effect: Effect) -> str:
+    """How much an order would change."""
+    if not effect.n_moved:
+        return "would stay as it is"
+    size = "hardly change" if effect.tau >= 0.95 else "change" if effect.tau >= 0.8 else "be another"
+    verb = "moves" if effect.n_moved == 1 else "move"
+    return f"would {size} (tau {effect.tau:.2f}; {effect.n_moved:,} of {counted(effect.n_items, 'item')} {verb})"
+
+
+def _top(consensus: Consensus | None) -> str:
+    """The item on top, or how many share the place."""
+    assert consensus is not None
+    top = np.flatnonzero(consensus.ranks() == 1)
+    name = short(consensus.items.ids[int(top[0])])
+    return name if len(top) == 1 else f"{name} with {len(top) - 1:,} more"
+
+
+def _them(n: int) -> str:
+    """The word for those to be left out."""
+    return "that one" if n == 1 else "them"

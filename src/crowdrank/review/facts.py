@@ -1,0 +1,119 @@
+"""What findings are made of, each computed once and only where it is asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+from ..data.consensus import Consensus
+from ..data.judgments import Grades, Judgments, Preferences
+from ..data.mixed import Mixed, parts_of
+from ..protocols import Bools, Counts, Floats
+from .agreement import Agreement, agreement
+from .self_consistency import consistency_sentence
+from .verdicts import Suspect, annotator_table, suspects
+
+SURE = 0.95
+"""From this probability on an item is taken to be better than the next."""
+
+
+class Neighbours(NamedTuple):
+    """Items that follow each other in the order of their query, and the probability that the first is the better."""
+
+    first: Counts
+    second: Counts
+    place: Counts
+    probability: Floats | None
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """A consensus and, where they are at hand, the judgments it was made from."""
+
+    consensus: Consensus
+    judgments: Judgments | Mixed | None
+
+    @cached_property
+    def table(self) -> pl.DataFrame | None:
+        """The annotators who judged something, best first, with habits."""
+        return annotator_table(self.consensus.quality, self.consensus.diagnostics)
+
+    @cached_property
+    def suspects(self) -> list[Suspect]:
+        """The annotators worth a look, the worst first."""
+        return [] if self.table is None else suspects(self.table)
+
+    @cached_property
+    def agreement(self) -> Agreement | None:
+        """How far annotators agree."""
+        if self.judgments is None or not len(self.judgments):
+            return None
+        return agreement(max(parts_of(self.judgments), key=len))
+
+    @cached_property
+    def consistency(self) -> str | None:
+        """How far annotators agree with themselves, in a sentence; ``None`` where nothing was asked again."""
+        odd = self.consensus.diagnostics
+        return None if odd is None or not odd.n_annotators else consistency_sentence(odd.kind, odd.annotators())
+
+    @cached_property
+    def per_item(self) -> Counts | None:
+        """Number of judgments that each item is part of."""
+        if self.judgments is None:
+            return None
+        counts = np.zeros(len(self.consensus.items), np.int64)
+        for part in parts_of(self.judgments):
+            columns = (part.left, part.right) if isinstance(part, Preferences) else (part.item,)
+            for column in columns:
+                counts += np.bincount(column, minlength=len(counts))
+        return counts
+
+    @cached_property
+    def per_annotator(self) -> Counts | None:
+        """Number of judgments that each annotator gave."""
+        if self.judgments is None or not self.judgments.n_annotators:
+            return None
+        return np.bincount(self.judgments.annotator, minlength=self.judgments.n_annotators)
+
+    @cached_property
+    def ordered(self) -> bool:
+        """Whether there is an order to speak of."""
+        return not self.consensus.nominal
+
+    @cached_property
+    def neighbours(self) -> Neighbours:
+        """Items that follow each other in the order of their query."""
+        items, scores = self.consensus.items, self.consensus.scores
+        order = np.lexsort((np.arange(len(items)), -scores, items.query))
+        same = items.query[order[1:]] == items.query[order[:-1]]
+        first, second = order[:-1][same], order[1:][same]
+        place = (np.arange(len(order)) - items.offsets[items.query[order]])[:-1][same]
+        known = self.ordered and self.consensus.uncertainty is not None and len(first)
+        return Neighbours(first, second, place, self.consensus.beats_each(first, second) if known else None)
+
+    @cached_property
+    def intervals(self) -> pl.DataFrame | None:
+        """Intervals of scores and ranks, best first in each query."""
+        return None if self.consensus.uncertainty is None else self.consensus.intervals(SURE)
+
+    @cached_property
+    def unjudged(self) -> Bools | None:
+        """Whether each item was never judged."""
+        return None if self.judgments is None else ~self.judgments.judged_items
+
+    @cached_property
+    def contested(self) -> pl.DataFrame:
+        """Where the crowd disagrees most."""
+        from .contested import contested
+
+        assert self.judgments is not None
+        return contested(self.judgments, self.consensus)
+
+    @property
+    def what(self) -> str:
+        """What annotators agree or disagree on."""
+        return "item" if self.judgments is None or isinstance(self.judgments, Grades) else "pair"

@@ -1,0 +1,154 @@
+"""What speaks against each annotator, and what that calls for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ..data.consensus import Consensus
+from ..data.diagnostics import Diagnostics
+from ..data.intake import short
+from ..data.judgments import Judgments, Mixed
+from ..data.recording import FEWEST
+from ..protocols import Bools, Floats
+from .verdicts import POOR, unsure, verdict
+
+FALSE_DROPS = 0.05
+"""Share of those left out for their quality alone that may be left out wrongly."""
+
+MOST_DROPPED = 0.5
+"""Where more of the judgments than this would be left out, the consensus itself is in doubt, and nobody is."""
+
+ALIKE = 0.5
+"""From this correlation of errors with one of the same family on, an annotator may be a copy."""
+
+_TWO_HALVES = 3.29
+"""Standard errors from one end of a 90 % interval to the other."""
+
+_WORDS = {
+    "reversed": "answers the wrong way round",
+    "guessing": "no better than guessing",
+    "poor": "barely better than guessing",
+    "unsure": "judged too little to be told from guessing",
+    "one_side": "chooses one side whatever the items",
+    "always_ties": "ties nearly always",
+    "one_grade": "gives one grade nearly always",
+    "circular": "answers in circles as guessing would",
+    "leans": "leans to one side",
+    "flips": "often changes the answer when the items change sides",
+    "copies": "makes the mistakes of another",
+    "better": "better by the consensus without those left out",
+}
+"""Flag -> what the annotator does."""
+
+EMPTY = ("one_side", "always_ties", "one_grade", "circular")
+"""Habits of those whose answers have little to do with the items."""
+
+
+def faults(table: pl.DataFrame, judged: Judgments | Mixed, known: Consensus, odd: Diagnostics | None) -> pl.DataFrame:
+    """Return annotator, flag and reason of whatever speaks against an annotator, or says that little is known."""
+    rows: list[tuple[Any, str, str]] = []
+    for row in table.iter_rows(named=True):
+        lower, upper = row.get("lower", row["quality"]), row.get("upper", row["quality"])
+        found = verdict(row["quality"], lower, upper, row["n_judgments"])
+        if found:
+            rows.append((row["annotator"], found, f"{_WORDS[found]} ({quality_told(row)})"))
+    few = table.filter(unsure(table))
+    rows += [
+        (row["annotator"], "unsure", f"{_WORDS['unsure']} ({quality_told(row)})") for row in few.iter_rows(named=True)
+    ]
+    if odd is not None and not isinstance(judged, Mixed):
+        from .messages import habits_told
+
+        for habit, (codes, words) in habits_told(judged, odd.annotators(), known.scores).items():
+            ids = judged.annotators.ids.gather(codes).to_list()
+            rows += [(who, habit, f"{_WORDS[habit]} ({told})") for who, told in zip(ids, words, strict=True)]
+        rows += _copies(odd)
+    schema: dict[str, Any] = {"annotator": table.schema["annotator"], "flag": pl.String, "reason": pl.String}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def quality_told(row: Mapping[str, Any]) -> str:
+    """Return the quality of an annotator with its interval, in words."""
+    if row.get("lower") is None:
+        return f"quality {row['quality']:.2f}"
+    return f"quality {row['quality']:.2f}, {row['lower']:.2f} to {row['upper']:.2f}"
+
+
+def _copies(odd: Diagnostics) -> list[tuple[Any, str, str]]:
+    """Those of a family that was found who err much as another of it does, with the one they agree with most."""
+    family = odd.annotators().filter(pl.col("family").is_not_null()).select("annotator", "family")
+    if not len(family) or odd.dependence_table is None:
+        return []
+    pairs = odd.dependence()
+    both = pl.concat([pairs, pairs.rename({"annotator": "other", "other": "annotator"}).select(pairs.columns)])
+    inside = both.join(family, on="annotator").join(family, left_on="other", right_on="annotator", suffix="_other")
+    nearest = (
+        inside.filter(pl.col("family") == pl.col("family_other"), pl.col("correlation") >= ALIKE)
+        .sort("excess", "annotator", "other", descending=[True, False, False])
+        .unique("annotator", keep="first", maintain_order=True)
+    )
+    return [
+        (
+            row["annotator"],
+            "copies",
+            f"{_WORDS['copies']} (agrees with {short(row['other'])} in {100 * row['agreement']:.0f} % of "
+            f"{row['n_common']:,}, {100 * row['expected']:.0f} % expected)",
+        )
+        for row in nearest.iter_rows(named=True)
+    ]
+
+
+def decided(table: pl.DataFrame, flags: pl.DataFrame, trusted: list[Any], notes: list[str]) -> dict[Any, str]:
+    """Return the action for each annotator about whom something was found; doubts about it all go to the notes."""
+    sure = dict(zip(table["annotator"], surely_bad(table), strict=True))
+    rows = {row["annotator"]: row for row in table.iter_rows(named=True)}
+    action: dict[Any, str] = {}
+    for who, flag in flags.select("annotator", "flag").iter_rows():
+        if who not in rows or flag == "unsure":
+            continue
+        lower = rows[who].get("lower", rows[who]["quality"])
+        if flag == "circular" and lower > POOR:
+            # good annotators go round in circles too, between items that are close
+            continue
+        if flag in ("guessing", "reversed"):
+            drop = sure[who] and rows[who]["n_judgments"] >= FEWEST
+        elif flag == "circular":
+            drop = lower <= 0.5
+        else:
+            drop = flag in EMPTY and lower <= POOR
+        action[who] = "drop" if drop or action.get(who) == "drop" else "review"
+    for who in trusted:
+        action.pop(who, None)
+    weight = sum(rows[who]["n_judgments"] for who, what in action.items() if what == "drop")
+    if weight > MOST_DROPPED * float(table["n_judgments"].sum()):
+        notes.append(
+            "more than half of the judgments are by annotators who look like guessing or reversed, so that nobody is "
+            "to be left out: the consensus that they are measured by may be wrong; name annotators known to be good "
+            "with trusted="
+        )
+        return dict.fromkeys(action, "review")
+    return action
+
+
+def surely_bad(table: pl.DataFrame) -> Bools:
+    """Return who is below 0.6 beyond doubt, so many annotators being looked at [Benjamini95]_."""
+    from scipy.special import ndtr
+
+    from .dependence import false_discovery_rates
+
+    if "lower" not in table.columns:
+        return np.zeros(len(table), bool)
+    quality, lower, upper = (table[name].to_numpy() for name in ("quality", "lower", "upper"))
+    error = np.maximum((upper - lower) / _TWO_HALVES, 1e-9)
+    chance: Floats = ndtr(-(POOR - quality) / error)
+    return np.asarray(false_discovery_rates(chance) <= FALSE_DROPS)
+
+
+def told_again(again: dict[Any, dict[str, Any]], flags: pl.DataFrame) -> pl.DataFrame:
+    """Return what a second look at annotators tells, as rows like those of the first."""
+    rows = [(who, "better", f"{_WORDS['better']} ({quality_told(row)})") for who, row in again.items()]
+    return pl.DataFrame(rows, schema=flags.schema, orient="row")

@@ -1,0 +1,233 @@
+"""What there is to say of judgments, a sentence for each kind of trouble: who, how much, what to do."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from ..data.index import Index, Items
+from ..data.intake import short
+from ..data.judgments import Judgments, Preferences
+from ..data.recording import FEWEST, NEARLY_ALL, outcome_counts
+from ..protocols import Counts, Floats
+from .asked import Asked
+from .dependence import MIN_COMMON, Dependence
+from .naming import joined, listed, percent
+from .self_consistency import consistency_sentence
+from .sides import Told, all_ties, one_side, recorded_sentences, side_sentences
+
+_BIASED = 0.2
+_OFTEN = 0.4
+_GUESSING = 0.25
+_HARDLY = 0.15
+_RARELY = 1e-3
+_NOTABLE = 0.9
+_MOST_OTHERS = 0.7
+
+
+def habit_sentences(judgments: Judgments, table: pl.DataFrame, scores: Floats) -> list[str]:
+    """Return what there is to say of single annotators."""
+    if not judgments.n_annotators:
+        return _of_nobody(table)
+    sentences = side_sentences(judgments, scores) if isinstance(judgments, Preferences) else []
+    for habit, (codes, words) in habits_told(judgments, table, scores).items():
+        if habit in _SENTENCES and len(codes):
+            named = listed(judgments.annotators, codes, words)
+            one, several, rest = _SENTENCES[habit]
+            sentences.append(f"{named.number} {one if len(codes) == 1 else several}: {named.text}; {rest}")
+    told = consistency_sentence(judgments.kind, table)
+    return sentences + ([] if told is None else [told])
+
+
+_SENTENCES = {
+    "leans": (
+        "leans to one side (position bias: +1 is always left, -1 always right)",
+        "lean to one side (position bias: +1 is always left, -1 always right)",
+        "ask each pair in both orders",
+    ),
+    "flips": (
+        "often changes the answer when the items change sides",
+        "often change the answer when the items change sides",
+        "take a pair with two different answers as a tie",
+    ),
+    "circular": (
+        "answers in circles as guessing would (25 %)",
+        "answer in circles as guessing would (25 %)",
+        "leave them out",
+    ),
+    "one_grade": (
+        "gives one grade nearly always",
+        "give one grade nearly always",
+        "leave them out, or ask somebody else",
+    ),
+}
+"""Habit -> what one annotator does, what several do, and what to do about it."""
+
+
+def habits_told(judgments: Judgments, table: pl.DataFrame, scores: Floats) -> dict[str, Told]:
+    """Return the annotators with a bad habit, and in a few words what shows it, by habit.
+
+    For preferences: ``one_side``, ``always_ties``, ``leans``, ``flips``, ``circular``; for grades: ``one_grade``.
+    ``table`` is that of :meth:`~crowdrank.data.diagnostics.Diagnostics.annotators`.
+    """
+    if not judgments.n_annotators:
+        return {}
+    if not isinstance(judgments, Preferences):
+        return {"one_grade": _one_grade(table)} if "share_same" in table.columns else {}
+    counts = outcome_counts(judgments.annotator, judgments.outcome, judgments.n_annotators)
+    return {
+        "one_side": one_side(judgments, scores), "always_ties": all_ties(counts), "leans": _leaning(table),
+        "flips": _flipping(table), "circular": _circular(table),
+    }  # fmt: skip
+
+
+def _of_nobody(table: pl.DataFrame) -> list[str]:
+    """What can be said where nobody is named."""
+    if "position_bias" not in table.columns or table["position_lower"][0] is None:
+        return []
+    lower, upper = float(table["position_lower"][0]), float(table["position_upper"][0])
+    if lower <= 0.0 <= upper:
+        return []
+    side = "left" if lower > 0 else "right"
+    bias = f"(position bias {table['position_bias'][0]:.2f}, {lower:.2f} to {upper:.2f}; 1 is always left)"
+    return [f"the {side} item is chosen more often than its score explains {bias}; show pairs in both orders"]
+
+
+def _columns(table: pl.DataFrame, *names: str) -> list[Floats]:
+    """Columns as numbers, NaN where null."""
+    return [table[name].cast(pl.Float64).fill_null(float("nan")).to_numpy() for name in names]
+
+
+def one_grade(table: pl.DataFrame) -> Counts:
+    """Return the rows of a table of grading annotators with those who give one grade nearly always; others do not."""
+    share, others, number = _columns(table, "share_same", "share_same_others", "n_judgments")
+    return np.flatnonzero((share >= NEARLY_ALL) & (others <= _MOST_OTHERS) & (number >= FEWEST))
+
+
+def _one_grade(table: pl.DataFrame) -> Told:
+    """Those who give one grade nearly always."""
+    share, others, number = _columns(table, "share_same", "share_same_others", "n_judgments")
+    found, same = one_grade(table), table["same_grade"].to_list()
+    told = [
+        f"{same[a]} in {percent(share[a])} of {number[a]:,.0f} grades, others in {percent(others[a])}" for a in found
+    ]
+    return Told(found, told)
+
+
+def leaning(table: pl.DataFrame) -> Counts:
+    """Return the rows of a table of comparing annotators whose position bias is large and clear, the largest first."""
+    from scipy.special import ndtr
+
+    bias, lower, upper, number = _columns(table, "position_bias", "position_lower", "position_upper", "n_judgments")
+    error = np.maximum((upper - lower) / 3.29, 1e-9)
+    chance = 2 * ndtr(-np.abs(bias) / error) * max(int((number > 0).sum()), 1)
+    found = np.flatnonzero((np.abs(bias) >= _BIASED) & (number >= FEWEST) & (chance <= _RARELY * 10))
+    return found[np.argsort(-np.abs(bias[found]), kind="stable")]
+
+
+def _leaning(table: pl.DataFrame) -> Told:
+    """Those whose position bias is large and clear."""
+    bias, lower, upper = _columns(table, "position_bias", "position_lower", "position_upper")
+    found = leaning(table)
+    return Told(found, [f"{bias[a]:+.2f}, {lower[a]:+.2f} to {upper[a]:+.2f}" for a in found])
+
+
+def flipping(table: pl.DataFrame) -> Counts:
+    """Return the rows of annotators who often answer otherwise when the items change sides, the most often first."""
+    share, lower, number = _columns(table, "share_flipped", "flipped_lower", "n_both_orders")
+    found = np.flatnonzero((lower >= _OFTEN) & (number >= FEWEST))
+    return found[np.argsort(-share[found], kind="stable")]
+
+
+def _flipping(table: pl.DataFrame) -> Told:
+    """Those who often answer otherwise when the items change sides."""
+    share, number = _columns(table, "share_flipped", "n_both_orders")
+    found = flipping(table)
+    return Told(found, [f"{percent(share[a])} of {number[a]:,.0f} pairs" for a in found])
+
+
+def circular(table: pl.DataFrame) -> Counts:
+    """Return the rows of annotators whose answers go round in circles as those of guessing would."""
+    lower, upper, number = _columns(table, "circular_lower", "circular_upper", "n_triads")
+    return np.flatnonzero((upper >= _GUESSING) & (lower >= _HARDLY) & (number >= FEWEST))
+
+
+def _circular(table: pl.DataFrame) -> Told:
+    """Those whose answers go round in circles as those of guessing would."""
+    share, number = _columns(table, "share_circular", "n_triads")
+    found = circular(table)
+    return Told(found, [f"{percent(share[a])} of {number[a]:,.0f} triads" for a in found])
+
+
+def dependence_sentences(annotators: Index, found: Dependence | None, n: int, worth: float) -> list[str]:
+    """Return what there is to say of annotators who are not independent, and of what the crowd is worth."""
+    if found is None or not found.dependent.any():
+        return []
+    pairs = np.flatnonzero(found.dependent)
+    pairs = pairs[np.argsort(-found.excess[pairs], kind="stable")]
+    same = found.sums.same / found.sums.number
+    names = [
+        f"{short(annotators.ids[int(found.one[p])])} and {short(annotators.ids[int(found.other[p])])} "
+        f"({percent(same[p])} of {found.sums.number[p]:,.0f}, {percent(same[p] - found.excess[p])} expected)"
+        for p in pairs[:5].tolist()
+    ]
+    what = "1 pair of annotators agrees" if len(pairs) == 1 else f"{len(pairs):,} pairs of annotators agree"
+    sentences = [
+        f"{what} more than their qualities explain: {joined(names, len(pairs))}; copies, or models of one family, tell "
+        "little more than one of them: keep one, or give them a group and draw resamples by group"
+    ]
+    if worth < _NOTABLE * n:
+        sentences.append(
+            f"the {n:,} annotators are worth {worth:.1f} independent ones where each counts alike, so that standard "
+            f"errors that take them for independent are about {np.sqrt(n / worth):.1f} times too small"
+        )
+    return sentences
+
+
+def note_sentences(judgments: Judgments, found: Asked, pairs: Dependence | None, n: int) -> list[str]:
+    """Return what could not be looked at."""
+    sentences = recorded_sentences(judgments) if isinstance(judgments, Preferences) else []
+    if not n:
+        return [
+            *sentences, "the judgments name no annotators, so that nothing can be said of them; add an annotator column"
+        ]  # fmt: skip
+    sentences += [found.note] if found.note else []
+    if pairs is None and n > 1:
+        told = f"no two annotators judged {MIN_COMMON} things in common, so that copies among them cannot be found"
+        sentences.append(f"{told}; ask several annotators the same")
+    elif pairs is not None and pairs.n_looked_at < pairs.n_things:
+        sentences.append(
+            f"annotators were compared on a sample of {pairs.n_looked_at:,} of the {pairs.n_things:,} things that "
+            "several of them judged"
+        )
+    return sentences
+
+
+def group_sentences(items: Items, table: pl.DataFrame) -> list[str]:
+    """Return what there is to say of items whose place is left open."""
+    sentences = []
+    apart = table.filter(pl.col("relation") == "apart")
+    if len(apart):
+        heads = apart.unique("group", keep="first", maintain_order=True)
+        sentences.append(
+            f"{len(heads):,} groups of items were never compared with each other, those of {_items(items, heads)}; "
+            "ask for judgments between them"
+        )
+    for word in ("won", "lost"):
+        rows = table.filter(pl.col("relation") == word)
+        if len(rows):
+            what = "1 item" if len(rows) == 1 else f"{len(rows):,} items"
+            sentences.append(
+                f"{what} {word} every contest with others of the query, {_items(items, rows)}, so that the judgments "
+                "do not say by how much; ask for judgments between them and their nearest"
+            )
+    return sentences
+
+
+def _items(items: Items, rows: pl.DataFrame) -> str:
+    """The first five items of rows, with their queries where there are several."""
+    shown = rows.head(5).rows(named=True)
+    names = [
+        short(row["item"]) if items.single else f"{short(row['item'])} (query {short(row['query'])})" for row in shown
+    ]
+    return joined(names, len(rows))

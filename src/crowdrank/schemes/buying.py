@@ -1,0 +1,203 @@
+"""From what a scheme wants to requests: who is asked, within the budget, and only what is worth its price."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..data.index import Index
+from ..data.judgments import Grades, Preferences
+from ..data.proposals import ANYBODY, Requests
+from ..data.roster import Roster
+from ..errors import JudgmentError
+from ..protocols import Bools, Counts, Floats, Ints, method_name
+from .situation import Situation
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Wanted:
+    """Judgments that a scheme would buy one by one, the most urgent first.
+
+    Parameters
+    ----------
+    things
+        Item codes of what each is about: ``item``, or ``left`` and ``right``.
+    gain
+        What each is expected to lower the measure by, once those before it are there.
+    reason, reasons, named, detail
+        Number of the reason of each, the reasons in words, and the items and then the numbers that stand in them,
+        (n, n_items) codes and (n, n_numbers).
+    measure, before
+        What gains are measured in, and its sum now.
+    annotator
+        Whom to ask, over the roster, where the scheme chooses; ``None`` leaves it to the price.
+    """
+
+    things: dict[str, Ints]
+    gain: Floats
+    reason: Ints
+    reasons: tuple[str, ...]
+    measure: str
+    before: float | None
+    named: Ints | None = None
+    detail: Floats | None = None
+    annotator: Ints | None = None
+
+    def __len__(self) -> int:
+        return len(self.gain)
+
+
+def bought(scheme: Any, situation: Situation, wanted: Wanted) -> Requests:
+    """Return the requests that come of what a scheme wants: named annotators if there is a roster, else open ones."""
+    if situation.roster is not None and situation.judgments.n_judgments and not situation.judgments.n_annotators:
+        raise JudgmentError(
+            "the judgments do not say who gave them, so nobody can be kept from being asked twice; "
+            "add an annotator column, or leave the pool out"
+        )
+    from .kernels.assigning import NOBODY, UNAFFORDABLE, UNWORTHY
+
+    if situation.roster is None:
+        status, price = _by_number(situation, wanted), np.full(len(wanted), situation.price)
+    else:
+        status = _by_annotator(situation, situation.roster, wanted)
+        price = situation.roster.price[np.maximum(status, 0)]
+    keep = np.flatnonzero(status >= 0)
+    who = status[keep] if situation.roster is not None else np.full(len(keep), ANYBODY, np.int32)
+    rows = _collapsed(situation, wanted, keep, who)
+    return Requests(
+        scheme=method_name(scheme),
+        items=situation.judgments.items,
+        annotators=Index.empty() if situation.roster is None else situation.roster.annotators,
+        things=_by_coin({name: codes[keep][rows.first] for name, codes in wanted.things.items()}, situation.seed),
+        annotator=who[rows.first],
+        n_more=rows.count,
+        reasons=wanted.reasons,
+        reason=wanted.reason[keep][rows.first],
+        named=None if wanted.named is None else wanted.named[keep][rows.first],
+        detail=None if wanted.detail is None else wanted.detail[keep][rows.first],
+        costs=rows.sums(price[keep]),
+        gains=rows.sums(wanted.gain[keep]),
+        measure=wanted.measure,
+        before=wanted.before,
+        n_unaffordable=int((status == UNAFFORDABLE).sum()),
+        n_unworthy=int((status == UNWORTHY).sum()),
+        n_nobody=int((status == NOBODY).sum()),
+    )
+
+
+def _by_number(situation: Situation, wanted: Wanted) -> Ints:
+    """0 for each judgment that is worth its price and within the budget, otherwise why not, where anybody is asked."""
+    from .kernels.assigning import UNAFFORDABLE, UNWORTHY
+
+    worth = wanted.gain >= situation.least_gain * situation.price
+    number = situation.n_affordable
+    affordable: Bools = np.ones(len(wanted), bool) if number is None else np.cumsum(worth) <= number
+    return np.where(worth, np.where(affordable, 0, UNAFFORDABLE), UNWORTHY).astype(np.int32)
+
+
+def _by_annotator(situation: Situation, roster: Roster, wanted: Wanted) -> Ints:
+    """Annotator of each judgment, or why there is none."""
+    from .kernels.assigning import assign
+
+    budget = np.inf if situation.budget is None else situation.budget
+    if wanted.annotator is not None:
+        return _of_choice(situation, roster, wanted, budget)
+    things, thing = np.unique(thing_keys(wanted.things, situation.judgments.n_items), return_inverse=True)
+    starts, by = judged_by(situation, things)
+    by_price = np.argsort(roster.price, kind="stable").astype(np.int32)
+    rising = roster.price[by_price]
+    tiers = np.append(np.flatnonzero(np.append(True, rising[1:] != rising[:-1])), len(rising))
+    draws = np.random.default_rng(situation.seed).random(len(wanted))
+    return assign(
+        thing.astype(np.int64), wanted.gain, starts, by, by_price, tiers, roster.price, roster.capacity, float(budget),
+        situation.least_gain, draws,
+    )  # fmt: skip
+
+
+def _of_choice(situation: Situation, roster: Roster, wanted: Wanted, budget: float) -> Ints:
+    """The scheme's own choice of annotators, cut where the budget ends."""
+    from .kernels.assigning import UNAFFORDABLE, UNWORTHY
+
+    assert wanted.annotator is not None
+    price = roster.price[wanted.annotator]
+    worth = wanted.gain >= situation.least_gain * price
+    spent = np.cumsum(np.where(worth, price, 0.0))
+    status = np.where(spent <= budget * (1 + 1e-12), wanted.annotator, UNAFFORDABLE)
+    return np.where(worth, status, UNWORTHY).astype(np.int32)
+
+
+def judged_by(situation: Situation, things: Counts) -> tuple[Counts, Ints]:
+    """Return the annotators of the roster who judged each of some things, whose rising numbers are given.
+
+    Those of thing ``t`` are ``by[starts[t]:starts[t + 1]]`` of the two arrays ``starts`` and ``by``.
+    """
+    judgments, roster = situation.judgments, situation.roster
+    assert roster is not None
+    done = _judged_keys(judgments)
+    who = roster.annotators.codes(judgments.annotators.ids)[judgments.annotator] if len(done) else done.astype(np.int32)
+    place = np.searchsorted(things, done)
+    known = (place < len(things)) & (who >= 0)
+    known[known] = things[place[known]] == done[known]
+    place, who = place[known], who[known]
+    order = np.argsort(place, kind="stable")
+    starts = np.concatenate([[0], np.cumsum(np.bincount(place, minlength=len(things)))])
+    return starts.astype(np.int64), who[order].astype(np.int32)
+
+
+def thing_keys(things: dict[str, Ints], n_items: int) -> Counts:
+    """Return one number for each item or unordered pair of items."""
+    if "item" in things:
+        return things["item"].astype(np.int64)
+    left, right = things["left"], things["right"]
+    return np.minimum(left, right).astype(np.int64) * n_items + np.maximum(left, right)
+
+
+def distinct(keys: Counts) -> Counts:
+    """Return each number once, in rising order; by sorting, as numpy's own hashing takes ten times as long."""
+    rising = np.sort(keys)
+    return rising[np.append(True, rising[1:] != rising[:-1])] if len(rising) else rising
+
+
+def _judged_keys(judgments: Any) -> Counts:
+    """Number of the item or pair that each judgment is about."""
+    if isinstance(judgments, Grades):
+        return thing_keys({"item": judgments.item}, judgments.n_items)
+    assert isinstance(judgments, Preferences)
+    return thing_keys({"left": judgments.left, "right": judgments.right}, judgments.n_items)
+
+
+def _by_coin(things: dict[str, Ints], seed: int) -> dict[str, Ints]:
+    """Pairs with their sides drawn by a fair coin, so that a liking for one side cannot favour the better item."""
+    if "item" in things:
+        return things
+    left, right = things["left"], things["right"]
+    turned = np.random.default_rng([seed, 1]).random(len(left)) < 0.5
+    return {"left": np.where(turned, right, left), "right": np.where(turned, left, right)}
+
+
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """Judgments put together into requests: the first of each, how many, and which request each belongs to."""
+
+    first: Counts
+    count: Ints
+    row: Counts
+
+    def sums(self, values: Floats) -> Floats:
+        """Return the sum over the judgments of each request."""
+        return np.bincount(self.row, values, len(self.first)).astype(np.float64, copy=False)
+
+
+def _collapsed(situation: Situation, wanted: Wanted, keep: Counts, who: Ints) -> _Rows:
+    """Judgments of one thing by anybody as one request, in the order in which things come up first."""
+    if len(who) and who[0] != ANYBODY:
+        return _Rows(np.arange(len(keep)), np.ones(len(keep), np.int32), np.arange(len(keep)))
+    key = thing_keys({name: codes[keep] for name, codes in wanted.things.items()}, situation.judgments.n_items)
+    _, first, thing = np.unique(key, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    place = np.empty(len(first), np.int64)
+    place[order] = np.arange(len(first))
+    row = place[thing]
+    return _Rows(first[order], np.bincount(row, minlength=len(first)).astype(np.int32), row)

@@ -1,0 +1,123 @@
+"""Pairs of items: those that were judged, and those that may be asked about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from ..data.consensus import Consensus
+from ..data.judgments import Preferences
+from ..data.pairing import pairs_within
+from ..errors import ParameterError
+from ..protocols import Counts, Floats, Ints
+from .buying import distinct, thing_keys
+from .situation import Situation
+from .tie_draws import by_falling, tie_draws
+
+_LISTED, _ALWAYS = 5_000_000, 300_000
+"""Pairs that are all looked at: at most, and whatever the budget; of more, some are drawn."""
+
+_SPARE, _LEAST_FRESH = 1_000, 0.05
+
+_NEAR = 10
+"""Each item is paired with so many that follow it in the order."""
+
+
+@dataclass(frozen=True, eq=False)
+class PairsAsked:
+    """Distinct pairs of items that were judged, whatever their sides.
+
+    Parameters
+    ----------
+    key
+        Number of each pair, rising: that of its lower item times the number of items, plus the higher one.
+    count
+        How often each was judged.
+    """
+
+    key: Counts
+    count: Counts
+
+    @classmethod
+    def of(cls, preferences: Preferences) -> Self:
+        """Return the pairs of preferences."""
+        keys = thing_keys({"left": preferences.left, "right": preferences.right}, preferences.n_items)
+        return cls(*np.unique(keys, return_counts=True))
+
+    def counts(self, key: Counts) -> Counts:
+        """Return how often each of some pairs was judged."""
+        place = np.minimum(np.searchsorted(self.key, key), max(len(self.key) - 1, 0))
+        if not len(self.key):
+            return np.zeros(len(key), np.int64)
+        return np.where(self.key[place] == key, self.count[place], 0)
+
+
+def pairs_below(situation: Situation, asked: PairsAsked, k: int) -> tuple[Ints, Ints, Counts]:
+    """Return pairs of askable items of one query that were judged less than ``k`` times, and how often each was.
+
+    They come in random order, the least judged first. Where there are many, about twice as many are drawn as the budget
+    pays for.
+    """
+    rng = np.random.default_rng(situation.seed)
+    first, second = candidate_pairs(situation, situation.n_affordable, len(asked.key), rng)
+    count = asked.counts(first.astype(np.int64) * situation.judgments.n_items + second)
+    keep = np.flatnonzero(count < k)
+    keep = keep[np.lexsort((rng.random(len(keep)), count[keep]))]
+    return first[keep], second[keep], count[keep]
+
+
+def listed_pairs(pairs: tuple[Ints, Ints], n_items: int) -> tuple[Ints, Ints]:
+    """Return each of some pairs once, the lower item first, in rising order."""
+    keys = distinct(thing_keys({"left": pairs[0], "right": pairs[1]}, n_items))
+    return (keys // n_items).astype(np.int32), (keys % n_items).astype(np.int32)
+
+
+def candidate_pairs(
+    situation: Situation, number: int | None, n_asked: int, rng: np.random.Generator
+) -> tuple[Ints, Ints]:
+    """Return pairs of askable items of one query, the lower item first, in rising order.
+
+    All of them; or, where there are many, so many at random that twice ``number`` are fresh if ``n_asked`` are not.
+    """
+    if situation.pairs is not None:
+        return listed_pairs(situation.pairs, situation.judgments.n_items)
+    items = np.flatnonzero(situation.askable).astype(np.int32)
+    sizes = np.bincount(situation.judgments.items.query[items], minlength=situation.judgments.n_queries)
+    n_pairs = sizes * (sizes - 1) // 2
+    total = int(n_pairs.sum())
+    fresh = max(1 - n_asked / max(total, 1), _LEAST_FRESH)
+    drawn = _LISTED if number is None else int((2 * number + _SPARE) / fresh)
+    if total <= (_LISTED if number is None else min(max(drawn, _ALWAYS), _LISTED)):
+        ends = np.repeat(np.cumsum(sizes), sizes)
+        first, second = pairs_within(np.arange(len(items)), ends)
+        return items[first], items[second]
+    if number is None:
+        raise ParameterError(f"there are {total:,} pairs that could be asked about; give a budget")
+    return _drawn_pairs(items, sizes, n_pairs / total, min(drawn, _LISTED), rng)
+
+
+def _drawn_pairs(items: Ints, sizes: Counts, share: Floats, number: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
+    """Random pairs of items, those of a query following each other, each pair once."""
+    of = rng.choice(len(sizes), number, p=share)
+    one = (rng.random(number) * sizes[of]).astype(np.int64)
+    other = (one + 1 + (rng.random(number) * (sizes[of] - 1)).astype(np.int64)) % sizes[of]
+    start = (np.cumsum(sizes) - sizes)[of]
+    low, high = listed_pairs(((one + start).astype(np.int32), (other + start).astype(np.int32)), len(items))
+    return items[low], items[high]
+
+
+def pairs_near(situation: Situation, consensus: Consensus) -> tuple[Ints, Ints]:
+    """Return pairs of askable items of one query that stand near each other in the order."""
+    if situation.pairs is not None:
+        return listed_pairs(situation.pairs, situation.judgments.n_items)
+    items = np.flatnonzero(situation.askable)
+    query = consensus.items.query[items]
+    by_score = by_falling(consensus.scores[items], tie_draws(situation.seed, len(items)))
+    order = items[by_score[np.argsort(query[by_score], kind="stable")]]
+    query = consensus.items.query[order]
+    pairs = [(order[:-step], order[step:], query[:-step] == query[step:]) for step in range(1, _NEAR + 1)]
+    left = np.concatenate([one[same] for one, _, same in pairs])
+    right = np.concatenate([other[same] for _, other, same in pairs])
+    return left.astype(np.int32), right.astype(np.int32)

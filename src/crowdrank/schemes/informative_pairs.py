@@ -1,0 +1,272 @@
+"""Answers that decide most: pairs of items with a normal posterior, chosen together with whom to ask."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..data.consensus import Consensus
+from ..data.roster import UNLIMITED, Roster
+from ..errors import ParameterError
+from ..protocols import Floats, Ints
+from .buying import judged_by, thing_keys
+from .candidate_pairs import candidate_pairs, listed_pairs, pairs_near
+from .goals import Goal
+from .order_probabilities import wrong_after, wrong_now
+from .quotas import even_loads
+from .situation import Situation
+from .tie_draws import by_falling, drawn_apart, tie_draws
+
+if TYPE_CHECKING:
+    from .kernels.choosing import Annotators, Pairs, Scores
+    from .kernels.deciding import Edges
+
+_FEW_PAIRS = 300_000
+"""Up to so many pairs are all weighed; beyond it, pairs that stand near each other and as many random ones."""
+
+_SAMPLED = 300_000
+"""Of more pairs so many random ones tell how much is wrong in all."""
+
+_SPARE, _FEWEST = 4, 5_000
+"""Of many pairs only so many for each answer wanted, and so many besides, are weighed for every annotator."""
+
+_LEAST = 1e-12
+"""Less information than this is none; what is worth its price is seen to when it is bought."""
+
+_BLOCK = 300
+"""Queries with more items are updated item by item: their covariances take too long."""
+
+
+@dataclass(frozen=True, eq=False)
+class Chosen:
+    """Pairs chosen one after the other, and what is known of each.
+
+    Parameters
+    ----------
+    left, right
+        Items of each pair, the one of the higher score first.
+    annotator
+        Whom to ask, a roster code; ``None`` where it is open.
+    gain
+        What each is expected to lower the goal's measure by, once those before it are answered.
+    first
+        Probability that the first item is above the other.
+    cut
+        Share of the variance of their difference that the answer is expected to take away.
+    before
+        The goal's measure now.
+    """
+
+    left: Ints
+    right: Ints
+    annotator: Ints | None
+    gain: Floats
+    first: Floats
+    cut: Floats
+    before: float
+
+
+def choose_answers(situation: Situation, crowd: tuple[Floats, Floats], goal: Goal, share: float, most: int) -> Chosen:
+    """Return up to ``most`` pairs, each with the annotator whose answer decides most for its price.
+
+    ``crowd`` has the mean and the mean square of the discrimination of each annotator of the consensus, and last those
+    of somebody not seen before.
+    """
+    from .kernels.choosing import choose_pairs, spreads
+    from .kernels.deciding import edges_of, set_stakes
+
+    consensus = situation.expect_consensus("information")
+    scores = _scores(consensus)
+    edges = edges_of(scores, goal.k)
+    set_stakes(scores, edges)
+    order, annotators = _annotators(situation, consensus, crowd, share, most)
+    wrong = _Wrong.of(situation, scores, edges, goal)
+    candidates = _pairs(situation, _candidates(situation, consensus), scores, edges)
+    pairs = _promising(candidates, scores, annotators, _SPARE * most + _FEWEST)
+    if situation.roster is not None:
+        things = {"left": pairs.left, "right": pairs.right}
+        starts, by = judged_by(situation, thing_keys(things, situation.judgments.n_items))
+        pairs = pairs._replace(starts=starts, judged_by=_places(order, len(situation.roster))[by])
+    spread = spreads(pairs, scores)
+    budget = np.inf if situation.budget is None else float(situation.budget)
+    pair, who, worth, weight = choose_pairs(pairs, scores, annotators, budget, _LEAST, most)
+    gap, told = scores.score[pairs.left[pair]] - scores.score[pairs.right[pair]], weight * spread[pair]
+    return Chosen(
+        left=np.where(gap < 0, pairs.right[pair], pairs.left[pair]),
+        right=np.where(gap < 0, pairs.left[pair], pairs.right[pair]),
+        annotator=None if situation.roster is None else order[who],
+        gain=worth * (wrong.fall(scores) / max(worth.sum(), _LEAST)),
+        first=1 - wrong_now(gap, spread[pair]),
+        cut=told / (1 + told),
+        before=wrong.before,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class _Wrong:
+    """How much of the goal is wrong, found from pairs of items that stand for ``times`` as many.
+
+    ``counts`` is the probability that the order of each pair decides the goal.
+    """
+
+    pairs: Pairs
+    counts: Floats
+    gap: Floats
+    spread: Floats
+    times: float
+    k: int
+
+    @classmethod
+    def of(cls, situation: Situation, scores: Scores, edges: Edges, goal: Goal) -> _Wrong:
+        """Return it for all pairs of items that may be asked about."""
+        from .kernels.choosing import spreads
+        from .kernels.deciding import at_edge
+
+        number = _n_pairs(situation)
+        few, rng = number <= _SAMPLED, np.random.default_rng(situation.seed)
+        listed = replace(situation, pairs=None)
+        chosen = candidate_pairs(listed, None, 0, rng) if few else _random_pairs(situation, _SAMPLED)
+        pairs = _pairs(situation, chosen, scores, None)
+        gap = np.abs(scores.score[pairs.left] - scores.score[pairs.right])
+        times = 1.0 if few else number / max(len(gap), 1)
+        return cls(pairs, at_edge(pairs, scores, edges), gap, spreads(pairs, scores), times, goal.k)
+
+    def _total(self, wrong: Floats) -> float:
+        """What is wrong in all, from the probability that each pair is.
+
+        Pairs at the edge of k places are wrong about independently, and no more than k places can be.
+        """
+        if not self.k:
+            return self.times * float(wrong.sum())
+        of_queries = self.times * np.bincount(self.pairs.query, self.counts * wrong)
+        return float((self.k * -np.expm1(-of_queries / self.k)).sum())
+
+    @property
+    def before(self) -> float:
+        """What is expected to be wrong now."""
+        return self._total(wrong_now(self.gap, self.spread))
+
+    def fall(self, scores: Scores) -> float:
+        """Return by how much less is expected to be wrong once variances are those of the scores given."""
+        from .kernels.choosing import spreads
+
+        return max(self.before - self._total(wrong_after(self.gap, self.spread, spreads(self.pairs, scores))), 0.0)
+
+
+def _n_pairs(situation: Situation) -> int:
+    """Number of pairs of askable items of one query."""
+    items = situation.judgments.items
+    sizes = np.bincount(items.query[situation.askable], minlength=items.n_queries)
+    return int((sizes * (sizes - 1) // 2).sum())
+
+
+def _pairs(situation: Situation, candidates: tuple[Ints, Ints], scores: Scores, edges: Edges | None) -> Pairs:
+    """Pairs with their queries, what the order of each counts, and the draws between equal ones."""
+    from .kernels.choosing import Pairs
+    from .kernels.deciding import links
+
+    left, right = candidates
+    query = situation.judgments.items.query[left].astype(np.int32, copy=False)
+    draws = tie_draws(situation.seed, len(left))
+    starts, nobody = np.zeros(len(left) + 1, np.int64), np.empty(0, np.int32)
+    pairs = Pairs(left, right, query, np.zeros(len(left)), draws, starts, nobody)
+    return pairs if edges is None else pairs._replace(link=links(pairs, scores, edges))
+
+
+def _promising(pairs: Pairs, scores: Scores, annotators: Annotators, number: int) -> Pairs:
+    """The ``number`` pairs whose answers are worth most, in rising order."""
+    from .kernels.choosing import worths
+
+    if len(pairs.left) <= number or not len(annotators.square):
+        return pairs
+    worth = drawn_apart(worths(pairs, scores, float(annotators.square.max())), pairs.draw)
+    keep = np.sort(np.argpartition(-worth, number)[:number])
+    return pairs._replace(
+        left=pairs.left[keep], right=pairs.right[keep], query=pairs.query[keep], link=pairs.link[keep],
+        draw=pairs.draw[keep], starts=pairs.starts[: number + 1],
+    )  # fmt: skip
+
+
+def _candidates(situation: Situation, consensus: Consensus) -> tuple[Ints, Ints]:
+    """Pairs to choose from, in rising order."""
+    if situation.pairs is not None or _n_pairs(situation) <= _FEW_PAIRS:
+        return candidate_pairs(situation, None, 0, np.random.default_rng(situation.seed))
+    near = pairs_near(situation, consensus)
+    some = _random_pairs(situation, len(near[0]) // 5)
+    left, right = (np.concatenate(side) for side in zip(near, some, strict=True))
+    return listed_pairs((left, right), situation.judgments.n_items)
+
+
+def _random_pairs(situation: Situation, number: int) -> tuple[Ints, Ints]:
+    """Random pairs of askable items, each pair with the same probability."""
+    rng = np.random.default_rng(situation.seed)
+    items = np.flatnonzero(situation.askable).astype(np.int32)
+    query = situation.judgments.items.query[items]
+    sizes = np.bincount(query, minlength=situation.judgments.n_queries)
+    ends = np.cumsum(sizes[query] - 1)
+    one = np.searchsorted(ends, rng.random(number) * ends[-1], side="right")
+    ends = np.cumsum(sizes)
+    start, size = (ends - sizes)[query[one]], sizes[query[one]]
+    other = start + (one - start + 1 + (rng.random(number) * (size - 1)).astype(np.int64)) % size
+    keep = size > 1
+    return items[one[keep]], items[other[keep]]
+
+
+def _scores(consensus: Consensus) -> Scores:
+    """Scores with copies of their variances and covariances, which choosing changes."""
+    from .kernels.choosing import Scores
+
+    if consensus.std_error is None:
+        raise ParameterError(
+            f"information goes by how sure scores are, which {consensus.method} does not say; "
+            "use a consensus of latent_score or bradley_terry"
+        )
+    offsets = consensus.items.offsets
+    blocks = consensus.covariance or (None,) * consensus.items.n_queries
+    small = [None if block is None or len(block) > _BLOCK else np.ravel(block) for block in blocks]
+    sizes = np.array([0 if block is None else len(block) for block in small], np.int64)
+    start = np.where(sizes > 0, np.cumsum(sizes) - sizes, -1)
+    cells = np.concatenate([np.empty(0), *(block for block in small if block is not None)])
+    # written to or not, arrays of one sort keep the kernel to one compilation
+    variance, pull = consensus.std_error**2, np.zeros(len(consensus.scores))
+    return Scores(
+        np.array(consensus.scores), variance, pull, cells, np.zeros(len(cells)), start, np.array(offsets)
+    )  # fmt: skip
+
+
+def _annotators(
+    situation: Situation, consensus: Consensus, crowd: tuple[Floats, Floats], share: float, most: int
+) -> tuple[Ints, Annotators]:
+    """Roster codes of those who are asked, best for their price first, and what is known of them."""
+    from .kernels.choosing import Annotators
+
+    alpha, square = crowd
+    if situation.roster is None:
+        mean, one = float((square[:-1] if len(square) > 1 else square).mean()), np.ones(1)
+        anybody = Annotators(np.sqrt(mean) * one, mean * one, situation.price * one, np.full(1, UNLIMITED), False)
+        return np.zeros(1, np.int32), anybody
+    roster = situation.roster
+    of = _known(consensus, roster)
+    alpha, square = alpha[of], square[of]
+    order = by_falling(square / roster.price, tie_draws(situation.seed, len(roster))).astype(np.int32)
+    capacity = even_loads(roster, order, share, most)
+    order = order[capacity[order] > 0]
+    return order, Annotators(alpha[order], square[order], roster.price[order], capacity[order], True)
+
+
+def _known(consensus: Consensus, roster: Roster) -> Ints:
+    """Code of each annotator of the roster in the quality of the consensus, -1 for new ones."""
+    known = consensus.learned or consensus.quality
+    if known is None:
+        return np.full(len(roster), -1, np.int32)
+    annotators = known[0] if isinstance(known, tuple) else known.annotators
+    return annotators.codes(roster.annotators.ids)
+
+
+def _places(order: Ints, n: int) -> Ints:
+    """Place of each annotator of the roster in the order, -1 for those who are not in it."""
+    places = np.full(n, -1, np.int32)
+    places[order] = np.arange(len(order), dtype=np.int32)
+    return places

@@ -1,0 +1,1 @@
+"""How well methods predict held-out judgments, and how they compare."""

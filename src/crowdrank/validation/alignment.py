@@ -1,0 +1,196 @@
+"""Scored items beside what is known of them: grades, winners of pairs, classes, and truths that are unsure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from ..data.coding import factorize, look_up
+from ..data.consensus import Consensus
+from ..data.intake import short
+from ..data.truth import Truth
+from ..errors import JudgmentError, ParameterError
+from ..metrics.measures import Measure
+from ..protocols import Bools, Floats, Ints
+from ..wording import option
+from .scored_items import Scored
+
+N_DRAWS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Aligned:
+    """A run's items beside their truth, or its pairs."""
+
+    name: str
+    run: Scored
+    truth: Truth
+    grade: Floats
+    """Truth of each of the run's items: NaN where there is none and such items are left out."""
+    judged: Bools
+    """Mask of the run's items whose truth is known."""
+    ranked: Bools
+    """Mask of the rows that the run ranked; the rest are judged items it lacks."""
+    absent: Ints
+    """Codes of the truth's queries that the run lacks and that count as worst."""
+
+    @property
+    def queries(self) -> pl.Series:
+        """Ids of the queries with a value, in the order of the values."""
+        if self.truth.form == "pairs":
+            query = self.run.items.query[self.truth.align_pairs(self.run.items)[0]]
+        else:
+            query = self.run.items.query[np.isfinite(self.grade)]
+        found = self.run.items.queries.ids.gather(np.unique(query)).cast(pl.String)
+        return pl.concat([found, self.truth.items.queries.ids.gather(self.absent).cast(pl.String)]).alias("query")
+
+    def values(self, measure: Measure, grade: Floats | None = None) -> Floats:
+        """Return the measure for each query; ``grade`` may stand for the truth of the judged items."""
+        return np.concatenate([self._values(measure, grade), self._of_absent(measure)])
+
+    def _of_absent(self, measure: Measure) -> Floats:
+        """The worst value for each query that the run lacks, NaN where the measure leaves such a query out."""
+        worst = np.full(len(self.absent), 0.0 if measure.larger_is_better else 1.0)
+        if measure.needs == "pairs" or measure.needs == "class" or not len(worst):
+            return worst
+        assert self.truth.grade is not None
+        query = self.truth.items.query
+        use = np.isin(query, self.absent) & np.isfinite(self.truth.grade)
+        found = measure(self.truth.grade[use], np.full(int(use.sum()), -np.inf), query[use])
+        return np.where(np.isnan(found), np.nan, worst)
+
+    def _values(self, measure: Measure, grade: Floats | None) -> Floats:
+        """The measure for each query of both."""
+        query = self.run.items.query
+        if measure.needs == "pairs":
+            left, right, outcome = self.truth.align_pairs(self.run.items)
+            return measure(outcome, np.column_stack([self.run.scores[left], self.run.scores[right]]), query[left])
+        use = np.isfinite(self.grade)
+        if measure.needs == "class":
+            known, chosen = self._classes()
+            return measure(known[use], chosen[use], query[use])
+        scores = np.where(self.ranked, self.run.scores, -np.inf)
+        return measure((self.grade if grade is None else grade)[use], scores[use], query[use])
+
+    def _classes(self) -> tuple[Ints, Ints]:
+        """Codes of the true and of the chosen class of each item, -1 where there is none."""
+        if self.run.labels is None:
+            raise ParameterError(
+                f"{self.name} chooses no grade; accuracy needs a class method, as with {option('want', 'grade')}"
+            )
+        known, chosen = self.truth.labels(self.grade), self.run.labels.cast(pl.String)
+        named, found = known.drop_nulls().unique(), chosen.drop_nulls().unique()
+        if len(named) and len(found) and not named.is_in(found.implode()).any():
+            raise ParameterError(
+                f"the truth names grades such as {named.sort()[0]!r}, and {self.name} such as {found.sort()[0]!r}, "
+                "with none in common; write both in the same levels"
+            )
+        return tuple(factorize([known, chosen])[0])  # type: ignore[return-value]
+
+    def unjudged_share(self, measure: Measure) -> float | None:
+        """Return the share of items without truth among the first k places, averaged over queries."""
+        if self.truth.form == "pairs":
+            return None
+        items, depth = self.run.items, measure.parameters.get("k")
+        order = np.lexsort((-self.run.scores, ~self.ranked, items.query))
+        position = np.arange(len(order)) - items.offsets[items.query[order]]
+        top = order[self.ranked[order] & (position < (depth or len(order)))]
+        number = np.bincount(items.query[top], minlength=items.n_queries)
+        shares = np.bincount(items.query[top], ~self.judged[top], items.n_queries) / np.maximum(number, 1)
+        return float(shares[np.unique(items.query[np.isfinite(self.grade)])].mean())
+
+    def plausible_grades(self, seed: int) -> list[Floats] | None:
+        """Return grades that the items may truly have, where the truth is a consensus that says how sure it is."""
+        source = self.truth.source
+        if source is None or (source.replicates is None and source.probabilities is None):
+            return None
+        query = None if self.run.items.single or source.items.single else self.run.items.query_ids()
+        codes = source.items.codes(query, self.run.items.ids)
+        return [np.where(codes >= 0, drawn[codes], self.grade) for drawn in _draws(source, seed)]
+
+
+def _draws(source: Consensus, seed: int) -> list[Floats]:
+    """Scores or levels of all items, drawn from the replicates or from the probabilities."""
+    rng = np.random.default_rng(seed)
+    if source.replicates is not None:
+        chosen = rng.choice(len(source.replicates), min(N_DRAWS, len(source.replicates)), replace=False)
+        return [source.replicates[row].astype(np.float64) for row in chosen]
+    assert source.probabilities is not None
+    values = _level_values(source)
+    reach = np.cumsum(source.probabilities, axis=1)
+    drawn = []
+    for _ in range(N_DRAWS):
+        passed = rng.random((len(reach), 1)) * reach[:, -1:] > reach
+        drawn.append(values[np.minimum(passed.sum(axis=1), len(values) - 1)])
+    return drawn
+
+
+def _level_values(source: Consensus) -> Floats:
+    """The number that each level counts as: its own where numbers rise, else its place."""
+    levels = source.levels or ()
+    if all(isinstance(level, int | float) for level in levels):
+        values = np.array([float(level) for level in levels])
+        if (np.diff(values) > 0).all():
+            return values
+    return np.arange(len(levels), dtype=np.float64)
+
+
+def align(
+    name: str, run: Scored, truth: Truth, unjudged: str, notes: list[tuple[str, str]], *, all_queries: bool = False
+) -> Aligned:
+    """Put a run beside the truth and note, with its name, what does not match."""
+    absent = _match_queries(name, run, truth, notes, all_queries)
+    everything = np.ones(len(run.items), bool)
+    if truth.form == "pairs":
+        covered = len(truth.align_pairs(run.items)[0])
+        if not covered:
+            raise JudgmentError(f"{name} and the truth share no pair of items; check that their ids are the same")
+        if covered < len(truth):
+            left_out = len(truth) - covered
+            notes.append((name, f"{left_out} of {len(truth)} pairs of the truth have an item that is not ranked"))
+        return Aligned(name, run, truth, np.zeros(len(run.items)), everything, everything, absent)
+    run, ranked = run.with_missing(truth) if run.retrieved else (run, everything)
+    grade = truth.align(run.items)
+    judged = np.isfinite(grade)
+    if not (judged & ranked).any():
+        raise JudgmentError(f"{name} and the truth share no item; check that their query and item ids are the same")
+    in_truth = np.isin(run.items.query, np.unique(run.items.query[judged]))
+    n_unjudged, n_ranked = int((in_truth & ranked & ~judged).sum()), int((in_truth & ranked).sum())
+    if n_unjudged:
+        does = "are left out" if unjudged == "drop" else "count as grade 0"
+        said = f"{n_unjudged} of {n_ranked} items have no truth and {does} ({option('unjudged', unjudged)})"
+        notes.append((name, said))
+    if unjudged == "zero":
+        grade = np.where(judged, grade, np.where(in_truth, 0.0, np.nan))
+    return Aligned(name, run, truth, grade, judged, ranked, absent)
+
+
+def _match_queries(name: str, run: Scored, truth: Truth, notes: list[tuple[str, str]], all_queries: bool) -> Ints:
+    """Note which queries one side lacks, and return the codes of those of the truth that count nevertheless."""
+    nothing = np.empty(0, np.int32)
+    if run.items.single or truth.items.single:
+        return nothing  # one of them names no query, so that both have but one
+    has_run, has_truth = np.unique(run.items.query), np.unique(truth.items.query)
+    of_run, of_truth = run.items.queries.ids.gather(has_run), truth.items.queries.ids.gather(has_truth)
+    lacking = look_up([of_run], [of_truth]) < 0
+    n_extra = int((look_up([of_truth], [of_run]) < 0).sum())
+    if lacking.all():
+        raise JudgmentError(
+            f"{name} and the truth share no query: {_first(of_run)} here and {_first(of_truth)} in the truth; "
+            "make their query ids agree"
+        )
+    if lacking.any():
+        counted = f"{int(lacking.sum()):,} of {len(of_truth):,} queries of the truth are not ranked and "
+        way = option("all_queries", True)
+        does = f"count as 0 ({way})" if all_queries else f"are left out ({way} counts them as 0)"
+        notes.append((name, counted + does))
+    if n_extra:
+        notes.append((name, f"{n_extra:,} of {len(of_run):,} ranked queries have no truth and are left out"))
+    return has_truth[lacking].astype(np.int32) if all_queries else nothing
+
+
+def _first(ids: pl.Series) -> str:
+    """The first of some ids, and that there are more."""
+    return f"{short(ids[0])}{', ...' if len(ids) > 1 else ''}"

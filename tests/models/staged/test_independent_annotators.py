@@ -1,0 +1,113 @@
+"""A ranker for each annotator, and their sum."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tests.models.joint_annotators.test_joint_annotators import crowd
+
+import crowdrank as cr
+from crowdrank.errors import DataWarning, JudgmentError, ParameterError
+from crowdrank.joint import IndependentAnnotators
+from crowdrank.models.staged.added_scores import AddedScores
+from crowdrank.rankers import LambdaMART, ListNet, RankSVM
+from crowdrank.registry import make
+
+METHOD = IndependentAnnotators(ranker=RankSVM(loss="logistic"))
+
+
+def test_scores_are_the_mean_of_rankers_fitted_to_each_annotators_pairs():
+    features, preferences, *_ = crowd()
+    fit = METHOD.fit(preferences, features)
+    scores = []
+    for k in range(4):
+        own = preferences.select(preferences.annotator == k)
+        better = np.where(own.outcome > 0, own.left, own.right)
+        worse = np.where(own.outcome > 0, own.right, own.left)
+        rows, number = np.concatenate([better, worse]), np.tile(np.arange(len(own)), 2)
+        target = np.repeat([1.0, 0.0], len(own))
+        scores.append(RankSVM(loss="logistic").fit(features.matrix[rows], target, qid=number).predict(features.matrix))
+    mean = np.mean(scores, axis=0)
+    np.testing.assert_allclose(fit.predict(features)["score"].to_numpy(), mean, rtol=1e-6)
+    np.testing.assert_allclose(fit.consensus.scores, mean - mean.mean(), atol=1e-8)
+
+
+def test_the_truth_comes_back_and_annotators_by_their_quality():
+    features, preferences, _, scores, _ = crowd(n_pairs=700)
+    fit = METHOD.fit(preferences, features)
+    assert np.corrcoef(fit.consensus.scores, scores)[0, 1] > 0.97
+    assert (np.diff(fit.quality.quality) < 0).all()
+
+
+def test_the_quality_of_an_annotator_is_by_the_others():
+    features, preferences, *_ = crowd()
+    fit = METHOD.fit(preferences, features)
+    with pytest.warns(DataWarning, match="'annotator-0'"):
+        others = METHOD.fit(preferences.select(preferences.annotator != 0), features).consensus.scores
+    own = preferences.select(preferences.annotator == 0)
+    agree = (np.sign(others[own.left] - others[own.right]) == own.outcome).sum()
+    assert fit.quality.quality[0] == pytest.approx(agree / len(own), abs=0.002)
+
+
+@pytest.mark.parametrize("ranker", [ListNet(), RankSVM(scale="query"), LambdaMART(n_trees=5)])
+def test_any_ranker_is_saved_whole(ranker, tmp_path):
+    features, preferences, *_ = crowd()
+    fit = IndependentAnnotators(ranker=ranker).fit(preferences, features)
+    fit.save(tmp_path / "model")
+    again = cr.load_ranker(tmp_path / "model")
+    assert isinstance(again, AddedScores)
+    assert (again.predict(features) == fit.ranker.predict(features)).all()
+    assert again.importance().height == 3
+
+
+def test_grades_and_rankings_are_lists(small):
+    for kind in ("grade", "ranking"):
+        judgments = small[kind]
+        matrix = np.array([[-float(ord(item))] for item in judgments.items.ids.to_list()])
+        features = cr.Features(judgments.items, matrix, ("letter",))
+        for method in (METHOD, IndependentAnnotators(ranker=LambdaMART(n_trees=20, min_leaf=1))):
+            assert method.fit(judgments, features).consensus.order("q1") == ["a", "b", "c", "d", "e"]
+
+
+def test_weights_count_as_repeats():
+    features, preferences, *_ = crowd(n_pairs=200)
+    rows = np.arange(len(preferences))
+    twice = METHOD.fit(preferences.select(np.concatenate([rows, rows[::7]])), features)
+    heavy = METHOD.fit(replace(preferences, weight=np.where(rows % 7 == 0, 2.0, 1.0)), features)
+    np.testing.assert_allclose(heavy.consensus.scores, twice.consensus.scores, atol=1e-3)
+
+
+def test_annotators_who_say_nothing_are_named():
+    features, preferences, *_ = crowd()
+    tied = replace(preferences, outcome=np.where(preferences.annotator == 3, 0, preferences.outcome).astype(np.int8))
+    with pytest.warns(DataWarning, match="1 of 4 annotators tell no two items.*'annotator-3'"):
+        METHOD.fit(tied, features)
+    with pytest.raises(JudgmentError, match="no annotator tells two items"):
+        METHOD.fit(replace(preferences, outcome=np.zeros_like(preferences.outcome)), features)
+
+
+def test_the_names_of_the_paper():
+    assert make("joint", "iam").ranker.loss == "logistic"
+    assert make("joint", "independent_annotators").ranker.loss == "logistic"
+    assert type(make("joint", "iam", {"ranker": "list_net"}).ranker) is ListNet
+    assert make("joint", "jam").n_clusters == 1
+    assert not make("joint", "jam").item_effects
+    assert make("joint", "vrjam").n_clusters == 8
+    assert make("joint", "joint_annotators", {"n_clusters": "none"}).n_clusters is None
+
+
+def test_what_is_no_ranker_is_refused():
+    features, preferences, *_ = crowd()
+    with pytest.raises(ParameterError, match="no ranker of crowdrank"):
+        IndependentAnnotators(ranker="rank_svm").fit(preferences, features)
+    with pytest.raises(ParameterError, match="fitted already"):
+        AddedScores().fit([[1.0], [0.0]], [1, 0])
+
+
+def test_a_damaged_sum_is_refused(tmp_path):
+    features, preferences, *_ = crowd(n_pairs=50)
+    fit = METHOD.fit(preferences, features)
+    fit.ranker.shares_ = fit.ranker.shares_[:2]
+    fit.save(tmp_path / "model")
+    with pytest.raises(JudgmentError, match="is damaged"):
+        cr.load_ranker(tmp_path / "model")
