@@ -115,7 +115,7 @@ def test_a_part_of_the_rows_from_a_table_of_winners():
     found = cr.actions(consensus, preferences)
     assert found.flags.filter(flag="one_side")["annotator"].to_list() == ["ba00"]
     assert found.dropped == ["ba00"]
-    bias = consensus.diagnostics.annotators()
+    bias = cr.diagnose(preferences, consensus).annotators()
     assert bias.filter(~bias["annotator"].str.starts_with("b"))["position_bias"].null_count() >= 18
 
 
@@ -129,7 +129,7 @@ def test_known_rows_of_winners_and_losers_beside_shown_ones():
     assert cr.actions(consensus, preferences).dropped == ["ba00"]
     bias = consensus.quality.parameters["bias"]
     assert np.abs(bias[:20]).max() < 0.3 < 1.5 < bias[20]
-    note = consensus.diagnostics.notes[0]
+    note = cr.diagnose(preferences, consensus).notes[0]
     assert note.startswith("1,200 of 2,400 preferences do not tell which item was shown on which side")
 
 
@@ -175,10 +175,10 @@ def test_a_sentence_says_so_once():
     preferences = judged(winners_first(crowd(1)))
     consensus = cr.aggregate(preferences, "latent_score")
     wanted = r"the left item won in 1,\d+ of 1,\d+ preferences of 20 annotators: that is taken for the order in which"
-    (note,) = consensus.diagnostics.notes
+    (note,) = cr.diagnose(preferences, consensus).notes
     assert pl.Series([note]).str.contains(wanted).all()
     assert "bias" not in consensus.quality.parameters
-    table = consensus.diagnostics.annotators()
+    table = cr.diagnose(preferences, consensus).annotators()
     for name in ("share_left", "position_bias", "share_flipped", "share_swapped"):
         assert table[name].null_count() == len(table)
     found = cr.findings(consensus, preferences)

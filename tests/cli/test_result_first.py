@@ -68,7 +68,7 @@ def test_of_two_items_with_many_answers_both_are_looked_at(monkeypatch):
     rows = [(f"w{number}", "q", item, (number + place) % 3) for number in range(200) for place, item in enumerate("xy")]
     grades = cr.Grades.from_rows(rows)
     assert len(asked.asked(grades).first) == 2
-    assert cr.aggregate(grades, "majority_vote").diagnostics.notes
+    assert cr.diagnose(grades, cr.aggregate(grades, "majority_vote")).notes
 
 
 @pytest.mark.parametrize("out", OUTPUTS)

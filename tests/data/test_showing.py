@@ -54,7 +54,7 @@ def results():
         "classes": classes,
         "quality": consensus.quality,
         "trace": classes.trace,
-        "diagnostics": consensus.diagnostics,
+        "diagnostics": cr.diagnose(votes, consensus),
         "findings": cr.findings(consensus, votes),
         "actions": cr.actions(consensus, votes),
         "comparison": cr.compare_methods(graded, ["mean_grade", "borda"]),

@@ -62,7 +62,7 @@ def everything(votes, consensus, classes):
     """A display of each kind."""
     return [
         ConsensusDisplay.from_consensus(consensus), BeatsDisplay.from_consensus(consensus),
-        QualityDisplay.from_consensus(consensus), PositionBiasDisplay.from_consensus(consensus),
+        QualityDisplay.from_consensus(consensus), PositionBiasDisplay.from_consensus(consensus, votes),
         ConfusionDisplay.from_consensus(classes), ConfusionDisplay.from_consensus(classes, annotator="b"),
         AgreementDisplay.from_judgments(votes), TimeDisplay.from_judgments(votes, consensus),
         ConvergenceDisplay.from_consensus(consensus), QueriesDisplay.from_consensus(consensus),
@@ -159,10 +159,10 @@ def test_annotators_who_lean_have_a_ring(ax):
     crowd = [f"a{k}" for k in range(8)]
     judged = preferences([f"i{k}" for k in range(10)], crowd, 800, lean=("a3",))
     consensus = cr.aggregate(judged, "bradley_terry")
-    display = QualityDisplay.from_consensus(consensus).plot(ax)
+    display = QualityDisplay.from_consensus(consensus, judged).plot(ax)
     assert display.table.filter(leans=True)["annotator"].to_list() == ["a3"]
     assert "biased: leans to one side (1)" in [text.get_text() for text in ax.get_legend().get_texts()]
-    bias = PositionBiasDisplay.from_consensus(consensus).plot(Figure().subplots())
+    bias = PositionBiasDisplay.from_consensus(consensus, judged).plot(Figure().subplots())
     assert bias.leaning == ["a3"]
     assert names(bias.ax_)[0] == "a3"
 
@@ -174,7 +174,7 @@ def test_many_annotators_are_readable():
     quality = QualityDisplay.from_consensus(consensus).plot(Figure().subplots())
     assert len(quality.table) == 900
     assert len([text for text in texts(quality.ax_) if text in crowd]) <= 15
-    bias = PositionBiasDisplay.from_consensus(consensus).plot(Figure().subplots())
+    bias = PositionBiasDisplay.from_consensus(consensus, judged).plot(Figure().subplots())
     assert "… 860 annotators between" in names(bias.ax_)
     agreement = AgreementDisplay.from_judgments(judged).plot(Figure().subplots())
     assert len(agreement.ids) == 60
@@ -228,7 +228,7 @@ def test_names_of_any_kind_are_shown_as_they_are(tmp_path):
     for number, display in enumerate(
         [
             ConsensusDisplay.from_consensus(consensus), BeatsDisplay.from_consensus(consensus),
-            QualityDisplay.from_consensus(consensus), PositionBiasDisplay.from_consensus(consensus),
+            QualityDisplay.from_consensus(consensus), PositionBiasDisplay.from_consensus(consensus, judged),
             AgreementDisplay.from_judgments(judged),
         ]
     ):  # fmt: skip

@@ -1,6 +1,7 @@
 """The whole diagnosis: every kind of judgment, what is said, files, and input that leaves little to say."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -184,12 +185,12 @@ def test_truth_of_grades(words):
     assert best["correlation"] > 0.9
 
 
-def test_diagnostics_are_made_once_and_go_through_json():
+def test_diagnostics_go_through_json():
     given, _ = panel(np.random.default_rng(1), n=6, things=120, copies=2, ties=0.1)
     with pytest.warns(DataWarning):
-        consensus = cr.aggregate(preferences(given, ["one"] * 3 + ["two"] * 3))
-    found = consensus.diagnostics
-    assert found is consensus.diagnostics
+        consensus = cr.aggregate(judged := preferences(given, ["one"] * 3 + ["two"] * 3))
+    found = cr.diagnose(judged, consensus)
+    consensus = replace(consensus, diagnostics=found)
     again = from_json(json.loads(json.dumps(to_json(consensus), allow_nan=False))).diagnostics
     assert again.messages == found.messages
     assert again.effective_annotators == found.effective_annotators
@@ -203,6 +204,7 @@ def test_diagnostics_are_made_once_and_go_through_json():
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_goes_through_files(kind, small, tmp_path):
     consensus = cr.aggregate(small[kind], "borda")
+    consensus = replace(consensus, diagnostics=cr.diagnose(small[kind], consensus))
     for name in ("r.json", "r.parquet"):
         cr.io.write_consensus(consensus, tmp_path / name)
         again = cr.read_consensus(tmp_path / name).diagnostics
@@ -210,8 +212,8 @@ def test_every_kind_goes_through_files(kind, small, tmp_path):
         assert again.messages == consensus.diagnostics.messages
 
 
-def test_a_fit_by_itself_has_no_diagnostics(small):
-    consensus = Borda().fit(small["grade"])
+def test_a_consensus_is_data_and_looks_for_nothing_itself(small):
+    consensus = cr.aggregate(small["grade"], "borda")
     assert consensus.diagnostics is None
     assert to_json(consensus)["diagnostics"] is None
 

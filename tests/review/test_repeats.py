@@ -26,7 +26,8 @@ def test_one_annotator_agrees_with_nobody_but_themselves():
     votes = cr.Preferences.from_rows(ONE_JUDGE)
     assert agreement(votes).n_shared == 0
     consensus = cr.aggregate(votes, "borda")
-    row = consensus.diagnostics.annotators().row(0, named=True)
+    odd = cr.diagnose(votes, consensus)
+    row = odd.annotators().row(0, named=True)
     # again in the same order: x, y the same and y, z not; swapped: x, y twice otherwise and x, z the same
     assert (row["n_repeated"], row["share_repeated"]) == (2, 0.5)
     assert (row["n_swapped"], row["share_swapped"]) == (2, 0.5)
@@ -37,7 +38,7 @@ def test_one_annotator_agrees_with_nobody_but_themselves():
     assert told.sentence.startswith("self-consistency of 'ann': the same answer in 50 % of 2 pairs asked again in the")
     assert " and in 50 % of 2 pairs asked again with the sides swapped (" in told.sentence
     assert (told.numbers["n_swapped"], told.numbers["share_swapped"], told.ids) == (2, 0.5, ("ann",))
-    assert told.sentence in consensus.diagnostics.annotator_messages
+    assert told.sentence in odd.annotator_messages
 
 
 def twin(rows):

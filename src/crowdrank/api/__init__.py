@@ -1,15 +1,18 @@
 """The verbs: what people do with judgments."""
 
-from ..review.actions import Actions, actions
-from ..review.findings import Finding, Findings, findings
+from ..review.actions import Actions
+from ..review.findings import Finding, Findings
 from ..validation.comparison import Comparison
+from ..validation.evaluation import Evaluation
+from .actions import actions
 from .aggregation import aggregate, as_judgments, check_aggregation, check_level, expect_one_kind
 from .campaigns import campaign_ends, campaign_sentences, campaigns
 from .choosing import Choice, auto_method
 from .comparison import check_comparison, compare, compare_methods
 from .diagnosis import diagnose
 from .door import at_the_door
-from .evaluation import Evaluation, evaluate, evaluate_runs
+from .evaluation import evaluate, evaluate_runs
+from .findings import findings
 from .methods import Described, methods
 from .proposals import check_requests, propose, requests, scheme_costs
 from .training import as_features, check_training, rank, train

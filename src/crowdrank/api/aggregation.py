@@ -25,7 +25,7 @@ from ..resampling import Replicates, check_draws, plan_draws, replicates
 from ..review.unordered import looks_unordered
 from ..wording import call, option
 from .choosing import auto_method, check_want
-from .diagnosis import with_diagnostics
+from .diagnosis import warn_of_sides
 
 _MANY_QUERIES = 5
 """Queries, and queries for each id, from which on equal ids are likely to mean one item."""
@@ -98,7 +98,8 @@ def aggregate(
     draws = None if bootstrap is None else plan_draws(judged, bootstrap, resample, seed)
     extra = {"start": start, "known": known, "trusted": trusted}
     given = {name: value for name, value in extra.items() if value is not None}
-    fitted = with_diagnostics(_fit(aggregator, judged, given), judged)
+    fitted = _fit(aggregator, judged, given)
+    warn_of_sides(fitted, judged)
     if draws is None:
         return fitted
     return with_replicates(fitted, replicates(aggregator, judged, draws, fitted, extra=given, progress=progress))

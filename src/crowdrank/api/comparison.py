@@ -24,12 +24,13 @@ from ..quality import scores_quietly
 from ..registry import label, make
 from ..validation.alignment import align
 from ..validation.comparison import HELD_OUT, LEVEL, Comparison, Measured
+from ..validation.evaluation import Evaluation, check_fit, checked_measures, expect_baseline
 from ..validation.prediction import Figure, foretell
 from ..validation.scored_items import Scored
 from ..validation.splits import N_FOLDS, Split, split_judgments
 from ..wording import option
 from .aggregation import as_judgments, methods_for, resolved
-from .evaluation import Evaluation, check_fit, checked_measures, evaluate_runs, expect_baseline
+from .evaluation import evaluate_runs
 
 
 def compare(

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
-from functools import partial
 from typing import Any
-
-import numpy as np
 
 from ..data.consensus import Consensus
 from ..data.diagnostics import Diagnostics
-from ..data.intake import short
 from ..data.judgments import Judgments, Mixed, Preferences
 from ..data.mixed import parts_of
-from ..errors import DataWarning, JudgmentError, ParameterError
+from ..errors import DataWarning, ParameterError
 from ..io.notices import say
 from ..io.truth import read_truth
 
@@ -45,6 +40,7 @@ def diagnose(judgments: Any, consensus: Consensus | None = None, *, truth: Any |
     >>> found.annotator_messages[0][:54]
     "1 annotator chooses one side whatever the items: 'eve'"
     """
+    from ..review import diagnosis as review
     from .aggregation import aggregate, as_judgments, expect_one_kind
 
     judged = expect_one_kind(as_judgments(judgments), "diagnose")
@@ -53,21 +49,11 @@ def diagnose(judgments: Any, consensus: Consensus | None = None, *, truth: Any |
         consensus = aggregate(judged)
     elif not isinstance(consensus, Consensus):
         raise ParameterError(f"consensus= takes a consensus, not a {type(consensus).__name__}; make one with aggregate")
-    return diagnosed(judged, consensus_of(consensus, judged), known)
+    return review.diagnose(judged, review.matched(consensus, judged), known)
 
 
-def diagnosed(judgments: Judgments, consensus: Consensus, truth: Any | None = None) -> Diagnostics:
-    """Return the diagnostics of judgments whose items are those of the consensus."""
-    from ..review.diagnosis import diagnose as look
-
-    return look(judgments, consensus, truth)
-
-
-def with_diagnostics(consensus: Consensus, judgments: Judgments | Mixed) -> Consensus:
-    """Return the consensus with diagnostics for whoever asks; warns at once of what a glance shows.
-
-    Judgments of several kinds have none of them together; :func:`diagnose` takes each kind with this consensus.
-    """
+def warn_of_sides(consensus: Consensus, judgments: Judgments | Mixed) -> None:
+    """Warn at once of annotators who choose one side, and say where the sides are the recorder's."""
     for part in parts_of(judgments):
         if isinstance(part, Preferences) and len(part):
             from ..review.sides import recorded_sentences, side_sentences
@@ -78,25 +64,3 @@ def with_diagnostics(consensus: Consensus, judgments: Judgments | Mixed) -> Cons
                 # of tables of winners and losers it was said when they were read
                 for sentence in recorded_sentences(part, glance=True):
                     say(sentence)
-    if isinstance(judgments, Mixed):
-        return consensus
-    return replace(consensus, diagnostics_source=partial(diagnosed, judgments, consensus))
-
-
-def consensus_of(consensus: Consensus, judgments: Judgments | Mixed) -> Consensus:
-    """Return the consensus with the items of the judgments, all of which it has to know."""
-    items = judgments.items
-    if consensus.items is items:
-        return consensus
-    single = consensus.items.single and items.single
-    codes = consensus.items.codes(None if single else items.query_ids(), items.ids)
-    if (codes < 0).any():
-        missing = int(np.argmax(codes < 0))
-        raise JudgmentError(
-            f"the consensus does not know item {short(items.ids[missing])}; give the consensus of these judgments"
-        )
-    grade = None if consensus.grade is None else consensus.grade[codes]
-    return Consensus(
-        items=items, scores=consensus.scores[codes], method=consensus.method, params=consensus.params,
-        levels=consensus.levels, grade=grade, nominal=consensus.nominal,
-    )  # fmt: skip

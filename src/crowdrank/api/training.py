@@ -24,7 +24,7 @@ from ..protocols import Aggregator, Progress, expect_arguments, method_name
 from ..registry import label, make, method_class, resolve
 from ..wording import option
 from .aggregation import as_judgments, chosen_aggregator
-from .diagnosis import with_diagnostics
+from .diagnosis import warn_of_sides
 
 
 def train(
@@ -104,7 +104,7 @@ def train(
     expect_arguments(method, [*given, *held])
     fit: JointFit = method.fit(judged, described, **given, **held, progress=progress)
     if fit.consensus is not None:
-        fit = replace(fit, consensus=with_diagnostics(fit.consensus, judged))
+        warn_of_sides(fit.consensus, judged)
     return fit
 
 

@@ -15,6 +15,7 @@ from .talk import Talk
 from .words import complete_method, listed, pairs
 
 if TYPE_CHECKING:
+    from ..data.consensus import Consensus
     from ..review.findings import Findings
 
 EXAMPLES = examples(
@@ -139,11 +140,12 @@ def aggregate(
         facts = facts_of(consensus, judgments)
         chosen = format_for(out, format)
 
-        def about() -> Findings | None:
-            if annotators or not quiet or chosen in ("json", "parquet"):
-                with talk.working("judging the annotators"):
-                    of_annotators.tell(facts.table, consensus.diagnostics, talk)
-            return findings_of(facts) if chosen == "json" else None
+        def about() -> tuple[Consensus, Findings | None]:
+            if not (annotators or not quiet or chosen in ("json", "parquet")):
+                return consensus, None
+            with talk.working("judging the annotators"):
+                of_annotators.tell(facts.table, facts.diagnostics, talk)
+            return facts.reviewed, findings_of(facts) if chosen == "json" else None
 
         level = LEVEL if bootstrap and intervals is None else intervals
         failed = deliver_consensus(consensus, out, format, level, talk, about)
@@ -151,7 +153,7 @@ def aggregate(
             say_failed(failed, "the annotators were not looked at", fatal=bool(annotators or report or fail_if))
             return
         if annotators and facts.table is not None:
-            of_annotators.write(facts.table, annotators, consensus, judgments, talk)
+            of_annotators.write(facts.table, annotators, facts.reviewed, judgments, talk)
         holding = conditions.holding(facts)
         if report:
             write_report(facts, report, votes, reading, compared, seed, talk)

@@ -94,12 +94,13 @@ def deliver_consensus(
     format: str | None,
     level: float | None,
     talk: Talk,
-    about: Callable[[], Findings | None],
+    about: Callable[[], tuple[Consensus, Findings | None]],
 ) -> Exception | None:
     """Write a consensus, or show its best items where people look on; return what went wrong afterwards, if anything.
 
-    ``about`` looks at the annotators, which may fail or take long, and returns what JSON holds besides. A consensus
-    that goes to a file is there before that; JSON and Parquet are then written anew, with what was found.
+    ``about`` looks at the annotators, which may fail or take long, and returns the consensus with its diagnostics and
+    what JSON holds besides. A consensus that goes to a file is there before that; JSON and Parquet are then written
+    anew, with what was found.
     """
     from ..io.output import format_for
     from ..io.results import write_consensus
@@ -118,7 +119,7 @@ def deliver_consensus(
             talk.flush()
     found, failed = None, None
     try:
-        found = about()
+        consensus, found = about()
     except Exception as error:
         failed = error
     if holds_all and (failed is None or out in (None, "-")):

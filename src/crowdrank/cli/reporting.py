@@ -104,6 +104,6 @@ def write_report(
         if about is None:
             about = describe_votes(votes, reading.kind, pairs(reading.column, "--column", "annotator=Who"))
         reports.write(
-            facts.consensus, facts.judgments, report, items=about, comparison=comparison, command=command_line()
+            facts.reviewed, facts.judgments, report, items=about, comparison=comparison, command=command_line()
         )
     report_written(report, talk)

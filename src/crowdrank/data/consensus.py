@@ -110,6 +110,8 @@ class Consensus(Shown):
         Whether the levels are classes without an order, so that scores say nothing of it.
     estimates
         What the method estimated besides, such as a tie parameter of the whole crowd.
+    diagnostics
+        What is odd about the judgments, where a file that was read holds it; :func:`crowdrank.diagnose` computes it.
     """
 
     items: Items
@@ -127,7 +129,7 @@ class Consensus(Shown):
     nominal: bool = False
     estimates: Mapping[str, Any] = field(default_factory=dict)
     quality_source: Quality | Callable[[], Quality | None] | None = field(default=None, repr=False)
-    diagnostics_source: Diagnostics | Callable[[], Diagnostics] | None = field(default=None, repr=False)
+    diagnostics: Diagnostics | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("scores", "std_error", "replicates", "probabilities", "grade"):
@@ -238,18 +240,6 @@ class Consensus(Shown):
         """
         source: Any = self.quality_source
         return (source.annotators, source.parameters) if hasattr(source, "parameters") else None
-
-    @property
-    def diagnostics(self) -> Diagnostics | None:
-        """What is odd about the judgments, looked for on first access; ``None`` where they are not at hand.
-
-        :func:`crowdrank.aggregate` gives it, a method's own ``fit`` does not.
-        """
-        source = self.diagnostics_source
-        if source is not None and not isinstance(source, Diagnostics):
-            source = source()
-            object.__setattr__(self, "diagnostics_source", source)
-        return source
 
     def frame(self) -> pl.DataFrame:
         """Return a table of query, item, score, rank [, grade, confidence] [, std_error], best first in each query."""

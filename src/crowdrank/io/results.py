@@ -379,7 +379,7 @@ def _rebuilt(
         levels=levels,
         grade=_level_codes(frame["grade"], levels)[order] if levels and "grade" in frame.columns else None,
         quality_source=None if header["quality"] is None else quality_from_json(header["quality"]),
-        diagnostics_source=diagnostics_from_json(header["diagnostics"]) if header.get("diagnostics") else None,
+        diagnostics=diagnostics_from_json(header["diagnostics"]) if header.get("diagnostics") else None,
     )
 
 

@@ -8,10 +8,12 @@ from typing import Any, Self
 import numpy as np
 import polars as pl
 
+from ..api.aggregation import as_judgments
 from ..data.consensus import Consensus, Quality
 from ..data.diagnostics import Diagnostics
 from ..errors import ParameterError
 from ..protocols import Floats
+from ..review.findings import facts_of
 from ..review.messages import leaning
 from ..review.verdicts import annotator_table, unsure, verdict
 from .drawing import AMBER, BLUE, GREY, INK, ORANGE, PURPLE, ROW, name_rows, new_axes, short
@@ -68,9 +70,9 @@ class QualityDisplay:
         self.table = table
 
     @classmethod
-    def from_consensus(cls, consensus: Consensus) -> Self:
-        """Return the display of a consensus whose judgments name annotators."""
-        return cls(marked(consensus))
+    def from_consensus(cls, consensus: Consensus, judgments: Any | None = None) -> Self:
+        """Return the display of a consensus whose judgments name annotators; with them, of who leans to a side."""
+        return cls(marked(consensus, judgments))
 
     @classmethod
     def from_quality(cls, quality: Quality) -> Self:
@@ -164,9 +166,14 @@ class QualityDisplay:
             )  # fmt: skip
 
 
-def marked(consensus: Consensus) -> pl.DataFrame:
+def marked(consensus: Consensus, judgments: Any | None = None) -> pl.DataFrame:
     """Return the annotators, best first, with a mark for what they are and whether they lean to one side."""
-    return _marked(consensus.quality, consensus.diagnostics)
+    return _marked(consensus.quality, _diagnostics(consensus, judgments))
+
+
+def _diagnostics(consensus: Consensus, judgments: Any | None) -> Diagnostics | None:
+    """What is odd about the judgments, if that is known or they are at hand."""
+    return facts_of(consensus, None if judgments is None else as_judgments(judgments)).diagnostics
 
 
 def _marked(quality: Quality | None, odd: Diagnostics | None) -> pl.DataFrame:
@@ -206,7 +213,7 @@ class PositionBiasDisplay:
     --------
     >>> from crowdrank.api import aggregate
     >>> votes = {"left": list("xyx"), "right": list("yxy"), "annotator": list("abb"), "winner": list("xxx")}
-    >>> found = PositionBiasDisplay.from_consensus(aggregate(votes, "borda"))
+    >>> found = PositionBiasDisplay.from_consensus(aggregate(votes, "borda"), votes)
     >>> sorted(found.table["annotator"])
     ['a', 'b']
     """
@@ -218,9 +225,9 @@ class PositionBiasDisplay:
         self.table, self.leaning = table, list(leaning)
 
     @classmethod
-    def from_consensus(cls, consensus: Consensus) -> Self:
-        """Return the display of a consensus of preferences by named annotators."""
-        odd = consensus.diagnostics
+    def from_consensus(cls, consensus: Consensus, judgments: Any | None = None) -> Self:
+        """Return the display of a consensus of preferences by named annotators, and of these preferences."""
+        odd = _diagnostics(consensus, judgments)
         table = None if odd is None else odd.annotators()
         if table is None or "position_bias" not in table.columns or table["annotator"].null_count():
             raise ParameterError("position bias is known of preferences by named annotators only")

@@ -91,6 +91,7 @@ def render(
     """Return the page that :func:`write` writes."""
     judged = as_judgments(judgments)
     facts = facts_of(consensus, judged)
+    consensus = facts.reviewed
     suggested = _suggested(consensus, judged) if isinstance(actions, str) and actions == "auto" else actions
     material = Material(
         consensus, judged, facts, findings_of(facts), _described(consensus, items), suggested, comparison
@@ -104,9 +105,9 @@ def _suggested(consensus: Consensus, judgments: Any) -> Any:
     """What to do about each annotator, where they are named and there are several."""
     if consensus.quality is None or judgments.n_annotators < 2:
         return None
-    from ..review.actions import actions
+    from ..review.actions import suggest_actions
 
-    return actions(consensus, judgments)
+    return suggest_actions(consensus, judgments)
 
 
 def _described(consensus: Consensus, items: Any | None) -> Any:

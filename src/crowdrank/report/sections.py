@@ -272,7 +272,7 @@ def _agreement(material: Material) -> Section | None:
 
 def _repeated(material: Material) -> list[Table]:
     """How often each annotator gave the same answer again, those least often first."""
-    odd = material.consensus.diagnostics
+    odd = material.facts.diagnostics
     if odd is None or material.facts.consistency is None:
         return []
     table, number = odd.annotators(), pl.sum_horizontal(pl.col("^n_(repeated|swapped)$"))

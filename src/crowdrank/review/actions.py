@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..api.aggregation import as_judgments
-from ..api.diagnosis import consensus_of, diagnosed
 from ..data.consensus import Consensus
 from ..data.diagnostics import Diagnostics
 from ..data.intake import short
@@ -23,6 +21,7 @@ from ..metrics.correlation import kendall_tau
 from ..protocols import Bools, Ints
 from ..quality import held_out_quality, pair_accuracy, trusted_annotators
 from ..registry import make
+from .diagnosis import diagnose, matched
 from .faults import EMPTY, decided, faults, quality_told, surely_bad, told_again
 from .verdicts import annotator_table
 
@@ -162,54 +161,17 @@ class Actions(Shown):
         return [*said, *([self.sentence] if self.sentence else []), *self.notes]
 
 
-def actions(
-    consensus: Consensus,
-    judgments: Any,
-    *,
-    method: Any | None = None,
-    trusted: Any | None = None,
+def suggest_actions(
+    consensus: Consensus, judged: Judgments | Mixed, method: Any | None = None, trusted: Any | None = None
 ) -> Actions:
-    """Return whom to keep, whom to look at and whom to leave out, and what the consensus would become without them.
-
-    Left out are those who guess or answer the wrong way round, if that is certain enough: their quality lies below 0.6
-    by more than chance explains, among so many annotators (of those named for this, one in 20 may be named wrongly);
-    and those whose answers have little to do with the items: one side, one grade or a tie nearly always, or circles as
-    guessing gives them. Nobody is left out for fewer than 20 judgments. To look at are those who may be poor, lean to
-    one side, change their mind with the order of items, or make the mistakes of another, as copies do. It is a
-    suggestion: nothing is left out of ``consensus`` itself. Who was to be left out for quality, but does better by the
-    consensus of the others, is only to be looked at.
-
-    Parameters
-    ----------
-    consensus
-        The consensus of the judgments, from :func:`crowdrank.aggregate`.
-    judgments
-        The judgments; or a frame, or a file's path.
-    method
-        Aggregator for the fit without those to be left out, which starts from the consensus where it can; ``None``
-        takes the method of the consensus.
-    trusted
-        Annotators known to be good: they are kept whatever speaks against them.
-    Examples
-    --------
-    >>> from crowdrank.api import aggregate
-    >>> rows = [(who, item, item) for who in ("ann", "bob", "cy") for item in range(20)]
-    >>> rows += [("eve", item, -item) for item in range(20)]
-    >>> votes = dict(zip(("annotator", "item", "grade"), zip(*rows)))
-    >>> found = actions(aggregate(votes), votes)
-    >>> found.dropped, found.frame()["reason"][0]
-    (['eve'], 'answers the wrong way round (quality 0.01, 0.00 to 0.05)')
-    >>> found.sentence
-    'without that one the order would stay as it is, and 19 would still win'
-    """
-    judged = as_judgments(judgments)
+    """Return what :func:`crowdrank.actions` does, of judgments."""
     if not judged.n_annotators:
         raise ParameterError(
             "the judgments name no annotators, so that there is nobody to keep or to leave out; add an annotator column"
         )
     if not isinstance(consensus, Consensus):
         raise ParameterError(f"consensus= takes a consensus, not a {type(consensus).__name__}; make one with aggregate")
-    known = consensus_of(consensus, judged)
+    known = matched(consensus, judged)
     notes: list[str] = []
     aggregator = _aggregator(consensus, method, notes)
     table = _table(consensus, judged, aggregator)
@@ -301,9 +263,9 @@ def _diagnostics(consensus: Consensus, judged: Judgments | Mixed, known: Consens
         return None
     found = consensus.diagnostics
     if found is None or found.dependence_table is None:
-        return diagnosed(judged, known)
+        return diagnose(judged, known)
     same = found.annotators()["annotator"].equals(judged.annotators.ids, check_names=False)
-    return found if same else diagnosed(judged, known)
+    return found if same else diagnose(judged, known)
 
 
 def _shown(table: pl.DataFrame, flags: pl.DataFrame, action: dict[Any, str]) -> pl.DataFrame:

@@ -91,7 +91,7 @@ def _quality(table: pl.DataFrame) -> list[Finding]:
 
 def _habits(facts: Facts) -> list[Finding]:
     """Those with habits that have nothing to do with the items."""
-    odd, judged = facts.consensus.diagnostics, facts.judgments
+    odd, judged = facts.diagnostics, facts.judgments
     if odd is None or not odd.n_annotators or judged is None or isinstance(judged, Mixed):
         return []
     n, told = odd.n_annotators, habits_told(judged, odd.annotators(), facts.consensus.scores)
@@ -127,7 +127,7 @@ def _unseen_sides(facts: Facts) -> list[Finding]:
 
 def _dependent(facts: Facts) -> list[Finding]:
     """Families of annotators who err together, and what the crowd is worth."""
-    odd = facts.consensus.diagnostics
+    odd = facts.diagnostics
     if odd is None or odd.effective_annotators is None or not odd.n_annotators:
         return []
     families = odd.families()
@@ -175,7 +175,7 @@ def _between(facts: Facts, found: Agreement, judged: Judgments | Mixed) -> list[
 
 def _self_consistency(facts: Facts, judged: Judgments | Mixed) -> list[Finding]:
     """How far annotators agree with themselves when asked again."""
-    sentence, odd = facts.consistency, facts.consensus.diagnostics
+    sentence, odd = facts.consistency, facts.diagnostics
     if sentence is None or odd is None:
         return []
     numbers: dict[str, float] = {}

@@ -11,8 +11,9 @@ from ..data.consensus import Consensus
 from ..data.diagnostics import Diagnostics
 from ..data.index import Index
 from ..data.intake import short
-from ..data.judgments import Judgments
+from ..data.judgments import Judgments, Mixed
 from ..data.truth import Truth
+from ..errors import JudgmentError
 from ..protocols import Bools
 from .asked import Asked, asked
 from .dependence import Dependence, dependence, effective_number
@@ -51,6 +52,25 @@ def diagnose(judgments: Judgments, consensus: Consensus, truth: Truth | None = N
         notes=tuple(note_sentences(judgments, found, pairs, n)), annotator_table=table,
         dependence_table=_dependence_table(judgments.annotators, pairs),
         family_table=_family_table(judgments, pairs), group_table=groups,
+    )  # fmt: skip
+
+
+def matched(consensus: Consensus, judgments: Judgments | Mixed) -> Consensus:
+    """Return the consensus with the items of the judgments, all of which it has to know."""
+    items = judgments.items
+    if consensus.items is items:
+        return consensus
+    single = consensus.items.single and items.single
+    codes = consensus.items.codes(None if single else items.query_ids(), items.ids)
+    if (codes < 0).any():
+        missing = int(np.argmax(codes < 0))
+        raise JudgmentError(
+            f"the consensus does not know item {short(items.ids[missing])}; give the consensus of these judgments"
+        )
+    grade = None if consensus.grade is None else consensus.grade[codes]
+    return Consensus(
+        items=items, scores=consensus.scores[codes], method=consensus.method, params=consensus.params,
+        levels=consensus.levels, grade=grade, nominal=consensus.nominal,
     )  # fmt: skip
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -10,10 +10,12 @@ import numpy as np
 import polars as pl
 
 from ..data.consensus import Consensus
+from ..data.diagnostics import Diagnostics
 from ..data.judgments import Grades, Judgments, Preferences
 from ..data.mixed import Mixed, parts_of
 from ..protocols import Bools, Counts, Floats
 from .agreement import Agreement, agreement
+from .diagnosis import diagnose
 from .self_consistency import consistency_sentence
 from .verdicts import Suspect, annotator_table, suspects
 
@@ -38,9 +40,21 @@ class Facts:
     judgments: Judgments | Mixed | None
 
     @cached_property
+    def diagnostics(self) -> Diagnostics | None:
+        """What is odd about the judgments; of several kinds together there are no diagnostics."""
+        if self.consensus.diagnostics is not None or self.judgments is None or isinstance(self.judgments, Mixed):
+            return self.consensus.diagnostics
+        return diagnose(self.judgments, self.consensus)
+
+    @cached_property
+    def reviewed(self) -> Consensus:
+        """The consensus with its diagnostics, for files and pictures."""
+        return replace(self.consensus, diagnostics=self.diagnostics)
+
+    @cached_property
     def table(self) -> pl.DataFrame | None:
         """The annotators who judged something, best first, with habits."""
-        return annotator_table(self.consensus.quality, self.consensus.diagnostics)
+        return annotator_table(self.consensus.quality, self.diagnostics)
 
     @cached_property
     def suspects(self) -> list[Suspect]:
@@ -57,7 +71,7 @@ class Facts:
     @cached_property
     def consistency(self) -> str | None:
         """How far annotators agree with themselves, in a sentence; ``None`` where nothing was asked again."""
-        odd = self.consensus.diagnostics
+        odd = self.diagnostics
         return None if odd is None or not odd.n_annotators else consistency_sentence(odd.kind, odd.annotators())
 
     @cached_property

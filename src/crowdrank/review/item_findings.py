@@ -171,7 +171,7 @@ def _coverage(facts: Facts) -> list[Finding]:
 
 def _open_places(facts: Facts) -> list[Finding]:
     """Items whose place the judgments leave open."""
-    odd = facts.consensus.diagnostics
+    odd = facts.diagnostics
     if odd is None or not odd.group_messages:
         return []
     kinds, ids = ["open_place"] * len(odd.group_messages), [()] * len(odd.group_messages)

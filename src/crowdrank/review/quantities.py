@@ -120,7 +120,7 @@ def _unjudged(facts: Facts) -> Values | None:
 
 def _effective(facts: Facts) -> Values | None:
     """What the annotators are worth."""
-    odd = facts.consensus.diagnostics
+    odd = facts.diagnostics
     return None if odd is None else _one(odd.effective_annotators)
 
 

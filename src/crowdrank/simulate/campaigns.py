@@ -217,11 +217,22 @@ def _proposed(scheme: Any, crowd: Answerers, asked: Asked, budget: float, price:
 
 
 def _made(name: str) -> Any:
-    """The aggregator that a scheme goes by."""
-    from importlib import import_module
+    """The aggregator that a scheme goes by, or that measures what it bought."""
+    if name == "dawid_skene":
+        from ..models.classes.dawid_skene import DawidSkene
 
-    words = "".join(word.capitalize() for word in name.split("_"))
-    return getattr(import_module(f"..aggregators.{name}", __package__), words)()
+        return DawidSkene()
+    if name == "bradley_terry":
+        from ..models.pairs.bradley_terry import BradleyTerry
+
+        return BradleyTerry()
+    if name == "mean_gain":
+        from ..models.averages.mean_gain import MeanGain
+
+        return MeanGain()
+    from ..models.latent_score.latent_score import LatentScore
+
+    return LatentScore()
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import polars as pl
 
-from ..api.evaluation import Evaluation, corrected
 from ..data.consensus import Consensus
 from ..data.showing import Shown
 from ..metrics.correlation import kendall_tau
 from ..metrics.significance import paired_randomisation
 from ..protocols import Floats
+from .evaluation import Evaluation, corrected
 from .prediction import Figure, spread
 
 LEVEL = 0.95

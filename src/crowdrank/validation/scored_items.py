@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 
-from ..data.columns import quoted, understand_items
 from ..data.consensus import Consensus
 from ..data.features import Features
-from ..data.frames import to_frame
 from ..data.index import Items
 from ..data.truth import Truth
-from ..errors import JudgmentError
-from ..io.results import consensus_of
-from ..io.sources import Source, blaming, open_source
-from ..io.trec import looks_like_run, run_of
 from ..protocols import Bools, Floats
 
 
@@ -57,46 +48,3 @@ class Scored:
 def _text_ids(items: Items) -> pl.DataFrame:
     """Query and item ids as text, so that integers meet text."""
     return pl.DataFrame({"query": items.query_ids(), "item": items.ids}).select(pl.all().cast(pl.String))
-
-
-def as_scored(source: Any) -> dict[str, Scored]:
-    """Return the scored items by the name of their run; a TREC file may hold several runs."""
-    if isinstance(source, Consensus):
-        return {source.method: Scored.of(source)}
-    if isinstance(source, str | os.PathLike):
-        return _from_file(open_source(source))
-    return {"scores": _from_frame(to_frame(source), retrieved=False)}
-
-
-def _from_file(source: Source) -> dict[str, Scored]:
-    """Scored items of a file: the runs of a TREC file by their names, a consensus or a table by the file's."""
-    if looks_like_run(source):
-        frame = run_of(source)
-        names = frame["run"].unique(maintain_order=True).to_list()
-        return {name: _from_frame(frame.filter(pl.col("run") == name), retrieved=True) for name in names}
-    with blaming(source.name):
-        consensus = consensus_of(source)
-    return {Path(source.name).stem: Scored.of(consensus)}
-
-
-def _from_frame(frame: pl.DataFrame, *, retrieved: bool) -> Scored:
-    """Scored items of a table with item, score [, query]; a rank will do."""
-    found = understand_items(frame.columns, also=("rank",))
-    lower = {name.lower(): name for name in frame.columns}
-    if "score" in lower:
-        score = frame[lower["score"]].cast(pl.Float64, strict=False)
-    elif "rank" in found:
-        score = -frame[found["rank"]].cast(pl.Float64, strict=False)
-    else:
-        raise JudgmentError(f"the table has no score column (its columns: {quoted(frame.columns)}); add one")
-    if score.null_count() or not score.is_finite().all():
-        row = int((~score.is_finite().fill_null(False)).arg_true()[0]) + 1
-        raise JudgmentError(f"the score is blank or not a number in row {row}; fill it in or drop the row")
-    query = frame[found["query"]] if "query" in found else None
-    keys = [found[word] for word in ("query", "item") if word in found]
-    again = (~frame.select(keys).to_struct("key").is_first_distinct()).arg_true()
-    if len(again):
-        row = int(again[0])
-        raise JudgmentError(f"row {row + 1} repeats item {frame[found['item']][row]!r}; keep one row of each item")
-    rows = Features.from_arrays(query, frame[found["item"]], score.to_numpy().reshape(-1, 1))
-    return Scored(rows.items, rows.matrix[:, 0].astype(np.float64), retrieved)

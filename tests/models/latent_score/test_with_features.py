@@ -209,7 +209,6 @@ def test_a_former_fit_is_saved_and_read(few, tmp_path):
     fit.save(tmp_path / "model")
     np.testing.assert_array_equal(cr.load_ranker(tmp_path / "model").predict(features), fit.predict(features)["score"])
     assert repr(fit).startswith("JointFit(latent_score: LinearScore, ")
-    assert fit.consensus.diagnostics is not None
 
 
 def test_nothing_to_learn_from_is_refused(few):
