@@ -19,6 +19,9 @@ _GUESSING_ITEMS = 20.0
 
 _LEAST_CORRELATION = 0.02
 _NINETY = 1.6448536269514722
+_OVERSHOOT = 0.25
+"""By so much may a corrected correlation exceed 1 before bounds are set, with an exact consensus: measured."""
+
 _WIDER = 1.05
 """The consensus without a reversed annotator is better than the crowd's, without a good one worse: measured."""
 
@@ -132,7 +135,8 @@ class Reliability:
         # of a positive correlation the upper bound is that of a noisier consensus, and the lower that of a better one
         least, most = (centre / end - centre / self.middle for end in (self.lower, self.upper))
         # more than a noisy consensus lets anybody agree is chance, which bounds have on either side
-        found = np.clip(centre / self.middle, -1.0, 1.0)
+        most_found = 1.0 + _OVERSHOOT * self.middle**2
+        found = np.clip(centre / self.middle, -most_found, most_found)
         up = np.hypot((high - centre) / self.middle, np.maximum(least, most))
         down = np.hypot((centre - low) / self.middle, np.minimum(least, most))
         return _as_share(found), _as_share(found - down), _as_share(found + up)

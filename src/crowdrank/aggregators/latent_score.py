@@ -62,8 +62,8 @@ class LatentScore:
     Standard errors and covariances are those of the curvature with annotators free to adapt, given the scores of other
     queries and the scale of all of them, and a little wider where judgments are few and variances guesses. What is not
     known of the scale is ``scale_error`` of the estimates, a share of the scores. In simulations 87 to 97 % of 90 %
-    intervals hold the truth on that scale. Without grades they are those of centred scores. Queries above 700 items have no
-    covariance, and their standard errors are estimated from random probes of the inverse [Bekas07]_.
+    intervals hold the truth on that scale. Without grades they are those of centred scores. Queries above 700 items
+    have no covariance, and their standard errors are estimated from random probes of the inverse [Bekas07]_.
 
     The grade of an item is what most annotators would answer without noise, weighed by judgments and quality; of two
     levels, the group that the item's score falls into.
