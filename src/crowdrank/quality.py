@@ -174,7 +174,8 @@ def _reliability(method: Aggregator, judgments: Judgments | Mixed, found: Agreem
 
     n_ways = 3 if n_folds == MAX_FOLDS else 1
     left_out = 1.0 / min(n, n_folds)
-    return reliability(half, order, judgments.items.offsets, _per_item(judgments), left_out, n_ways)
+    found_of_halves = reliability(half, order, judgments.items.offsets, _per_item(judgments), left_out, n_ways)
+    return found_of_halves.at_least(share, found.effective)
 
 
 def _per_item(judgments: Judgments | Mixed) -> Floats:

@@ -141,6 +141,18 @@ class Reliability:
         down = np.hypot((centre - low) / self.middle, np.minimum(least, most))
         return _as_share(found), _as_share(found - down), _as_share(found + up)
 
+    def at_least(self, share: Floats, effective: Floats) -> Reliability:
+        """Return the same, but no less than annotators' agreement shows: nobody agrees with noise, or contradicts it.
+
+        Halves of a small crowd may contradict each other though all but one annotator agree.
+        """
+        correlation = np.sin(np.pi * (share - 0.5))
+        noise = np.pi**2 * (1.0 - correlation**2) * share * (1.0 - share)
+        total = max(float(effective.sum()), 1e-12)
+        square = float((effective * correlation**2).sum() - noise[effective > 0].sum()) / total
+        floor = float(np.sqrt(max(square, 0.0)))
+        return Reliability(max(self.middle, floor), max(self.lower, floor), max(self.upper, floor))
+
 
 EXACT = Reliability(1.0, 1.0, 1.0)
 """That of a truth."""
