@@ -76,7 +76,7 @@ def measured(design: Design, *, rescale: bool = False) -> Pairs:
 
 
 CASES = (
-    ("from the model", Design(), False),
+    ("from the model", Design(), True),
     ("20 % guess, 10 % reversed", Design(guessing=0.2, reversed=0.1), True),
     ("not from the model", Design(misspecified=True), True),
 )

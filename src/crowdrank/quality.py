@@ -131,7 +131,10 @@ def held_out_quality(method: Aggregator, judgments: Judgments | Mixed, *, n_fold
     .. math:: \text{quality}_a = (k_a + m / 2) / (n_a + 1 / 2).
 
     ``lower`` and ``upper`` bound the annotator's own share (90 %, Jeffreys), with :math:`n_a` the number of independent
-    pairs that the annotator's answers are worth: grading 5 items gives 10 pairs, but tells no more than 6.
+    pairs that the annotator's answers are worth (:func:`~crowdrank.reliability.effective_pairs`): grading 5 items gives
+    10 pairs, but tells no more than 6. The consensus of the others errs as well, and agreement with it is nearer to one
+    half than agreement with the truth. How noisy it is comes from halves of the crowd
+    (:func:`~crowdrank.reliability.reliability`); shares and bounds are corrected for that.
 
     Classes without an order are right or wrong one by one: from the share :math:`s` of an annotator's :math:`n_a`
     answers that name the class which the others' consensus chose of :math:`K`, the quality of one whose mistakes fall
@@ -179,7 +182,8 @@ def _reliability(method: Aggregator, judgments: Judgments | Mixed, found: Agreem
 
     n_ways = 3 if n_folds == MAX_FOLDS else 1
     left_out = 1.0 / min(n, n_folds)
-    return reliability(half, order, judgments.items.offsets, _per_item(judgments), left_out, n_ways)
+    found_of_halves = reliability(half, order, judgments.items.offsets, _per_item(judgments), left_out, n_ways)
+    return found_of_halves.at_least(share, found.effective)
 
 
 def _per_item(judgments: Judgments | Mixed) -> Floats:

@@ -19,6 +19,9 @@ _GUESSING_ITEMS = 20.0
 
 _LEAST_CORRELATION = 0.02
 _NINETY = 1.6448536269514722
+_OVERSHOOT = 0.25
+"""By so much may a corrected correlation exceed 1 before bounds are set, with an exact consensus: measured."""
+
 _WIDER = 1.05
 """The consensus without a reversed annotator is better than the crowd's, without a good one worse: measured."""
 
@@ -132,10 +135,23 @@ class Reliability:
         # of a positive correlation the upper bound is that of a noisier consensus, and the lower that of a better one
         least, most = (centre / end - centre / self.middle for end in (self.lower, self.upper))
         # more than a noisy consensus lets anybody agree is chance, which bounds have on either side
-        found = np.clip(centre / self.middle, -1.0, 1.0)
+        most_found = 1.0 + _OVERSHOOT * self.middle**2
+        found = np.clip(centre / self.middle, -most_found, most_found)
         up = np.hypot((high - centre) / self.middle, np.maximum(least, most))
         down = np.hypot((centre - low) / self.middle, np.minimum(least, most))
         return _as_share(found), _as_share(found - down), _as_share(found + up)
+
+    def at_least(self, share: Floats, effective: Floats) -> Reliability:
+        """Return the same, but no less than annotators' agreement shows: nobody agrees with noise, or contradicts it.
+
+        Halves of a small crowd may contradict each other though all but one annotator agree.
+        """
+        correlation = np.sin(np.pi * (share - 0.5))
+        noise = np.pi**2 * (1.0 - correlation**2) * share * (1.0 - share)
+        total = max(float(effective.sum()), 1e-12)
+        square = float((effective * correlation**2).sum() - noise[effective > 0].sum()) / total
+        floor = float(np.sqrt(max(square, 0.0)))
+        return Reliability(max(self.middle, floor), max(self.lower, floor), max(self.upper, floor))
 
 
 EXACT = Reliability(1.0, 1.0, 1.0)

@@ -64,16 +64,17 @@ class LatentScore:
     for them, and the others are on their scale.
 
     Standard errors and covariances are those of the curvature with annotators free to adapt, given the scores of other
-    queries, and a little wider: the scale of all scores is known to the spread of the discriminations only, and where
-    judgments are few so are variances guesses. In simulations 87 to 94 % of 90 % intervals hold the truth from 10
-    judgments of an annotator on. Without grades they are those of centred scores. Queries above 700 items have no
-    covariance, and their standard errors are estimated from random probes of the inverse [Bekas07]_.
+    queries and the scale of all of them, and a little wider where judgments are few and variances guesses. What is not
+    known of the scale is ``scale_error`` of the estimates, a share of the scores. In simulations 87 to 97 % of 90 %
+    intervals hold the truth on that scale. Without grades they are those of centred scores. Queries above 700 items
+    have no covariance, and their standard errors are estimated from random probes of the inverse [Bekas07]_.
 
     The grade of an item is what most annotators would answer without noise, weighed by judgments and quality; of two
     levels, the group that the item's score falls into.
 
-    Quality is the model's probability of ordering two random items of a query right; ``lower`` and ``upper`` (90 %)
-    come from the standard deviation of the discrimination. Who is not known at all is taken for an average annotator.
+    Quality is the model's probability of ordering two random items of a query right, within the bounds ``lower`` and
+    ``upper`` (90 %) of held-out agreement, as in every method: to the model, somebody with few judgments whose answers
+    pulled scores along looks good, or reversed, beyond doubt.
     Where one side wins for nearly everybody, or winners and losers were given, no favour of a side is learned.
     Judgments without annotators are all by one.
 

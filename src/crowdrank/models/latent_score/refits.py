@@ -15,7 +15,7 @@ from .anchors import Known
 from .fits import Options, fit_scores
 from .responses import Layout
 from .rounds import ScoreFit
-from .state import KindState, State, first_state
+from .state import State, first_state
 
 MANY_JUDGMENTS = 20_000
 """From so many judgments on, annotators are left out in five parts, and fits to a part stop earlier."""
@@ -61,20 +61,11 @@ class Refit:
 
 
 def _begin(layout: Layout, state: State) -> State:
-    """The state of all judgments, as far as it fits a part of them."""
+    """Scores and discriminations of all judgments, to begin with; habits are learned anew."""
     first = first_state(layout, state.alpha, len(state.weights))
-    kinds = first.kinds
-    if [len(one.cuts) for one in kinds] == [len(one.cuts) for one in state.kinds]:
-        kinds = tuple(_habits(own, all_) for own, all_ in zip(kinds, state.kinds, strict=True))
     return replace(
-        first, scores=state.scores, kinds=kinds, variance_of_items=state.variance_of_items,
+        first, scores=state.scores, variance_of_items=state.variance_of_items,
         variance_of_alpha=state.variance_of_alpha, shares=state.shares, weights=state.weights,
         weights_covariance=state.weights_covariance, variance_of_weights=state.variance_of_weights,
         variance_of_levels=state.variance_of_levels if layout.levelled else 0.0,
     )  # fmt: skip
-
-
-def _habits(own: KindState, everyone: KindState) -> KindState:
-    """How annotators answer one kind, to begin with."""
-    favourites = everyone.favourites if everyone.favourites.shape == own.favourites.shape else own.favourites
-    return replace(everyone, curvature=None, favourites=favourites, lapse=np.where(own.lapse > 0, everyone.lapse, 0.0))
