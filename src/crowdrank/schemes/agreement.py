@@ -17,7 +17,7 @@ from ..errors import ParameterError
 
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    r"""Ask about an item again until the probability of its most probable level passes a level of confidence.
+    r"""Stop at confidence: ask again until the most probable level of an item is sure enough.
 
     The probabilities are those of the consensus of a class method, which weighs each grade by its annotator. The
     expected gain of one more grade is how much it is expected to raise the probability that the chosen level is right,
@@ -25,6 +25,11 @@ class Agreement:
     .. math:: \sum_l \max_j p_j \pi_{jl} - \max_j p_j,
 
     where :math:`p` are the item's probabilities and :math:`\pi` is how the crowd as a whole mixes up levels.
+
+    When to use
+    -----------
+    Use it for classes or grades where each item must be right with a stated probability. To spend a fixed budget where
+    it helps most use ``information``.
 
     Parameters
     ----------

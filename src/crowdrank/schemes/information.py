@@ -24,7 +24,7 @@ _MOST = 10_000
 
 @dataclass(frozen=True, kw_only=True)
 class Information:
-    r"""Ask where the answer is expected to tell most for each unit of money, and choose whom to ask as well.
+    r"""Expected information: ask where an answer teaches most per unit of money, and whom.
 
     Preferences: an answer by annotator :math:`a` about items :math:`i` and :math:`j` is expected to tell about
 
@@ -37,6 +37,11 @@ class Information:
     .. math:: H\Big(\sum_j p_j \pi_{aj\cdot}\Big) - \sum_j p_j H(\pi_{aj\cdot}),
 
     or, with ``about="gain"``, the expected fall of the variance of its gain :math:`2^g - 1`.
+
+    When to use
+    -----------
+    Use it by default for preferences, and for grades once each annotator is known a little. For the first grades of a
+    new campaign start with ``k_overlap``.
 
     Parameters
     ----------
