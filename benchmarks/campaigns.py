@@ -1,6 +1,6 @@
 """Labelling schemes played through on simulated and recorded crowds: ``python -m benchmarks.campaigns [NAME...]``.
 
-Recorded crowds are looked for in ``CROWDRANK_DATA``. Tables go to ``docs/measured_campaigns.md`` and pictures to
+Recorded crowds are looked for in ``CROWDRANK_DATA``. Tables go to ``docs/evidence/campaigns.md`` and pictures to
 ``docs/images``, from where ``docs/which-labels.md`` takes them.
 """
 
@@ -250,9 +250,9 @@ def main(names: Sequence[str]) -> None:
     from crowdrank.report import CampaignDisplay, save_display
 
     warnings.simplefilter("ignore")
-    parts = ["<!-- written by benchmarks/campaigns.py -->", ""]
+    parts = ["# Labelling schemes, measured", "", "<!-- written by benchmarks/campaigns.py -->", ""]
     for setting in SETTINGS:
-        kept = ROOT / "docs" / "measured" / f"campaign-{setting.name}.csv"
+        kept = ROOT / "docs" / "evidence" / f"campaign-{setting.name}.csv"
         if not names or setting.name in names:
             begun = time.perf_counter()
             kept.parent.mkdir(exist_ok=True)
@@ -272,7 +272,7 @@ def main(names: Sequence[str]) -> None:
             seeds = frame["seed"].n_unique()
             parts += [f"**{setting.title}**, {measure} after so many judgments ({seeds} seeds):", ""]
             parts += [*table(frame, measure), ""]
-    (ROOT / "docs" / "measured_campaigns.md").write_text("\n".join(parts))
+    (ROOT / "docs" / "evidence" / "campaigns.md").write_text("\n".join(parts))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,7 @@
 """Whether held-out judgments name a good method, on public sets with gold: ``python -m benchmarks.real_compare``.
 
 The sets are looked for in ``CROWDRANK_DATA``. Every method that takes the judgments is compared without the gold, by
-``crowdrank.compare_methods``, and then measured against it. The tables go to ``docs/measured_compare.md``, from where
-``docs/make.py`` takes them into ``methods.md``.
+``crowdrank.compare_methods``, and then measured against it. The tables go to ``docs/evidence/compare.md``.
 """
 
 from __future__ import annotations
@@ -159,7 +158,7 @@ def page(found: dict[Case, Found]) -> str:
     return TEXT.format(pairs=choices_table(found, pairs, "order"), grades=choices_table(found, grades, "grade"))
 
 
-TEXT = """## Methods chosen by held-out judgments, measured
+TEXT = """# Methods chosen by held-out judgments, measured
 
 Public sets whose gold does not come from their own crowd. Every method with its defaults was compared on the crowd's
 judgments alone, as `compare` does without a truth (five folds, seed 0), and then measured against the gold. A cell is
@@ -196,4 +195,4 @@ if __name__ == "__main__":
     for one in CASES:
         sys.stderr.write(f"{one.name}\n")
         results[one] = measured(one)
-    (ROOT / "docs" / "measured_compare.md").write_text(page(results))
+    (ROOT / "docs" / "evidence" / "compare.md").write_text(page(results))

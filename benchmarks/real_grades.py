@@ -1,8 +1,7 @@
 """Class methods on public sets with gold, beside crowd-kit's figures: ``python -m benchmarks.real_grades``.
 
 The sets are looked for in ``CROWDRANK_DATA``; crowd-kit's figures come from the golden files of the tests, which hold
-the call and version. The table goes to ``docs/measured_grades.md``, from where ``docs/make.py`` takes it into
-``methods.md``.
+the call and version. The table goes to ``docs/evidence/grades.md``.
 """
 
 from __future__ import annotations
@@ -103,7 +102,7 @@ def page() -> str:
             lines[measure].append("| " + " | ".join(row) + " |")
     names = [method + (" ordinal" if params else "") for method, params in METHODS]
     head = "| Set | " + " | ".join(names) + " |\n|---|" + "---|" * len(names)
-    return f"""## Grades against gold, measured
+    return f"""# Grades against gold, measured
 
 Eight public sets with expert or known grades, our defaults, beside crowd-kit 1.4.2's same method with its defaults in
 brackets (for `naive_bayes` its one-coin Dawid-Skene). The `alpha` of `dawid_skene` was chosen in view of these sets, on
@@ -131,4 +130,4 @@ are too sure where they share mistakes; the vote shares of `majority_vote` are t
 
 
 if __name__ == "__main__":
-    (ROOT / "docs" / "measured_grades.md").write_text(page())
+    (ROOT / "docs" / "evidence" / "grades.md").write_text(page())

@@ -1,8 +1,7 @@
 """The latent-score model on public sets, other methods beside it: ``python -m benchmarks.real_latent_score``.
 
-The sets are looked for in ``CROWDRANK_DATA``. The tables go to ``docs/measured_latent_score.md``, from where
-``docs/make.py`` takes them into ``methods.md``. How answers that were held out are foretold is said in
-:mod:`benchmarks.held_out`.
+The sets are looked for in ``CROWDRANK_DATA``. The tables go to ``docs/evidence/latent-score.md``.
+:mod:`benchmarks.held_out` says how held-out answers are predicted.
 """
 
 from __future__ import annotations
@@ -186,7 +185,7 @@ def with_features() -> str:
 
 SHARES = (1.0, 0.1, 0.03, 0.01)
 
-TEXT = """## Latent scores, measured
+TEXT = """# Latent scores, measured
 
 Public sets, our defaults. *Held-out answers*: mean log-likelihood of 15 % of the judgments, three random splits, ±
 their standard deviation (splits of one set are not independent, so read it as noise of the split); of decided answers
@@ -229,4 +228,4 @@ def page() -> str:
 
 
 if __name__ == "__main__":
-    (ROOT / "docs" / "measured_latent_score.md").write_text(page())
+    (ROOT / "docs" / "evidence" / "latent-score.md").write_text(page())

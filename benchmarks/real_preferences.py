@@ -1,7 +1,7 @@
 """Preference and ranking methods on public sets, peers beside them: ``python -m benchmarks.real_preferences``.
 
 The sets are looked for in ``CROWDRANK_DATA``; the peers are those of the ``bench`` extra. The table goes to
-``docs/measured_preferences.md``, from where ``docs/make.py`` takes it into ``methods.md``.
+``docs/evidence/preferences.md``.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ def page(columns: dict[str, dict[str, float]]) -> str:
     return TEXT.format(table="\n".join(lines))
 
 
-TEXT = """## Preferences and rankings, measured
+TEXT = """# Preferences and rankings, measured
 
 Public sets, our defaults, seed 0, with peers below (evalica 0.4, choix 0.4, crowd-kit 1.4.2; each query fitted alone,
 since they know none). Methods for preferences take grades and rankings through `as_preferences(ties=False)`.
@@ -158,4 +158,4 @@ lost everything make evalica's Bradley-Terry, which has no ridge, fall behind wh
 
 
 if __name__ == "__main__":
-    (ROOT / "docs" / "measured_preferences.md").write_text(page({case.title: column(case) for case in SETS}))
+    (ROOT / "docs" / "evidence" / "preferences.md").write_text(page({case.title: column(case) for case in SETS}))

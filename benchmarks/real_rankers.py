@@ -1,7 +1,7 @@
 """Rankers on public folds, LightGBM and a plain network beside them: ``python -m benchmarks.real_rankers``.
 
-The sets are looked for in ``CROWDRANK_DATA``. The table goes to ``docs/measured_rankers.md``, from where
-``docs/make.py`` takes it into ``methods.md``. Needs torch and the ``bench`` extra.
+The sets are looked for in ``CROWDRANK_DATA``. The table goes to ``docs/evidence/rankers.md``.
+Needs torch and the ``bench`` extra.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def page() -> str:
     return TEXT.format(table="\n".join(lines), epochs=EPOCHS, trees=N_TREES)
 
 
-TEXT = """## Rankers on public folds, measured
+TEXT = """# Rankers on public folds, measured
 
 Our defaults on the five folds of each LETOR set: trained on three parts with expert grades, the fifth for testing, all
 test queries together. A query without any relevant item counts 0 (`empty="zero"`, as trec_eval has it) or is left out
@@ -158,4 +158,4 @@ weighted sum of features.
 
 
 if __name__ == "__main__":
-    (ROOT / "docs" / "measured_rankers.md").write_text(page())
+    (ROOT / "docs" / "evidence" / "rankers.md").write_text(page())

@@ -1,4 +1,4 @@
-"""Make the pages that follow from the code: methods.md, cli.md and the method table of the README.
+"""Make the pages that follow from the code: a page per method with their index, cli.md, the table of the README.
 
 ``python docs/make.py`` writes them; ``python docs/make.py --check`` exits 1 when one is not up to date.
 """
@@ -10,8 +10,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 from typer.main import get_command
 
+import crowdrank
 from crowdrank.cli.app import app
 from crowdrank.metrics.measures import MEASURES
 from crowdrank.registry import FAMILIES, TITLES, Card, card, names
@@ -19,67 +21,175 @@ from crowdrank.simulate import NOISES
 
 DOCS = Path(__file__).parent
 README = DOCS.parent / "README.md"
-MEASURED = ("grades", "preferences", "latent_score", "compare", "rankers")
-"""Pages of tables that benchmarks write."""
+EVIDENCE = DOCS / "evidence"
+COSTS = EVIDENCE / "costs.csv"
+"""Seconds of each method by number of judgments, written by ``python -m benchmarks.costs``."""
 MARKS = ("<!-- methods: made by docs/make.py -->", "<!-- end of methods -->")
 
+NAMESPACES = {"aggregator": "aggregators", "ranker": "rankers", "joint": "joint", "scheme": "schemes"}
+"""Family -> where users import its classes from."""
 
-def methods_table(cards: list[Card]) -> str:
-    """A line for each method."""
+QUESTIONS = {
+    "Who or what is best?": (
+        "aggregator",
+        "latent_score bradley_terry crowd_bt plackett_luce mallows mean_grade borda crowd_agg rank_centrality "
+        "median_rank multinomial_preference singular_vector condorcet greedy_order elo em_elo mean_gain highest_grade "
+        "single",
+    ),
+    "Which label is right?": ("aggregator", "dawid_skene naive_bayes glad mace majority_vote"),
+    "Who guesses, spams or answers in reverse?": (
+        "aggregator",
+        "latent_score crowd_bt dawid_skene naive_bayes mace glad mallows plackett_luce multinomial_preference "
+        "crowd_agg em_elo",
+    ),
+    "How good are items nobody judged?": (
+        "joint", "two_stage latent_score joint_annotators ltrma independent_annotators"
+    ),
+    "Which ranker should learn from the labels?": ("ranker", "list_mle list_net lambda_mart rank_svm lambda_rank"),
+    "What should be asked next?": (
+        "scheme", "information k_overlap if_good_k good_till_bad agreement pilot uncertainty"
+    ),
+}  # fmt: skip
+"""Question -> family and names of the methods that answer it, the usual choice first."""
+
+
+def methods_table(cards: list[Card], folder: str) -> str:
+    """A line for each method; ``folder`` leads to the pages of methods from the page that the table is on."""
     lines = ["| Method | Takes | Gives |", "|---|---|---|"]
-    lines += [f"| `{c.name}` | {c.takes} | {c.summary.rstrip('.')} |" for c in cards]
+    lines += [
+        f"| [`{c.name}`]({folder}{page_name(c)}) | {c.takes} | {plain(c.summary, folder).rstrip('.')} |" for c in cards
+    ]
     return "\n".join(lines)
 
 
-def methods_page(families: dict[str, list[Card]]) -> str:
-    """All that the registry knows of each method, and the measures and noise models."""
+def page_name(c: Card) -> str:
+    """File of a method's page, in ``docs/methods``; a name in two families has the second family's added."""
+    earlier = list(FAMILIES)[: list(FAMILIES).index(c.family)]
+    suffix = f"-{c.family}" if any(c.name in FAMILIES[family] for family in earlier) else ""
+    return f"{c.name.replace('_', '-')}{suffix}.md"
+
+
+def index_page(families: dict[str, list[Card]]) -> str:
+    """Every method, by question and by kind of judgment."""
+    cards = {(family, c.name): c for family, members in families.items() for c in members}
     parts = [
         "# Methods",
-        "Made from the code by `docs/make.py`; `crowdrank methods NAME` shows the same. Keys in brackets are in "
-        "[references.md](references.md).",
+        "A page per method: the model, when to use it, parameters, notes, an example, its cost and what was measured. "
+        "Made from the code by `docs/make.py`; `crowdrank methods NAME` shows the same in a terminal. "
+        "[Measures](measures.md) and [noise models](noise-models.md) have pages of their own.",
+        "## By question",
     ]
-    for family, cards in families.items():
-        parts += [f"## {TITLES[family]}", methods_table(cards), *(method_section(c) for c in cards)]
-    parts += [
-        "## Measures",
-        "For `--metrics` and `metrics=`; a number stands after `@`, options in brackets, as in `ndcg@10(linear)`.",
-        "\n".join(
-            ["| Name | Measures |", "|---|---|"]
-            + [
-                f"| `{name}{'@' + entry.at if entry.at else ''}` | {entry.description} |"
-                for name, entry in MEASURES.items()
-            ]
-        ),
-        "## Noise models",
-        "For `crowdrank simulate --noise` and `cr.simulate.simulate(noise=...)`.",
-        "\n".join(
-            ["| Noise | For | Means |", "|---|---|---|"]
-            + [
-                f"| `{model.signature}` | {', '.join(f'{k}s' for k in model.kinds)} | {model.description} |"
-                for model in NOISES.values()
-            ]
-        ),
-    ]
-    parts += [(DOCS / f"measured_{what}.md").read_text().strip() for what in MEASURED]
+    for question, (family, members) in QUESTIONS.items():
+        listed = ", ".join(f"[`{name}`](methods/{page_name(cards[family, name])})" for name in members.split())
+        parts.append(f"**{question}** {listed}.")
+    parts.append('The usual choice comes first; `method="auto"` picks by the data and says why.')
+    parts.append("## By kind of judgment")
+    rows = ["| | " + " | ".join(f"{kind}s" for kind in ("grade", "preference", "ranking")) + " |", "|---|---|---|---|"]
+    for family in ("aggregator", "joint", "scheme"):
+        cells = [
+            ", ".join(f"[`{c.name}`](methods/{page_name(c)})" for c in families[family] if kind in c.kinds)
+            for kind in ("grade", "preference", "ranking")
+        ]
+        rows.append(f"| {TITLES[family]} | " + " | ".join(cells) + " |")
+    parts.append("\n".join(rows))
+    for family, members in families.items():
+        parts += [f"## {TITLES[family]}", methods_table(members, "methods/")]
     return "\n\n".join(parts) + "\n"
 
 
-def method_section(c: Card) -> str:
-    """One method: what it gives, its parameters, its paper, its notes."""
-    lines = [f"### `{c.name}`", c.summary]
+def measures_page() -> str:
+    """Every measure."""
+    rows = [
+        f"| `{name}{'@' + entry.at if entry.at else ''}` | {entry.description} |" for name, entry in MEASURES.items()
+    ]
+    return (
+        "\n\n".join(
+            [
+                "# Measures",
+                "For `--metrics` and `metrics=`; a number stands after `@`, options in brackets, as in "
+                "`ndcg@10(linear)`. Made from the code by `docs/make.py`.",
+                "\n".join(["| Name | Measures |", "|---|---|", *rows]),
+            ]
+        )
+        + "\n"
+    )
+
+
+def noise_page() -> str:
+    """Every noise model."""
+    rows = [
+        f"| `{model.signature}` | {', '.join(f'{k}s' for k in model.kinds)} | {model.description} |"
+        for model in NOISES.values()
+    ]
+    return (
+        "\n\n".join(
+            [
+                "# Noise models",
+                "For `crowdrank simulate --noise` and `cr.simulate.simulate(noise=...)`. "
+                "Made from the code by `docs/make.py`.",
+                "\n".join(["| Noise | For | Means |", "|---|---|---|", *rows]),
+            ]
+        )
+        + "\n"
+    )
+
+
+def method_page(c: Card, costs: dict[tuple[str, str], str]) -> str:
+    """One method: the model, when to use it, parameters, notes, an example, its cost, what was measured."""
     facts = [f"Takes {c.takes}{', nominal grades too' if c.nominal else ''}."]
     if c.aliases:
         facts.append("Also called " + ", ".join(f"`{alias}`{c.settings(alias)}" for alias in c.aliases) + ".")
     if c.references:
-        facts.append("Paper: " + ", ".join(f"[{key}](references.md)" for key in c.references) + ".")
-    lines.append(" ".join(facts))
+        facts.append("Papers: " + ", ".join(f"[{key}](../references.md)" for key in c.references) + ".")
+    parts = [f"# `{c.name}`", plain(c.summary), " ".join(facts), "## Model", page_text(c.model)]
+    parts += ["## When to use it", page_text(c.when)]
     if c.parameters:
         rows = ["| Parameter | Takes | Default | Means |", "|---|---|---|---|"]
-        rows += [f"| `{p.name}` | {p.type} | `{p.default!r}` | {plain(p.description)} |" for p in c.parameters]
-        lines.append("\n".join(rows))
+        rows += [f"| `{p.name}` | {p.type} | `{p.default!r}` | {cell(plain(p.description))} |" for p in c.parameters]
+        parts += ["## Parameters", "\n".join(rows)]
     if c.notes:
-        lines.append(plain(c.notes))
-    return "\n\n".join(lines)
+        parts += ["## Notes", page_text(c.notes)]
+    if c.examples:
+        parts += ["## Example", f"```python\n{example(c)}\n\n```"]
+    parts += ["## Cost", costs.get((c.family, c.name), "Not measured.")]
+    shown = [page for page in sorted(EVIDENCE.glob("*.md")) if re.search(rf"\b{c.name}\b", page.read_text())]
+    if shown:
+        links = ", ".join(
+            f"[{page.read_text().splitlines()[0].removeprefix('# ')}](../evidence/{page.name})" for page in shown
+        )
+        parts += ["## Measured", f"{links}."]
+    return "\n\n".join(parts) + "\n"
+
+
+def class_name(c: Card) -> str:
+    """Class of a method."""
+    return FAMILIES[c.family][c.name].partition(":")[2]
+
+
+def example(c: Card) -> str:
+    """The example of a method's docstring, with the imports that it takes from its module."""
+    home, _, own = FAMILIES[c.family][c.name].partition(":")
+    known = vars(sys.modules[home])
+    code = " ".join(re.findall(r"^(?:>>>|\.\.\.) (.*)", c.examples, flags=re.MULTILINE))
+    brought = {name.strip() for line in re.findall(r"\bimport ([\w, ]*)", c.examples) for name in line.split(",")}
+    lines = [f">>> from crowdrank.{NAMESPACES[c.family]} import {own}"]
+    used = {word for word in re.findall(r"(?<![\w.\"'])[A-Za-z]\w+", code) if word in known}
+    for name in sorted(used - {own} - brought):
+        public = "crowdrank" if name in crowdrank.__all__ else getattr(known[name], "__module__", "")
+        lines.append(">>> import numpy as np" if name == "np" else f">>> from {public} import {name}")
+    return "\n".join([*lines, c.examples])
+
+
+def measured_costs() -> dict[tuple[str, str], str]:
+    """A sentence on the time of each method, from the file of a run."""
+    if not COSTS.exists():
+        return {}
+    frame = pl.read_csv(COSTS)
+    found = {}
+    for (family, name), rows in frame.sort("n").group_by(["family", "method"], maintain_order=True):
+        times = ", ".join(f"{seconds:.2g} s for {n:,}" for n, seconds in rows.select("n", "seconds").iter_rows())
+        found[str(family), str(name)] = f"{times} {rows['unit'][0]} (two cores; `python -m benchmarks.costs`)."
+    return found
 
 
 def commands_page() -> str:
@@ -141,37 +251,63 @@ def cell(text: str | None) -> str:
     return " ".join((text or "").split()).replace("|", "\\|")
 
 
-def plain(text: str) -> str:
-    """Docstring markup as Markdown, for a table cell or a paragraph."""
-    text = re.sub(r":math:`([^`]*)`", r"`\1`", text)
-    text = re.sub(r":\w+:`~?\.?([^`]*)`", r"`\1`", text)
-    text = re.sub(r"\[(\w+)\]_", r"[\1](references.md)", text)
-    return text.replace("``", "`").replace("|", "\\|")
+def plain(text: str, folder: str = "") -> str:
+    """Docstring markup as Markdown on one of the pages of methods, or on one that ``folder`` leads to them from."""
+    up = "../" if not folder else folder.removesuffix("methods/")
+    text = re.sub(r":math:`([^`]*)`", lambda m: f"${m.group(1)}$", text)
+    text = re.sub(r":\w+:`~?([^`<]*)`", lambda m: reference(m.group(1), folder), text)
+    text = re.sub(r"\[(\w+)\]_", rf"[\1]({up}references.md)", text)
+    return text.replace("``", "`")
+
+
+def reference(target: str, folder: str) -> str:
+    """A name in the code: a link where it is a method's class."""
+    for family, table in FAMILIES.items():
+        for name, home in table.items():
+            if target.rpartition(".")[2] == home.partition(":")[2]:
+                return f"[`{name}`]({folder}{page_name(card(family, name))})"
+    return f"`{target.removeprefix('crowdrank.')}`"
+
+
+def page_text(text: str) -> str:
+    """Paragraphs of a docstring as Markdown, displayed formulas among them."""
+    blocks = re.split(r"^\.\. math:: ", text, flags=re.MULTILINE)
+    parts = [plain(blocks[0].strip())]
+    for block in blocks[1:]:
+        formula, _, rest = block.partition("\n\n")
+        parts += [f"$$\n{' '.join(formula.split())}\n$$", plain(rest.strip())]
+    return "\n\n".join(part for part in parts if part)
 
 
 def pages() -> dict[Path, str]:
     """Every generated file with what it should hold."""
     families = {family: [card(family, name) for name in names(family)] for family in FAMILIES}
     cards = [c for family in families.values() for c in family]
+    costs = measured_costs()
     readme = README.read_text()
     before, rest = readme.split(MARKS[0])
     after = rest.split(MARKS[1])[1]
     return {
-        DOCS / "methods.md": methods_page(families),
+        DOCS / "methods.md": index_page(families),
+        DOCS / "measures.md": measures_page(),
+        DOCS / "noise-models.md": noise_page(),
+        **{DOCS / "methods" / page_name(c): method_page(c, costs) for c in cards},
         DOCS / "cli.md": commands_page(),
-        README: f"{before}{MARKS[0]}\n\n{methods_table(cards)}\n\n{MARKS[1]}{after}",
+        README: f"{before}{MARKS[0]}\n\n{methods_table(cards, 'docs/methods/')}\n\n{MARKS[1]}{after}",
     }
 
 
 def main() -> int:
     """Write or check the pages."""
-    stale = [path for path, text in pages().items() if not path.exists() or path.read_text() != text]
+    made = pages()
+    stale = [path for path, text in made.items() if not path.exists() or path.read_text() != text]
     if "--check" in sys.argv:
         for path in stale:
             sys.stderr.write(f"{path.name} is not up to date; run python docs/make.py\n")
         return 1 if stale else 0
     for path in stale:
-        path.write_text(pages()[path])
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(made[path])
         sys.stderr.write(f"wrote {path.name}\n")
     return 0
 

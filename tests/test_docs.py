@@ -16,7 +16,7 @@ from crowdrank.studies import STUDIES
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def blocks(path, language):
@@ -42,7 +42,7 @@ def in_folder(tmp_path, monkeypatch):
     return enter
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_python_on_the_page_gives_what_it_says(page, in_folder):
     in_folder(page)
     text = "\n".join(blocks(page, "python"))
@@ -59,7 +59,7 @@ def words(text):
     return re.sub(r"\d+\.\d{12,}", lambda number: f"{float(number[0]):.11g}", text).split()
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
+@pytest.mark.parametrize("page", PAGES, ids=lambda p: str(p.relative_to(ROOT)))
 def test_commands_on_the_page_give_what_they_say(page, in_folder):
     sessions = blocks(page, "console")
     if not sessions:
@@ -81,12 +81,34 @@ def run(command, folder):
     return subprocess.run(words, shell=True, cwd=folder, capture_output=True, text=True, env=environment, timeout=120)
 
 
-def test_generated_pages_are_up_to_date():
+def make_pages():
+    """The program that makes pages."""
     spec = importlib.util.spec_from_file_location("make", ROOT / "docs" / "make.py")
     make = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(make)
-    for path, text in make.pages().items():
+    return make
+
+
+def test_generated_pages_are_up_to_date():
+    made = make_pages().pages()
+    pages = {path for path in made if path.parent.name == "methods"}
+    assert pages == set((ROOT / "docs" / "methods").glob("*.md")), "a page is left of a method that is gone"
+    for path, text in made.items():
         assert path.read_text() == text, f"{path.name} is not up to date; run python docs/make.py"
+
+
+def test_every_method_answers_a_question_and_says_when_to_use_it():
+    questions = make_pages().QUESTIONS.values()
+    answering = {(family, name) for family, members in questions for name in members.split()}
+    assert answering == {(family, name) for family in FAMILIES for name in names(family)}
+    for family, name in sorted(answering):
+        assert card(family, name).when, f"{name} does not say when to use it"
+        assert card(family, name).model, f"{name} does not say its model"
+
+
+def test_no_page_shows_markup_that_it_does_not_render():
+    for page in [*(ROOT / "docs" / "methods").glob("*.md"), ROOT / "docs" / "methods.md"]:
+        assert not re.search(r"\.\. math::|:\w+:`|\]_", page.read_text()), page.name
 
 
 def test_every_paper_that_is_cited_is_listed():

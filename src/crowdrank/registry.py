@@ -179,12 +179,15 @@ class Card:
     name: str
     family: str
     summary: str
+    model: str
+    when: str
     kinds: tuple[str, ...]
     nominal: bool
     parameters: tuple[Parameter, ...]
     references: tuple[str, ...]
     aliases: tuple[str, ...]
     notes: str
+    examples: str
 
     @property
     def takes(self) -> str:
@@ -389,6 +392,7 @@ def card(family: str, name: str) -> Card:
     method = method_class(family, name)
     text = inspect.getdoc(method) or ""
     sections = _sections(text)
+    summary, _, model = sections[""].partition("\n")
     described = _definitions(sections.get("Parameters", ""))
     hints = typing.get_type_hints(method)
     parameters = tuple(
@@ -398,13 +402,16 @@ def card(family: str, name: str) -> Card:
     return Card(
         name=name,
         family=family,
-        summary=text.split("\n", 1)[0],
+        summary=summary,
+        model=model.strip(),
+        when=sections.get("When to use", ""),
         kinds=tuple(method.kinds),
         nominal=bool(getattr(method, "nominal", False)),
         parameters=parameters,
         references=tuple(dict.fromkeys(re.findall(r"\[(\w+)\]_", text))),
         aliases=tuple(alias for alias, target in ALIASES.get(family, {}).items() if target == name),
         notes=sections.get("Notes", ""),
+        examples=sections.get("Examples", ""),
     )
 
 
@@ -419,9 +426,9 @@ def _default(field: Any) -> Any:
 
 
 def _sections(text: str) -> dict[str, str]:
-    """The titled sections of a numpydoc text."""
-    parts = re.split(r"\n([A-Z][A-Za-z ]+)\n-{3,}\n", "\n" + text)
-    return {title: body.strip("\n") for title, body in zip(parts[1::2], parts[2::2], strict=True)}
+    """The titled sections of a numpydoc text; what stands before the first has no title."""
+    parts = ["", *re.split(r"\n([A-Z][A-Za-z ]+)\n-{3,}\n", "\n" + text)]
+    return {title: body.strip("\n") for title, body in zip(parts[::2], parts[1::2], strict=True)}
 
 
 def _definitions(text: str) -> dict[str, str]:
@@ -432,6 +439,8 @@ def _definitions(text: str) -> dict[str, str]:
         if line and not line[0].isspace():
             terms = [term.strip() for term in line.split(" : ")[0].split(",")]
         else:
+            # a displayed formula stands within the text of a table's cell
+            words = re.sub(r"^\.\. math:: (.*?)([.,]?)$", r":math:`\1`\2", line.strip())
             for term in terms:
-                found[term] = f"{found.get(term, '')} {line.strip()}".strip()
+                found[term] = f"{found.get(term, '')} {words}".strip()
     return found

@@ -84,7 +84,7 @@ def _print(card: Card, rows: list[dict[str, str]]) -> None:
     if rows:
         cells = [[Text(row["parameter"], "bold"), Text(row["default"]), Text(_described(row))] for row in rows]
         page.print(Padding(grid(("parameter", "default", "description"), cells, fill=("description",)), (1, 0)))
-    for paragraph in filter(None, plain_marks(card.notes).split("\n\n")):
+    for paragraph in filter(None, plain_marks(f"{card.when}\n\n{card.notes}").split("\n\n")):
         page.print(Padding(Text(" ".join(paragraph.split())), (0, 0, 1, 0)))
     page.print(Text(_USES[card.family].format(card.name), "cyan"))
 

@@ -33,7 +33,7 @@ _MOST_ROWS = 10_000
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LambdaMART(Ranker):
-    r"""Score items by boosted regression trees, each of which follows the slopes of LambdaRank.
+    r"""LambdaMART: gradient-boosted trees on LambdaRank gradients.
 
     A pair of items whose gains :math:`g_i > g_j` differ pulls its scores apart by
 
@@ -42,6 +42,11 @@ class LambdaMART(Ranker):
 
     what nDCG would lose if the two swapped their ranks :math:`r`, times how surely the scores :math:`s` have them the
     wrong way round [Burges10]_. The trees are LightGBM's [Ke17]_.
+
+    When to use
+    -----------
+    Use it with hundreds of labelled queries or more and features that interact. With few queries or noisy labels a
+    linear ranker such as ``list_mle`` or ``list_net`` is the safer choice.
 
     Parameters
     ----------

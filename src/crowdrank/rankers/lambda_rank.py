@@ -26,7 +26,7 @@ _LOSSES = ("lambda_rank", "list_net", "list_mle")
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LambdaRank(Ranker):
-    r"""Score items by a network with one hidden layer, trained by the slopes of LambdaRank.
+    r"""LambdaRank: a neural network with one hidden layer on LambdaRank gradients.
 
     The score of an item with features :math:`x` is :math:`s = v \cdot \tanh(W x + b)`. A pair of items whose gains
     :math:`g_i > g_j` differ pulls its scores apart by
@@ -36,6 +36,11 @@ class LambdaRank(Ranker):
 
     what nDCG would lose if the two swapped their ranks :math:`r`, times how surely the scores have them the wrong way
     round [Burges10]_. Needs torch: ``pip install 'crowdrank[neural]'``; predicting does not.
+
+    When to use
+    -----------
+    Use it where a smooth non-linear score is wanted and torch can be installed for training. ``lambda_mart`` usually
+    needs less tuning; linear rankers need fewer labels.
 
     Parameters
     ----------

@@ -19,7 +19,7 @@ _TIES = ("together", "random")
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ListMLE(LinearRanker):
-    r"""Score items by a weighted sum of features under which the order of the targets is most likely.
+    r"""ListMLE: a linear ranker by Plackett-Luce likelihood of the true order.
 
     A ranking arises best first: of the items that are left, item :math:`i` comes next with probability proportional to
     :math:`e^{s_i}` (Plackett-Luce), where :math:`s_i = x_i \cdot w` with features :math:`x` and weights :math:`w`. The
@@ -29,6 +29,11 @@ class ListMLE(LinearRanker):
 
     :math:`(p)` being the item at place :math:`p`, less :math:`\frac{\lambda}{2} |w|^2`, :math:`\lambda` being ``ridge``
     [Xia08]_ [Wu11]_.
+
+    When to use
+    -----------
+    Use it with few labelled queries or noisy labels, where the whole order matters. For long lists where only the top
+    matters try ``list_net`` or ``lambda_mart``.
 
     Parameters
     ----------

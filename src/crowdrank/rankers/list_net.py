@@ -23,7 +23,7 @@ _EVERY = 2
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class ListNet(LinearRanker):
-    r"""Score items by a weighted sum of features that tells the chance of each to be the best of its query.
+    r"""ListNet: a linear ranker by cross entropy of top-one probabilities.
 
     Of the items of a query, item :math:`i` is the best with probability
 
@@ -32,6 +32,11 @@ class ListNet(LinearRanker):
     where :math:`x` are the features and :math:`w` their weights. The weights minimise the mean over queries of the
     cross entropy :math:`-\sum_i P_y(i) \log P_s(i)`, :math:`P_y` being the same of the targets :math:`y` in the place
     of the scores, plus :math:`\frac{\lambda}{2} |w|^2`, :math:`\lambda` being ``ridge`` [Cao07]_.
+
+    When to use
+    -----------
+    Use it as a fast linear baseline that weighs the top of each list. Where features interact and queries are many use
+    ``lambda_mart``.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ _MANY_PAIRS = 1e10
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class RankSVM(LinearRanker):
-    r"""Score items by a weighted sum of features that puts the better of two items above the worse.
+    r"""RankSVM: a linear ranker by a smoothed hinge, or logistic, loss over pairs.
 
     The weights :math:`w` minimise the mean loss :math:`\varphi(z)` of all pairs of items of one query with unequal
     targets, plus :math:`\frac{\lambda}{2} |w|^2`, where
@@ -34,6 +34,11 @@ class RankSVM(LinearRanker):
 
     :math:`x_i` being the features of the better item, :math:`x_j` of the worse, and :math:`\lambda` the ``ridge``. The
     first loss is the hinge of [Joachims02]_ made smooth [Rennie05]_, as [Gupta16]_ uses it.
+
+    When to use
+    -----------
+    Use it for targets of which only the order is known, such as preferences. For graded targets ``list_net`` and
+    ``list_mle`` use whole lists.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ from .tie_draws import drawn_apart, tie_draws
 
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    r"""Ask about an item again until the probability of its most probable level passes a level of confidence.
+    r"""Stop at confidence: ask again until the most probable level of an item is sure enough.
 
     The probabilities are those of the consensus of a class method, which weighs each grade by its annotator, with the
     doubt about annotators whose grades few others repeat, as in ``information``. The expected gain of further grades is
@@ -30,6 +30,11 @@ class Agreement:
 
     where :math:`p` are the item's probabilities and :math:`\pi` is how the crowd as a whole mixes up levels. Where one
     grade cannot change the choice, two or three may: the largest mean of one, two or three counts.
+
+    When to use
+    -----------
+    Use it for classes or grades where each item must be right with a stated probability. To spend a fixed budget where
+    it helps most use ``information``.
 
     Parameters
     ----------

@@ -19,10 +19,15 @@ from .situation import Situation
 
 @dataclass(frozen=True, kw_only=True)
 class GoodTillBad:
-    r"""Ask about an item until the first grade that is not good, at most ``k`` times.
+    r"""Good-till-bad: ask until the first grade that is not good, at most ``k`` times.
 
     It costs :math:`1 + \sum_{t=1}^{k-1} P(\text{the first } t \text{ grades are good})` an item ("good-till-bad" of
     [Yang10]_), one grade at a time.
+
+    When to use
+    -----------
+    Use it where grades that are too high do the harm and answers come one at a time. Where answers come in batches use
+    ``if_good_k``.
 
     Parameters
     ----------

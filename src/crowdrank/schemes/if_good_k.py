@@ -19,12 +19,17 @@ from .situation import Situation
 
 @dataclass(frozen=True, kw_only=True)
 class IfGoodK:
-    r"""Ask for one grade of each item, and for ``k - 1`` more where the first one is good.
+    r"""If-good-k: one grade per item, and ``k - 1`` more where the first is good.
 
     A share :math:`g` of good first grades makes it cost :math:`1 + (k - 1) g` an item ("if-good-k" of [Yang10]_). Gains
     double with each grade, so that an item rated too high costs most; asking again about good ones only buys nearly the
     error of ``k`` grades of everything for half the money. It pays where errors go upwards. Misses, good items
     graded as poor, are never asked about again: where they are many, use ``k_overlap``.
+
+    When to use
+    -----------
+    Use it for relevance grades where few items are good and errors go upwards. Where good items are often missed use
+    ``k_overlap``.
 
     Parameters
     ----------

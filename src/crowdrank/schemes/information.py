@@ -30,7 +30,7 @@ _SURE = 0.95
 
 @dataclass(frozen=True, kw_only=True)
 class Information:
-    r"""Ask where the answer is expected to decide most for each unit of money, and choose whom to ask as well.
+    r"""Expected decisions: ask where an answer settles most per unit of money, and whom.
 
     Preferences: an answer by annotator :math:`a` about items :math:`i` and :math:`j` has the weight
     :math:`w = E[\alpha_a^2] P (1 - P)`, where :math:`P` is the predicted probability that :math:`a` prefers :math:`i`.
@@ -48,6 +48,11 @@ class Information:
     .. math:: H\Big(\sum_j p_j \pi_{aj\cdot}\Big) - \sum_j p_j H(\pi_{aj\cdot}),
 
     or, with ``about="gain"``, the expected fall of the variance of its gain :math:`2^g - 1`.
+
+    When to use
+    -----------
+    Use it by default for preferences, and for grades once each annotator is known a little. For the first grades of a
+    new campaign start with ``k_overlap``.
 
     Parameters
     ----------

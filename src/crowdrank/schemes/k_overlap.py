@@ -21,10 +21,15 @@ from .situation import Situation
 
 @dataclass(frozen=True, kw_only=True)
 class KOverlap:
-    r"""Ask about every item, or every pair of items of a query, ``k`` times.
+    r"""K-overlap: ask about every item, or every pair, ``k`` times.
 
     With ``k=1`` this is single labelling: of grades, one for each item; of preferences, random pairs. It costs
     :math:`k` an item ("k-overlap" of [Yang10]_).
+
+    When to use
+    -----------
+    Use it to start a campaign, and where every item must be treated alike. It spends the same on easy and on disputed
+    items.
 
     Parameters
     ----------

@@ -19,13 +19,18 @@ from .situation import Situation
 
 @dataclass(frozen=True, kw_only=True)
 class Pilot:
-    r"""Spend a share of the grades on items graded ``k`` times, the rest on single grades of other items.
+    r"""Pilot: overlap on a share of the items to learn annotators, single grades on the rest.
 
     The overlap tells how good each annotator is; with that known, a single grade is worth its posterior mean, a poor
     annotator's grade pulled to the middle, and grades of many items teach a ranker more than many grades of a few
     [KumarLease11]_. Half of the money at five grades an item, half as single grades, gained 3.5 points of nDCG@10 over
     single grades alone on OHSUMED with simulated annotators. Aggregate with ``dawid_skene`` or ``naive_bayes``, and
     train on the expected grades.
+
+    When to use
+    -----------
+    Use it to train a ranker from a fixed budget with annotators of unknown quality. It needs items enough for the pilot
+    to tell annotators apart.
 
     Parameters
     ----------

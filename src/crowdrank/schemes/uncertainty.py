@@ -22,12 +22,17 @@ from .tie_draws import by_falling, tie_draws
 
 @dataclass(frozen=True, kw_only=True)
 class Uncertainty:
-    r"""Ask about what is least sure: the pair whose order, or the item whose grade, is nearest to a toss-up.
+    r"""Uncertainty sampling: ask about what is nearest to a toss-up.
 
     For comparison only. What is least sure is often what cannot be told apart, and asking about it again and again
     teaches little: on simulated preferences it was no better than random pairs (Kendall's tau .729 against .746 after
     1,750 preferences, .823 against .810 after 3,500). Use ``information``, which asks where an answer is expected to
     decide most.
+
+    When to use
+    -----------
+    Use it as a baseline. What is least sure is often what cannot be told apart, so that ``information`` is usually the
+    better choice.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ from ...quality import held_out
 
 @dataclass(frozen=True, kw_only=True)
 class Borda:
-    r"""Average how many of its rivals each item was placed above, less how many it was placed below.
+    r"""Borda count: the mean share of rivals placed below an item, less the share placed above.
 
     A ranking of :math:`m` items that places :math:`b` of them below an item and :math:`a` above gives it the standing
 
@@ -28,6 +28,13 @@ class Borda:
 
     A preference is a ranking of two, so that the score is (wins - losses) / contests. Grades are ranked within each
     annotator and query: whether an annotator is severe or mild does not matter, only whom they place above whom.
+
+    When to use
+    -----------
+    Use it as a fast first answer for rankings, and for grades by annotators whose scales differ: only each annotator's
+    own order counts. Prefer ``plackett_luce`` or ``bradley_terry`` where items met rivals of unequal strength, since
+    Borda gives no credit for strong rivals, and ``latent_score`` where annotators differ in quality, since Borda counts
+    all of them alike.
 
     Notes
     -----

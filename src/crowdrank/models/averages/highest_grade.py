@@ -14,10 +14,15 @@ from ...quality import held_out
 
 @dataclass(frozen=True, kw_only=True)
 class HighestGrade:
-    """Take the best grade that anybody gave to an item.
+    """Maximum: the best grade that anyone gave to an item.
 
     It suits crowds whose errors are oversights, where one annotator who saw the point outweighs several who missed it
     ("Highest-k" of [Yang10]_); a single careless high grade is never corrected.
+
+    When to use
+    -----------
+    Use it where errors are oversights, so that one annotator who saw the point outweighs several who missed it. Avoid
+    it with careless or generous annotators: one high grade is never corrected.
 
     Notes
     -----

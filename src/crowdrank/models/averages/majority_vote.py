@@ -20,11 +20,16 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class MajorityVote:
-    r"""Take the level that most annotators gave to an item.
+    r"""Majority vote: the level that most annotators gave to an item.
 
     The probability of a level is its share of the item's weight, and the level with the largest share is the item's
     grade; the share is its confidence. The score is the number that the level counts as; where the grades are
     classes without an order it is the confidence.
+
+    When to use
+    -----------
+    Use it as the baseline, where annotators are not named, or where each gave too few grades to be told apart. Where
+    annotators differ, ``dawid_skene`` or ``naive_bayes`` weigh them.
 
     Parameters
     ----------

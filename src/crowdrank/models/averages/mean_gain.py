@@ -19,7 +19,7 @@ _HIGHEST = 1000.0
 
 @dataclass(frozen=True, kw_only=True)
 class MeanGain:
-    r"""Average what the grades of each item are worth to whoever searches.
+    r"""Mean gain: the average of 2^grade - 1 over the grades of each item.
 
     The score of item :math:`i`, with grades :math:`g` of weights :math:`w`, is
 
@@ -27,6 +27,11 @@ class MeanGain:
 
     the mean of the gains that nDCG gives to the grades. Since gains double with each grade, one careless high grade
     costs more than several low ones, and this is where asking again pays [Yang10]_.
+
+    When to use
+    -----------
+    Use it as the target of a ranker that is measured by nDCG, where items have several grades. For a consensus on the
+    scale of the grades use ``mean_grade``.
 
     Notes
     -----

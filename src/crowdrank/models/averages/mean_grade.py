@@ -17,7 +17,7 @@ from ...quality import held_out
 
 @dataclass(frozen=True, kw_only=True)
 class MeanGrade:
-    r"""Average the grades of each item.
+    r"""Mean: the weighted average of the grades of each item.
 
     The score of item :math:`i`, with grades :math:`g` of weights :math:`w`, is
 
@@ -26,6 +26,11 @@ class MeanGrade:
     where :math:`m` is the mean grade of the item's query. Its standard error is
     :math:`\sigma / \sqrt{\sum w + \alpha}` with :math:`\sigma^2` the variance of grades about the mean of their item,
     pooled over all items of the crowd, so that an item graded once has one too.
+
+    When to use
+    -----------
+    Use it where annotators are about equally good, or gave too few grades to be told apart, and grades have a numeric
+    scale. Where annotators differ in quality or severity use ``latent_score``.
 
     Parameters
     ----------

@@ -17,7 +17,7 @@ _TIE_BREAK = 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class MedianRank:
-    r"""Order items by the median of the ranks they were given.
+    r"""Median rank aggregation: the median of the ranks given to each item.
 
     A ranking of :math:`m` items that places :math:`b` of them below an item and :math:`a` above gives it the rank
 
@@ -27,6 +27,11 @@ class MedianRank:
     rank itself, tied items sharing the middle of their ranks; a partial ranking is stretched to the same length. The
     score is minus the weighted median rank. The median of full rankings is within a constant factor of the order
     nearest to all rankings, and a minority of bad rankings cannot move it far [Fagin03]_.
+
+    When to use
+    -----------
+    Use it where a minority of rankings may be far off and everyone ranked most of the items. With short partial
+    rankings the median is coarse; use ``borda`` or ``plackett_luce``.
 
     Notes
     -----

@@ -18,10 +18,15 @@ _PICKS = ("first", "random")
 
 @dataclass(frozen=True, kw_only=True)
 class Single:
-    """Take one grade of each item as its score.
+    """Single labelling: one grade of each item as its score.
 
     What single labelling would have bought: the base line that overlapping grades are compared with ([Yang10]_,
     [KumarLease11]_).
+
+    When to use
+    -----------
+    Use it as the baseline that shows what buying a single grade per item would have given. For a result use
+    ``mean_grade`` or a method that weighs annotators.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ _FIRST_STEPS = 20
 
 @dataclass(frozen=True, kw_only=True)
 class DawidSkene:
-    r"""Weigh each grade by what its annotator, as the crowd shows, tends to give for which level.
+    r"""Dawid-Skene: EM over a confusion matrix per annotator.
 
     Annotator :math:`a` gives an item of true level :math:`j` the level :math:`l` with probability :math:`\pi_{ajl}`, a
     confusion matrix of their own, and items are of level :math:`j` with probability :math:`\rho_j` [DawidSkene79]_:
@@ -33,6 +33,12 @@ class DawidSkene:
     Matrices, shares and levels are estimated together by expectation-maximisation. The score is the expected grade, the
     grade the most probable level and the confidence its probability. The quality of an annotator follows from the
     matrix; ``confusion`` is the matrix, ``accuracy`` the probability of the true level and ``bias`` the mean error.
+
+    When to use
+    -----------
+    Use it to choose one class or grade per item where annotators confuse classes in ways of their own and gave some
+    dozens of grades each. With three or more ordered levels set ``ordinal=True``. With very few grades each
+    ``majority_vote`` or ``naive_bayes`` has less to learn.
 
     Parameters
     ----------

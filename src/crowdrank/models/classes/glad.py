@@ -26,7 +26,7 @@ _QUANTILES = 200
 
 @dataclass(frozen=True, kw_only=True)
 class GLAD:
-    r"""Weigh grades by the ability of annotators and the difficulty of items, both estimated.
+    r"""GLAD: EM over annotator ability and item difficulty.
 
     Annotator :math:`a` gives item :math:`i` its true level with probability
 
@@ -37,6 +37,11 @@ class GLAD:
     Both have normal priors, :math:`\alpha \sim N(1, \sigma^2)` and :math:`\log \beta \sim N(1, \tau^2)`. The score is
     the expected grade, the grade the most probable level and the confidence its probability. The quality of an
     annotator is that on a random item; ``ability`` is :math:`\alpha_a`.
+
+    When to use
+    -----------
+    Use it where items differ in difficulty and annotators in ability, and errors are spread over all classes. Where
+    annotators favour a class, set ``errors="own"`` and ``prior="estimated"``, or use ``dawid_skene``.
 
     Parameters
     ----------

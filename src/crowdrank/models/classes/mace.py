@@ -28,7 +28,7 @@ _ROUGH_PASSES = 100
 
 @dataclass(frozen=True, kw_only=True)
 class MACE:
-    r"""Take each grade as either the item's true level or an answer given without looking.
+    r"""MACE: EM or variational Bayes over annotators who spam part of the time.
 
     Annotator :math:`a` does not look with probability :math:`\theta_a`, and then answers level :math:`l` with
     probability :math:`\xi_{al}` whatever the item; otherwise the answer is the true level :math:`k` [Hovy13]_,
@@ -37,6 +37,11 @@ class MACE:
 
     The score is the expected grade, the grade the most probable level and the confidence its probability. The quality
     of an annotator follows from it; ``spam_probability`` is :math:`\theta_a`, ``spam_answers`` are :math:`\xi_a`.
+
+    When to use
+    -----------
+    Use it where the main problem is annotators who click without looking, each with a habit of their own. Where careful
+    annotators confuse similar classes, ``dawid_skene`` fits better.
 
     Parameters
     ----------

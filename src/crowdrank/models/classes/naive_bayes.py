@@ -26,7 +26,7 @@ _ALL, _FEW = 0.99, 0.9
 
 @dataclass(frozen=True, kw_only=True)
 class NaiveBayes:
-    r"""Weigh each grade by how often its annotator is right.
+    r"""Naive Bayes (one-coin Dawid-Skene): EM over one accuracy per annotator.
 
     Annotator :math:`a` gives the true level with probability :math:`p_a` and each of the other :math:`K - 1` levels
     alike, and items are of level :math:`j` with probability :math:`\rho_j`, so that [KumarLease11]_
@@ -38,6 +38,11 @@ class NaiveBayes:
     number for each annotator [DawidSkene79]_: :math:`p_a` is then :math:`(a_0 + r_a) / (a_0 + b_0 + n_a)` with
     :math:`r_a` of their :math:`n_a` grades expected to be right. The score is the expected grade, the grade the most
     probable level and the confidence its probability. The quality of an annotator follows from ``accuracy``.
+
+    When to use
+    -----------
+    Use it for classes where annotators gave few grades each, or where accuracies are known beforehand. With some dozens
+    of grades each, ``dawid_skene`` also learns which classes are confused.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ _EQUAL = 1e-12
 
 @dataclass(frozen=True, kw_only=True)
 class CrowdAgg:
-    r"""Order items by the discount that NDCG or RBP is expected to give their rank, added up over annotators.
+    r"""CrowdAgg: order by the expected NDCG or RBP discount of each item's rank, summed over annotators.
 
     Annotator :math:`a` places item :math:`s` above item :math:`t` with probability :math:`p_a(s, t)`, 1/2 where the two
     were not compared, and is right with probability :math:`\eta_a`, the quality. Then :math:`s` loses to :math:`t` with
@@ -46,6 +46,12 @@ class CrowdAgg:
 
     where the discount :math:`D(r)` is :math:`1 / \log_2(2 + r)` for NDCG and :math:`\rho^r` for RBP. The order by
     :math:`F` has the largest expected measure [Niu15]_; 0 means that nothing is known of an item.
+
+    When to use
+    -----------
+    Use it where an order is wanted that is best at the top by NDCG or RBP, from grades, rankings or preferences by
+    annotators of unequal quality. Its scores have no unit and no standard errors; prefer ``latent_score`` where scores
+    or probabilities are needed.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ _FIRST_SPREAD = 2.0
 
 @dataclass(frozen=True, kw_only=True)
 class JointAnnotators:
-    r"""Tell the better item of each pair by preferences and features at once, with a flip rate for each annotator.
+    r"""JAM and VRJAM: EM over the better item of each pair, a linear ranker and a flip rate per annotator.
 
     Item :math:`i` is better than item :math:`j` of the same query with probability
 
@@ -46,6 +46,11 @@ class JointAnnotators:
 
     Scores are :math:`s`, those of items with features but no judgment :math:`w \cdot x`, which is how the ranker scores
     any item. The probability of each pair once preferences are known is in ``pairs`` of the result.
+
+    When to use
+    -----------
+    Use it for preferences on items with features that predict the order. With few preferences per item the features do
+    most of the work; where features predict nothing use ``crowd_bt``.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ from .starts import former_state
 
 @dataclass(frozen=True, kw_only=True)
 class LatentScore:
-    r"""Score items on one scale that explains grades, preferences and rankings, by annotators who differ.
+    r"""Latent-score model: an ordinal response model with discrimination, bias and lapses per annotator.
 
     Annotator :math:`a` with discrimination :math:`\alpha_a` (0 guesses, negative answers the reverse) and bias
     :math:`b_a` gives a level up to :math:`k` with probability
@@ -35,6 +35,12 @@ class LatentScore:
     judgment follows the scores, 1 for the most frequent kind. A ranking of :math:`m` items is all its pairs, each of
     weight :math:`4 (m - H_m) / (m (m - 1))`, which together tell what the ranking tells. Scores are normal around the
     level of their query, which only grades can tell, and all variances are learned.
+
+    When to use
+    -----------
+    Use it by default for orders: annotators may be noisy, biased to a side or a level, guessing or reversed, and kinds
+    of judgment may be mixed. It needs about five judgments per annotator on average to learn from; below that use
+    ``mean_grade``, ``bradley_terry`` or ``borda``. For one class per item use ``dawid_skene``.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ _TINY = 1e-12
 
 @dataclass(frozen=True, kw_only=True)
 class LatentScore:
-    r"""Learn a linear score of features, and how far each item departs from it as the judgments say.
+    r"""Latent-score model with features: a linear score plus an effect per item.
 
     The model of judgments is that of the aggregator of the same name; the score of item :math:`i` with features
     :math:`x_i`, each of mean 0 and standard deviation 1, is
@@ -41,6 +41,11 @@ class LatentScore:
     where features tell much :math:`\tau` is small and items that nobody judged often are drawn to what their features
     say; where they tell nothing :math:`\omega` is small, and the scores are those without features. The ranker scores
     an item that nobody judged as :math:`w \cdot x`.
+
+    When to use
+    -----------
+    Use it where judgments are few and features predict the order: items nobody judged get a score too. With many
+    judgments per item the features change nothing.
 
     Parameters
     ----------

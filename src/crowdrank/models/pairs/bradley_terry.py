@@ -28,7 +28,7 @@ _TIES = ("split", "ignore", "davidson")
 
 @dataclass(frozen=True, kw_only=True)
 class BradleyTerry:
-    r"""Score items so that the difference of two scores gives the odds of one winning against the other.
+    r"""Bradley-Terry: maximum-likelihood scores whose differences are the log odds of winning.
 
     Item :math:`i` wins against item :math:`j` of the same query with probability
 
@@ -38,6 +38,12 @@ class BradleyTerry:
     :math:`\frac{\lambda}{2} \sum_i s_i^2`, :math:`\lambda` being ``ridge``; they sum to zero in every query. With
     ``ties="davidson"`` a tie has the strength :math:`\nu e^{(s_i + s_j)/2}` beside the two items' own, with one
     :math:`\nu` for the whole crowd, estimated along with the scores [Davidson70]_.
+
+    When to use
+    -----------
+    Use it for leaderboards from preferences when annotators are about equally good, or not named: it is fast, has
+    standard errors, and corrects for the strength of opponents. Prefer ``crowd_bt`` or ``latent_score`` where some
+    annotators guess or answer in reverse.
 
     Parameters
     ----------

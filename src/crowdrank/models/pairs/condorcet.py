@@ -22,7 +22,7 @@ _EVEN = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class Condorcet:
-    r"""Sort items so that each stands above those that most preferences place it above, as far as that goes.
+    r"""Condorcet fusion: quicksort of the items by majority preference.
 
     Item :math:`i` goes ahead of item :math:`j` of its query where it won more of their contests than it lost, and the
     order is that of a quicksort with this comparison [Montague02]_: a pivot is drawn, the items that it loses to go
@@ -32,6 +32,11 @@ class Condorcet:
     .. math:: \frac{\text{items below} - \text{items above}}{\text{items} - 1},
 
     1 for the first and -1 for the last, as the mean over ``n_runs`` sorts.
+
+    When to use
+    -----------
+    Use it to reproduce Condorcet fusion as a baseline, or where each pair was judged often enough for its majority to
+    be sure. Avoid it where most pairs never met: coins decide there, and ``bradley_terry`` is far better.
 
     Parameters
     ----------

@@ -22,7 +22,7 @@ _NEAREST = 1e-9
 
 @dataclass(frozen=True, kw_only=True)
 class CrowdBT:
-    r"""Score items as Bradley-Terry does, weighing each annotator by how often they say what they see.
+    r"""Crowd-BT: Bradley-Terry with a probability per annotator of reporting what they see.
 
     Annotator :math:`k` puts item :math:`i` above item :math:`j` of the same query with probability
 
@@ -36,6 +36,12 @@ class CrowdBT:
     With ``ties="davidson"`` a tie has the strength :math:`\nu e^{(s_i + s_j)/2}` beside the two items' own
     [Davidson70]_. It looks the same from both sides, so that :math:`\eta` does not enter: whether there is a tie tells
     of the items alone, and what is decided tells of the annotator as above.
+
+    When to use
+    -----------
+    Use it for preferences by a crowd with some guessers or reversed annotators, each with ten answers or more. With
+    fewer answers each the prior decides; use ``bradley_terry`` there. ``latent_score`` also learns side bias, ties and
+    lapses.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from ...quality import held_out
 
 @dataclass(frozen=True, kw_only=True)
 class Elo:
-    r"""Score items by moving winner and loser apart after each preference, the more the less it was expected.
+    r"""Elo: online ratings that move winner and loser apart after each preference.
 
     All items begin at ``initial``. A preference between items with scores :math:`s_i` and :math:`s_j`, whose result
     :math:`y` is 1 when :math:`i` wins, 0 when it loses and 1/2 for a tie, moves them to
@@ -23,6 +23,12 @@ class Elo:
     .. math:: s_i + k\,(y - p), \quad s_j - k\,(y - p), \qquad p = \frac{1}{1 + b^{(s_j - s_i) / c}},
 
     with :math:`b` the ``base`` and :math:`c` the ``scale`` [Elo78]_.
+
+    When to use
+    -----------
+    Use it where items change over time and recent preferences should count more, or to match an existing Elo
+    leaderboard. For items that do not change ``bradley_terry`` is more accurate and does not depend on the order of
+    rows.
 
     Parameters
     ----------

@@ -26,7 +26,7 @@ _LEAST = 1e-4
 
 @dataclass(frozen=True, kw_only=True)
 class EMElo:
-    r"""Settle who wins each pair by weighing annotators, and score items by Elo on the settled pairs.
+    r"""EM-Elo: EM for the winner of each pair, then Elo on the winners.
 
     First, annotator :math:`a` names the better item of any pair with probability :math:`\eta_a`, and both items are
     the better one equally often before anybody is asked, so that the probability that :math:`i` is better than
@@ -40,6 +40,11 @@ class EMElo:
     every pair is one game, won by the likelier item, that moves both scores by :math:`|2 q_{ij} - 1|` times what it
     would in :class:`~crowdrank.models.pairs.elo.Elo`. The games are played over and over in random orders, and the
     score is the mean over the second half of the passes [Niu15]_.
+
+    When to use
+    -----------
+    Use it to reproduce the baseline of [Niu15]_. ``crowd_bt`` models the same annotators and scores in one likelihood
+    and is more accurate where pairs were judged once or twice.
 
     Parameters
     ----------

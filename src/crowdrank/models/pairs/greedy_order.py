@@ -22,7 +22,7 @@ _SLACK = 1 << 20
 
 @dataclass(frozen=True, kw_only=True)
 class GreedyOrder:
-    r"""Place the item with the largest balance of wins first, and then the next as if the first had not been there.
+    r"""Greedy order: repeatedly place the item with the largest balance of wins.
 
     With :math:`p_{ij}` the share of the contests with item :math:`j` that item :math:`i` won, the potential of an item
     is
@@ -32,6 +32,11 @@ class GreedyOrder:
     over the items of its query that are not yet placed, of which the one with the largest is placed next. An order made
     so agrees with the preferences at least half as well as the best one [Cohen99]_. The score is the standing in it,
     (items below - items above) / (items - 1): 1 for the first and -1 for the last.
+
+    When to use
+    -----------
+    Use it as a baseline with a guarantee: at least half of the best possible agreement with the preferences. It has no
+    scores with a unit and no standard errors; ``bradley_terry`` has both.
 
     Notes
     -----

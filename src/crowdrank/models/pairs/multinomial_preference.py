@@ -20,7 +20,7 @@ _TIES = ("ignore", "split")
 
 @dataclass(frozen=True, kw_only=True)
 class MultinomialPreference:
-    r"""Score items so that annotators, as far as they adhere to the scores, prefer pairs that lie far apart.
+    r"""Multinomial preference model (MPM): a softmax over all pairs, with an adherence per annotator.
 
     Every preference of annotator :math:`k` is drawn among all ordered pairs of the judged items of its query,
 
@@ -29,6 +29,11 @@ class MultinomialPreference:
     where :math:`s` are the scores and :math:`\theta_k` says how closely the annotator adheres to them: 0 is guessing,
     below 0 reversed. This is the multinomial preference model, MPM [Volkovs12]_ [Volkovs14]_. Scores and adherences
     maximise the log-likelihood with normal priors, :math:`\theta_k` around 1 and between -3 and 5.
+
+    When to use
+    -----------
+    Use the multinomial form where annotators chose themselves which pairs to compare, and ``model="logistic"`` where
+    pairs were assigned. For assigned pairs ``crowd_bt`` and ``latent_score`` are the usual choice.
 
     Parameters
     ----------

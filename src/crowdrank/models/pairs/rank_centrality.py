@@ -19,7 +19,7 @@ from ...quality import held_out
 
 @dataclass(frozen=True, kw_only=True)
 class RankCentrality:
-    r"""Score items by how often a walker who keeps moving from losers to winners comes by.
+    r"""Rank centrality: the stationary distribution of a random walk from losers to winners.
 
     From item :math:`i` the walker moves to item :math:`j` of the same query, if the two have met, at a rate that is the
     share of their contests that :math:`j` won,
@@ -30,6 +30,11 @@ class RankCentrality:
     of the time, where what arrives equals what leaves, :math:`\sum_j \pi_j a_{ji} = \pi_i \sum_j a_{ij}`
     [Negahban17]_. The score is :math:`\log \pi_i`, with mean zero in every group of items that have met; if the
     preferences follow the Bradley-Terry model and :math:`\alpha` is small, scores estimate that model's.
+
+    When to use
+    -----------
+    Use it as a fast spectral alternative to Bradley-Terry without a likelihood. ``bradley_terry`` is slightly more
+    accurate and has standard errors.
 
     Parameters
     ----------

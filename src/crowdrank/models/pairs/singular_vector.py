@@ -19,7 +19,7 @@ from ...quality import held_out
 
 @dataclass(frozen=True, kw_only=True)
 class SingularVector:
-    r"""Score items by the singular vector of the preference matrix that tells better from worse.
+    r"""SVD ranking: scores from the leading singular plane of the preference matrix.
 
     The entry :math:`H_{ij}` of the matrix is the share of the contests with item :math:`j` that item :math:`i` won less
     the share that it lost. Were it :math:`r_i - r_j` for all pairs, the matrix
@@ -28,6 +28,11 @@ class SingularVector:
     values, and the score is the direction within the plane at a right angle to what :math:`\mathbf{1}` leaves there
     [Aspremont21]_. Scores are turned and stretched so that their differences fit the entries best, in least
     squares, and have mean zero.
+
+    When to use
+    -----------
+    Use it as a spectral baseline where chance decided which pairs met and items have some dozens of opponents. With few
+    opponents each, or neighbours only, use ``bradley_terry``.
 
     Parameters
     ----------

@@ -42,7 +42,7 @@ _ROUGH = 0.01
 
 @dataclass(frozen=True, kw_only=True)
 class LTRMA:
-    r"""Learn a ranker, the true rankings and each annotator's dispersion together, from rankings and features.
+    r"""LTRMA-ML: EM over true rankings, a ListMLE ranker and a Mallows dispersion per annotator.
 
     The truth of a query is a ranking of its items that arises best first: of those left, item :math:`i` comes next with
     probability proportional to :math:`e^{s_i}` (Plackett-Luce), where :math:`s_i = x_i \cdot w` with features :math:`x`
@@ -58,6 +58,11 @@ class LTRMA:
 
     The consensus has the mean place of each item over all rankings, weighed by their probability given annotators and
     features, in places above the middle one. The annotators' parameter ``theta`` is their dispersion.
+
+    When to use
+    -----------
+    Use it for rankings of the same queries by several annotators, with features. For grades or preferences use
+    ``latent_score`` with features or ``two_stage``.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ _APART = {"kendall": 4, "cayley": 2}
 
 @dataclass(frozen=True, kw_only=True)
 class Mallows:
-    r"""Find the ranking that annotators scatter around, each with a dispersion of their own.
+    r"""Mallows model: a central ranking with a dispersion per annotator.
 
     Annotator :math:`a` ranks the :math:`n` items of a query as :math:`y` where the truth is :math:`t` with probability
 
@@ -42,6 +42,11 @@ class Mallows:
     The score is the mean place of an item over all rankings, weighed by their probability given the annotators, in
     places above the middle one. Random rankings so weighed are kept as ``replicates``, from which intervals and
     ``beats`` are computed. The annotators' parameter ``theta`` is their dispersion.
+
+    When to use
+    -----------
+    Use it for full or long rankings by a handful of annotators, up to some hundred items per query. For many items or
+    very short rankings use ``plackett_luce``; with features ``ltrma`` learns a ranker along with it.
 
     Parameters
     ----------

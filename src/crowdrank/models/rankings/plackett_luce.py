@@ -38,7 +38,7 @@ _FARTHEST = 500.0
 
 @dataclass(frozen=True, kw_only=True)
 class PlackettLuce:
-    r"""Score items so that each place of a ranking is a choice among those left, with odds by their scores.
+    r"""Plackett-Luce: a ranking as successive choices with odds given by scores.
 
     An annotator puts item :math:`i` next, of those not yet placed, with probability :math:`e^{s_i} / \sum_j e^{s_j}`
     [Luce59]_ [Plackett75]_, so that a ranking :math:`y` of :math:`m` items has
@@ -49,6 +49,12 @@ class PlackettLuce:
     they sum to zero in every query. Rankings of two items are preferences by the Bradley-Terry model. With
     ``annotators="weighted"`` annotator :math:`a` ranks by :math:`\theta_a s_i` instead, where the adherence
     :math:`\theta_a` is large for careful annotators, 0 for guessing ones and below 0 for reversed ones.
+
+    When to use
+    -----------
+    Use it for rankings, partial and short ones included, where scores with standard errors are wanted. Set
+    ``annotators="weighted"`` where annotators differ. For full rankings of few items by few annotators ``mallows`` is
+    an alternative.
 
     Parameters
     ----------

@@ -23,12 +23,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class IndependentAnnotators:
-    r"""Train a ranker on each annotator's judgments alone and score items by the mean of all of them.
+    r"""IAM: one ranker per annotator, averaged.
 
     .. math:: s(x) = \frac{1}{K} \sum_{k=1}^{K} f_k(x),
 
     where :math:`f_k` is the ranker of annotator :math:`k` [Gupta16]_. Nothing is learned of who is right: everybody
     counts the same, and an item's score depends on its features alone.
+
+    When to use
+    -----------
+    Use it as the baseline of [Gupta16]_, or where annotators legitimately differ and each judged much. Where some are
+    unreliable use ``joint_annotators`` or ``latent_score``, which weigh them.
 
     Parameters
     ----------

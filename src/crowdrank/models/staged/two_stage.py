@@ -22,11 +22,16 @@ _INSTEAD = {"preference": "bradley_terry", "ranking": "plackett_luce", "mixed": 
 
 @dataclass(frozen=True, kw_only=True)
 class TwoStage:
-    r"""Train a ranker on the consensus of judgments, or on every grade.
+    r"""Two stages: an aggregator first, then any ranker on its consensus.
 
     The aggregator gives each judged item a score; items with features and a score are what the ranker learns from,
     and it scores any item that has features. With ``mallows`` and ``list_mle`` this is LTRMA-D [Wu11]_. Without an
     aggregator each grade is a training row of its own, with the features of its item [Yang10]_.
+
+    When to use
+    -----------
+    Use it by default to train a ranker: any aggregator goes with any ranker, and both can be inspected. Where judgments
+    are so few that features should help the consensus, use a joint method.
 
     Parameters
     ----------
