@@ -246,7 +246,7 @@ def test_a_scheme_that_goes_by_a_consensus_says_so():
         ({"annotator": ["ann", ""]}, "the annotator is blank in row 2 of the pool; mend the pool"),
         ({"annotator": ["ann"], "capacity": [1.5]}, "the capacity is no whole number of at least 0 in row 1"),
         ({"annotator": ["ann"], "capacity": [-1]}, "the capacity is no whole number of at least 0"),
-        ({"who": ["ann"]}, r"the table has no annotator column \(its columns: 'who'\)"),
+        ({"who": ["ann"]}, r"the table has no annotator column \(columns that could serve: 'who'\)"),
         ({"annotator": []}, "the pool has no rows"),
     ],
 )

@@ -98,7 +98,7 @@ def test_only_askable_items_are_asked_about():
 
 def test_other_kinds_are_refused(small):
     for scheme in (IfGoodK(), GoodTillBad()):
-        with pytest.raises(JudgmentError, match="takes grades, not preferences; choose a method for that kind"):
+        with pytest.raises(JudgmentError, match="takes grades, not preferences; choose a method for preferences"):
             scheme.propose(Situation.of(small["preference"]))
     with pytest.raises(JudgmentError, match="not rankings"):
         KOverlap().propose(Situation.of(small["ranking"]))

@@ -98,7 +98,7 @@ def format_for(path: PathLike | None, format: str | None) -> str:
         if last[1:2].isalpha() and last not in _BY_SUFFIX and not str(path).startswith("/dev/"):
             known = ", ".join(name for name in _BY_SUFFIX if name[1:] in FORMATS)
             raise ParameterError(
-                f"{plain(str(path))}: {last} cannot be written; use one of {known}, or say --format csv (format='csv')"
+                f"{plain(str(path))}: {last} cannot be written; use one of {known}, or say {option('format', 'csv')}"
             )
         return _BY_SUFFIX.get(last, "csv")
     if format not in FORMATS:

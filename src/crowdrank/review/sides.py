@@ -23,6 +23,9 @@ _AGAINST = 0.8
 _HALF = 0.5
 _NOTABLY = 0.8
 _SEVERAL = 3
+_TURNED = 0.1
+"""Share of those who keep to one side that may keep to the other where somebody wrote winners down on one."""
+
 _FAR_BELOW = 2.33
 """Standard errors below what a share should be of which only one in a hundred is."""
 
@@ -130,7 +133,11 @@ class OneSided(NamedTuple):
         others = lead[~always[who]]
         worse_left, worse_right = (others < 0).sum() + FEWEST / 2, (others > 0).sum() + FEWEST / 2
         wrong = decided * np.where(side > 0, worse_left, worse_right) / (worse_left + worse_right)
-        return cls(decided, most, side, always, against, kept, _look(always, against, wrong, decided))
+        # who writes winners down has one side for all of them
+        turned = min(int((side[always] > 0).sum()), int((side[always] < 0).sum()))
+        one_recorder = turned < _TURNED * always.sum()
+        looks = _look(always, against, wrong, decided) if one_recorder else np.zeros(n, bool)
+        return cls(decided, most, side, always, against, kept, looks)
 
 
 def _look(always: Bools, against: Counts, wrong: Floats, decided: Counts) -> Bools:

@@ -39,7 +39,7 @@ def looks_unordered(grades: Grades) -> str | None:
     >>> given = np.where(rng.random(500) < 0.7, truth[asked], rng.integers(0, 6, 500))
     >>> rows = [(f"a{k // 100}", "q", f"i{i}", int(g)) for k, (i, g) in enumerate(zip(asked, given))]
     >>> looks_unordered(Grades.from_rows(rows))
-    'where two annotators disagree, their grades are as far apart as chance has it (1.00 of that distance)'
+    'where two annotators disagree, their grades are as far apart as chance has it (0.98 of that distance)'
     """
     if grades.nominal or not _FEWEST_LEVELS <= len(grades.levels) <= MAX_LEVELS:
         return None

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ...errors import JudgmentError
 from ...protocols import Floats
 from ...quality import MAX_FOLDS
 from ...resampling import with_levels
@@ -53,11 +54,16 @@ class Refit:
             return np.zeros(judgments.n_items)
         layout, anchors = self.lay_out(with_levels(judgments)), self.fit.anchors
         options = _BRIEFLY if self.n_folds == MAX_FOLDS else _MORE_BRIEFLY
-        found = fit_scores(
-            layout, options, features=anchors.given.features, known=self.known,
-            trusted=~np.isnan(anchors.crowd.fixed), start=_begin(layout, self.fit.state),
-        )  # fmt: skip
-        return found.state.scores
+        starts = (_begin(layout, self.fit.state), None)
+        # rounds that go on from scores of other judgments may run away where weights are huge; a fresh start does not
+        for start in starts:
+            found = fit_scores(
+                layout, options, features=anchors.given.features, known=self.known,
+                trusted=~np.isnan(anchors.crowd.fixed), start=start,
+            ).state.scores  # fmt: skip
+            if np.isfinite(found).all():
+                return found
+        raise JudgmentError("latent_score finds no finite scores for a part of the judgments; use smaller weights")
 
 
 def _begin(layout: Layout, state: State) -> State:

@@ -163,7 +163,7 @@ class _Spam:
         columns: dict[str, Any] = {
             name: np.concatenate([getattr(plain, name), getattr(spam, name)]) for name in ("left", "right", "outcome")
         }
-        return replace(plain, annotators=index, annotator=annotator, time=None, **columns)
+        return replace(plain, annotators=index, annotator=annotator, time=None, recorded=None, **columns)
 
 
 def _rows_of(annotator: Ints, copied: Counts) -> tuple[Counts, Ints]:
