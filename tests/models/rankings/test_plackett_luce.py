@@ -249,8 +249,8 @@ def test_large_queries_have_standard_errors_but_no_covariance(monkeypatch):
     estimated = quiet(PlackettLuce(), rankings)
     assert estimated.covariance[0] is None
     assert estimated.covariance[1].shape == (20, 20)
-    for module in ("rankings", "spread"):
-        monkeypatch.setattr(f"crowdrank.pair_models.{module}.COVARIANCE_ITEMS", 800)
+    for module in ("models.rankings.plackett_luce_fit", "standard_errors"):
+        monkeypatch.setattr(f"crowdrank.{module}.COVARIANCE_ITEMS", 800)
     exact = quiet(PlackettLuce(), rankings)
     np.testing.assert_allclose(estimated.std_error[800:], exact.std_error[800:], rtol=1e-9)
     error = estimated.std_error[:800] / exact.std_error[:800] - 1
