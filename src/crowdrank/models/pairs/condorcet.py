@@ -10,13 +10,11 @@ import numpy as np
 from ...data.consensus import Consensus
 from ...data.judgments import Preferences, expect
 from ...errors import ParameterError
-from ...pair_counts import Contests, count_contests
-from ...pair_groups import warn_apart
+from ...pair_counts import PairCounts, count_preferences, warn_apart
 from ...protocols import Floats
 from ...quality import held_out
-from .standings import place_standings
 
-_EVEN = 1e-9
+_MIN_MAJORITY_SHARE = 1e-9
 """Margins of sums of weights, as a share of the contests, that are rounding rather than a majority."""
 
 
@@ -77,27 +75,27 @@ class Condorcet:
     def fit(self, preferences: Preferences) -> Consensus:
         """Return the mean standings; warns of groups that never met, between which only coins decide."""
         expect(preferences, self)
-        contests = count_contests(preferences, "split")
-        warn_apart(preferences.items, contests)
-        scores = _mean_standings(preferences, contests, self)
+        pair_counts = count_preferences(preferences, "split")
+        warn_apart(preferences.items, pair_counts)
+        scores = _mean_standings(preferences, pair_counts, self)
         return Consensus.of(self, preferences, scores, quality=held_out(self, preferences))
 
 
-def _mean_standings(preferences: Preferences, contests: Contests, method: Condorcet) -> Floats:
+def _mean_standings(preferences: Preferences, pair_counts: PairCounts, method: Condorcet) -> Floats:
     """Mean over the sorts of each item's standing."""
     from ...kernels.structure import structure_numbers
-    from .kernels.links import both_ways
-    from .kernels.majority_sort import majority_ranks
+    from .kernels.majority_orders import link_pairs, majority_ranks, rank_standings
 
-    items, met = preferences.items, np.abs(contests.margin) > _EVEN * contests.number
-    starts, second = np.concatenate([[0], np.cumsum(met)])[contests.starts], contests.second[met]
-    won = contests.margin[met] > 0
-    links = both_ways(starts, second, np.where(won, 1, -1).astype(np.int8))
+    items, met = preferences.items, np.abs(pair_counts.margin) > _MIN_MAJORITY_SHARE * pair_counts.number
+    starts, second = np.concatenate([[0], np.cumsum(met)])[pair_counts.starts], pair_counts.second[met]
+    won = pair_counts.margin[met] > 0
+    links = link_pairs(starts, second, np.where(won, 1, -1).astype(np.int8))
     numbers = structure_numbers(starts, second, won.astype(np.uint64), (~won).astype(np.uint64), items.offsets)
-    judged = np.flatnonzero(contests.wins + contests.losses > 0).astype(np.int32)
+    judged = np.flatnonzero(pair_counts.wins + pair_counts.losses > 0).astype(np.int32)
     bounds = np.searchsorted(judged, items.offsets)
     rng = np.random.default_rng(method.seed)
     total = np.zeros(len(items))
     for salt in rng.integers(0, 2**64, method.n_runs, dtype=np.uint64):
-        total += place_standings(majority_ranks(links, numbers, judged, bounds, salt), items)
+        ranks = majority_ranks(links, numbers, judged, bounds, salt)
+        total += rank_standings(ranks, items.query, items.n_queries)
     return total / method.n_runs

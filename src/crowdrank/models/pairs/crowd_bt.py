@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,13 +12,13 @@ from ...data.consensus import Consensus
 from ...data.judgments import Preferences, expect
 from ...errors import ParameterError
 from ...protocols import Bools, Floats, Ints
-from .annotator_fit import Learner
-from .annotator_likelihood import AnnotatedModel
-from .annotator_priors import BetaPrior
+from ...quality import TRUSTED
+from .annotator_fit import AnnotatorFit
+from .annotator_likelihood import PairwiseModel
 
 _TIES = ("split", "ignore", "davidson")
-_PRIOR = (8.0, 2.0)
-_NEAREST = 1e-9
+_PRIOR_COUNTS = (8.0, 2.0)
+_MIN_DISTANCE_OF_ETA = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -122,21 +123,90 @@ class CrowdBT:
         good.
         """
         expect(preferences, self)
-        return self._learner().fit(preferences, start, trusted)
+        return self._annotator_fit().fit(preferences, start, trusted)
 
     def scores(self, preferences: Preferences) -> Floats:
         """Return the scores alone, for whoever fits many times and needs no standard errors."""
         expect(preferences, self)
-        return self._learner().scores(preferences)
+        return self._annotator_fit().scores(preferences)
 
-    def _learner(self) -> Learner:
+    def _annotator_fit(self) -> AnnotatorFit:
         """What fits it."""
-        return Learner(self, "crowd_bt", "eta", self._model, _eta, _log_odds, self.per_query, self.tol, self.max_iter)
+        return AnnotatorFit(
+            self, "crowd_bt", "eta", self._model, _eta, _log_odds, self.per_query, self.tol, self.max_iter
+        )
 
-    def _model(self, preferences: Preferences, code: Ints, sure: Bools) -> AnnotatedModel:
+    def _model(self, preferences: Preferences, code: Ints, trusted: Bools) -> PairwiseModel:
         """The model of preferences that depend on the parameters with these numbers."""
-        prior = BetaPrior(self.prior or _PRIOR, sure)
-        return AnnotatedModel.of(preferences, code, prior, ties=self.ties, ridge=self.ridge)
+        prior = BetaPrior(self.prior or _PRIOR_COUNTS, trusted)
+        return PairwiseModel.of(preferences, code, prior, ties=self.ties, ridge=self.ridge)
+
+
+@dataclass(frozen=True, eq=False)
+class BetaPrior:
+    r"""Probabilities :math:`\eta` with beta priors; the parameters are their log odds.
+
+    The density is that of the log odds, so that without answers the likeliest :math:`\eta` is the mean of the prior.
+
+    Parameters
+    ----------
+    counts
+        The two parameters of the beta distribution.
+    trusted
+        Who is known to be good, (n_annotators,), and has the prior of the trusted.
+    """
+
+    model: ClassVar[str] = "mixture"
+    low: ClassVar[float] = -30.0
+    high: ClassVar[float] = 30.0
+    counts: tuple[float, float]
+    trusted: Bools
+
+    @cached_property
+    def alpha(self) -> Floats:
+        """First parameter of each annotator's prior."""
+        return np.where(self.trusted, TRUSTED[0], self.counts[0])
+
+    @cached_property
+    def beta(self) -> Floats:
+        """Second parameter of each annotator's prior."""
+        return np.where(self.trusted, TRUSTED[1], self.counts[1])
+
+    @property
+    def sign_cost(self) -> Floats:
+        """What the log prior loses for each unit of log odds whose sign is turned."""
+        return self.alpha - self.beta
+
+    def default(self) -> Floats:
+        """Return the log odds of the prior's mean."""
+        return np.asarray(np.log(self.counts[0] / self.counts[1]))
+
+    def transform(self, own: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return 2 eta - 1 and its derivatives."""
+        value = np.tanh(0.5 * own)
+        slope = 0.5 * (1.0 - value**2)
+        return value, slope, -value * slope
+
+    def log_density(self, own: Floats) -> tuple[float, Floats, Floats]:
+        """Return the log prior, its gradient and its negated second derivatives."""
+        share = 0.5 + 0.5 * np.tanh(0.5 * own)
+        logs = self.alpha * np.logaddexp(0.0, -own) + self.beta * np.logaddexp(0.0, own)
+        strength = self.alpha + self.beta
+        return -float(logs.sum()), self.alpha - strength * share, strength * share * (1.0 - share)
+
+    def without_trusted(self) -> BetaPrior:
+        """Return the prior with nobody known to be good."""
+        return BetaPrior(self.counts, np.zeros_like(self.trusted))
+
+    def expected_surplus(self) -> tuple[Floats, Floats]:
+        """Return the mean surplus, and the reciprocal of its variance."""
+        strength = self.alpha + self.beta
+        surplus = self.sign_cost / strength
+        return surplus, (strength + 1.0) / np.maximum(1.0 - surplus**2, 1e-6)
+
+    def from_surplus(self, surplus: Floats) -> Floats:
+        """Return log odds."""
+        return 2.0 * np.arctanh(surplus)
 
 
 def _eta(odds: Floats) -> Floats:
@@ -146,5 +216,5 @@ def _eta(odds: Floats) -> Floats:
 
 def _log_odds(eta: Floats) -> Floats:
     """Log odds of probabilities."""
-    within = np.clip(eta, _NEAREST, 1.0 - _NEAREST)
+    within = np.clip(eta, _MIN_DISTANCE_OF_ETA, 1.0 - _MIN_DISTANCE_OF_ETA)
     return np.log(within / (1.0 - within))

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
+
+import numpy as np
 
 from ...data.consensus import Consensus
 from ...data.judgments import Preferences, expect
 from ...errors import ParameterError
 from ...protocols import Bools, Floats, Ints
-from .annotator_fit import Learner
-from .annotator_likelihood import AnnotatedModel
-from .annotator_priors import NormalPrior
-from .multinomial_likelihood import AdherentModel
+from .annotator_fit import AnnotatorFit
+from .annotator_likelihood import PairwiseModel
+from .multinomial_likelihood import MultinomialModel
 
 _MODELS = ("multinomial", "logistic")
 _TIES = ("ignore", "split")
+_DEFAULT_SURPLUS = 0.6
+_SURPLUS_STRENGTH = 10.0
+_TRUSTED_PRECISION = 40.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,33 +117,88 @@ class MultinomialPreference:
         good.
         """
         expect(preferences, self)
-        return self._learner().fit(preferences, start, trusted)
+        return self._annotator_fit().fit(preferences, start, trusted)
 
     def scores(self, preferences: Preferences) -> Floats:
         """Return the scores alone, for whoever fits many times and needs no standard errors."""
         expect(preferences, self)
-        return self._learner().scores(preferences)
+        return self._annotator_fit().scores(preferences)
 
-    def _learner(self) -> Learner:
+    def _annotator_fit(self) -> AnnotatorFit:
         """What fits it."""
-        return Learner(
+        return AnnotatorFit(
             self,
             "multinomial_preference",
             "adherence",
             self._model,
-            _same,
-            _same,
+            _identity,
+            _identity,
             self.per_query,
             self.tol,
             self.max_iter,
         )
 
-    def _model(self, preferences: Preferences, code: Ints, sure: Bools) -> AdherentModel | AnnotatedModel:
+    def _model(self, preferences: Preferences, code: Ints, trusted: Bools) -> MultinomialModel | PairwiseModel:
         """The model of preferences that depend on the parameters with these numbers."""
-        kind = AdherentModel if self.model == "multinomial" else AnnotatedModel
-        return kind.of(preferences, code, NormalPrior(self.alpha, sure), ties=self.ties, ridge=self.ridge)
+        kind = MultinomialModel if self.model == "multinomial" else PairwiseModel
+        return kind.of(preferences, code, NormalPrior(self.alpha, trusted), ties=self.ties, ridge=self.ridge)
 
 
-def _same(adherence: Floats) -> Floats:
+@dataclass(frozen=True, eq=False)
+class NormalPrior:
+    r"""Slopes with normal priors around 1, kept between -3 and 5.
+
+    Parameters
+    ----------
+    alpha
+        Reciprocal of the variance.
+    trusted
+        Who is known to be good, (n_annotators,): their slopes vary as little, for their size, as the log odds of the
+        trusted do.
+    """
+
+    model: ClassVar[str] = "slope"
+    low: ClassVar[float] = -3.0
+    high: ClassVar[float] = 5.0
+    alpha: float
+    trusted: Bools
+
+    @cached_property
+    def precision(self) -> Floats:
+        """Precision of each annotator's prior."""
+        return np.where(self.trusted, np.maximum(_TRUSTED_PRECISION, self.alpha), self.alpha)
+
+    @property
+    def sign_cost(self) -> Floats:
+        """What the log prior loses for each unit of slope whose sign is turned."""
+        return 2.0 * self.precision
+
+    def default(self) -> Floats:
+        """Return a slope of 1."""
+        return np.array(1.0)
+
+    def transform(self, own: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return the slopes themselves."""
+        return own, np.ones(len(own)), np.zeros(len(own))
+
+    def log_density(self, own: Floats) -> tuple[float, Floats, Floats]:
+        """Return the log prior, its gradient and its negated second derivatives."""
+        away = own - 1.0
+        return -0.5 * float((self.precision * away**2).sum()), -self.precision * away, self.precision
+
+    def without_trusted(self) -> NormalPrior:
+        """Return the prior with nobody known to be good."""
+        return NormalPrior(self.alpha, np.zeros_like(self.trusted))
+
+    def expected_surplus(self) -> tuple[Floats, Floats]:
+        """Return the surplus of a alpha annotator."""
+        return np.full(len(self.precision), _DEFAULT_SURPLUS), _SURPLUS_STRENGTH * self.precision
+
+    def from_surplus(self, surplus: Floats) -> Floats:
+        """Return slopes in proportion."""
+        return surplus / _DEFAULT_SURPLUS
+
+
+def _identity(adherence: Floats) -> Floats:
     """The parameter as it is."""
     return adherence

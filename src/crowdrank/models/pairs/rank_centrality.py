@@ -11,8 +11,7 @@ from ...data.consensus import Consensus, Trace
 from ...data.judgments import Preferences, expect
 from ...errors import ParameterError
 from ...fitting import warn_unconverged
-from ...pair_counts import Contests, count_contests
-from ...pair_groups import warn_unbounded
+from ...pair_counts import PairCounts, count_preferences, warn_unbounded
 from ...protocols import Floats
 from ...quality import held_out
 
@@ -54,7 +53,7 @@ class RankCentrality:
     contests each) and better than ``alpha=0.01`` (.777), which in return leaves the scale of the scores alone.
 
     Shares are solved for by the generalised minimal residual method, so that memory grows with the number of distinct
-    pairs. Where the walk takes very long to settle, as when items have met their near neighbours only, the
+    pairs. Where the walk mixes very slowly, as when items have met their near neighbours only, the
     equations are factorised if that is cheap.
 
     A tie is half a win for each side. Groups that never met are scored apart, each with mean zero, and an unjudged item
@@ -83,20 +82,20 @@ class RankCentrality:
     def fit(self, preferences: Preferences) -> Consensus:
         """Return the scores; warns of items and groups that only alpha keeps finite."""
         expect(preferences, self)
-        contests = count_contests(preferences, "split")
-        warn_unbounded(preferences.items, contests, held_by="only alpha keeps")
-        scores, trace = _settled(contests, self)
+        pair_counts = count_preferences(preferences, "split")
+        warn_unbounded(preferences.items, pair_counts, held_by="only alpha keeps")
+        scores, trace = _stationary_scores(pair_counts, self)
         return Consensus.of(self, preferences, scores, trace=trace, quality=held_out(self, preferences))
 
 
-def _settled(contests: Contests, method: RankCentrality) -> tuple[Floats, Trace]:
+def _stationary_scores(pair_counts: PairCounts, method: RankCentrality) -> tuple[Floats, Trace]:
     """Logarithms of the shares of time that the walker spends at each item."""
-    from .kernels.random_walk import Walk, settle
+    from .kernels.spectral import Walk, stationary_log_shares
 
-    total = contests.number + 2 * method.alpha
-    up, down = ((0.5 * (contests.number + sign * contests.margin) + method.alpha) / total for sign in (1, -1))
-    walk = Walk(contests.starts, contests.second, up, down, contests.group)
-    scores, n_iter, excess = settle(walk, contests.centred, tol=method.tol, max_iter=method.max_iter)
+    total = pair_counts.number + 2 * method.alpha
+    up, down = ((0.5 * (pair_counts.number + sign * pair_counts.margin) + method.alpha) / total for sign in (1, -1))
+    walk = Walk(pair_counts.starts, pair_counts.second, up, down, pair_counts.group)
+    scores, n_iter, excess = stationary_log_shares(walk, pair_counts.centred, tol=method.tol, max_iter=method.max_iter)
     if excess > method.tol:
         warn_unconverged("rank_centrality", method.max_iter, excess, method.tol)
     return scores, Trace(n_iter, excess <= method.tol, excess)

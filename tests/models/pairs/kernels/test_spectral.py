@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from crowdrank.models.pairs.kernels.krylov import leading_vectors, minimal_residual
+from crowdrank.models.pairs.kernels.spectral import leading_vectors, minimal_residual
 
 
 def test_minimal_residual_solves_what_can_be_solved():
