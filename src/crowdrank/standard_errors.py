@@ -29,7 +29,7 @@ def score_standard_errors(
     less: Callable[[Counts, int, bool], Floats] | None = None,
     exact: int = COVARIANCE_ITEMS,
 ) -> tuple[Floats, tuple[Floats | None, ...]]:
-    """Return the standard error of each item's centred score, and the covariance block of each query not too large.
+    """Return the standard error of each item's centred score, and the covariance of each query that is not too large.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def score_standard_errors(
         What is to be taken off the matrices that are inverted; called with the queries' first items, their size, and
         whether to take less than that, because it left no curvature in some direction.
     exact
-        Matrices of up to so many items are inverted.
+        Largest number of items whose matrix is inverted.
     """
     from .kernels.laplacian import centred_inverse_diagonal, laplacian_product
 
@@ -94,7 +94,7 @@ def _invert_blocks(
 
 
 def _equal_sizes(sizes: Counts, most: int) -> Iterator[Counts]:
-    """Groups of queries of the same size, at most so many items, each small enough to be inverted together."""
+    """Groups of queries of equal size, up to ``most`` items, each small enough to be inverted together."""
     for size in np.unique(sizes[(sizes > 0) & (sizes <= most)]):
         queries = np.flatnonzero(sizes == size)
         yield from np.array_split(queries, -(-len(queries) * int(size) ** 2 // _MAX_BLOCK_CELLS))

@@ -1,4 +1,4 @@
-"""Numbers that tell items apart by their preferences alone, whatever their names.
+"""Numbers that distinguish items by their preferences alone, whatever their names.
 
 Random draws that hang on these numbers are the same for every naming of the items. Each round mixes into an item's
 number those of its neighbours, with a label for each link, until no round tells more items apart [Weisfeiler68]_. Items

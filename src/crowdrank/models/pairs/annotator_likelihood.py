@@ -85,7 +85,7 @@ class PairwiseModel(AnnotatorModel[PairwisePoint]):
         return {} if self.tied is None else {"tie": float(np.exp(point[-1]))}
 
     def accuracies(self, point: Floats) -> Floats:
-        """Return how likely each annotator is to order an average pair as the scores do."""
+        """Return the probability that each annotator orders an average pair as the scores do."""
         scores, preferences = self.scores(point), self.preferences
         gap = np.tanh(0.5 * np.abs(scores[preferences.first] - scores[preferences.second]))
         decided = np.diff(preferences.bounds)
@@ -96,7 +96,7 @@ class PairwiseModel(AnnotatorModel[PairwisePoint]):
         )
 
     def first_point(self, max_iter: int) -> Floats:
-        """Return where to begin the climb: at the best point of every fourth pair where that is plenty."""
+        """Return the point to start from: that of a fit of every fourth pair where these are many."""
         n = len(self.preferences.code)
         few = n < max(
             _MIN_PREFERENCES_TO_THIN, _THINNING_STEP * _MIN_PREFERENCES_PER_PARAMETER * (self.n_items + self.n_own)
@@ -140,7 +140,7 @@ class PairwiseModel(AnnotatorModel[PairwisePoint]):
         return PairwisePoint(value, gradient, scores, own, own_bend, least, slope, curve, bend, degree, ties)
 
     def _tie_models(self, point: Floats) -> TieModels | None:
-        """Which pair_counts are tied, at a point."""
+        """Davidson's model at a point, if ties have a parameter."""
         if self.tied is None:
             return None
         from .kernels.pair_likelihood import evaluate_ties
@@ -151,7 +151,7 @@ class PairwiseModel(AnnotatorModel[PairwisePoint]):
         return TieModels(every, evaluate_ties(*pairs, level, c.number - self.tied, scores, 0.0, 0.0))
 
     def curvature(self, here: PairwisePoint) -> tuple[Product, Floats]:
-        """Return what multiplies the curvature with a vector, and a diagonal like its own that is above 0."""
+        """Return the function that multiplies the curvature with a vector, and a positive diagonal like its own."""
         n, m, joint = self.n_items, self.n_own, self._joint_product(here)
         diagonal = [np.maximum(here.degree, 0.0) + self.ridge, np.maximum(here.own_bend, here.own_least)]
         cross, corner = np.empty(0), 0.0
@@ -192,7 +192,7 @@ class PairwiseModel(AnnotatorModel[PairwisePoint]):
         return here.bend, here.degree
 
     def score_curvature(self, here: PairwisePoint, variances: Floats) -> tuple[Products, Floats]:
-        """Return what multiplies the curvature in the scores when all else adapts with columns, and its diagonal."""
+        """Return the same for columns and the scores alone when all else adapts to them."""
         from ...kernels.probes import laplacian_products
         from .kernels.pair_likelihood import adapted_products, adapted_table_products
 
@@ -217,13 +217,13 @@ class PairwiseModel(AnnotatorModel[PairwisePoint]):
         return products, diagonal - taken - tie_variance * tied**2
 
     def _tie_variance(self, here: PairwisePoint) -> tuple[Floats, float]:
-        """What ties the tie parameter to each score, and the variance of its logarithm when all else is fixed."""
+        """Curvature between tie parameter and scores, and the variance of its logarithm when all else is fixed."""
         if here.ties is None:
             return np.zeros(self.n_items), 0.0
         return here.ties.every.cross, 1.0 / (here.ties.every.tie_bend + self.ridge)
 
     def explained_blocks(self, here: PairwisePoint, variances: Floats, firsts: Counts, size: int) -> Floats:
-        """Return what annotators and the tie parameter take off the curvature of queries with so many items."""
+        """Return by how much annotators and the tie parameter lower the curvature of queries of this size."""
         scale = variances * here.slope**2
         if self.dense:
             from ...kernels.threads import one_blas_thread
@@ -245,7 +245,7 @@ class PairwiseModel(AnnotatorModel[PairwisePoint]):
 
 
 def _table_fits(n_items: int, n_own: int, n_preferences: int) -> bool:
-    """Whether a table of items and annotators takes no longer to pass through than the preferences."""
+    """Whether a table of items and annotators is as fast to pass through as the preferences."""
     return n_items * n_own <= _MAX_CELLS_PER_PREFERENCE * n_preferences
 
 

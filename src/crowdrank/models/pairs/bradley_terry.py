@@ -1,4 +1,4 @@
-"""Scores from preferences by the Bradley-Terry model, with three ways to take ties."""
+"""Bradley-Terry scores from preferences, with three rules for ties."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class BradleyTerry:
     -----------
     Use it for leaderboards from preferences when annotators are about equally good, or not named: it is fast, has
     standard errors, and corrects for the strength of opponents. Prefer ``crowd_bt`` or ``latent_score`` where some
-    annotators guess or answer in reverse.
+    annotators guess or are reversed.
 
     Parameters
     ----------
@@ -50,8 +50,8 @@ class BradleyTerry:
         ``"split"``: half a win for each side; ``"ignore"``: as if not asked; ``"davidson"``: a third outcome that says
         the two are close.
     ridge
-        Pull of the scores towards each other, as precision of a normal prior. It keeps items that won or lost every
-        contest, and groups that were never compared with each other, at finite scores; raise it where
+        Pull of the scores towards each other, as precision of a normal prior. It keeps the scores finite of items
+        that won or lost every preference, and of groups that were never compared with each other; raise it where
         preferences are few.
     tol
         Largest change of a score in the last step.
@@ -61,7 +61,7 @@ class BradleyTerry:
     Notes
     -----
     The default ridge of 0.1 is a prior with standard deviation 3.2, odds of 24 to 1; it weighs as much as 0.4
-    contests between equals, so that it hardly matters once an item has some dozens. Use ``ridge=1e-6`` for maximum
+    preferences between equals, so it hardly matters once an item has some dozens. Use ``ridge=1e-6`` for maximum
     likelihood.
 
     Preferences are counted by pair once, and Newton steps are taken on the counts with a step-halving line search. The
@@ -71,7 +71,7 @@ class BradleyTerry:
     curvature, prior included; for Davidson's model they include the uncertainty of :math:`\nu`. Both are exact for
     queries of up to 700 items. Larger ones have no covariance, and their standard errors are estimated from seeded
     random probes of the inverse [Bekas07]_: as many as make them exact to half a per cent, but at most 64, which leaves
-    some per cent where items have but a handful of opponents.
+    some per cent where items have only a handful of opponents.
 
     A bootstrap fits many resamples at once, each from the scores of all preferences and to a hundredth of a standard
     error.
@@ -113,7 +113,7 @@ class BradleyTerry:
         )  # fmt: skip
 
     def scores(self, preferences: Preferences) -> Floats:
-        """Return the scores alone, for whoever fits many times and needs no standard errors."""
+        """Return the scores only, without standard errors, for repeated fits."""
         expect(preferences, self)
         return self._maximise(count_preferences(preferences, self.ties))[0][: preferences.n_items]
 
@@ -149,7 +149,7 @@ class _Point(NamedTuple):
 
 
 def _start(pair_counts: PairCounts) -> Floats:
-    """Log odds of winning against whoever came, which saves the first Newton steps; then an even tie parameter."""
+    """Log odds of winning, whatever the opponents, which saves the first Newton steps; then an even tie parameter."""
     scores = pair_counts.centred(np.log((pair_counts.wins + 0.5) / (pair_counts.losses + 0.5)))
     return scores if pair_counts.n_ties is None else np.append(scores, 0.0)
 

@@ -1,4 +1,4 @@
-"""An order of items by quicksort, in which the majority of preferences decides who goes ahead."""
+"""Condorcet fusion: quicksort of the items by majority preference."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from ...protocols import Floats
 from ...quality import held_out
 
 _MIN_MAJORITY_SHARE = 1e-9
-"""Margins of sums of weights, as a share of the contests, that are rounding rather than a majority."""
+"""Margins of sums of weights, as a share of the preferences, that are rounding rather than a majority."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Condorcet:
     r"""Condorcet fusion: quicksort of the items by majority preference.
 
-    Item :math:`i` goes ahead of item :math:`j` of its query where it won more of their contests than it lost, and the
+    Item :math:`i` goes ahead of item :math:`j` of its query if it won more of their preferences than it lost, and the
     order is that of a quicksort with this comparison [Montague02]_: a pivot is drawn, the items that it loses to go
     ahead of it and those that it wins against behind it, and both parts are sorted in the same way. Where two items
     have not met, or are even, a coin decides. The score is the standing in the order,
@@ -46,12 +46,12 @@ class Condorcet:
     Notes
     -----
     The sort never looks at most of the pairs, and where few pairs were compared it tosses coins: of 300 items with 40
-    contests each, one sort has a Kendall's tau of .04 with the truth and the mean of 200 sorts .46, against .75 for
+    preferences each, one sort has a Kendall's tau of .04 with the truth and the mean of 200 sorts .46, against .75 for
     :class:`~crowdrank.models.pairs.bradley_terry.BradleyTerry`. It takes steps in proportion to the pairs that met plus
     :math:`n \log n`, and no table of all pairs.
 
     Pivots and coins are drawn by what an item won and lost against whom, and whom those met, so that neither names nor
-    the order of rows matter. Items that cannot be told apart in this way, as in a cycle of three, share a place.
+    the order of rows matter. Items that cannot be distinguished in this way, as in a cycle of three, share a place.
 
     Ties count for neither side, so that they can only make a majority smaller; an even pair is one that has not met.
     An unjudged item has score 0, the middle. There are no standard errors; use the bootstrap. Annotators are not

@@ -1,4 +1,4 @@
-"""Elo scores from pairs whose winner was settled first, by weighing annotators."""
+"""EM-Elo: EM for the winner of each pair, then Elo on the winners."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ class EMElo:
     Parameters
     ----------
     k
-        Most that one game can move a score.
+        Most that one pair can move a score.
     n_passes
-        How often to mean_elo_scores all decided_pairs.
+        Number of passes over all pairs.
     a0, b0
-        Number of right and of wrong answers that each annotator begins with; raise both where annotators judged few
+        Number of right and of wrong preferences that each annotator starts with; raise both where annotators judged few
         pairs. Keep :math:`a_0 > b_0`, or a crowd may come out reversed.
     initial
-        Score before the first game, the mean of every query, and the score of an unjudged item.
+        Score before the first pass, the mean of every query, and the score of an unjudged item.
     base, scale
         A lead of ``scale`` multiplies the odds by ``base``.
     tol
@@ -68,16 +68,16 @@ class EMElo:
     Notes
     -----
     The paper names the two parts but gives neither prior nor number of passes; these are ours. Annotators named in
-    ``trusted=`` begin with 95 right and 5 wrong answers. The trace is that of the first part, with the log-likelihood
-    of the preferences and the prior; ``eta`` in the parameters of the quality is what was learned.
+    ``trusted=`` start with 95 right and 5 wrong preferences. The trace is that of the first part, with the
+    log-likelihood of the preferences and the prior; :math:`\eta` is the quality's parameter ``eta``.
 
     Orders are drawn by who won and lost against whom, and whom those met, so that neither names nor the order of rows
     matter. Items that cannot be distinguished in this way, as in a cycle of three, have the same score, and pairs
     between the same such items are applied together. After some 20 passes an item that never lost is still rising, so
     its lead grows with how often it won.
 
-    Ties tell nothing of who is better and are left out; an item with nothing but ties keeps the ``initial`` score.
-    Every pair counts as one game, however often it was judged. Without annotators in the data all preferences are by
+    Ties say nothing about which item is better and are left out; an item with ties only keeps the ``initial`` score.
+    Every pair counts once, however often it was judged. Without annotators in the data all preferences are by
     one. There are no standard errors; use the bootstrap.
 
     Examples

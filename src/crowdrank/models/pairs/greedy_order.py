@@ -1,4 +1,4 @@
-"""An order of items, made from the top by taking the one with the largest potential."""
+"""Greedy order: repeatedly place the item with the largest balance of wins."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ _EQUAL_UNITS = 1 << 20
 class GreedyOrder:
     r"""Greedy order: repeatedly place the item with the largest balance of wins.
 
-    With :math:`p_{ij}` the share of the contests with item :math:`j` that item :math:`i` won, the potential of an item
-    is
+    With :math:`p_{ij}` the share of preferences against item :math:`j` that item :math:`i` won, its potential is
 
     .. math:: \pi_i = \sum_j (p_{ij} - p_{ji}),
 
@@ -44,8 +43,8 @@ class GreedyOrder:
 
     Items whose potentials are equal are placed together, in the order of the shares they have against each other, where
     the paper takes any one of them; those equal in that too share a place. So names do not matter, and on
-    simulated preferences Kendall's tau is .00 to .03 higher. The order is made from the top: turned round, preferences
-    may give another than the reverse.
+    simulated preferences Kendall's tau is .00 to .03 higher. The order is made from the top: reversed preferences
+    need not reverse it.
 
     A tie is half a win for each side. An unjudged item has score 0, the middle. There are no standard errors; use the
     bootstrap. Annotators are not needed.

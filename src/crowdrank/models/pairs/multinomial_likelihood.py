@@ -55,13 +55,13 @@ class MultinomialModel(AnnotatorModel[MultinomialPoint]):
 
     @cached_property
     def batches(self) -> Batches:
-        """What each annotator said in each query."""
+        """The preferences of each annotator in each query."""
         from .kernels.multinomial import batch_preferences
 
         return batch_preferences(self.preferences, self.n_own, self.query, len(self.offsets) - 1)
 
     def rough_start(self) -> tuple[Floats, Floats]:
-        """Return scores and parameters near the majority's side; among all pairs, small differences tell much."""
+        """Return scores and parameters near the majority's side; among all pairs, scores differ less."""
         scores, own = super().rough_start()
         return _START_SHRINKAGE * scores, own
 
@@ -76,7 +76,7 @@ class MultinomialModel(AnnotatorModel[MultinomialPoint]):
         return self.pair_counts._replace(group=group)
 
     def accuracies(self, point: Floats) -> Floats:
-        """Return how likely each annotator is to order an average pair as the scores do."""
+        """Return the probability that each annotator orders an average pair as the scores do."""
         scores, preferences = self.scores(point), self.preferences
         gap, decided = np.abs(scores[preferences.first] - scores[preferences.second]), np.diff(preferences.bounds)
         mean = float((gap * decided).sum() / max(decided.sum(), 1))
@@ -95,7 +95,7 @@ class MultinomialModel(AnnotatorModel[MultinomialPoint]):
         return MultinomialPoint(value, gradient, scores, own, evaluated.own_bend + least, evaluated)
 
     def curvature(self, here: MultinomialPoint) -> tuple[Product, Floats]:
-        """Return what multiplies the curvature with a vector, and its diagonal."""
+        """Return the function that multiplies the curvature with a vector, and its diagonal."""
         from .kernels.multinomial import adherence_product
 
         n, nobody = self.n_items, np.empty(0)
@@ -114,7 +114,7 @@ class MultinomialModel(AnnotatorModel[MultinomialPoint]):
         return np.zeros(len(self.preferences.second)), here.adherence.degree
 
     def score_curvature(self, here: MultinomialPoint, variances: Floats) -> tuple[Products, Floats]:
-        """Return what multiplies the curvature in the scores when annotators adapt to each query, and its diagonal."""
+        """Return the same for columns and the scores alone when annotators adapt to each query."""
         product = self._adapted_product(here, variances, self.batches)
         taken = product(np.zeros(self.n_items))[1]
 
@@ -126,7 +126,7 @@ class MultinomialModel(AnnotatorModel[MultinomialPoint]):
     def _adapted_product(
         self, here: MultinomialPoint, variances: Floats, batches: Batches
     ) -> Callable[[Floats], tuple[Floats, Floats]]:
-        """What multiplies the curvature that these batches have, and says what adapting takes off its diagonal."""
+        """Function that multiplies the curvature of these batches, with how much adapting lowers its diagonal."""
         from .kernels.multinomial import adherence_product
 
         nobody = np.zeros(self.n_own)
@@ -140,7 +140,7 @@ class MultinomialModel(AnnotatorModel[MultinomialPoint]):
         return product
 
     def explained_blocks(self, here: MultinomialPoint, variances: Floats, firsts: Counts, size: int) -> Floats:
-        """Return the diagonal less the curvature of queries with so many items."""
+        """Return the diagonal less the curvature of queries of this size."""
         keep = np.isin(self.batches.query, self.query[firsts])
         part = replace(here, adherence=here.adherence._replace(sums=here.adherence.sums[keep]))
         product = self._adapted_product(part, variances, self.batches.only(keep))

@@ -63,11 +63,11 @@ class AnnotatorPrior(Protocol):
         ...
 
     def expected_surplus(self) -> tuple[Floats, Floats]:
-        """Return the expected surplus of right over wrong answers, -1 to 1, and how many preferences it is worth."""
+        """Return the expected surplus of right over wrong preferences, -1 to 1, and its weight in preferences."""
         ...
 
     def from_surplus(self, surplus: Floats) -> Floats:
-        """Return parameters that fit a surplus of right over wrong answers."""
+        """Return parameters that fit a surplus of right over wrong preferences."""
         ...
 
 

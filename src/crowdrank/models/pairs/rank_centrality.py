@@ -1,4 +1,4 @@
-"""Scores from preferences by a random walk that moves from losers to winners."""
+"""Rank centrality: the stationary distribution of a random walk from losers to winners."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class RankCentrality:
     r"""Rank centrality: the stationary distribution of a random walk from losers to winners.
 
     From item :math:`i` the walker moves to item :math:`j` of the same query, if the two have met, at a rate that is the
-    share of their contests that :math:`j` won,
+    share of their preferences that :math:`j` won,
 
     .. math:: a_{ij} = \frac{w_{ji} + \alpha}{w_{ij} + w_{ji} + 2 \alpha},
 
@@ -39,7 +39,7 @@ class RankCentrality:
     ----------
     alpha
         Wins that both sides of every pair that met begin with. They keep the walker from staying for ever with items
-        that never lost. Raise it where pairs met but once or twice; scores draw nearer to each other with it.
+        that never lost. Raise it where pairs met only once or twice; it shrinks the scores.
     tol
         Largest difference of what arrives at an item and what leaves, as a share of it.
     max_iter
@@ -50,7 +50,7 @@ class RankCentrality:
     The paper divides the rates by the largest number of opponents, which changes how long the walk takes but not where
     it leads. Every pair counts alike, however often it met. With pairs that met once, ``alpha=1`` orders
     simulated items nearly as well as the Bradley-Terry model (Kendall's tau .801 against .803 for 2,000 items with 60
-    contests each) and better than ``alpha=0.01`` (.777), which in return leaves the scale of the scores alone.
+    preferences each) and better than ``alpha=0.01`` (.777), which in return leaves the scale of the scores alone.
 
     Shares are solved for by the generalised minimal residual method, so that memory grows with the number of distinct
     pairs. Where the walk mixes very slowly, as when items have met their near neighbours only, the

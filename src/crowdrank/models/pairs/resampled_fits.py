@@ -78,8 +78,8 @@ class PairRefits:
     ----------
     rows, draws
         The preferences by pair, and how they are drawn.
-    contests
-        The contests of all preferences.
+    pair_counts
+        The pair counts of all preferences.
     offsets
         Bounds of the items of each query.
     start
@@ -87,7 +87,7 @@ class PairRefits:
     ties, ridge
         As the method has them.
     alone
-        Returns the parameters that fit contests best, begun at a point, and whether that converged: for models with
+        Returns the parameters that fit pair counts best, from a start, and whether that converged: for models with
         parameters beside the scores, and for a resample that fitting many at once does not manage.
     together
         Whether the model is plain Bradley-Terry, of which many are fitted at once.
@@ -159,7 +159,7 @@ class PairRefits:
         return Refitted(*(np.array(column) for column in zip(*parts, strict=True)))
 
     def _pair_counts(self, copies: NDArray[Any]) -> PairCounts:
-        """The contests of one resample."""
+        """The pair counts of one resample."""
         from ...kernels.pairs import OutcomeCounts
         from ...kernels.segments import segment_sums
 

@@ -1,4 +1,4 @@
-"""Scores from preferences by the plane that the matrix of win shares comes closest to."""
+"""SVD ranking: scores from the leading singular plane of the matrix of win shares."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ...quality import held_out
 class SingularVector:
     r"""SVD ranking: scores from the leading singular plane of the preference matrix.
 
-    The entry :math:`H_{ij}` of the matrix is the share of the contests with item :math:`j` that item :math:`i` won less
-    the share that it lost. Were it :math:`r_i - r_j` for all pairs, the matrix
+    The entry :math:`H_{ij}` of the matrix is the share of preferences against item :math:`j` that item :math:`i` won
+    less the share that it lost. Were it :math:`r_i - r_j` for all pairs, the matrix
     :math:`r \mathbf{1}^T - \mathbf{1} r^T` would have rank 2, and its two singular vectors would span a plane with
     :math:`\mathbf{1}` and :math:`r` in it. So the matrix is projected on the plane of its two largest singular
     values, and the score is the direction within the plane at a right angle to what :math:`\mathbf{1}` leaves there
-    [Aspremont21]_. Scores are rotate and stretched so that their differences fit the entries best, in least
+    [Aspremont21]_. Scores are oriented and scaled so that their differences fit the entries best, in least
     squares, and have mean zero.
 
     When to use
@@ -48,8 +48,8 @@ class SingularVector:
     **Pairs that have not met are zeros**, as if they were even. That does no harm where chance decided who met whom,
     but the noise that it adds is that of the whole matrix: with 40 opponents an item and more Kendall's tau is some
     hundredths below that of :class:`~crowdrank.models.pairs.bradley_terry.BradleyTerry`, with ten it is half of it or
-    less, and where items have met their near neighbours only the plane tells nothing. Every pair that met counts alike,
-    however often.
+    less, and where items have met only their near neighbours the plane is uninformative. Every pair that met counts
+    alike, however often.
 
     The plane is found with products of the sparse matrix alone, begun from the row sums, which lead to the direction
     wanted without the rest of the plane. Where these are zero, as in a cycle of three, no direction is better than its
@@ -100,7 +100,7 @@ def _direction(pair_counts: PairCounts, method: SingularVector) -> tuple[Floats,
         image: Floats = times(vector / root) / root
         return image
 
-    # twice rotate is opposite, and as long as the singular value squared; the other half of the plane is a turn away
+    # rotated twice, a vector of the plane is reversed and scaled by the squared singular value
     start = _drop_rounding(rotate(1.0 / root), degree / root**2)
     vector, n_iter, residual = leading_vectors(
         lambda part: -rotate(rotate(part)),

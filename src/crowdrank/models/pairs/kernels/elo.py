@@ -27,7 +27,7 @@ _N_BUCKETS = 1 << _BUCKET_BITS
 _BUCKET_SHIFT = np.uint64(64 - _BUCKET_BITS)
 
 _MIN_LEAD = 1e-8
-"""Leads of a query that differ by no more than this are one: what a fit leaves open must not tell pairs apart."""
+"""Leads of a query that differ by no more than this are one: the tolerance of a fit must not distinguish pairs."""
 
 
 def elo_scores(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | None, n_items: int, gain: float) -> Floats:
@@ -60,7 +60,7 @@ def logistic_table() -> Floats:
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
 def logistic_excess(gap: float, table: Floats) -> Any:
-    """Return the logistic function of the gap less one half, times whatever the table was multiplied with."""
+    """Return the logistic function of the gap less one half, times the factor of the table."""
     # a call of exp for each row would take three times as long as all the rest
     place = gap * _CELLS_PER_UNIT + _MAX_GAP * _CELLS_PER_UNIT
     place = place if place > 0.0 else 0.0
@@ -113,7 +113,7 @@ class DecidedPairs(NamedTuple):
 
 
 def arrange_pairs(starts: Counts, second: Ints, lead: Floats, offsets: Counts) -> DecidedPairs:
-    """Return the pairs of pairs in compressed rows; ``lead`` (n_pairs,), -1 to 1, weighs them, above 0 the lower won.
+    """Return decided pairs from compressed rows; ``lead`` (n_pairs,), -1 to 1, weighs them, above 0 if the lower won.
 
     ``offsets`` bound the items of the queries. Pairs without a lead are not applied.
     """
@@ -137,7 +137,7 @@ def arrange_pairs(starts: Counts, second: Ints, lead: Floats, offsets: Counts) -
 
 
 def _merge_equal_leads(lead: Floats, bounds: Counts) -> tuple[Floats, Ints]:
-    """Leads with equal ones of a query made one, and the place of each among those of its query, from 1."""
+    """Leads, equal up to rounding made equal, and the place of each among those of its query, from 1."""
     weight = join_ties(lead, bounds, np.full(len(bounds) - 1, _MIN_LEAD))
     query = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
     order = np.lexsort((weight, query))
@@ -175,7 +175,7 @@ def _number_classes(numbers: Numbers, query: Counts) -> tuple[Ints, Counts]:
 def _merge_pairs(
     item_class: Ints, sizes: Counts, winner: Ints, loser: Ints, weight: Floats, key: Numbers, query: Counts
 ) -> DecidedPairs:
-    """DecidedPairs in their order with equal ones made one, and the bounds of those that are applied together."""
+    """Pairs in their order, equal ones merged, and the bounds of those that are applied together."""
     where, winner, loser = query[winner], item_class[winner], item_class[loser]
     together = np.ones(len(key), bool)
     together[1:] = (key[1:] != key[:-1]) | (where[1:] != where[:-1])
@@ -191,7 +191,7 @@ def _merge_pairs(
 
 @njit(cache=True, nogil=True)
 def _fill_keys(winner: Ints, loser: Ints, size: Any, numbers: Any, reverse_numbers: Any, key: Any) -> None:
-    """Fill in a key for each pair, (n,), that is the same when all results are reverse_numbers round."""
+    """Fill in a key for each pair, (n,), that is the same when all outcomes are reversed."""
     for pair in range(winner.size):
         i, j = winner[pair], loser[pair]
         here = mix_bits(numbers[i] + mix_bits(numbers[j]))
@@ -225,7 +225,7 @@ def mean_elo_scores(pairs: DecidedPairs, gain: float, salts: Numbers, n_kept: in
 
 @njit(cache=True, nogil=True)
 def _bucket_starts(key: Any, salt: Any) -> Any:
-    """Where the bucket of the first bits of a number drawn for each begins, (n_buckets,)."""
+    """First place of each bucket, (n_buckets,), by the first bits of a number drawn for each key."""
     place = np.zeros(_N_BUCKETS + 1, np.int64)
     for pair in range(key.size):
         place[np.int64(mix_bits(key[pair] ^ salt) >> _BUCKET_SHIFT) + 1] += 1
@@ -259,7 +259,7 @@ def _update_batches(
     key: Any, salt: Any, starts: Counts, winner: Ints, loser: Ints, per_winner: Floats, per_loser: Floats, move: Floats,
     order: Any, table: Floats, scores: Floats,
 ) -> None:  # fmt: skip
-    """Move the scores, (n_classes,), batch after batch, as many small steps each as a item_class has pairs at most."""
+    """Move the scores, (n_classes,), batch after batch, each in as many small steps as a class has pairs at most."""
     place, moved = _bucket_starts(key, salt), np.empty(winner.size)
     for batch in range(key.size):
         bucket = np.int64(mix_bits(key[batch] ^ salt) >> _BUCKET_SHIFT)

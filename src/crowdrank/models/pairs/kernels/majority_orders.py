@@ -54,6 +54,10 @@ def _fill_links(starts: Counts, second: Ints, lead: Any, place: Counts, other: I
 def majority_ranks(links: Links, numbers: Numbers, items: Ints, bounds: Counts, salt: np.uint64) -> Ints:
     """Return the rank of each item, (n_items,), counted from 1 within its stretch; 0 for those not in ``items``.
 
+    Quicksort: items that beat the pivot go ahead of it, items that it beat behind it, and a coin decides on the others.
+    Pivots and coins are drawn from structure ``numbers``, see :mod:`~crowdrank.kernels.structure`, so names do not
+    matter; items with the same number are one pivot and share a rank.
+
     ``lead`` of the links is 1 where the item won the majority and -1 where it lost; ``items`` are sorted stretch by
     stretch, which ``bounds`` limit; ``salt`` makes the draws of one run.
     """
@@ -186,7 +190,7 @@ def _place_all(
 
 @njit(cache=True, nogil=True)
 def _sift(potential: Counts, queue: Ints, place: Ints, size: int, at: int, item: int) -> None:
-    """Put an item where it belongs in a heap of so many, beginning at a free place."""
+    """Put an item at its place in a heap of this size, starting from a free place."""
     if at >= size:
         return
     key = potential[item]

@@ -1,10 +1,9 @@
 """The multinomial preference model: every preference is drawn among all ordered pairs of its query's items.
 
-A batch is what one annotator said in one query. With scores ``s``, adherence ``t`` of the annotator and ``x = e_i -
-e_j`` for a pair ``(i, j)`` drawn with probability proportional to ``exp(t (s_i - s_j))``, the log-likelihood of a
-batch of ``N`` preferences with net wins ``w`` (wins less losses of each item) is ``t w's - N log Z``, where ``Z``, the
-sum over all pairs, is the product of two sums over items less their number. So no pass needs more than the items of
-each batch's query.
+A batch is the preferences of one annotator in one query. With scores ``s`` and adherence ``t`` of the annotator, a pair
+``(i, j)`` is drawn with probability proportional to ``exp(t (s_i - s_j))``, and the log-likelihood of a batch of ``N``
+preferences with net wins ``w`` (wins less losses of each item) is ``t w's - N log Z``, where ``Z``, the sum over all
+pairs, is the product of two sums over items less their number. So no pass needs more than the items of each query.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ _MIN_POWER = 1e-250
 
 
 class Batches(NamedTuple):
-    """Batches with their net wins.
+    """The preferences of each annotator in each query, as net wins.
 
     ``item`` has the items that were judged, query after query, those of query ``q`` from ``offsets[q]`` up to the
     next. Over batches are the ``query``, the annotator's parameter ``own``, and the ``number`` of preferences. The net
@@ -149,7 +148,7 @@ def _evaluate(
     offsets: Any, query: Any, of: Any, number: Any, starts: Any, place: Any, net: Any, level: Any, own: Any,
     begin: int, end: int, powers: Any, sums: Any, value: Any, of_items: Any, of_own: Any,
 ) -> None:  # fmt: skip
-    """Fill in the sums and add to the rest what batches begin to end have."""
+    """Fill in the sums and add to the rest the terms of batches begin to end."""
     for batch in range(begin, end):
         first, last = offsets[query[batch]], offsets[query[batch] + 1]
         t, n = own[of[batch]], number[batch]
@@ -218,7 +217,7 @@ def _multiply(
     offsets: Any, query: Any, of: Any, number: Any, starts: Any, place: Any, net: Any, sums: Any, level: Any, own: Any,
     vector: Any, annotators: Any, variances: Any, begin: int, end: int, spare: Any, of_items: Any, of_own: Any,
 ) -> None:  # fmt: skip
-    """Add to the products what batches begin to end have."""
+    """Add to the products the terms of batches begin to end."""
     for batch in range(begin, end):
         first, last = offsets[query[batch]], offsets[query[batch] + 1]
         t, n, k = own[of[batch]], number[batch], of[batch]

@@ -163,7 +163,7 @@ def _compile_pass(mixture: bool) -> Any:
         starts: Any, second: Any, bounds: Any, code: Any, weight: Any, level: Any, own: Any, begin: int, end: int,
         bend: Any, tie_in: Any, value: Any, of_items: Any, of_annotators: Any, cross: Any,
     ) -> None:  # fmt: skip
-        """Fill bend and tie_in and add to the rest what the pairs of items begin to end have."""
+        """Fill bend and tie_in and add to the rest the terms of the pairs of items begin to end."""
         logs, product, weighted, dense = 0.0, 1.0, weight.size > 0, cross.shape[0] > 0
         for i in range(begin, end):
             for pair in range(starts[i], starts[i + 1]):
@@ -214,7 +214,7 @@ def _gap(mixture: bool, one: float, other: float) -> tuple[float, float]:
 
 @njit(cache=True, nogil=True)
 def _preference(mixture: bool, won: float, x: float) -> tuple[float, float, float]:
-    """The probability of an preference and, of its logarithm, the slope in x and the negated second derivative."""
+    """The probability of a preference and, of its logarithm, the slope in x and the negated second derivative."""
     if mixture:
         share = 1.0 / (1.0 - x * x)
         chance = 0.5 + 0.5 * won * x if won != 0.0 else np.sqrt(0.25 / share)
@@ -257,7 +257,7 @@ def _add_joint_product(
     starts: Any, second: Any, bounds: Any, code: Any, tie_in: Any, bend: Any, items: Any, own: Any, begin: int,
     end: int, to_items: Any, to_own: Any,
 ) -> None:  # fmt: skip
-    """Add to both images what the pairs of items begin to end have."""
+    """Add to both images the terms of the pairs of items begin to end."""
     for i in range(begin, end):
         value, received = items[i], 0.0
         for pair in range(starts[i], starts[i + 1]):
@@ -374,7 +374,7 @@ def _adapt_table(cross: Any, variances: Any, columns: Any, between: Any, image: 
 def adapted_products(
     preferences: PreferencesByPair, tie_in: Floats, bend: Floats, diagonal: Floats, variances: Floats
 ) -> Products:
-    """Return what multiplies a Laplacian, less what annotators who adapt take off it, with columns.
+    """Return the function that multiplies a Laplacian, lowered by annotators who adapt, with columns.
 
     As :func:`laplacian_products` less :func:`adapted_table_products`, where ``tie_in`` stands for the table, see
     :class:`Curve`.
