@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
+from ....kernels.laplacian import Product
 from ....kernels.pairs import PreferencesByPair
-from ....kernels.probes import Products
 from ....kernels.threads import dot, over_bounds, pair_bounds, read_only, total
 from ....protocols import Bools, Counts, Floats, Ints
 
@@ -373,7 +373,7 @@ def _adapt_table(cross: Any, variances: Any, columns: Any, between: Any, image: 
 
 def adapted_products(
     preferences: PreferencesByPair, tie_in: Floats, bend: Floats, diagonal: Floats, variances: Floats
-) -> Products:
+) -> Product:
     """Return the function that multiplies a Laplacian, lowered by annotators who adapt, with columns.
 
     As :func:`laplacian_products` less :func:`adapted_table_products`, where ``tie_in`` stands for the table, see
