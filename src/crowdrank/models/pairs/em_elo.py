@@ -121,11 +121,11 @@ class EMElo:
         decided = preferences.select(preferences.outcome != 0)
         pair_counts = count_preferences(decided, "split")
         warn_apart(preferences.items, pair_counts)
-        found = _fit_both_parts(decided, pair_counts, self, sure if len(sure) else np.zeros(1, bool))
+        parts = _fit_both_parts(decided, pair_counts, self, sure if len(sure) else np.zeros(1, bool))
         if len(decided) and not sure.any():
-            warn_near_chance("em_elo", found.eta, found.n_judgments)
-        quality = partial(_quality, self, preferences, found.eta)
-        return Consensus.of(self, preferences, found.scores, trace=found.trace, quality=quality)
+            warn_near_chance("em_elo", parts.eta, parts.n_judgments)
+        quality = partial(_quality, self, preferences, parts.eta)
+        return Consensus.of(self, preferences, parts.scores, trace=parts.trace, quality=quality)
 
 
 class _Parts(NamedTuple):
@@ -146,8 +146,8 @@ class _Pass(NamedTuple):
 
 def _quality(method: EMElo, preferences: Preferences, eta: Floats) -> Quality | None:
     """Held-out quality of the annotators beside what was learned of them."""
-    found = held_out_quality(method, preferences)
-    return None if found is None else found.with_parameters(eta=eta)
+    quality = held_out_quality(method, preferences)
+    return None if quality is None else quality.with_parameters(eta=eta)
 
 
 def _fit_both_parts(decided: Preferences, pair_counts: PairCounts, method: EMElo, trusted: Bools) -> _Parts:
@@ -180,12 +180,12 @@ def _learn_winners(
     unknown, even = np.full(n_pairs, -1, np.int32), np.array([0.5, 0.5])
 
     def step(eta: Floats) -> _Pass:
-        found = confusion_pass(packed, _confusion(eta), even, unknown)
-        favour = float((right * np.log(eta) + wrong * np.log(1.0 - eta)).sum())
-        agreed = np.einsum("ajj->a", found.counts)
+        expected = confusion_pass(packed, _confusion(eta), even, unknown)
+        log_prior = float((right * np.log(eta) + wrong * np.log(1.0 - eta)).sum())
+        agreed = np.einsum("ajj->a", expected.counts)
         eta = np.clip((right + agreed) / (right + wrong + number), _MIN_DISTANCE_OF_ETA, 1.0 - _MIN_DISTANCE_OF_ETA)
         # the last digits depend on the order of the sums
-        return _Pass(round(found.log_likelihood + favour, 8), eta)
+        return _Pass(round(expected.log_likelihood + log_prior, 8), eta)
 
     eta, trace = accelerate(
         step, right / (right + wrong), lower=_MIN_DISTANCE_OF_ETA, upper=1.0 - _MIN_DISTANCE_OF_ETA,

@@ -137,12 +137,12 @@ class PairRefits:
             copies[number - first] = self.draws.copies(number)
         if not self.together:
             return self._fit_alone(copies, np.arange(stop - first))
-        found = self._fit_together(copies)
-        late = np.flatnonzero(~found.converged)
+        refitted = self._fit_together(copies)
+        late = np.flatnonzero(~refitted.converged)
         if len(late):
-            for whole, part in zip(found, self._fit_alone(copies, late), strict=True):
+            for whole, part in zip(refitted, self._fit_alone(copies, late), strict=True):
                 whole[late] = part
-        return found
+        return refitted
 
     def _fit_alone(self, copies: NDArray[Any], chosen: Counts) -> Refitted:
         """Scores of some of the resamples, one after the other."""
@@ -224,10 +224,10 @@ def _join_groups(rows: PairRows, number: NDArray[np.float32], group: Ints) -> tu
 
     n_items, n_resamples = len(group), number.shape[1]
     most = n_items - len(np.unique(group))
-    found = np.repeat(np.arange(n_items, dtype=np.int32)[:, None], n_resamples, axis=1)
+    groups = np.repeat(np.arange(n_items, dtype=np.int32)[:, None], n_resamples, axis=1)
     n_joins = np.zeros(n_resamples, np.int64)
-    join_pairs(rows.starts, rows.second, number, found, most, n_joins)
-    return found, n_joins == most
+    join_pairs(rows.starts, rows.second, number, groups, most, n_joins)
+    return groups, n_joins == most
 
 
 def _centre(values: Floats, group: Ints) -> Floats:
