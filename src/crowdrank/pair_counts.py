@@ -1,23 +1,30 @@
-"""Preferences as contests, counted by pair of items."""
+"""Preferences counted by pair of items, and which items the counts leave without a bounded score."""
 
 from __future__ import annotations
 
+import warnings
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from .data.index import Items
 from .data.judgments import Preferences
-from .protocols import Counts, Floats, Ints
+from .data.naming import named
+from .errors import DataWarning
+from .protocols import Bools, Counts, Floats, Ints
 
 if TYPE_CHECKING:
-    from .kernels.pairs import PairCounts
+    from .kernels.pairs import OutcomeCounts
+
+_MAX_GROUPS_SHOWN = 5
 
 
-class Contests(NamedTuple):
-    """Counts of pairs in compressed rows, as the ties rule sees them; no tie parameter where ``n_ties`` is ``None``.
+class PairCounts(NamedTuple):
+    """Preferences counted by pair, in the compressed rows of :mod:`~crowdrank.kernels.pairs`, after the ties rule.
 
-    ``second``, ``margin`` (wins less losses of the lower item) and ``number`` are over pairs; ``wins``, ``losses`` and
-    ``group``, the lowest item that an item is connected with by contests, are over items.
+    Over pairs: ``second``, ``margin`` (wins less losses of the lower item) and ``number`` of preferences. Over items:
+    ``wins``, ``losses`` and ``group``, the lowest item that preferences connect an item with. ``n_ties`` is ``None``
+    where the model has no tie parameter.
     """
 
     starts: Counts
@@ -30,33 +37,106 @@ class Contests(NamedTuple):
     group: Ints
 
     def centred(self, values: Floats) -> Floats:
-        """Values less the mean of their group: the likelihood leaves a group's level free, the ridge puts it at 0."""
+        """Return values less the mean of their group, whose level only the ridge determines."""
         sums = np.bincount(self.group, values, len(values))
         return values - (sums / np.maximum(np.bincount(self.group, minlength=len(values)), 1))[self.group]
 
 
-def count_contests(preferences: Preferences, ties: str) -> Contests:
-    """Return the pairs with their contests, and what each item won and lost in all.
+def count_preferences(preferences: Preferences, ties: str) -> PairCounts:
+    """Return the counts of each pair, and the wins and losses of each item.
 
     ``ties`` is ``"split"`` (half a win for each side), ``"ignore"``, or ``"davidson"``, which splits and counts them.
     """
     from .kernels.pairs import count_pairs
 
     offsets = preferences.items.offsets
-    counts = count_pairs(preferences.left, preferences.right, preferences.outcome, preferences.weight, offsets)
-    return contests_of(counts, ties, offsets)
+    outcomes = count_pairs(preferences.left, preferences.right, preferences.outcome, preferences.weight, offsets)
+    return apply_ties_rule(outcomes, ties, offsets)
 
 
-def contests_of(counts: PairCounts, ties: str, offsets: Counts) -> Contests:
-    """Return the contests of pairs that are counted already; ``offsets`` bound the items of the queries."""
+def apply_ties_rule(outcomes: OutcomeCounts, ties: str, offsets: Counts) -> PairCounts:
+    """Return pair counts from counted outcomes; ``ties`` as above, ``offsets`` bound the items of the queries."""
     from .kernels.laplacian import connected_groups
     from .kernels.pairs import item_totals
 
-    if ties == "ignore" and counts.ties.any():
-        counts = counts.keep(counts.wins + counts.losses > 0)
-        counts = counts._replace(ties=np.zeros_like(counts.wins))
-    wins, losses = item_totals(counts)
-    number = counts.wins + counts.losses + counts.ties
-    n_ties = float(counts.ties.sum()) if ties == "davidson" else None
-    group = connected_groups(counts.starts, counts.second, offsets)
-    return Contests(counts.starts, counts.second, counts.wins - counts.losses, number, wins, losses, n_ties, group)
+    if ties == "ignore" and outcomes.ties.any():
+        outcomes = outcomes.keep(outcomes.wins + outcomes.losses > 0)
+        outcomes = outcomes._replace(ties=np.zeros_like(outcomes.wins))
+    wins, losses = item_totals(outcomes)
+    number = outcomes.wins + outcomes.losses + outcomes.ties
+    n_ties = float(outcomes.ties.sum()) if ties == "davidson" else None
+    group = connected_groups(outcomes.starts, outcomes.second, offsets)
+    return PairCounts(
+        outcomes.starts, outcomes.second, outcomes.wins - outcomes.losses, number, wins, losses, n_ties, group
+    )
+
+
+def warn_unbounded(
+    items: Items, pair_counts: PairCounts, *, held_by: str = "only the ridge keeps", depth: int = 3
+) -> None:
+    """Warn of items that won or lost everything, of groups that did so together, and of groups that never met.
+
+    ``held_by`` says what keeps the scores finite, ``depth`` how many calls up the warning points.
+    """
+    judged = pair_counts.wins + pair_counts.losses > 0
+    winners = judged & (pair_counts.losses == 0)
+    losers = judged & (pair_counts.wins == 0)
+    for extreme, word in ((winners, "won"), (losers, "lost")):
+        if extreme.any():
+            _warn(f"{named(items, extreme)} {word} every preference, so {held_by} the score finite", depth)
+    for members, word in _one_way_groups(pair_counts, winners | losers | ~judged):
+        text = f"the {int(members.sum())} items {named(items, members)} {word} every preference against the others of"
+        _warn(f"{text} their query, so {held_by} the two groups together", depth)
+    warn_apart(items, pair_counts, depth=depth + 1)
+
+
+def warn_apart(items: Items, pair_counts: PairCounts, *, depth: int = 3) -> None:
+    """Warn of groups of items of a query that were never compared with each other."""
+    heads = (pair_counts.wins + pair_counts.losses > 0) & (pair_counts.group == np.arange(len(items)))
+    loose = heads & (np.bincount(items.query, heads, items.n_queries) > 1)[items.query]
+    if loose.any():
+        _warn(
+            f"{int(loose.sum())} groups of items were never compared with each other, those of {named(items, loose)}; "
+            "their scores cannot be compared across groups: ask for preferences between them",
+            depth,
+        )
+
+
+def _one_way_groups(pair_counts: PairCounts, alone: Bools) -> list[tuple[Bools, str]]:
+    """Groups of several items that won, or lost, every preference against the rest of their connected group."""
+    from .kernels.laplacian import reached
+
+    pairs, n = (pair_counts.starts, pair_counts.second), len(pair_counts.group)
+    won, lost = pair_counts.margin > -pair_counts.number, pair_counts.margin < pair_counts.number
+    heads = pair_counts.group == np.arange(n)
+    if (reached(*pairs, won, lost, heads) & reached(*pairs, lost, won, heads)).all():
+        return []
+    first, second = np.repeat(np.arange(n, dtype=np.int32), np.diff(pair_counts.starts)), pair_counts.second
+    part, winning, losing = one_way_parts(np.append(first[won], second[lost]), np.append(second[won], first[lost]), n)
+    groups = []
+    for free, word in ((winning & ~alone, "won"), (losing & ~alone, "lost")):
+        groups += [(free & (part == number), word) for number in np.unique(part[free])[:_MAX_GROUPS_SHOWN]]
+    return groups
+
+
+def one_way_parts(winner: Ints, loser: Ints, n: int) -> tuple[Ints, Bools, Bools]:
+    """Return the strongly connected part of each of ``n`` items, and whether the part won, or lost, against all others.
+
+    Row by row ``winner`` won against ``loser``; a tie is one win for each. Wins within a part do not count, and a part
+    that met no other neither won nor lost.
+    """
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    graph = csr_array((np.ones(len(winner), bool), (winner, loser)), shape=(n, n))
+    part: Ints = connected_components(graph, directed=True, connection="strong")[1]
+    apart = part[winner] != part[loser]
+    beat, beaten = np.zeros(n, bool), np.zeros(n, bool)
+    beat[part[winner[apart]]] = True
+    beaten[part[loser[apart]]] = True
+    return part, (beat & ~beaten)[part], (beaten & ~beat)[part]
+
+
+def _warn(message: str, depth: int) -> None:
+    """Warn about the preferences at the caller of fit."""
+    warnings.warn(message, DataWarning, stacklevel=depth + 1)

@@ -13,10 +13,10 @@ from .protocols import Counts, Floats, Ints
 if TYPE_CHECKING:
     from .kernels.laplacian import Product
 
-_BLOCK_CELLS = 4_000_000
+_MAX_BLOCK_CELLS = 4_000_000
 
 
-def score_spread(
+def score_standard_errors(
     starts: Counts,
     second: Ints,
     bend: Floats,
@@ -29,7 +29,7 @@ def score_spread(
     less: Callable[[Counts, int, bool], Floats] | None = None,
     exact: int = COVARIANCE_ITEMS,
 ) -> tuple[Floats, tuple[Floats | None, ...]]:
-    """Return the standard error of each item's centred score, and the covariance block of each query not too large.
+    """Return the standard error of each item's centred score, and the covariance of each query that is not too large.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def score_spread(
         What is to be taken off the matrices that are inverted; called with the queries' first items, their size, and
         whether to take less than that, because it left no curvature in some direction.
     exact
-        Matrices of up to so many items are inverted.
+        Largest number of items whose matrix is inverted.
     """
     from .kernels.laplacian import centred_inverse_diagonal, laplacian_product
 
@@ -61,8 +61,8 @@ def score_spread(
         product = product or laplacian_product(starts, second, bend, degree + ridge)
         variance = probe() if probe else centred_inverse_diagonal(product, degree + ridge, offsets)
     blocks: list[Floats | None] = [np.zeros((0, 0)) if size == 0 else None for size in sizes]
-    for queries in _alike(sizes, exact):
-        inverses = _inverted(matrix, queries, less)
+    for queries in _equal_sizes(sizes, exact):
+        inverses = _invert_blocks(matrix, queries, less)
         places = offsets[queries][:, None] + np.arange(inverses.shape[1])
         variance[places] = np.diagonal(inverses, axis1=1, axis2=2)
         if inverses.shape[1] > COVARIANCE_ITEMS:
@@ -73,7 +73,7 @@ def score_spread(
     return np.sqrt(np.maximum(variance, 0.0) + shift**2), tuple(blocks)
 
 
-def _inverted(
+def _invert_blocks(
     matrix: tuple[Counts, Ints, Floats, Floats, float, Counts],
     queries: Counts,
     less: Callable[[Counts, int, bool], Floats] | None,
@@ -93,8 +93,8 @@ def _inverted(
     return inverses
 
 
-def _alike(sizes: Counts, most: int) -> Iterator[Counts]:
-    """Groups of queries of the same size, at most so many items, each small enough to be inverted together."""
+def _equal_sizes(sizes: Counts, most: int) -> Iterator[Counts]:
+    """Groups of queries of equal size, up to ``most`` items, each small enough to be inverted together."""
     for size in np.unique(sizes[(sizes > 0) & (sizes <= most)]):
         queries = np.flatnonzero(sizes == size)
-        yield from np.array_split(queries, -(-len(queries) * int(size) ** 2 // _BLOCK_CELLS))
+        yield from np.array_split(queries, -(-len(queries) * int(size) ** 2 // _MAX_BLOCK_CELLS))

@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 from tests.oracles import pairs as slow
 
 from crowdrank.kernels import threads
-from crowdrank.kernels.pairs import count_by_sorting, count_few, count_in_table, count_pairs, item_totals, pair_numbers
+from crowdrank.kernels.pairs import (
+    count_by_sorting,
+    count_few_rows,
+    count_in_table,
+    count_pairs,
+    item_totals,
+    pair_numbers,
+)
 
 
 def draw_rows(rng, sizes, n_rows, weighted):
@@ -34,7 +41,7 @@ def test_all_ways_equal_the_plain_count(seed, sizes, n_rows, weighted):
     *columns, offsets = rows
     expected = slow.count_pairs(*(None if c is None else c.tolist() for c in columns))
     n_items = int(offsets[-1])
-    table, sort, few = count_in_table(*rows), count_by_sorting(*columns, n_items), count_few(*columns, n_items)
+    table, sort, few = count_in_table(*rows), count_by_sorting(*columns, n_items), count_few_rows(*columns, n_items)
     for counts in (table, sort, few):
         assert as_dict(counts) == expected
         np.testing.assert_array_equal(counts.starts, table.starts)

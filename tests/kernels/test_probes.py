@@ -2,15 +2,12 @@
 
 import numpy as np
 import pytest
-from tests.kernels.test_answers import preferences
 from tests.kernels.test_laplacian import centred, graph
 from tests.oracles import pairs as slow
 
 from crowdrank.kernels import probes as kernel
 from crowdrank.kernels import threads
-from crowdrank.kernels.answers import sort_answers
 from crowdrank.kernels.laplacian import solve_together
-from crowdrank.models.pairs.kernels.annotated_pairs import evaluate_answers
 
 
 @pytest.mark.parametrize("n_threads", [1, 3])
@@ -23,21 +20,6 @@ def test_columns_are_multiplied_and_solved_as_one_would_alone(n_threads, monkeyp
     np.testing.assert_allclose(products(columns), matrix @ columns, atol=1e-12)
     solution = solve_together(products, (degree + 0.2)[:, None], columns, accuracy=1e-12)
     np.testing.assert_allclose(solution, np.linalg.solve(matrix, columns), atol=1e-9)
-
-
-@pytest.mark.parametrize("n_threads", [1, 3])
-def test_annotators_adapt(n_threads, monkeypatch):
-    monkeypatch.setattr(threads, "_n_threads", lambda n_rows, smallest: n_threads)
-    answers, _ = sort_answers(*preferences(3, 50), 6, ties=True)
-    rng = np.random.default_rng(0)
-    scores, own, room, columns = rng.normal(size=6), rng.uniform(-0.9, 0.9, 4), rng.random(4), rng.normal(size=(6, 3))
-    cross = evaluate_answers(answers, "mixture", scores, own, dense=True).cross
-    curve = evaluate_answers(answers, "mixture", scores, own, dense=False)
-    expected = (cross * room) @ cross.T @ columns
-    np.testing.assert_allclose(kernel.adapted_table(cross, room, columns), expected, atol=1e-12)
-    plain = kernel.laplacian_products(answers.starts, answers.second, curve.bend, curve.degree + 0.3)
-    products = kernel.answer_products(answers, curve.tie_in, curve.bend, curve.degree + 0.3, room)
-    np.testing.assert_allclose(products(columns), plain(columns) - expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("wide", [False, True])

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.oracles import pair_orders
 
 from crowdrank.kernels import structure
-from crowdrank.kernels.structure import mixed, structure_numbers
+from crowdrank.kernels.structure import mix_bits, structure_numbers
 
 
 def draw_links(rng, n_items, n_links, n_labels):
@@ -60,11 +60,11 @@ def test_chains_are_told_apart_to_the_middle():
 
 
 def test_where_it_would_take_too_long_names_decide(monkeypatch):
-    monkeypatch.setattr(structure, "_MOST_VISITS", 1_000)
+    monkeypatch.setattr(structure, "_MAX_PAIR_VISITS", 1_000)
     numbers = structure_numbers(*chain(300), np.array([0, 300]))
     assert len(set(numbers.tolist())) == 300
 
 
 def test_mixing_equals_whole_numbers():
     for value in (0, 1, 2**63, 2**64 - 1, 123456789):
-        assert int(mixed(np.uint64(value))) == pair_orders.mixed(value)
+        assert int(mix_bits(np.uint64(value))) == pair_orders.mixed(value)

@@ -1,4 +1,4 @@
-"""Preferences counted by pair of items.
+"""Preferences by pair of items: counted, or sorted with the annotator of each.
 
 Pairs are stored by their lower item, in compressed rows: ``second[starts[i]:starts[i + 1]]`` are the items above ``i``
 that it was compared with, and every array over pairs has one entry for each of them. Items of different queries never
@@ -11,24 +11,24 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from ..protocols import Counts, Floats, Ints, Outcomes
+from ..protocols import Bools, Counts, Floats, Ints, Outcomes
 from .segments import segment_sums
 from .threads import even_bounds, over_bounds, read_only, total
 
-_TABLE_CELLS = 2_000_000
+_MAX_TABLE_CELLS = 2_000_000
 """Tables of this many pairs are counted directly however few the rows; larger ones only when the rows are many."""
 
-_MOST_CELLS = 500_000_000
+_MAX_TABLE_CELLS_32_BIT = 500_000_000
 """Cells are numbered in 32 bits."""
 
-_FEW_ROWS = 2_000
+_MAX_ROWS_IN_NUMPY = 2_000
 _ROWS_PER_THREAD = 500_000
-_BLOCK = 1024
+_PREFERENCES_PER_THREAD = 100_000
+_BLOCK_ROWS = 1024
 
 
-class PairCounts(NamedTuple):
+class OutcomeCounts(NamedTuple):
     """Weighted counts of each pair of items that was compared, ties included.
 
     ``starts`` (n_items + 1,), ``second`` (n_pairs,), and over pairs the ``wins`` of the lower item, its ``losses`` and
@@ -46,28 +46,28 @@ class PairCounts(NamedTuple):
         """The lower item of each pair."""
         return np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), np.diff(self.starts))
 
-    def keep(self, chosen: NDArray[np.bool_]) -> PairCounts:
+    def keep(self, chosen: Bools) -> OutcomeCounts:
         """Return some of the pairs only."""
         starts = np.concatenate([[0], np.cumsum(chosen)])[self.starts]
-        return PairCounts(starts, self.second[chosen], self.wins[chosen], self.losses[chosen], self.ties[chosen])
+        return OutcomeCounts(starts, self.second[chosen], self.wins[chosen], self.losses[chosen], self.ties[chosen])
 
 
-def count_pairs(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | None, offsets: Counts) -> PairCounts:
+def count_pairs(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | None, offsets: Counts) -> OutcomeCounts:
     """Return the counts of each pair of items; ``offsets`` (n_queries + 1,) bound the items of the queries.
 
     A table of all pairs of a query is used where it is small or well filled, sorting otherwise, so that memory
     grows with the number of rows and never with the square of many items. Few rows are not worth a compiled pass.
     """
-    if len(left) <= _FEW_ROWS:
-        return count_few(left, right, outcome, weight, int(offsets[-1]))
+    if len(left) <= _MAX_ROWS_IN_NUMPY:
+        return count_few_rows(left, right, outcome, weight, int(offsets[-1]))
     sizes = np.diff(offsets)
     cells = int((sizes * (sizes - 1) // 2).sum())
-    if cells <= min(max(_TABLE_CELLS, len(left) // 2), _MOST_CELLS):
+    if cells <= min(max(_MAX_TABLE_CELLS, len(left) // 2), _MAX_TABLE_CELLS_32_BIT):
         return count_in_table(left, right, outcome, weight, offsets)
     return count_by_sorting(left, right, outcome, weight, int(offsets[-1]))
 
 
-def count_few(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | None, n_items: int) -> PairCounts:
+def count_few_rows(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | None, n_items: int) -> OutcomeCounts:
     """Counts without a compiled pass."""
     low, high = np.minimum(left, right).astype(np.int64), np.maximum(left, right)
     result = np.where(left < right, outcome, -outcome)
@@ -75,10 +75,10 @@ def count_few(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | None,
     count = np.ones(len(left)) if weight is None else weight
     wins, losses, ties = (segment_sums(None, number, count * (result == kind), len(pairs)) for kind in (1, -1, 0))
     starts = np.searchsorted(pairs, np.arange(n_items + 1) * n_items)
-    return PairCounts(starts, (pairs % max(n_items, 1)).astype(np.int32), wins, losses, ties)
+    return OutcomeCounts(starts, (pairs % max(n_items, 1)).astype(np.int32), wins, losses, ties)
 
 
-def count_in_table(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | None, offsets: Counts) -> PairCounts:
+def count_in_table(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | None, offsets: Counts) -> OutcomeCounts:
     """Counts by one pass over the rows into a table of three cells for each pair of a query's items."""
     rows = row_starts(offsets)
     n_items, n_cells = len(rows) - 1, int(rows[-1])
@@ -98,10 +98,10 @@ def count_in_table(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | 
     starts, second, counts = np.empty(n_items + 1, np.int64), np.empty(n_cells, np.int32), np.empty((3, n_cells))
     n_pairs = _compress(table, read_only(rows), starts, second, counts)
     losses, ties, wins = counts[:, :n_pairs]
-    return PairCounts(starts, second[:n_pairs], wins, losses, ties)
+    return OutcomeCounts(starts, second[:n_pairs], wins, losses, ties)
 
 
-def count_by_sorting(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | None, n_items: int) -> PairCounts:
+def count_by_sorting(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | None, n_items: int) -> OutcomeCounts:
     """Counts by sorting one key for each row, made of its pair and its outcome."""
     bits, keys = max(n_items, 1).bit_length(), np.empty(len(left), np.int64)
     _make_keys(read_only(left), read_only(right), read_only(outcome), bits, keys)
@@ -115,10 +115,10 @@ def count_by_sorting(left: Ints, right: Ints, outcome: Outcomes, weight: Floats 
     starts, second, counts = np.empty(n_items + 1, np.int64), np.empty(n_pairs, np.int32), np.zeros((3, n_pairs))
     _merge(keys, weights, bits, starts, second, counts)
     losses, ties, wins = counts
-    return PairCounts(starts, second, wins, losses, ties)
+    return OutcomeCounts(starts, second, wins, losses, ties)
 
 
-def item_totals(counts: PairCounts) -> tuple[Floats, Floats]:
+def item_totals(counts: OutcomeCounts) -> tuple[Floats, Floats]:
     """Return what each item won and lost in all, (n_items,) each; a tie is half of both."""
     wins, losses = np.zeros(len(counts.starts) - 1), np.zeros(len(counts.starts) - 1)
     won, lost, tied = read_only(counts.wins), read_only(counts.losses), read_only(counts.ties)
@@ -174,9 +174,9 @@ def _tally(left: Any, right: Any, outcome: Any, base: Any, small: Any, table: An
     """Add the rows from begin to end to the table, (3 n_cells,): losses, ties, wins of the lower item of each pair."""
     # counting in single bytes keeps the cells of 1,000 items within the second-level cache, and finding the cells of a
     # block first lets the compiler use vectors: together 2.5 times faster than the plain loop
-    cells = np.empty(_BLOCK, np.uint32)
-    for start in range(begin, end, _BLOCK):
-        stop = min(start + _BLOCK, end)
+    cells = np.empty(_BLOCK_ROWS, np.uint32)
+    for start in range(begin, end, _BLOCK_ROWS):
+        stop = min(start + _BLOCK_ROWS, end)
         _find_cells(left, right, outcome, base, start, stop, cells)
         for place in range(stop - start):
             cell = cells[place]
@@ -193,9 +193,9 @@ def _tally_weights(
     left: Any, right: Any, outcome: Any, base: Any, weight: Floats, table: Floats, begin: int, end: int
 ) -> None:
     """Add the weights of the rows from begin to end to the table."""
-    cells = np.empty(_BLOCK, np.uint32)
-    for start in range(begin, end, _BLOCK):
-        stop = min(start + _BLOCK, end)
+    cells = np.empty(_BLOCK_ROWS, np.uint32)
+    for start in range(begin, end, _BLOCK_ROWS):
+        stop = min(start + _BLOCK_ROWS, end)
         _find_cells(left, right, outcome, base, start, stop, cells)
         for place in range(stop - start):
             table[cells[place]] += weight[start + place]
@@ -256,3 +256,153 @@ def _add_up(
             losses[i] += down
             wins[j] += down
             losses[j] += up
+
+
+class PreferencesByPair(NamedTuple):
+    """Preferences sorted by pair, for models that pass over all of them again and again.
+
+    Pairs are in compressed rows. The preferences about a pair are those from ``bounds[pair]`` up to the next,
+    ``bounds`` (n_pairs + 1,). Over preferences are ``code``, 4 times the annotator plus 0, 1 or 2 for a loss, tie or
+    win of the lower item, and ``weight``, empty where all weigh 1. ``parts`` bounds stretches of items with about
+    equally many preferences, one for each thread.
+    """
+
+    starts: Counts
+    second: Ints
+    bounds: Counts
+    code: Ints
+    weight: Floats
+    parts: Counts
+
+    @classmethod
+    def of(cls, starts: Counts, second: Ints, bounds: Counts, code: Ints, weight: Floats) -> PreferencesByPair:
+        """Return the preferences with the parts for threads."""
+        begins = bounds[starts]
+        parts = np.searchsorted(begins, even_bounds(len(code), _PREFERENCES_PER_THREAD))
+        parts[0], parts[-1] = 0, len(begins) - 1
+        columns = read_only(starts), read_only(second), read_only(bounds), read_only(code), read_only(weight)
+        return cls(*columns, parts)
+
+    @property
+    def first(self) -> Ints:
+        """The lower item of each pair."""
+        return np.repeat(np.arange(len(self.starts) - 1, dtype=np.int32), np.diff(self.starts))
+
+    @property
+    def pair(self) -> Ints:
+        """The pair that each preference is about."""
+        return np.repeat(np.arange(len(self.second), dtype=np.int32), np.diff(self.bounds))
+
+    @property
+    def annotator(self) -> Ints:
+        """Who gave each preference."""
+        return self.code >> 2
+
+    @property
+    def outcome(self) -> Floats:
+        """1 where the lower item won, -1 where it lost, 0 for a tie, of each preference."""
+        return (self.code & 3).astype(np.float64) - 1.0
+
+    def every(self, step: int) -> PreferencesByPair:
+        """Return the preferences about every so many-th pair only."""
+        chosen = np.arange(0, len(self.second), step)
+        sizes = np.diff(self.bounds)[chosen]
+        bounds = np.concatenate([[0], np.cumsum(sizes)])
+        rows = np.repeat(self.bounds[chosen] - bounds[:-1], sizes) + np.arange(bounds[-1])
+        weight = self.weight[rows] if self.weight.size else self.weight
+        return PreferencesByPair.of(-(-self.starts // step), self.second[chosen], bounds, self.code[rows], weight)
+
+    def without(self, annotators: Bools) -> PreferencesByPair:
+        """Return the preferences of other annotators only; the pairs stay."""
+        keep = ~annotators[self.annotator]
+        bounds = np.concatenate([[0], np.cumsum(keep)])[self.bounds]
+        weight = self.weight[keep] if self.weight.size else self.weight
+        return PreferencesByPair.of(self.starts, self.second, bounds, self.code[keep], weight)
+
+
+def sort_by_pair(
+    left: Ints, right: Ints, outcome: Outcomes, annotator: Ints, weight: Floats | None, n_items: int, *, ties: bool
+) -> tuple[PreferencesByPair, OutcomeCounts]:
+    """Return the preferences by pair, and the counts of each pair; ties are no preferences unless they are wanted."""
+    n = len(left)
+    amount = read_only(np.empty(0) if weight is None else weight)
+    moved, spare = np.empty(n, np.int64), np.empty(n, np.int64)
+    spare_weight, moved_weight = np.empty(len(amount)), np.empty(len(amount))
+    begins = np.zeros(n_items + 1, np.int64)
+    columns = (read_only(left), read_only(right), read_only(outcome), read_only(annotator))
+    _sort_rows(*columns, amount, moved, moved_weight, begins, spare, spare_weight)
+    starts, second, bounds = np.empty(n_items + 1, np.int64), np.empty(n, np.int32), np.empty(n + 1, np.int64)
+    code, counts = np.empty(n, np.int32), np.zeros((3, n))
+    n_pairs = _mark_pairs(begins, moved, moved_weight, ties, starts, second, bounds, code, spare_weight, counts)
+    losses, tied, wins = counts[:, :n_pairs].copy()
+    second, bounds = second[:n_pairs].copy(), bounds[: n_pairs + 1].copy()
+    code, spare_weight = code[: bounds[-1]], spare_weight[: bounds[-1]]
+    preferences = PreferencesByPair.of(starts, second, bounds, code, spare_weight)
+    return preferences, OutcomeCounts(starts, second, wins, losses, tied)
+
+
+@njit(cache=True, nogil=True)
+def _sort_rows(
+    left: Ints, right: Ints, outcome: Outcomes, annotator: Ints, weight: Floats,
+    moved: Counts, spare_weight: Floats, begins: Counts, by_high: Counts, by_high_weight: Floats,
+) -> None:  # fmt: skip
+    """Fill moved with rows (higher item, code) sorted by pair, spare_weight with their weights, begins by lower item.
+
+    Rows are sorted by counting: by the higher item, and then, in that order, by the lower one.
+    """
+    n_items = begins.size - 1
+    after = np.zeros(n_items + 1, np.int64)
+    for row in range(left.size):
+        low, high = min(left[row], right[row]), max(left[row], right[row])
+        after[high + 1] += 1
+        begins[low + 1] += 1
+    for i in range(n_items):
+        after[i + 1] += after[i]
+        begins[i + 1] += begins[i]
+    for row in range(left.size):
+        low, high, won = left[row], right[row], outcome[row]
+        if low > high:
+            low, high, won = high, low, -won
+        place = after[high]
+        after[high] = place + 1
+        by_high[place] = (np.int64(low) << 32) | np.int64(4 * annotator[row] + won + 1)
+        if weight.size:
+            by_high_weight[place] = weight[row]
+    place_of, row = begins[:n_items].copy(), 0
+    for high in range(n_items):
+        while row < after[high]:
+            low = by_high[row] >> 32
+            place = place_of[low]
+            place_of[low] = place + 1
+            moved[place] = (np.int64(high) << 32) | (by_high[row] & 0xFFFFFFFF)
+            if weight.size:
+                spare_weight[place] = by_high_weight[row]
+            row += 1
+
+
+@njit(cache=True, nogil=True)
+def _mark_pairs(
+    begins: Counts, moved: Counts, spare_weight: Floats, ties: bool,
+    starts: Counts, second: Ints, bounds: Counts, code: Ints, weight: Floats, counts: Floats,
+) -> int:  # fmt: skip
+    """Fill in pairs, bounds, codes, weights and, (3, n), losses, ties and wins; return how many pairs there are."""
+    n_pairs = n_kept = 0
+    for i in range(begins.size - 1):
+        starts[i] = n_pairs
+        last = -1
+        for row in range(begins[i], begins[i + 1]):
+            high, given = moved[row] >> 32, moved[row] & 0xFFFFFFFF
+            if high != last:
+                last = high
+                second[n_pairs], bounds[n_pairs] = high, n_kept
+                n_pairs += 1
+            kind = given & 3
+            counts[kind, n_pairs - 1] += spare_weight[row] if spare_weight.size else 1.0
+            if kind != 1 or ties:
+                code[n_kept] = given
+                if spare_weight.size:
+                    weight[n_kept] = spare_weight[row]
+                n_kept += 1
+    starts[begins.size - 1] = n_pairs
+    bounds[n_pairs] = n_kept
+    return n_pairs

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ..protocols import Counts, Floats, Ints
 from .ranked_lists import RankedLists, query_bounds
-from .structure import mixed
+from .structure import mix_bits as mixed
 from .threads import over_bounds, read_only
 
 SMALLEST = 1e-300

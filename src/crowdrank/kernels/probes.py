@@ -1,6 +1,6 @@
 """Diagonal of an inverse from products with many random vectors at once.
 
-One pass over pairs and answers serves all vectors, which stand side by side as columns.
+One pass over pairs serves all vectors, which stand side by side as columns.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import numpy as np
 from numba import njit
 
 from ..protocols import Counts, Floats, Ints
-from .answers import Answers
 from .laplacian import solve_together
 from .threads import over_bounds, pair_bounds, read_only, total
 
@@ -91,93 +90,3 @@ def _adjacent(
                 neighbours[j, m] += weight * columns[i, m]
         for m in range(own.size):
             neighbours[i, m] += own[m]
-
-
-def adapted_table(cross: Floats, room: Floats, columns: Floats) -> Floats:
-    """Return products of ``cross diag(room) cross'`` with columns (n_items, n); cross is (n_items, n_annotators)."""
-    between, image = np.zeros((len(room), columns.shape[1])), np.zeros(columns.shape)
-    _adapt_table(read_only(cross), read_only(room), read_only(columns), between, image)
-    return image
-
-
-@njit(cache=True, nogil=True)
-def _adapt_table(cross: Any, room: Any, columns: Any, between: Any, image: Any) -> None:
-    """Fill in what lies between the two factors, and the image; both are 0."""
-    for i in range(cross.shape[0]):
-        for k in range(cross.shape[1]):
-            for m in range(columns.shape[1]):
-                between[k, m] += cross[i, k] * columns[i, m]
-    for k in range(room.size):
-        for m in range(columns.shape[1]):
-            between[k, m] *= room[k]
-    for i in range(cross.shape[0]):
-        for k in range(cross.shape[1]):
-            for m in range(columns.shape[1]):
-                image[i, m] += cross[i, k] * between[k, m]
-
-
-def answer_products(answers: Answers, tie_in: Floats, bend: Floats, diagonal: Floats, room: Floats) -> Products:
-    """Return what multiplies a Laplacian, less what annotators who adapt take off it, with columns.
-
-    As :func:`laplacian_products` less :func:`adapted_table`, where ``tie_in`` stands for the table, see
-    :mod:`~crowdrank.models.pairs.kernels.annotated_pairs`.
-    """
-    pairs = (answers.starts, answers.second, answers.bounds, answers.code, read_only(tie_in))
-    weights = read_only(bend)
-
-    def products(columns: Floats) -> Floats:
-        given, n = read_only(columns), columns.shape[1]
-
-        def gather(begin: int, end: int) -> Floats:
-            between = np.zeros((len(room), n))
-            _gather(*pairs, given, begin, end, between)
-            return between
-
-        between = read_only(room[:, None] * total(over_bounds(gather, answers.parts)))
-
-        def spread(begin: int, end: int) -> Floats:
-            image = np.zeros(columns.shape)
-            _spread(*pairs, weights, given, between, begin, end, np.empty((2, n)), image)
-            return image
-
-        image: Floats = diagonal[:, None] * columns - total(over_bounds(spread, answers.parts))
-        return image
-
-    return products
-
-
-@njit(cache=True, nogil=True)
-def _gather(
-    starts: Any, second: Any, bounds: Any, code: Any, tie_in: Any, columns: Any, begin: int, end: int, between: Any
-) -> None:
-    """Add to each annotator what the pairs of items begin to end send."""
-    for i in range(begin, end):
-        for pair in range(starts[i], starts[i + 1]):
-            j = np.uint32(second[pair])
-            for row in range(bounds[pair], bounds[pair + 1]):
-                k, weight = np.uint32(code[row] >> 2), tie_in[row]
-                for m in range(columns.shape[1]):
-                    between[k, m] += weight * (columns[i, m] - columns[j, m])
-
-
-@njit(cache=True, nogil=True)
-def _spread(
-    starts: Any, second: Any, bounds: Any, code: Any, tie_in: Any, bend: Any, columns: Any, between: Any, begin: int,
-    end: int, spare: Any, image: Any,
-) -> None:  # fmt: skip
-    """Add to the items of the pairs of items begin to end what annotators send, and what their neighbours are."""
-    own, sent = spare[0], spare[1]
-    for i in range(begin, end):
-        own[:] = 0.0
-        for pair in range(starts[i], starts[i + 1]):
-            j, bent = np.uint32(second[pair]), bend[pair]
-            sent[:] = 0.0
-            for row in range(bounds[pair], bounds[pair + 1]):
-                k, weight = np.uint32(code[row] >> 2), tie_in[row]
-                for m in range(sent.size):
-                    sent[m] += weight * between[k, m]
-            for m in range(sent.size):
-                own[m] += sent[m] + bent * columns[j, m]
-                image[j, m] += bent * columns[i, m] - sent[m]
-        for m in range(sent.size):
-            image[i, m] += own[m]

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..protocols import AnyFloats, Counts, Floats, Ints
-from .structure import mixed
+from .structure import mix_bits as mixed
 from .threads import even_bounds, read_only
 
 Colours = NDArray[np.uint64]

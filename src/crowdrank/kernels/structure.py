@@ -1,8 +1,8 @@
-"""Numbers that tell items apart by their contests alone, whatever their names.
+"""Numbers that distinguish items by their preferences alone, whatever their names.
 
 Random draws that hang on these numbers are the same for every naming of the items. Each round mixes into an item's
 number those of its neighbours, with a label for each link, until no round tells more items apart [Weisfeiler68]_. Items
-that keep the same number have contests that look alike however far one follows them.
+that keep the same number have preferences that look alike however far one follows them.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _STEP = np.uint64(0x9E3779B97F4A7C15)
 _FIRST, _SECOND = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 _HIGH, _MIDDLE, _LOW = np.uint64(30), np.uint64(27), np.uint64(31)
 
-_MOST_VISITS = 1 << 27
-"""Pairs looked at in all rounds together; long chains of contests may need more, and then names decide."""
+_MAX_PAIR_VISITS = 1 << 27
+"""Pairs looked at in all rounds together; long chains of preferences may need more, and then names decide."""
 
 
 @njit(cache=True, nogil=True)
-def mixed(value: Any) -> Any:
+def mix_bits(value: Any) -> Any:
     """Return a number whose every bit depends on all bits of the value [Steele14]_."""
     value = value + _STEP
     value = (value ^ (value >> _HIGH)) * _FIRST
@@ -36,7 +36,7 @@ def mixed(value: Any) -> Any:
 
 
 def structure_numbers(starts: Counts, second: Ints, up: Numbers, down: Numbers, offsets: Counts) -> Numbers:
-    """Return a number for each item, (n_items,), the same for items of a query whose contests look alike.
+    """Return a number for each item, (n_items,), the same for items of a query whose preferences look alike.
 
     ``up`` and ``down`` (n_pairs,) label a pair as its lower item and as the other one sees it; ``offsets`` bound the
     items of the queries. What other queries hold changes nothing.
@@ -46,24 +46,24 @@ def structure_numbers(starts: Counts, second: Ints, up: Numbers, down: Numbers, 
     linked = np.diff(starts) > 0
     linked[second] = True
     sizes = np.bincount(query[linked], minlength=len(offsets) - 1)
-    numbers, known = np.zeros(n_items, np.uint64), np.minimum(sizes, 1)
+    numbers, before = np.zeros(n_items, np.uint64), np.minimum(sizes, 1)
     active, rounds, visits = sizes > 1, 1, 0
     while active.any():
         # looking for what is new takes longer than a round, so that it is done after 1, 2, 4, ... of them
         for _ in range(rounds):
-            numbers = _refined(rows, columns, above, below, numbers, active[query] & linked)
+            numbers = _refine_once(rows, columns, above, below, numbers, active[query] & linked)
         rounds, visits = 2 * rounds, visits + rounds * len(second)
-        found = _distinct(numbers, query, linked, len(sizes))
-        active &= (found > known) & (found < sizes)
-        known = found
-        if visits > _MOST_VISITS and active.any():
+        distinct = _count_distinct(numbers, query, linked, len(sizes))
+        active &= (distinct > before) & (distinct < sizes)
+        before = distinct
+        if visits > _MAX_PAIR_VISITS and active.any():
             open_items = np.flatnonzero(active[query] & linked)
             numbers[open_items] += open_items.astype(np.uint64)
             break
     return numbers
 
 
-def _distinct(numbers: Numbers, query: Counts, linked: Bools, n_queries: int) -> Counts:
+def _count_distinct(numbers: Numbers, query: Counts, linked: Bools, n_queries: int) -> Counts:
     """How many different numbers the linked items of each query have."""
     query, numbers = query[linked], numbers[linked]
     order = np.lexsort((numbers, query))
@@ -73,7 +73,7 @@ def _distinct(numbers: Numbers, query: Counts, linked: Bools, n_queries: int) ->
     return np.bincount(query[new], minlength=n_queries)
 
 
-def _refined(starts: Counts, second: Ints, up: Numbers, down: Numbers, numbers: Numbers, active: Bools) -> Numbers:
+def _refine_once(starts: Counts, second: Ints, up: Numbers, down: Numbers, numbers: Numbers, active: Bools) -> Numbers:
     """The numbers after one more round, for active items."""
     sums = np.zeros(len(numbers), np.uint64)
     following = numbers.copy()
@@ -90,8 +90,8 @@ def _refine(
         if active[i]:
             for pair in range(starts[i], starts[i + 1]):
                 j = second[pair]
-                sums[i] += mixed(numbers[j] ^ up[pair])
-                sums[j] += mixed(numbers[i] ^ down[pair])
+                sums[i] += mix_bits(numbers[j] ^ up[pair])
+                sums[j] += mix_bits(numbers[i] ^ down[pair])
     for i in range(active.size):
         if active[i]:
-            following[i] = mixed(mixed(numbers[i]) + sums[i])
+            following[i] = mix_bits(mix_bits(numbers[i]) + sums[i])

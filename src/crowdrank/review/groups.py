@@ -10,7 +10,7 @@ import polars as pl
 from ..data.coding import LONG
 from ..data.index import Items
 from ..data.judgments import Grades, Judgments, Preferences, Rankings
-from ..pair_groups import one_way_parts
+from ..pair_counts import one_way_parts
 from ..protocols import Ints
 
 RELATIONS = ("apart", "won", "lost")

@@ -150,8 +150,8 @@ def test_undefeated_and_winless_items_are_finite_and_named():
     with pytest.warns(DataWarning) as caught:
         consensus = BradleyTerry().fit(preferences)
     messages = [str(w.message) for w in caught]
-    assert messages[0].startswith("'x' (query 'q') won every contest")
-    assert messages[1].startswith("'z' (query 'q') lost every contest")
+    assert messages[0].startswith("'x' (query 'q') won every preference")
+    assert messages[1].startswith("'z' (query 'q') lost every preference")
     assert len(messages) == 2
     assert consensus.order("q") == ["x", "y", "z"]
     assert np.abs(consensus.scores).max() < 5
@@ -161,7 +161,10 @@ def test_a_tie_is_a_point_for_both_unless_ignored():
     rows = [("ann", "q", "x", "y", "x"), ("bob", "q", "x", "y", "tie")]
     BradleyTerry().fit(Preferences.from_rows(rows))
     BradleyTerry(ties="davidson").fit(Preferences.from_rows(rows))
-    with pytest.warns(DataWarning, match="won every contest"), pytest.warns(DataWarning, match="lost every contest"):
+    with (
+        pytest.warns(DataWarning, match="won every preference"),
+        pytest.warns(DataWarning, match="lost every preference"),
+    ):
         ignored = BradleyTerry(ties="ignore").fit(Preferences.from_rows(rows))
     alone = quiet(BradleyTerry(), Preferences.from_rows(rows[:1]))
     np.testing.assert_allclose(ignored.scores, alone.scores)
@@ -182,8 +185,12 @@ def test_groups_that_won_or_lost_everything_together_are_named():
     with pytest.warns(DataWarning) as caught:
         BradleyTerry().fit(Preferences.from_rows(inside + across))
     messages = [str(w.message) for w in caught]
-    assert messages[0].startswith("the 2 items 'a' (query 'q'), 'b' (query 'q') won every contest with the others")
-    assert messages[1].startswith("the 2 items 'y' (query 'q'), 'z' (query 'q') lost every contest with the others")
+    assert messages[0].startswith(
+        "the 2 items 'a' (query 'q'), 'b' (query 'q') won every preference against the others"
+    )
+    assert messages[1].startswith(
+        "the 2 items 'y' (query 'q'), 'z' (query 'q') lost every preference against the others"
+    )
     assert len(messages) == 2
     assert caught[0].filename == __file__
     BradleyTerry().fit(Preferences.from_rows([*inside, *across, ("bob", "q", "a", "z", "tie")]))

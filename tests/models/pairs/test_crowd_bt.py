@@ -176,8 +176,8 @@ def test_scores_alone_are_those_of_the_fit():
 def test_large_data_begin_on_a_part_and_end_at_the_same_point(ties, monkeypatch):
     preferences, _ = crowd([0.9, 0.8, 0.3], n_items=15, n_rows=5000, tie=0.3)
     plain = CrowdBT(ties=ties, tol=1e-9).fit(preferences)
-    monkeypatch.setattr(annotated, "_THIN_FROM", 100)
-    monkeypatch.setattr(annotated, "_fits", lambda n_items, n_own, n_answers: False)
+    monkeypatch.setattr(annotated, "_MIN_PREFERENCES_TO_THIN", 100)
+    monkeypatch.setattr(annotated, "_table_fits", lambda n_items, n_own, n_preferences: False)
     other = CrowdBT(ties=ties, tol=1e-9).fit(preferences)
     np.testing.assert_allclose(other.scores, plain.scores, atol=1e-8)
     np.testing.assert_allclose(other.std_error, plain.std_error, rtol=1e-8)
@@ -189,7 +189,7 @@ def test_large_queries_have_probed_standard_errors(dense, monkeypatch):
     preferences, _ = crowd([0.9, 0.8, 0.3] * 10, n_items=150, n_rows=6000)
     exact = CrowdBT().fit(preferences)
     monkeypatch.setattr("crowdrank.standard_errors.COVARIANCE_ITEMS", 100)
-    monkeypatch.setattr(annotated, "_fits", lambda n_items, n_own, n_answers: dense)
+    monkeypatch.setattr(annotated, "_table_fits", lambda n_items, n_own, n_preferences: dense)
     probed = CrowdBT().fit(preferences)
     assert probed.covariance == (None,)
     ratio = probed.std_error / exact.std_error
@@ -267,7 +267,7 @@ def test_a_former_consensus_is_a_start():
     more, _ = crowd([0.95, 0.9, 0.1, 0.6, 0.8], n_items=35, n_rows=3000)
     grown = CrowdBT(tol=1e-9).fit(more, start=former)
     np.testing.assert_allclose(grown.scores, CrowdBT(tol=1e-9).fit(more).scores, atol=1e-6)
-    with pytest.raises(ParameterError, match="knows no eta"):
+    with pytest.raises(ParameterError, match="has no eta"):
         CrowdBT().fit(preferences, start=_read_from(BradleyTerry().fit(preferences)))
 
 
@@ -339,7 +339,7 @@ def test_groups_never_compared_are_named_and_centred_apart():
 def test_who_won_every_contest_is_told_with_reversed_annotators_turned_round():
     rows = [(who, "q", a, b, a) for who in "abcde" for a, b in ("xy", "yz", "zy", "xz")] * 4
     rows += [("r", "q", a, b, b) for a, b in ("xy", "yz", "zy", "xz")] * 4
-    with pytest.warns(DataWarning, match=r"'x' \(query 'q'\) won every contest"):
+    with pytest.warns(DataWarning, match=r"'x' \(query 'q'\) won every preference"):
         quiet_but_winners(given(rows))
 
 

@@ -98,8 +98,8 @@ def test_what_only_alpha_holds_is_named():
     with pytest.warns(DataWarning) as caught:
         consensus = RankCentrality().fit(Preferences.from_rows(rows))
     messages = [str(w.message) for w in caught]
-    assert messages[0] == "'x' (query 'q') won every contest, so that only alpha keeps the score finite"
-    assert messages[1].startswith("'z' (query 'q') lost every contest")
+    assert messages[0] == "'x' (query 'q') won every preference, so only alpha keeps the score finite"
+    assert messages[1].startswith("'z' (query 'q') lost every preference")
     assert messages[2].startswith("2 groups of items were never compared with each other")
     assert caught[2].filename == __file__
     by_item = dict(zip(consensus.items.ids, consensus.scores.tolist(), strict=True))
@@ -121,7 +121,7 @@ def test_no_preferences_left():
 
 
 def test_too_few_steps_warn_where_factorising_would_take_too_long(monkeypatch):
-    monkeypatch.setattr("crowdrank.models.pairs.kernels.random_walk._MOST_WORK", 0.0)
+    monkeypatch.setattr("crowdrank.models.pairs.kernels.spectral._MAX_FACTOR_OPERATIONS", 0.0)
     preferences, _ = simulated(50, 500)
     with pytest.warns(ConvergenceWarning, match="rank_centrality did not converge in 5 steps"):
         assert not quiet(RankCentrality(max_iter=5), preferences).trace.converged

@@ -79,7 +79,7 @@ def test_scores_are_those_of_a_fit_to_the_resample(ties, resample, weight):
 def test_few_steps_are_made_up_for_one_by_one(monkeypatch):
     fit, _ = refits(BradleyTerry(), simulated([12], 150))
     plenty = fit(0, 12)
-    monkeypatch.setattr(resamples, "_MOST_STEPS", 1)
+    monkeypatch.setattr(resamples, "_MAX_STEPS", 1)
     few = fit(0, 12)
     np.testing.assert_allclose(few.scores, plenty.scores, atol=3e-3)
     assert few.converged.all()
@@ -103,16 +103,16 @@ def test_how_many_are_fitted_at_once_does_not_matter(monkeypatch):
     method = BradleyTerry()
     draws, consensus = plan_draws(preferences, 40), method.fit(preferences)
     together = replicates(method, preferences, draws, consensus).scores
-    monkeypatch.setattr(resamples, "_MOST_AT_ONCE", 4)
+    monkeypatch.setattr(resamples, "_MAX_RESAMPLES_AT_ONCE", 4)
     np.testing.assert_allclose(replicates(method, preferences, draws, consensus).scores, together, atol=1e-6)
 
 
 def test_large_data_take_fewer_resamples_at_once(monkeypatch):
     fit, _ = refits(BradleyTerry(), simulated([30], 500))
     assert fit.at_once == 32
-    monkeypatch.setattr(resamples, "_PAIR_CELLS", 10 * len(fit.rows.second))
+    monkeypatch.setattr(resamples, "_MAX_PAIR_CELLS", 10 * len(fit.rows.second))
     assert fit.at_once == 8
-    monkeypatch.setattr(resamples, "_UNIT_CELLS", 100)
+    monkeypatch.setattr(resamples, "_MAX_UNIT_CELLS", 100)
     assert fit.at_once == 1
 
 

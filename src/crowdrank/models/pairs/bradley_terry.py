@@ -1,4 +1,4 @@
-"""Scores from preferences by the Bradley-Terry model, with three ways to take ties."""
+"""Bradley-Terry scores from preferences, with three rules for ties."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from ...data.consensus import Consensus, Trace
 from ...data.judgments import Preferences, expect
 from ...errors import ParameterError
 from ...fitting import newton
-from ...pair_counts import Contests, count_contests
-from ...pair_groups import warn_unbounded
+from ...pair_counts import PairCounts, count_preferences, warn_unbounded
 from ...protocols import Counts, Floats
 from ...quality import held_out
 from ...resampling import Draws
-from ...standard_errors import score_spread
+from ...standard_errors import score_standard_errors
 from .resampled_fits import PairRefits, sort_preferences
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ class BradleyTerry:
     -----------
     Use it for leaderboards from preferences when annotators are about equally good, or not named: it is fast, has
     standard errors, and corrects for the strength of opponents. Prefer ``crowd_bt`` or ``latent_score`` where some
-    annotators guess or answer in reverse.
+    annotators guess or are reversed.
 
     Parameters
     ----------
@@ -51,8 +50,8 @@ class BradleyTerry:
         ``"split"``: half a win for each side; ``"ignore"``: as if not asked; ``"davidson"``: a third outcome that says
         the two are close.
     ridge
-        Pull of the scores towards each other, as precision of a normal prior. It keeps items that won or lost every
-        contest, and groups that were never compared with each other, at finite scores; raise it where
+        Pull of the scores towards each other, as precision of a normal prior. It keeps the scores finite of items
+        that won or lost every preference, and of groups that were never compared with each other; raise it where
         preferences are few.
     tol
         Largest change of a score in the last step.
@@ -62,7 +61,7 @@ class BradleyTerry:
     Notes
     -----
     The default ridge of 0.1 is a prior with standard deviation 3.2, odds of 24 to 1; it weighs as much as 0.4
-    contests between equals, so that it hardly matters once an item has some dozens. Use ``ridge=1e-6`` for maximum
+    preferences between equals, so it hardly matters once an item has some dozens. Use ``ridge=1e-6`` for maximum
     likelihood.
 
     Preferences are counted by pair once, and Newton steps are taken on the counts with a step-halving line search. The
@@ -72,7 +71,7 @@ class BradleyTerry:
     curvature, prior included; for Davidson's model they include the uncertainty of :math:`\nu`. Both are exact for
     queries of up to 700 items. Larger ones have no covariance, and their standard errors are estimated from seeded
     random probes of the inverse [Bekas07]_: as many as make them exact to half a per cent, but at most 64, which leaves
-    some per cent where items have but a handful of opponents.
+    some per cent where items have only a handful of opponents.
 
     A bootstrap fits many resamples at once, each from the scores of all preferences and to a hundredth of a standard
     error.
@@ -103,10 +102,10 @@ class BradleyTerry:
     def fit(self, preferences: Preferences) -> Consensus:
         """Return scores with standard errors; warns of items and groups that only the ridge keeps finite."""
         expect(preferences, self)
-        contests = count_contests(preferences, self.ties)
-        warn_unbounded(preferences.items, contests)
-        point, best, trace = self._maximum(contests)
-        std_error, covariance = _spread(best, self.ridge, preferences.items.offsets)
+        pair_counts = count_preferences(preferences, self.ties)
+        warn_unbounded(preferences.items, pair_counts)
+        point, best, trace = self._maximise(pair_counts)
+        std_error, covariance = _standard_errors(best, self.ridge, preferences.items.offsets)
         n = preferences.n_items
         return Consensus.of(
             self, preferences, point[:n], trace=trace, std_error=std_error, covariance=covariance,
@@ -114,28 +113,28 @@ class BradleyTerry:
         )  # fmt: skip
 
     def scores(self, preferences: Preferences) -> Floats:
-        """Return the scores alone, for whoever fits many times and needs no standard errors."""
+        """Return the scores only, without standard errors, for repeated fits."""
         expect(preferences, self)
-        return self._maximum(count_contests(preferences, self.ties))[0][: preferences.n_items]
+        return self._maximise(count_preferences(preferences, self.ties))[0][: preferences.n_items]
 
     def refits(self, preferences: Preferences, draws: Draws, consensus: Consensus) -> tuple[int, PairRefits]:
         """Return what fits many resamples at once, each begun at the scores of all preferences."""
         tie = consensus.estimates.get("tie")
         start = np.append(consensus.scores, [] if tie is None else np.log(tie))
 
-        def alone(contests: Contests, start: Floats) -> tuple[Floats, bool]:
-            point, _, trace = self._maximum(contests, start)
+        def alone(pair_counts: PairCounts, start: Floats) -> tuple[Floats, bool]:
+            point, _, trace = self._maximise(pair_counts, start)
             return point, trace.converged
 
         rows, draws = sort_preferences(preferences, draws, self.ties)
-        contests, offsets = count_contests(preferences, self.ties), preferences.items.offsets
-        fit = PairRefits(rows, draws, contests, offsets, start, self.ties, self.ridge, alone, together=tie is None)
+        pair_counts, offsets = count_preferences(preferences, self.ties), preferences.items.offsets
+        fit = PairRefits(rows, draws, pair_counts, offsets, start, self.ties, self.ridge, alone, together=tie is None)
         return fit.at_once, fit
 
-    def _maximum(self, contests: Contests, start: Floats | None = None) -> tuple[Floats, _Point, Trace]:
+    def _maximise(self, pair_counts: PairCounts, start: Floats | None = None) -> tuple[Floats, _Point, Trace]:
         """Where the penalised log-likelihood is largest."""
-        evaluate, direction = _objective(contests, self.ridge, self.tol)
-        start = _start(contests) if start is None else start
+        evaluate, direction = _objective(pair_counts, self.ridge, self.tol)
+        start = _start(pair_counts) if start is None else start
         return newton(evaluate, direction, start, tol=self.tol, max_iter=self.max_iter, what="bradley_terry")
 
 
@@ -146,44 +145,44 @@ class _Point(NamedTuple):
     gradient: Floats
     log_likelihood: float
     model: TieModel
-    contests: Contests
+    pair_counts: PairCounts
 
 
-def _start(contests: Contests) -> Floats:
-    """Log odds of winning against whoever came, which saves the first Newton steps; then an even tie parameter."""
-    scores = contests.centred(np.log((contests.wins + 0.5) / (contests.losses + 0.5)))
-    return scores if contests.n_ties is None else np.append(scores, 0.0)
+def _start(pair_counts: PairCounts) -> Floats:
+    """Log odds of winning, whatever the opponents, which saves the first Newton steps; then an even tie parameter."""
+    scores = pair_counts.centred(np.log((pair_counts.wins + 0.5) / (pair_counts.losses + 0.5)))
+    return scores if pair_counts.n_ties is None else np.append(scores, 0.0)
 
 
-def _objective(contests: Contests, ridge: float, tol: float) -> tuple[Any, Any]:
+def _objective(pair_counts: PairCounts, ridge: float, tol: float) -> tuple[Any, Any]:
     """Functions that evaluate the penalised log-likelihood and give the Newton step from an evaluated point."""
     from ...kernels.laplacian import laplacian_product, newton_step
     from .kernels.pair_likelihood import evaluate_ties
 
-    n = len(contests.wins)
-    pairs = (contests.starts, contests.second)
+    n = len(pair_counts.wins)
+    pairs = (pair_counts.starts, pair_counts.second)
 
     def evaluate(point: Floats) -> _Point:
-        tie = 0.0 if contests.n_ties is None else float(np.exp(point[n]))
-        model = evaluate_ties(*pairs, contests.margin, contests.number, point[:n], tie, contests.n_ties or 0.0)
-        gradient = model.gradient if contests.n_ties is None else np.append(model.gradient, model.tie_gradient)
+        tie = 0.0 if pair_counts.n_ties is None else float(np.exp(point[n]))
+        model = evaluate_ties(*pairs, pair_counts.margin, pair_counts.number, point[:n], tie, pair_counts.n_ties or 0.0)
+        gradient = model.gradient if pair_counts.n_ties is None else np.append(model.gradient, model.tie_gradient)
         value = model.log_likelihood - 0.5 * ridge * float(np.square(point).sum())
-        return _Point(value, gradient - ridge * point, model.log_likelihood, model, contests)
+        return _Point(value, gradient - ridge * point, model.log_likelihood, model, pair_counts)
 
     def direction(here: _Point) -> Floats:
         model, diagonal = here.model, here.model.degree + ridge
         product = laplacian_product(*pairs, model.bend, diagonal)
-        if contests.n_ties is not None:
-            product, diagonal = _with_tie(product, diagonal, model, ridge)
+        if pair_counts.n_ties is not None:
+            product, diagonal = _add_tie_row(product, diagonal, model, ridge)
         step = newton_step(product, diagonal, here.gradient, tol=tol)
         # a small ridge would leave the level of a group to rounding
-        step[:n] = contests.centred(step[:n])
+        step[:n] = pair_counts.centred(step[:n])
         return step
 
     return evaluate, direction
 
 
-def _with_tie(product: Product, diagonal: Floats, model: TieModel, ridge: float) -> tuple[Product, Floats]:
+def _add_tie_row(product: Product, diagonal: Floats, model: TieModel, ridge: float) -> tuple[Product, Floats]:
     """Product and diagonal of the curvature with the row and column of the tie parameter's logarithm at its end."""
     corner = model.tie_bend + ridge
 
@@ -194,11 +193,11 @@ def _with_tie(product: Product, diagonal: Floats, model: TieModel, ridge: float)
     return joint, np.append(diagonal, corner)
 
 
-def _spread(best: _Point, ridge: float, offsets: Counts) -> tuple[Floats, tuple[Floats | None, ...]]:
+def _standard_errors(best: _Point, ridge: float, offsets: Counts) -> tuple[Floats, tuple[Floats | None, ...]]:
     """Standard error of each item's centred score, and the covariance of each query."""
-    contests, model = best.contests, best.model
-    pairs = (contests.starts, contests.second, model.bend, model.degree)
-    return score_spread(*pairs, ridge, offsets, _tie_shift(best, ridge))
+    pair_counts, model = best.pair_counts, best.model
+    pairs = (pair_counts.starts, pair_counts.second, model.bend, model.degree)
+    return score_standard_errors(*pairs, ridge, offsets, _tie_shift(best, ridge))
 
 
 def _tie_shift(best: _Point, ridge: float) -> Floats:
@@ -206,10 +205,10 @@ def _tie_shift(best: _Point, ridge: float) -> Floats:
     from ...kernels.laplacian import conjugate_gradient, laplacian_product
 
     model = best.model
-    if best.contests.n_ties is None:
+    if best.pair_counts.n_ties is None:
         return np.zeros(len(model.degree))
     diagonal = model.degree + ridge
-    product = laplacian_product(best.contests.starts, best.contests.second, model.bend, diagonal)
+    product = laplacian_product(best.pair_counts.starts, best.pair_counts.second, model.bend, diagonal)
     aside = conjugate_gradient(product, diagonal, model.cross, accuracy=1e-10)
     shift: Floats = aside / np.sqrt(model.tie_bend + ridge - float(model.cross @ aside))
     return shift

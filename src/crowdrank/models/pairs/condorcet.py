@@ -1,4 +1,4 @@
-"""An order of items by quicksort, in which the majority of preferences decides who goes ahead."""
+"""Condorcet fusion: quicksort of the items by majority preference."""
 
 from __future__ import annotations
 
@@ -10,21 +10,19 @@ import numpy as np
 from ...data.consensus import Consensus
 from ...data.judgments import Preferences, expect
 from ...errors import ParameterError
-from ...pair_counts import Contests, count_contests
-from ...pair_groups import warn_apart
+from ...pair_counts import PairCounts, count_preferences, warn_apart
 from ...protocols import Floats
 from ...quality import held_out
-from .standings import place_standings
 
-_EVEN = 1e-9
-"""Margins of sums of weights, as a share of the contests, that are rounding rather than a majority."""
+_MIN_MAJORITY_SHARE = 1e-9
+"""Margins of sums of weights, as a share of the preferences, that are rounding rather than a majority."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Condorcet:
     r"""Condorcet fusion: quicksort of the items by majority preference.
 
-    Item :math:`i` goes ahead of item :math:`j` of its query where it won more of their contests than it lost, and the
+    Item :math:`i` goes ahead of item :math:`j` of its query if it won more of their preferences than it lost, and the
     order is that of a quicksort with this comparison [Montague02]_: a pivot is drawn, the items that it loses to go
     ahead of it and those that it wins against behind it, and both parts are sorted in the same way. Where two items
     have not met, or are even, a coin decides. The score is the standing in the order,
@@ -48,12 +46,12 @@ class Condorcet:
     Notes
     -----
     The sort never looks at most of the pairs, and where few pairs were compared it tosses coins: of 300 items with 40
-    contests each, one sort has a Kendall's tau of .04 with the truth and the mean of 200 sorts .46, against .75 for
+    preferences each, one sort has a Kendall's tau of .04 with the truth and the mean of 200 sorts .46, against .75 for
     :class:`~crowdrank.models.pairs.bradley_terry.BradleyTerry`. It takes steps in proportion to the pairs that met plus
     :math:`n \log n`, and no table of all pairs.
 
     Pivots and coins are drawn by what an item won and lost against whom, and whom those met, so that neither names nor
-    the order of rows matter. Items that cannot be told apart in this way, as in a cycle of three, share a place.
+    the order of rows matter. Items that cannot be distinguished in this way, as in a cycle of three, share a place.
 
     Ties count for neither side, so that they can only make a majority smaller; an even pair is one that has not met.
     An unjudged item has score 0, the middle. There are no standard errors; use the bootstrap. Annotators are not
@@ -77,27 +75,27 @@ class Condorcet:
     def fit(self, preferences: Preferences) -> Consensus:
         """Return the mean standings; warns of groups that never met, between which only coins decide."""
         expect(preferences, self)
-        contests = count_contests(preferences, "split")
-        warn_apart(preferences.items, contests)
-        scores = _mean_standings(preferences, contests, self)
+        pair_counts = count_preferences(preferences, "split")
+        warn_apart(preferences.items, pair_counts)
+        scores = _mean_standings(preferences, pair_counts, self)
         return Consensus.of(self, preferences, scores, quality=held_out(self, preferences))
 
 
-def _mean_standings(preferences: Preferences, contests: Contests, method: Condorcet) -> Floats:
+def _mean_standings(preferences: Preferences, pair_counts: PairCounts, method: Condorcet) -> Floats:
     """Mean over the sorts of each item's standing."""
     from ...kernels.structure import structure_numbers
-    from .kernels.links import both_ways
-    from .kernels.majority_sort import majority_ranks
+    from .kernels.majority_orders import link_pairs, majority_ranks, rank_standings
 
-    items, met = preferences.items, np.abs(contests.margin) > _EVEN * contests.number
-    starts, second = np.concatenate([[0], np.cumsum(met)])[contests.starts], contests.second[met]
-    won = contests.margin[met] > 0
-    links = both_ways(starts, second, np.where(won, 1, -1).astype(np.int8))
+    items, met = preferences.items, np.abs(pair_counts.margin) > _MIN_MAJORITY_SHARE * pair_counts.number
+    starts, second = np.concatenate([[0], np.cumsum(met)])[pair_counts.starts], pair_counts.second[met]
+    won = pair_counts.margin[met] > 0
+    links = link_pairs(starts, second, np.where(won, 1, -1).astype(np.int8))
     numbers = structure_numbers(starts, second, won.astype(np.uint64), (~won).astype(np.uint64), items.offsets)
-    judged = np.flatnonzero(contests.wins + contests.losses > 0).astype(np.int32)
+    judged = np.flatnonzero(pair_counts.wins + pair_counts.losses > 0).astype(np.int32)
     bounds = np.searchsorted(judged, items.offsets)
     rng = np.random.default_rng(method.seed)
     total = np.zeros(len(items))
     for salt in rng.integers(0, 2**64, method.n_runs, dtype=np.uint64):
-        total += place_standings(majority_ranks(links, numbers, judged, bounds, salt), items)
+        ranks = majority_ranks(links, numbers, judged, bounds, salt)
+        total += rank_standings(ranks, items.query, items.n_queries)
     return total / method.n_runs

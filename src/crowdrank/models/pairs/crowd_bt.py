@@ -1,8 +1,9 @@
-"""Scores from preferences by the Bradley-Terry model, with annotators who are right, guess, or answer the reverse."""
+"""Crowd-BT: the Bradley-Terry model with one reliability per annotator, from right over guessing to reversed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,13 +12,13 @@ from ...data.consensus import Consensus
 from ...data.judgments import Preferences, expect
 from ...errors import ParameterError
 from ...protocols import Bools, Floats, Ints
-from .annotator_fit import Learner
-from .annotator_likelihood import AnnotatedModel
-from .annotator_priors import BetaPrior
+from ...quality import TRUSTED
+from .annotator_fit import AnnotatorFit
+from .annotator_likelihood import PairwiseModel
 
 _TIES = ("split", "ignore", "davidson")
-_PRIOR = (8.0, 2.0)
-_NEAREST = 1e-9
+_PRIOR_COUNTS = (8.0, 2.0)
+_MIN_DISTANCE_OF_ETA = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,18 +30,18 @@ class CrowdBT:
     .. math:: P_k(i \succ j) = \eta_k \, \sigma(s_i - s_j) + (1 - \eta_k) \, \sigma(s_j - s_i),
               \qquad \sigma(x) = \frac{1}{1 + e^{-x}},
 
-    where :math:`s` are the scores and :math:`\eta_k` is the annotator's own: 1 for those who say what they see, 1/2 for
-    those who guess, who are left aside, and 0 for those who say the reverse, who are turned round [Chen13]_. Scores and
-    annotators maximise the log-likelihood with a beta prior of :math:`\eta` and a normal one of :math:`s`.
+    where :math:`s` are the scores and :math:`\eta_k` the annotator's probability of reporting what they see: 1 is
+    perfect, 1/2 is guessing, which gives the preferences no weight, and 0 is reversed, which reverses them [Chen13]_.
+    Scores and annotators maximise the log-likelihood with a beta prior on :math:`\eta` and a normal one on :math:`s`.
 
     With ``ties="davidson"`` a tie has the strength :math:`\nu e^{(s_i + s_j)/2}` beside the two items' own
-    [Davidson70]_. It looks the same from both sides, so that :math:`\eta` does not enter: whether there is a tie tells
-    of the items alone, and what is decided tells of the annotator as above.
+    [Davidson70]_. Its probability is the same from both sides, so :math:`\eta` does not enter it: ties inform the
+    scores only, decided preferences scores and annotators.
 
     When to use
     -----------
-    Use it for preferences by a crowd with some guessers or reversed annotators, each with ten answers or more. With
-    fewer answers each the prior decides; use ``bradley_terry`` there. ``latent_score`` also learns side bias, ties and
+    Use it for preferences by a crowd with some guessers or reversed annotators, each with ten preferences or more. With
+    fewer the prior decides; use ``bradley_terry`` there. ``latent_score`` also learns side bias, ties and
     lapses.
 
     Parameters
@@ -49,12 +50,12 @@ class CrowdBT:
         ``"split"``: half a win for each side; ``"ignore"``: as if not asked; ``"davidson"``: a third outcome that says
         the two are close.
     prior
-        Right and wrong answers that each annotator begins with, (8, 2) unless said: parameters of the beta prior of
-        :math:`\eta`. Raise both where annotators answer little.
+        Right and wrong preferences that each annotator starts with, (8, 2) by default: the parameters of the beta prior
+        of :math:`\eta`. Raise both where annotators gave few preferences.
     ridge
         Pull of the scores towards each other, as precision of a normal prior; raise it where preferences are few.
     per_query
-        Whether annotators are taken as different ones in each query.
+        Whether each annotator has a separate :math:`\eta` in each query.
     tol
         Largest change of a score, or of the log odds of :math:`\eta`, in the last step.
     max_iter
@@ -62,19 +63,20 @@ class CrowdBT:
 
     Notes
     -----
-    Scores and annotators are moved together by Newton steps on the observed information; from 400,000 answers on, the
-    climb begins on every fourth pair. The trace has the objective, priors included, which never falls. :math:`\eta` is
-    the mode of its posterior on the scale of log odds, so that annotators without answers have the mean of the prior.
+    Scores and annotators are updated together by Newton steps on the observed information; from 400,000 preferences on,
+    the start is a fit of every fourth pair. The trace has the objective, priors included, which never falls.
+    :math:`\eta` is the mode of its posterior on the scale of log odds, so annotators without preferences have the mean
+    of the prior.
 
     The default ridge was chosen on seven public sets of preferences: among 0.1, 0.25, 0.5, 1 and 2 it predicts
     preferences held out best on three, and on the others its mean log-likelihood is below the best by .0004 to .0034.
 
-    Scores turned round with every :math:`\eta` turned into :math:`1 - \eta` explain preferences equally well, and only
-    the prior says that most annotators mean what they say. The climb begins on the majority's side; at its end, items
-    and annotators connected by answers are turned round where the prior favours that, and so are groups of items never
-    compared with others if the annotators, as known from elsewhere, speak against them. Most of a crowd reversed looks
-    like a good crowd: name some annotators known to be good with ``trusted=``. They begin with 95 right answers and 5
-    wrong ones, and their answers alone decide which way round the others are. Where annotators contradict each other
+    Reversed scores with every :math:`\eta` replaced by :math:`1 - \eta` explain preferences equally well, and only the
+    prior says that most annotators are not reversed. The fit starts on the majority's side; at its end, items and
+    annotators connected by preferences are reversed where the prior favours that, and so are groups of items never
+    compared with others if the annotators, as estimated elsewhere, contradict them. A crowd of which most are reversed
+    looks like a good crowd: name some annotators known to be good with ``trusted=``. They start with 95 right and 5
+    wrong preferences, and they alone decide which way round the others are. Where annotators contradict each other
     evenly, scores stay between the sides, and standard errors take the annotators as known.
 
     Standard errors and covariances are those of scores centred in their query, from the observed information, priors
@@ -84,7 +86,7 @@ class CrowdBT:
     or two per cent to chance [Bekas07]_. Memory grows with the number of preferences.
 
     Quality is held-out agreement, as for every method; :math:`\eta` is its parameter ``eta``, with ``per_query`` its
-    mean over an annotator's answers. Preferences without annotators are all by one.
+    mean over an annotator's preferences. Preferences without annotators count as given by one.
 
     Examples
     --------
@@ -110,7 +112,7 @@ class CrowdBT:
             raise ParameterError(f"ties={self.ties!r} is not known; use one of {', '.join(map(repr, _TIES))}")
         if self.prior is not None and not (np.shape(self.prior) == (2,) and self.prior[0] > self.prior[1] > 0):
             raise ParameterError(
-                f"prior={self.prior} must be more right than wrong answers, both above 0, as (8, 2) is"
+                f"prior={self.prior} must be more right than wrong preferences, both above 0, such as (8, 2)"
             )
         if not self.ridge > 0:
             raise ParameterError(f"ridge={self.ridge} must be above 0; use a small one such as 1e-6 for none")
@@ -118,25 +120,94 @@ class CrowdBT:
     def fit(self, preferences: Preferences, *, start: Consensus | None = None, trusted: Any | None = None) -> Consensus:
         """Return scores and annotators; warns of items and groups that only the ridge keeps finite.
 
-        ``start`` is a former consensus of this method to go on from; ``trusted`` has the ids of annotators known to be
-        good.
+        ``start`` is a former consensus of this method to continue from; ``trusted`` has the ids of annotators known to
+        be good.
         """
         expect(preferences, self)
-        return self._learner().fit(preferences, start, trusted)
+        return self._annotator_fit().fit(preferences, start, trusted)
 
     def scores(self, preferences: Preferences) -> Floats:
-        """Return the scores alone, for whoever fits many times and needs no standard errors."""
+        """Return the scores only, without standard errors, for repeated fits."""
         expect(preferences, self)
-        return self._learner().scores(preferences)
+        return self._annotator_fit().scores(preferences)
 
-    def _learner(self) -> Learner:
-        """What fits it."""
-        return Learner(self, "crowd_bt", "eta", self._model, _eta, _log_odds, self.per_query, self.tol, self.max_iter)
+    def _annotator_fit(self) -> AnnotatorFit:
+        """The fit of this method."""
+        return AnnotatorFit(
+            self, "crowd_bt", "eta", self._model, _eta, _log_odds, self.per_query, self.tol, self.max_iter
+        )
 
-    def _model(self, preferences: Preferences, code: Ints, sure: Bools) -> AnnotatedModel:
-        """The model of preferences that depend on the parameters with these numbers."""
-        prior = BetaPrior(self.prior or _PRIOR, sure)
-        return AnnotatedModel.of(preferences, code, prior, ties=self.ties, ridge=self.ridge)
+    def _model(self, preferences: Preferences, code: Ints, trusted: Bools) -> PairwiseModel:
+        """The model of preferences, given the number of the parameter that each depends on."""
+        prior = BetaPrior(self.prior or _PRIOR_COUNTS, trusted)
+        return PairwiseModel.of(preferences, code, prior, ties=self.ties, ridge=self.ridge)
+
+
+@dataclass(frozen=True, eq=False)
+class BetaPrior:
+    r"""Probabilities :math:`\eta` with beta priors; the parameters are their log odds.
+
+    The density is that of the log odds, so the mode without preferences is the mean of the prior.
+
+    Parameters
+    ----------
+    counts
+        The two parameters of the beta distribution.
+    trusted
+        Who is known to be good, (n_annotators,), and has the prior of the trusted.
+    """
+
+    model: ClassVar[str] = "mixture"
+    low: ClassVar[float] = -30.0
+    high: ClassVar[float] = 30.0
+    counts: tuple[float, float]
+    trusted: Bools
+
+    @cached_property
+    def alpha(self) -> Floats:
+        """First parameter of each annotator's prior."""
+        return np.where(self.trusted, TRUSTED[0], self.counts[0])
+
+    @cached_property
+    def beta(self) -> Floats:
+        """Second parameter of each annotator's prior."""
+        return np.where(self.trusted, TRUSTED[1], self.counts[1])
+
+    @property
+    def sign_cost(self) -> Floats:
+        """What the log prior loses for each unit of log odds whose sign is reversed."""
+        return self.alpha - self.beta
+
+    def default(self) -> Floats:
+        """Return the log odds of the prior's mean."""
+        return np.asarray(np.log(self.counts[0] / self.counts[1]))
+
+    def transform(self, own: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return 2 eta - 1 and its derivatives."""
+        value = np.tanh(0.5 * own)
+        slope = 0.5 * (1.0 - value**2)
+        return value, slope, -value * slope
+
+    def log_density(self, own: Floats) -> tuple[float, Floats, Floats]:
+        """Return the log prior, its gradient and its negated second derivatives."""
+        share = 0.5 + 0.5 * np.tanh(0.5 * own)
+        logs = self.alpha * np.logaddexp(0.0, -own) + self.beta * np.logaddexp(0.0, own)
+        strength = self.alpha + self.beta
+        return -float(logs.sum()), self.alpha - strength * share, strength * share * (1.0 - share)
+
+    def without_trusted(self) -> BetaPrior:
+        """Return the prior with nobody known to be good."""
+        return BetaPrior(self.counts, np.zeros_like(self.trusted))
+
+    def expected_surplus(self) -> tuple[Floats, Floats]:
+        """Return the mean surplus, and the reciprocal of its variance."""
+        strength = self.alpha + self.beta
+        surplus = self.sign_cost / strength
+        return surplus, (strength + 1.0) / np.maximum(1.0 - surplus**2, 1e-6)
+
+    def from_surplus(self, surplus: Floats) -> Floats:
+        """Return log odds."""
+        return 2.0 * np.arctanh(surplus)
 
 
 def _eta(odds: Floats) -> Floats:
@@ -146,5 +217,5 @@ def _eta(odds: Floats) -> Floats:
 
 def _log_odds(eta: Floats) -> Floats:
     """Log odds of probabilities."""
-    within = np.clip(eta, _NEAREST, 1.0 - _NEAREST)
+    within = np.clip(eta, _MIN_DISTANCE_OF_ETA, 1.0 - _MIN_DISTANCE_OF_ETA)
     return np.log(within / (1.0 - within))

@@ -1,4 +1,4 @@
-"""Elo scores from pairs whose winner was settled first, by weighing annotators."""
+"""EM-Elo: EM for the winner of each pair, then Elo on the winners."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from ...data.consensus import Consensus, Quality, Trace
 from ...data.judgments import Preferences, expect
 from ...errors import ParameterError
 from ...fitting import accelerate, warn_unconverged
-from ...pair_counts import Contests, count_contests
-from ...pair_groups import warn_apart
+from ...pair_counts import PairCounts, count_preferences, warn_apart
 from ...protocols import Bools, Floats
 from ...quality import TRUSTED, held_out_quality, trusted_annotators, warn_near_chance
 
 if TYPE_CHECKING:
     from ...kernels.confusion import PackedGrades
 
-_LEAST = 1e-4
+_MIN_DISTANCE_OF_ETA = 1e-4
 """Least distance of a quality from 0 and 1, so that two who are sure and disagree do not rule out both winners."""
 
 
@@ -37,8 +36,8 @@ class EMElo:
 
     where :math:`a` found :math:`i` better :math:`w_a` times and :math:`j` better :math:`l_a` times. Qualities and
     probabilities are estimated together by expectation-maximisation, over all queries at once [DawidSkene79]_. Then
-    every pair is one game, won by the likelier item, that moves both scores by :math:`|2 q_{ij} - 1|` times what it
-    would in :class:`~crowdrank.models.pairs.elo.Elo`. The games are played over and over in random orders, and the
+    every pair is one preference for the likelier item, which moves both scores by :math:`|2 q_{ij} - 1|` times what it
+    would in :class:`~crowdrank.models.pairs.elo.Elo`. Elo passes over the pairs repeatedly, in random orders, and the
     score is the mean over the second half of the passes [Niu15]_.
 
     When to use
@@ -49,14 +48,14 @@ class EMElo:
     Parameters
     ----------
     k
-        Most that one game can move a score.
+        Most that one pair can move a score.
     n_passes
-        How often to play all games.
+        Number of passes over all pairs.
     a0, b0
-        Number of right and of wrong answers that each annotator begins with; raise both where annotators judged few
+        Number of right and of wrong preferences that each annotator starts with; raise both where annotators judged few
         pairs. Keep :math:`a_0 > b_0`, or a crowd may come out reversed.
     initial
-        Score before the first game, the mean of every query, and the score of an unjudged item.
+        Score before the first pass, the mean of every query, and the score of an unjudged item.
     base, scale
         A lead of ``scale`` multiplies the odds by ``base``.
     tol
@@ -69,16 +68,16 @@ class EMElo:
     Notes
     -----
     The paper names the two parts but gives neither prior nor number of passes; these are ours. Annotators named in
-    ``trusted=`` begin with 95 right and 5 wrong answers. The trace is that of the first part, with the log-likelihood
-    of the preferences and the prior; ``eta`` in the parameters of the quality is what was learned.
+    ``trusted=`` start with 95 right and 5 wrong preferences. The trace is that of the first part, with the
+    log-likelihood of the preferences and the prior; :math:`\eta` is the quality's parameter ``eta``.
 
     Orders are drawn by who won and lost against whom, and whom those met, so that neither names nor the order of rows
-    matter. Items that cannot be told apart in this way, as in a cycle of three, have the same score, and games between
-    the same such items are played together. After some 20 passes an item that never lost is still on its way up, so
-    that it leads by how often it won.
+    matter. Items that cannot be distinguished in this way, as in a cycle of three, have the same score, and pairs
+    between the same such items are applied together. After some 20 passes an item that never lost is still rising, so
+    its lead grows with how often it won.
 
-    Ties tell nothing of who is better and are left out; an item with nothing but ties keeps the ``initial`` score.
-    Every pair counts as one game, however often it was judged. Without annotators in the data all preferences are by
+    Ties say nothing about which item is better and are left out; an item with ties only keeps the ``initial`` score.
+    Every pair counts once, however often it was judged. Without annotators in the data all preferences are by
     one. There are no standard errors; use the bootstrap.
 
     Examples
@@ -120,16 +119,16 @@ class EMElo:
         expect(preferences, self)
         sure = trusted_annotators(preferences, trusted)
         decided = preferences.select(preferences.outcome != 0)
-        contests = count_contests(decided, "split")
-        warn_apart(preferences.items, contests)
-        found = _settled(decided, contests, self, sure if len(sure) else np.zeros(1, bool))
+        pair_counts = count_preferences(decided, "split")
+        warn_apart(preferences.items, pair_counts)
+        parts = _fit_both_parts(decided, pair_counts, self, sure if len(sure) else np.zeros(1, bool))
         if len(decided) and not sure.any():
-            warn_near_chance("em_elo", found.eta, found.n_judgments)
-        quality = partial(_quality, self, preferences, found.eta)
-        return Consensus.of(self, preferences, found.scores, trace=found.trace, quality=quality)
+            warn_near_chance("em_elo", parts.eta, parts.n_judgments)
+        quality = partial(_quality, self, preferences, parts.eta)
+        return Consensus.of(self, preferences, parts.scores, trace=parts.trace, quality=quality)
 
 
-class _Settled(NamedTuple):
+class _Parts(NamedTuple):
     """Scores (n_items,), qualities and weights of the preferences (n_annotators,), and how the first part went."""
 
     scores: Floats
@@ -147,31 +146,31 @@ class _Pass(NamedTuple):
 
 def _quality(method: EMElo, preferences: Preferences, eta: Floats) -> Quality | None:
     """Held-out quality of the annotators beside what was learned of them."""
-    found = held_out_quality(method, preferences)
-    return None if found is None else found.with_parameters(eta=eta)
+    quality = held_out_quality(method, preferences)
+    return None if quality is None else quality.with_parameters(eta=eta)
 
 
-def _settled(decided: Preferences, contests: Contests, method: EMElo, trusted: Bools) -> _Settled:
+def _fit_both_parts(decided: Preferences, pair_counts: PairCounts, method: EMElo, trusted: Bools) -> _Parts:
     """Both parts for preferences without ties."""
     from ...kernels.confusion import pack_grades
     from ...kernels.pairs import pair_numbers
-    from .kernels.em_elo import arrange_games, play
+    from .kernels.elo import arrange_pairs, mean_elo_scores
 
-    pair = pair_numbers(decided.left, decided.right, contests.starts, contests.second)
+    pair = pair_numbers(decided.left, decided.right, pair_counts.starts, pair_counts.second)
     annotator = decided.annotator if decided.n_annotators else np.zeros(len(decided), np.int32)
     lower = (decided.outcome > 0) == (decided.left < decided.right)
-    sizes = (len(contests.second), len(trusted), 2)
+    sizes = (len(pair_counts.second), len(trusted), 2)
     packed = pack_grades(pair, annotator, lower.astype(np.int32), decided.weight, *sizes)
     number = np.bincount(annotator, decided.weight, len(trusted)).astype(np.float64)
-    eta, lead, trace = _learned(packed, sizes[0], method, trusted, number)
-    games = arrange_games(contests.starts, contests.second, lead, decided.items.offsets)
+    eta, lead, trace = _learn_winners(packed, sizes[0], method, trusted, number)
+    decided_pairs = arrange_pairs(pair_counts.starts, pair_counts.second, lead, decided.items.offsets)
     unit = method.scale / float(np.log(method.base))
     salts = np.random.default_rng(method.seed).integers(0, 2**64, method.n_passes, dtype=np.uint64)
-    scores = method.initial + unit * play(games, method.k / unit, salts, (method.n_passes + 1) // 2)
-    return _Settled(scores, eta, number, trace)
+    scores = method.initial + unit * mean_elo_scores(decided_pairs, method.k / unit, salts, (method.n_passes + 1) // 2)
+    return _Parts(scores, eta, number, trace)
 
 
-def _learned(
+def _learn_winners(
     packed: PackedGrades, n_pairs: int, method: EMElo, trusted: Bools, number: Floats
 ) -> tuple[Floats, Floats, Trace]:
     """Qualities, what is likelier than not of each pair, (n_pairs,), and how the passes went."""
@@ -181,16 +180,16 @@ def _learned(
     unknown, even = np.full(n_pairs, -1, np.int32), np.array([0.5, 0.5])
 
     def step(eta: Floats) -> _Pass:
-        found = confusion_pass(packed, _confusion(eta), even, unknown)
-        favour = float((right * np.log(eta) + wrong * np.log(1.0 - eta)).sum())
-        agreed = np.einsum("ajj->a", found.counts)
-        eta = np.clip((right + agreed) / (right + wrong + number), _LEAST, 1.0 - _LEAST)
+        expected = confusion_pass(packed, _confusion(eta), even, unknown)
+        log_prior = float((right * np.log(eta) + wrong * np.log(1.0 - eta)).sum())
+        agreed = np.einsum("ajj->a", expected.counts)
+        eta = np.clip((right + agreed) / (right + wrong + number), _MIN_DISTANCE_OF_ETA, 1.0 - _MIN_DISTANCE_OF_ETA)
         # the last digits depend on the order of the sums
-        return _Pass(round(found.log_likelihood + favour, 8), eta)
+        return _Pass(round(expected.log_likelihood + log_prior, 8), eta)
 
     eta, trace = accelerate(
-        step, right / (right + wrong), lower=_LEAST, upper=1.0 - _LEAST, scale=np.sqrt(number + 1.0), tol=method.tol,
-        max_iter=method.max_iter,
+        step, right / (right + wrong), lower=_MIN_DISTANCE_OF_ETA, upper=1.0 - _MIN_DISTANCE_OF_ETA,
+        scale=np.sqrt(number + 1.0), tol=method.tol, max_iter=method.max_iter,
     )  # fmt: skip
     if not trace.converged:
         warn_unconverged("em_elo", method.max_iter, trace.change, method.tol)

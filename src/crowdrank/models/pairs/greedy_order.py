@@ -1,4 +1,4 @@
-"""An order of items, made from the top by taking the one with the largest potential."""
+"""Greedy order: repeatedly place the item with the largest balance of wins."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ import numpy as np
 
 from ...data.consensus import Consensus
 from ...data.judgments import Preferences, expect
-from ...pair_counts import Contests, count_contests
-from ...pair_groups import warn_apart
+from ...pair_counts import PairCounts, count_preferences, warn_apart
 from ...protocols import Floats
 from ...quality import held_out
-from .standings import place_standings
 
-_UNIT = 2.0**40
-_SLACK = 1 << 20
+_UNITS_PER_SHARE = 2.0**40
+_EQUAL_UNITS = 1 << 20
 """Shares are multiples of 2 ** -40, whose sums are exact, and potentials that differ by a millionth are equal."""
 
 
@@ -24,8 +22,7 @@ _SLACK = 1 << 20
 class GreedyOrder:
     r"""Greedy order: repeatedly place the item with the largest balance of wins.
 
-    With :math:`p_{ij}` the share of the contests with item :math:`j` that item :math:`i` won, the potential of an item
-    is
+    With :math:`p_{ij}` the share of preferences against item :math:`j` that item :math:`i` won, its potential is
 
     .. math:: \pi_i = \sum_j (p_{ij} - p_{ji}),
 
@@ -46,8 +43,8 @@ class GreedyOrder:
 
     Items whose potentials are equal are placed together, in the order of the shares they have against each other, where
     the paper takes any one of them; those equal in that too share a place. So names do not matter, and on
-    simulated preferences Kendall's tau is .00 to .03 higher. The order is made from the top: turned round, preferences
-    may give another than the reverse.
+    simulated preferences Kendall's tau is .00 to .03 higher. The order is made from the top: reversed preferences
+    need not reverse it.
 
     A tie is half a win for each side. An unjudged item has score 0, the middle. There are no standard errors; use the
     bootstrap. Annotators are not needed.
@@ -64,17 +61,18 @@ class GreedyOrder:
     def fit(self, preferences: Preferences) -> Consensus:
         """Return the standings in the order; warns of groups that never met."""
         expect(preferences, self)
-        contests = count_contests(preferences, "split")
-        warn_apart(preferences.items, contests)
-        return Consensus.of(self, preferences, _standings(preferences, contests), quality=held_out(self, preferences))
+        pair_counts = count_preferences(preferences, "split")
+        warn_apart(preferences.items, pair_counts)
+        return Consensus.of(
+            self, preferences, _standings(preferences, pair_counts), quality=held_out(self, preferences)
+        )
 
 
-def _standings(preferences: Preferences, contests: Contests) -> Floats:
+def _standings(preferences: Preferences, pair_counts: PairCounts) -> Floats:
     """Standing of each item in the greedy order of its query."""
-    from .kernels.greedy_order import greedy_ranks
-    from .kernels.links import both_ways
+    from .kernels.majority_orders import greedy_ranks, link_pairs, rank_standings
 
-    lead = np.rint(contests.margin / contests.number * _UNIT).astype(np.int64)
-    judged = contests.wins + contests.losses > 0
-    ranks = greedy_ranks(both_ways(contests.starts, contests.second, lead), judged, _SLACK)
-    return place_standings(ranks, preferences.items)
+    lead = np.rint(pair_counts.margin / pair_counts.number * _UNITS_PER_SHARE).astype(np.int64)
+    judged = pair_counts.wins + pair_counts.losses > 0
+    ranks = greedy_ranks(link_pairs(pair_counts.starts, pair_counts.second, lead), judged, _EQUAL_UNITS)
+    return rank_standings(ranks, preferences.items.query, preferences.items.n_queries)

@@ -1,21 +1,26 @@
-"""Scores from preferences that annotators draw from one distribution, each adhering to it more or less."""
+"""Multinomial preference model: a softmax over all pairs of a query, with an adherence per annotator."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
+
+import numpy as np
 
 from ...data.consensus import Consensus
 from ...data.judgments import Preferences, expect
 from ...errors import ParameterError
 from ...protocols import Bools, Floats, Ints
-from .annotator_fit import Learner
-from .annotator_likelihood import AnnotatedModel
-from .annotator_priors import NormalPrior
-from .multinomial_likelihood import AdherentModel
+from .annotator_fit import AnnotatorFit
+from .annotator_likelihood import PairwiseModel
+from .multinomial_likelihood import MultinomialModel
 
 _MODELS = ("multinomial", "logistic")
 _TIES = ("ignore", "split")
+_DEFAULT_SURPLUS = 0.6
+_SURPLUS_STRENGTH = 10.0
+_TRUSTED_PRECISION = 40.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,11 +48,11 @@ class MultinomialPreference:
     ties
         ``"ignore"``: as if not asked; ``"split"``: half a preference for each side.
     alpha
-        Precision of the prior of :math:`\theta`; raise it where annotators answer little.
+        Precision of the prior of :math:`\theta`; raise it where annotators gave few preferences.
     ridge
         Pull of the scores towards each other, as precision of a normal prior; raise it where preferences are few.
     per_query
-        Whether annotators are taken as different ones in each query.
+        Whether each annotator has a separate adherence in each query.
     tol
         Largest change of a score or an adherence in the last step.
     max_iter
@@ -55,16 +60,16 @@ class MultinomialPreference:
 
     Notes
     -----
-    The papers are taken as others quote and implement them, not from their own text. Taken are the distribution over
-    all pairs and the adherence of each annotator. Left out are a confidence of each item, which scales the differences
-    of its score and which a handful of preferences per item cannot determine, and counts that grow with the difference
-    of two ranks: a preference counts once, or by its weight. Scores and adherences are fitted together, to convergence.
+    We follow the papers as others quote and implement them, not their own text: the distribution over all pairs and the
+    adherence of each annotator. We leave out a confidence per item, which scales the differences of its score and which
+    a handful of preferences per item cannot determine, and counts that grow with the difference of two ranks: a
+    preference counts once, or by its weight. Scores and adherences are fitted together, to convergence.
 
-    In the multinomial model it tells something which pairs there are preferences for at all: a score grows with the
-    wins less the losses of an item, so that an item is the more extreme the more often it was compared. That fits
-    pairs which annotators chose themselves and is wrong where somebody else chose them, some more often. There use
-    ``"logistic"``, in which annotators differ in slope: on three of nine public sets (tau, nDCG or accuracy) it is
-    better by .03 to .14, on the others the two are within .01 of each other.
+    In the multinomial model the choice of pairs is informative: a score grows with the wins less the losses of an item,
+    so an item is more extreme the more often it was compared. That fits pairs which annotators chose themselves and is
+    wrong where pairs were assigned, some more often than others. There use ``"logistic"``, in which
+    annotators differ in slope: on three of nine public sets (tau, nDCG or accuracy) it is better by .03 to .14, on the
+    others the two are within .01 of each other.
 
     The trace has the objective, priors included, which never falls. A pass of the multinomial model takes as long as
     there are items in the queries of all annotators together; 10,000 items and 1,000 annotators of one query take
@@ -108,37 +113,92 @@ class MultinomialPreference:
     def fit(self, preferences: Preferences, *, start: Consensus | None = None, trusted: Any | None = None) -> Consensus:
         """Return scores and adherences; warns of items and groups that only the ridge keeps finite.
 
-        ``start`` is a former consensus of this method to go on from; ``trusted`` has the ids of annotators known to be
-        good.
+        ``start`` is a former consensus of this method to continue from; ``trusted`` has the ids of annotators known to
+        be good.
         """
         expect(preferences, self)
-        return self._learner().fit(preferences, start, trusted)
+        return self._annotator_fit().fit(preferences, start, trusted)
 
     def scores(self, preferences: Preferences) -> Floats:
-        """Return the scores alone, for whoever fits many times and needs no standard errors."""
+        """Return the scores only, without standard errors, for repeated fits."""
         expect(preferences, self)
-        return self._learner().scores(preferences)
+        return self._annotator_fit().scores(preferences)
 
-    def _learner(self) -> Learner:
-        """What fits it."""
-        return Learner(
+    def _annotator_fit(self) -> AnnotatorFit:
+        """The fit of this method."""
+        return AnnotatorFit(
             self,
             "multinomial_preference",
             "adherence",
             self._model,
-            _same,
-            _same,
+            _identity,
+            _identity,
             self.per_query,
             self.tol,
             self.max_iter,
         )
 
-    def _model(self, preferences: Preferences, code: Ints, sure: Bools) -> AdherentModel | AnnotatedModel:
-        """The model of preferences that depend on the parameters with these numbers."""
-        kind = AdherentModel if self.model == "multinomial" else AnnotatedModel
-        return kind.of(preferences, code, NormalPrior(self.alpha, sure), ties=self.ties, ridge=self.ridge)
+    def _model(self, preferences: Preferences, code: Ints, trusted: Bools) -> MultinomialModel | PairwiseModel:
+        """The model of preferences, given the number of the parameter that each depends on."""
+        kind = MultinomialModel if self.model == "multinomial" else PairwiseModel
+        return kind.of(preferences, code, NormalPrior(self.alpha, trusted), ties=self.ties, ridge=self.ridge)
 
 
-def _same(adherence: Floats) -> Floats:
+@dataclass(frozen=True, eq=False)
+class NormalPrior:
+    r"""Slopes with normal priors around 1, kept between -3 and 5.
+
+    Parameters
+    ----------
+    alpha
+        Reciprocal of the variance.
+    trusted
+        Who is known to be good, (n_annotators,): their slopes vary as little, for their size, as the log odds of the
+        trusted do.
+    """
+
+    model: ClassVar[str] = "slope"
+    low: ClassVar[float] = -3.0
+    high: ClassVar[float] = 5.0
+    alpha: float
+    trusted: Bools
+
+    @cached_property
+    def precision(self) -> Floats:
+        """Precision of each annotator's prior."""
+        return np.where(self.trusted, np.maximum(_TRUSTED_PRECISION, self.alpha), self.alpha)
+
+    @property
+    def sign_cost(self) -> Floats:
+        """What the log prior loses for each unit of slope whose sign is reversed."""
+        return 2.0 * self.precision
+
+    def default(self) -> Floats:
+        """Return a slope of 1."""
+        return np.array(1.0)
+
+    def transform(self, own: Floats) -> tuple[Floats, Floats, Floats]:
+        """Return the slopes themselves."""
+        return own, np.ones(len(own)), np.zeros(len(own))
+
+    def log_density(self, own: Floats) -> tuple[float, Floats, Floats]:
+        """Return the log prior, its gradient and its negated second derivatives."""
+        away = own - 1.0
+        return -0.5 * float((self.precision * away**2).sum()), -self.precision * away, self.precision
+
+    def without_trusted(self) -> NormalPrior:
+        """Return the prior with nobody known to be good."""
+        return NormalPrior(self.alpha, np.zeros_like(self.trusted))
+
+    def expected_surplus(self) -> tuple[Floats, Floats]:
+        """Return the surplus of a alpha annotator."""
+        return np.full(len(self.precision), _DEFAULT_SURPLUS), _SURPLUS_STRENGTH * self.precision
+
+    def from_surplus(self, surplus: Floats) -> Floats:
+        """Return slopes in proportion."""
+        return surplus / _DEFAULT_SURPLUS
+
+
+def _identity(adherence: Floats) -> Floats:
     """The parameter as it is."""
     return adherence

@@ -11,20 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...data.judgments import Preferences
-from ...pair_counts import Contests, contests_of
+from ...pair_counts import PairCounts, apply_ties_rule
 from ...protocols import Bools, Counts, Floats, Ints
 from ...resampling import Draws, Refitted, falls_apart
 
-_UNIT_CELLS, _PAIR_CELLS = 1 << 27, 1 << 24
+_MAX_UNIT_CELLS, _MAX_PAIR_CELLS = 1 << 27, 1 << 24
 """Cells of units (a byte or four each), and of pairs (eight), that the resamples fitted at once may take up."""
 
-_MOST_AT_ONCE = 32
-_MOST_STEPS = 30
-_ACCURACY = 1e-2
-_ENOUGH = 1e-2
+_MAX_RESAMPLES_AT_ONCE = 32
+_MAX_STEPS = 30
+_SOLVE_ACCURACY = 1e-2
+_MAX_ERROR_SHARE = 1e-2
 """Share of a standard error that a score may be off: by chance it differs from the next resample's far more."""
 
-_LONGEST_STEP = 8.0
+_MAX_STEP_LOG_ODDS = 8.0
 
 
 class PairRows(NamedTuple):
@@ -78,8 +78,8 @@ class PairRefits:
     ----------
     rows, draws
         The preferences by pair, and how they are drawn.
-    contests
-        The contests of all preferences.
+    pair_counts
+        The pair counts of all preferences.
     offsets
         Bounds of the items of each query.
     start
@@ -87,7 +87,7 @@ class PairRefits:
     ties, ridge
         As the method has them.
     alone
-        Returns the parameters that fit contests best, begun at a point, and whether that converged: for models with
+        Returns the parameters that fit pair counts best, from a start, and whether that converged: for models with
         parameters beside the scores, and for a resample that fitting many at once does not manage.
     together
         Whether the model is plain Bradley-Terry, of which many are fitted at once.
@@ -95,12 +95,12 @@ class PairRefits:
 
     rows: PairRows
     draws: Draws
-    contests: Contests
+    pair_counts: PairCounts
     offsets: Counts
     start: Floats
     ties: str
     ridge: float
-    alone: Callable[[Contests, Floats], tuple[Floats, bool]]
+    alone: Callable[[PairCounts, Floats], tuple[Floats, bool]]
     together: bool
 
     @cached_property
@@ -111,17 +111,21 @@ class PairRefits:
         """
         from ...kernels.segments import segment_sums
 
-        contests, n = self.contests, len(self.start)
-        first = np.repeat(np.arange(n), np.diff(contests.starts))
-        chance = 1.0 / (1.0 + np.exp(self.start[contests.second] - self.start[first]))
-        bend = contests.number * chance * (1.0 - chance)
-        degree = segment_sums(bend, first, None, n) + segment_sums(bend, contests.second, None, n)
+        pair_counts, n = self.pair_counts, len(self.start)
+        first = np.repeat(np.arange(n), np.diff(pair_counts.starts))
+        chance = 1.0 / (1.0 + np.exp(self.start[pair_counts.second] - self.start[first]))
+        bend = pair_counts.number * chance * (1.0 - chance)
+        degree = segment_sums(bend, first, None, n) + segment_sums(bend, pair_counts.second, None, n)
         return chance, degree, self.rows.won - np.repeat(chance.astype(np.float32), np.diff(self.rows.row_starts))
 
     @property
     def at_once(self) -> int:
         """How many resamples to fit at once: a power of two, for vectors, that takes up some 100 megabytes at most."""
-        room = min(_UNIT_CELLS // self.draws.n_units, _PAIR_CELLS // max(len(self.rows.second), 1), _MOST_AT_ONCE)
+        room = min(
+            _MAX_UNIT_CELLS // self.draws.n_units,
+            _MAX_PAIR_CELLS // max(len(self.rows.second), 1),
+            _MAX_RESAMPLES_AT_ONCE,
+        )
         return 1 << max(room.bit_length() - 1, 0)
 
     def __call__(self, first: int, stop: int) -> Refitted:
@@ -132,75 +136,75 @@ class PairRefits:
         for number in range(first + 1, stop):
             copies[number - first] = self.draws.copies(number)
         if not self.together:
-            return self._alone(copies, np.arange(stop - first))
-        found = self._together(copies)
-        late = np.flatnonzero(~found.converged)
+            return self._fit_alone(copies, np.arange(stop - first))
+        refitted = self._fit_together(copies)
+        late = np.flatnonzero(~refitted.converged)
         if len(late):
-            for whole, part in zip(found, self._alone(copies, late), strict=True):
+            for whole, part in zip(refitted, self._fit_alone(copies, late), strict=True):
                 whole[late] = part
-        return found
+        return refitted
 
-    def _alone(self, copies: NDArray[Any], chosen: Counts) -> Refitted:
+    def _fit_alone(self, copies: NDArray[Any], chosen: Counts) -> Refitted:
         """Scores of some of the resamples, one after the other."""
         parts: list[tuple[Floats, int, bool, bool]] = []
         for number in chosen:
-            contests = self._contests(copies[number])
-            judged = contests.wins + contests.losses > 0
-            n_lost = int(((self.contests.wins + self.contests.losses > 0) & ~judged).sum())
+            pair_counts = self._pair_counts(copies[number])
+            judged = pair_counts.wins + pair_counts.losses > 0
+            n_lost = int(((self.pair_counts.wins + self.pair_counts.losses > 0) & ~judged).sum())
             start = self.start.copy()
-            start[: len(judged)] = contests.centred(start[: len(judged)])
-            point, converged = self.alone(contests, start)
-            apart = falls_apart(contests.group, self.contests.group, judged)
+            start[: len(judged)] = pair_counts.centred(start[: len(judged)])
+            point, converged = self.alone(pair_counts, start)
+            apart = falls_apart(pair_counts.group, self.pair_counts.group, judged)
             parts.append((point[: len(judged)], n_lost, apart, converged))
         return Refitted(*(np.array(column) for column in zip(*parts, strict=True)))
 
-    def _contests(self, copies: NDArray[Any]) -> Contests:
-        """The contests of one resample."""
-        from ...kernels.pairs import PairCounts
+    def _pair_counts(self, copies: NDArray[Any]) -> PairCounts:
+        """The pair counts of one resample."""
+        from ...kernels.pairs import OutcomeCounts
         from ...kernels.segments import segment_sums
 
         rows, n_pairs = self.rows, len(self.rows.second)
         pair = np.repeat(np.arange(n_pairs), np.diff(rows.row_starts))
         weight = np.multiply(rows.weight, copies[rows.unit], dtype=np.float64)
         wins, losses, ties = (segment_sums(weight * (rows.won == won), pair, None, n_pairs) for won in (1.0, 0.0, 0.5))
-        counts = PairCounts(rows.starts, rows.second, wins, losses, ties)
-        return contests_of(counts.keep(wins + losses + ties > 0), self.ties, self.offsets)
+        counts = OutcomeCounts(rows.starts, rows.second, wins, losses, ties)
+        return apply_ties_rule(counts.keep(wins + losses + ties > 0), self.ties, self.offsets)
 
-    def _together(self, copies: NDArray[Any]) -> Refitted:
+    def _fit_together(self, copies: NDArray[Any]) -> Refitted:
         """Scores of all the resamples by Newton steps, which each takes as it would alone."""
         from ...kernels.resampling import evaluate_resamples, solve_resamples
 
         starts, second = self.rows.starts, self.rows.second
         expected, degree, surprise = self.whole
-        number, lead = _counted(self.rows, copies, surprise)
-        group, same = _groups(self.rows, number, self.contests.group)
+        number, lead = _count_resamples(self.rows, copies, surprise)
+        group, same = _join_groups(self.rows, number, self.pair_counts.group)
         # one step with the diagonal of the curvature that all preferences have costs nothing and saves a Newton step
         ahead = (lead - self.ridge * self.start[:, None]) / (degree + self.ridge)[:, None]
-        scores = _centred(self.start[:, None] + ahead, group)
+        scores = _centre(self.start[:, None] + ahead, group)
         judged, live, bend = np.ones(scores.shape, bool), np.ones(len(copies), bool), np.empty_like(number)
-        for n_steps in range(_MOST_STEPS):
+        for n_steps in range(_MAX_STEPS):
             drift, bent = np.zeros(scores.shape), np.zeros(scores.shape)
             evaluate_resamples(starts, second, number, expected, np.exp(scores), drift, bend, bent)
             judged = bent > 0 if n_steps == 0 else judged
             gradient = lead - drift - self.ridge * scores
-            step = solve_resamples(starts, second, bend, bent + self.ridge, gradient, accuracy=_ACCURACY)
-            step = _centred(step, group)
+            step = solve_resamples(starts, second, bend, bent + self.ridge, gradient, accuracy=_SOLVE_ACCURACY)
+            step = _centre(step, group)
             size = np.abs(step).max(axis=0)
-            scores += step * (live * np.minimum(1.0, _LONGEST_STEP / np.maximum(size, 1.0)))
+            scores += step * (live * np.minimum(1.0, _MAX_STEP_LOG_ODDS / np.maximum(size, 1.0)))
             # what is left after a Newton step is of the order of its square, or of its inexactness
-            left = np.abs(step) * np.sqrt(bent + self.ridge) * (size + _ACCURACY)
-            live &= left.max(axis=0) > _ENOUGH
+            left = np.abs(step) * np.sqrt(bent + self.ridge) * (size + _SOLVE_ACCURACY)
+            live &= left.max(axis=0) > _MAX_ERROR_SHARE
             if not live.any():
                 break
-        known = (self.contests.wins + self.contests.losses > 0)[:, None]
+        known = (self.pair_counts.wins + self.pair_counts.losses > 0)[:, None]
         apart = [
-            not alike and falls_apart(own, self.contests.group, seen)
+            not alike and falls_apart(own, self.pair_counts.group, seen)
             for alike, own, seen in zip(same, group.T, judged.T, strict=True)
         ]
         return Refitted(scores.T.copy(), (known & ~judged).sum(axis=0), np.array(apart), ~live)
 
 
-def _counted(
+def _count_resamples(
     rows: PairRows, copies: NDArray[Any], surprise: NDArray[np.float32]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Contests of each pair, (n_pairs, n_resamples), and what each item won beyond expectation."""
@@ -214,19 +218,19 @@ def _counted(
     return number, lead
 
 
-def _groups(rows: PairRows, number: NDArray[np.float32], group: Ints) -> tuple[Ints, Bools]:
+def _join_groups(rows: PairRows, number: NDArray[np.float32], group: Ints) -> tuple[Ints, Bools]:
     """Group of each item in each resample, (n_items, n_resamples), and whether they are those of all preferences."""
     from ...kernels.resampling import join_pairs
 
     n_items, n_resamples = len(group), number.shape[1]
     most = n_items - len(np.unique(group))
-    found = np.repeat(np.arange(n_items, dtype=np.int32)[:, None], n_resamples, axis=1)
+    groups = np.repeat(np.arange(n_items, dtype=np.int32)[:, None], n_resamples, axis=1)
     n_joins = np.zeros(n_resamples, np.int64)
-    join_pairs(rows.starts, rows.second, number, found, most, n_joins)
-    return found, n_joins == most
+    join_pairs(rows.starts, rows.second, number, groups, most, n_joins)
+    return groups, n_joins == most
 
 
-def _centred(values: Floats, group: Ints) -> Floats:
+def _centre(values: Floats, group: Ints) -> Floats:
     """Values (n_items, n_resamples) less the mean of their group."""
     code = (group + len(group) * np.arange(group.shape[1])).ravel()
     sums, sizes = np.bincount(code, values.ravel()), np.bincount(code)

@@ -1,4 +1,4 @@
-"""Scores from preferences by the plane that the matrix of win shares comes closest to."""
+"""SVD ranking: scores from the leading singular plane of the matrix of win shares."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from ...data.consensus import Consensus, Trace
 from ...data.judgments import Preferences, expect
 from ...errors import ParameterError
 from ...fitting import warn_unconverged
-from ...pair_counts import Contests, count_contests
-from ...pair_groups import warn_apart
+from ...pair_counts import PairCounts, count_preferences, warn_apart
 from ...protocols import Floats, Ints
 from ...quality import held_out
 
@@ -21,12 +20,12 @@ from ...quality import held_out
 class SingularVector:
     r"""SVD ranking: scores from the leading singular plane of the preference matrix.
 
-    The entry :math:`H_{ij}` of the matrix is the share of the contests with item :math:`j` that item :math:`i` won less
-    the share that it lost. Were it :math:`r_i - r_j` for all pairs, the matrix
+    The entry :math:`H_{ij}` of the matrix is the share of preferences against item :math:`j` that item :math:`i` won
+    less the share that it lost. Were it :math:`r_i - r_j` for all pairs, the matrix
     :math:`r \mathbf{1}^T - \mathbf{1} r^T` would have rank 2, and its two singular vectors would span a plane with
     :math:`\mathbf{1}` and :math:`r` in it. So the matrix is projected on the plane of its two largest singular
     values, and the score is the direction within the plane at a right angle to what :math:`\mathbf{1}` leaves there
-    [Aspremont21]_. Scores are turned and stretched so that their differences fit the entries best, in least
+    [Aspremont21]_. Scores are oriented and scaled so that their differences fit the entries best, in least
     squares, and have mean zero.
 
     When to use
@@ -49,8 +48,8 @@ class SingularVector:
     **Pairs that have not met are zeros**, as if they were even. That does no harm where chance decided who met whom,
     but the noise that it adds is that of the whole matrix: with 40 opponents an item and more Kendall's tau is some
     hundredths below that of :class:`~crowdrank.models.pairs.bradley_terry.BradleyTerry`, with ten it is half of it or
-    less, and where items have met their near neighbours only the plane tells nothing. Every pair that met counts alike,
-    however often.
+    less, and where items have met only their near neighbours the plane is uninformative. Every pair that met counts
+    alike, however often.
 
     The plane is found with products of the sparse matrix alone, begun from the row sums, which lead to the direction
     wanted without the rest of the plane. Where these are zero, as in a cycle of three, no direction is better than its
@@ -82,54 +81,57 @@ class SingularVector:
     def fit(self, preferences: Preferences) -> Consensus:
         """Return the scores; warns of groups that never met."""
         expect(preferences, self)
-        contests = count_contests(preferences, "split")
-        warn_apart(preferences.items, contests)
-        scores, trace = _direction(contests, self)
+        pair_counts = count_preferences(preferences, "split")
+        warn_apart(preferences.items, pair_counts)
+        scores, trace = _direction(pair_counts, self)
         return Consensus.of(self, preferences, scores, trace=trace, quality=held_out(self, preferences))
 
 
-def _direction(contests: Contests, method: SingularVector) -> tuple[Floats, Trace]:
+def _direction(pair_counts: PairCounts, method: SingularVector) -> tuple[Floats, Trace]:
     """The wanted direction in the plane of each group, in units of shares of wins."""
-    from .kernels.krylov import leading_vectors
-    from .kernels.links import link_product
+    from .kernels.spectral import leading_vectors, link_product
 
-    n, entry = len(contests.wins), contests.margin / contests.number
-    degree = np.diff(contests.starts) + np.bincount(contests.second, minlength=n)
+    n, entry = len(pair_counts.wins), pair_counts.margin / pair_counts.number
+    degree = np.diff(pair_counts.starts) + np.bincount(pair_counts.second, minlength=n)
     root = np.sqrt(np.maximum(degree, 1)) if method.balanced else np.ones(n)
-    times = link_product(contests.starts, contests.second, entry, -entry)
+    times = link_product(pair_counts.starts, pair_counts.second, entry, -entry)
 
-    def turned(vector: Floats) -> Floats:
+    def rotate(vector: Floats) -> Floats:
         image: Floats = times(vector / root) / root
         return image
 
-    # twice turned is opposite, and as long as the singular value squared; the other half of the plane is a turn away
-    start = _clean(turned(1.0 / root), degree / root**2)
+    # rotated twice, a vector of the plane is reversed and scaled by the squared singular value
+    start = _drop_rounding(rotate(1.0 / root), degree / root**2)
     vector, n_iter, residual = leading_vectors(
-        lambda part: -turned(turned(part)), start, _numbered(contests.group), tol=method.tol, max_iter=method.max_iter
+        lambda part: -rotate(rotate(part)),
+        start,
+        _number_groups(pair_counts.group),
+        tol=method.tol,
+        max_iter=method.max_iter,
     )
     if residual > method.tol:
         warn_unconverged("singular_vector", method.max_iter, residual, method.tol)
-    scores = contests.centred(root * vector)
-    return _stretched(scores, contests, times(np.ones(n))), Trace(n_iter, residual <= method.tol, residual)
+    scores = pair_counts.centred(root * vector)
+    return _stretch(scores, pair_counts, times(np.ones(n))), Trace(n_iter, residual <= method.tol, residual)
 
 
-def _clean(sums: Floats, most: Floats) -> Floats:
+def _drop_rounding(sums: Floats, most: Floats) -> Floats:
     """Row sums, those of rounding made 0: a group of cycles has no direction, however small the numbers."""
     return np.where(np.abs(sums) > 1e-12 * np.maximum(most, 1.0), sums, 0.0)
 
 
-def _numbered(group: Ints) -> Ints:
+def _number_groups(group: Ints) -> Ints:
     """The groups numbered 0, 1, ... without gaps."""
     heads = group == np.arange(len(group))
     numbers: Ints = (np.cumsum(heads, dtype=np.int32) - 1)[group]
     return numbers
 
 
-def _stretched(scores: Floats, contests: Contests, sums: Floats) -> Floats:
+def _stretch(scores: Floats, pair_counts: PairCounts, sums: Floats) -> Floats:
     """Scores times what fits the entries of each group best, in least squares."""
-    group, n = contests.group, len(scores)
-    first = np.repeat(np.arange(n, dtype=np.int32), np.diff(contests.starts))
-    gap = scores[first] - scores[contests.second]
+    group, n = pair_counts.group, len(scores)
+    first = np.repeat(np.arange(n, dtype=np.int32), np.diff(pair_counts.starts))
+    gap = scores[first] - scores[pair_counts.second]
     squares = np.bincount(group[first], gap * gap, n)
     fit = np.bincount(group, scores * sums, n)
     stretch = np.divide(fit, squares, out=np.zeros(n), where=squares > 0.0)

@@ -13,8 +13,9 @@ from ...data.index import Items
 from ...data.judgments import Rankings, expect
 from ...errors import ParameterError
 from ...fitting import newton
-from ...pair_counts import Contests, contests_of
-from ...pair_groups import warn_unbounded
+from ...pair_counts import PairCounts as Contests
+from ...pair_counts import apply_ties_rule as contests_of
+from ...pair_counts import warn_unbounded
 from ...protocols import Bools, Counts, Floats, Ints
 from ...quality import INTERVAL, held_out, trusted_annotators, warn_near_chance
 from ...wording import option

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...data.consensus import COVARIANCE_ITEMS
-from ...pair_counts import Contests
+from ...pair_counts import PairCounts as Contests
 from ...protocols import Bools, Counts, Floats, Ints
 from ...quality import TRUSTED
-from ...standard_errors import score_spread
+from ...standard_errors import score_standard_errors as score_spread
 
 if TYPE_CHECKING:
     from ...kernels.laplacian import Product

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.oracles import pairs as slow
 
-from crowdrank.models.pairs.kernels.elo import elo_scores, excess, logistic_table
+from crowdrank.models.pairs.kernels.elo import elo_scores, logistic_excess, logistic_table
 
 UNIT = 400 / np.log(10)
 
@@ -30,7 +30,7 @@ def test_equals_the_plain_loop(k, weighted):
 def test_logistic_table_is_exact_and_flat_beyond_its_ends():
     table = logistic_table().ravel()
     gaps = np.concatenate([np.linspace(-40, 40, 4_001), [-1e300, 1e300, np.inf, -np.inf]])
-    found = [excess(gap, table) for gap in gaps]
+    found = [logistic_excess(gap, table) for gap in gaps]
     np.testing.assert_allclose(found, 0.5 * np.tanh(0.5 * gaps), atol=1e-12, rtol=0)
 
 

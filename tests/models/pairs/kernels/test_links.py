@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crowdrank.kernels import threads
-from crowdrank.models.pairs.kernels.links import both_ways, link_product
+from crowdrank.models.pairs.kernels.majority_orders import link_pairs
+from crowdrank.models.pairs.kernels.spectral import link_product
 
 
 def draw_pairs(rng, n_items, share):
@@ -32,14 +33,14 @@ def test_products_equal_the_dense_ones(seed, n_items, share, per_thread):
 
 
 @given(st.integers(0, 2**32), st.integers(1, 9), st.floats(0, 1))
-def test_both_ways_list_the_rows_of_a_skew_matrix(seed, n_items, share):
+def test_links_list_the_rows_of_a_skew_matrix(seed, n_items, share):
     rng = np.random.default_rng(seed)
     first, second, starts = draw_pairs(rng, n_items, share)
     lead = rng.integers(1, 9, len(first))
     matrix = np.zeros((n_items, n_items), int)
     matrix[first, second] = lead
     matrix -= matrix.T
-    links = both_ways(starts, second, lead)
+    links = link_pairs(starts, second, lead)
     for i in range(n_items):
         part = slice(links.starts[i], links.starts[i + 1])
         np.testing.assert_array_equal(links.other[part], np.flatnonzero(matrix[i]))

@@ -15,8 +15,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ....kernels.answers import sort_answers
 from ....kernels.pairs import row_starts
+from ....kernels.pairs import sort_by_pair as sort_answers
 from ....kernels.threads import over_bounds, pair_bounds, read_only, total
 from ....protocols import Counts, Floats, Ints, Outcomes
 

@@ -1,18 +1,33 @@
-"""Elo scores: one update for each preference, in order."""
+"""Elo scores: from preferences in their order, and from decided pairs in random orders that do not depend on names.
+
+For the second, items with the same structure number, see :mod:`~crowdrank.kernels.structure`, form a
+class with one score, and the pairs between two classes are one pair. Where a class has part in several pairs with the
+same key, these are applied together in small steps, which is what all their orders come to on average. So is a pair
+together with the one that takes its place when all outcomes are reversed.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import njit
 
+from ....kernels.structure import Numbers, mix_bits, structure_numbers
 from ....kernels.threads import read_only
-from ....protocols import Floats, Ints, Outcomes
+from ....kernels.ties import join_ties
+from ....protocols import Bools, Counts, Floats, Ints, Outcomes
 
-_CELLS = 128.0
-_REACH = 36.0
-_LAST = 2 * _REACH * _CELLS - 1e-9
+_CELLS_PER_UNIT = 128.0
+_MAX_GAP = 36.0
+_LAST_PLACE = 2 * _MAX_GAP * _CELLS_PER_UNIT - 1e-9
+
+_BUCKET_BITS = 10
+_N_BUCKETS = 1 << _BUCKET_BITS
+_BUCKET_SHIFT = np.uint64(64 - _BUCKET_BITS)
+
+_MIN_LEAD = 1e-8
+"""Leads of a query that differ by no more than this are one: the tolerance of a fit must not distinguish pairs."""
 
 
 def elo_scores(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | None, n_items: int, gain: float) -> Floats:
@@ -37,19 +52,19 @@ def logistic_table() -> Floats:
     Cells are 1/128 wide, from -36 to 36, and the variable runs from 0 to 1 in each. The cubic meets the function at the
     cell's Chebyshev nodes, and is within 1e-12 of it between them.
     """
-    begin = np.arange(2 * _REACH * _CELLS) / _CELLS - _REACH
+    begin = np.arange(2 * _MAX_GAP * _CELLS_PER_UNIT) / _CELLS_PER_UNIT - _MAX_GAP
     nodes = 0.5 - 0.5 * np.cos(np.pi * (np.arange(4) + 0.5) / 4)
-    values = 0.5 * np.tanh(0.5 * (begin[:, None] + nodes / _CELLS))
+    values = 0.5 * np.tanh(0.5 * (begin[:, None] + nodes / _CELLS_PER_UNIT))
     return values @ np.linalg.inv(np.vander(nodes, increasing=True)).T
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def excess(gap: float, table: Floats) -> Any:
-    """Return the logistic function of the gap less one half, times whatever the table was multiplied with."""
+def logistic_excess(gap: float, table: Floats) -> Any:
+    """Return the logistic function of the gap less one half, times the factor of the table."""
     # a call of exp for each row would take three times as long as all the rest
-    place = gap * _CELLS + _REACH * _CELLS
+    place = gap * _CELLS_PER_UNIT + _MAX_GAP * _CELLS_PER_UNIT
     place = place if place > 0.0 else 0.0
-    place = place if place < _LAST else _LAST
+    place = place if place < _LAST_PLACE else _LAST_PLACE
     cell = np.int64(place)
     x = place - cell
     at = np.uint64(4) * np.uint64(cell)
@@ -62,7 +77,7 @@ def _update(left: Any, right: Any, outcome: Outcomes, table: Floats, half: float
     for row in range(left.size):
         i, j = left[row], right[row]
         a, b = scores[i], scores[j]
-        move = half * outcome[row] - excess(a - b, table)
+        move = half * outcome[row] - logistic_excess(a - b, table)
         scores[i] = a + move
         scores[j] = b - move
 
@@ -73,6 +88,192 @@ def _update_weighted(left: Any, right: Any, outcome: Outcomes, gain: Floats, tab
     for row in range(left.size):
         i, j = left[row], right[row]
         a, b = scores[i], scores[j]
-        move = gain[row] * (0.5 * outcome[row] - excess(a - b, table))
+        move = gain[row] * (0.5 * outcome[row] - logistic_excess(a - b, table))
         scores[i] = a + move
         scores[j] = b - move
+
+
+class DecidedPairs(NamedTuple):
+    """Pairs of classes of items with a known winner; those applied together follow each other.
+
+    ``item_class`` (n_items,) is the class of each item. Over pairs are the ``winner`` and ``loser``, the ``weight``,
+    and how many pairs each member of the winning and of the losing class has part in, ``per_winner`` and ``per_loser``.
+    Those from ``starts[b]`` up to ``starts[b + 1]`` are applied together, and ``key`` (n_batches,) decides on their
+    place in a random order. Where every pair is applied alone, ``starts`` and the two before it are empty.
+    """
+
+    item_class: Ints
+    winner: Ints
+    loser: Ints
+    weight: Floats
+    per_winner: Floats
+    per_loser: Floats
+    starts: Counts
+    key: Numbers
+
+
+def arrange_pairs(starts: Counts, second: Ints, lead: Floats, offsets: Counts) -> DecidedPairs:
+    """Return decided pairs from compressed rows; ``lead`` (n_pairs,), -1 to 1, weighs them, above 0 if the lower won.
+
+    ``offsets`` bound the items of the queries. Pairs without a lead are not applied.
+    """
+    decided = np.abs(lead) > _MIN_LEAD
+    if not decided.all():
+        starts = np.concatenate([[0], np.cumsum(decided)])[starts]
+        second, lead = second[decided], lead[decided]
+    won, first = lead > 0, np.repeat(np.arange(len(starts) - 1, dtype=np.int32), np.diff(starts))
+    winner, loser = np.where(won, first, second), np.where(won, second, first)
+    weight, size = _merge_equal_leads(np.abs(lead), starts[offsets])
+    key, numbers = _order_keys(starts, second, size, won, winner, loser, offsets)
+    query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    item_class, sizes = _number_classes(numbers, query)
+    order = np.argsort(key)
+    key = key[order]
+    if len(sizes) == len(query) and not (key[1:] == key[:-1]).any():
+        winner, loser, none = item_class[winner[order]], item_class[loser[order]], np.empty(0)
+        return DecidedPairs(item_class, winner, loser, weight[order], none, none, np.empty(0, np.int64), key)
+    order = order[np.lexsort((item_class[loser[order]], item_class[winner[order]], query[winner[order]], key))]
+    return _merge_pairs(item_class, sizes, winner[order], loser[order], weight[order], key, query)
+
+
+def _merge_equal_leads(lead: Floats, bounds: Counts) -> tuple[Floats, Ints]:
+    """Leads, equal up to rounding made equal, and the place of each among those of its query, from 1."""
+    weight = join_ties(lead, bounds, np.full(len(bounds) - 1, _MIN_LEAD))
+    query = np.repeat(np.arange(len(bounds) - 1), np.diff(bounds))
+    order = np.lexsort((weight, query))
+    climbed = np.cumsum(np.append(True, np.diff(weight[order]) != 0)[: len(order)])
+    size = np.empty(len(order), np.int32)
+    size[order] = climbed - climbed[bounds[:-1][query]] + 1
+    return weight, size
+
+
+def _order_keys(
+    starts: Counts, second: Ints, size: Ints, won: Bools, winner: Ints, loser: Ints, offsets: Counts
+) -> tuple[Numbers, Numbers]:
+    """A key for each pair, the same when all outcomes are reversed, and the structure number of each item."""
+    label = 2 * size.astype(np.uint64)
+    sides = (label + won, label + ~won)
+    numbers = structure_numbers(starts, second, *sides, offsets)
+    reverse_numbers = structure_numbers(starts, second, *sides[::-1], offsets)
+    key = np.empty(len(second), np.uint64)
+    _fill_keys(winner, loser, read_only(size), read_only(numbers), read_only(reverse_numbers), key)
+    return key, numbers
+
+
+def _number_classes(numbers: Numbers, query: Counts) -> tuple[Ints, Counts]:
+    """Class of each item, (n_items,), those without a number being of their own, and the size of each class."""
+    alone = np.where(numbers != 0, 0, 1 + np.arange(len(numbers)))
+    order = np.lexsort((alone, numbers, query))
+    new = np.zeros(len(order), bool)
+    for values in (query, numbers, alone):
+        new[1:] |= values[order][1:] != values[order][:-1]
+    item_class = np.empty(len(order), np.int32)
+    item_class[order] = np.cumsum(new)
+    return item_class, np.bincount(item_class)
+
+
+def _merge_pairs(
+    item_class: Ints, sizes: Counts, winner: Ints, loser: Ints, weight: Floats, key: Numbers, query: Counts
+) -> DecidedPairs:
+    """Pairs in their order, equal ones merged, and the bounds of those that are applied together."""
+    where, winner, loser = query[winner], item_class[winner], item_class[loser]
+    together = np.ones(len(key), bool)
+    together[1:] = (key[1:] != key[:-1]) | (where[1:] != where[:-1])
+    new = together.copy()
+    new[1:] |= (winner[1:] != winner[:-1]) | (loser[1:] != loser[:-1])
+    begin = np.flatnonzero(new)
+    number = np.diff(np.append(begin, len(key)))
+    winner, loser = winner[begin], loser[begin]
+    batch = np.flatnonzero(together[begin])
+    bounds, shares = np.append(batch, len(begin)), (number / sizes[winner], number / sizes[loser])
+    return DecidedPairs(item_class, winner, loser, weight[begin], shares[0], shares[1], bounds, key[begin][batch])
+
+
+@njit(cache=True, nogil=True)
+def _fill_keys(winner: Ints, loser: Ints, size: Any, numbers: Any, reverse_numbers: Any, key: Any) -> None:
+    """Fill in a key for each pair, (n,), that is the same when all outcomes are reversed."""
+    for pair in range(winner.size):
+        i, j = winner[pair], loser[pair]
+        here = mix_bits(numbers[i] + mix_bits(numbers[j]))
+        there = mix_bits(reverse_numbers[j] + mix_bits(reverse_numbers[i]))
+        key[pair] = mix_bits(here + there + mix_bits(np.uint64(size[pair])))
+
+
+def mean_elo_scores(pairs: DecidedPairs, gain: float, salts: Numbers, n_kept: int) -> Floats:
+    """Return each item's mean score (n_items,), in natural log odds, over the last ``n_kept`` passes over the pairs.
+
+    There is a pass for each of the salts, which its order is drawn from. A pair moves its winner up and its loser down
+    by ``gain`` times its weight times the probability that the loser had of winning.
+    """
+    n_classes = int(pairs.item_class.max(initial=-1)) + 1
+    scores, sums = np.zeros(n_classes), np.zeros(n_classes)
+    key, starts, moves = read_only(pairs.key), read_only(pairs.starts), read_only(gain * pairs.weight)
+    winner, loser, table = read_only(pairs.winner), read_only(pairs.loser), read_only(logistic_table().ravel())
+    per_winner, per_loser = read_only(pairs.per_winner), read_only(pairs.per_loser)
+    order = np.empty(len(key), np.int32)
+    in_order: Any = [np.empty_like(part) for part in (winner, loser, moves)] if not len(starts) else []
+    for number, salt in enumerate(salts):
+        if in_order:
+            _update_one_by_one(key, salt, winner, loser, moves, in_order[0], in_order[1], in_order[2], table, scores)
+        else:
+            _update_batches(key, salt, starts, winner, loser, per_winner, per_loser, moves, order, table, scores)
+        if number >= len(salts) - n_kept:
+            sums += scores
+    mean: Floats = sums[pairs.item_class] / n_kept
+    return mean
+
+
+@njit(cache=True, nogil=True)
+def _bucket_starts(key: Any, salt: Any) -> Any:
+    """First place of each bucket, (n_buckets,), by the first bits of a number drawn for each key."""
+    place = np.zeros(_N_BUCKETS + 1, np.int64)
+    for pair in range(key.size):
+        place[np.int64(mix_bits(key[pair] ^ salt) >> _BUCKET_SHIFT) + 1] += 1
+    for bucket in range(_N_BUCKETS):
+        place[bucket + 1] += place[bucket]
+    return place
+
+
+@njit(cache=True, nogil=True)
+def _update_one_by_one(
+    key: Any, salt: Any, winner: Ints, loser: Ints, move: Floats, sorted_winner: Ints, sorted_loser: Ints,
+    sorted_move: Floats, table: Floats, scores: Floats,
+) -> None:  # fmt: skip
+    """Move the scores, (n_classes,), pair after pair, (n,), in an order that the salt draws."""
+    place = _bucket_starts(key, salt)
+    # dealing out the pairs is quicker than looking up each at random
+    for pair in range(key.size):
+        bucket = np.int64(mix_bits(key[pair] ^ salt) >> _BUCKET_SHIFT)
+        at = place[bucket]
+        sorted_winner[at], sorted_loser[at], sorted_move[at] = winner[pair], loser[pair], move[pair]
+        place[bucket] = at + 1
+    for pair in range(key.size):
+        i, j = np.uint32(sorted_winner[pair]), np.uint32(sorted_loser[pair])
+        up = sorted_move[pair] * (0.5 - logistic_excess(scores[i] - scores[j], table))
+        scores[i] += up
+        scores[j] -= up
+
+
+@njit(cache=True, nogil=True)
+def _update_batches(
+    key: Any, salt: Any, starts: Counts, winner: Ints, loser: Ints, per_winner: Floats, per_loser: Floats, move: Floats,
+    order: Any, table: Floats, scores: Floats,
+) -> None:  # fmt: skip
+    """Move the scores, (n_classes,), batch after batch, each in as many small steps as a class has pairs at most."""
+    place, moved = _bucket_starts(key, salt), np.empty(winner.size)
+    for batch in range(key.size):
+        bucket = np.int64(mix_bits(key[batch] ^ salt) >> _BUCKET_SHIFT)
+        order[place[bucket]] = batch
+        place[bucket] += 1
+    for batch in order:
+        n_steps = 0.0
+        for pair in range(starts[batch], starts[batch + 1]):
+            n_steps += max(per_winner[pair], per_loser[pair])
+        n_steps = np.ceil(n_steps)
+        for _ in range(int(n_steps)):
+            for pair in range(starts[batch], starts[batch + 1]):
+                gap = scores[winner[pair]] - scores[loser[pair]]
+                moved[pair] = move[pair] * (0.5 - logistic_excess(gap, table)) / n_steps
+            for pair in range(starts[batch], starts[batch + 1]):
+                scores[winner[pair]] += moved[pair] * per_winner[pair]
+                scores[loser[pair]] -= moved[pair] * per_loser[pair]

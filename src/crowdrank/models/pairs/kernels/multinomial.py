@@ -1,10 +1,9 @@
 """The multinomial preference model: every preference is drawn among all ordered pairs of its query's items.
 
-A sheet is what one annotator said in one query. With scores ``s``, adherence ``t`` of the annotator and ``x = e_i -
-e_j`` for a pair ``(i, j)`` drawn with probability proportional to ``exp(t (s_i - s_j))``, the log-likelihood of a
-sheet of ``N`` preferences with net wins ``w`` (wins less losses of each item) is ``t w's - N log Z``, where ``Z``, the
-sum over all pairs, is the product of two sums over items less their number. So no pass needs more than the items of
-each sheet's query.
+A batch is the preferences of one annotator in one query. With scores ``s`` and adherence ``t`` of the annotator, a pair
+``(i, j)`` is drawn with probability proportional to ``exp(t (s_i - s_j))``, and the log-likelihood of a batch of ``N``
+preferences with net wins ``w`` (wins less losses of each item) is ``t w's - N log Z``, where ``Z``, the sum over all
+pairs, is the product of two sums over items less their number. So no pass needs more than the items of each query.
 """
 
 from __future__ import annotations
@@ -14,22 +13,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from ....kernels.answers import Answers
+from ....kernels.pairs import PreferencesByPair
 from ....kernels.threads import over_bounds, pair_bounds, read_only, total
 from ....protocols import Bools, Counts, Floats, Ints
 
-_TABLE_CELLS = 1 << 22
-_CELLS_A_KEY = 4
-_UNDERFLOW = 1e-250
+_MAX_TABLE_CELLS = 1 << 22
+_CELLS_PER_KEY = 4
+_MIN_POWER = 1e-250
 
 
-class AdherenceSheets(NamedTuple):
-    """Sheets with their net wins.
+class Batches(NamedTuple):
+    """The preferences of each annotator in each query, as net wins.
 
     ``item`` has the items that were judged, query after query, those of query ``q`` from ``offsets[q]`` up to the
-    next. Over sheets are the ``query``, the annotator's parameter ``own``, and the ``number`` of preferences. The net
-    wins of a sheet are those from ``starts`` (n_sheets + 1,) on: ``place`` within the query's items, and ``net``.
-    ``parts`` bounds stretches of sheets that take about equally long, one for each thread.
+    next. Over batches are the ``query``, the annotator's parameter ``own``, and the ``number`` of preferences. The net
+    wins of a batch are those from ``starts`` (n_batches + 1,) on: ``place`` within the query's items, and ``net``.
+    ``parts`` bounds stretches of batches that take about equally long, one for each thread.
     """
 
     item: Ints
@@ -53,46 +52,46 @@ class AdherenceSheets(NamedTuple):
         starts: Counts,
         place: Ints,
         net: Floats,
-    ) -> AdherenceSheets:
-        """Return the sheets with the parts for threads."""
+    ) -> Batches:
+        """Return the batches with the parts for threads."""
         parts = pair_bounds(np.concatenate([[0], np.cumsum(np.diff(offsets)[query])]))
         numbers = read_only(query), read_only(own), read_only(number)
         cells = read_only(starts), read_only(place), read_only(net)
         return cls(read_only(item), read_only(offsets), *numbers, *cells, parts)
 
-    def only(self, keep: Bools) -> AdherenceSheets:
-        """Return some of the sheets; queries and their items stay."""
+    def only(self, keep: Bools) -> Batches:
+        """Return some of the batches; queries and their items stay."""
         cells, sizes = np.repeat(keep, np.diff(self.starts)), np.diff(self.starts)[keep]
         starts = np.concatenate([[0], np.cumsum(sizes)])
         numbers = self.query[keep], self.own[keep], self.number[keep]
-        return AdherenceSheets.of(self.item, self.offsets, *numbers, starts, self.place[cells], self.net[cells])
+        return Batches.of(self.item, self.offsets, *numbers, starts, self.place[cells], self.net[cells])
 
 
-def fill_adherence_sheets(answers: Answers, n_own: int, query: Ints, n_queries: int) -> AdherenceSheets:
-    """Return the sheets of answers; ``query`` (n_items,) has the query of each item, whose items are contiguous."""
-    n_items, first, second = len(query), answers.first, answers.second
+def batch_preferences(preferences: PreferencesByPair, n_own: int, query: Ints, n_queries: int) -> Batches:
+    """Return the batches of preferences; ``query`` (n_items,) is that of each item, and its items are contiguous."""
+    n_items, first, second = len(query), preferences.first, preferences.second
     judged = np.zeros(n_items, bool)
     judged[first], judged[second] = True, True
     item = np.flatnonzero(judged).astype(np.int32)
     offsets = np.concatenate([[0], np.cumsum(np.bincount(query[item], minlength=n_queries))])
-    pair, by = answers.pair, answers.annotator.astype(np.int64)
-    amount = answers.weight if answers.weight.size else np.ones(len(pair))
-    won = amount * answers.outcome
-    sheet_of, sheets = _numbered(query[first][pair].astype(np.int64) * n_own + by, n_queries * n_own)
-    number = np.bincount(sheet_of, amount, len(sheets)).astype(np.float64)
+    pair, by = preferences.pair, preferences.annotator.astype(np.int64)
+    amount = preferences.weight if preferences.weight.size else np.ones(len(pair))
+    won = amount * preferences.outcome
+    batch_of, batches = _number_keys(query[first][pair].astype(np.int64) * n_own + by, n_queries * n_own)
+    number = np.bincount(batch_of, amount, len(batches)).astype(np.float64)
     rank = np.cumsum(judged) - 1 - offsets[query]
     width = int(np.max(np.diff(offsets), initial=1))
-    keys = [sheet_of * width + rank[side][pair] for side in (first, second)]
-    cell_of, cells = _numbered(np.concatenate(keys), len(sheets) * width)
+    keys = [batch_of * width + rank[side][pair] for side in (first, second)]
+    cell_of, cells = _number_keys(np.concatenate(keys), len(batches) * width)
     net = np.bincount(cell_of, np.concatenate([won, -won]), len(cells)).astype(np.float64)
-    starts = np.searchsorted(cells, np.arange(len(sheets) + 1) * width)
-    query_of, own = (part.astype(np.int32) for part in np.divmod(sheets, n_own))
-    return AdherenceSheets.of(item, offsets, query_of, own, number, starts, (cells % width).astype(np.int32), net)
+    starts = np.searchsorted(cells, np.arange(len(batches) + 1) * width)
+    query_of, own = (part.astype(np.int32) for part in np.divmod(batches, n_own))
+    return Batches.of(item, offsets, query_of, own, number, starts, (cells % width).astype(np.int32), net)
 
 
-def _numbered(keys: Counts, n: int) -> tuple[Counts, Counts]:
+def _number_keys(keys: Counts, n: int) -> tuple[Counts, Counts]:
     """Number of each key among the distinct ones, and these in rising order; keys are below n."""
-    if n > max(_TABLE_CELLS, _CELLS_A_KEY * len(keys)):
+    if n > max(_MAX_TABLE_CELLS, _CELLS_PER_KEY * len(keys)):
         distinct, numbers = np.unique(keys, return_inverse=True)
         return numbers, distinct
     table = np.zeros(n, bool)
@@ -105,7 +104,7 @@ def _numbered(keys: Counts, n: int) -> tuple[Counts, Counts]:
 class Adherence(NamedTuple):
     """The log-likelihood at one point, its gradient, and diagonals of the curvature of the negated log-likelihood.
 
-    ``sums`` (n_sheets, 5) are kept for products: two sums over items, the same weighed by scores, and ``Z``, each
+    ``sums`` (n_batches, 5) are kept for products: two sums over items, the same weighed by scores, and ``Z``, each
     relative to its largest power.
     """
 
@@ -117,27 +116,27 @@ class Adherence(NamedTuple):
     sums: Floats
 
 
-def evaluate_adherence(sheets: AdherenceSheets, scores: Floats, own: Floats) -> Adherence:
-    """Return the log-likelihood of sheets with its derivatives; ``scores`` (n_items,), ``own`` (n_annotators,)."""
-    sums = np.zeros((len(sheets.own), 5))
-    longest = int(np.max(np.diff(sheets.offsets), initial=0))
-    level, parameter = read_only(scores[sheets.item]), read_only(own)
+def evaluate_adherence(batches: Batches, scores: Floats, own: Floats) -> Adherence:
+    """Return the log-likelihood of batches with its derivatives; ``scores`` (n_items,), ``own`` (n_annotators,)."""
+    sums = np.zeros((len(batches.own), 5))
+    longest = int(np.max(np.diff(batches.offsets), initial=0))
+    level, parameter = read_only(scores[batches.item]), read_only(own)
 
     def work(begin: int, end: int) -> list[Floats]:
-        found = [np.zeros(1), np.zeros((2, len(level))), np.zeros((2, len(own)))]
-        _evaluate(*sheets[1:8], level, parameter, begin, end, np.empty((2, longest)), sums, *found)
-        return found
+        sums_of_thread = [np.zeros(1), np.zeros((2, len(level))), np.zeros((2, len(own)))]
+        _evaluate(*batches[1:8], level, parameter, begin, end, np.empty((2, longest)), sums, *sums_of_thread)
+        return sums_of_thread
 
-    threads = over_bounds(work, sheets.parts)
+    threads = over_bounds(work, batches.parts)
     value, of_items, of_own = (total([parts[place] for parts in threads]) for place in range(3))
     gradient, degree = np.zeros(len(scores)), np.zeros(len(scores))
-    gradient[sheets.item], degree[sheets.item] = of_items
+    gradient[batches.item], degree[batches.item] = of_items
     return Adherence(float(value[0]), gradient, of_own[0], degree, of_own[1], read_only(sums))
 
 
 @njit(cache=True, nogil=True)
 def _ends(level: Any, first: int, last: int, t: float) -> tuple[float, float]:
-    """The largest and smallest exponent of a sheet: what all are taken relative to, so that no power overflows."""
+    """The largest and smallest exponent of a batch: what all are taken relative to, so that no power overflows."""
     highest = lowest = t * level[first]
     for i in range(first + 1, last):
         highest, lowest = max(highest, t * level[i]), min(lowest, t * level[i])
@@ -149,17 +148,17 @@ def _evaluate(
     offsets: Any, query: Any, of: Any, number: Any, starts: Any, place: Any, net: Any, level: Any, own: Any,
     begin: int, end: int, powers: Any, sums: Any, value: Any, of_items: Any, of_own: Any,
 ) -> None:  # fmt: skip
-    """Fill in the sums and add to the rest what sheets begin to end have."""
-    for sheet in range(begin, end):
-        first, last = offsets[query[sheet]], offsets[query[sheet] + 1]
-        t, n = own[of[sheet]], number[sheet]
+    """Fill in the sums and add to the rest the terms of batches begin to end."""
+    for batch in range(begin, end):
+        first, last = offsets[query[batch]], offsets[query[batch] + 1]
+        t, n = own[of[batch]], number[batch]
         up = down = up_s = down_s = up_ss = down_ss = 0.0
         highest, lowest = _ends(level, first, last, t)
         least = np.exp(lowest - highest)
         for i in range(first, last):
             s = level[i]
             a = np.exp(t * s - highest)
-            b = least / a if least > _UNDERFLOW else np.exp(lowest - t * s)
+            b = least / a if least > _MIN_POWER else np.exp(lowest - t * s)
             powers[0, i - first], powers[1, i - first] = a, b
             up, down = up + a, down + b
             up_s, down_s = up_s + a * s, down_s + b * s
@@ -167,14 +166,14 @@ def _evaluate(
         norm = up * down - (last - first) * least
         mean = (up_s * down - up * down_s) / norm
         square = (up_ss * down - 2.0 * up_s * down_s + up * down_ss) / norm
-        sums[sheet, 0], sums[sheet, 1], sums[sheet, 2], sums[sheet, 3], sums[sheet, 4] = up, down, up_s, down_s, norm
+        sums[batch, 0], sums[batch, 1], sums[batch, 2], sums[batch, 3], sums[batch, 4] = up, down, up_s, down_s, norm
         won = 0.0
-        for cell in range(starts[sheet], starts[sheet + 1]):
+        for cell in range(starts[batch], starts[batch + 1]):
             won += net[cell] * level[first + place[cell]]
             of_items[0, first + place[cell]] += t * net[cell]
         value[0] += t * won - n * (np.log(norm) + highest - lowest)
-        of_own[0, of[sheet]] += won - n * mean
-        of_own[1, of[sheet]] += n * (square - mean * mean)
+        of_own[0, of[batch]] += won - n * mean
+        of_own[1, of[batch]] += n * (square - mean * mean)
         for i in range(first, last):
             a, b = powers[0, i - first], powers[1, i - first]
             expected = (a * down - b * up) / norm
@@ -183,46 +182,46 @@ def _evaluate(
 
 
 def adherence_product(
-    sheets: AdherenceSheets,
+    batches: Batches,
     here: Adherence,
     scores: Floats,
     own: Floats,
     items: Floats,
     annotators: Floats,
-    room: Floats,
+    variances: Floats,
 ) -> tuple[Floats, Floats, Floats]:
     """Return the product of the curvature, without its part in the parameters alone, with a vector.
 
-    That is (n_items,) and (n_annotators,) for ``items`` and ``annotators``. With ``room`` (n_annotators,), the
+    That is (n_items,) and (n_annotators,) for ``items`` and ``annotators``. With ``variances`` (n_annotators,), the
     variance of each parameter, annotators adapt instead, to each query by itself, and the third result (n_items,) is
     what this takes off the diagonal.
     """
-    longest = int(np.max(np.diff(sheets.offsets), initial=0))
-    fixed = (read_only(here.sums), read_only(scores[sheets.item]), read_only(own))
-    vectors = (read_only(items[sheets.item]), read_only(annotators), read_only(room))
+    longest = int(np.max(np.diff(batches.offsets), initial=0))
+    fixed = (read_only(here.sums), read_only(scores[batches.item]), read_only(own))
+    vectors = (read_only(items[batches.item]), read_only(annotators), read_only(variances))
 
     def work(begin: int, end: int) -> list[Floats]:
-        found = [np.zeros((2, len(sheets.item))), np.zeros(len(own))]
-        _multiply(*sheets[1:8], *fixed, *vectors, begin, end, np.empty((3, longest)), *found)
-        return found
+        sums_of_thread = [np.zeros((2, len(batches.item))), np.zeros(len(own))]
+        _multiply(*batches[1:8], *fixed, *vectors, begin, end, np.empty((3, longest)), *sums_of_thread)
+        return sums_of_thread
 
-    threads = over_bounds(work, sheets.parts)
+    threads = over_bounds(work, batches.parts)
     of_items, of_own = (total([parts[place] for parts in threads]) for place in range(2))
     image, taken = np.zeros(len(scores)), np.zeros(len(scores))
-    image[sheets.item], taken[sheets.item] = of_items
+    image[batches.item], taken[batches.item] = of_items
     return image, of_own, taken
 
 
 @njit(cache=True, nogil=True)
 def _multiply(
     offsets: Any, query: Any, of: Any, number: Any, starts: Any, place: Any, net: Any, sums: Any, level: Any, own: Any,
-    vector: Any, annotators: Any, room: Any, begin: int, end: int, spare: Any, of_items: Any, of_own: Any,
+    vector: Any, annotators: Any, variances: Any, begin: int, end: int, spare: Any, of_items: Any, of_own: Any,
 ) -> None:  # fmt: skip
-    """Add to the products what sheets begin to end have."""
-    for sheet in range(begin, end):
-        first, last = offsets[query[sheet]], offsets[query[sheet] + 1]
-        t, n, k = own[of[sheet]], number[sheet], of[sheet]
-        up, down, up_s, down_s, norm = sums[sheet]
+    """Add to the products the terms of batches begin to end."""
+    for batch in range(begin, end):
+        first, last = offsets[query[batch]], offsets[query[batch] + 1]
+        t, n, k = own[of[batch]], number[batch], of[batch]
+        up, down, up_s, down_s, norm = sums[batch]
         mean = (up_s * down - up * down_s) / norm
         up_v = down_v = joint = 0.0
         highest, lowest = _ends(level, first, last, t)
@@ -230,7 +229,7 @@ def _multiply(
         for i in range(first, last):
             at, s, v = i - first, level[i], vector[i]
             a = np.exp(t * s - highest)
-            b = least / a if least > _UNDERFLOW else np.exp(lowest - t * s)
+            b = least / a if least > _MIN_POWER else np.exp(lowest - t * s)
             expected = (a * down - b * up) / norm
             spare[0, at], spare[1, at] = a, b
             # second derivative by score and parameter, net wins aside
@@ -238,13 +237,13 @@ def _multiply(
                 (a * (s * down - down_s) + b * (s * up - up_s)) / norm - expected * mean
             )
             up_v, down_v = up_v + a * v, down_v + b * v
-        for cell in range(starts[sheet], starts[sheet + 1]):
+        for cell in range(starts[batch], starts[batch + 1]):
             spare[2, place[cell]] -= net[cell]
         for i in range(first, last):
             joint += spare[2, i - first] * vector[i]
         sent = annotators[k]
-        if room.size:
-            sent = -room[k] * joint
+        if variances.size:
+            sent = -variances[k] * joint
         of_own[k] += joint
         along = (up_v * down - up * down_v) / norm
         for i in range(first, last):
@@ -253,5 +252,5 @@ def _multiply(
             expected = (a * down - b * up) / norm
             bent = (a * (v * down - down_v) + b * (v * up - up_v)) / norm - expected * along
             of_items[0, i] += n * t * t * bent + c * sent
-            if room.size:
-                of_items[1, i] += room[k] * c * c
+            if variances.size:
+                of_items[1, i] += variances[k] * c * c

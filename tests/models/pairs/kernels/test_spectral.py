@@ -1,35 +1,9 @@
-"""Systems and eigenvectors by products equal the dense solutions."""
+"""Eigenvectors by products equal the dense ones."""
 
 import numpy as np
 import pytest
 
-from crowdrank.models.pairs.kernels.krylov import leading_vectors, minimal_residual
-
-
-def test_minimal_residual_solves_what_can_be_solved():
-    rng = np.random.default_rng(0)
-    matrix, right = rng.normal(size=(20, 20)) + 6 * np.eye(20), rng.normal(size=20)
-    solution, n_taken = minimal_residual(lambda x: matrix @ x, right, accuracy=1e-12, most=40)
-    np.testing.assert_allclose(solution, np.linalg.solve(matrix, right), atol=1e-9)
-    assert n_taken <= 21
-    nothing, n_taken = minimal_residual(lambda x: matrix @ x, np.zeros(20), accuracy=1e-12, most=40)
-    assert not nothing.any()
-    assert n_taken == 0
-
-
-def test_minimal_residual_solves_a_singular_system():
-    rates = np.random.default_rng(1).random((12, 12))
-    matrix = np.diag(rates.sum(axis=1)) - rates
-    right = matrix @ np.arange(12.0)
-    solution, _ = minimal_residual(lambda x: matrix @ x, right, accuracy=1e-13, most=30)
-    np.testing.assert_allclose(matrix @ solution, right, atol=1e-9)
-
-
-def test_minimal_residual_stops_when_told():
-    matrix = np.diag(np.arange(1.0, 101))
-    solution, n_taken = minimal_residual(lambda x: matrix @ x, np.ones(100), accuracy=1e-12, most=7)
-    assert n_taken == 7
-    assert np.linalg.norm(matrix @ solution - 1) < np.linalg.norm(np.ones(100))
+from crowdrank.models.pairs.kernels.spectral import leading_vectors
 
 
 @pytest.mark.parametrize("seed", range(4))

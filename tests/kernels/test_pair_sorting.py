@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.oracles import pairs as slow
 
-from crowdrank.kernels.answers import sort_answers
+from crowdrank.kernels.pairs import sort_by_pair
 
 
 def preferences(seed, n, n_items=6, n_annotators=4):
@@ -18,11 +18,11 @@ def preferences(seed, n, n_items=6, n_annotators=4):
     return left, right, outcome, annotator, rng.random(n) + 0.1
 
 
-def listed(answers):
+def listed(by_pair):
     """(lower, higher, annotator, outcome for the lower, weight) of each answer, sorted."""
-    weight = answers.weight if answers.weight.size else np.ones(len(answers.code))
-    pair = answers.pair
-    columns = (answers.first[pair], answers.second[pair], answers.annotator, answers.outcome, weight)
+    weight = by_pair.weight if by_pair.weight.size else np.ones(len(by_pair.code))
+    pair = by_pair.pair
+    columns = (by_pair.first[pair], by_pair.second[pair], by_pair.annotator, by_pair.outcome, weight)
     return sorted(zip(*(column.tolist() for column in columns), strict=True))
 
 
@@ -38,9 +38,9 @@ def expected(left, right, outcome, annotator, weight, ties=True):
 def test_answers_are_the_preferences(ties, weighted, seed, n):
     left, right, outcome, annotator, weight = preferences(seed, n)
     given_weight = weight if weighted else None
-    answers, counts = sort_answers(left, right, outcome, annotator, given_weight, 6, ties=ties)
+    by_pair, counts = sort_by_pair(left, right, outcome, annotator, given_weight, 6, ties=ties)
     weight = weight if weighted else np.ones(n)
-    assert listed(answers) == expected(left, right, outcome, annotator, weight, ties)
+    assert listed(by_pair) == expected(left, right, outcome, annotator, weight, ties)
     pairs = slow.count_pairs(left.tolist(), right.tolist(), outcome.tolist(), given_weight)
     assert list(zip(counts.first.tolist(), counts.second.tolist(), strict=True)) == list(pairs)
     found = np.stack([counts.wins, counts.losses, counts.ties], axis=1)
@@ -48,15 +48,15 @@ def test_answers_are_the_preferences(ties, weighted, seed, n):
 
 
 def test_every_fourth_pair():
-    answers, _ = sort_answers(*preferences(0, 60)[:4], None, 6, ties=True)
-    part = answers.every(4)
-    keep = set(zip(answers.first[::4].tolist(), answers.second[::4].tolist(), strict=True))
-    assert listed(part) == [row for row in listed(answers) if row[:2] in keep]
+    by_pair, _ = sort_by_pair(*preferences(0, 60)[:4], None, 6, ties=True)
+    part = by_pair.every(4)
+    keep = set(zip(by_pair.first[::4].tolist(), by_pair.second[::4].tolist(), strict=True))
+    assert listed(part) == [row for row in listed(by_pair) if row[:2] in keep]
     assert part.starts[-1] == len(part.second)
 
 
 def test_without_some_annotators():
-    answers, _ = sort_answers(*preferences(1, 60), 6, ties=True)
-    part = answers.without(np.array([False, True, False, True]))
-    assert listed(part) == [row for row in listed(answers) if row[2] in (0, 2)]
-    np.testing.assert_array_equal(part.second, answers.second)
+    by_pair, _ = sort_by_pair(*preferences(1, 60), 6, ties=True)
+    part = by_pair.without(np.array([False, True, False, True]))
+    assert listed(part) == [row for row in listed(by_pair) if row[2] in (0, 2)]
+    np.testing.assert_array_equal(part.second, by_pair.second)
