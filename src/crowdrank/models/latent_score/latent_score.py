@@ -12,11 +12,10 @@ from ...data.judgments import expect
 from ...errors import ParameterError
 from ...protocols import Bools, Floats
 from ...quality import trusted_annotators
-from .anchors import known_scores
-from .fits import Options, fit_scores, warn_about
-from .fitted_consensus import latent_consensus
-from .responses import lay_out
-from .starts import former_state
+from .layout import lay_out
+from .outcomes import latent_consensus, warn_about
+from .rounds import Options, fit_scores
+from .state import former_state, known_scores
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,15 +16,15 @@ from ...protocols import Floats, Ints, Progress, method_name
 from ...quality import trusted_annotators
 from ...rankers.linear_score import LinearScore
 from ...rankers.scaling import Scaling
-from .anchors import known_scores
-from .fits import Options, fit_scores, warn_about
-from .fitted_consensus import latent_consensus
-from .responses import lay_out
+from .layout import lay_out
+from .outcomes import latent_consensus, warn_about
+from .rounds import Options, fit_scores
+from .state import known_scores
 
-_USUAL = Options()
+_DEFAULTS = Options()
 
-_TINY = 1e-12
-"""A column whose spread is so small against its values is constant but for rounding."""
+_MIN_RELATIVE_DEVIATION = 1e-12
+"""A column whose standard deviation is smaller against its values is constant but for rounding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,8 +83,8 @@ class LatentScore:
     mixes: ClassVar[bool] = True
     lapse: bool | None = None
     bins: int | None = None
-    tol: float = _USUAL.tol
-    max_iter: int = _USUAL.max_iter
+    tol: float = _DEFAULTS.tol
+    max_iter: int = _DEFAULTS.max_iter
 
     def __post_init__(self) -> None:
         if not self.tol > 0:
@@ -122,7 +122,7 @@ class LatentScore:
         clamped = known_scores(judgments.items, known)
         layout = lay_out(judgments, bins=self.bins, lapse=self.lapse)
         sure = trusted_annotators(judgments, trusted)
-        scaled = None if features is None else _scaled(features, judgments)
+        scaled = None if features is None else _scale_features(features, judgments)
         options = Options(self.tol, self.max_iter)
         fit = fit_scores(
             layout, options, features=None if scaled is None else scaled.matrix, known=clamped,
@@ -135,32 +135,32 @@ class LatentScore:
         return _joint_fit(self, consensus, features, scaled, fit.state.weights * clamped.unit, judgments)
 
 
-class _Scaled(NamedTuple):
-    """Features of the judgments' items on one scale, zeros where there are none, and how they were brought there."""
+class _ScaledFeatures(NamedTuple):
+    """Standardised features of the judgments' items, zeros where there are none, with their scaling."""
 
     matrix: Floats
     scaling: Scaling
     judged: Ints
 
 
-def _scaled(features: Features, judgments: Judgments | Mixed) -> _Scaled:
-    """The features of each item of the judgments, less the mean of judged items and by their standard deviation."""
+def _scale_features(features: Features, judgments: Judgments | Mixed) -> _ScaledFeatures:
+    """The features of each item of the judgments, standardised by mean and standard deviation of the judged items."""
     judged = features.match(judgments, so="are taken for average ones")
     rows = features.items.codes_of(judgments.items, "features", "judgments")
     features.expect_numbers(rows[rows >= 0])
     learned = features.matrix[judged[judged >= 0]].astype(np.float64)
     centre, spread = learned.mean(axis=0), learned.std(axis=0)
-    spread[spread <= _TINY * np.abs(learned).max(axis=0)] = 1.0
+    spread[spread <= _MIN_RELATIVE_DEVIATION * np.abs(learned).max(axis=0)] = 1.0
     matrix = np.zeros((judgments.n_items, learned.shape[1]))
     matrix[rows >= 0] = (features.matrix[rows[rows >= 0]] - centre) / spread
-    return _Scaled(matrix, Scaling("overall", centre, spread), judged)
+    return _ScaledFeatures(matrix, Scaling("overall", centre, spread), judged)
 
 
 def _joint_fit(
     method: LatentScore,
     consensus: Consensus,
     features: Features | None,
-    scaled: _Scaled | None,
+    scaled: _ScaledFeatures | None,
     weights: Floats,
     judgments: Judgments | Mixed,
 ) -> JointFit:
