@@ -44,7 +44,7 @@ _STILL_SHARE = 0.05
 _MIN_STILL_ROUNDS = 15
 _MAX_LONG_CHANGE = 0.1
 _MAX_LONG_ROUNDS = 10
-"""The first long steps end where the change is below the one, and after so many rounds at the latest."""
+"""The first long steps end where the change falls to the first, or after the second number of rounds."""
 
 _N_LAST_ITEM_STEPS = 4
 _SCORE_DIGITS = 9
