@@ -78,13 +78,13 @@ def latent_levels(learned: Any, asked: Any, *, features: Any = None, **params: A
 
     ``features`` are those of the items, standardised, (n_items, n_features).
     """
-    from crowdrank.models.latent_score.fits import Options, fit_scores
-    from crowdrank.models.latent_score.responses import lay_out
-    from crowdrank.models.latent_score.standard_errors import score_spread
+    from crowdrank.models.latent_score.layout import lay_out
+    from crowdrank.models.latent_score.rounds import Options, fit_scores
+    from crowdrank.models.latent_score.standard_errors import score_errors
 
     layout = lay_out(learned, **params)
     fit = fit_scores(layout, Options(), features=features)
-    scores, blocks = fit.state.scores, score_spread(layout, fit)[1]
+    scores, blocks = fit.state.scores, score_errors(layout, fit)[1]
     pairs = asked.as_preferences() if asked.kind == "ranking" else asked
     if asked.kind == "grade":
         gap, variance = scores[pairs.item], fit.state.variance[pairs.item]

@@ -12,7 +12,7 @@ from ..data.consensus import Consensus
 from ..data.judgments import Grades, Preferences, expect
 from ..data.proposals import Requests
 from ..errors import ParameterError
-from ..models.latent_score.information import Answerers
+from ..models.latent_score.discriminations import preference_discriminations
 from ..protocols import Floats, Ints
 from .buying import Wanted, bought, thing_keys
 from .candidate_pairs import PairsAsked
@@ -158,5 +158,5 @@ def _discriminations(consensus: Consensus) -> tuple[Floats, Floats]:
         quality = consensus.quality
         ones = np.ones(1 + (0 if quality is None else len(quality.annotators)))
         return ones, ones
-    crowd = Answerers.of(consensus)
-    return crowd.alpha, crowd.alpha**2 + crowd.alpha_sd**2
+    alpha, deviation = preference_discriminations(consensus)
+    return alpha, alpha**2 + deviation**2

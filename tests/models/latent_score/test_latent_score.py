@@ -15,13 +15,12 @@ from crowdrank.aggregators import LatentScore
 from crowdrank.data.index import Index, Items
 from crowdrank.data.judgments import Grades, Mixed, Preferences, Rankings
 from crowdrank.errors import DataWarning, JudgmentError, ParameterError, UnknownNameError
-from crowdrank.models.latent_score import items as item_steps
-from crowdrank.models.latent_score import standard_errors as spreads
-from crowdrank.models.latent_score.fits import Options, fit_scores
+from crowdrank.models.latent_score import standard_errors
+from crowdrank.models.latent_score.items import item_step
 from crowdrank.models.latent_score.kernels import blocks
-from crowdrank.models.latent_score.responses import lay_out
-from crowdrank.models.latent_score.rounds import with_items
-from crowdrank.models.latent_score.state import first_state
+from crowdrank.models.latent_score.layout import lay_out
+from crowdrank.models.latent_score.rounds import Options, fit_scores, with_items
+from crowdrank.models.latent_score.state import ItemInputs, first_state
 
 
 def quiet(call, *args, **kwargs):
@@ -93,11 +92,10 @@ def test_scores_of_known_annotators_are_those_of_the_slow_twin():
     layout = lay_out(drawn)
     alpha = np.array([1.3, 0.8, 0.2, -0.7])
     none = np.zeros(20)
-    given = item_steps.Given(np.empty((20, 0)), none.astype(bool), none)
+    inputs = ItemInputs(np.empty((20, 0)), none.astype(bool), none)
     state = first_state(layout, alpha, 0)
     for _ in range(200):
-        solved = item_steps.item_step(layout, state, given)
-        state = with_items(state, solved)
+        state = with_items(state, item_step(layout, state, inputs))
     rows = [
         (a, i, j, 1, int(o > 0), 1.0)
         for a, i, j, o in zip(drawn.annotator, drawn.left, drawn.right, drawn.outcome, strict=True)
@@ -355,9 +353,9 @@ def test_features_help_where_judgments_are_few_and_score_unseen_items():
 def test_large_queries_are_scored_alike(monkeypatch):
     drawn, _, _ = some_preferences(10, 4000, n_queries=2, n_items=80, n_annotators=20)
     exact = LatentScore().fit(drawn)
-    monkeypatch.setattr(blocks, "LARGEST_BLOCK", 10)
-    monkeypatch.setattr(spreads, "COVARIANCE_ITEMS", 10)
-    monkeypatch.setattr(spreads, "_PROBES", 400)
+    monkeypatch.setattr(blocks, "MAX_BLOCK_ITEMS", 10)
+    monkeypatch.setattr(standard_errors, "COVARIANCE_ITEMS", 10)
+    monkeypatch.setattr(standard_errors, "_N_PROBES", 400)
     found = LatentScore().fit(drawn)
     assert found.covariance is None
     assert np.corrcoef(found.scores, exact.scores)[0, 1] > 0.999
@@ -367,8 +365,8 @@ def test_large_queries_are_scored_alike(monkeypatch):
 def test_standard_errors_of_many_graded_items_are_probed_alike(monkeypatch):
     drawn, _, _ = some_grades(11, 3000, n_queries=3, n_items=40)
     exact = LatentScore().fit(drawn)
-    monkeypatch.setattr(spreads, "COVARIANCE_ITEMS", 10)
-    monkeypatch.setattr(spreads, "_PROBES", 400)
+    monkeypatch.setattr(standard_errors, "COVARIANCE_ITEMS", 10)
+    monkeypatch.setattr(standard_errors, "_N_PROBES", 400)
     found = LatentScore().fit(drawn)
     np.testing.assert_allclose(found.std_error, exact.std_error, rtol=0.06)
 

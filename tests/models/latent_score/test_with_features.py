@@ -10,8 +10,8 @@ import crowdrank as cr
 from crowdrank.aggregators import LatentScore as Aggregator
 from crowdrank.errors import DataWarning, JudgmentError, ParameterError, UnknownNameError
 from crowdrank.joint import LatentScore
-from crowdrank.models.latent_score.fits import Options, fit_scores
-from crowdrank.models.latent_score.responses import lay_out
+from crowdrank.models.latent_score.layout import lay_out
+from crowdrank.models.latent_score.rounds import Options, fit_scores
 
 NAMES = ("length", "age", "noise")
 WEIGHTS = np.array([1.0, -0.6, 0.0])

@@ -1,107 +1,109 @@
-"""The step for annotators: discrimination, bias, spread and lapses given the scores."""
+"""The annotator step and the crowd's: discriminations and habits given the scores, then what annotators share.
+
+In the order of a round: sums over judgments; discrimination, bias, spread and lapses of each annotator; cuts and lambda
+of each kind; prior variances and shares of groups; the scale.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from ...protocols import Floats
-from .responses import Kind, Layout
-from .state import MOST_LAPSES, START_LAPSE, KindState, State
+from ...protocols import Bools, Floats
+from .items import ItemEstimates
+from .layout import Kind, Layout
+from .state import (
+    MAX_MEAN_LAPSE,
+    MAX_REVERSED_SHARE,
+    MAX_VARIANCES,
+    MIN_CUT_GAP,
+    START_LAPSE,
+    START_VARIANCES,
+    DiscriminationPrior,
+    KindState,
+    State,
+    first_cuts,
+    first_shares,
+)
 
 if TYPE_CHECKING:
     from .kernels.ordinal import AnnotatorSums
 
-GUESSING_VARIANCE = 0.04
+MIN_MEAN_ALPHA = 0.05
+"""Below this mean discrimination of the crowd, the direction of scores cannot be known."""
+
+_GUESSING_VARIANCE = 0.04
 """Variance of the discriminations of those who guess."""
 
-_LONGEST_STEP = 1.5
-_LONGEST_STRETCH = 0.5
-_LAPSE_PRIOR = 10.0
-_MEAN_LAPSE_PRIOR = 20.0
-_LEAST_LAPSE = 1e-6
-_FAVOURITE_PRIOR = 3.0
+_MAX_STEP = 1.5
+"""Longest step of a discrimination or bias."""
+
+_MAX_LOG_SPREAD_STEP = 0.5
+_MAX_LOG_SCALE_STEP = 0.5
+_MAX_CUT_STEP = 1.0
+_MIN_CUT_STEP = 1e-12
+
+_LAPSE_PRIOR_JUDGMENTS = 10.0
+_MEAN_LAPSE_PRIOR_JUDGMENTS = 20.0
+_FAVOURITE_PRIOR_JUDGMENTS = 3.0
+_MIN_LAPSE = 1e-6
+_MAX_LAPSE = 0.9
+_MAX_LAPSE_RATIO = 4.0
+"""A probability of a lapse changes by at most this factor in a round."""
+
+_LOG_SCALE_PRECISION = 16.0
+_CUT_PRECISION = 0.1
+_SHARES_PRIOR_ANNOTATORS = 10.0
+_SCALE_PRIOR_ANNOTATORS = 0.5
+_MIN_VARIANCE = 4e-4
+
+_PRIOR_COUNTS = {"item": 4.0, "alpha": 50.0, "bias": 4.0, "spread": 4.0, "level": 4.0, "weight": 4.0}
+"""Number of items, annotators, queries and features that the start of a variance counts as."""
+
+_PRIOR_COUNT_SHARES = {"item": 0.05}
+"""Share of the items that it counts as besides: with few comparisons nothing else bounds the variance of scores."""
+
+_WIDENING = 2.0
+_WIDENING_ITEMS = 50.0
+"""Number of items at which the variance of scores is widened by half of the full factor."""
 
 
-@dataclass(frozen=True, eq=False)
-class Crowd:
-    """Prior of the discriminations: mean of each annotator's, (n_annotators,), and its variance where that is fixed.
-
-    ``fixed`` (n_annotators,) is NaN for annotators whose variance is learned. Where the crowd is ``grouped``, shares of
-    it, to be learned, answer the reverse, and their mean is the same below 0, or guess, and theirs is 0.
-    """
-
-    mean: Floats
-    fixed: Floats
-    grouped: bool
-
-    def variance(self, learned: float) -> Floats:
-        """Prior variance of each annotator's discrimination, in its group."""
-        return np.where(np.isnan(self.fixed), learned, self.fixed)
-
-    def shares(self, learned: Floats) -> Floats:
-        """Prior probability that each annotator is of each group, (3, n_annotators)."""
-        free = np.isnan(self.fixed) & self.grouped
-        return np.where(free, learned[:, None], np.array([1.0, 0.0, 0.0])[:, None])
+# Annotators
 
 
 def annotator_sums(layout: Layout, state: State) -> list[AnnotatorSums]:
-    """Return what the judgments of each kind tell of annotators and crowd at the present scores."""
+    """Return the gradients and curvatures of annotators and crowd at the present scores, for each kind."""
     from .kernels.ordinal import annotator_pass
 
     return [
-        annotator_pass(kind.cells, habits.answering(kind, state.alpha, state.alpha_variance), *state.gaps(layout, kind))
+        annotator_pass(kind.cells, habits.response_model(kind, state.alpha, state.alpha_variance), *state.gaps(kind))
         for kind, habits in zip(layout.kinds, state.kinds, strict=True)
     ]
 
 
-def smoothed(sums: list[AnnotatorSums], state: State) -> list[AnnotatorSums]:
-    """Return the sums with the mean of their curvature and that of the last round, which keeps it from swinging."""
-    found = []
+def damp_curvature(sums: list[AnnotatorSums], state: State) -> list[AnnotatorSums]:
+    """Return the sums with their curvature averaged with that of the last round, so that it does not oscillate."""
+    damped = []
     for of, habits in zip(sums, state.kinds, strict=True):
         if habits.curvature is not None:
-            one, two, three, four = 0.5 * (curvature_of(of) + habits.curvature)
+            one, two, three, four = 0.5 * (_curvature(of) + habits.curvature)
             of = of._replace(alpha_alpha=one, alpha_bias=two, bias_bias=three, spread_spread=four)
-        found.append(of)
-    return found
+        damped.append(of)
+    return damped
 
 
-def curvature_of(of: AnnotatorSums) -> Floats:
-    """Return the curvature in discrimination, discrimination and bias, bias, and spread, (4, n_annotators)."""
+def _curvature(of: AnnotatorSums) -> Floats:
+    """Curvature in discrimination, discrimination and bias, bias, and spread, (4, n_annotators)."""
     return np.stack([of.alpha_alpha, of.alpha_bias, of.bias_bias, of.spread_spread])
 
 
-def annotator_step(
-    layout: Layout, state: State, sums: list[AnnotatorSums], crowd: Crowd, *, settling: bool
-) -> tuple[State, Discriminations]:
-    """Return the annotators after one Newton step on discrimination and biases, and one on each spread.
-
-    How often the crowd lapses is learned when the rest is ``settling``: before, scores are too near to each other, and
-    lapses look rarer than they are.
-    """
-    slope, bend = np.zeros(layout.n_annotators), np.zeros(layout.n_annotators)
-    for kind, habits, of in zip(layout.kinds, state.kinds, sums, strict=True):
-        slope, bend = slope + of.alpha, bend + of.alpha_alpha
-        if kind.biased:
-            # the bias goes along with the discrimination as it suits it best
-            tie = of.alpha_bias / bias_bend(habits, of)
-            slope = slope - tie * _bias_slope(habits, of)
-            bend = bend - tie * of.alpha_bias
-    found = _discriminations(state, slope, np.maximum(bend, 0.0), crowd)
-    step = np.clip(found.mean - state.alpha, -_LONGEST_STEP, _LONGEST_STEP)
-    kinds = tuple(
-        _habits(kind, habits, of, step, found.variance, settling)
-        for kind, habits, of in zip(layout.kinds, state.kinds, sums, strict=True)
-    )
-    return replace(state, alpha=state.alpha + step, alpha_variance=found.variance, kinds=kinds), found
-
-
 class Discriminations(NamedTuple):
-    """Mean and variance of each annotator's discrimination, and the same within each group, (3, n_annotators).
+    """Posterior mean and variance of each annotator's discrimination, overall and within each group.
 
-    The groups are those who answer what they see, the reverse, and anything; ``group`` has the probability of each.
+    The groups are those who see, are reversed, and guess: ``group`` has the probability of each, ``means`` and
+    ``variances`` are those within it, (3, n_annotators) each.
     """
 
     mean: Floats
@@ -110,25 +112,44 @@ class Discriminations(NamedTuple):
     means: Floats
     variances: Floats
 
-    @property
-    def upright(self) -> tuple[Floats, Floats]:
-        """Mean discrimination of those who do not guess, turned round where they answer the reverse; its weight."""
-        weight = self.group[0] + self.group[1]
-        return (self.group[0] * self.means[0] - self.group[1] * self.means[1]), weight
+
+def annotator_step(
+    layout: Layout, state: State, sums: list[AnnotatorSums], prior: DiscriminationPrior, *, learn_mean_lapse: bool
+) -> tuple[State, Discriminations]:
+    """Return the annotators after one Newton step of discrimination and biases, and one of each spread.
+
+    The crowd's mean lapse is learned only after the first long steps: before, scores are too close to each other, and
+    lapses look rarer than they are.
+    """
+    gradient, curvature = np.zeros(layout.n_annotators), np.zeros(layout.n_annotators)
+    for kind, habits, of in zip(layout.kinds, state.kinds, sums, strict=True):
+        gradient, curvature = gradient + of.alpha, curvature + of.alpha_alpha
+        if kind.has_bias:
+            # the bias is eliminated: it moves with the discrimination
+            ratio = of.alpha_bias / bias_curvature(habits, of)
+            gradient = gradient - ratio * _bias_gradient(habits, of)
+            curvature = curvature - ratio * of.alpha_bias
+    posterior = _discriminations(state, gradient, np.maximum(curvature, 0.0), prior)
+    step = np.clip(posterior.mean - state.alpha, -_MAX_STEP, _MAX_STEP)
+    kinds = tuple(
+        _habit_step(kind, habits, of, step, posterior.variance, learn_mean_lapse)
+        for kind, habits, of in zip(layout.kinds, state.kinds, sums, strict=True)
+    )
+    return replace(state, alpha=state.alpha + step, alpha_variance=posterior.variance, kinds=kinds), posterior
 
 
-def _discriminations(state: State, slope: Floats, bend: Floats, crowd: Crowd) -> Discriminations:
-    """Discriminations given the gradient and curvature of the answers: a mixture of the groups, exactly."""
+def _discriminations(state: State, gradient: Floats, curvature: Floats, crowd: DiscriminationPrior) -> Discriminations:
+    """Posterior of the discriminations given gradient and curvature of the judgments: a mixture of normals, exactly."""
     own = crowd.variance(state.variance_of_alpha)
-    prior = np.stack([own, own, np.minimum(own, GUESSING_VARIANCE)])
+    prior = np.stack([own, own, np.minimum(own, _GUESSING_VARIANCE)])
     middle = np.stack([crowd.mean, -crowd.mean, np.zeros(len(own))])
     share = crowd.shares(state.shares)
-    pull = bend * state.alpha + slope
-    variances = 1.0 / (bend + 1.0 / prior)
+    pull = curvature * state.alpha + gradient
+    variances = 1.0 / (curvature + 1.0 / prior)
     means = variances * (pull + middle / prior)
-    odds = 0.5 * (np.log(variances / prior) + means**2 / variances - middle**2 / prior)
-    odds += np.log(np.maximum(share, 1e-300))
-    group = np.exp(odds - odds.max(axis=0))
+    log_odds = 0.5 * (np.log(variances / prior) + means**2 / variances - middle**2 / prior)
+    log_odds += np.log(np.maximum(share, 1e-300))
+    group = np.exp(log_odds - log_odds.max(axis=0))
     group = np.where(share > 0.0, group, 0.0)
     group /= group.sum(axis=0)
     mean = (group * means).sum(axis=0)
@@ -136,49 +157,205 @@ def _discriminations(state: State, slope: Floats, bend: Floats, crowd: Crowd) ->
     return Discriminations(mean, variance, group, means, variances)
 
 
-def bias_bend(habits: KindState, of: AnnotatorSums) -> Floats:
+def bias_curvature(habits: KindState, of: AnnotatorSums) -> Floats:
     """Return the curvature in the bias, prior included."""
     return of.bias_bias + 1.0 / habits.variance_of_bias
 
 
-def _bias_slope(habits: KindState, of: AnnotatorSums) -> Floats:
+def _bias_gradient(habits: KindState, of: AnnotatorSums) -> Floats:
     """Gradient in the bias, prior included."""
     return of.bias + (habits.mean_bias - habits.bias) / habits.variance_of_bias
 
 
-def _habits(
-    kind: Kind, habits: KindState, of: AnnotatorSums, step: Floats, variance: Floats, settling: bool
+def _habit_step(
+    kind: Kind, habits: KindState, of: AnnotatorSums, alpha_step: Floats, alpha_variance: Floats, learn_mean_lapse: bool
 ) -> KindState:
-    """Bias, spread and lapses after a step of the discriminations to the given variance."""
-    habits = replace(habits, curvature=curvature_of(of))
-    if kind.biased:
-        bend = bias_bend(habits, of)
-        tie = of.alpha_bias / bend
-        move = np.clip(_bias_slope(habits, of) / bend - tie * step, -_LONGEST_STEP, _LONGEST_STEP)
+    """Bias, spread and lapses after this step of the discriminations."""
+    habits = replace(habits, curvature=_curvature(of))
+    if kind.has_bias:
+        curvature = bias_curvature(habits, of)
+        ratio = of.alpha_bias / curvature
+        step = np.clip(_bias_gradient(habits, of) / curvature - ratio * alpha_step, -_MAX_STEP, _MAX_STEP)
         habits = replace(
-            habits, bias=habits.bias + move, covariance=-tie * variance, bias_variance=1.0 / bend + tie**2 * variance
-        )
-    if kind.stretched:
-        bend = of.spread_spread + 1.0 / habits.variance_of_spread
-        move = (of.spread - habits.spread / habits.variance_of_spread) / bend
-        # what all spreads have in common is left to the cuts, or both would make up for the same
-        move -= float(bend @ move) / float(bend.sum())
-        stretched = habits.spread + np.clip(move, -_LONGEST_STRETCH, _LONGEST_STRETCH)
-        common = float(stretched[kind.weight > 0].mean())
-        stretched = np.where(kind.weight > 0, stretched - common, 0.0)
-        habits = replace(habits, spread=stretched, spread_variance=1.0 / bend, cuts=habits.cuts * np.exp(common))
-    return _lapses(kind, habits, of, settling) if kind.lapses else habits
+            habits, bias=habits.bias + step, covariance=-ratio * alpha_variance,
+            bias_variance=1.0 / curvature + ratio**2 * alpha_variance,
+        )  # fmt: skip
+    if kind.has_spread:
+        curvature = of.spread_spread + 1.0 / habits.variance_of_spread
+        step = (of.spread - habits.spread / habits.variance_of_spread) / curvature
+        # the mean spread is left to the cuts, which would otherwise move for the same reason
+        step -= float(curvature @ step) / float(curvature.sum())
+        spread = habits.spread + np.clip(step, -_MAX_LOG_SPREAD_STEP, _MAX_LOG_SPREAD_STEP)
+        common = float(spread[kind.weight > 0].mean())
+        spread = np.where(kind.weight > 0, spread - common, 0.0)
+        habits = replace(habits, spread=spread, spread_variance=1.0 / curvature, cuts=habits.cuts * np.exp(common))
+    return _lapse_step(kind, habits, of, learn_mean_lapse) if kind.has_lapses else habits
 
 
-def _lapses(kind: Kind, habits: KindState, of: AnnotatorSums, settling: bool) -> KindState:
-    """How often each annotator answers without looking, and what."""
-    whole, prior = float(kind.weight.sum()), _MEAN_LAPSE_PRIOR
-    mean = min((float(of.lapses.sum()) + prior * START_LAPSE) / (whole + prior), MOST_LAPSES)
-    mean, before = mean if settling else habits.mean_lapse, habits.lapse
-    # Newton steps; expectation-maximisation creeps where lapses are rare
-    slope = of.lapse + _LAPSE_PRIOR * (mean / before - (1.0 - mean) / (1.0 - before))
-    bend = of.lapse_lapse + _LAPSE_PRIOR * (mean / before**2 + (1.0 - mean) / (1.0 - before) ** 2)
-    lapse = np.clip(before + slope / bend, np.maximum(before / 4.0, _LEAST_LAPSE), np.minimum(4.0 * before, 0.9))
-    favourites = of.lapsed + _FAVOURITE_PRIOR * kind.shares
+def _lapse_step(kind: Kind, habits: KindState, of: AnnotatorSums, learn_mean_lapse: bool) -> KindState:
+    """Probability of a lapse of each annotator, and the levels then given.
+
+    Newton steps: expectation-maximisation is slow where lapses are rare.
+    """
+    total, count = float(kind.weight.sum()), _MEAN_LAPSE_PRIOR_JUDGMENTS
+    mean = min((float(of.lapses.sum()) + count * START_LAPSE) / (total + count), MAX_MEAN_LAPSE)
+    mean, before = mean if learn_mean_lapse else habits.mean_lapse, habits.lapse
+    gradient = of.lapse + _LAPSE_PRIOR_JUDGMENTS * (mean / before - (1.0 - mean) / (1.0 - before))
+    curvature = of.lapse_lapse + _LAPSE_PRIOR_JUDGMENTS * (mean / before**2 + (1.0 - mean) / (1.0 - before) ** 2)
+    lowest = np.maximum(before / _MAX_LAPSE_RATIO, _MIN_LAPSE)
+    lapse = np.clip(before + gradient / curvature, lowest, np.minimum(_MAX_LAPSE_RATIO * before, _MAX_LAPSE))
+    favourites = of.lapsed + _FAVOURITE_PRIOR_JUDGMENTS * kind.shares
     favourites /= favourites.sum(axis=1, keepdims=True)
     return replace(habits, lapse=lapse, favourites=favourites, mean_lapse=mean)
+
+
+# The crowd
+
+
+def cut_step(layout: Layout, state: State, sums: list[AnnotatorSums]) -> State:
+    """Return the state after one step of each kind's cuts and lambda; the reference kind's lambda stays 1."""
+    reference = reference_kind(layout)
+    kinds = [
+        _move_cuts(kind, _move_scale(habits, of) if place != reference else habits, of)
+        for place, (kind, habits, of) in enumerate(zip(layout.kinds, state.kinds, sums, strict=True))
+    ]
+    return replace(state, kinds=tuple(kinds))
+
+
+def reference_kind(layout: Layout) -> int:
+    """The kind whose lambda is 1: that with most judgments."""
+    return int(np.argmax([kind.weight.sum() for kind in layout.kinds]))
+
+
+def _move_scale(habits: KindState, of: AnnotatorSums) -> KindState:
+    """A Newton step of log lambda."""
+    step = (of.scale - _LOG_SCALE_PRECISION * habits.log_scale) / (of.scale_scale + _LOG_SCALE_PRECISION)
+    return replace(habits, log_scale=habits.log_scale + float(np.clip(step, -_MAX_LOG_SCALE_STEP, _MAX_LOG_SCALE_STEP)))
+
+
+def _move_cuts(kind: Kind, habits: KindState, of: AnnotatorSums) -> KindState:
+    """A Newton step of the cuts, halved until they increase."""
+    if not kind.has_cuts:
+        return habits
+    first = first_cuts(kind)[1]
+    gradient = of.cuts - _CUT_PRECISION * (habits.cuts - first)
+    matrix = (
+        np.diag(of.cuts_cuts[0] + _CUT_PRECISION) + np.diag(of.cuts_cuts[1][:-1], 1) + np.diag(of.cuts_cuts[1][:-1], -1)
+    )
+    if kind.about_pairs:
+        # one free width: the cuts lie as far below 0 as above
+        sign = np.array([-1.0, 1.0])
+        step = sign * (sign @ gradient) / (sign @ matrix @ sign)
+    else:
+        step = np.linalg.solve(matrix, gradient)
+    step *= min(1.0, _MAX_CUT_STEP / float(np.max(np.abs(step), initial=1e-300)))
+    while len(step) > 1 and np.diff(habits.cuts + step).min() < MIN_CUT_GAP:
+        step = step / 2.0
+        if np.abs(step).max() < _MIN_CUT_STEP:
+            return habits
+    return replace(habits, cuts=habits.cuts + step)
+
+
+def variance_step(
+    layout: Layout, state: State, items: ItemEstimates, posterior: Discriminations, prior: DiscriminationPrior
+) -> State:
+    """Return the state with the prior variances of scores, annotators, levels and weights learned from these."""
+    judged, active = layout.judged, layout.active
+    free = active & np.isnan(prior.fixed_variance)
+    of_items = _variance("item", items.residual[judged] ** 2, items.residual_variance[judged], state.variance_of_items)
+    of_alpha = _variance_of_alpha(state, posterior, prior, free)
+    of_levels, of_weights = state.variance_of_levels, state.variance_of_weights
+    if of_levels > 0.0:
+        here = layout.judged_queries
+        of_levels = _variance("level", items.levels[here] ** 2, items.levels_variance[here], of_levels)
+    if len(items.weights):
+        of_weights = _variance("weight", items.weights**2, np.diag(items.weights_covariance), of_weights)
+    return replace(
+        state, variance_of_items=of_items, variance_of_alpha=of_alpha,
+        shares=_group_shares(posterior, free) if prior.groups else state.shares,
+        variance_of_levels=of_levels, variance_of_weights=of_weights,
+        kinds=tuple(_habit_variances(kind, habits) for kind, habits in zip(layout.kinds, state.kinds, strict=True)),
+    )  # fmt: skip
+
+
+def _variance_of_alpha(state: State, posterior: Discriminations, prior: DiscriminationPrior, free: Bools) -> float:
+    """Variance of the discriminations of those who do not guess, around the mean of their group."""
+    middle = np.stack([prior.mean, -prior.mean])
+    weight = posterior.group[:2, free].ravel()
+    squares, variances = (posterior.means[:2] - middle)[:, free].ravel() ** 2, posterior.variances[:2, free].ravel()
+    return _variance("alpha", squares, variances, state.variance_of_alpha, weight)
+
+
+def _group_shares(posterior: Discriminations, free: Bools) -> Floats:
+    """Shares of those who see, are reversed, and guess."""
+    prior = _SHARES_PRIOR_ANNOTATORS * first_shares(int(free.sum()))
+    shares: Floats = (posterior.group[:, free].sum(axis=1) + prior) / (int(free.sum()) + _SHARES_PRIOR_ANNOTATORS)
+    most = MAX_REVERSED_SHARE * (shares[0] + shares[1])
+    shares[:2] = shares[0] + max(shares[1] - most, 0.0), min(shares[1], most)
+    return shares
+
+
+def _habit_variances(kind: Kind, habits: KindState) -> KindState:
+    """Mean and variance of the crowd's biases, variance of its spreads."""
+    active = kind.weight > 0
+    if kind.has_bias:
+        # a normal prior of the mean, of variance 1
+        weight = int(active.sum()) + habits.variance_of_bias
+        mean = float(habits.bias[active].sum()) / weight if kind.about_pairs else 0.0
+        squares = (habits.bias[active] - mean) ** 2
+        variance = _variance("bias", squares, habits.bias_variance[active], habits.variance_of_bias)
+        habits = replace(habits, mean_bias=mean, variance_of_bias=variance)
+    if kind.has_spread:
+        squares = habits.spread[active] ** 2
+        variance = _variance("spread", squares, habits.spread_variance[active], habits.variance_of_spread)
+        habits = replace(habits, variance_of_spread=variance)
+    return habits
+
+
+def _variance(name: str, squares: Floats, variances: Floats, before: float, weight: Floats | None = None) -> float:
+    """The prior variance of values with these squares and posterior variances.
+
+    Expectation-maximisation and MacKay's update have the same fixed point; the first is slow, the second overshoots,
+    and their geometric mean needs fewer rounds than either.
+    """
+    weight = np.ones(len(squares)) if weight is None else weight
+    count = _PRIOR_COUNTS[name] + _PRIOR_COUNT_SHARES.get(name, 0.0) * float(weight.sum())
+    total = float(weight @ squares) + count * START_VARIANCES[name]
+    by_expectation = (total + float(weight @ variances)) / (float(weight.sum()) + count)
+    by_mackay = total / (float(weight @ np.maximum(1.0 - variances / before, 0.0)) + count)
+    return min(max(float(np.sqrt(by_expectation * by_mackay)), _MIN_VARIANCE), MAX_VARIANCES[name])
+
+
+def widened_variance(layout: Layout, state: State, items: ItemEstimates) -> float:
+    """Return the variance of scores that a fit to comparisons ends with; what is learned is too small.
+
+    Taking scores and annotators as independent shrinks scores, the more the larger their posterior variance is against
+    the prior's. The factor is measured on simulated crowds, and small for few items. It is applied once, at the end: in
+    every round it would grow without end where comparisons have little information.
+    """
+    posterior, before = items.residual_variance[layout.judged], state.variance_of_items
+    if not len(posterior) or not all(kind.about_pairs for kind in layout.kinds):
+        return before
+    share, n = min(float(posterior.mean()) / before, 1.0), len(posterior)
+    return min(before * (1.0 + _WIDENING * n / (n + _WIDENING_ITEMS) * share**2), MAX_VARIANCES["item"])
+
+
+def scale_step(state: State, posterior: Discriminations, prior: DiscriminationPrior, setters: Bools) -> State:
+    """Return the state with discriminations closer to a mean of 1, reversed ones counted positive.
+
+    The annotators ``setters`` set the scale, each with the weight of their judgments against the prior; guessers do not
+    count. Scores are rescaled to match.
+    """
+    variance = prior.variance(state.variance_of_alpha)
+    weight = posterior.group[:2] * np.maximum(1.0 - posterior.variances[:2] / variance, 0.0)
+    excess = posterior.group[:2] * (posterior.means[:2] * np.array([[1.0], [-1.0]]) - prior.mean)
+    mean = 1.0 + float(excess[:, setters].sum()) / (float(weight[:, setters].sum()) + _SCALE_PRIOR_ANNOTATORS)
+    # at the largest variance of scores, discriminations stay above 1
+    most = np.sqrt(MAX_VARIANCES["item"] / state.variance_of_items)
+    return state.rescale(float(min(np.sqrt(max(mean, MIN_MEAN_ALPHA)), most)))
+
+
+def mean_discrimination(state: State, setters: Bools) -> float:
+    """Return the precision-weighted mean discrimination of annotators."""
+    precision = setters / state.alpha_variance
+    return float((precision * state.alpha).sum() / precision.sum())

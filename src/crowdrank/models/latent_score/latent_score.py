@@ -1,4 +1,4 @@
-"""One latent score for each item, from grades, preferences and rankings together."""
+"""Latent-score model: one score per item from grades, preferences and rankings together."""
 
 from __future__ import annotations
 
@@ -12,29 +12,30 @@ from ...data.judgments import expect
 from ...errors import ParameterError
 from ...protocols import Bools, Floats
 from ...quality import trusted_annotators
-from .anchors import known_scores
-from .fits import Options, fit_scores, warn_about
-from .fitted_consensus import latent_consensus
-from .responses import lay_out
-from .starts import former_state
+from .layout import lay_out
+from .outcomes import latent_consensus, warn_about
+from .rounds import Options, fit_scores
+from .state import former_state, known_scores
 
 
 @dataclass(frozen=True, kw_only=True)
 class LatentScore:
     r"""Latent-score model: an ordinal response model with discrimination, bias and lapses per annotator.
 
-    Annotator :math:`a` with discrimination :math:`\alpha_a` (0 guesses, negative answers the reverse) and bias
-    :math:`b_a` gives a level up to :math:`k` with probability
+    Annotator :math:`a` with discrimination :math:`\alpha_a` (0 is guessing, negative is reversed) and bias
+    :math:`b_a` gives a level of at most :math:`k` with probability
 
     .. math:: P(y \le k) = \sigma(h_{ak} - \eta), \qquad \eta = \lambda \alpha_a d + b_a, \qquad
               h_{ak} = c + e^{r_a} t_k,
 
-    where :math:`d` is the score of a graded item, or the difference of the scores of two compared ones. A preference
-    has the levels right, tie and left, and :math:`b_a` favours the left; with grades :math:`b_a` is leniency. The
-    spread :math:`e^{r_a}` says how an annotator uses the extremes, or ties; :math:`\lambda` how closely this kind of
-    judgment follows the scores, 1 for the most frequent kind. A ranking of :math:`m` items is all its pairs, each of
-    weight :math:`4 (m - H_m) / (m (m - 1))`, which together tell what the ranking tells. Scores are normal around the
-    level of their query, which only grades can tell, and all variances are learned.
+    where :math:`d` is the score of a graded item, or the difference of the scores of two compared items (left less
+    right). The cuts :math:`c + t_k` between levels are shared by all annotators. A preference has the levels right, tie
+    and left, and :math:`b_a` favours the left; with grades :math:`b_a` is leniency. The spread :math:`e^{r_a}` is an
+    annotator's use of the extreme grades, or of ties. :math:`\lambda` is how closely a kind of judgment follows the
+    scores, 1 for the most frequent kind. A ranking of :math:`m` items is all its pairs, each of weight
+    :math:`4 (m - H_m) / (m (m - 1))` with :math:`H_m` the harmonic number, which together have the information of the
+    ranking. Scores are normal around the level of their query, which only grades can determine. All variances are
+    learned.
 
     When to use
     -----------
@@ -45,44 +46,45 @@ class LatentScore:
     Parameters
     ----------
     lapse
-        Whether annotators may answer without looking, from favourite levels of their own; ``None``: with grades of at
+        Whether annotators may lapse: give one of their favourite levels without looking. ``None``: with grades of at
         most seven levels.
     bins
-        Cut grades into so many equally wide levels; needed when there are more than 30 distinct ones.
+        Cut grades into this many equally wide levels; needed when there are more than 30 distinct grades.
     tol
-        Largest change in the last round: of a score, in standard deviations of scores, of a number of an annotator, or
-        of one of the crowd. It is met as well where over five rounds the mean log-likelihood stays within 5 % of it.
+        Largest change in the last round: of a score, in standard deviations of scores, of a parameter of an annotator,
+        or of one of the crowd. A fit also ends where the mean log-likelihood stays within 5 % of it over five rounds.
+        Raise it to stop earlier.
     max_iter
-        Most rounds.
+        Largest number of rounds.
 
     Notes
     -----
     Several kinds go together: pass a list of judgments to :func:`crowdrank.aggregate`. Annotators are the same in all.
 
-    Scores and annotators are normal given the judgments, and each is found by Newton steps averaged over what is not
-    known of the other, so that annotators of few judgments are drawn to the crowd. Discriminations have mean 1 but for
-    two groups whose shares are learned: those who answer the reverse, around -1, and those who guess, around 0. In
-    simulations of short rankings with 30 % of the annotators reversed, the groups raise Kendall's tau by .13 to .17,
-    and they cost nothing where nobody is reversed. The trace has the log-likelihood of each round.
+    The fit is variational EM: scores and annotators are normal given the judgments, and Newton steps for each are
+    averaged over the uncertainty of the other, so that annotators with few judgments are shrunk to the crowd.
+    Discriminations have mean 1, but for two groups whose shares are learned: reversed annotators, around -1, and
+    guessers, around 0. In simulations of short rankings with 30 % of the annotators reversed, the groups raise
+    Kendall's tau by .13 to .17, and they cost nothing where nobody is reversed. The trace has the log-likelihood of
+    each round.
 
-    Most of a crowd reversed looks like a good crowd. Name annotators known to be good with ``trusted=``, or items whose
-    score is known with ``known=``: then nothing is taken for granted of the others. Known items keep the scores given
-    for them, and the others are on their scale.
+    A crowd whose majority is reversed looks like a good crowd. Name annotators known to be good with ``trusted=``, or
+    items whose score is known with ``known=``: then nothing is assumed of the other annotators. Known items keep their
+    scores, and the others are on the same scale.
 
-    Standard errors and covariances are those of the curvature with annotators free to adapt, given the scores of other
-    queries and the scale of all of them, and a little wider where judgments are few and variances guesses. What is not
-    known of the scale is ``scale_error`` of the estimates, a share of the scores. In simulations 87 to 97 % of 90 %
-    intervals hold the truth on that scale. Without grades they are those of centred scores. Queries above 700 items
-    have no covariance, and their standard errors are estimated from random probes of the inverse [Bekas07]_.
+    Standard errors and covariances come from the curvature with annotators marginalised, given the scores of other
+    queries and the scale of all scores, and are a little inflated where judgments are few. The uncertainty of the scale
+    is ``scale_error`` of the estimates, a share of the scores. In simulations 87 to 97 % of the 90 % intervals cover
+    the truth on that scale. Without grades they are those of centred scores. Queries above 700 items have no
+    covariance, and their standard errors are estimated from random probes of the inverse [Bekas07]_.
 
-    The grade of an item is what most annotators would answer without noise, weighed by judgments and quality; of two
-    levels, the group that the item's score falls into.
+    The grade of an item is the level that most annotators would give without noise, weighted by number of judgments and
+    quality; with two levels, items are split into two groups by their scores.
 
     Quality is the model's probability of ordering two random items of a query right, within the bounds ``lower`` and
-    ``upper`` (90 %) of held-out agreement, as in every method: to the model, somebody with few judgments whose answers
-    pulled scores along looks good, or reversed, beyond doubt.
-    Where one side wins for nearly everybody, or winners and losers were given, no favour of a side is learned.
-    Judgments without annotators are all by one.
+    ``upper`` (90 %) of held-out agreement, as in every method: the model alone is too sure of annotators whose few
+    judgments moved the scores. Where one side wins for nearly everybody, or winners and losers were given, no favour of
+    a side is learned. Judgments without annotators count as by one annotator.
 
     Examples
     --------
@@ -112,24 +114,24 @@ class LatentScore:
     def fit(
         self, judgments: Any, *, start: Consensus | None = None, known: Any | None = None, trusted: Any | None = None
     ) -> Consensus:
-        """Return the scores with their spread, and the annotators.
+        """Return the scores with their standard errors, and the annotators.
 
         ``known`` is a table of query, item and score (or grade): items whose score is certain, which then set the
         scale. ``trusted`` has the ids of annotators known to be good. ``start`` is a former consensus of this method.
         """
         expect(judgments, self)
         clamped = known_scores(judgments.items, known)
-        sure = self._trusted(judgments, trusted)
+        reliable = self._trusted(judgments, trusted)
         if not len(judgments):
-            return Consensus.of(self, judgments, clamped.middle + clamped.unit * clamped.scores)
+            return Consensus.of(self, judgments, clamped.to_user_scale(clamped.scores))
         layout = lay_out(judgments, bins=self.bins, lapse=self.lapse)
-        begin = None if start is None else former_state(start, judgments, layout)
-        fit = fit_scores(layout, self._options, known=clamped, trusted=sure, start=begin)
+        state = None if start is None else former_state(start, judgments, layout)
+        fit = fit_scores(layout, self._options, known=clamped, trusted=reliable, start=state)
         warn_about(fit, layout, judgments.items, self._options)
         return latent_consensus(self, judgments, layout, fit, clamped)
 
     def scores(self, judgments: Any) -> Floats:
-        """Return the scores alone, for whoever fits many times and needs no standard errors."""
+        """Return the scores alone, for repeated fits that need no standard errors."""
         expect(judgments, self)
         if not len(judgments):
             return np.zeros(judgments.n_items)

@@ -1,46 +1,188 @@
-"""What a fit says to people: quality of annotators, grades of items, and the numbers behind."""
+"""What is read out of a fit: the consensus with its warnings, quality of annotators, estimates and grades."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from ...protocols import Floats, Ints
-from ...quality import LearnedQuality
-from .anchors import Known
-from .refits import Refit
-from .responses import Kind, Layout
-from .rounds import reference
-from .state import KindState, State
+from ...data.consensus import Consensus
+from ...data.index import Items
+from ...data.naming import named
+from ...errors import DataWarning, JudgmentError
+from ...fitting import warn_unconverged
+from ...protocols import Bools, Floats, Ints
+from ...quality import MAX_FOLDS, LearnedQuality
+from ...wording import option
+from .annotators import MIN_MEAN_ALPHA, reference_kind
+from .layout import Kind, Layout, lay_out
+from .rounds import Options, ScoreFit, fit_scores
+from .standard_errors import score_errors
+from .state import MAX_VARIANCES, KindState, Known, State, refit_state
 
-_POINTS = 40
-_FEW_ITEMS = 20
-_UNSURE = 0.05
-_GROUP_ROUNDS = 500
-_EQUAL = 1e-8
+_MANY_JUDGMENTS = 20_000
+"""From this many judgments on, annotators are left out in five parts, and fits to a part stop earlier."""
+
+_N_FOLDS_MANY = 5
+_REFIT_OPTIONS, _REFIT_OPTIONS_MANY = Options(0.02, 60), Options(0.05, 12)
+"""When a fit to a part of the judgments stops: agreement with its scores needs no more digits."""
+
+_MIN_RANKING_WEIGHT = 12.0
+"""Weight of an annotator's rankings, in comparisons of equal items, at which a reversed one can be detected.
+
+Three rankings of four items weigh 11.5, three of twelve 53.
+"""
+
+_N_QUANTILES = 40
+_SCORE_PRECISION = 1e-8
+_MIN_ITEMS_TWO_GROUPS = 20
+_MAX_GROUP_ROUNDS = 500
+_GROUP_START_DOUBT = 0.05
+"""Probability at the start that an item is in the other group than its grade says."""
+
+
+def latent_consensus(method: Any, judgments: Any, layout: Layout, fit: ScoreFit, known: Known) -> Consensus:
+    """Return scores with standard errors, quality of annotators and grades; known items have the scores given."""
+    std_error, blocks, of_scale = score_errors(layout, fit)
+    if known.unit != 1.0:
+        std_error = known.unit * std_error
+        blocks = blocks and tuple(None if block is None else known.unit**2 * block for block in blocks)
+    graded = read_grades(layout, fit.state)
+    n_folds = MAX_FOLDS if len(judgments) <= _MANY_JUDGMENTS else _N_FOLDS_MANY
+    again = Refit(partial(lay_out, bins=method.bins, lapse=method.lapse), fit, known, n_folds)
+    return Consensus.of(
+        method, judgments, known.to_user_scale(fit.state.scores), trace=fit.trace, std_error=std_error,
+        covariance=blocks, quality=annotator_quality(judgments, layout, fit.state, again, known.unit),
+        estimates={**estimates(layout, fit.state, known), "scale_error": of_scale},
+        grade=None if graded is None else graded[0], levels=None if graded is None else graded[1],
+    )  # fmt: skip
+
+
+# Warnings
+
+
+def warn_about(fit: ScoreFit, layout: Layout, items: Items, options: Options) -> None:
+    """Warn the caller of ``fit`` of what the judgments could not determine."""
+    if not fit.trace.converged:
+        warn_unconverged("latent_score", options.max_iter, fit.trace.change, options.tol)
+    for message in _messages(fit, layout, items):
+        warnings.warn(message, DataWarning, stacklevel=3)
+
+
+def _messages(fit: ScoreFit, layout: Layout, items: Items) -> Iterator[str]:
+    """What the judgments could not determine, a sentence each."""
+    if fit.anchors.scale_setters is not None and fit.mean_alpha < MIN_MEAN_ALPHA:
+        yield (
+            f"the crowd is not better than chance (mean discrimination {fit.mean_alpha:.2f}), so the direction of the "
+            f"scores is unknown: name annotators known to be good with {option('trusted')}, or known items"
+        )
+    if fit.state.variance_of_items >= MAX_VARIANCES["item"] * (1.0 - 1e-9):
+        yield "the judgments hardly ever contradict each other, so the distances between scores are a guess"
+    # features relate items that were never compared
+    separate = None if fit.anchors.inputs.features.shape[1] else _separate_groups(layout)
+    if separate is not None and separate.any():
+        yield (
+            f"{int(separate.sum())} groups of items were never compared with each other, those of "
+            f"{named(items, separate)}; only the prior relates them: do not compare across groups, or ask for "
+            "judgments between them"
+        )
+    if _has_short_rankings(fit, layout):
+        yield (
+            "annotators gave few, short rankings, so reversed annotators can hardly be detected: ask for longer or "
+            f"more rankings, or name annotators known to be good with {option('trusted')}"
+        )
+
+
+def _has_short_rankings(fit: ScoreFit, layout: Layout) -> bool:
+    """Whether rankings are too few and too short to detect reversed annotators, and no anchors help."""
+    anchors = fit.anchors
+    if anchors.scale_setters is None or not np.isnan(anchors.prior.fixed_variance[layout.active]).all():
+        return False
+    if [kind.name for kind in layout.kinds] != ["ranking"]:
+        return False
+    weight = layout.kinds[0].weight
+    return bool((weight > 0).sum() > 1 and weight[weight > 0].mean() < _MIN_RANKING_WEIGHT)
+
+
+def _separate_groups(layout: Layout) -> Bools | None:
+    """The first item of each group of items of a query that are compared with no other, and not graded either."""
+    graded = np.zeros(layout.n_items, bool)
+    for kind in layout.kinds:
+        if not kind.about_pairs:
+            graded[kind.cells.first] = True
+    if not len(layout.graph.second):
+        return None
+    has_grades = np.bincount(layout.component, graded, layout.n_items) > 0
+    heads = layout.judged & (layout.component == np.arange(layout.n_items)) & ~has_grades
+    separate: Bools = heads & (np.bincount(layout.query, heads, len(layout.offsets) - 1) > 1)[layout.query]
+    return separate
+
+
+# Quality of annotators
+
+
+@dataclass(frozen=True, eq=False)
+class Refit:
+    """Scores of parts of the judgments; direction and known items stay as in the fit to all.
+
+    Parameters
+    ----------
+    lay_out
+        Turns judgments into responses.
+    fit
+        The fit to all judgments.
+    known
+        Clamped items.
+    n_folds
+        Number of parts that annotators are left out in, smaller where there are many judgments.
+    """
+
+    lay_out: Callable[[Any], Layout]
+    fit: ScoreFit
+    known: Known
+    n_folds: int
+
+    def scores(self, judgments: Any) -> Floats:
+        """Return the scores of a fit to a part of the judgments that starts from the fit to all."""
+        if not len(judgments):
+            return np.zeros(judgments.n_items)
+        layout, anchors = self.lay_out(judgments), self.fit.anchors
+        options = _REFIT_OPTIONS if self.n_folds == MAX_FOLDS else _REFIT_OPTIONS_MANY
+        # rounds that go on from scores of other judgments may run away where weights are huge; a fresh start does not
+        for start in (refit_state(layout, self.fit.state), None):
+            scores = fit_scores(
+                layout, options, features=anchors.inputs.features, known=self.known,
+                trusted=~np.isnan(anchors.prior.fixed_variance), start=start,
+            ).state.scores  # fmt: skip
+            if np.isfinite(scores).all():
+                return scores
+        raise JudgmentError("latent_score finds no finite scores for a part of the judgments; use smaller weights")
 
 
 def pair_quality(state: State, alpha: Floats, scale: Floats | float, lapse: Floats) -> Floats:
-    """Return the probability of ordering a random pair of unequal items right, for annotators of discriminations.
+    """Return the probability of ordering a random pair of unequal items right, given the discriminations ``alpha``.
 
     The mean of ``(1 - lapse) sigmoid(scale alpha |d|) + lapse / 2`` over differences ``d`` of items of one query, by a
     sum over 40 quantiles.
     """
     from scipy.special import expit, ndtri
 
-    at = ndtri(0.5 + 0.5 * (np.arange(_POINTS) + 0.5) / _POINTS) * np.sqrt(2.0 * state.variance_of_items)
-    found = np.zeros(len(alpha))
-    for gap in at:
-        found += expit(scale * alpha * gap)
-    mean: Floats = (1.0 - lapse) * found / _POINTS + 0.5 * lapse
+    quantiles = 0.5 + 0.5 * (np.arange(_N_QUANTILES) + 0.5) / _N_QUANTILES
+    total = np.zeros(len(alpha))
+    for gap in ndtri(quantiles) * np.sqrt(2.0 * state.variance_of_items):
+        total += expit(scale * alpha * gap)
+    mean: Floats = (1.0 - lapse) * total / _N_QUANTILES + 0.5 * lapse
     return mean
 
 
 def annotator_quality(
     judgments: Any, layout: Layout, state: State, again: Refit, unit: float = 1.0
 ) -> LearnedQuality | None:
-    """Return held-out quality, with what the fit tells of each annotator; ``None`` where the judgments name nobody.
+    """Return held-out quality, with the estimates of each annotator; ``None`` where the judgments name no annotators.
 
     Parameters are ``alpha`` and ``alpha_sd``, and for each kind where it is learned ``bias``, ``spread`` and ``lapse``,
     with the kind's name where there are several kinds. ``again`` gives the scores of a part of the judgments, and
@@ -56,57 +198,60 @@ def annotator_quality(
     for kind, habits in zip(layout.kinds, state.kinds, strict=True):
         parameters |= _habits(kind, habits, "" if len(layout.kinds) == 1 else f"_{kind.name}")
     learned = pair_quality(state, state.alpha, 1.0, lapse)
-    return LearnedQuality(judgments, again.scores, parameters, learned, again.n_folds, precision=_EQUAL)
+    return LearnedQuality(judgments, again.scores, parameters, learned, again.n_folds, precision=_SCORE_PRECISION)
 
 
 def _habits(kind: Kind, habits: KindState, ending: str) -> dict[str, Floats]:
     """The habits of one kind that are learned."""
-    found: dict[str, Floats] = {}
-    if kind.biased:
-        found |= {f"bias{ending}": habits.bias, f"bias_sd{ending}": np.sqrt(habits.bias_variance)}
-    if kind.stretched:
-        found[f"spread{ending}"] = np.exp(habits.spread)
-    if kind.lapses:
-        found[f"lapse{ending}"] = habits.lapse
-        found[f"lapse_answers{ending}"] = habits.favourites
-    return found
+    parameters: dict[str, Floats] = {}
+    if kind.has_bias:
+        parameters |= {f"bias{ending}": habits.bias, f"bias_sd{ending}": np.sqrt(habits.bias_variance)}
+    if kind.has_spread:
+        parameters[f"spread{ending}"] = np.exp(habits.spread)
+    if kind.has_lapses:
+        parameters[f"lapse{ending}"] = habits.lapse
+        parameters[f"lapse_answers{ending}"] = habits.favourites
+    return parameters
+
+
+# Estimates of the crowd, and grades
 
 
 def estimates(layout: Layout, state: State, known: Known | None = None) -> dict[str, Any]:
-    """Return what is learned of the whole crowd; ``middle`` and ``unit`` lead to the scores that users see."""
-    found: dict[str, Any] = {}
+    """Return what is learned of the whole crowd; ``middle`` and ``unit`` lead to the user's scale of known items."""
+    table: dict[str, Any] = {}
     if known is not None and known.clamped.any():
-        found |= {"middle": known.middle, "unit": known.unit}
-    found |= {"score_sd": state.variance_of_items**0.5, "alpha_sd": state.variance_of_alpha**0.5}
-    if layout.levelled:
-        found["query_sd"] = state.variance_of_levels**0.5
+        table |= {"middle": known.middle, "unit": known.unit}
+    table |= {"score_sd": state.variance_of_items**0.5, "alpha_sd": state.variance_of_alpha**0.5}
+    if layout.has_query_levels:
+        table["query_sd"] = state.variance_of_levels**0.5
     for place, (kind, habits) in enumerate(zip(layout.kinds, state.kinds, strict=True)):
         ending = "" if len(layout.kinds) == 1 else f"_{kind.name}"
-        if kind.biased:
-            found |= {f"mean_bias{ending}": habits.mean_bias, f"bias_sd{ending}": habits.variance_of_bias**0.5}
-        if kind.stretched:
-            found[f"spread_sd{ending}"] = habits.variance_of_spread**0.5
-        if kind.cut:
-            found[f"cuts{ending}"] = (habits.centre + habits.cuts).tolist()
-            found[f"centre{ending}"] = habits.centre
-        if kind.lapses:
-            found[f"mean_lapse{ending}"] = habits.mean_lapse
-        if place != reference(layout):
-            found[f"scale{ending}"] = float(np.exp(habits.log_scale))
-    return found
+        if kind.has_bias:
+            table |= {f"mean_bias{ending}": habits.mean_bias, f"bias_sd{ending}": habits.variance_of_bias**0.5}
+        if kind.has_spread:
+            table[f"spread_sd{ending}"] = habits.variance_of_spread**0.5
+        if kind.has_cuts:
+            table[f"cuts{ending}"] = (habits.centre + habits.cuts).tolist()
+            table[f"centre{ending}"] = habits.centre
+        if kind.has_lapses:
+            table[f"mean_lapse{ending}"] = habits.mean_lapse
+        if place != reference_kind(layout):
+            table[f"scale{ending}"] = float(np.exp(habits.log_scale))
+    return table
 
 
 def read_grades(layout: Layout, state: State) -> tuple[Ints, tuple[Any, ...]] | None:
     """Return the level of each item, -1 where nobody judged it, and the levels; ``None`` where there are no grades.
 
-    Each annotator answers without noise, and the most frequent answer wins, an annotator weighing as much as grades
-    were given, times the square of how far the quality is above guessing. Cutting the scores at the crowd's own cuts
-    would give too few extremes: they are drawn to the middle. Of two levels a crowd may favour one as a whole; there
-    the items fall into two groups by their scores, and the cut is between these.
+    It is the weighted mode of the levels that annotators would give without noise. The weight of an annotator is the
+    number of grades times the square of how far the quality is above guessing. Cutting the scores at the crowd's own
+    cuts would give too few extremes, since scores are shrunk. A crowd as a whole may favour one of two levels; there
+    the items are split into two groups by their scores.
     """
     for kind, habits in zip(layout.kinds, state.kinds, strict=True):
         if kind.name == "grade":
-            chosen = _mode(layout, state, kind, habits)
+            chosen = _weighted_mode(layout, state, kind, habits)
             if kind.n_levels == 2:
                 chosen[layout.judged] = _two_groups(state.scores[layout.judged], chosen[layout.judged])
             return chosen, kind.levels
@@ -114,14 +259,14 @@ def read_grades(layout: Layout, state: State) -> tuple[Ints, tuple[Any, ...]] | 
 
 
 def _two_groups(scores: Floats, grade: Ints) -> Ints:
-    """The group of each score, two normal distributions of one width mixed, from grades to begin with.
+    """The group of each score in a mixture of two normal distributions of one variance, by EM from the grades.
 
-    Few items, or grades that are all the same, stay as they are.
+    Grades of few items, or that are all the same, stay as they are.
     """
-    if len(scores) < _FEW_ITEMS or np.ptp(grade) == 0:
+    if len(scores) < _MIN_ITEMS_TWO_GROUPS or np.ptp(grade) == 0:
         return grade
-    upper = np.clip(grade, _UNSURE, 1.0 - _UNSURE)
-    for _ in range(_GROUP_ROUNDS):
+    upper = np.clip(grade, _GROUP_START_DOUBT, 1.0 - _GROUP_START_DOUBT)
+    for _ in range(_MAX_GROUP_ROUNDS):
         share = float(upper.mean())
         high, low = float(upper @ scores) / upper.sum(), float((1.0 - upper) @ scores) / (1.0 - upper).sum()
         spread = float(upper @ (scores - high) ** 2 + (1.0 - upper) @ (scores - low) ** 2) / len(scores) + 1e-9
@@ -131,30 +276,31 @@ def _two_groups(scores: Floats, grade: Ints) -> Ints:
         upper = following
         if still:
             break
-    found = (upper > 0.5).astype(np.int32)
-    return found if np.ptp(found) > 0 and high > low else grade
+    group = (upper > 0.5).astype(np.int32)
+    return group if np.ptp(group) > 0 and high > low else grade
 
 
-def _mode(layout: Layout, state: State, kind: Kind, habits: KindState) -> Ints:
-    """The level that most annotators, weighed, would give each item."""
+def _weighted_mode(layout: Layout, state: State, kind: Kind, habits: KindState) -> Ints:
+    """The level that most annotators, weighted, would give each item without noise."""
     scale = float(np.exp(habits.log_scale))
     quality = pair_quality(state, state.alpha, scale, habits.lapse)
     weight = kind.weight * np.maximum(2.0 * quality - 1.0, 0.0) ** 2
     use = np.flatnonzero(weight > 0)
     if not len(use):
         use, weight = np.flatnonzero(kind.weight > 0), kind.weight
-    slope, level = np.maximum(scale * state.alpha[use], 1e-9), kind.n_levels
-    # an annotator's answer passes cut k where the score does this
-    passes = (habits.centre + np.exp(habits.spread[use])[:, None] * habits.cuts - habits.bias[use][:, None]) / slope[
-        :, None
-    ]
-    above = np.zeros((layout.n_items, level + 1))
+    slope, n_levels = np.maximum(scale * state.alpha[use], 1e-9), kind.n_levels
+    # the score at which an annotator's level rises above cut k
+    passes = habits.centre + np.exp(habits.spread[use])[:, None] * habits.cuts - habits.bias[use][:, None]
+    passes = passes / slope[:, None]
+    above = np.zeros((layout.n_items, n_levels + 1))
     above[:, 0] = weight[use].sum()
-    for cut in range(level - 1):
+    for cut in range(n_levels - 1):
         order = np.argsort(passes[:, cut], kind="stable")
         sums = np.append(0.0, np.cumsum(weight[use][order]))
-        above[:, cut + 1] = sums[np.searchsorted(passes[order, cut] + _EQUAL, state.scores)]
+        above[:, cut + 1] = sums[np.searchsorted(passes[order, cut] + _SCORE_PRECISION, state.scores)]
     share = above[:, :-1] - above[:, 1:]
-    # of levels with equally many the lowest
-    chosen = np.argmax(share >= share.max(axis=1, keepdims=True) - _EQUAL * above[:, :1], axis=1).astype(np.int32)
+    # of levels with equal weight the lowest
+    chosen = np.argmax(share >= share.max(axis=1, keepdims=True) - _SCORE_PRECISION * above[:, :1], axis=1).astype(
+        np.int32
+    )
     return np.where(layout.judged, chosen, np.int32(-1))

@@ -1,4 +1,4 @@
-"""One latent score for each item, from judgments of any kind and from features."""
+"""Latent-score model with features: one score per item from judgments of any kind and from features."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ...protocols import Floats, Ints, Progress, method_name
 from ...quality import trusted_annotators
 from ...rankers.linear_score import LinearScore
 from ...rankers.scaling import Scaling
-from .anchors import known_scores
-from .fits import Options, fit_scores, warn_about
-from .fitted_consensus import latent_consensus
-from .responses import lay_out
+from .layout import lay_out
+from .outcomes import latent_consensus, warn_about
+from .rounds import Options, fit_scores
+from .state import known_scores
 
-_USUAL = Options()
+_DEFAULTS = Options()
 
-_TINY = 1e-12
-"""A column whose spread is so small against its values is constant but for rounding."""
+_MIN_RELATIVE_DEVIATION = 1e-12
+"""A column whose standard deviation is smaller against its values is constant but for rounding."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,10 +37,11 @@ class LatentScore:
     .. math:: s_i = w \cdot x_i + q_{\text{query}(i)} + u_i, \qquad u_i \sim N(0, \tau^2), \qquad
               w \sim N(0, \omega^2 I),
 
-    where :math:`q`, the level of a query, is there only with grades of several queries. Both variances are learned:
-    where features tell much :math:`\tau` is small and items that nobody judged often are drawn to what their features
-    say; where they tell nothing :math:`\omega` is small, and the scores are those without features. The ranker scores
-    an item that nobody judged as :math:`w \cdot x`.
+    where :math:`w` are the weights of the features, :math:`u_i` is the effect of the item, and :math:`q`, the level of
+    a query, is used only with grades of several queries. Both variances are learned: where features predict the
+    scores, :math:`\tau` is small, and items with few judgments are shrunk to :math:`w \cdot x_i`; where they do not,
+    :math:`\omega` is small, and the scores are those without features. The ranker scores an item without judgments as
+    :math:`w \cdot x`.
 
     When to use
     -----------
@@ -50,23 +51,23 @@ class LatentScore:
     Parameters
     ----------
     lapse
-        Whether annotators may answer without looking, from favourite levels of their own; ``None``: with grades of at
+        Whether annotators may lapse: give one of their favourite levels without looking. ``None``: with grades of at
         most seven levels.
     bins
-        Cut grades into so many equally wide levels; needed when there are more than 30 distinct ones.
+        Cut grades into this many equally wide levels; needed when there are more than 30 distinct grades.
     tol
-        Largest change of a score, in standard deviations of scores, or of a discrimination, in the last round.
+        Largest change in the last round, as for the aggregator; raise it to stop earlier.
     max_iter
-        Most rounds.
+        Largest number of rounds.
 
     Notes
     -----
-    Features are brought to their scale by the items that were judged. An item without features is taken for an average
-    one, so that its judgments alone move it; items that were listed but never judged have the score that their
-    features give. Missing features are refused: fill them in.
+    Features are standardised by the items that were judged. An item without features counts as an average one, and only
+    its judgments move it; items that were listed but never judged have the score that their features predict. Missing
+    features are refused: fill them in.
 
     On 3 % of the preferences of ukpconvarg1 five columns about length and punctuation raise the mean log-likelihood of
-    held-out answers from -.59 to -.55; on all of them they change nothing. Features pay where judgments are few.
+    held-out preferences from -.59 to -.55; on all of them they change nothing.
 
     Examples
     --------
@@ -83,8 +84,8 @@ class LatentScore:
     mixes: ClassVar[bool] = True
     lapse: bool | None = None
     bins: int | None = None
-    tol: float = _USUAL.tol
-    max_iter: int = _USUAL.max_iter
+    tol: float = _DEFAULTS.tol
+    max_iter: int = _DEFAULTS.max_iter
 
     def __post_init__(self) -> None:
         if not self.tol > 0:
@@ -121,12 +122,12 @@ class LatentScore:
             raise ParameterError("there are no judgments to learn from; give some")
         clamped = known_scores(judgments.items, known)
         layout = lay_out(judgments, bins=self.bins, lapse=self.lapse)
-        sure = trusted_annotators(judgments, trusted)
-        scaled = None if features is None else _scaled(features, judgments)
+        reliable = trusted_annotators(judgments, trusted)
+        scaled = None if features is None else _scale_features(features, judgments)
         options = Options(self.tol, self.max_iter)
         fit = fit_scores(
             layout, options, features=None if scaled is None else scaled.matrix, known=clamped,
-            trusted=sure if len(sure) else None,
+            trusted=reliable if len(reliable) else None,
         )  # fmt: skip
         warn_about(fit, layout, judgments.items, options)
         if progress:
@@ -135,32 +136,32 @@ class LatentScore:
         return _joint_fit(self, consensus, features, scaled, fit.state.weights * clamped.unit, judgments)
 
 
-class _Scaled(NamedTuple):
-    """Features of the judgments' items on one scale, zeros where there are none, and how they were brought there."""
+class _ScaledFeatures(NamedTuple):
+    """Standardised features of the judgments' items, zeros where there are none, with their scaling."""
 
     matrix: Floats
     scaling: Scaling
     judged: Ints
 
 
-def _scaled(features: Features, judgments: Judgments | Mixed) -> _Scaled:
-    """The features of each item of the judgments, less the mean of judged items and by their standard deviation."""
+def _scale_features(features: Features, judgments: Judgments | Mixed) -> _ScaledFeatures:
+    """The features of each item of the judgments, standardised by mean and standard deviation of the judged items."""
     judged = features.match(judgments, so="are taken for average ones")
     rows = features.items.codes_of(judgments.items, "features", "judgments")
     features.expect_numbers(rows[rows >= 0])
     learned = features.matrix[judged[judged >= 0]].astype(np.float64)
     centre, spread = learned.mean(axis=0), learned.std(axis=0)
-    spread[spread <= _TINY * np.abs(learned).max(axis=0)] = 1.0
+    spread[spread <= _MIN_RELATIVE_DEVIATION * np.abs(learned).max(axis=0)] = 1.0
     matrix = np.zeros((judgments.n_items, learned.shape[1]))
     matrix[rows >= 0] = (features.matrix[rows[rows >= 0]] - centre) / spread
-    return _Scaled(matrix, Scaling("overall", centre, spread), judged)
+    return _ScaledFeatures(matrix, Scaling("overall", centre, spread), judged)
 
 
 def _joint_fit(
     method: LatentScore,
     consensus: Consensus,
     features: Features | None,
-    scaled: _Scaled | None,
+    scaled: _ScaledFeatures | None,
     weights: Floats,
     judgments: Judgments | Mixed,
 ) -> JointFit:

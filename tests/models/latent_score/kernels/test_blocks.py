@@ -26,7 +26,7 @@ def graph_of(sizes, seed=0):
 def test_blocks_are_the_inverse(sizes):
     graph, bend, diagonal, matrix = graph_of(sizes)
     found, exact = blocks.invert(graph, bend, diagonal, accuracy=1e-4), np.linalg.inv(matrix)
-    assert isinstance(found, blocks.Blocks)
+    assert isinstance(found, blocks.DenseBlocks)
     np.testing.assert_allclose(found.variance, np.diag(exact), rtol=1e-9)
     np.testing.assert_allclose(found.covariance, exact[graph.first, graph.second], rtol=1e-9)
     columns = np.random.default_rng(1).normal(size=(len(diagonal), 3))
@@ -34,10 +34,10 @@ def test_blocks_are_the_inverse(sizes):
 
 
 def test_large_queries_are_solved_by_iteration(monkeypatch):
-    monkeypatch.setattr(blocks, "LARGEST_BLOCK", 10)
+    monkeypatch.setattr(blocks, "MAX_BLOCK_ITEMS", 10)
     graph, bend, diagonal, matrix = graph_of([40, 5])
     found, exact = blocks.invert(graph, bend, diagonal, accuracy=1e-8), np.linalg.inv(matrix)
-    assert isinstance(found, blocks.Iterated)
+    assert isinstance(found, blocks.ConjugateGradients)
     columns = np.random.default_rng(1).normal(size=(len(diagonal), 3))
     np.testing.assert_allclose(found.solve(columns), exact @ columns, rtol=1e-5, atol=1e-7)
     np.testing.assert_allclose(found.solve(columns[:, :1]), exact @ columns[:, :1], rtol=1e-5, atol=1e-7)

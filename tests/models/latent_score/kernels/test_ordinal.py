@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.oracles import ordinal as slow
 
-from crowdrank.models.latent_score.kernels.ordinal import Answering, annotator_pass, item_pass, own_rows, sort_cells
+from crowdrank.models.latent_score.kernels.ordinal import ResponseModel, annotator_pass, item_pass, own_rows, sort_cells
 
 
 class Case:
@@ -22,8 +22,8 @@ class Case:
         annotator = self.annotator.astype(np.int32)
         # of some rows nobody knows on which side the items were shown
         shown = rng.random(n) < (0.7 if pairs else 1.0)
-        stood = None if turned is None else np.where(shown, 2 * turned, 1).astype(np.int32)
-        self.cells = sort_cells(low, high, annotator, stood, level.astype(np.int32), self.weight)
+        position = None if turned is None else np.where(shown, 2 * turned, 1).astype(np.int32)
+        self.cells = sort_cells(low, high, annotator, position, level.astype(np.int32), self.weight)
         other = second if pairs else np.full(n, -1)
         # a row as asked: the left item first, and its bias in favour of it
         self.rows = list(zip(self.annotator, first, other, shown * 1.0, self.level, self.weight, strict=True))
@@ -45,17 +45,17 @@ class Case:
             self.favourites,
         )  # fmt: skip
 
-    def answering(self):
+    def model(self):
         n, scale = len(self.alpha), float(np.exp(self.log_scale))
         own = own_rows(scale, self.alpha, np.zeros(n), np.zeros(n), self.bias, np.zeros(n), self.spread, self.lapse)
-        return Answering(own, self.favourites, self.centre, self.cuts, scale, True)
+        return ResponseModel(own, self.favourites, self.centre, self.cuts, scale, True)
 
     def gap(self):
         second = self.cells.second
         return self.scores[self.cells.first] - (self.scores[second] if len(second) else 0.0)
 
     def sums(self):
-        return annotator_pass(self.cells, self.answering(), self.gap(), np.zeros(len(self.cells.first)))
+        return annotator_pass(self.cells, self.model(), self.gap(), np.zeros(len(self.cells.first)))
 
     def slope(self, name, step=1e-6):
         """Gradient by central differences."""
@@ -93,7 +93,7 @@ def test_gradients_are_those_of_the_log_likelihood(n_levels, pairs, lapse):
         # the two cuts move together
         there, back = (case.value(cuts=case.cuts * (1 + step / 0.4)) for step in (1e-6, -1e-6))
         assert sums.cuts @ [-1, 1] == pytest.approx((there - back) / 2e-6, abs=1e-6)
-    push, _ = item_pass(case.cells, case.answering(), case.gap(), np.zeros(len(case.cells.first)))
+    push, _ = item_pass(case.cells, case.model(), case.gap(), np.zeros(len(case.cells.first)))
     of_items = np.bincount(case.cells.first, push, len(case.scores))
     if pairs:
         of_items -= np.bincount(case.cells.second, push, len(case.scores))
@@ -130,11 +130,11 @@ def test_averaging_over_what_is_not_known_is_as_the_twin_says():
     va, vb, vd = rng.uniform(0.05, 0.3, n), rng.uniform(0.05, 0.3, n), rng.uniform(0.1, 1.0, len(cells.first))
     cab = 0.3 * np.sqrt(va * vb)
     own = own_rows(1.0, case.alpha, va, cab, case.bias, vb, case.spread, np.zeros(n))
-    push, bend = item_pass(cells, Answering(own, np.empty((0, 3)), 0.0, case.cuts, 1.0, True), case.gap(), vd)
+    push, bend = item_pass(cells, ResponseModel(own, np.empty((0, 3)), 0.0, case.cuts, 1.0, True), case.gap(), vd)
     for cell in range(len(cells.first)):
         expected = np.zeros(2)
         for row in range(cells.bounds[cell], cells.bounds[cell + 1]):
-            a, side = cells.who[row] >> 2, 1 - (cells.who[row] & 3)
+            a, side = cells.annotator_side[row] >> 2, 1 - (cells.annotator_side[row] & 3)
             cuts = np.exp(case.spread[a]) * case.cuts
             expected += cells.weight[row] * np.array(
                 slow.averaged_push(
@@ -155,7 +155,7 @@ def test_wide_columns_are_sorted_alike():
     near = sort_cells(first, second, annotator, turned, level, weight)
     wide = sort_cells(first + far, second + far, annotator, turned, level, weight)
     np.testing.assert_array_equal(near.first, wide.first - far)
-    for name in ("bounds", "who", "level", "weight"):
+    for name in ("bounds", "annotator_side", "level", "weight"):
         np.testing.assert_array_equal(getattr(near, name), getattr(wide, name))
 
 
@@ -164,7 +164,7 @@ def test_more_threads_change_nothing_but_rounding(n_levels, pairs):
     case = Case(n_levels, pairs, lapse=0.1)
     n = len(case.cells.first)
     split = case.cells._replace(parts=np.array([0, n // 3, n // 2, n]))
-    given = (case.answering(), case.gap(), np.full(n, 0.3))
+    given = (case.model(), case.gap(), np.full(n, 0.3))
     for one, other in zip(item_pass(case.cells, *given), item_pass(split, *given), strict=True):
         np.testing.assert_array_equal(one, other)
     for one, other in zip(annotator_pass(case.cells, *given), annotator_pass(split, *given), strict=True):

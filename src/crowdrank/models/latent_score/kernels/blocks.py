@@ -1,8 +1,8 @@
-"""Systems whose matrix is a diagonal less weights between compared items: solved exactly in blocks, or by iteration.
+"""Linear systems of the item step: a diagonal less weights between compared items, solved in blocks or by iteration.
 
-The matrix is ``diag(diagonal) - E``, where ``E`` has the weight ``bend`` at each pair of items that were compared, in
-the compressed rows of :mod:`~crowdrank.kernels.pairs`. Items of different queries are never compared. Of its inverse
-the diagonal is known and the entries of compared pairs, exactly or nearly, and it solves systems.
+The matrix is ``diag(diagonal) - E``, where ``E`` has ``pair_weight`` at each pair of items that were compared, in the
+compressed rows of :mod:`~crowdrank.kernels.pairs`. Items of different queries are never compared. An inverse solves
+systems, and has its diagonal and its entries at compared pairs, exactly or approximately.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ....kernels.probes import laplacian_products
 from ....kernels.threads import one_blas_thread
 from ....protocols import Counts, Floats, Ints
 
-LARGEST_BLOCK = 700
+MAX_BLOCK_ITEMS = 700
 """Queries with more items than this are not inverted."""
 
-_MOST_CELLS = 8_000_000
-_MOST_WORK = 4e9
-_SMALL_ITEMS = 64
+_MAX_BLOCK_CELLS = 8_000_000
+_MAX_INVERSION_PRODUCTS = 4e9
+_MAX_STACKED_ITEMS = 64
 
 
 class Graph(NamedTuple):
@@ -37,8 +37,8 @@ class Graph(NamedTuple):
     def invertible(self) -> bool:
         """Whether all queries together are small enough to be inverted in every round."""
         sizes = np.diff(self.offsets).astype(np.float64)
-        small = sizes.max(initial=0.0) <= LARGEST_BLOCK
-        return bool(small and (sizes**2).sum() <= _MOST_CELLS and (sizes**3).sum() <= _MOST_WORK)
+        small = sizes.max(initial=0.0) <= MAX_BLOCK_ITEMS
+        return bool(small and (sizes**2).sum() <= _MAX_BLOCK_CELLS and (sizes**3).sum() <= _MAX_INVERSION_PRODUCTS)
 
 
 class Inverse(Protocol):
@@ -52,17 +52,17 @@ class Inverse(Protocol):
         ...
 
 
-def invert(graph: Graph, bend: Floats, diagonal: Floats, *, accuracy: float) -> Inverse:
-    """Return the inverse; with ``variance`` (n_items,) its diagonal, and ``covariance`` (n_pairs,) of compared pairs.
+def invert(graph: Graph, pair_weight: Floats, diagonal: Floats, *, accuracy: float) -> Inverse:
+    """Return the inverse; ``variance`` (n_items,) is its diagonal, ``covariance`` (n_pairs,) that of compared pairs.
 
     It is exact where no query is large. Otherwise both are the first terms of a series, and systems are solved by
-    conjugate gradients to an ``accuracy``.
+    conjugate gradients to this ``accuracy``.
     """
     if not len(graph.second):
         return Diagonal(diagonal)
     if graph.invertible:
-        return Blocks(graph, bend, diagonal)
-    return Iterated(graph, bend, diagonal, accuracy)
+        return DenseBlocks(graph, pair_weight, diagonal)
+    return ConjugateGradients(graph, pair_weight, diagonal, accuracy)
 
 
 class Diagonal:
@@ -76,11 +76,11 @@ class Diagonal:
         return columns * self.variance[:, None]
 
 
-class Blocks:
+class DenseBlocks:
     """The inverse of each query's matrix, those of equally large queries together."""
 
-    def __init__(self, graph: Graph, bend: Floats, diagonal: Floats) -> None:
-        flat, base, self._groups = _scattered(graph, bend, diagonal)
+    def __init__(self, graph: Graph, pair_weight: Floats, diagonal: Floats) -> None:
+        flat, base, self._groups = _query_blocks(graph, pair_weight, diagonal)
         for _, block in self._groups:
             invert_all(block)
         size = np.repeat(np.diff(graph.offsets), np.diff(graph.offsets))
@@ -97,7 +97,9 @@ class Blocks:
         return image
 
 
-def _scattered(graph: Graph, bend: Floats, diagonal: Floats) -> tuple[Floats, Counts, list[tuple[Counts, Floats]]]:
+def _query_blocks(
+    graph: Graph, pair_weight: Floats, diagonal: Floats
+) -> tuple[Floats, Counts, list[tuple[Counts, Floats]]]:
     """Matrices of all queries in one array, the start of each item's, and the items and matrices by size of query."""
     sizes = np.diff(graph.offsets)
     order = np.argsort(sizes, kind="stable")
@@ -107,13 +109,13 @@ def _scattered(graph: Graph, bend: Floats, diagonal: Floats) -> tuple[Floats, Co
     size = np.repeat(sizes, sizes)
     within = np.arange(len(diagonal)) - np.repeat(graph.offsets[:-1], sizes)
     one, other = graph.first, graph.second
-    flat[base[one] + within[one] * size[one] + within[other]] = -bend
-    flat[base[one] + within[other] * size[one] + within[one]] = -bend
+    flat[base[one] + within[one] * size[one] + within[other]] = -pair_weight
+    flat[base[one] + within[other] * size[one] + within[one]] = -pair_weight
     flat[base + within * (size + 1)] = diagonal
-    return flat, base, list(_by_size(flat, graph.offsets, order, starts))
+    return flat, base, list(_blocks_by_size(flat, graph.offsets, order, starts))
 
 
-def _by_size(flat: Floats, offsets: Counts, order: Counts, starts: Counts) -> Iterator[tuple[Counts, Floats]]:
+def _blocks_by_size(flat: Floats, offsets: Counts, order: Counts, starts: Counts) -> Iterator[tuple[Counts, Floats]]:
     """Items (queries, size) and matrices (queries, size, size) of equally large queries."""
     sizes = np.diff(offsets)
     for size in np.unique(sizes[sizes > 0]).tolist():
@@ -122,7 +124,7 @@ def _by_size(flat: Floats, offsets: Counts, order: Counts, starts: Counts) -> It
         yield offsets[queries][:, None] + np.arange(size), block
 
 
-def query_matrices(graph: Graph, bend: Floats, diagonal: Floats, queries: Counts) -> Floats:
+def query_matrices(graph: Graph, pair_weight: Floats, diagonal: Floats, queries: Counts) -> Floats:
     """Return the matrices of equally large queries, (n of ``queries``, size, size)."""
     size = int(graph.offsets[queries[0] + 1] - graph.offsets[queries[0]])
     items = graph.offsets[queries][:, None] + np.arange(size)
@@ -131,15 +133,15 @@ def query_matrices(graph: Graph, bend: Floats, diagonal: Floats, queries: Counts
     pair = np.arange(len(number)) + np.repeat(begins - np.cumsum(ends - begins) + (ends - begins), ends - begins)
     one, other = graph.first[pair] - items[number, 0], graph.second[pair] - items[number, 0]
     matrices = np.zeros((len(queries), size, size))
-    matrices[number, one, other] = -bend[pair]
-    matrices[number, other, one] = -bend[pair]
+    matrices[number, one, other] = -pair_weight[pair]
+    matrices[number, other, one] = -pair_weight[pair]
     matrices[:, np.arange(size), np.arange(size)] = diagonal[items]
     return matrices
 
 
 def invert_all(matrices: Floats) -> None:
     """Invert symmetric positive definite matrices, (n, size, size), in place."""
-    if matrices.shape[1] <= _SMALL_ITEMS:
+    if matrices.shape[1] <= _MAX_STACKED_ITEMS:
         try:
             matrices[:] = np.linalg.inv(matrices)
         except np.linalg.LinAlgError:  # weights of very different size leave some directions to rounding
@@ -157,16 +159,16 @@ def invert_all(matrices: Floats) -> None:
             matrix[:] = np.tril(inverse) + np.tril(inverse, -1).T
 
 
-class Iterated:
+class ConjugateGradients:
     """The inverse of a matrix with large queries: systems by conjugate gradients, entries by the first terms."""
 
-    def __init__(self, graph: Graph, bend: Floats, diagonal: Floats, accuracy: float) -> None:
-        self._graph, self._bend, self._diagonal, self._accuracy = graph, bend, diagonal, accuracy
+    def __init__(self, graph: Graph, pair_weight: Floats, diagonal: Floats, accuracy: float) -> None:
+        self._graph, self._bend, self._diagonal, self._accuracy = graph, pair_weight, diagonal, accuracy
         one, other, n = graph.first, graph.second, len(diagonal)
-        square = bend**2
+        square = pair_weight**2
         paths = np.bincount(one, square / diagonal[other], n) + np.bincount(other, square / diagonal[one], n)
         self.variance = 1.0 / diagonal + paths / diagonal**2
-        self.covariance = bend / (diagonal[one] * diagonal[other])
+        self.covariance = pair_weight / (diagonal[one] * diagonal[other])
 
     def solve(self, columns: Floats) -> Floats:
         """Return the inverse times columns, (n_items, n)."""

@@ -1,12 +1,12 @@
-"""Ordinal answers about scores: two passes over all judgments, one for items and one for annotators.
+"""Ordinal responses to scores: two passes over all judgments, one for items and one for annotators.
 
 A judgment is a level ``y`` of ``0..K-1``, larger is better, about a cell: an item, or a pair of items of which the
-first is the lower code. An annotator answers level ``k`` or below with probability ``sigmoid(h_k - eta)``, where
+first has the lower code. An annotator chooses level ``k`` or below with probability ``sigmoid(h_k - eta)``, where
 ``eta`` is ``lambda alpha d + b`` at the cell's score (or difference of scores) ``d``, and
-``h_k = centre + exp(r) cuts[k]``. Both scores and annotators are known up to a normal distribution only, which flattens
-the sigmoid: its argument is multiplied with ``1 / sqrt(1 + pi V / 8)`` for a variance ``V`` of ``eta``.
+``h_k = centre + exp(r) cuts[k]``. Scores and annotators are both known up to a normal distribution. The mean of a
+sigmoid over a normal of variance ``V`` is the sigmoid of ``1 / sqrt(1 + pi V / 8)`` times its argument.
 
-What a pass needs of an annotator stands in one row of ``own`` (n_annotators, 8), see :func:`own_rows`.
+What a pass needs of an annotator is one row of ``own`` (n_annotators, 8), see :func:`own_rows`.
 """
 
 from __future__ import annotations
@@ -20,24 +20,25 @@ from ....kernels.threads import even_bounds, over_bounds, read_only, total
 from ....protocols import Counts, Floats, Ints
 
 _ROWS_PER_THREAD = 100_000
-_FLATTENING = np.pi / 8
-_LEAST_CHANCE = 1e-12
-_LEAST_PRODUCT = 1e-250
+_VARIANCE_FACTOR = np.pi / 8
+_MIN_PROBABILITY = 1e-12
+_MIN_LIKELIHOOD_PRODUCT = 1e-250
 
 
 class Cells(NamedTuple):
     """Judgments of one kind, sorted by cell.
 
     Over cells are ``first`` and ``second``, the items (``second`` is empty where a cell is one item). The judgments of
-    a cell are those from ``bounds[cell]`` up to the next. Over judgments are ``who``, four times the annotator plus
-    where the first item stood (0 left, 1 not known, 2 right), ``level``, as seen from the first item, and ``weight``,
-    empty where all weigh 1. ``parts`` bounds stretches of cells with about equally many judgments, one for each thread.
+    a cell are those from ``bounds[cell]`` up to the next. Over judgments are ``annotator_side``, four times the
+    annotator plus the position of the first item (0 left, 1 not known, 2 right), ``level``, as seen from the first
+    item, and ``weight``, empty where all weigh 1. ``parts`` bounds stretches of cells with about equally many
+    judgments, one per thread.
     """
 
     first: Ints
     second: Ints
     bounds: Counts
-    who: Ints
+    annotator_side: Ints
     level: Any
     weight: Floats
     parts: Counts
@@ -49,60 +50,60 @@ class Cells(NamedTuple):
 
 
 def sort_cells(
-    first: Ints, second: Ints | None, annotator: Ints, stood: Ints | None, level: Ints, weight: Floats | None
+    first: Ints, second: Ints | None, annotator: Ints, position: Ints | None, level: Ints, weight: Floats | None
 ) -> Cells:
     """Return the judgments by cell; within a cell by annotator and level, so that the order of rows never matters.
 
-    ``stood`` is where the first item stood: 0 left, 1 not known, 2 right; ``None`` where a cell is one item.
+    ``position`` is where the first item was shown: 0 left, 1 not known, 2 right; ``None`` where a cell is one item.
     """
     pieces = [first] if second is None else [first, second]
-    pieces += [4 * annotator if stood is None else 4 * annotator + stood, level]
+    pieces += [4 * annotator if position is None else 4 * annotator + position, level]
     widths = [int(piece.max(initial=0)).bit_length() for piece in pieces]
-    columns = _packed_sort(pieces, widths, weight) if sum(widths) <= 62 else _plain_sort(pieces, weight)
-    *place, who, levels, heavy = columns
-    new = np.ones(len(who), bool)
+    columns = _sort_packed(pieces, widths, weight) if sum(widths) <= 62 else _sort_columns(pieces, weight)
+    *place, annotator_side, levels, weights = columns
+    new = np.ones(len(annotator_side), bool)
     new[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in place])
     starts = np.flatnonzero(new)
-    bounds = np.append(starts, len(who))
-    parts = np.searchsorted(bounds, even_bounds(len(who), _ROWS_PER_THREAD))
+    bounds = np.append(starts, len(annotator_side))
+    parts = np.searchsorted(bounds, even_bounds(len(annotator_side), _ROWS_PER_THREAD))
     parts[0], parts[-1] = 0, len(starts)
     ends = [column[starts].astype(np.int32) for column in place]
     other = ends[1] if second is not None else np.empty(0, np.int32)
-    rows = read_only(who.astype(np.int32)), read_only(levels.astype(np.int8)), read_only(heavy)
+    rows = read_only(annotator_side.astype(np.int32)), read_only(levels.astype(np.int8)), read_only(weights)
     return Cells(read_only(ends[0]), read_only(other), read_only(bounds), *rows, parts)
 
 
-def _packed_sort(pieces: list[Ints], widths: list[int], weight: Floats | None) -> list[Any]:
-    """Columns sorted as one number for each row, and their weights."""
+def _sort_packed(pieces: list[Ints], widths: list[int], weight: Floats | None) -> list[Any]:
+    """Sort columns packed into one number per row; return them with their weights."""
     keys = np.zeros(len(pieces[0]), np.int64)
     for piece, width in zip(pieces, widths, strict=True):
         keys <<= width
         keys |= piece
-    heavy = np.empty(0)
+    weights = np.empty(0)
     if weight is None:
         keys.sort()
     else:
         # of equal rows the lighter stands first, whatever the order they came in
         order = np.lexsort((weight, keys))
-        keys, heavy = keys[order], weight[order]
+        keys, weights = keys[order], weight[order]
     columns = []
     for width in reversed(widths):
         columns.append(keys & ((1 << width) - 1))
         keys >>= width
-    return [*reversed(columns), heavy]
+    return [*reversed(columns), weights]
 
 
-def _plain_sort(pieces: list[Ints], weight: Floats | None) -> list[Any]:
-    """The same for columns too wide to be one number."""
+def _sort_columns(pieces: list[Ints], weight: Floats | None) -> list[Any]:
+    """Do the same with columns too wide for one number."""
     keys: Any = tuple(reversed(pieces)) if weight is None else (weight, *reversed(pieces))
     order = np.lexsort(keys)
     return [*(piece[order] for piece in pieces), np.empty(0) if weight is None else weight[order]]
 
 
-class Answering(NamedTuple):
-    """How annotators answer one kind: ``own`` (n_annotators, 8), ``favourites`` (n_annotators or 0, K) and the cuts.
+class ResponseModel(NamedTuple):
+    """How annotators respond to one kind: ``own`` (n_annotators, 8), ``favourites`` (n_annotators or 0, K), the cuts.
 
-    ``scale`` is the kind's lambda, and ``learned`` says whether cuts are learned.
+    ``scale`` is the kind's lambda, and ``learns_cuts`` says whether cuts are learned.
     """
 
     own: Floats
@@ -110,17 +111,17 @@ class Answering(NamedTuple):
     centre: float
     cuts: Floats
     scale: float
-    learned: bool
+    learns_cuts: bool
 
 
 def own_rows(
     scale: float, alpha: Floats, alpha_variance: Floats, covariance: Floats, bias: Floats, bias_variance: Floats,
     spread: Floats, lapse: Floats,
 ) -> Floats:  # fmt: skip
-    """Return what the passes need of each annotator, a row of 8 numbers: one line of the cache.
+    """Return what the passes need of each annotator, 8 numbers: one line of the cache.
 
-    They are the mean slope, its mean square and variance, twice its covariance with the bias, the bias' variance, the
-    bias, the stretch of the cuts, and the probability of a lapse; ``scale`` is the kind's lambda.
+    They are the mean slope, its mean square and variance, twice its covariance with the bias, the variance of the bias,
+    the bias, the stretch of the cuts, and the probability of a lapse; ``scale`` is the kind's lambda.
     """
     rows = np.empty((len(alpha), 8))
     rows[:, 0] = scale * alpha
@@ -135,9 +136,9 @@ def own_rows(
 
 
 @njit(cache=True, nogil=True)
-def level_ends(eta: float, variance: float, stretch: float, centre: float, cuts: Any, level: int) -> Any:
+def level_probabilities(eta: float, variance: float, stretch: float, centre: float, cuts: Any, level: int) -> Any:
     """Return the flattening, and the probabilities of a level at most this one and of one below it."""
-    flat = 1.0 / np.sqrt(1.0 + _FLATTENING * variance)
+    flat = 1.0 / np.sqrt(1.0 + _VARIANCE_FACTOR * variance)
     upper, lower = 1.0, 0.0
     if level < cuts.size:
         upper = 1.0 / (1.0 + np.exp(-flat * (centre + stretch * cuts[level] - eta)))
@@ -147,55 +148,55 @@ def level_ends(eta: float, variance: float, stretch: float, centre: float, cuts:
 
 
 @njit(cache=True, nogil=True)
-def favoured(favourites: Any, a: int, level: int, mirrored: int, side: float) -> Any:
-    """Return how probable an answer is without looking, of a level seen from the first item on such a side."""
+def lapse_probability(favourites: Any, a: int, level: int, mirrored: int, side: float) -> Any:
+    """Return the probability of a level, seen from the first item on this side, in a lapse."""
     return 0.5 * ((1.0 + side) * favourites[a, level] + (1.0 - side) * favourites[a, mirrored])
 
 
 @njit(cache=True, nogil=True)
-def _push(
-    bounds: Any, who: Any, level: Any, weight: Any, own: Any, favourites: Any, centre: float, cuts: Any,
-    gap: Any, variance: Any, begin: int, end: int, push: Any, bend: Any,
+def _fill_item_slopes(
+    bounds: Any, annotator_side: Any, level: Any, weight: Any, own: Any, favourites: Any, centre: float, cuts: Any,
+    gap: Any, variance: Any, begin: int, end: int, gradient: Any, curvature: Any,
 ) -> None:  # fmt: skip
     """Fill in the gradient and the curvature in the score of each cell from begin to end."""
     for cell in range(begin, end):
-        d, of_gap, pushed, bent = gap[cell], variance[cell], 0.0, 0.0
+        d, of_gap, slope, curve = gap[cell], variance[cell], 0.0, 0.0
         for row in range(bounds[cell], bounds[cell + 1]):
-            a, side, y = who[row] >> 2, 1.0 - (who[row] & 3), level[row]
+            a, side, y = annotator_side[row] >> 2, 1.0 - (annotator_side[row] & 3), level[row]
             tie = side * own[a, 3]
             eta = own[a, 0] * d + side * own[a, 5]
             spread = own[a, 1] * of_gap + d * (own[a, 2] * d + tie) + abs(side) * own[a, 4]
-            flat, upper, lower = level_ends(eta, spread, own[a, 6], centre, cuts, y)
+            flat, upper, lower = level_probabilities(eta, spread, own[a, 6], centre, cuts, y)
             rho, lapse = weight[row] if weight.size else 1.0, own[a, 7]
             if lapse > 0.0:
-                meant = (1.0 - lapse) * max(upper - lower, _LEAST_CHANCE)
-                rho *= meant / (meant + lapse * favoured(favourites, a, y, cuts.size - y, side))
+                seen = (1.0 - lapse) * max(upper - lower, _MIN_PROBABILITY)
+                rho *= seen / (seen + lapse * lapse_probability(favourites, a, y, cuts.size - y, side))
             h = rho * flat * (upper * (1.0 - upper) + lower * (1.0 - lower))
-            pushed += rho * own[a, 0] * (upper + lower - 1.0) - h * (own[a, 2] * d + 0.5 * tie)
-            bent += h * own[a, 1]
-        push[cell], bend[cell] = pushed, bent
+            slope += rho * own[a, 0] * (upper + lower - 1.0) - h * (own[a, 2] * d + 0.5 * tie)
+            curve += h * own[a, 1]
+        gradient[cell], curvature[cell] = slope, curve
 
 
-def item_pass(cells: Cells, answering: Answering, gap: Floats, variance: Floats) -> tuple[Floats, Floats]:
+def item_pass(cells: Cells, model: ResponseModel, gap: Floats, variance: Floats) -> tuple[Floats, Floats]:
     """Return the gradient and the curvature in the score of each cell, (n_cells,) each.
 
     ``gap`` and ``variance`` (n_cells,) are the cell's score, or difference of scores, and its variance.
     """
-    push, bend = np.empty(len(gap)), np.empty(len(gap))
-    given = (*cells[2:6], *readable(answering), read_only(gap), read_only(variance))
+    gradient, curvature = np.empty(len(gap)), np.empty(len(gap))
+    arguments = (*cells[2:6], *kernel_arguments(model), read_only(gap), read_only(variance))
 
     def work(begin: int, end: int) -> None:
-        _push(*given, begin, end, push, bend)
+        _fill_item_slopes(*arguments, begin, end, gradient, curvature)
 
     over_bounds(work, cells.parts)
-    return push, bend
+    return gradient, curvature
 
 
 class AnnotatorSums(NamedTuple):
-    """What a pass finds about annotators, (n_annotators,) each, and about the crowd.
+    """Gradients and curvatures in the parameters of annotators, (n_annotators,) each, and of the crowd.
 
     ``alpha``, ``bias`` and ``spread`` are gradients; ``alpha_alpha``, ``alpha_bias``, ``bias_bias`` and
-    ``spread_spread`` curvatures; ``lapses`` is the weight of answers not meant, ``lapsed`` (n_annotators or 0, K) by
+    ``spread_spread`` curvatures; ``lapses`` is the expected weight of lapses, ``lapsed`` (n_annotators or 0, K) by
     level, ``lapse`` and ``lapse_lapse`` (n_annotators or 0) gradient and curvature in the probability of one. Of the
     crowd are the log-likelihood, the weight, gradient and curvature in log lambda, and of the cuts the gradient
     (K-1,), and diagonal and next diagonal of the curvature (2, K-1).
@@ -221,63 +222,65 @@ class AnnotatorSums(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _cut_slopes(
-    upper: float, lower: float, widen: float, chance: float, rho: float, cuts: Any, level: int, of_cuts: Any
+def _add_cut_slopes(
+    upper: float, lower: float, widen: float, probability: float, rho: float, cuts: Any, level: int, of_cuts: Any
 ) -> Any:
-    """Add an answer's gradient and curvature in the cuts, (3, K); return those in the logarithm of their stretch."""
-    at, below = widen * upper * (1.0 - upper) / chance, widen * lower * (1.0 - lower) / chance
-    stretched, bent = 0.0, 0.0
+    """Add a judgment's gradient and curvature in the cuts, (3, K); return those in the logarithm of their stretch."""
+    at, below = widen * upper * (1.0 - upper) / probability, widen * lower * (1.0 - lower) / probability
+    spread_slope, curve = 0.0, 0.0
     if level < cuts.size:
         cut, curved = cuts[level], at * (at - widen * (1.0 - 2.0 * upper))
-        stretched += cut * at
-        bent += cut * cut * curved
+        spread_slope += cut * at
+        curve += cut * cut * curved
         of_cuts[0, level] += rho * at
         of_cuts[1, level] += rho * curved
     if level > 0:
         cut, curved = cuts[level - 1], below * (below + widen * (1.0 - 2.0 * lower))
-        stretched -= cut * below
-        bent += cut * cut * curved
+        spread_slope -= cut * below
+        curve += cut * cut * curved
         of_cuts[0, level - 1] -= rho * below
         of_cuts[1, level - 1] += rho * curved
         if level < cuts.size:
-            bent -= 2.0 * cuts[level] * cut * at * below
+            curve -= 2.0 * cuts[level] * cut * at * below
             of_cuts[2, level - 1] -= rho * at * below
-    return rho * stretched, rho * bent
+    return rho * spread_slope, rho * curve
 
 
 @njit(cache=True, nogil=True)
-def _answer(
-    bounds: Any, who: Any, level: Any, weight: Any, own: Any, favourites: Any, centre: float, cuts: Any, gap: Any,
-    variance: Any, scale: float, learned: bool, begin: int, end: int, sums: Any, lapsed: Any, crowd: Any, of_cuts: Any,
+def _add_annotator_sums(
+    bounds: Any, annotator_side: Any, level: Any, weight: Any, own: Any, favourites: Any, centre: float, cuts: Any,
+    gap: Any, variance: Any, scale: float, learns_cuts: bool, begin: int, end: int, sums: Any, lapsed: Any, crowd: Any,
+    of_cuts: Any,
 ) -> None:  # fmt: skip
-    """Add what cells begin to end tell of annotators, (n_annotators, 8), lapses, crowd (4,) and cuts (3, K)."""
+    """Add the sums of cells begin to end, of annotators (n_annotators, 8), lapses, crowd (4,) and cuts (3, K)."""
     product, logs, top = 1.0, 0.0, cuts.size
     for cell in range(begin, end):
         d, of_gap = gap[cell], variance[cell]
         square = scale * scale * (d * d + of_gap)
         for row in range(bounds[cell], bounds[cell + 1]):
-            a, side, y = who[row] >> 2, 1.0 - (who[row] & 3), level[row]
+            a, side, y = annotator_side[row] >> 2, 1.0 - (annotator_side[row] & 3), level[row]
             tie = side * own[a, 3]
             eta = own[a, 0] * d + side * own[a, 5]
             spread = own[a, 1] * of_gap + d * (own[a, 2] * d + tie)
-            flat, upper, lower = level_ends(eta, spread + abs(side) * own[a, 4], own[a, 6], centre, cuts, y)
-            chance, amount, lapse = max(upper - lower, _LEAST_CHANCE), weight[row] if weight.size else 1.0, own[a, 7]
-            rho, likely = amount, chance
+            flat, upper, lower = level_probabilities(eta, spread + abs(side) * own[a, 4], own[a, 6], centre, cuts, y)
+            probability, lapse = max(upper - lower, _MIN_PROBABILITY), own[a, 7]
+            amount = weight[row] if weight.size else 1.0
+            rho, likely = amount, probability
             if lapse > 0.0:
-                usual = favoured(favourites, a, y, top - y, side)
-                likely = (1.0 - lapse) * chance + lapse * usual
-                rho *= (1.0 - lapse) * chance / likely
+                usual = lapse_probability(favourites, a, y, top - y, side)
+                likely = (1.0 - lapse) * probability + lapse * usual
+                rho *= (1.0 - lapse) * probability / likely
                 sums[a, 7] += amount - rho
                 lapsed[a, y] += 0.5 * (1.0 + side) * (amount - rho)
                 lapsed[a, top - y] += 0.5 * (1.0 - side) * (amount - rho)
-                more = (usual - chance) / likely
+                more = (usual - probability) / likely
                 lapsed[a, top + 1] += amount * more
                 lapsed[a, top + 2] += amount * more * more
             if weight.size:
                 logs += amount * np.log(likely)
             else:
                 product *= likely
-                if product < _LEAST_PRODUCT:
+                if product < _MIN_LIKELIHOOD_PRODUCT:
                     logs += np.log(product)
                     product = 1.0
             g = rho * (upper + lower - 1.0)
@@ -290,25 +293,25 @@ def _answer(
             crowd[1] += amount
             crowd[2] += own[a, 0] * d * g - h * (spread - 0.5 * d * tie)
             crowd[3] += h * own[a, 1] * (of_gap + d * d)
-            if not learned:
+            if not learns_cuts:
                 continue
-            stretched, bent = _cut_slopes(upper, lower, flat * own[a, 6], chance, rho, cuts, y, of_cuts)
-            sums[a, 5] += stretched
-            sums[a, 6] += bent
+            spread_slope, curve = _add_cut_slopes(upper, lower, flat * own[a, 6], probability, rho, cuts, y, of_cuts)
+            sums[a, 5] += spread_slope
+            sums[a, 6] += curve
     crowd[0] += logs + np.log(product)
 
 
-def annotator_pass(cells: Cells, answering: Answering, gap: Floats, variance: Floats) -> AnnotatorSums:
-    """Return what all judgments tell of annotators and crowd, with scores as in :func:`item_pass`."""
-    given: Any = (*cells[2:6], *readable(answering), read_only(gap), read_only(variance))
-    given = (*given, float(answering.scale), bool(answering.learned))
-    n_annotators, n_levels = len(answering.own), len(answering.cuts) + 1
+def annotator_pass(cells: Cells, model: ResponseModel, gap: Floats, variance: Floats) -> AnnotatorSums:
+    """Return gradients and curvatures of annotators and crowd over all judgments; arguments as in :func:`item_pass`."""
+    arguments: Any = (*cells[2:6], *kernel_arguments(model), read_only(gap), read_only(variance))
+    arguments = (*arguments, float(model.scale), bool(model.learns_cuts))
+    n_annotators, n_levels = len(model.own), len(model.cuts) + 1
 
     def work(begin: int, end: int) -> list[Floats]:
-        sums = [np.zeros((n_annotators, 8)), np.zeros((len(answering.favourites), n_levels + 2)), np.zeros(4)]
+        sums = [np.zeros((n_annotators, 8)), np.zeros((len(model.favourites), n_levels + 2)), np.zeros(4)]
         sums.append(np.zeros((3, n_levels)))
-        everything: list[Any] = [*given, begin, end, *sums]
-        _answer(*everything)
+        everything: list[Any] = [*arguments, begin, end, *sums]
+        _add_annotator_sums(*everything)
         return sums
 
     threads = over_bounds(work, cells.parts)
@@ -316,11 +319,11 @@ def annotator_pass(cells: Cells, answering: Answering, gap: Floats, variance: Fl
     columns: Any = np.ascontiguousarray(of_annotators.T)
     by_level = (lapsed[:, :-2], lapsed[:, -2], lapsed[:, -1])
     shared: Any = (*(float(value) for value in crowd), of_cuts[0, :-1], of_cuts[1:, :-1])
-    found: list[Any] = [*columns, *by_level, *shared]
-    return AnnotatorSums(*found)
+    fields: list[Any] = [*columns, *by_level, *shared]
+    return AnnotatorSums(*fields)
 
 
-def readable(answering: Answering) -> tuple[Floats, Floats, float, Floats]:
-    """Return the arrays as the kernels are compiled for."""
-    own, favourites, cuts = (read_only(array) for array in (answering.own, answering.favourites, answering.cuts))
-    return own, favourites, float(answering.centre), cuts
+def kernel_arguments(model: ResponseModel) -> tuple[Floats, Floats, float, Floats]:
+    """Return the model as arrays that the kernels are compiled for."""
+    own, favourites, cuts = (read_only(array) for array in (model.own, model.favourites, model.cuts))
+    return own, favourites, float(model.centre), cuts

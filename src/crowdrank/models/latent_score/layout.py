@@ -1,0 +1,239 @@
+"""Judgments of one or several kinds laid out as ordinal responses.
+
+A response, as in item-response theory, is a judgment on an ordinal scale: a level ``0..K-1``, larger is better, about a
+cell, which is one item (grades) or a pair of items (preferences: right, tie, left). A ranking is all its pairs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...data.judgments import Grades, Preferences, Rankings
+from ...data.mixed import parts_of
+from ...protocols import Bools, Counts, Floats, Ints
+
+if TYPE_CHECKING:
+    from .kernels.blocks import Graph
+    from .kernels.ordinal import Cells
+
+MAX_LAPSE_LEVELS = 7
+"""Lapses are learned by default with grades of at most this many levels."""
+
+
+@dataclass(frozen=True, eq=False)
+class Kind:
+    """Responses of one kind.
+
+    Parameters
+    ----------
+    name
+        The kind of the judgments.
+    cells
+        The responses sorted by cell.
+    levels, values
+        Grade levels in the user's own values, and the number that each counts as; empty for pairs.
+    n_levels
+        Number of levels.
+    weight
+        Weight of the judgments of each annotator, (n_annotators,).
+    shares
+        Share of each level among all responses, (K,).
+    pair
+        Which of the graph's pairs each cell is; empty where cells are items.
+    has_lapses
+        Whether annotators may respond without looking.
+    has_sides
+        Whether some preferences say which item was shown on the left.
+    """
+
+    name: str
+    cells: Cells
+    levels: tuple[Any, ...]
+    values: Floats
+    n_levels: int
+    weight: Floats
+    shares: Floats
+    pair: Ints
+    has_lapses: bool
+    has_sides: bool = False
+
+    @property
+    def about_pairs(self) -> bool:
+        """Whether a response compares two items."""
+        return self.name != "grade"
+
+    @property
+    def has_bias(self) -> bool:
+        """Whether annotators have a bias: leniency with grades, favour of the left with preferences.
+
+        Where all winners are on one side, a favour of that side cannot be learned.
+        """
+        if self.about_pairs:
+            return self.has_sides and bool(min(self.shares[0], self.shares[-1]) > 0.0)
+        return self.n_levels > 1
+
+    @property
+    def has_spread(self) -> bool:
+        """Whether annotators have a spread of their own: use of the extremes, or width of ties."""
+        return self.n_levels > 2
+
+    @property
+    def has_cuts(self) -> bool:
+        """Whether there are cuts to learn."""
+        return self.has_spread or (self.name == "grade" and self.n_levels == 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """All responses: a :class:`Kind` for each kind, and the pairs compared in any.
+
+    ``judged`` says which items were judged, ``active`` which annotators judged any. Judgments without annotators count
+    as by one annotator, and ``named`` is false.
+    """
+
+    kinds: tuple[Kind, ...]
+    graph: Graph
+    query: Ints
+    judged: Bools
+    active: Bools
+    named: bool
+
+    @property
+    def n_items(self) -> int:
+        """Number of items."""
+        return len(self.judged)
+
+    @property
+    def n_annotators(self) -> int:
+        """Number of annotators, at least one."""
+        return len(self.active)
+
+    @property
+    def offsets(self) -> Counts:
+        """Bounds of the queries' items."""
+        return self.graph.offsets
+
+    @cached_property
+    def judged_queries(self) -> Ints:
+        """Codes of the queries of judged items."""
+        return np.unique(self.query[self.judged])
+
+    @property
+    def has_query_levels(self) -> bool:
+        """Whether the levels of queries are learned: there are several queries, and grades of several levels."""
+        several = len(self.judged_queries) > 1
+        return several and any(not kind.about_pairs and kind.n_levels > 1 for kind in self.kinds)
+
+    @cached_property
+    def component(self) -> Ints:
+        """The first item that each item is connected to by comparisons, (n_items,)."""
+        from ...kernels.laplacian import connected_groups
+
+        return connected_groups(self.graph.starts, self.graph.second, self.graph.offsets)
+
+
+def lay_out(judgments: Any, *, bins: int | None = None, lapse: bool | None = None) -> Layout:
+    """Return judgments of one kind, or of several, as responses.
+
+    Parameters
+    ----------
+    judgments
+        Grades, preferences, rankings, or several of them put together.
+    bins
+        Cut grades into this many equally wide levels.
+    lapse
+        Whether annotators may respond without looking; ``None``: with grades of at most seven levels.
+    """
+    parts = [part for part in parts_of(judgments) if len(part)]
+    unpaired = [_kind_of(part, bins) for part in parts]
+    graph, pairs = _pair_graph([kind.cells for kind in unpaired], judgments.items.offsets)
+    kinds = tuple(_with_pairs(kind, pair, lapse) for kind, pair in zip(unpaired, pairs, strict=True))
+    active = np.zeros(max(judgments.n_annotators, 1), bool)
+    for kind in kinds:
+        active |= kind.weight > 0
+    named = judgments.n_annotators > 0
+    return Layout(kinds, graph, judgments.items.query, judgments.judged_items, active, named)
+
+
+def _kind_of(part: Any, bins: int | None) -> Kind:
+    """Judgments of one kind as responses; their pairs are numbered later, over all kinds."""
+    if isinstance(part, Grades):
+        codes, levels, values = part.level_codes(bins)
+        return _sorted_kind("grade", part, (part.item, None, None), codes, len(levels), part.weight, levels, values)
+    return _pair_kind("preference", part, part.weight) if isinstance(part, Preferences) else _ranking_kind(part)
+
+
+def _with_pairs(kind: Kind, pair: Ints, lapse: bool | None) -> Kind:
+    """The kind with the numbers of its pairs, and whether lapses are learned."""
+    default = kind.name == "grade" and kind.n_levels <= MAX_LAPSE_LEVELS
+    has_lapses = (default if lapse is None else lapse) and kind.n_levels > 1
+    return replace(kind, pair=pair, has_lapses=has_lapses)
+
+
+def _ranking_kind(rankings: Rankings) -> Kind:
+    """Every pair of every ranking, weighted so that together they have the information of the ranking.
+
+    At equal scores, pairs of ``m`` items of weight ``4 (m - H_m) / (m (m - 1))`` have the curvature of choosing the
+    best, the second best and so on, with ``H_m`` the harmonic number.
+    """
+    size = np.diff(rankings.offsets).astype(np.float64)
+    harmonic = np.append(0.0, np.cumsum(1.0 / np.arange(1.0, size.max(initial=1.0) + 1.0)))
+    of_ranking = 4.0 * (size - harmonic[size.astype(np.int64)]) / np.maximum(size * (size - 1.0), 1.0)
+    pairs = rankings.as_preferences()
+    of_pair = np.repeat(of_ranking, (size * (size - 1.0) / 2.0).astype(np.int64))
+    weight = of_pair if pairs.weight is None else of_pair * pairs.weight
+    return _pair_kind("ranking", pairs, weight)
+
+
+def _pair_kind(name: str, preferences: Preferences, weight: Floats | None) -> Kind:
+    """Preferences as responses, right, tie, left (or right, left without ties), seen from the item of lower code."""
+    left, right = preferences.left, preferences.right
+    turned = left > right
+    n_levels = 3 if (preferences.outcome == 0).any() else 2
+    level = (preferences.outcome.astype(np.int32) + 1) // (4 - n_levels)
+    level = np.where(turned, n_levels - 1 - level, level)
+    position = np.where(preferences.shown, 2 * turned, 1).astype(np.int32)
+    cell = (np.minimum(left, right), np.maximum(left, right), position)
+    return _sorted_kind(name, preferences, cell, level, n_levels, weight, (), np.empty(0))
+
+
+def _sorted_kind(
+    name: str, judgments: Any, place: tuple[Ints, Ints | None, Ints | None], level: Ints, n_levels: int,
+    weight: Floats | None, levels: tuple[Any, ...], values: Floats,
+) -> Kind:  # fmt: skip
+    """Responses sorted by cell, with their weight by annotator and by level."""
+    from .kernels.ordinal import sort_cells
+
+    n_annotators = max(judgments.n_annotators, 1)
+    annotator = judgments.annotator if judgments.n_annotators else np.zeros(len(level), np.int32)
+    first, second, position = place
+    cells = sort_cells(first, second, annotator, position, level, weight)
+    by_annotator = np.bincount(annotator, weight, n_annotators).astype(np.float64)
+    # as annotators gave them: mirrored where the first item was on the right, half each where that is not known
+    at = level if position is None else position * n_levels + level
+    on_left, unknown, on_right = np.bincount(at, weight, 3 * n_levels).reshape(3, n_levels)
+    by_level = on_left + on_right[::-1] + 0.5 * (unknown + unknown[::-1])
+    shares = by_level / max(float(by_level.sum()), 1e-300)
+    has_sides = position is not None and bool((position != 1).any())
+    return Kind(name, cells, levels, values, n_levels, by_annotator, shares, np.empty(0, np.int32), False, has_sides)
+
+
+def _pair_graph(cells: list[Cells], offsets: Counts) -> tuple[Graph, list[Ints]]:
+    """The pairs compared in any kind in compressed rows, and the number of the pair of each cell of each kind."""
+    from .kernels.blocks import Graph
+
+    n_items = int(offsets[-1])
+    paired = [of.first.astype(np.int64) * n_items + of.second for of in cells if len(of.second)]
+    keys = paired[0] if len(paired) == 1 else np.unique(np.concatenate(paired)) if paired else np.empty(0, np.int64)
+    first = (keys // max(n_items, 1)).astype(np.int32)
+    second = (keys % max(n_items, 1)).astype(np.int32)
+    graph = Graph(np.searchsorted(first, np.arange(n_items + 1)), first, second, offsets)
+    numbers = []
+    for of in cells:
+        own = of.first.astype(np.int64) * n_items + of.second if len(of.second) else np.empty(0, np.int64)
+        numbers.append(np.searchsorted(keys, own).astype(np.int32))
+    return graph, numbers
