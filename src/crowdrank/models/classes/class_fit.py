@@ -6,9 +6,10 @@ import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...data.consensus import Consensus, Quality, Trace
 from ...data.judgments import Grades
@@ -20,9 +21,15 @@ from .coded_grades import ClassRows, QueryPart, query_parts, vote_shares
 _EQUALLY_PROBABLE = 1e-8
 """Probabilities that differ by no more are equal: fits end within this of each other, whatever the order of sums."""
 
+_N_STRUCTURE_ROUNDS = 2
+"""Rounds in which items and annotators are known by each other: on public sets a third splits no group of items."""
+
 _INTERVAL = 0.90
 _LEAST_SPREAD = 1e-4
 """Quantiles of beta fail where nearly all is known; an interval narrower than this says no more."""
+
+
+Numbers: TypeAlias = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,13 +136,13 @@ def class_consensus(method: Any, grades: Grades, rows: ClassRows, fit: ClassFit,
     """Return the consensus of a fit: expected grade as score, most probable level as grade, quality of annotators.
 
     An item without grades takes the mean probabilities of its query's graded items, or the class prior where there are
-    none, and no grade. Of levels that are equally probable one is drawn with the seed, the same for all items with
-    these levels, so that no name decides. For classes without an order the score is
-    the probability of the chosen one, 0 for an item without grades.
+    none, and no grade. Of equally probable levels one is drawn with the seed, by who gave the item which level, so that
+    no name decides and ties do not all go to one level. For classes without an order the score is the probability of
+    the chosen one, 0 for an item without grades.
     """
     judged = rows.graded | (rows.known >= 0)
     probabilities = _filled(fit, judged, grades)
-    chosen = _most_probable(probabilities, seed)
+    chosen = _most_probable(probabilities, rows, seed)
     if rows.nominal:
         scores = np.where(judged, probabilities[np.arange(len(chosen)), chosen], 0.0)
     else:
@@ -171,8 +178,8 @@ def _filled(fit: ClassFit, judged: Bools, grades: Grades) -> Floats:
     return probabilities
 
 
-def _most_probable(probabilities: Floats, seed: int) -> Counts:
-    """Level of the largest probability of each item; of several equal ones that which the seed draws for these."""
+def _most_probable(probabilities: Floats, rows: ClassRows, seed: int) -> Counts:
+    """Level of the largest probability of each item; of several equal ones that which the item's draw falls on."""
     # level by level: with few of them, sums and maxima along the short axis take several times as long
     top = probabilities[:, 0].copy()
     for column in probabilities.T[1:]:
@@ -183,12 +190,39 @@ def _most_probable(probabilities: Floats, seed: int) -> Counts:
         high = column >= top
         np.copyto(chosen, level, where=high)
         n_tied += high
-    several = np.flatnonzero(n_tied > 1)
-    if len(several):
-        sets, number = np.unique(probabilities[several] >= top[several, None], axis=0, return_inverse=True)
-        drawn = [np.random.default_rng([seed, *np.flatnonzero(tied)]).choice(np.flatnonzero(tied)) for tied in sets]
-        chosen[several] = np.array(drawn)[number.ravel()]
+    tied = np.flatnonzero(n_tied > 1)
+    if len(tied):
+        wanted = _item_draws(rows, tied, seed) % n_tied[tied].astype(np.uint64)
+        number = np.cumsum(probabilities[tied] >= top[tied, None], axis=1)
+        chosen[tied] = (number <= wanted[:, None]).sum(axis=1)
     return chosen
+
+
+def _item_draws(rows: ClassRows, items: Counts, seed: int) -> Numbers:
+    """Random number of each of some items, from who gave it which level; neither names nor the order of rows matter.
+
+    Annotators are known by the items that they gave each level, and items by the annotators, in turn [Weisfeiler68]_;
+    items that are alike in this share a number.
+    """
+    packed, rng = rows.packed, np.random.default_rng(seed)
+    item = np.repeat(np.arange(rows.n_items), np.diff(packed.starts))
+    # a level given twice counts once, as one of twice the weight does
+    new = np.append(True, (np.diff(packed.code) != 0) | (np.diff(item) != 0))[: len(item)]
+    item, annotator, level = item[new], *np.divmod(packed.code[new], np.uint32(rows.n_levels))
+
+    def sums_of_draws(known: Numbers, here: Counts, there: Counts, size: int) -> Numbers:
+        numbers, code = np.unique(known, return_inverse=True)
+        draws = rng.integers(0, 2**64, (len(numbers), rows.n_levels), np.uint64)
+        # sums that wrap do not depend on their order
+        sums = np.zeros(size, np.uint64)
+        np.add.at(sums, there, draws[code[here], level])
+        return sums
+
+    annotators = np.zeros(rows.n_annotators, np.uint64)
+    for _ in range(_N_STRUCTURE_ROUNDS):
+        number = sums_of_draws(annotators, annotator, item, rows.n_items)
+        annotators = sums_of_draws(number, item, annotator, rows.n_annotators)
+    return number[items]
 
 
 def class_quality(grades: Grades, rows: ClassRows, fit: ClassFit) -> Quality | None:

@@ -65,8 +65,7 @@ class MACE:
     max_iter
         Most passes over the grades from each start.
     seed
-        Start of the random draws: of restarts, and which of several equally probable levels is taken, for all items
-        alike.
+        Seed of the random draws: of restarts, and which of several equally probable levels an item gets.
     bins
         Cut grades into so many equally wide levels; needed when there are more than 30 distinct ones.
 

@@ -59,7 +59,7 @@ class NaiveBayes:
     max_iter
         Most passes over the grades.
     seed
-        Start of the random draws: which of several equally probable levels is taken, for all items alike.
+        Seed of the random draws: which of several equally probable levels an item gets.
     bins
         Cut grades into so many equally wide levels; needed when there are more than 30 distinct ones.
 
