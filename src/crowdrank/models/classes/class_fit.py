@@ -1,22 +1,23 @@
-"""What comes out of a class method: an estimate, and the consensus and quality that are read out of it."""
+"""What class methods share: the frame of ``fit``, the estimate it leads to, and the consensus read out of it."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...data.consensus import Consensus, Quality, Trace
-from ...data.judgments import Grades
+from ...data.judgments import Grades, expect
 from ...errors import DataWarning
-from ...protocols import Bools, Counts, Floats
+from ...protocols import Bools, Counts, Floats, method_name
 from ...wording import option
-from .coded_grades import ClassRows, QueryPart, query_parts, vote_shares
+from .coded_grades import ClassRows, Former, QueryPart, class_rows, former_fit, identified, query_parts, vote_shares
 
 _EQUALLY_PROBABLE = 1e-8
 """Probabilities that differ by no more are equal: fits end within this of each other, whatever the order of sums."""
@@ -60,37 +61,84 @@ class ClassFit:
     parameters: Mapping[str, Floats] = field(default_factory=dict)
 
 
+class ClassMethod(ABC):
+    """A method that finds the level of each item and how each annotator errs; a method adds its own steps.
+
+    The steps are ``_begin_from`` (what a former consensus tells), ``_fit_rows`` (the estimate of some grades) and
+    ``_take_votes`` (the grades as they are, where nothing can be learned).
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("grade",)
+    nominal: ClassVar[bool] = True
+    in_grades: ClassVar[bool] = True
+    precision: ClassVar[float] = 1e-11
+    votes_without_overlap: ClassVar[bool] = True
+    """With ``per_query``: whether a query in which no item was graded twice keeps its grades as they are."""
+
+    per_query: bool
+    seed: int
+    bins: int | None
+
+    def fit(self, grades: Grades, *, known: Any | None = None, start: Consensus | None = None) -> Consensus:
+        """Return the level of each item and what was learned of each annotator.
+
+        ``known`` is a table of query, item and grade: items whose level is certain. ``start`` is a former consensus of
+        this method to go on from; new annotators and items begin with the prior.
+        """
+        return self._fit(grades, known, start)
+
+    def _fit(self, grades: Grades, known: Any | None, start: Consensus | None, **given: Any) -> Consensus:
+        """The frame of every fit; ``given`` goes to ``_begin_from``."""
+        expect(grades, self)
+        if not len(grades):
+            return Consensus.of(self, grades, np.zeros(grades.n_items))
+        rows = class_rows(grades, bins=self.bins, known=known)
+        former = None if start is None else former_fit(start, grades, rows)
+        fit = self._estimate(rows, grades.items.offsets, self._begin_from(former, rows, grades, **given))
+        return class_consensus(self, grades, rows, fit, seed=self.seed)
+
+    def _estimate(self, rows: ClassRows, offsets: Counts, begin: Any) -> ClassFit:
+        """The estimate of all grades: of each query by itself with ``per_query``, the votes where none is possible."""
+        if rows.n_levels == 1 or not identified(rows, method_name(self)):
+            return self._take_votes(rows)
+        return self._fit_queries(rows, offsets, begin) if self.per_query else self._fit_rows(rows, begin)
+
+    def _fit_queries(self, rows: ClassRows, offsets: Counts, begin: Any) -> ClassFit:
+        """The fits of the queries, each by itself, as one."""
+        fits, n_alone = [], 0
+        for part in query_parts(rows, offsets):
+            alone = self.votes_without_overlap and not part.rows.overlap
+            n_alone += alone
+            own = None if begin is None else begin.of(part.annotators)
+            fits.append((part, self._take_votes(part.rows) if alone else self._fit_rows(part.rows, own)))
+        if n_alone:
+            warnings.warn(
+                f"{method_name(self)}: in {n_alone} of {len(fits)} queries no item was graded by two annotators; their "
+                f"grades are kept as they are: leave per_query out, have some items graded twice, or give "
+                f"{option('known')}",
+                DataWarning,
+                stacklevel=3,
+            )
+        return joined_fit(rows, fits, self._take_votes(rows))
+
+    @abstractmethod
+    def _begin_from(self, former: Former | None, rows: ClassRows, grades: Grades) -> Any:
+        """What is known before the first pass, with a method ``of`` for some annotators; ``None`` where nothing is."""
+
+    @abstractmethod
+    def _fit_rows(self, rows: ClassRows, begin: Any) -> ClassFit:
+        """The estimate of grades of which some item was graded twice."""
+
+    @abstractmethod
+    def _take_votes(self, rows: ClassRows) -> ClassFit:
+        """The grades as they are, by annotators as the prior has them."""
+
+
 def votes_as_fit(rows: ClassRows, confusion: Floats, evidence: Floats) -> ClassFit:
     """Return the grades themselves as a fit, with the annotators that a method's prior supposes."""
     shares = vote_shares(rows)
     prior = shares[rows.graded].mean(axis=0)
     return ClassFit(shares, prior, confusion, evidence, Trace())
-
-
-def fit_queries(
-    rows: ClassRows,
-    offsets: Counts,
-    fit: Callable[[QueryPart], ClassFit],
-    unlearned: Callable[[ClassRows], ClassFit],
-    what: str,
-) -> ClassFit:
-    """Return the fits of the queries, each by itself, as one.
-
-    ``unlearned`` gives the grades themselves as a fit; it stands in for queries in which nobody can be compared with
-    another, of which there is a warning, and for annotators who gave no grade.
-    """
-    fits, alone = [], 0
-    for part in query_parts(rows, offsets):
-        alone += not part.rows.overlap
-        fits.append((part, fit(part) if part.rows.overlap else unlearned(part.rows)))
-    if alone:
-        warnings.warn(
-            f"{what}: in {alone} of {len(fits)} queries no item was graded by two annotators; their grades come back "
-            f"as they are: leave per_query out, have some items graded twice, or give {option('known')}",
-            DataWarning,
-            stacklevel=3,
-        )
-    return joined_fit(rows, fits, unlearned(rows))
 
 
 def joined_fit(rows: ClassRows, fits: Sequence[tuple[QueryPart, ClassFit]], empty: ClassFit) -> ClassFit:

@@ -301,10 +301,10 @@ def vote_shares(rows: ClassRows) -> Floats:
     votes = np.bincount(cells, rows.weight, rows.n_items * rows.n_levels).reshape(rows.n_items, rows.n_levels)
     total = votes.sum(axis=1, keepdims=True)
     shares: Floats = np.divide(votes, total, out=np.full(votes.shape, 1 / rows.n_levels), where=total > 0)
-    return clamped(shares, rows.known)
+    return with_known(shares, rows.known)
 
 
-def clamped(probabilities: Floats, known: Ints) -> Floats:
+def with_known(probabilities: Floats, known: Ints) -> Floats:
     """Return probabilities with each known item certain."""
     sure = np.flatnonzero(known >= 0)
     if len(sure):
