@@ -17,9 +17,9 @@ from ...data.judgments import Grades, expect
 from ...errors import DataWarning
 from ...protocols import Bools, Counts, Floats, method_name
 from ...wording import option
-from .coded_grades import ClassRows, Former, QueryPart, class_rows, former_fit, identified, query_parts, vote_shares
+from .coded_grades import ClassRows, Former, QueryPart, class_rows, former_fit, is_identified, query_parts, vote_shares
 
-_EQUALLY_PROBABLE = 1e-8
+_MAX_TIED_DIFFERENCE = 1e-8
 """Probabilities that differ by no more are equal: fits end within this of each other, whatever the order of sums."""
 
 _N_STRUCTURE_ROUNDS = 2
@@ -99,7 +99,7 @@ class ClassMethod(ABC):
 
     def _estimate(self, rows: ClassRows, offsets: Counts, begin: Any) -> ClassFit:
         """The estimate of all grades: of each query by itself with ``per_query``, the votes where none is possible."""
-        if rows.n_levels == 1 or not identified(rows, method_name(self)):
+        if rows.n_levels == 1 or not is_identified(rows, method_name(self)):
             return self._take_votes(rows)
         return self._fit_queries(rows, offsets, begin) if self.per_query else self._fit_rows(rows, begin)
 
@@ -119,7 +119,7 @@ class ClassMethod(ABC):
                 DataWarning,
                 stacklevel=3,
             )
-        return joined_fit(rows, fits, self._take_votes(rows))
+        return join_fits(rows, fits, self._take_votes(rows))
 
     @abstractmethod
     def _begin_from(self, former: Former | None, rows: ClassRows, grades: Grades) -> Any:
@@ -141,7 +141,7 @@ def votes_as_fit(rows: ClassRows, confusion: Floats, evidence: Floats) -> ClassF
     return ClassFit(shares, prior, confusion, evidence, Trace())
 
 
-def joined_fit(rows: ClassRows, fits: Sequence[tuple[QueryPart, ClassFit]], empty: ClassFit) -> ClassFit:
+def join_fits(rows: ClassRows, fits: Sequence[tuple[QueryPart, ClassFit]], empty: ClassFit) -> ClassFit:
     """Return the fits of all queries as one: items side by side, annotators averaged by the grades that each fit had.
 
     ``empty`` is the fit of nothing, whose annotators stand for those who gave no grade.
@@ -161,7 +161,7 @@ def joined_fit(rows: ClassRows, fits: Sequence[tuple[QueryPart, ClassFit]], empt
         sums[name][idle] = value[idle]
         sums[name][~idle] /= total[~idle].reshape(-1, *[1] * (value.ndim - 1))
     evidence, confusion = sums.pop("evidence"), sums.pop("confusion")
-    trace = _joined_trace([fit.trace for _, fit in fits])
+    trace = _join_traces([fit.trace for _, fit in fits])
     return ClassFit(probabilities, prior / max(prior.sum(), 1e-300), confusion, evidence, trace, sums)
 
 
@@ -170,7 +170,7 @@ def _per_annotator(fit: ClassFit) -> dict[str, Floats]:
     return {"confusion": fit.confusion, "evidence": fit.evidence, **fit.parameters}
 
 
-def _joined_trace(traces: Sequence[Trace]) -> Trace:
+def _join_traces(traces: Sequence[Trace]) -> Trace:
     """The longest of several traces, converged if all are; each log-likelihood stays where it ended."""
     n_iter = max(trace.n_iter for trace in traces)
     likelihoods = [trace.log_likelihood for trace in traces if trace.log_likelihood]
@@ -189,7 +189,7 @@ def class_consensus(method: Any, grades: Grades, rows: ClassRows, fit: ClassFit,
     the chosen one, 0 for an item without grades.
     """
     judged = rows.graded | (rows.known >= 0)
-    probabilities = _filled(fit, judged, grades)
+    probabilities = _fill_unjudged(fit, judged, grades)
     chosen = _most_probable(probabilities, rows, seed)
     if rows.nominal:
         scores = np.where(judged, probabilities[np.arange(len(chosen)), chosen], 0.0)
@@ -212,7 +212,7 @@ def _on_scale(values: Floats, rows: ClassRows, *axes: int) -> Floats:
     return values
 
 
-def _filled(fit: ClassFit, judged: Bools, grades: Grades) -> Floats:
+def _fill_unjudged(fit: ClassFit, judged: Bools, grades: Grades) -> Floats:
     """Probabilities with those of unjudged items taken from their query."""
     unjudged = np.flatnonzero(~judged)
     if not len(unjudged):
@@ -232,7 +232,7 @@ def _most_probable(probabilities: Floats, rows: ClassRows, seed: int) -> Counts:
     top = probabilities[:, 0].copy()
     for column in probabilities.T[1:]:
         np.maximum(top, column, out=top)
-    top -= _EQUALLY_PROBABLE
+    top -= _MAX_TIED_DIFFERENCE
     chosen, n_tied = np.zeros(len(top), np.int64), np.zeros(len(top), np.int8)
     for level, column in enumerate(probabilities.T):
         high = column >= top

@@ -82,7 +82,7 @@ class DawidSkene(ClassMethod):
     and one to three items less on three, with a smaller log-loss on all; values from 2 to 4 differ by little.
 
     Without annotators in the data all grades share one matrix. Where no item was graded by two annotators, or all
-    grades are equal, the grades come back as they are. A level that nobody gave has probability 0.
+    grades are equal, the grades are kept as they are. A level that nobody gave has probability 0.
 
     Examples
     --------

@@ -77,7 +77,7 @@ class GLAD(ClassMethod):
     sets with gold, this with ``prior="estimated"`` is more accurate on six, by 0.6 to 13 points, and less on two, by
     0.3 and 1.2.
 
-    Where no item was graded by two annotators, or all grades are equal, the grades come back as they are.
+    Where no item was graded by two annotators, or all grades are equal, the grades are kept as they are.
 
     Examples
     --------

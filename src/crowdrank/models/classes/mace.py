@@ -81,7 +81,7 @@ class MACE(ClassMethod):
 
     Where one level is much more frequent than others try ``prior="estimated"``: on a public set with 88 % of one level
     it raises the accuracy from 84 to 93 %. Without annotators in the data all grades are by one. Where no item was
-    graded by two annotators, or all grades are equal, the grades come back as they are.
+    graded by two annotators, or all grades are equal, the grades are kept as they are.
 
     Examples
     --------

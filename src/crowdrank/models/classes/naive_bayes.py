@@ -15,7 +15,7 @@ from ...fitting import accelerate, warn_unconverged
 from ...protocols import Counts, Floats
 from ...wording import option
 from .class_fit import ClassFit, ClassMethod, votes_as_fit
-from .coded_grades import ClassRows, Former, given_accuracies, identified, with_known
+from .coded_grades import ClassRows, Former, given_accuracies, is_identified, with_known
 
 _MARGIN_LEARNED, _MARGIN_GIVEN = 1e-4, 1e-6
 """Least distance of an accuracy from 0 and 1, so that two who are sure and disagree do not rule out every level."""
@@ -76,7 +76,7 @@ class NaiveBayes(ClassMethod):
     prior ends with all items on one level, of which there is a warning. Where that matters, use dawid_skene.
 
     Without annotators in the data all grades share one accuracy. Where no item was graded by two annotators, or all
-    grades are equal, the grades come back as they are unless accuracies were given. A level that nobody gave
+    grades are equal, the grades are kept as they are unless accuracies were given. A level that nobody gave
     has probability 0. Below :math:`1 / K` an accuracy speaks against the level given.
 
     Examples
@@ -128,7 +128,7 @@ class NaiveBayes(ClassMethod):
         given = np.isfinite(begin.given)
         if given.all() and rows.n_levels > 1:
             return self._fit_rows(rows, begin)
-        if given.any() and rows.n_levels > 1 and not self.per_query and not identified(rows, "naive_bayes"):
+        if given.any() and rows.n_levels > 1 and not self.per_query and not is_identified(rows, "naive_bayes"):
             begin = begin._replace(given=np.where(given, begin.given, self.a0 / (self.a0 + self.b0)))
             fit = self._fit_rows(rows, begin)
         else:
