@@ -1,6 +1,6 @@
 """CrowdAgg on one query of 190 items, 43 annotators and about 10 grades each, against the paper's way to evaluate it.
 
-The paper finds the distribution of every item's rank for every annotator by convolving its contests one after the
+The paper finds the distribution of every item's rank for every annotator by convolving its pairs one after the
 other, O(n^2) steps each. That is written out here and compiled, with the same rounds of held-out quality, and shares no
 code with ours: whole fits are compared, and evaluations of all expected discounts. Ours are done many times over,
 for one takes too little time to be measured well.
@@ -80,7 +80,7 @@ def _rounds(grade: Any, convolve: Callable[..., Any]) -> Any:
     parts, neutral = np.empty(grade.shape), np.empty((1, grade.shape[1]))
     eta, step, change, number = np.full(len(grade), PRIOR[0] / sum(PRIOR)), 0.5, np.inf, 0
     convolve(np.full_like(neutral, -1, grade.dtype), eta[:1], neutral)
-    # whoever prefers no item to another has no contests
+    # an annotator who prefers no item to another has no pairs
     judged = (grade >= 0) & np.array([[len(set(row[row >= 0])) > 1] for row in grade])
     covered = judged.sum(axis=0) > 1
     while True:
@@ -125,13 +125,13 @@ def _fit_by_convolution(folder: Path, size: Size) -> Callable[[], Any]:
 def _evaluations(folder: Path, size: Size) -> Callable[[], Any]:
     import numpy as np
 
-    from crowdrank.models.crowd_agg.kernels.poisson_binomial import Discounts, contest_gap, ndcg_mixture
-    from crowdrank.models.crowd_agg.sheets import fill_sheets
+    from crowdrank.models.crowd_agg.crowd_agg import _preference_sets
+    from crowdrank.models.crowd_agg.kernels.poisson_binomial import Discounts, ndcg_mixture, pair_gap
 
-    sheets, _ = fill_sheets(_grades(folder))
-    sizes = np.full(len(sheets.code), size["n_items"])
-    gap = contest_gap("swapped", sheets, np.zeros(len(sizes), np.int32), sizes)
-    discounts, trust = Discounts.of(sheets, sizes, gap, ndcg_mixture()), np.full(len(sizes), TRUST)
+    sets, _ = _preference_sets(_grades(folder))
+    sizes = np.full(len(sets.code), size["n_items"])
+    gap = pair_gap("swapped", sets, np.zeros(len(sizes), np.int32), sizes)
+    discounts, trust = Discounts.of(sets, sizes, gap, ndcg_mixture()), np.full(len(sizes), TRUST)
     return lambda: [discounts.expected(trust) for _ in range(N_EVALUATIONS)]
 
 

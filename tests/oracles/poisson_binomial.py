@@ -41,7 +41,7 @@ def gap_probability(gap, first, second, n, judged):
     )
 
 
-def sheet_discounts(items, preferred, judged, gap, eta, discount):
+def set_discounts(items, preferred, judged, gap, eta, discount):
     """Expected discount of each item for one annotator, less that of coins only; ``preferred`` has (winner, loser)."""
     n, won = len(items), {item: sum(winner == item for winner, _ in preferred) for item in items}
     coins = by_convolution([0.5] * (n - 1)) @ discount
@@ -59,7 +59,7 @@ def sheet_discounts(items, preferred, judged, gap, eta, discount):
     return found
 
 
-def pairs_of_sheet(kind, rows):
+def pairs_of_set(kind, rows):
     """{(winner, loser): margin} of one annotator in one query: net votes, or unequal grades (ranks are negative)."""
     if kind == "preference":
         net = {}
@@ -99,7 +99,7 @@ def crowd_agg(kind, rows, *, gap, measure="ndcg", prior=(8.0, 2.0), per_query=Fa
         answers.setdefault((annotator, query), []).append(tuple(answer))
         items.setdefault(query, set()).update(answer[:n_ids])
     for key, given in answers.items():
-        preferred = pairs_of_sheet(kind, given)
+        preferred = pairs_of_set(kind, given)
         judged = len({item for answer in given for item in answer[:n_ids]})
         weight = np.mean(list(preferred.values())) if preferred else 1.0
         sheets[key] = {"pairs": preferred, "judged": judged, "weight": weight, "owner": key if per_query else key[:1]}
@@ -109,7 +109,7 @@ def crowd_agg(kind, rows, *, gap, measure="ndcg", prior=(8.0, 2.0), per_query=Fa
         for (_, query), sheet in sheets.items():
             if sheet["pairs"]:
                 discount, trust = discounts(measure, len(items[query])), eta[sheet["owner"]]
-                part = sheet_discounts(sorted(items[query]), sheet["pairs"], sheet["judged"], gap, trust, discount)
+                part = set_discounts(sorted(items[query]), sheet["pairs"], sheet["judged"], gap, trust, discount)
                 sheet["part"] = {item: sheet["weight"] * value for item, value in part.items()}
                 for item, value in sheet["part"].items():
                     totals[query, item] += value

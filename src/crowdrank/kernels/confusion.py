@@ -12,19 +12,19 @@ from numpy.typing import NDArray
 from ..protocols import Bools, Counts, Floats, Ints
 from .threads import even_bounds, over_bounds, read_only, total
 
-_ROUND = 1.5 * 2.0**20
+EXACT_SUM_SHIFT = 1.5 * 2.0**20
 """Added and taken off again it leaves multiples of 2 ** -32, sums of which below two million are exact in any order."""
 
-_SMALLEST = -640.0
+_MIN_LOG_PRODUCT = -640.0
 """Products whose logarithm may fall below this could leave the range of numbers; they are taken as sums of logs."""
 
-_TINY = 1e-100
+_MIN_PRODUCT = 1e-100
 _PART_ROWS = 1 << 15
-_SLACK = 1e-12
-_MOST_HALVINGS = 20
-_NEAR = 1e-6
-_RIDGE = 1e-9
-_LONGEST = 4.0
+_RELATIVE_SLACK = 1e-12
+_MAX_HALVINGS = 20
+_MAX_LAST_NEWTON_STEP = 1e-6
+_RELATIVE_RIDGE = 1e-9
+_MAX_NEWTON_STEP = 4.0
 
 
 class PackedGrades(NamedTuple):
@@ -180,7 +180,7 @@ def _run(grades: PackedGrades, confusion: Floats, prior: Floats, known: Ints, pr
     n_levels = confusion.shape[1]
     table = read_only(confusion.transpose(0, 2, 1).reshape(-1, n_levels))
     smallest = float(np.log(table.min()))
-    longest = int((_SMALLEST - np.log(prior.min())) / smallest) if smallest < 0 else len(grades.code)
+    longest = int((_MIN_LOG_PRODUCT - np.log(prior.min())) / smallest) if smallest < 0 else len(grades.code)
     log_table = table
     if grades.weight.size or int(np.diff(grades.starts).max(initial=0)) > longest:
         log_table = read_only(np.log(table))
@@ -251,16 +251,16 @@ def fit_tied(counts: Floats, numbers: Floats, *, max_iter: int) -> Floats:
     value = np.einsum("ajl,ajl->a", counts, logs)
     for _ in range(max_iter):
         step = _tied_step(counts, totals, np.exp(logs))
-        for _ in range(_MOST_HALVINGS):
+        for _ in range(_MAX_HALVINGS):
             there = tied_confusion(numbers + step)
             risen = np.einsum("ajl,ajl->a", counts, there)
-            lower = risen < value - _SLACK * np.abs(value)
+            lower = risen < value - _RELATIVE_SLACK * np.abs(value)
             if not lower.any():
                 break
             step[lower] /= 2
         step[lower] = 0.0
         numbers, logs, value = numbers + step, np.where(lower[:, None, None], logs, there), np.maximum(value, risen)
-        if np.max(np.abs(step), initial=0.0) < _NEAR:
+        if np.max(np.abs(step), initial=0.0) < _MAX_LAST_NEWTON_STEP:
             break
     return numbers
 
@@ -273,10 +273,10 @@ def _tied_step(counts: Floats, totals: Floats, confusion: Floats) -> Floats:
     bend = np.einsum("ajl,pjl,qjl->apq", totals[:, :, None] * confusion, ties, ties, optimize=True)
     bend -= np.einsum("aj,ajp,ajq->apq", totals, mean, mean, optimize=True)
     # nothing is lost by the ridge: all levels more is no change, and with two levels the last two numbers are one
-    bend[:, np.arange(len(ties)), np.arange(len(ties))] += _RIDGE * (1.0 + totals.sum(axis=1))[:, None]
+    bend[:, np.arange(len(ties)), np.arange(len(ties))] += _RELATIVE_RIDGE * (1.0 + totals.sum(axis=1))[:, None]
     step: Floats = np.linalg.solve(bend, slope[:, :, None])[:, :, 0]
     # far from the top the curvature may all but vanish
-    step *= _LONGEST / np.maximum(np.max(np.abs(step), axis=1, keepdims=True), _LONGEST)
+    step *= _MAX_NEWTON_STEP / np.maximum(np.max(np.abs(step), axis=1, keepdims=True), _MAX_NEWTON_STEP)
     return step
 
 
@@ -313,7 +313,7 @@ def _vote_pass_for(n_levels: int) -> Any:
                 share = found[k] / norm
                 if known[item] >= 0:
                     share = 1.0 if known[item] == k else 0.0
-                found[k] = (share + _ROUND) - _ROUND
+                found[k] = (share + EXACT_SUM_SHIFT) - EXACT_SUM_SHIFT
                 sums[sums.shape[0] - 1, k] += found[k]
             for row in range(first, last):
                 at, amount = np.uint64(code[row]), weight[row] if weighted else 1.0
@@ -357,9 +357,9 @@ def _pass_for(n_levels: int) -> Any:
                 found[k] = found[k] if known[item] < 0 or known[item] == k else 0.0
                 norm += found[k]
             # one logarithm for many items
-            product *= max(norm, _TINY)
-            if norm < _TINY or product < _TINY:
-                sums[last_row, 0] += np.log(product) + np.log(norm / max(norm, _TINY))
+            product *= max(norm, _MIN_PRODUCT)
+            if norm < _MIN_PRODUCT or product < _MIN_PRODUCT:
+                sums[last_row, 0] += np.log(product) + np.log(norm / max(norm, _MIN_PRODUCT))
                 product = 1.0
             norm = 1.0 / norm
             if wanted:
@@ -367,7 +367,7 @@ def _pass_for(n_levels: int) -> Any:
                     probabilities[item, k] = found[k] * norm
                 continue
             for k in range(n_levels):
-                found[k] = (found[k] * norm + _ROUND) - _ROUND
+                found[k] = (found[k] * norm + EXACT_SUM_SHIFT) - EXACT_SUM_SHIFT
                 shares[k] += found[k]
             for row in range(first, last):
                 at = np.uint64(code[row])
@@ -404,7 +404,7 @@ def _add_by_logs(
         found[k] /= norm
         if probabilities.shape[0] > 0:
             probabilities[item, k] = found[k]
-        found[k] = (found[k] + _ROUND) - _ROUND
+        found[k] = (found[k] + EXACT_SUM_SHIFT) - EXACT_SUM_SHIFT
         sums[sums.shape[0] - 2, k] += found[k]
     sums[sums.shape[0] - 1, 0] += top + np.log(norm)
     for row in range(first, last):

@@ -416,3 +416,18 @@ def test_queries_without_overlap_come_back_as_they_are():
         consensus = DawidSkene(per_query=True).fit(grades)
     frame = consensus.frame().filter(pl.col("query") == "alone").sort("item")
     assert frame["score"].to_list() == [2, 0, 1]
+
+
+def test_ordinal_matrices_of_each_query_by_itself():
+    rng = np.random.default_rng(0)
+    rows = [
+        (f"a{who}", f"q{query}", f"i{item}", int(np.clip(item % 4 + rng.integers(-1, 2), 0, 3)))
+        for query in range(2)
+        for item in range(12)
+        for who in range(5 if query == 0 else 1)
+    ]
+    with pytest.warns(DataWarning, match="in 1 of 2 queries no item was graded by two annotators"):
+        consensus = DawidSkene(ordinal=True, per_query=True).fit(Grades.from_rows(rows))
+    assert np.isfinite(consensus.scores).all()
+    for name in ("exactness", "closeness"):
+        assert np.isfinite(consensus.quality.parameters[name]).all()

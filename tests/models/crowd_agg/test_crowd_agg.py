@@ -162,7 +162,7 @@ def test_recovery_from_grades():
         assert kendall_tau(grade, held_out.scores, query) > kendall_tau(grade, other.scores, query)
 
 
-def test_an_annotator_without_contests_keeps_the_prior():
+def test_an_annotator_without_pairs_keeps_the_prior():
     rows = [("ann", "q", "x", 2), ("ann", "q", "y", 1), ("bob", "q", "x", 1), ("bob", "q", "y", 0)]
     rows += [("one", "q", "x", 1), ("flat", "q", "x", 1), ("flat", "q", "y", 1)]
     for per_query in (False, True):
@@ -210,7 +210,7 @@ def test_cyclic_and_repeated_preferences():
     np.testing.assert_allclose(CrowdAgg().fit(again).scores, once.scores, atol=1e-15)
 
 
-def test_ties_are_counted_and_no_contest():
+def test_ties_are_counted_and_no_pair():
     rows = [("a", "q", "x", "y", "tie"), ("b", "q", "x", "y", "x"), ("b", "q", "y", "z", "tie")]
     consensus = CrowdAgg().fit(Preferences.from_rows(rows))
     assert consensus.estimates == {"n_ties": 2}
@@ -295,7 +295,7 @@ def test_a_weight_counts_the_annotator_so_many_times():
 
 
 def test_former_queries_and_several_rankings_count_by_themselves():
-    # ann prefers x to y in three former queries and y to x in one: two contests more for x, and not one net vote
+    # ann prefers x to y in three former queries and y to x in one: two pairs more for x, and not one net vote
     rows = [("ann", f"p{k}", "x", "y", "x" if k else "y") for k in range(4)]
     merged = Preferences.from_rows(rows).across_queries()
     one = 0.5 * (1 - SECOND)
@@ -322,7 +322,7 @@ def test_queries_by_themselves():
 def test_too_many_levels_are_refused(monkeypatch):
     rng = np.random.default_rng(0)
     table = {"item": np.arange(400), "grade": rng.integers(0, 300, 400), "annotator": np.zeros(400, int)}
-    monkeypatch.setattr(crowd_agg, "_MOST_STEPS", 1e6)
+    monkeypatch.setattr(crowd_agg, "_MAX_STEPS_PER_ROUND", 1e6)
     with pytest.raises(ParameterError, match=r"steps a round.*use gap='hard'"):
         CrowdAgg(gap="linear").fit(Grades.from_frame(table))
     assert CrowdAgg(gap="hard").fit(Grades.from_frame(table)).trace.converged

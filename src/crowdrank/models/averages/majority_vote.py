@@ -15,7 +15,7 @@ from ...protocols import Bools, Counts, Floats, Ints
 from ...quality import held_out
 
 _TIES = ("better_middle", "random")
-_ROUNDING = 1e-9
+_RELATIVE_SLACK = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +77,7 @@ class MajorityVote:
             return Consensus.of(self, grades, np.zeros(grades.n_items), quality=quality)
         codes, levels, values = grades.level_codes(self.bins)
         votes = _votes(grades, codes, len(levels), grades.weight)
-        total, chosen = votes.sum(axis=0), self._chosen(votes)
+        total, chosen = votes.sum(axis=0), self._choose_levels(votes)
         shares = _shares(votes, total, grades.items.query, grades.n_queries)
         return Consensus.of(
             self, grades, _scores(grades, votes, chosen, values), probabilities=np.ascontiguousarray(shares.T),
@@ -90,14 +90,14 @@ class MajorityVote:
 
         def scores(weight: Floats) -> Floats:
             votes = _votes(grades, codes, len(levels), weight)
-            return _scores(grades, votes, self._chosen(votes), values)
+            return _scores(grades, votes, self._choose_levels(votes), values)
 
         return scores
 
-    def _chosen(self, votes: Floats) -> Counts:
+    def _choose_levels(self, votes: Floats) -> Counts:
         """Level chosen for each item."""
         rng = np.random.default_rng(self.seed)
-        return _chosen(votes, rng.random(len(votes[0])) if self.ties == "random" else None)
+        return _choose_levels(votes, rng.random(len(votes[0])) if self.ties == "random" else None)
 
 
 def _scores(grades: Grades, votes: Floats, chosen: Counts, values: Floats) -> Floats:
@@ -119,10 +119,10 @@ def _votes(grades: Grades, codes: Ints, n_levels: int, weight: Floats | None) ->
     return counts.reshape(n_levels, grades.n_items).astype(np.float64, copy=False)
 
 
-def _chosen(votes: Floats, draws: Floats | None) -> Counts:
+def _choose_levels(votes: Floats, draws: Floats | None) -> Counts:
     """Level with the most votes of each item; among equals the better middle one, or the one that the draw falls on."""
     # sums of fractional weights are equal up to rounding only
-    tied: Bools = votes >= votes.max(axis=0) * (1 - _ROUNDING)
+    tied: Bools = votes >= votes.max(axis=0) * (1 - _RELATIVE_SLACK)
     n_tied = np.zeros(votes.shape[1], np.int16)
     for level in tied:
         n_tied += level

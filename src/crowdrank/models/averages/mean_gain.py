@@ -14,7 +14,7 @@ from ...errors import JudgmentError
 from ...protocols import Floats
 from ...quality import held_out
 
-_HIGHEST = 1000.0
+_MAX_GRADE = 1000.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ def _means(grades: Grades, weight: Floats | None) -> Floats:
     from ...kernels.segments import fill_from_query, segment_means, segment_sums
 
     highest = float(grades.grade.max(initial=0.0))
-    if highest > _HIGHEST:
+    if highest > _MAX_GRADE:
         raise JudgmentError(f"a grade of {highest:g} is too large for a gain of 2 ** grade - 1; use mean_grade")
     judged = segment_sums(None, grades.item, weight, grades.n_items) > 0
     means = segment_means(np.exp2(grades.grade) - 1, grades.item, weight, grades.n_items)

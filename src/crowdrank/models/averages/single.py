@@ -62,7 +62,7 @@ class Single:
         from ...kernels.segments import fill_from_query
 
         expect(grades, self)
-        chosen = _first(grades) if self.pick == "first" else _drawn(grades, np.random.default_rng(self.seed))
+        chosen = _first_rows(grades) if self.pick == "first" else _random_rows(grades, np.random.default_rng(self.seed))
         values, judged = np.zeros(grades.n_items), np.zeros(grades.n_items, bool)
         values[grades.item[chosen]], judged[grades.item[chosen]] = grades.grade[chosen], True
         levels, grade = grades.levels_of(values, judged)
@@ -70,14 +70,14 @@ class Single:
         return Consensus.of(self, grades, scores, levels=levels, grade=grade, quality=held_out(self, grades))
 
 
-def _first(grades: Grades) -> Counts:
+def _first_rows(grades: Grades) -> Counts:
     """Row of the first grade of each judged item."""
     order = grades.in_time()
     first: Counts = order[np.unique(grades.item[order], return_index=True)[1]]
     return first
 
 
-def _drawn(grades: Grades, rng: np.random.Generator) -> Counts:
+def _random_rows(grades: Grades, rng: np.random.Generator) -> Counts:
     """Row of one grade of each judged item, drawn in proportion to the weights."""
     draws = rng.random(grades.n_items)
     # rows in an order of their own, so that the order of the table does not matter

@@ -1,28 +1,36 @@
-"""What comes out of a class method: an estimate, and the consensus and quality that are read out of it."""
+"""What class methods share: the frame of ``fit``, the estimate it leads to, and the consensus read out of it."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...data.consensus import Consensus, Quality, Trace
-from ...data.judgments import Grades
+from ...data.judgments import Grades, expect
 from ...errors import DataWarning
-from ...protocols import Bools, Counts, Floats
+from ...protocols import Bools, Counts, Floats, method_name
 from ...wording import option
-from .coded_grades import ClassRows, QueryPart, query_parts, vote_shares
+from .coded_grades import ClassRows, Former, QueryPart, class_rows, former_fit, is_identified, query_parts, vote_shares
 
-_EQUALLY_PROBABLE = 1e-8
+_MAX_TIED_DIFFERENCE = 1e-8
 """Probabilities that differ by no more are equal: fits end within this of each other, whatever the order of sums."""
+
+_N_STRUCTURE_ROUNDS = 2
+"""Rounds in which items and annotators are known by each other: on public sets a third splits no group of items."""
 
 _INTERVAL = 0.90
 _LEAST_SPREAD = 1e-4
 """Quantiles of beta fail where nearly all is known; an interval narrower than this says no more."""
+
+
+Numbers: TypeAlias = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +61,79 @@ class ClassFit:
     parameters: Mapping[str, Floats] = field(default_factory=dict)
 
 
+class ClassMethod(ABC):
+    """A method that finds the level of each item and how each annotator errs; a method adds its own steps.
+
+    The steps are ``_begin_from`` (what a former consensus tells), ``_fit_rows`` (the estimate of some grades) and
+    ``_take_votes`` (the grades as they are, where nothing can be learned).
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("grade",)
+    nominal: ClassVar[bool] = True
+    in_grades: ClassVar[bool] = True
+    precision: ClassVar[float] = 1e-11
+    votes_without_overlap: ClassVar[bool] = True
+    """With ``per_query``: whether a query in which no item was graded twice keeps its grades as they are."""
+
+    per_query: bool
+    seed: int
+    bins: int | None
+
+    def fit(self, grades: Grades, *, known: Any | None = None, start: Consensus | None = None) -> Consensus:
+        """Return the level of each item and what was learned of each annotator.
+
+        ``known`` is a table of query, item and grade: items whose level is certain. ``start`` is a former consensus of
+        this method to go on from; new annotators and items begin with the prior.
+        """
+        return self._fit(grades, known, start)
+
+    def _fit(self, grades: Grades, known: Any | None, start: Consensus | None, **given: Any) -> Consensus:
+        """The frame of every fit; ``given`` goes to ``_begin_from``."""
+        expect(grades, self)
+        if not len(grades):
+            return Consensus.of(self, grades, np.zeros(grades.n_items))
+        rows = class_rows(grades, bins=self.bins, known=known)
+        former = None if start is None else former_fit(start, grades, rows)
+        fit = self._estimate(rows, grades.items.offsets, self._begin_from(former, rows, grades, **given))
+        return class_consensus(self, grades, rows, fit, seed=self.seed)
+
+    def _estimate(self, rows: ClassRows, offsets: Counts, begin: Any) -> ClassFit:
+        """The estimate of all grades: of each query by itself with ``per_query``, the votes where none is possible."""
+        if rows.n_levels == 1 or not is_identified(rows, method_name(self)):
+            return self._take_votes(rows)
+        return self._fit_queries(rows, offsets, begin) if self.per_query else self._fit_rows(rows, begin)
+
+    def _fit_queries(self, rows: ClassRows, offsets: Counts, begin: Any) -> ClassFit:
+        """The fits of the queries, each by itself, as one."""
+        fits, n_alone = [], 0
+        for part in query_parts(rows, offsets):
+            alone = self.votes_without_overlap and not part.rows.overlap
+            n_alone += alone
+            own = None if begin is None else begin.of(part.annotators)
+            fits.append((part, self._take_votes(part.rows) if alone else self._fit_rows(part.rows, own)))
+        if n_alone:
+            warnings.warn(
+                f"{method_name(self)}: in {n_alone} of {len(fits)} queries no item was graded by two annotators; their "
+                f"grades are kept as they are: leave per_query out, have some items graded twice, or give "
+                f"{option('known')}",
+                DataWarning,
+                stacklevel=3,
+            )
+        return join_fits(rows, fits, self._take_votes(rows))
+
+    @abstractmethod
+    def _begin_from(self, former: Former | None, rows: ClassRows, grades: Grades) -> Any:
+        """What is known before the first pass, with a method ``of`` for some annotators; ``None`` where nothing is."""
+
+    @abstractmethod
+    def _fit_rows(self, rows: ClassRows, begin: Any) -> ClassFit:
+        """The estimate of grades of which some item was graded twice."""
+
+    @abstractmethod
+    def _take_votes(self, rows: ClassRows) -> ClassFit:
+        """The grades as they are, by annotators as the prior has them."""
+
+
 def votes_as_fit(rows: ClassRows, confusion: Floats, evidence: Floats) -> ClassFit:
     """Return the grades themselves as a fit, with the annotators that a method's prior supposes."""
     shares = vote_shares(rows)
@@ -60,33 +141,7 @@ def votes_as_fit(rows: ClassRows, confusion: Floats, evidence: Floats) -> ClassF
     return ClassFit(shares, prior, confusion, evidence, Trace())
 
 
-def fit_queries(
-    rows: ClassRows,
-    offsets: Counts,
-    fit: Callable[[QueryPart], ClassFit],
-    unlearned: Callable[[ClassRows], ClassFit],
-    what: str,
-) -> ClassFit:
-    """Return the fits of the queries, each by itself, as one.
-
-    ``unlearned`` gives the grades themselves as a fit; it stands in for queries in which nobody can be compared with
-    another, of which there is a warning, and for annotators who gave no grade.
-    """
-    fits, alone = [], 0
-    for part in query_parts(rows, offsets):
-        alone += not part.rows.overlap
-        fits.append((part, fit(part) if part.rows.overlap else unlearned(part.rows)))
-    if alone:
-        warnings.warn(
-            f"{what}: in {alone} of {len(fits)} queries no item was graded by two annotators; their grades come back "
-            f"as they are: leave per_query out, have some items graded twice, or give {option('known')}",
-            DataWarning,
-            stacklevel=3,
-        )
-    return joined_fit(rows, fits, unlearned(rows))
-
-
-def joined_fit(rows: ClassRows, fits: Sequence[tuple[QueryPart, ClassFit]], empty: ClassFit) -> ClassFit:
+def join_fits(rows: ClassRows, fits: Sequence[tuple[QueryPart, ClassFit]], empty: ClassFit) -> ClassFit:
     """Return the fits of all queries as one: items side by side, annotators averaged by the grades that each fit had.
 
     ``empty`` is the fit of nothing, whose annotators stand for those who gave no grade.
@@ -106,7 +161,7 @@ def joined_fit(rows: ClassRows, fits: Sequence[tuple[QueryPart, ClassFit]], empt
         sums[name][idle] = value[idle]
         sums[name][~idle] /= total[~idle].reshape(-1, *[1] * (value.ndim - 1))
     evidence, confusion = sums.pop("evidence"), sums.pop("confusion")
-    trace = _joined_trace([fit.trace for _, fit in fits])
+    trace = _join_traces([fit.trace for _, fit in fits])
     return ClassFit(probabilities, prior / max(prior.sum(), 1e-300), confusion, evidence, trace, sums)
 
 
@@ -115,7 +170,7 @@ def _per_annotator(fit: ClassFit) -> dict[str, Floats]:
     return {"confusion": fit.confusion, "evidence": fit.evidence, **fit.parameters}
 
 
-def _joined_trace(traces: Sequence[Trace]) -> Trace:
+def _join_traces(traces: Sequence[Trace]) -> Trace:
     """The longest of several traces, converged if all are; each log-likelihood stays where it ended."""
     n_iter = max(trace.n_iter for trace in traces)
     likelihoods = [trace.log_likelihood for trace in traces if trace.log_likelihood]
@@ -129,13 +184,13 @@ def class_consensus(method: Any, grades: Grades, rows: ClassRows, fit: ClassFit,
     """Return the consensus of a fit: expected grade as score, most probable level as grade, quality of annotators.
 
     An item without grades takes the mean probabilities of its query's graded items, or the class prior where there are
-    none, and no grade. Of levels that are equally probable one is drawn with the seed, the same for all items with
-    these levels, so that no name decides. For classes without an order the score is
-    the probability of the chosen one, 0 for an item without grades.
+    none, and no grade. Of equally probable levels one is drawn with the seed, by who gave the item which level, so that
+    no name decides and ties do not all go to one level. For classes without an order the score is the probability of
+    the chosen one, 0 for an item without grades.
     """
     judged = rows.graded | (rows.known >= 0)
-    probabilities = _filled(fit, judged, grades)
-    chosen = _most_probable(probabilities, seed)
+    probabilities = _fill_unjudged(fit, judged, grades)
+    chosen = _most_probable(probabilities, rows, seed)
     if rows.nominal:
         scores = np.where(judged, probabilities[np.arange(len(chosen)), chosen], 0.0)
     else:
@@ -157,7 +212,7 @@ def _on_scale(values: Floats, rows: ClassRows, *axes: int) -> Floats:
     return values
 
 
-def _filled(fit: ClassFit, judged: Bools, grades: Grades) -> Floats:
+def _fill_unjudged(fit: ClassFit, judged: Bools, grades: Grades) -> Floats:
     """Probabilities with those of unjudged items taken from their query."""
     unjudged = np.flatnonzero(~judged)
     if not len(unjudged):
@@ -171,24 +226,51 @@ def _filled(fit: ClassFit, judged: Bools, grades: Grades) -> Floats:
     return probabilities
 
 
-def _most_probable(probabilities: Floats, seed: int) -> Counts:
-    """Level of the largest probability of each item; of several equal ones that which the seed draws for these."""
+def _most_probable(probabilities: Floats, rows: ClassRows, seed: int) -> Counts:
+    """Level of the largest probability of each item; of several equal ones that which the item's draw falls on."""
     # level by level: with few of them, sums and maxima along the short axis take several times as long
     top = probabilities[:, 0].copy()
     for column in probabilities.T[1:]:
         np.maximum(top, column, out=top)
-    top -= _EQUALLY_PROBABLE
+    top -= _MAX_TIED_DIFFERENCE
     chosen, n_tied = np.zeros(len(top), np.int64), np.zeros(len(top), np.int8)
     for level, column in enumerate(probabilities.T):
         high = column >= top
         np.copyto(chosen, level, where=high)
         n_tied += high
-    several = np.flatnonzero(n_tied > 1)
-    if len(several):
-        sets, number = np.unique(probabilities[several] >= top[several, None], axis=0, return_inverse=True)
-        drawn = [np.random.default_rng([seed, *np.flatnonzero(tied)]).choice(np.flatnonzero(tied)) for tied in sets]
-        chosen[several] = np.array(drawn)[number.ravel()]
+    tied = np.flatnonzero(n_tied > 1)
+    if len(tied):
+        wanted = _item_draws(rows, tied, seed) % n_tied[tied].astype(np.uint64)
+        number = np.cumsum(probabilities[tied] >= top[tied, None], axis=1)
+        chosen[tied] = (number <= wanted[:, None]).sum(axis=1)
     return chosen
+
+
+def _item_draws(rows: ClassRows, items: Counts, seed: int) -> Numbers:
+    """Random number of each of some items, from who gave it which level; neither names nor the order of rows matter.
+
+    Annotators are known by the items that they gave each level, and items by the annotators, in turn [Weisfeiler68]_;
+    items that are alike in this share a number.
+    """
+    packed, rng = rows.packed, np.random.default_rng(seed)
+    item = np.repeat(np.arange(rows.n_items), np.diff(packed.starts))
+    # a level given twice counts once, as one of twice the weight does
+    new = np.append(True, (np.diff(packed.code) != 0) | (np.diff(item) != 0))[: len(item)]
+    item, annotator, level = item[new], *np.divmod(packed.code[new], np.uint32(rows.n_levels))
+
+    def sums_of_draws(known: Numbers, here: Counts, there: Counts, size: int) -> Numbers:
+        numbers, code = np.unique(known, return_inverse=True)
+        draws = rng.integers(0, 2**64, (len(numbers), rows.n_levels), np.uint64)
+        # sums that wrap do not depend on their order
+        sums = np.zeros(size, np.uint64)
+        np.add.at(sums, there, draws[code[here], level])
+        return sums
+
+    annotators = np.zeros(rows.n_annotators, np.uint64)
+    for _ in range(_N_STRUCTURE_ROUNDS):
+        number = sums_of_draws(annotators, annotator, item, rows.n_items)
+        annotators = sums_of_draws(number, item, annotator, rows.n_annotators)
+    return number[items]
 
 
 def class_quality(grades: Grades, rows: ClassRows, fit: ClassFit) -> Quality | None:

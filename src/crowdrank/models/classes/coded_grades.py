@@ -23,7 +23,7 @@ from ...wording import option
 if TYPE_CHECKING:
     from ...kernels.confusion import PackedGrades
 
-_SHOWN = 5
+_N_SHOWN = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +187,11 @@ def _known_levels(grades: Grades, rows: ClassRows, known: Any, bins: int | None)
     _refuse(frame, found, item < 0, "is not among the judged items", f"leave it out, or list it with {option('items')}")
     scale = ", ".join(str(level) for level in rows.levels[:12])
     _refuse(
-        frame, found, level < 0, f"has a known grade outside the scale {scale}", "mend it, or declare it with levels="
+        frame,
+        found,
+        level < 0,
+        f"has a known grade outside the scale {scale}",
+        "correct it, or declare it with levels=",
     )
     levels = np.full(grades.n_items, -1, np.int32)
     levels[item] = level
@@ -229,11 +233,11 @@ def _refuse(frame: pl.DataFrame, found: Mapping[str, str], wrong: Bools, complai
         return
     rows = np.flatnonzero(wrong)
     shown = []
-    for row in rows[:_SHOWN].tolist():
+    for row in rows[:_N_SHOWN].tolist():
         query = f" of query {frame[found['query']][row]!r}" if "query" in found else ""
         grade = frame[found["grade"]][row]
         shown.append(f"item {frame[found['item']][row]!r}{query} ({option('known')} row {row + 1}, grade {grade!r})")
-    more = f" and {len(rows) - _SHOWN} more" if len(rows) > _SHOWN else ""
+    more = f" and {len(rows) - _N_SHOWN} more" if len(rows) > _N_SHOWN else ""
     raise JudgmentError(f"{'; '.join(shown)}{more} {complaint}; {remedy}")
 
 
@@ -273,19 +277,19 @@ def given_accuracies(accuracies: Any, grades: Grades) -> Floats:
     wrong = np.flatnonzero(~((values >= 0) & (values <= 1)))
     if len(wrong):
         who, value = frame["annotator"][int(wrong[0])], frame["accuracy"][int(wrong[0])]
-        raise ParameterError(f"accuracies= gives annotator {who!r} {value!r}, which is not between 0 and 1; mend it")
+        raise ParameterError(f"accuracies= gives annotator {who!r} {value!r}, which is not between 0 and 1; correct it")
     code = grades.annotators.codes(frame["annotator"])
     given = np.full(grades.n_annotators, np.nan)
     given[code[code >= 0]] = values[code >= 0]
     return given
 
 
-def identified(rows: ClassRows, what: str) -> bool:
+def is_identified(rows: ClassRows, what: str) -> bool:
     """Return whether some item was graded by two annotators or is known; otherwise warn that accuracies are unknown."""
     if not rows.overlap:
         warnings.warn(
-            f"{what}: no item was graded by two annotators, so how accurate each of them is cannot be told; the grades "
-            f"come back as they are: have some items graded twice, or give {option('known')}",
+            f"{what}: no item was graded by two annotators, so their accuracies cannot be estimated; the grades "
+            f"are kept as they are: have some items graded twice, or give {option('known')}",
             DataWarning,
             stacklevel=3,
         )
@@ -301,10 +305,10 @@ def vote_shares(rows: ClassRows) -> Floats:
     votes = np.bincount(cells, rows.weight, rows.n_items * rows.n_levels).reshape(rows.n_items, rows.n_levels)
     total = votes.sum(axis=1, keepdims=True)
     shares: Floats = np.divide(votes, total, out=np.full(votes.shape, 1 / rows.n_levels), where=total > 0)
-    return clamped(shares, rows.known)
+    return with_known(shares, rows.known)
 
 
-def clamped(probabilities: Floats, known: Ints) -> Floats:
+def with_known(probabilities: Floats, known: Ints) -> Floats:
     """Return probabilities with each known item certain."""
     sure = np.flatnonzero(known >= 0)
     if len(sure):

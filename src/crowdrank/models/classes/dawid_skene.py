@@ -2,27 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from ...data.consensus import Consensus
-from ...data.judgments import Grades, expect
+from ...data.judgments import Grades
 from ...errors import JudgmentError, ParameterError
 from ...fitting import accelerate, warn_unconverged
 from ...protocols import Floats
 from ...wording import option
-from .class_fit import ClassFit, class_consensus, fit_queries, votes_as_fit
-from .coded_grades import ClassRows, clamped, class_rows, former_fit, identified
+from .class_fit import ClassFit, ClassMethod, votes_as_fit
+from .coded_grades import ClassRows, Former, with_known
 
-_RIGHT, _WRONG = 2.0, 1.0
-_SMALLEST, _REACH = 1e-9, 50.0
-_FIRST_STEPS = 20
+if TYPE_CHECKING:
+    from ...kernels.confusion import Tallies
+
+_N_RIGHT_ADDED, _N_WRONG_ADDED = 2.0, 1.0
+"""Grades of each level that are added to the crowd's."""
+
+_MIN_PROBABILITY, _MAX_NUMBER = 1e-9, 50.0
+_N_FIRST_NEWTON_STEPS = 20
 
 
 @dataclass(frozen=True, kw_only=True)
-class DawidSkene:
+class DawidSkene(ClassMethod):
     r"""Dawid-Skene: EM over a confusion matrix per annotator.
 
     Annotator :math:`a` gives an item of true level :math:`j` the level :math:`l` with probability :math:`\pi_{ajl}`, a
@@ -60,7 +65,7 @@ class DawidSkene:
     max_iter
         Most passes over the grades.
     seed
-        Start of the random draws: which of several equally probable levels is taken, for all items alike.
+        Seed of the random draws: which of several equally probable levels an item gets.
     bins
         Cut grades into so many equally wide levels; needed when there are more than 30 distinct ones.
 
@@ -77,7 +82,7 @@ class DawidSkene:
     and one to three items less on three, with a smaller log-loss on all; values from 2 to 4 differ by little.
 
     Without annotators in the data all grades share one matrix. Where no item was graded by two annotators, or all
-    grades are equal, the grades come back as they are. A level that nobody gave has probability 0.
+    grades are equal, the grades are kept as they are. A level that nobody gave has probability 0.
 
     Examples
     --------
@@ -89,10 +94,6 @@ class DawidSkene:
     ([2, 2, 1, 1, 0, 0], [0.81, 0.81, 0.81, 0.37])
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("grade",)
-    nominal: ClassVar[bool] = True
-    in_grades: ClassVar[bool] = True
-    precision: ClassVar[float] = 1e-11
     alpha: float = 2.5
     ordinal: bool = False
     per_query: bool = False
@@ -111,28 +112,56 @@ class DawidSkene:
         """Return the levels of the items and the confusion matrices of the annotators.
 
         ``known`` is a table of query, item and grade: items whose level is certain. ``start`` is a former consensus of
-        a class method to go on from; annotators and items that are new begin with the prior.
+        a class method to go on from; new annotators and items begin with the prior.
         """
-        expect(grades, self)
-        if self.ordinal and grades.nominal:
+        if self.ordinal and isinstance(grades, Grades) and grades.nominal:
             raise JudgmentError(
                 f"ordinal=True needs an order and nominal grades have none; leave it out, or give {option('levels')}"
             )
-        if not len(grades):
-            return Consensus.of(self, grades, np.zeros(grades.n_items))
-        rows = class_rows(grades, bins=self.bins, known=known)
-        begin = None if start is None else _former(start, grades, rows)
-        if rows.n_levels == 1 or not identified(rows, "dawid_skene"):
-            found = _unlearned(rows, self)
-        elif self.per_query:
-            found = fit_queries(
-                rows, grades.items.offsets,
-                lambda part: _fitted(part.rows, self, None if begin is None else begin.of(part.annotators)),
-                lambda part: _unlearned(part, self), "dawid_skene",
-            )  # fmt: skip
-        else:
-            found = _fitted(rows, self, begin)
-        return class_consensus(self, grades, rows, found, seed=self.seed)
+        return self._fit(grades, known, start)
+
+    def _begin_from(self, former: Former | None, rows: ClassRows, grades: Grades) -> _Estimate | None:
+        """The estimate of a former consensus for the annotators and levels of now, NaN where they are new."""
+        if former is None:
+            return None
+        if not rows.named:
+            return _Estimate(np.full((1, rows.n_levels, rows.n_levels), np.nan), former.prior)
+        return _Estimate(former.of_annotators("confusion", by_level=True), former.prior)
+
+    def _fit_rows(self, rows: ClassRows, begin: _Estimate | None) -> ClassFit:
+        """E-steps and M-steps in turn until the estimate no longer changes."""
+        form, crowd = self._form(rows), _crowd_shares(rows) * (self.alpha * rows.n_levels)
+        evidence = np.empty((rows.n_annotators, rows.n_levels))
+
+        def step(state: Floats) -> _Step:
+            here = form.estimate(state)
+            expected = _e_step(rows, here)
+            # the last step is taken from the state that is returned
+            evidence[:] = expected.counts.sum(axis=2) + crowd.sum(axis=1)
+            return _Step(_log_posterior(expected, here, crowd), _m_step(expected, crowd, form, state))
+
+        first = _first_estimate(crowd, begin, rows.n_annotators)
+        state, trace = accelerate(
+            step, form.likeliest_state(first.confusion, first.prior, None), lower=form.lower, upper=form.upper,
+            scale=_scale(rows, form.n_numbers), tol=self.tol, max_iter=self.max_iter,
+        )  # fmt: skip
+        if not trace.converged:
+            warn_unconverged("dawid_skene", self.max_iter, trace.change, self.tol)
+        best = form.estimate(state)
+        probabilities = _level_probabilities(rows, best)
+        return ClassFit(probabilities, best.prior, best.confusion, evidence, trace, form.parameters(state))
+
+    def _take_votes(self, rows: ClassRows) -> ClassFit:
+        """The grades as they are, by annotators as the crowd has them."""
+        crowd, form = _crowd_shares(rows), self._form(rows)
+        first, level = _first_estimate(crowd, None, rows.n_annotators), crowd.sum(axis=1)
+        evidence = np.broadcast_to(self.alpha * rows.n_levels * level, (rows.n_annotators, rows.n_levels))
+        state = form.likeliest_state(first.confusion, first.prior, None)
+        return replace(votes_as_fit(rows, first.confusion, evidence), parameters=form.parameters(state))
+
+    def _form(self, rows: ClassRows) -> _FreeMatrices | _OrdinalMatrices:
+        """What the confusion matrices may look like."""
+        return (_OrdinalMatrices if self.ordinal else _FreeMatrices)(rows.n_annotators, rows.n_levels)
 
 
 class _Estimate(NamedTuple):
@@ -146,28 +175,56 @@ class _Estimate(NamedTuple):
         return _Estimate(self.confusion[annotators], self.prior)
 
 
-class _Pass(NamedTuple):
-    """The objective at a state, and the state that follows from a pass."""
+class _Step(NamedTuple):
+    """The objective at a state, and the state that follows from an E-step and an M-step."""
 
     value: float
     following: Floats
 
 
-class _Free:
+def _e_step(rows: ClassRows, here: _Estimate) -> Tallies:
+    """E-step: expected number of grades by annotator, true and given level, and of items of each level."""
+    from ...kernels.confusion import confusion_pass
+
+    return confusion_pass(rows.packed, here.confusion, here.prior, rows.known)
+
+
+def _m_step(expected: Tallies, crowd: Floats, form: _FreeMatrices | _OrdinalMatrices, state: Floats) -> Floats:
+    """M-step: the state that makes the expected numbers, with those of the priors, likeliest."""
+    return form.likeliest_state(expected.counts + crowd, expected.shares + 1.0, state)
+
+
+def _log_posterior(expected: Tallies, here: _Estimate, crowd: Floats) -> float:
+    """Log-likelihood of the grades with the log density of the priors."""
+    favour = float((crowd * np.log(here.confusion)).sum() + np.log(here.prior).sum())
+    # the last digits depend on the order of the sums
+    return round(expected.log_likelihood + favour, 8)
+
+
+def _level_probabilities(rows: ClassRows, best: _Estimate) -> Floats:
+    """Probability of each level for each item, (n_items, n_levels)."""
+    from ...kernels.confusion import fill_probabilities
+
+    probabilities = with_known(np.zeros((rows.n_items, rows.n_levels)), rows.known)
+    fill_probabilities(rows.packed, best.confusion, best.prior, rows.known, probabilities)
+    return probabilities
+
+
+class _FreeMatrices:
     """Matrices of which any row may be anything; a state holds their probabilities and then the shares of levels."""
 
-    lower, upper = _SMALLEST, 1.0
+    lower, upper = _MIN_PROBABILITY, 1.0
 
     def __init__(self, n_annotators: int, n_levels: int) -> None:
         self.size, self.n_numbers = (n_annotators, n_levels, n_levels), n_levels**2
 
-    def read(self, state: Floats) -> _Estimate:
+    def estimate(self, state: Floats) -> _Estimate:
         """The estimate that a state stands for, in which sums are 1 once more."""
         n_levels = self.size[-1]
         confusion, prior = state[:-n_levels].reshape(self.size), state[-n_levels:]
         return _Estimate(confusion / confusion.sum(axis=2, keepdims=True), prior / prior.sum())
 
-    def write(self, counts: Floats, shares: Floats, near: Floats | None) -> Floats:
+    def likeliest_state(self, counts: Floats, shares: Floats, near: Floats | None) -> Floats:
         """The state that makes counts of true and given levels and shares of levels likeliest."""
         confusion = counts / counts.sum(axis=2, keepdims=True)
         return np.append(confusion.ravel(), shares / shares.sum())
@@ -177,29 +234,29 @@ class _Free:
         return {}
 
 
-class _Tied:
+class _OrdinalMatrices:
     """Matrices by the formula of ``ordinal``; a state holds its numbers and then the logarithms of the shares."""
 
-    lower, upper = -_REACH, _REACH
+    lower, upper = -_MAX_NUMBER, _MAX_NUMBER
 
     def __init__(self, n_annotators: int, n_levels: int) -> None:
         self.n_annotators, self.n_levels, self.n_numbers = n_annotators, n_levels, n_levels + 2
 
-    def read(self, state: Floats) -> _Estimate:
+    def estimate(self, state: Floats) -> _Estimate:
         """The estimate that a state stands for."""
         from ...kernels.confusion import tied_confusion
 
         prior = np.exp(state[-self.n_levels :])
         return _Estimate(np.exp(tied_confusion(self.numbers(state))), prior / prior.sum())
 
-    def write(self, counts: Floats, shares: Floats, near: Floats | None) -> Floats:
+    def likeliest_state(self, counts: Floats, shares: Floats, near: Floats | None) -> Floats:
         """The state that makes counts of true and given levels and shares of levels likelier than the near one."""
         from ...kernels.confusion import fit_tied
 
         numbers = np.zeros((self.n_annotators, self.n_numbers)) if near is None else self.numbers(near)
         # likelier is enough: one step in each pass takes fewer steps in all than going on to the likeliest
-        found = fit_tied(counts, numbers, max_iter=_FIRST_STEPS if near is None else 1)
-        return np.append(found.ravel(), np.log(shares / shares.sum()))
+        fitted = fit_tied(counts, numbers, max_iter=_N_FIRST_NEWTON_STEPS if near is None else 1)
+        return np.append(fitted.ravel(), np.log(shares / shares.sum()))
 
     def numbers(self, state: Floats) -> Floats:
         """The numbers of each annotator, (n_annotators, n_levels + 2): liking of each level, exactness, closeness."""
@@ -210,39 +267,7 @@ class _Tied:
         return {"exactness": self.numbers(state)[:, -2].copy(), "closeness": self.numbers(state)[:, -1].copy()}
 
 
-def _fitted(rows: ClassRows, method: DawidSkene, begin: _Estimate | None) -> ClassFit:
-    """Passes over the grades until the estimate no longer changes."""
-    from ...kernels.confusion import confusion_pass, fill_probabilities
-
-    size, packed = (rows.n_annotators, rows.n_levels), rows.packed
-    crowd = _crowd(rows) * (method.alpha * rows.n_levels)
-    shape = _Tied(*size) if method.ordinal else _Free(*size)
-
-    evidence = np.empty(size)
-
-    def step(state: Floats) -> _Pass:
-        here = shape.read(state)
-        found = confusion_pass(packed, here.confusion, here.prior, rows.known)
-        # the last step is taken from the state that is returned
-        evidence[:] = found.counts.sum(axis=2) + crowd.sum(axis=1)
-        favour = float((crowd * np.log(here.confusion)).sum() + np.log(here.prior).sum())
-        # the last digits depend on the order of the sums
-        value = round(found.log_likelihood + favour, 8)
-        return _Pass(value, shape.write(found.counts + crowd, found.shares + 1.0, state))
-
-    first = _first(crowd, begin, rows.n_annotators)
-    state, trace = accelerate(
-        step, shape.write(first.confusion, first.prior, None), lower=shape.lower, upper=shape.upper,
-        scale=_scale(rows, shape.n_numbers), tol=method.tol, max_iter=method.max_iter,
-    )  # fmt: skip
-    if not trace.converged:
-        warn_unconverged("dawid_skene", method.max_iter, trace.change, method.tol)
-    probabilities, best = clamped(np.zeros((rows.n_items, rows.n_levels)), rows.known), shape.read(state)
-    fill_probabilities(packed, best.confusion, best.prior, rows.known, probabilities)
-    return ClassFit(probabilities, best.prior, best.confusion, evidence, trace, shape.parameters(state))
-
-
-def _crowd(rows: ClassRows) -> Floats:
+def _crowd_shares(rows: ClassRows) -> Floats:
     """The crowd's grades by true and given level, as shares of all, the vote shares of items taken for the truth.
 
     Only items with a second opinion count, since alone on an item anybody is right.
@@ -251,7 +276,7 @@ def _crowd(rows: ClassRows) -> Floats:
 
     use = rows.several | (rows.known >= 0)
     joint = vote_pass(rows.packed, rows.n_annotators, rows.n_levels, rows.known, use).counts.sum(axis=0)
-    joint += np.where(np.eye(rows.n_levels, dtype=bool), _RIGHT, _WRONG / max(rows.n_levels - 1, 1))
+    joint += np.where(np.eye(rows.n_levels, dtype=bool), _N_RIGHT_ADDED, _N_WRONG_ADDED / max(rows.n_levels - 1, 1))
     level = joint.sum(axis=1, keepdims=True)
     confusion = joint / level
     for k in range(rows.n_levels):
@@ -264,7 +289,7 @@ def _crowd(rows: ClassRows) -> Floats:
     return shares
 
 
-def _first(crowd: Floats, begin: _Estimate | None, n_annotators: int) -> _Estimate:
+def _first_estimate(crowd: Floats, begin: _Estimate | None, n_annotators: int) -> _Estimate:
     """The estimate to start with: the former one, and the crowd's where there is none."""
     level = crowd.sum(axis=1)
     centre, prior = crowd / level[:, None], level / level.sum()
@@ -272,25 +297,8 @@ def _first(crowd: Floats, begin: _Estimate | None, n_annotators: int) -> _Estima
         return _Estimate(np.broadcast_to(centre, (n_annotators, *centre.shape)), prior)
     confusion = np.where(np.isnan(begin.confusion), centre, begin.confusion)
     empty = confusion.sum(axis=2, keepdims=True) <= 0.0
-    confusion = np.maximum(np.where(empty, centre, confusion), _SMALLEST)
-    return _Estimate(confusion, np.maximum(np.where(np.isnan(begin.prior), prior, begin.prior), _SMALLEST))
-
-
-def _former(start: Consensus, grades: Grades, rows: ClassRows) -> _Estimate:
-    """The estimate of a former consensus for the annotators and levels of now, NaN where they are new."""
-    former = former_fit(start, grades, rows)
-    if not rows.named:
-        return _Estimate(np.full((1, rows.n_levels, rows.n_levels), np.nan), former.prior)
-    return _Estimate(former.of_annotators("confusion", by_level=True), former.prior)
-
-
-def _unlearned(rows: ClassRows, method: DawidSkene) -> ClassFit:
-    """The grades as they are, by annotators as the crowd has them."""
-    crowd = _crowd(rows)
-    level = crowd.sum(axis=1)
-    confusion = np.broadcast_to(crowd / level[:, None], (rows.n_annotators, *crowd.shape))
-    evidence = np.broadcast_to(method.alpha * rows.n_levels * level, (rows.n_annotators, rows.n_levels))
-    return votes_as_fit(rows, confusion, evidence)
+    confusion = np.maximum(np.where(empty, centre, confusion), _MIN_PROBABILITY)
+    return _Estimate(confusion, np.maximum(np.where(np.isnan(begin.prior), prior, begin.prior), _MIN_PROBABILITY))
 
 
 def _scale(rows: ClassRows, n_numbers: int) -> Floats:

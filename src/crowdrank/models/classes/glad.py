@@ -13,19 +13,19 @@ from ...data.judgments import Grades, expect
 from ...errors import ParameterError
 from ...fitting import accelerate, warn_unconverged
 from ...protocols import Floats
-from .class_fit import ClassFit, class_consensus, joined_fit, votes_as_fit
-from .coded_grades import ClassRows, clamped, class_rows, former_fit, identified, query_parts
+from .class_fit import ClassFit, ClassMethod, votes_as_fit
+from .coded_grades import ClassRows, Former, class_rows, former_fit, with_known
 
 _ERRORS = ("even", "own")
 _PRIORS = ("uniform", "estimated")
-_MEAN = 1.0
-_RANGE = 20.0
-_SETTLING = 3
-_QUANTILES = 200
+_PRIOR_MEAN = 1.0
+_MAX_NUMBER = 20.0
+_N_SETTLING_PASSES = 3
+_N_EASE_QUANTILES = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class GLAD:
+class GLAD(ClassMethod):
     r"""GLAD: EM over annotator ability and item difficulty.
 
     Annotator :math:`a` gives item :math:`i` its true level with probability
@@ -60,7 +60,7 @@ class GLAD:
     max_iter
         Most passes over the grades.
     seed
-        Start of the random draws: which of several equally probable levels is taken, for all items alike.
+        Seed of the random draws: which of several equally probable levels an item gets.
     bins
         Cut grades into so many equally wide levels; needed when there are more than 30 distinct ones.
 
@@ -77,7 +77,7 @@ class GLAD:
     sets with gold, this with ``prior="estimated"`` is more accurate on six, by 0.6 to 13 points, and less on two, by
     0.3 and 1.2.
 
-    Where no item was graded by two annotators, or all grades are equal, the grades come back as they are.
+    Where no item was graded by two annotators, or all grades are equal, the grades are kept as they are.
 
     Examples
     --------
@@ -88,10 +88,7 @@ class GLAD:
     ([2, 2, 1, 1, 0, 0], [1.26, 0.92, 0.39])
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("grade",)
-    nominal: ClassVar[bool] = True
-    in_grades: ClassVar[bool] = True
-    precision: ClassVar[float] = 1e-11
+    votes_without_overlap: ClassVar[bool] = False
     ability_spread: float = 1.0
     ease_spread: float = 1.0
     errors: str = "even"
@@ -111,30 +108,6 @@ class GLAD:
             if not getattr(self, name) > 0:
                 raise ParameterError(f"{name}={getattr(self, name)} must be above 0")
 
-    def fit(self, grades: Grades, *, known: Any | None = None, start: Consensus | None = None) -> Consensus:
-        """Return the levels of the items and the abilities of the annotators.
-
-        ``known`` is a table of query, item and grade: items whose level is certain. ``start`` is a former consensus of
-        this method to go on from; annotators and items that are new begin with the prior.
-        """
-        expect(grades, self)
-        if not len(grades):
-            return Consensus.of(self, grades, np.zeros(grades.n_items))
-        rows = class_rows(grades, bins=self.bins, known=known)
-        ability, shares = np.full(rows.n_annotators, np.nan), np.full(rows.n_levels, np.nan)
-        if start is not None:
-            former = former_fit(start, grades, rows)
-            ability, shares = former.of_annotators("ability"), former.prior
-        if rows.n_levels == 1 or not identified(rows, "glad"):
-            found = _unlearned(rows, self)
-        elif self.per_query:
-            parts = query_parts(rows, grades.items.offsets)
-            fits = [(part, _fitted(part.rows, self, ability[part.annotators], shares)) for part in parts]
-            found = joined_fit(rows, fits, _unlearned(rows, self))
-        else:
-            found = _fitted(rows, self, ability, shares)
-        return class_consensus(self, grades, rows, found, seed=self.seed)
-
     def difficulty(self, grades: Grades, consensus: Consensus, *, known: Any | None = None) -> pl.DataFrame:
         r"""Return the difficulty :math:`1 / \beta` of each graded item, the hardest first: query, item, difficulty.
 
@@ -150,15 +123,58 @@ class GLAD:
         expect(grades, self)
         rows = class_rows(grades, bins=self.bins, known=known)
         former = former_fit(consensus, grades, rows)
-        problem = _laid_out(rows, self)
-        state = problem.settled(former.of_annotators("ability"), former.prior, self.max_iter)
+        problem = _lay_out(rows, self)
+        state = problem.settled_state(_Beginning(former.of_annotators("ability"), former.prior), self.max_iter)
         difficulty = np.exp(-state[slice(*problem.parts)])
         table = grades.items.frame().with_columns(difficulty=difficulty).filter(pl.Series(rows.graded))
         return table.sort("difficulty", *table.columns[:-1], descending=[True] + [False] * (table.width - 1))
 
+    def _begin_from(self, former: Former | None, rows: ClassRows, grades: Grades) -> _Beginning:
+        """Abilities and shares of levels of a former consensus, NaN where they are new."""
+        if former is None:
+            return _Beginning(np.full(rows.n_annotators, np.nan), np.full(rows.n_levels, np.nan))
+        return _Beginning(former.of_annotators("ability"), former.prior)
 
-class _Pass(NamedTuple):
-    """The objective at a state, the following state, and the shares of the levels."""
+    def _fit_rows(self, rows: ClassRows, begin: _Beginning) -> ClassFit:
+        """The fit from former abilities and class shares, or from the prior where they are NaN."""
+        problem = _lay_out(rows, self)
+        n_before = 0 if np.isnan(begin.ability).all() else _N_SETTLING_PASSES
+        start = problem.settled_state(begin, n_before)
+        n_free, n_shares = problem.parts[1], len(start) - problem.parts[1]
+        # entries count by the grades that they rest on, class shares by all
+        given = np.bincount(rows.annotator, rows.weight, rows.n_annotators)
+        numbers = given, np.bincount(rows.item, rows.weight, rows.n_items), np.full(n_shares, given.sum())
+        state, trace = accelerate(
+            problem.step, start, lower=np.append(np.full(n_free, -_MAX_NUMBER), np.full(n_shares, 1e-12)),
+            upper=_MAX_NUMBER, scale=np.sqrt(np.concatenate(numbers)), tol=self.tol, max_iter=self.max_iter,
+        )  # fmt: skip
+        if not trace.converged:
+            warn_unconverged("glad", self.max_iter, trace.change, self.tol)
+        return _class_fit(problem, state, replace(trace, n_iter=n_before + trace.n_iter))
+
+    def _take_votes(self, rows: ClassRows) -> ClassFit:
+        """The grades as they are, by annotators as the prior has them."""
+        ability, n_levels = np.full(rows.n_annotators, _PRIOR_MEAN), rows.n_levels
+        n_answers = n_levels if self.errors == "own" else max(n_levels - 1, 1)
+        guesses = np.full((rows.n_annotators, n_levels), 1.0 / n_answers)
+        confusion = _confusion(ability, np.full(1, _PRIOR_MEAN), guesses, self)
+        votes = votes_as_fit(rows, confusion, np.full(confusion.shape[:2], 1.0 / n_levels))
+        return replace(votes, parameters={"ability": ability})
+
+
+class _Beginning(NamedTuple):
+    """Abilities, (n_annotators,), and shares of levels, (n_levels,), to begin with; NaN where the prior's are meant."""
+
+    ability: Floats
+    shares: Floats
+
+    def of(self, annotators: Any) -> _Beginning:
+        """The same for some annotators."""
+        return _Beginning(self.ability[annotators], self.shares)
+
+
+class _Step(NamedTuple):
+    """The objective at a state, the state after an E-step and an M-step, and the shares of the levels."""
 
     value: float
     following: Floats
@@ -181,8 +197,8 @@ class _Problem:
         """Where the log ease and the class shares begin in a state."""
         return self.rows.n_annotators, self.rows.n_annotators + self.rows.n_items
 
-    def step(self, state: Floats) -> _Pass:
-        """One expectation and one maximisation."""
+    def step(self, state: Floats) -> _Step:
+        """One E-step and one M-step."""
         from .kernels.glad import difficulty_pass
 
         n_levels, (ease_at, shares_at) = self.rows.n_levels, self.parts
@@ -192,21 +208,25 @@ class _Problem:
         pull, following = self.method.ability_spread**-2, state.copy()
         found = difficulty_pass(
             self.rows.packed, self.annotators, self.levels, ability, log_ease, np.log(self.guesses), log_prior,
-            self.rows.known, (_MEAN, self.method.ease_spread**-2), self.probabilities, following[ease_at:shares_at],
-            lucky=self.method.errors == "own",
+            self.rows.known, (_PRIOR_MEAN, self.method.ease_spread**-2), self.probabilities,
+            following[ease_at:shares_at], lucky=self.method.errors == "own",
         )  # fmt: skip
-        off = ability - _MEAN
+        off = ability - _PRIOR_MEAN
         following[:ease_at] += (found.slope - pull * off) / (found.bend + pull)
         # one item more of each level keeps those possible that are never the likeliest
         following[shares_at:] = ((found.shares + 1.0) / (found.shares.sum() + n_levels))[: len(shares)]
         value = found.objective - 0.5 * pull * float(np.einsum("a,a->", off, off)) + favour
-        return _Pass(value, following, found.shares / found.shares.sum())
+        return _Step(value, following, found.shares / found.shares.sum())
 
-    def settled(self, ability: Floats, shares: Floats, n_passes: int) -> Floats:
+    def settled_state(self, begin: _Beginning, n_passes: int) -> Floats:
         """The state with these abilities and class shares (the prior's where NaN), and the log ease that fits them."""
         (ease_at, shares_at), n_levels = self.parts, self.rows.n_levels
-        shares = shares if self.method.prior == "estimated" else np.empty(0)
-        parts = (ability, _MEAN), (np.full(self.rows.n_items, _MEAN), _MEAN), (shares, 1.0 / n_levels)
+        shares = begin.shares if self.method.prior == "estimated" else np.empty(0)
+        parts = (
+            (begin.ability, _PRIOR_MEAN),
+            (np.full(self.rows.n_items, _PRIOR_MEAN), _PRIOR_MEAN),
+            (shares, 1.0 / n_levels),
+        )
         state = np.concatenate([np.where(np.isnan(part), prior, part) for part, prior in parts])
         for _ in range(n_passes):
             following = self.step(state).following[ease_at:shares_at]
@@ -217,7 +237,7 @@ class _Problem:
         return state
 
 
-def _laid_out(rows: ClassRows, method: GLAD) -> _Problem:
+def _lay_out(rows: ClassRows, method: GLAD) -> _Problem:
     """The grades by item, and what annotators answer where they do not know."""
     from ...kernels.threads import read_only
     from .kernels.mace import levels_given
@@ -227,37 +247,19 @@ def _laid_out(rows: ClassRows, method: GLAD) -> _Problem:
     if method.errors == "own":
         guesses = (given + 1.0) / (given + 1.0).sum(axis=1, keepdims=True)
     # items that nobody graded are not visited
-    probabilities = clamped(np.full((rows.n_items, rows.n_levels), 1.0 / rows.n_levels), rows.known)
+    probabilities = with_known(np.full((rows.n_items, rows.n_levels), 1.0 / rows.n_levels), rows.known)
     return _Problem(
         method, rows, read_only(rows.packed.code // np.uint32(rows.n_levels)), levels, guesses, probabilities
     )
 
 
-def _fitted(rows: ClassRows, method: GLAD, ability: Floats, shares: Floats) -> ClassFit:
-    """The fit from former abilities and class shares, or from the prior where they are NaN."""
-    problem = _laid_out(rows, method)
-    n_before = 0 if np.isnan(ability).all() else _SETTLING
-    start = problem.settled(ability, shares, n_before)
-    n_free, n_shares = problem.parts[1], len(start) - problem.parts[1]
-    # entries count by the grades that they rest on, class shares by all
-    of_annotators = np.bincount(rows.annotator, rows.weight, rows.n_annotators)
-    numbers = of_annotators, np.bincount(rows.item, rows.weight, rows.n_items), np.full(n_shares, of_annotators.sum())
-    state, trace = accelerate(
-        problem.step, start, lower=np.append(np.full(n_free, -_RANGE), np.full(n_shares, 1e-12)), upper=_RANGE,
-        scale=np.sqrt(np.concatenate(numbers)), tol=method.tol, max_iter=method.max_iter,
-    )  # fmt: skip
-    if not trace.converged:
-        warn_unconverged("glad", method.max_iter, trace.change, method.tol)
-    return _read_out(problem, state, replace(trace, n_iter=n_before + trace.n_iter))
-
-
-def _read_out(problem: _Problem, state: Floats, trace: Trace) -> ClassFit:
+def _class_fit(problem: _Problem, state: Floats, trace: Trace) -> ClassFit:
     """Levels and abilities at a state."""
-    rows, found = problem.rows, problem.step(state)
+    rows, last = problem.rows, problem.step(state)
     ability, log_ease, _ = np.split(state, problem.parts)
-    evidence = np.outer(np.bincount(rows.annotator, rows.weight, rows.n_annotators) + 1.0, found.shares)
+    evidence = np.outer(np.bincount(rows.annotator, rows.weight, rows.n_annotators) + 1.0, last.shares)
     confusion = _confusion(ability, log_ease[rows.graded], problem.guesses, problem.method)
-    return ClassFit(problem.probabilities, found.shares, confusion, evidence, trace, {"ability": ability.copy()})
+    return ClassFit(problem.probabilities, last.shares, confusion, evidence, trace, {"ability": ability.copy()})
 
 
 def _confusion(ability: Floats, log_ease: Floats, guesses: Floats, method: GLAD) -> Floats:
@@ -266,21 +268,11 @@ def _confusion(ability: Floats, log_ease: Floats, guesses: Floats, method: GLAD)
 
     from .kernels.mace import guessing_confusion
 
-    places = (np.arange(_QUANTILES) + 0.5) / _QUANTILES
-    ease = np.exp(np.quantile(log_ease, places)) if len(log_ease) > _QUANTILES else np.exp(np.sort(log_ease))
+    places = (np.arange(_N_EASE_QUANTILES) + 0.5) / _N_EASE_QUANTILES
+    ease = np.exp(np.quantile(log_ease, places)) if len(log_ease) > _N_EASE_QUANTILES else np.exp(np.sort(log_ease))
     knowing = sum((expit(ability * each) for each in ease), np.zeros(len(ability))) / len(ease)
     confusion = guessing_confusion(knowing, guesses)
     if method.errors == "even" and guesses.shape[1] > 1:
         level = np.arange(guesses.shape[1])
         confusion[:, level, level] = knowing[:, None]
     return confusion
-
-
-def _unlearned(rows: ClassRows, method: GLAD) -> ClassFit:
-    """The grades as they are, by annotators as the prior has them."""
-    ability, n_levels = np.full(rows.n_annotators, _MEAN), rows.n_levels
-    n_answers = n_levels if method.errors == "own" else max(n_levels - 1, 1)
-    guesses = np.full((rows.n_annotators, n_levels), 1.0 / n_answers)
-    confusion = _confusion(ability, np.full(1, _MEAN), guesses, method)
-    votes = votes_as_fit(rows, confusion, np.full(confusion.shape[:2], 1.0 / n_levels))
-    return replace(votes, parameters={"ability": ability})

@@ -2,32 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from ...data.consensus import Consensus, Trace
-from ...data.judgments import Grades, expect
+from ...data.consensus import Trace
+from ...data.judgments import Grades
 from ...errors import ParameterError
 from ...fitting import accelerate, warn_unconverged
 from ...protocols import Floats
-from .class_fit import ClassFit, class_consensus, joined_fit, votes_as_fit
-from .coded_grades import ClassRows, clamped, class_rows, former_fit, identified, query_parts
+from .class_fit import ClassFit, ClassMethod, votes_as_fit
+from .coded_grades import ClassRows, Former, with_known
 
 _INFERENCES = ("variational", "em")
 _PRIORS = ("uniform", "estimated")
-_CLEARLY_BETTER = 1e-9
-_ROUGHLY = 1e-5
-_ROUGH_PASSES = 100
-"""Passes from each start before the best one alone goes on; weights of very different size let all of them creep."""
+_MIN_RELATIVE_GAIN = 1e-9
+_ROUGH_TOL = 1e-5
 """Tolerance that is good enough to compare climbs; only the best goes on from there."""
+
+_N_ROUGH_PASSES = 100
+"""Most passes from each start before the best one alone goes on; very uneven weights make all of them slow."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class MACE:
+class MACE(ClassMethod):
     r"""MACE: EM or variational Bayes over annotators who spam part of the time.
 
     Annotator :math:`a` does not look with probability :math:`\theta_a`, and then answers level :math:`l` with
@@ -65,8 +66,7 @@ class MACE:
     max_iter
         Most passes over the grades from each start.
     seed
-        Start of the random draws: of restarts, and which of several equally probable levels is taken, for all items
-        alike.
+        Seed of the random draws: of restarts, and which of several equally probable levels an item gets.
     bins
         Cut grades into so many equally wide levels; needed when there are more than 30 distinct ones.
 
@@ -81,7 +81,7 @@ class MACE:
 
     Where one level is much more frequent than others try ``prior="estimated"``: on a public set with 88 % of one level
     it raises the accuracy from 84 to 93 %. Without annotators in the data all grades are by one. Where no item was
-    graded by two annotators, or all grades are equal, the grades come back as they are.
+    graded by two annotators, or all grades are equal, the grades are kept as they are.
 
     Examples
     --------
@@ -93,10 +93,7 @@ class MACE:
     (['x', 'y', 'z'], [0.14, 0.14, 0.82])
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("grade",)
-    nominal: ClassVar[bool] = True
-    in_grades: ClassVar[bool] = True
-    precision: ClassVar[float] = 1e-11
+    votes_without_overlap: ClassVar[bool] = False
     inference: str = "variational"
     alpha: float = 0.5
     answer_alpha: float = 10.0
@@ -120,30 +117,43 @@ class MACE:
         if self.n_restarts < 1:
             raise ParameterError(f"n_restarts={self.n_restarts} must be at least 1")
 
-    def fit(self, grades: Grades, *, known: Any | None = None, start: Consensus | None = None) -> Consensus:
-        """Return the levels of the items and the habits of the annotators.
+    def _begin_from(self, former: Former | None, rows: ClassRows, grades: Grades) -> _Habits | None:
+        """The habits of a former consensus, NaN where annotators or levels are new."""
+        if former is None:
+            return None
+        answers = former.of_annotators("spam_answers", by_level=True)
+        return _Habits(former.of_annotators("spam_probability"), answers, former.prior)
 
-        ``known`` is a table of query, item and grade: items whose level is certain. ``start`` is a former consensus of
-        this method to go on from; annotators and items that are new begin with the prior.
-        """
-        expect(grades, self)
-        if not len(grades):
-            return Consensus.of(self, grades, np.zeros(grades.n_items))
-        rows = class_rows(grades, bins=self.bins, known=known)
-        begin = None
-        if start is not None:
-            former = former_fit(start, grades, rows)
-            answers = former.of_annotators("spam_answers", by_level=True)
-            begin = _Habits(former.of_annotators("spam_probability"), answers, former.prior)
-        if rows.n_levels == 1 or not identified(rows, "mace"):
-            found = _unlearned(rows, self)
-        elif self.per_query:
-            parts = query_parts(rows, grades.items.offsets)
-            fits = [(p, _fitted(p.rows, self, None if begin is None else begin.of(p.annotators))) for p in parts]
-            found = joined_fit(rows, fits, _unlearned(rows, self))
-        else:
-            found = _fitted(rows, self, begin)
-        return class_consensus(self, grades, rows, found, seed=self.seed)
+    def _fit_rows(self, rows: ClassRows, begin: _Habits | None) -> ClassFit:
+        """The best of the climbs from all starts, or the one from a former fit."""
+        from .kernels.mace import levels_given
+
+        levels, counts = levels_given(rows.packed, rows.n_annotators, rows.n_levels)
+        # those who gave no grade have a share of nothing
+        problem = _Problem(self, rows, levels, counts, np.maximum(counts.sum(axis=1), 1e-300))
+        upper, scale = (counts / problem.totals[:, None]).ravel(), np.sqrt(problem.totals).repeat(rows.n_levels)
+        ones = np.ones(rows.n_levels if self.prior == "estimated" else 0)
+        climb = partial(
+            accelerate, problem.step, lower=np.append(0.0 * upper, 1e-12 * ones), upper=np.append(upper, ones),
+            scale=np.append(scale, np.sqrt(counts.sum()) * ones),
+        )  # fmt: skip
+        rough_iter = min(self.max_iter, _N_ROUGH_PASSES)
+        climbs = [climb(start, tol=max(self.tol, _ROUGH_TOL), max_iter=rough_iter) for start in _starts(problem, begin)]
+        state, rough = climbs[_best_climb([trace for _, trace in climbs])]
+        state, fine = climb(state, tol=self.tol, max_iter=self.max_iter)
+        if not fine.converged:
+            warn_unconverged("mace", self.max_iter, fine.change, self.tol)
+        values = (rough.log_likelihood or ()) + (fine.log_likelihood or ())[1:]
+        return _class_fit(problem, state, replace(fine, n_iter=rough.n_iter + fine.n_iter - 1, log_likelihood=values))
+
+    def _take_votes(self, rows: ClassRows) -> ClassFit:
+        """The grades as they are, by annotators as the prior has them."""
+        from .kernels.mace import guessing_confusion
+
+        n_annotators, n_levels = rows.n_annotators, rows.n_levels
+        spam, answers = np.full(n_annotators, 0.5), np.full((n_annotators, n_levels), 1.0 / n_levels)
+        votes = votes_as_fit(rows, guessing_confusion(1.0 - spam, answers), 2 * self.alpha * answers)
+        return replace(votes, parameters=_parameters(spam, answers, rows))
 
 
 class _Habits(NamedTuple):
@@ -158,8 +168,8 @@ class _Habits(NamedTuple):
         return _Habits(self.spam[annotators], self.answers[annotators], self.prior)
 
 
-class _Pass(NamedTuple):
-    """The objective at a state, the following state, and the shares of the levels."""
+class _Step(NamedTuple):
+    """The objective at a state, the state after an M-step and an E-step, and the shares of the levels."""
 
     value: float
     following: Floats
@@ -187,8 +197,8 @@ class _Problem:
         """Expected number of true levels by annotator and level."""
         return state[: self.counts.size].reshape(self.counts.shape) * self.totals[:, None]
 
-    def step(self, state: Floats, probabilities: Floats | None = None) -> _Pass:
-        """One maximisation and one expectation."""
+    def step(self, state: Floats, probabilities: Floats | None = None) -> _Step:
+        """One M-step and one E-step."""
         from .kernels.mace import averaged_model, likeliest_model, spam_pass
 
         knowing, shares, n_levels = self.knowing(state), state[self.counts.size :], self.rows.n_levels
@@ -201,34 +211,16 @@ class _Problem:
         # one item more of each level keeps those possible that are never the likeliest
         more = (found.shares + 1.0) / (found.shares.sum() + n_levels)
         state = np.append(found.knowing / self.totals[:, None], more[: len(shares)])
-        return _Pass(found.log_likelihood + model.penalty + favour, state, found.shares / found.shares.sum())
+        return _Step(found.log_likelihood + model.penalty + favour, state, found.shares / found.shares.sum())
 
 
-def _fitted(rows: ClassRows, method: MACE, begin: _Habits | None) -> ClassFit:
-    """The best of the climbs from all starts, or the one from a former fit."""
-    from .kernels.mace import levels_given
-
-    levels, counts = levels_given(rows.packed, rows.n_annotators, rows.n_levels)
-    # those who gave no grade have a share of nothing
-    problem = _Problem(method, rows, levels, counts, np.maximum(counts.sum(axis=1), 1e-300))
-    upper, scale = (counts / problem.totals[:, None]).ravel(), np.sqrt(problem.totals).repeat(rows.n_levels)
-    ones = np.ones(rows.n_levels if method.prior == "estimated" else 0)
-    climb = partial(
-        accelerate, problem.step, lower=np.append(0.0 * upper, 1e-12 * ones), upper=np.append(upper, ones),
-        scale=np.append(scale, np.sqrt(counts.sum()) * ones),
-    )  # fmt: skip
-    rough_iter = min(method.max_iter, _ROUGH_PASSES)
-    climbs = [climb(start, tol=max(method.tol, _ROUGHLY), max_iter=rough_iter) for start in _starts(problem, begin)]
-    ends = [trace.log_likelihood[-1] if trace.log_likelihood else -np.inf for _, trace in climbs]
+def _best_climb(traces: Sequence[Trace]) -> int:
+    """Number of the climb that ended clearly highest, the first of equal ones."""
+    ends = [trace.log_likelihood[-1] if trace.log_likelihood else -np.inf for trace in traces]
     best = 0
     for number, end in enumerate(ends):
-        best = number if end > ends[best] + _CLEARLY_BETTER * abs(ends[best]) else best
-    state, rough = climbs[best]
-    state, fine = climb(state, tol=method.tol, max_iter=method.max_iter)
-    if not fine.converged:
-        warn_unconverged("mace", method.max_iter, fine.change, method.tol)
-    values = (rough.log_likelihood or ()) + (fine.log_likelihood or ())[1:]
-    return _read_out(problem, state, replace(fine, n_iter=rough.n_iter + fine.n_iter - 1, log_likelihood=values))
+        best = number if end > ends[best] + _MIN_RELATIVE_GAIN * abs(ends[best]) else best
+    return best
 
 
 def _starts(problem: _Problem, begin: _Habits | None) -> Iterator[Floats]:
@@ -236,7 +228,7 @@ def _starts(problem: _Problem, begin: _Habits | None) -> Iterator[Floats]:
     from .kernels.mace import record_numbers
 
     if begin is not None:
-        yield _continued(problem, begin)
+        yield _state_of(problem, begin)
         return
     method, n_levels = problem.method, problem.rows.n_levels
     record = record_numbers(problem.rows.packed, problem.levels, problem.counts)
@@ -248,7 +240,7 @@ def _starts(problem: _Problem, begin: _Habits | None) -> Iterator[Floats]:
         yield np.append((true[:, None] * share).ravel(), classes)
 
 
-def _continued(problem: _Problem, habits: _Habits) -> Floats:
+def _state_of(problem: _Problem, habits: _Habits) -> Floats:
     """The state that the habits of a former fit stand for; of the grades of new annotators half are true."""
     n_levels, (more, even) = problem.rows.n_levels, problem.more
     spam = np.where(np.isnan(habits.spam), 0.5, habits.spam)
@@ -262,33 +254,23 @@ def _continued(problem: _Problem, habits: _Habits) -> Floats:
     return np.append(known, shares if problem.method.prior == "estimated" else shares[:0])
 
 
-def _read_out(problem: _Problem, state: Floats, trace: Trace) -> ClassFit:
+def _class_fit(problem: _Problem, state: Floats, trace: Trace) -> ClassFit:
     """Levels and habits at a state."""
     from .kernels.mace import guessing_confusion, mean_habits
 
     rows, more = problem.rows, problem.more
     # items that nobody graded are not visited
-    probabilities = clamped(np.full((rows.n_items, rows.n_levels), 1.0 / rows.n_levels), rows.known)
+    probabilities = with_known(np.full((rows.n_items, rows.n_levels), 1.0 / rows.n_levels), rows.known)
     found = problem.step(state, probabilities)
     knowing = problem.knowing(state)
     spam, answers = mean_habits(knowing, problem.counts - knowing, *more)
     confusion = guessing_confusion(1.0 - spam, answers)
     evidence = np.outer(problem.counts.sum(axis=1) + 2 * more[0], found.shares)
-    return ClassFit(probabilities, found.shares, confusion, evidence, trace, _habits(spam, answers, rows))
+    return ClassFit(probabilities, found.shares, confusion, evidence, trace, _parameters(spam, answers, rows))
 
 
-def _habits(spam: Floats, answers: Floats, rows: ClassRows) -> dict[str, Floats]:
+def _parameters(spam: Floats, answers: Floats, rows: ClassRows) -> dict[str, Floats]:
     """The parameters that the user sees, with the answers over the whole scale."""
     wide = np.zeros((len(spam), len(rows.scale)))
     wide[:, rows.used] = answers
     return {"spam_probability": spam, "spam_answers": wide}
-
-
-def _unlearned(rows: ClassRows, method: MACE) -> ClassFit:
-    """The grades as they are, by annotators as the prior has them."""
-    from .kernels.mace import guessing_confusion
-
-    n_annotators, n_levels = rows.n_annotators, rows.n_levels
-    spam, answers = np.full(n_annotators, 0.5), np.full((n_annotators, n_levels), 1.0 / n_levels)
-    votes = votes_as_fit(rows, guessing_confusion(1.0 - spam, answers), 2 * method.alpha * answers)
-    return replace(votes, parameters=_habits(spam, answers, rows))

@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ...data.consensus import Consensus
-from ...data.judgments import Grades, expect
+from ...data.judgments import Grades
 from ...errors import DataWarning, ParameterError
 from ...fitting import accelerate, warn_unconverged
-from ...protocols import Floats
+from ...protocols import Counts, Floats
 from ...wording import option
-from .class_fit import ClassFit, class_consensus, fit_queries, votes_as_fit
-from .coded_grades import ClassRows, clamped, class_rows, former_fit, given_accuracies, identified
+from .class_fit import ClassFit, ClassMethod, votes_as_fit
+from .coded_grades import ClassRows, Former, given_accuracies, is_identified, with_known
 
-_LEARNED, _GIVEN = 1e-4, 1e-6
+_MARGIN_LEARNED, _MARGIN_GIVEN = 1e-4, 1e-6
 """Least distance of an accuracy from 0 and 1, so that two who are sure and disagree do not rule out every level."""
 
-_SMALLEST, _GUESSING = 1e-9, 0.1
-_ALL, _FEW = 0.99, 0.9
+_MIN_PROBABILITY = 1e-9
+_MIN_GAIN_OVER_GUESSING = 0.1
+_MAX_SHARE_OF_LEVEL, _MAX_SHARE_OF_GRADES = 0.99, 0.9
 
 
 @dataclass(frozen=True, kw_only=True)
-class NaiveBayes:
+class NaiveBayes(ClassMethod):
     r"""Naive Bayes (one-coin Dawid-Skene): EM over one accuracy per annotator.
 
     Annotator :math:`a` gives the true level with probability :math:`p_a` and each of the other :math:`K - 1` levels
@@ -59,7 +60,7 @@ class NaiveBayes:
     max_iter
         Most passes over the grades.
     seed
-        Start of the random draws: which of several equally probable levels is taken, for all items alike.
+        Seed of the random draws: which of several equally probable levels an item gets.
     bins
         Cut grades into so many equally wide levels; needed when there are more than 30 distinct ones.
 
@@ -75,7 +76,7 @@ class NaiveBayes:
     prior ends with all items on one level, of which there is a warning. Where that matters, use dawid_skene.
 
     Without annotators in the data all grades share one accuracy. Where no item was graded by two annotators, or all
-    grades are equal, the grades come back as they are unless accuracies were given. A level that nobody gave
+    grades are equal, the grades are kept as they are unless accuracies were given. A level that nobody gave
     has probability 0. Below :math:`1 / K` an accuracy speaks against the level given.
 
     Examples
@@ -88,10 +89,6 @@ class NaiveBayes:
     ([2, 1], [[0.17, 0.04, 0.78], [0.02, 0.96, 0.02]])
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("grade",)
-    nominal: ClassVar[bool] = True
-    in_grades: ClassVar[bool] = True
-    precision: ClassVar[float] = 1e-11
     a0: float = 2.0
     b0: float = 1.0
     prior: str | tuple[float, ...] = "uniform"
@@ -124,26 +121,83 @@ class NaiveBayes:
         not in it are learned. ``known`` is a table of query, item and grade: items whose level is certain. ``start`` is
         a former consensus of a class method to go on from; annotators and items that are new begin with the prior.
         """
-        expect(grades, self)
-        if not len(grades):
-            return Consensus.of(self, grades, np.zeros(grades.n_items))
-        rows = class_rows(grades, bins=self.bins, known=known)
-        begin = _beginning(rows, grades, self, accuracies, start)
+        return self._fit(grades, known, start, accuracies=accuracies)
+
+    def _estimate(self, rows: ClassRows, offsets: Counts, begin: _Beginning) -> ClassFit:
+        """The estimate of all grades; what was given is used where nothing can be learned."""
         given = np.isfinite(begin.given)
-        if rows.n_levels == 1 or (not given.all() and not identified(rows, "naive_bayes")):
-            if rows.n_levels == 1 or not given.any():
-                return class_consensus(self, grades, rows, _unlearned(rows, self), seed=self.seed)
+        if given.all() and rows.n_levels > 1:
+            return self._fit_rows(rows, begin)
+        if given.any() and rows.n_levels > 1 and not self.per_query and not is_identified(rows, "naive_bayes"):
             begin = begin._replace(given=np.where(given, begin.given, self.a0 / (self.a0 + self.b0)))
-        if self.per_query and not given.all():
-            found = fit_queries(
-                rows, grades.items.offsets, lambda part: _fitted(part.rows, self, begin.of(part.annotators)),
-                lambda part: _unlearned(part, self), "naive_bayes",
-            )  # fmt: skip
+            fit = self._fit_rows(rows, begin)
         else:
-            found = _fitted(rows, self, begin)
-        if not given.all():
-            _warn(rows, self, found)
-        return class_consensus(self, grades, rows, found, seed=self.seed)
+            fit = super()._estimate(rows, offsets, begin)
+        if rows.n_levels > 1 and (rows.overlap or given.any()):
+            _warn_of_guessing(rows, self, fit)
+        return fit
+
+    def _begin_from(
+        self, former: Former | None, rows: ClassRows, grades: Grades, accuracies: Any | None = None
+    ) -> _Beginning:
+        """What is known of annotators and shares before the first pass."""
+        unknown, prior = np.full(rows.n_annotators, np.nan), np.full(rows.n_levels, np.nan)
+        given = unknown
+        if accuracies is not None:
+            given = np.clip(given_accuracies(accuracies, grades), _MARGIN_GIVEN, 1 - _MARGIN_GIVEN)
+        if former is None:
+            return _Beginning(given, unknown, prior)
+        accuracy = former.of_annotators("accuracy") if rows.named else unknown
+        if self.prior == "estimated":
+            prior = np.maximum(former.prior, _MIN_PROBABILITY)
+        return _Beginning(given, np.clip(accuracy, _MARGIN_LEARNED, 1 - _MARGIN_LEARNED), prior)
+
+    def _fit_rows(self, rows: ClassRows, begin: _Beginning) -> ClassFit:
+        """E-steps and M-steps in turn until the accuracies and the shares of levels no longer change."""
+        from ...kernels.confusion import confusion_pass, fill_probabilities
+
+        n_levels, prior, packed = rows.n_levels, _fixed_shares(rows, self), rows.packed
+        number = np.bincount(rows.annotator, rows.weight, rows.n_annotators).astype(np.float64)
+
+        def m_step(counts: Floats, shares: Floats) -> Floats:
+            right = np.einsum("ajj->a", counts)
+            accuracy = (self.a0 + right) / (self.a0 + self.b0 + number)
+            accuracy = np.clip(accuracy, _MARGIN_LEARNED, 1 - _MARGIN_LEARNED)
+            accuracy = np.where(np.isfinite(begin.given), begin.given, accuracy)
+            return np.append(accuracy, (shares + 1.0) / (shares.sum() + n_levels) if prior is None else prior)
+
+        evidence = np.empty((rows.n_annotators, n_levels))
+
+        def step(state: Floats) -> _Step:
+            accuracy, shares = state[:-n_levels], state[-n_levels:] / state[-n_levels:].sum()
+            expected = confusion_pass(packed, _confusion(accuracy, n_levels), shares, rows.known)
+            # the last step is taken from the state that is returned
+            evidence[:] = expected.counts.sum(axis=2) + (self.a0 + self.b0) / n_levels
+            favour = self.a0 * np.log(accuracy).sum() + self.b0 * np.log(1.0 - accuracy).sum()
+            favour += np.log(shares).sum() if prior is None else 0.0
+            # the last digits depend on the order of the sums
+            value = round(expected.log_likelihood + float(favour), 8)
+            return _Step(value, m_step(expected.counts, expected.shares))
+
+        first = _first_state(rows, begin, m_step)
+        scale = np.sqrt(np.append(number + 1.0, np.full(n_levels, float(rows.graded.sum()))))
+        lower = np.append(np.full(rows.n_annotators, _MARGIN_GIVEN), np.full(n_levels, _MIN_PROBABILITY))
+        state, trace = accelerate(
+            step, first, lower=lower, upper=1.0 - lower, scale=scale, tol=self.tol, max_iter=self.max_iter
+        )
+        if not trace.converged:
+            warn_unconverged("naive_bayes", self.max_iter, trace.change, self.tol)
+        accuracy, shares = state[:-n_levels], state[-n_levels:] / state[-n_levels:].sum()
+        probabilities = with_known(np.zeros((rows.n_items, n_levels)), rows.known)
+        confusion = _confusion(accuracy, n_levels)
+        fill_probabilities(packed, confusion, shares, rows.known, probabilities)
+        return ClassFit(probabilities, shares, confusion, evidence, trace)
+
+    def _take_votes(self, rows: ClassRows) -> ClassFit:
+        """The grades as they are, by annotators as the prior has them."""
+        accuracy = np.full(rows.n_annotators, self.a0 / (self.a0 + self.b0))
+        evidence = np.full((rows.n_annotators, rows.n_levels), (self.a0 + self.b0) / rows.n_levels)
+        return votes_as_fit(rows, _confusion(accuracy, rows.n_levels), evidence)
 
 
 class _Beginning(NamedTuple):
@@ -162,59 +216,19 @@ class _Beginning(NamedTuple):
         return _Beginning(self.given[annotators], self.accuracy[annotators], self.prior)
 
 
-class _Pass(NamedTuple):
-    """The objective at a state, and the state that follows from a pass."""
+class _Step(NamedTuple):
+    """The objective at a state, and the state that follows from an E-step and an M-step."""
 
     value: float
     following: Floats
 
 
-def _fitted(rows: ClassRows, method: NaiveBayes, begin: _Beginning) -> ClassFit:
-    """Passes over the grades until the accuracies, then the shares of levels, no longer change."""
-    from ...kernels.confusion import confusion_pass, fill_probabilities
-
-    n_levels, prior, packed = rows.n_levels, _prior(rows, method), rows.packed
-    number = np.bincount(rows.annotator, rows.weight, rows.n_annotators).astype(np.float64)
-
-    def following(right: Floats, shares: Floats) -> Floats:
-        accuracy = np.clip((method.a0 + right) / (method.a0 + method.b0 + number), _LEARNED, 1 - _LEARNED)
-        accuracy = np.where(np.isfinite(begin.given), begin.given, accuracy)
-        return np.append(accuracy, (shares + 1.0) / (shares.sum() + n_levels) if prior is None else prior)
-
-    evidence = np.empty((rows.n_annotators, n_levels))
-
-    def step(state: Floats) -> _Pass:
-        accuracy, shares = state[:-n_levels], state[-n_levels:] / state[-n_levels:].sum()
-        found = confusion_pass(packed, _confusion(accuracy, n_levels), shares, rows.known)
-        # the last step is taken from the state that is returned
-        evidence[:] = found.counts.sum(axis=2) + (method.a0 + method.b0) / n_levels
-        favour = method.a0 * np.log(accuracy).sum() + method.b0 * np.log(1.0 - accuracy).sum()
-        favour += np.log(shares).sum() if prior is None else 0.0
-        # the last digits depend on the order of the sums
-        value = round(found.log_likelihood + float(favour), 8)
-        return _Pass(value, following(np.einsum("ajj->a", found.counts), found.shares))
-
-    first = _first(rows, begin, following)
-    scale = np.sqrt(np.append(number + 1.0, np.full(n_levels, float(rows.graded.sum()))))
-    lower = np.append(np.full(rows.n_annotators, _GIVEN), np.full(n_levels, _SMALLEST))
-    state, trace = accelerate(
-        step, first, lower=lower, upper=1.0 - lower, scale=scale, tol=method.tol, max_iter=method.max_iter
-    )
-    if not trace.converged:
-        warn_unconverged("naive_bayes", method.max_iter, trace.change, method.tol)
-    accuracy, shares = state[:-n_levels], state[-n_levels:] / state[-n_levels:].sum()
-    probabilities = clamped(np.zeros((rows.n_items, n_levels)), rows.known)
-    confusion = _confusion(accuracy, n_levels)
-    fill_probabilities(packed, confusion, shares, rows.known, probabilities)
-    return ClassFit(probabilities, shares, confusion, evidence, trace)
-
-
-def _first(rows: ClassRows, begin: _Beginning, following: Any) -> Floats:
+def _first_state(rows: ClassRows, begin: _Beginning, m_step: Any) -> Floats:
     """The state to start with: the former one, and what follows from vote shares where there is none."""
     from ...kernels.confusion import vote_pass
 
     votes = vote_pass(rows.packed, rows.n_annotators, rows.n_levels, rows.known)
-    state: Floats = following(np.einsum("ajj->a", votes.counts), votes.shares)
+    state: Floats = m_step(votes.counts, votes.shares)
     former = np.append(begin.accuracy, begin.prior)
     former = np.where(np.append(np.isfinite(begin.given), np.zeros(rows.n_levels, bool)), np.nan, former)
     return np.where(np.isfinite(former), former, state)
@@ -227,22 +241,7 @@ def _confusion(accuracy: Floats, n_levels: int) -> Floats:
     return confusion
 
 
-def _beginning(
-    rows: ClassRows, grades: Grades, method: NaiveBayes, accuracies: Any | None, start: Consensus | None
-) -> _Beginning:
-    """What is known of annotators and shares before the first pass."""
-    unknown, prior = np.full(rows.n_annotators, np.nan), np.full(rows.n_levels, np.nan)
-    given = unknown if accuracies is None else np.clip(given_accuracies(accuracies, grades), _GIVEN, 1 - _GIVEN)
-    if start is None:
-        return _Beginning(given, unknown, prior)
-    former = former_fit(start, grades, rows)
-    accuracy = former.of_annotators("accuracy") if rows.named else unknown
-    if method.prior == "estimated":
-        prior = np.maximum(former.prior, _SMALLEST)
-    return _Beginning(given, np.clip(accuracy, _LEARNED, 1 - _LEARNED), prior)
-
-
-def _prior(rows: ClassRows, method: NaiveBayes) -> Floats | None:
+def _fixed_shares(rows: ClassRows, method: NaiveBayes) -> Floats | None:
     """Shares of the levels in use where they are fixed; ``None`` where they are estimated."""
     if method.prior == "estimated":
         return None
@@ -251,7 +250,7 @@ def _prior(rows: ClassRows, method: NaiveBayes) -> Floats | None:
     shares, shown = _given_shares(method.prior), ", ".join(map(str, rows.scale))
     if len(shares) != len(rows.scale):
         raise ParameterError(f"prior= has {len(shares)} shares for the {len(rows.scale)} levels {shown}; give one each")
-    used = np.maximum(shares[rows.used], _SMALLEST * shares.sum())
+    used = np.maximum(shares[rows.used], _MIN_PROBABILITY * shares.sum())
     given: Floats = used / used.sum()
     return given
 
@@ -270,29 +269,22 @@ def _given_shares(prior: str | tuple[float, ...]) -> Floats:
     return shares
 
 
-def _warn(rows: ClassRows, method: NaiveBayes, fit: ClassFit) -> None:
+def _warn_of_guessing(rows: ClassRows, method: NaiveBayes, fit: ClassFit) -> None:
     """Warn of a crowd close to guessing, and of an estimated prior that has swallowed the other levels."""
     number = np.bincount(rows.annotator, rows.weight, rows.n_annotators)
     mean = float(np.average(fit.confusion[:, 0, 0], weights=number))
     said = []
-    if mean < _GUESSING + (1.0 - _GUESSING) / rows.n_levels:
+    if mean < _MIN_GAIN_OVER_GUESSING + (1.0 - _MIN_GAIN_OVER_GUESSING) / rows.n_levels:
         said.append(
             f"the annotators are right {mean:.0%} of the time, close to guessing among {rows.n_levels} levels, so that "
             f"the levels may be permuted: give {option('known')} or accuracies=, or raise a0"
         )
     votes = np.bincount(rows.level, rows.weight, rows.n_levels) / number.sum()
     most = int(fit.prior.argmax())
-    if method.prior == "estimated" and fit.prior[most] > _ALL and votes[most] < _FEW:
+    if method.prior == "estimated" and fit.prior[most] > _MAX_SHARE_OF_LEVEL and votes[most] < _MAX_SHARE_OF_GRADES:
         said.append(
             f"nearly all items came out as level {rows.levels[most]!r}, which {votes[most]:.0%} of the grades say; "
             "a crowd that leans to a level does this to an estimated prior: use prior='uniform', or dawid_skene"
         )
     for sentence in said:
         warnings.warn(f"naive_bayes: {sentence}", DataWarning, stacklevel=3)
-
-
-def _unlearned(rows: ClassRows, method: NaiveBayes) -> ClassFit:
-    """The grades as they are, by annotators as the prior has them."""
-    accuracy = np.full(rows.n_annotators, method.a0 / (method.a0 + method.b0))
-    evidence = np.full((rows.n_annotators, rows.n_levels), (method.a0 + method.b0) / rows.n_levels)
-    return votes_as_fit(rows, _confusion(accuracy, rows.n_levels), evidence)

@@ -5,32 +5,34 @@ from __future__ import annotations
 import warnings
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from ...data.consensus import Consensus, Quality, Trace
-from ...data.judgments import Judgments, Preferences, expect
+from ...data.judgments import Judgments, Preferences, Rankings, expect
 from ...errors import ConvergenceWarning, ParameterError
-from ...fitting import warn_unconverged
-from ...protocols import Bools, Counts, Floats, Ints
+from ...fitting import iterate, warn_unconverged
+from ...protocols import Bools, Counts, Floats
 from ...quality import TRUSTED, held_out_quality, trusted_annotators, warn_near_chance
 from ...wording import option
-from .sheets import fill_sheets
 
 if TYPE_CHECKING:
-    from .kernels.poisson_binomial import Discounts
-    from .kernels.sheets import Agreement
+    from .kernels.poisson_binomial import Crowd
+    from .kernels.preference_sets import PreferenceSets
 
 _CHOICES = {
     "measure": ("ndcg", "rbp"),
     "gap": ("auto", "linear", "hard", "swapped", "printed"),
     "quality": ("held_out", "paper", "none"),
 }
-_POOLED, _PER_QUERY = (8.0, 2.0), (20.0, 5.0)
-_WARM_ROUNDS, _COOLING = 10, 0.5
-_MOST_STEPS = 1e11
-_EQUAL = 1e-12
+_POOLED_PRIOR, _PER_QUERY_PRIOR = (8.0, 2.0), (20.0, 5.0)
+"""Pairs right and wrong that an annotator begins with."""
+
+_STEP_LENGTH, _N_WARM_ROUNDS, _COOLING = 0.5, 10, 0.5
+_MAX_STEPS_PER_ROUND = 1e11
+_RELATIVE_SLACK = 1e-12
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,7 +41,7 @@ class CrowdAgg:
 
     Annotator :math:`a` places item :math:`s` above item :math:`t` with probability :math:`p_a(s, t)`, 1/2 where the two
     were not compared, and is right with probability :math:`\eta_a`, the quality. Then :math:`s` loses to :math:`t` with
-    probability :math:`\eta_a (1 - p_a) + (1 - \eta_a) p_a`, its rank :math:`r_a(s)` is the number of contests that it
+    probability :math:`\eta_a (1 - p_a) + (1 - \eta_a) p_a`, its rank :math:`r_a(s)` is the number of pairs that it
     loses, and its score
 
     .. math:: F(s) = \sum_a \left( \mathrm{E}\, D(r_a(s)) - \mathrm{E}\, D(\text{coins only}) \right),
@@ -60,7 +62,7 @@ class CrowdAgg:
     rho
         Persistence of RBP; raise it to look further down than the top.
     gap
-        How :math:`p` follows from the contests that two items won, :math:`N_s` and :math:`N_t`. ``"hard"``: 1 for the
+        How :math:`p` follows from the pairs that two items won, :math:`N_s` and :math:`N_t`. ``"hard"``: 1 for the
         preferred item; ``"linear"``: :math:`1/2 + (N_s - N_t) / 2 (m - 1)`, for :math:`m` items that the annotator
         judged; ``"printed"``: :math:`(N_s - N_t) / n` for the one with more, of :math:`n` items, as the paper has it;
         ``"swapped"``: 1 less that. ``"auto"``: swapped for grades and rankings in queries where annotators judged a
@@ -92,11 +94,11 @@ class CrowdAgg:
     far each time. The paper's rounds end when an order comes back, with a warning if it is not the one of the round
     before. A majority of reversed annotators cannot be told from a good crowd: see ``trusted=``.
 
-    Ties and equal grades are no contest; ``estimates`` has the number of tied preferences. An annotator's preferences
-    for the same pair are added up, and grades of the same item averaged; the annotator counts by the mean weight of
-    their judgments in the query. Each ranking, and each former query after ``across_queries()``, counts by itself.
-    Items that nobody judged have score 0 and change nothing. Without annotators there is one for each query, or each
-    ranking, and no quality is learned. Where annotators saw few pairs contests won mislead, hence the hard gap for
+    Ties and equal grades are no preference; ``estimates`` has the number of ties. An annotator's preferences for the
+    same pair are added up, and grades of the same item averaged; the annotator counts by the mean weight of their
+    judgments in the query. Each ranking, and each former query after ``across_queries()``, counts by itself. Items that
+    nobody judged have score 0 and change nothing. Without annotators there is one for each query, or each ranking, and
+    no quality is learned. Where annotators saw few pairs, the number of pairs won misleads, hence the hard gap for
     preferences.
 
     No table of pairs is made, and scores are exact to 13 digits. A million grades on some levels, rankings without ties
@@ -155,8 +157,8 @@ class CrowdAgg:
         crowd, eta, _ = self._learned(judgments, None)
         return crowd.scores(eta)
 
-    def _learned(self, judgments: Judgments, trusted: Any | None) -> tuple[_Crowd, Floats, Trace]:
-        """The crowd, and the quality of each owner of sheets."""
+    def _learned(self, judgments: Judgments, trusted: Any | None) -> tuple[Crowd, Floats, Trace]:
+        """The crowd, and the quality of each owner of preference sets."""
         named = trusted_annotators(judgments, trusted)
         if self.quality != "held_out" and named.any():
             raise ParameterError(
@@ -174,84 +176,23 @@ def _quality(method: CrowdAgg, judgments: Judgments, eta: Floats) -> Quality | N
     return None if found is None else found.with_parameters(eta=eta)
 
 
-@dataclass(frozen=True, eq=False)
-class _Crowd:
-    """Sheets of contests and who owns them: annotators, or annotators in each query.
-
-    ``weight`` is over entries, ``owner`` over sheets, ``annotator`` and the number of ``pairs`` over owners, ``query``
-    over items. ``cell`` tells which entries are of the same annotator and item, ``None`` if no two are. Totals that
-    differ by ``slack`` or less are equal.
-    """
-
-    discounts: Discounts
-    agreement: Agreement
-    weight: Floats
-    owner: Counts
-    annotator: Counts
-    pairs: Floats
-    query: Ints
-    cell: Counts | None
-    slack: float
-
-    def totals(self, eta: Floats) -> tuple[Floats, Floats]:
-        """What each entry adds, and the sum for each item."""
-        from ...kernels.segments import segment_sums
-
-        sheets = self.discounts.sheets
-        own = self.discounts.expected(eta[self.owner])[sheets.unit] * self.weight
-        return own, segment_sums(own, sheets.item, None, len(self.query))
-
-    def agree(self, own: Floats | None, totals: Floats) -> Floats:
-        """Number of pairs of each owner that the totals, less the annotator's own part if given, order alike."""
-        from ...kernels.segments import segment_sums
-
-        sheets = self.discounts.sheets
-        lead = totals[sheets.item]
-        if own is not None:
-            lead -= own if self.cell is None else np.bincount(self.cell, own)[self.cell]
-        alike = self.agreement.alike(lead, self.slack)
-        return segment_sums(alike * sheets.weight, self.owner, None, len(self.annotator))
-
-    def mean_quality(self, eta: Floats) -> Floats:
-        """Quality of each annotator, over all queries."""
-        from ...kernels.segments import segment_means
-
-        return segment_means(eta, self.annotator, self.pairs + _EQUAL, int(self.annotator.max()) + 1)
-
-    def places(self, totals: Floats) -> tuple[Counts, Counts]:
-        """Items from worst to best in each query, and a number for each of these that rises where the totals do."""
-        order = np.lexsort((totals, self.query))
-        new = (np.diff(totals[order], prepend=0.0) > self.slack) | (np.diff(self.query[order], prepend=-1) != 0)
-        return order, np.cumsum(new)
-
-    def scores(self, eta: Floats) -> Floats:
-        """Totals, the same for items whose totals differ by rounding only."""
-        totals = self.totals(eta)[1]
-        order, place = self.places(totals)
-        scores = np.empty(len(totals))
-        scores[order] = totals[order][np.searchsorted(place, place)]
-        scores[np.abs(scores) <= self.slack] = 0.0
-        return scores
-
-
-def _held_out(crowd: _Crowd, trusted: Bools, method: CrowdAgg) -> tuple[Floats, Trace]:
+def _held_out(crowd: Crowd, trusted: Bools, method: CrowdAgg) -> tuple[Floats, Trace]:
     """Qualities that fit the agreement they lead to, with totals that the annotator has no part in."""
-    named, plain = trusted[crowd.annotator], method.prior or (_PER_QUERY if method.per_query else _POOLED)
+    named, plain = trusted[crowd.annotator], method.prior or (_PER_QUERY_PRIOR if method.per_query else _POOLED_PRIOR)
     right, wrong = (np.where(named, *numbers) for numbers in zip(TRUSTED, plain, strict=True))
-    eta, step, change = right / (right + wrong), 0.5, np.inf
+    first = right / (right + wrong)
     if named.any():
-        eta[~named] = 0.5
-    for n_iter in range(1, method.max_iter + 1):
-        move = step * ((crowd.agree(*crowd.totals(eta)) + right) / (crowd.pairs + right + wrong) - eta)
-        eta, change = eta + move, float(np.max(np.abs(move), initial=0.0))
-        if change <= method.tol:
-            return eta, Trace(n_iter, True, change)
-        step *= 1.0 if n_iter < _WARM_ROUNDS else _COOLING
-    warn_unconverged("crowd_agg", method.max_iter, change, method.tol)
-    return eta, Trace(method.max_iter, False, change)
+        first[~named] = 0.5
+    lengths = (_STEP_LENGTH * _COOLING ** max(n - _N_WARM_ROUNDS, 0) for n in count(1))
+
+    def step(eta: Floats) -> Floats:
+        share = (crowd.agree(*crowd.totals(eta)) + right) / (crowd.pairs + right + wrong)
+        return eta + next(lengths) * (share - eta)
+
+    return iterate(step, first, tol=method.tol, max_iter=method.max_iter, what="crowd_agg")
 
 
-def _in_sample(crowd: _Crowd, _: Bools, method: CrowdAgg) -> tuple[Floats, Trace]:
+def _in_sample(crowd: Crowd, _: Bools, method: CrowdAgg) -> tuple[Floats, Trace]:
     """The paper's rounds: shares of agreement with the order of the round before, until an order comes back."""
     n = crowd.pairs
     eta, change, seen = np.ones(len(n)), np.inf, dict[bytes, int]()
@@ -271,38 +212,65 @@ def _in_sample(crowd: _Crowd, _: Bools, method: CrowdAgg) -> tuple[Floats, Trace
     return eta, Trace(method.max_iter, False, change)
 
 
-def _crowd(method: CrowdAgg, judgments: Judgments) -> _Crowd:
-    """The contests of all sheets, and the pairs to count agreement on."""
+def _crowd(method: CrowdAgg, judgments: Judgments) -> Crowd:
+    """The preference sets of all annotators, and the pairs to count agreement on."""
     from ...kernels.segments import segment_sums
-    from .kernels.poisson_binomial import Discounts, contest_gap, ndcg_mixture, rbp_mixture
-    from .kernels.sheets import Agreement
+    from .kernels.poisson_binomial import Crowd, Discounts, ndcg_mixture, pair_gap, rbp_mixture
+    from .kernels.preference_sets import Agreement
 
-    items, (sheets, annotator) = judgments.items, fill_sheets(judgments)
-    query = items.query[sheets.item[sheets.bounds[:-1]]]
+    items, (sets, annotator) = judgments.items, _preference_sets(judgments)
+    query = items.query[sets.item[sets.bounds[:-1]]]
     size = np.bincount(items.query[judgments.judged_items], minlength=items.n_queries)[query]
     mixture = ndcg_mixture() if method.measure == "ndcg" else rbp_mixture(method.rho)
     gap = "hard" if method.gap == "auto" and isinstance(judgments, Preferences) else method.gap
-    discounts = Discounts.of(sheets, size, contest_gap(gap, sheets, query, size), mixture)
-    if discounts.steps > _MOST_STEPS:
+    discounts = Discounts.of(sets, size, pair_gap(gap, sets, query, size), mixture)
+    if discounts.steps > _MAX_STEPS_PER_ROUND:
         raise ParameterError(
             f"crowd_agg would take {discounts.steps:.0e} steps a round, since annotators gave thousands of different "
             "grades or ranks, ties among them, in one query; use gap='hard', or cut them into fewer levels"
         )
-    lengths, cell, of_cell = np.diff(sheets.bounds), None, sheets.item
+    lengths, cell, of_cell = np.diff(sets.bounds), None, sets.item
     owners, numbers = np.unique(annotator * items.n_queries + query, return_inverse=True)
     if len(owners) < len(annotator):
-        cells, cell = np.unique(np.repeat(annotator, lengths) * len(items) + sheets.item, return_inverse=True)
+        cells, cell = np.unique(np.repeat(annotator, lengths) * len(items) + sets.item, return_inverse=True)
         of_cell = (cells % len(items)).astype(np.int32)
-    use = np.ones(len(sheets.item), bool)
+    use = np.ones(len(sets.item), bool)
     if method.quality == "held_out":
-        use = (np.bincount(of_cell, minlength=len(items)) > 1)[sheets.item]
+        use = (np.bincount(of_cell, minlength=len(items)) > 1)[sets.item]
     owner, of_owner = annotator, np.arange(max(judgments.n_annotators, 1))
     if method.per_query:
-        # one owner more for each annotator, without sheets, stands for those who have none
+        # one owner more for each annotator, without sets, stands for those who have none
         owner, of_owner = numbers + len(of_owner), np.append(of_owner, owners // items.n_queries)
-    agreement, weight = Agreement.between(sheets, use), np.repeat(sheets.weight, lengths)
-    return _Crowd(
+    agreement, weight = Agreement.between(sets, use), np.repeat(sets.weight, lengths)
+    return Crowd(
         discounts, agreement, weight, owner, of_owner,
-        segment_sums(agreement.n_pairs(), owner, sheets.weight, len(of_owner)), items.query, cell,
-        _EQUAL * max(1.0, float(np.max(np.bincount(sheets.item, weight), initial=0.0))),
+        segment_sums(agreement.n_pairs(), owner, sets.weight, len(of_owner)), items.query, cell,
+        _RELATIVE_SLACK * max(1.0, float(np.max(np.bincount(sets.item, weight), initial=0.0))),
     )  # fmt: skip
+
+
+def _preference_sets(judgments: Judgments) -> tuple[PreferenceSets, Counts]:
+    """Return the preference sets of judgments, and the annotator of each.
+
+    Every ranking is a set of its own, and so are the judgments of each former query after ``across_queries()``.
+    Several grades of one item in a set are averaged. Judgments without annotators are all by one.
+    """
+    from ...kernels.standings import one_each
+    from .kernels.preference_sets import sets_of_levels, sets_of_preferences
+
+    annotator = judgments.annotator if judgments.n_annotators else np.zeros(len(judgments), np.int32)
+    items, weight, code = judgments.items, np.asarray(judgments.row_weight), annotator.astype(np.int64)
+    if isinstance(judgments, Rankings):
+        number, n = judgments.ranking, max(len(judgments), 1)
+        code = (code * n)[number] + number
+        sets = sets_of_levels(code, judgments.item, -judgments.rank.astype(np.float64), weight[number])
+        return sets, sets.code // n
+    item = judgments.left if isinstance(judgments, Preferences) else judgments.item
+    code, n = code * items.n_queries + items.query[item], items.n_queries
+    if judgments.block is not None and judgments.blocks is not None:
+        code, n = code * len(judgments.blocks) + judgments.block, n * len(judgments.blocks)
+    if isinstance(judgments, Preferences):
+        sets = sets_of_preferences(code, judgments.left, judgments.right, judgments.outcome * weight, len(items))
+    else:
+        sets = sets_of_levels(*one_each(code, item, judgments.grade, weight))
+    return sets, sets.code // n

@@ -8,17 +8,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ....kernels.confusion import PackedGrades
+from ....kernels.confusion import EXACT_SUM_SHIFT, PackedGrades
 from ....kernels.threads import even_bounds, over_bounds, read_only, total
 from ....protocols import Counts, Floats, Ints
 
-_ROUND = 1.5 * 2.0**20
-"""Added and taken off again it leaves multiples of 2 ** -32, sums of which below two million are exact in any order."""
-
-_LONGEST_STEP = 1.0
-_MOST_HALVINGS = 20
-_TINY = 1e-9
-_HUGE = 1e100
+_MAX_NEWTON_STEP = 1.0
+_MAX_HALVINGS = 20
+_OBJECTIVE_SLACK = 1e-9
+_MAX_PRODUCT = 1e100
 _PART_ROWS = 1 << 14
 
 
@@ -123,10 +120,10 @@ def _difficulty_pass(
         wrong = _look(who, weight, first, last, ability, ease, knows)
         value = _evidence(who, level, cell, weight, first, last, ability, ease, log_guess, lucky, share, right)
         value += wrong + _to_shares(share, known[i]) - 0.5 * precision * off * off
-        objective += (value + _ROUND) - _ROUND
+        objective += (value + EXACT_SUM_SHIFT) - EXACT_SUM_SHIFT
         for k in range(n_levels):
             probabilities[i, k] = share[k]
-            sums[2 * n_annotators + k] += (share[k] + _ROUND) - _ROUND
+            sums[2 * n_annotators + k] += (share[k] + EXACT_SUM_SHIFT) - EXACT_SUM_SHIFT
         for row in range(first, last):
             right[row - first] *= share[level[row]]
         better_ease[i], ease = _better_ease(
@@ -136,8 +133,8 @@ def _difficulty_pass(
             a, w = who[row], weight[row] if weight.size else 1.0
             x, sure = ability[a] * ease, knows[row - first]
             curve = (sure - 0.5) / x if abs(x) > 1e-3 else 0.25
-            sums[a] += w * (((right[row - first] - sure) * ease + _ROUND) - _ROUND)
-            sums[n_annotators + a] += w * ((curve * ease * ease + _ROUND) - _ROUND)
+            sums[a] += w * (((right[row - first] - sure) * ease + EXACT_SUM_SHIFT) - EXACT_SUM_SHIFT)
+            sums[n_annotators + a] += w * ((curve * ease * ease + EXACT_SUM_SHIFT) - EXACT_SUM_SHIFT)
     sums[2 * n_annotators + n_levels] += objective
 
 
@@ -151,13 +148,13 @@ def _look(who: Any, weight: Any, first: int, last: int, ability: Any, ease: floa
         share = 1.0 / (1.0 + small)
         knows[row - first] = share if x > 0 else small * share
         if weight.size:
-            wrong -= weight[row] * ((max(x, 0.0) + _ROUND) - _ROUND)
+            wrong -= weight[row] * ((max(x, 0.0) + EXACT_SUM_SHIFT) - EXACT_SUM_SHIFT)
             logs += weight[row] * np.log1p(small)
         else:
             # one logarithm for many rows
-            wrong -= (max(x, 0.0) + _ROUND) - _ROUND
+            wrong -= (max(x, 0.0) + EXACT_SUM_SHIFT) - EXACT_SUM_SHIFT
             product *= 1.0 + small
-            if product > _HUGE:
+            if product > _MAX_PRODUCT:
                 logs += np.log(product)
                 product = 1.0
     return wrong - logs - np.log(product)
@@ -181,8 +178,8 @@ def _evidence(
             sure = (1.0 if gain > 0 else small) / (1.0 + small)
             gain = max(gain, 0.0) + np.log1p(small)
         right[row - first] = sure
-        share[level[row]] += w * ((gain + _ROUND) - _ROUND)
-        guessed += w * ((guess + _ROUND) - _ROUND)
+        share[level[row]] += w * ((gain + EXACT_SUM_SHIFT) - EXACT_SUM_SHIFT)
+        guessed += w * ((guess + EXACT_SUM_SHIFT) - EXACT_SUM_SHIFT)
     return guessed
 
 
@@ -218,15 +215,15 @@ def _better_ease(
     for row in range(first, last):
         w, able = weight[row] if weight.size else 1.0, ability[who[row]]
         x, true, sure = able * ease, right[row - first], knows[row - first]
-        speaks += w * ((true * able + _ROUND) - _ROUND)
-        slope += w * (((true - sure) * x + _ROUND) - _ROUND)
-        bend += w * ((sure * (1.0 - sure) * x * x + _ROUND) - _ROUND)
+        speaks += w * ((true * able + EXACT_SUM_SHIFT) - EXACT_SUM_SHIFT)
+        slope += w * (((true - sure) * x + EXACT_SUM_SHIFT) - EXACT_SUM_SHIFT)
+        bend += w * ((sure * (1.0 - sure) * x * x + EXACT_SUM_SHIFT) - EXACT_SUM_SHIFT)
     value += speaks * ease
-    step = min(max(slope / bend, -_LONGEST_STEP), _LONGEST_STEP)
-    for _ in range(_MOST_HALVINGS):
+    step = min(max(slope / bend, -_MAX_NEWTON_STEP), _MAX_NEWTON_STEP)
+    for _ in range(_MAX_HALVINGS):
         ease, off = np.exp(start + step), start + step - mean
         there = _look(who, weight, first, last, ability, ease, knows) + speaks * ease - 0.5 * precision * off * off
-        if there >= value - _TINY:
+        if there >= value - _OBJECTIVE_SLACK:
             return start + step, ease
         step *= 0.5
     ease = np.exp(start)

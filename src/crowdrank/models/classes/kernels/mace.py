@@ -8,17 +8,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ....kernels.confusion import PackedGrades
+from ....kernels.confusion import EXACT_SUM_SHIFT, PackedGrades
 from ....kernels.threads import even_bounds, over_bounds, read_only, total
 from ....protocols import Counts, Floats, Ints
 
-_ROUND = 1.5 * 2.0**20
-"""Added and taken off again it leaves multiples of 2 ** -32, sums of which below two million are exact in any order."""
-
-_LARGEST = 640.0
+_MAX_LOG_PRODUCT = 640.0
 """Products whose logarithm may rise above this could leave the range of numbers; they are taken as sums of logs."""
 
-_HUGE = 1e100
+_MAX_PRODUCT = 1e100
 
 
 class SpamModel(NamedTuple):
@@ -150,8 +147,8 @@ def spam_pass(
     # how much likelier a level is given where it is the true one
     logs = read_only((hit - blind).ravel())
     largest = float(logs.max(initial=0.0))
-    longest = int(_LARGEST / largest) if largest > 0 else len(grades.code)
-    ratios, prior = read_only(np.exp(np.minimum(logs, _LARGEST))), read_only(np.exp(log_prior))
+    longest = int(_MAX_LOG_PRODUCT / largest) if largest > 0 else len(grades.code)
+    ratios, prior = read_only(np.exp(np.minimum(logs, _MAX_LOG_PRODUCT))), read_only(np.exp(log_prior))
     shares, clamp = read_only(log_prior), read_only(known)
     wanted = np.empty((0, n_levels)) if probabilities is None else probabilities
 
@@ -200,14 +197,14 @@ def _spam_pass(
             norm += found[k]
         # one logarithm for many items
         product *= norm
-        if product > _HUGE or product < 1.0 / _HUGE:
+        if product > _MAX_PRODUCT or product < 1.0 / _MAX_PRODUCT:
             likelihood += np.log(product)
             product = 1.0
         for k in range(n_levels):
             found[k] /= norm
             if wanted:
                 probabilities[item, k] = found[k]
-            found[k] = (found[k] + _ROUND) - _ROUND
+            found[k] = (found[k] + EXACT_SUM_SHIFT) - EXACT_SUM_SHIFT
             shares[k] += found[k]
         if weighted:
             for row in range(first, last):

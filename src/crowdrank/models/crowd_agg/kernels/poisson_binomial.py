@@ -1,19 +1,20 @@
-"""Expected discount at a rank that is the number of lost contests, a Poisson-binomial variable.
+"""Expected discount at a rank that is the number of lost pairs, a Poisson-binomial variable.
 
-An item with ``c`` known contests and ``u`` coins loses ``r`` of them, and wanted is the mean of a discount D(r). Two
+An item with ``c`` known pairs and ``u`` coins loses ``r`` of them, and wanted is the mean of a discount D(r). Two
 exact forms give it without going through the distribution of r:
 
-- T[c, k] is the mean discount once the coins are thrown, ``c`` contests are open and ``k`` are lost. Each contest turns
+- T[c, k] is the mean discount once the coins are thrown, ``c`` pairs are open and ``k`` are lost. Each pair turns
   a row of T into a shorter one of means of neighbours, until one number is left: c^2 / 2 steps.
 - Every discount here is a mixture of geometric ones, D(r) = constant + sum of w x^r, and the mean of x^r is the product
-  of 1 - loss (1 - x) over the contests. Rank-biased precision has one term; 163 terms give NDCG's to 13 digits.
+  of 1 - loss (1 - x) over the pairs. Rank-biased precision has one term; 163 terms give NDCG's to 13 digits.
 
-Items that one annotator has placed equal share their contests, and are evaluated once. Where no two are equal, the
-contests of neighbours differ by one, and all items together take no more steps than three of them would.
+Items that one annotator has placed equal share their pairs, and are evaluated once. Where no two are equal, the
+pairs of neighbours differ by one, and all items together take no more steps than three of them would.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from math import exp, gamma, log
 from typing import Any, NamedTuple
@@ -21,18 +22,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from ....kernels.segments import segment_means
+from ....kernels.segments import segment_means, segment_sums
 from ....kernels.threads import over_bounds, pair_bounds
 from ....protocols import Bools, Counts, Floats, Ints
-from .sheets import Sheets
+from .preference_sets import Agreement, PreferenceSets
 
-_LONGEST_ROW = 128
-"""With more contests than this the mixture is the quicker form."""
+_MAX_ROW_LENGTH = 128
+"""With more pairs than this the mixture is the quicker form."""
 
-_FEW = 4
+_MAX_ITEMS_ONE_BY_ONE = 4
 """Up to so many items in order are quicker one by one."""
 
-_SMALL_PART = 0.25
+_MAX_SHARE_JUDGED = 0.25
+"""Up to this share of a query's items, judged on average, the gap ``"auto"`` is the swapped one."""
+
+_MIN_PAIRS = 1e-12
+"""Added to numbers of pairs, so that an annotator without any has a mean quality."""
 
 _STEP, _LOWEST, _HIGHEST = 0.28, -42.0, 3.6
 """Grid of the logarithm of t on which NDCG's discount is a mixture of exp(-t r)."""
@@ -69,10 +74,10 @@ def rbp_mixture(rho: float) -> Mixture:
 
 
 class Gap(NamedTuple):
-    """Probability of placing an item above another one of the sheet that won ``d`` contests fewer.
+    """Probability of placing an item above another one of the set that won ``d`` pairs fewer.
 
     It is ``ahead + slope d`` for positive d, ``behind + slope d`` for negative d, and 1/2 for none; ``slope`` is over
-    sheets. Where that is empty it is ``ahead`` for a contest won and ``behind`` for a contest lost.
+    sets. Where that is empty it is ``ahead`` for a pair won and ``behind`` for a pair lost.
     """
 
     ahead: float
@@ -80,25 +85,25 @@ class Gap(NamedTuple):
     slope: Floats
 
 
-def contest_gap(name: str, sheets: Sheets, query: Ints, size: Counts) -> Gap:
-    """Return the gap of a name, for sheets of these queries with so many items, (n_sheets,) each.
+def pair_gap(name: str, sets: PreferenceSets, query: Ints, size: Counts) -> Gap:
+    """Return the gap of a name, for sets of these queries with so many items, (n_sets,) each.
 
-    ``"auto"`` is swapped in queries of whose items a sheet has a quarter or less on average, and hard in others.
+    ``"auto"`` is swapped in queries of whose items a set has a quarter or less on average, and hard in others.
     """
     if name == "linear":
-        return Gap(0.5, 0.5, 0.5 / (sheets.judged - 1))
+        return Gap(0.5, 0.5, 0.5 / (sets.judged - 1))
     if name == "printed":
         return Gap(0.0, 1.0, 1.0 / size)
     swapped = np.full(len(size), name == "swapped")
     if name == "auto":
-        swapped = (segment_means(sheets.judged / size, query, None, int(query.max(initial=0)) + 1) <= _SMALL_PART)[
+        swapped = (segment_means(sets.judged / size, query, None, int(query.max(initial=0)) + 1) <= _MAX_SHARE_JUDGED)[
             query
         ]
     return Gap(1.0, 0.0, np.where(swapped, -1.0 / size, 0.0) if swapped.any() else np.zeros(0))
 
 
 class Tables(NamedTuple):
-    """The rows T[c] for queries of several sizes, less the mean discount of an item without known contests.
+    """The rows T[c] for queries of several sizes, less the mean discount of an item without known pairs.
 
     For size number ``z``, T[c, k] is ``values[starts[z] + c * side[z] + k]``, and ``neutral[z]`` is what was taken off.
     ``half`` is the logarithm of a coin's factor, over the terms of the mixture.
@@ -112,13 +117,13 @@ class Tables(NamedTuple):
 
 
 class Discounts(NamedTuple):
-    """What it takes to evaluate the expected discounts of sheets again and again.
+    """What it takes to evaluate the expected discounts of sets again and again.
 
-    Over sheets there are whether they are ``in_order``, without ties, the ``size`` of the query and the ``number`` of
+    Over sets there are whether they are ``in_order``, without ties, the ``size`` of the query and the ``number`` of
     that size among the tables; ``steps`` is about how many multiplications an evaluation takes.
     """
 
-    sheets: Sheets
+    sets: PreferenceSets
     in_order: Bools
     links: tuple[Counts, Ints]
     number: Counts
@@ -130,42 +135,96 @@ class Discounts(NamedTuple):
     steps: float
 
     @classmethod
-    def of(cls, sheets: Sheets, size: Counts, gap: Gap, mixture: Mixture) -> Discounts:
-        """Prepare the evaluation; ``size`` (n_sheets,) is the number of items of each sheet's query."""
+    def of(cls, sets: PreferenceSets, size: Counts, gap: Gap, mixture: Mixture) -> Discounts:
+        """Prepare the evaluation; ``size`` (n_sets,) is the number of items of each set's query."""
         sizes, number = np.unique(size, return_inverse=True)
-        units, contests = np.diff(sheets.starts), (sheets.won + sheets.lost).astype(np.int64)
+        units, pairs = np.diff(sets.starts), (sets.won + sets.lost).astype(np.int64)
         longest = np.zeros(len(sizes), np.int64)
-        np.maximum.at(longest, np.repeat(number, units), contests)
-        in_order = (units == np.diff(sheets.bounds)) & (units > _FEW) & (not sheets.listed)
-        links = sheets.links() if len(gap.slope) and sheets.listed else _NO_LINKS
-        groups = np.full(len(contests), 2) if not len(gap.slope) else np.repeat(units, units)
-        groups = contests if len(links[1]) else groups
-        row, n_terms = (contests <= _LONGEST_ROW) & (len(mixture.weight) > 1), len(mixture.weight)
-        one_by_one = np.where(row, contests**2 // 2, n_terms * groups)
-        steps = np.where(np.repeat(in_order, units), np.where(row, contests, n_terms), one_by_one)
-        cost = np.concatenate([[0], np.cumsum(steps)])[sheets.starts]
+        np.maximum.at(longest, np.repeat(number, units), pairs)
+        in_order = (units == np.diff(sets.bounds)) & (units > _MAX_ITEMS_ONE_BY_ONE) & (not sets.listed)
+        links = sets.links() if len(gap.slope) and sets.listed else _NO_LINKS
+        groups = np.full(len(pairs), 2) if not len(gap.slope) else np.repeat(units, units)
+        groups = pairs if len(links[1]) else groups
+        row, n_terms = (pairs <= _MAX_ROW_LENGTH) & (len(mixture.weight) > 1), len(mixture.weight)
+        one_by_one = np.where(row, pairs**2 // 2, n_terms * groups)
+        steps = np.where(np.repeat(in_order, units), np.where(row, pairs, n_terms), one_by_one)
+        cost = np.concatenate([[0], np.cumsum(steps)])[sets.starts]
         tables = _tables(sizes, longest, mixture)
-        return cls(sheets, in_order, links, number, size, gap, mixture, tables, pair_bounds(cost), float(steps.sum()))
+        return cls(sets, in_order, links, number, size, gap, mixture, tables, pair_bounds(cost), float(steps.sum()))
 
     def expected(self, trust: Floats) -> Floats:
-        """Return the expected discount of each unit, less that of an item without contests.
+        """Return the expected discount of each unit, less that of an item without pairs.
 
-        ``trust`` (n_sheets,) is the probability that a contest counts as it was judged, and not reversed.
+        ``trust`` (n_sets,) is the probability that a pair counts as it was judged, and not reversed.
         """
-        sheets, tables, out = self.sheets, self.tables, np.empty(len(self.sheets.won))
+        sets, tables, out = self.sets, self.tables, np.empty(len(self.sets.won))
         sizes = (self.number, self.size, *self.gap, trust, *tables[:4], *self.mixture, tables.half)
-        plain = (sheets.starts, sheets.won, sheets.lost, sheets.n_entries, self.in_order, *self.links, *sizes)
+        plain = (sets.starts, sets.won, sets.lost, sets.n_entries, self.in_order, *self.links, *sizes)
         over_bounds(lambda begin, end: _expect(*plain, begin, end, out), self.parts)
         if self.in_order.any():
-            lined = (sheets.starts, self.in_order, *sizes)
+            lined = (sets.starts, self.in_order, *sizes)
             over_bounds(lambda begin, end: _expect_in_order(*lined, begin, end, out), self.parts)
         return out
 
 
+@dataclass(frozen=True, eq=False)
+class Crowd:
+    """Preference sets and who owns them: annotators, or annotators in each query.
+
+    ``weight`` is over entries, ``owner`` over sets, ``annotator`` and the number of ``pairs`` over owners, ``query``
+    over items. ``cell`` tells which entries are of the same annotator and item, ``None`` if no two are. Totals that
+    differ by ``slack`` or less are equal.
+    """
+
+    discounts: Discounts
+    agreement: Agreement
+    weight: Floats
+    owner: Counts
+    annotator: Counts
+    pairs: Floats
+    query: Ints
+    cell: Counts | None
+    slack: float
+
+    def totals(self, eta: Floats) -> tuple[Floats, Floats]:
+        """What each entry adds, and the sum for each item."""
+        sets = self.discounts.sets
+        own = self.discounts.expected(eta[self.owner])[sets.unit] * self.weight
+        return own, segment_sums(own, sets.item, None, len(self.query))
+
+    def agree(self, own: Floats | None, totals: Floats) -> Floats:
+        """Number of pairs of each owner that the totals, less the annotator's own part if given, order alike."""
+        sets = self.discounts.sets
+        lead = totals[sets.item]
+        if own is not None:
+            lead -= own if self.cell is None else np.bincount(self.cell, own)[self.cell]
+        alike = self.agreement.alike(lead, self.slack)
+        return segment_sums(alike * sets.weight, self.owner, None, len(self.annotator))
+
+    def mean_quality(self, eta: Floats) -> Floats:
+        """Quality of each annotator, over all queries."""
+        return segment_means(eta, self.annotator, self.pairs + _MIN_PAIRS, int(self.annotator.max()) + 1)
+
+    def places(self, totals: Floats) -> tuple[Counts, Counts]:
+        """Items from worst to best in each query, and a number for each of these that rises where the totals do."""
+        order = np.lexsort((totals, self.query))
+        new = (np.diff(totals[order], prepend=0.0) > self.slack) | (np.diff(self.query[order], prepend=-1) != 0)
+        return order, np.cumsum(new)
+
+    def scores(self, eta: Floats) -> Floats:
+        """Totals, the same for items whose totals differ by rounding only."""
+        totals = self.totals(eta)[1]
+        order, place = self.places(totals)
+        scores = np.empty(len(totals))
+        scores[order] = totals[order][np.searchsorted(place, place)]
+        scores[np.abs(scores) <= self.slack] = 0.0
+        return scores
+
+
 def _tables(sizes: Counts, longest: Counts, mixture: Mixture) -> Tables:
-    """The rows for queries of these sizes with at most so many known contests."""
+    """The rows for queries of these sizes with at most so many known pairs."""
     # a single term is quicker than any row
-    side = np.where(len(mixture.weight) > 1, np.minimum(longest, _LONGEST_ROW) + 1, 0)
+    side = np.where(len(mixture.weight) > 1, np.minimum(longest, _MAX_ROW_LENGTH) + 1, 0)
     starts = np.concatenate([[0], np.cumsum(side**2)])
     half = np.log1p(-0.5 * mixture.drop)
     values, neutral = np.empty(int(starts[-1])), np.empty(len(sizes))
@@ -202,10 +261,10 @@ def _expect(
     size: Any, ahead: float, behind: float, slope: Any, trust: Any, values: Any, table_starts: Any, side: Any,
     neutral: Any, weight: Any, drop: Any, half: Any, begin: int, end: int, out: Any,
 ) -> None:  # fmt: skip
-    """Write the expected discounts of the units of those sheets from begin to end that are not in order."""
+    """Write the expected discounts of the units of those sets from begin to end that are not in order."""
     # handing arrays to functions of its own, even inlined ones, made this three times slower
     hard, listed = slope.size == 0, links.size > 0
-    state = np.empty(max(weight.size, _LONGEST_ROW + 1))
+    state = np.empty(max(weight.size, _MAX_ROW_LENGTH + 1))
     for s in range(begin, end):
         z, eta, turn = number[s], trust[s], 1.0 - 2.0 * trust[s]
         for unit in range(starts[s], starts[s] if in_order[s] else starts[s + 1]):
@@ -251,8 +310,8 @@ def _expect_in_order(
     values: Any, table_starts: Any, side: Any, neutral: Any, weight: Any, drop: Any, half: Any,
     begin: int, end: int, out: Any,
 ) -> None:  # fmt: skip
-    """Write the expected discounts of the units of those sheets from begin to end that are in order, worst first."""
-    rows = np.empty((_LONGEST_ROW + 1, _LONGEST_ROW + 1))
+    """Write the expected discounts of the units of those sets from begin to end that are in order, worst first."""
+    rows = np.empty((_MAX_ROW_LENGTH + 1, _MAX_ROW_LENGTH + 1))
     for s in range(begin, end):
         if not in_order[s]:
             continue
@@ -270,7 +329,7 @@ def _expect_in_order(
 
 @njit(cache=True, nogil=True)
 def _play_in_order(start: Any, above: Any, below: Any, rows: Any, out: Any) -> None:
-    """Write what the contests leave of a row of T, for all items of a sheet in order at once.
+    """Write what the pairs leave of a row of T, for all items of a set in order at once.
 
     ``above`` and ``below`` (c,) are the probabilities of losing to the item 1, 2, ... places above or below.
     """
@@ -294,7 +353,7 @@ def _play_in_order(start: Any, above: Any, below: Any, rows: Any, out: Any) -> N
 
 @njit(cache=True, nogil=True)
 def _multiply_in_order(start: Any, drop: Any, above: Any, below: Any, neutral: float, out: Any) -> None:
-    """Write what the contests leave of the terms of the mixture, for all items of a sheet in order at once."""
+    """Write what the pairs leave of the terms of the mixture, for all items of a set in order at once."""
     c = above.size
     products = np.empty(c + 1)
     out[:] = -neutral
