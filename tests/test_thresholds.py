@@ -141,7 +141,7 @@ BEYOND = [
     ("models.latent_score.standard_errors:COVARIANCE_ITEMS", 5, "grades"),
     ("models.latent_score.standard_errors:_MAX_COVARIANCE_CELLS", 1, "grades"),
     ("models.latent_score.standard_errors:_MAX_BATCH_CELLS", 200, "grades"),
-    ("models.rankings.overlap:_LISTED_PAIRS", 1, "rankings"),
+    ("models.rankings.mallows_crowd:_LISTED_PAIRS", 1, "rankings"),
     ("models.rankings.mallows_crowd:_MANY_ITEMS", 5, "rankings"),
     ("io.sources:BLOCK", 16, "files"), ("io.delimited:_ROWS_AT_ONCE", 3, "files"),
     ("io.letor:_BYTES_AT_ONCE", 64, "files"), ("fitting:_MANY", 2, "grades"),

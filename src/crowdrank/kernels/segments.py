@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..protocols import Bools, Floats, Ints
+from ..protocols import Bools, Counts, Floats, Ints
 
 _TABLE_SIZE = 1000
 
@@ -78,3 +78,8 @@ def fill_from_query(values: Floats, judged: Bools, query: Ints, n_queries: int) 
     overall = float(values[judged].mean()) if judged.any() else 0.0
     means = segment_means(values[judged], query[judged], None, n_queries, overall)
     return np.where(judged, values, means[query])
+
+
+def set_starts(sizes: Counts) -> Counts:
+    """Return the bounds of the 2^n sets of each query's n items, (n_queries + 1,)."""
+    return np.concatenate([[0], np.cumsum(2**sizes)]).astype(np.int64)

@@ -12,9 +12,10 @@ import crowdrank as cr
 from crowdrank.data.index import Index, Items
 from crowdrank.errors import ConvergenceWarning, DataWarning, JudgmentError, ParameterError, UnknownNameError
 from crowdrank.joint import JointAnnotators
+from crowdrank.models.joint_annotators.expectation_maximisation import JointModel
 from crowdrank.models.joint_annotators.item_scores import FeatureScores
-from crowdrank.models.joint_annotators.kernels.vote_patterns import find_patterns
-from crowdrank.models.joint_annotators.votes import FlipPrior, VoteModel
+from crowdrank.models.joint_annotators.judged_pairs import FlipPrior
+from crowdrank.models.joint_annotators.kernels.pair_patterns import find_patterns
 
 EXACTLY = {"tol": 1e-10, "max_iter": 2000}
 FLIPS = np.array([0.05, 0.15, 0.25, 0.35])
@@ -100,18 +101,18 @@ def test_clusters_that_all_pairs_share_change_nothing(n_parts):
     judged = (votes != 0).any(axis=1)
     patterns = find_patterns(
         preferences.left, preferences.right, preferences.outcome, preferences.annotator,
-        weight=None, offsets=np.array([0, 40]), n_voters=4,
+        weight=None, offsets=np.array([0, 40]), n_sources=4,
     )  # fmt: skip
-    split = patterns.split(np.zeros(patterns.n_pairs, np.int32), n_parts)
+    split = patterns.split_by_cluster(np.zeros(patterns.n_pairs, np.int32), n_parts)
     none = np.zeros(4 * n_parts)
     prior = FlipPrior(none + 0.3, none + 0.7, none + np.nan)
-    model = VoteModel(split, FeatureScores(scaled(features), 1e-3), prior)
-    found = model.climb(model.start(), **EXACTLY)
+    model = JointModel(split, FeatureScores(scaled(features), 1e-3), prior)
+    found = model.run(model.start(), **EXACTLY)
     weights, flips, _ = jam(
         (scaled(features)[first] - scaled(features)[second])[judged], votes[judged], ridge=1e-3, alpha=1
     )
-    np.testing.assert_allclose(found.state.flips[::n_parts], flips, atol=1e-6)
-    np.testing.assert_allclose(found.state.point, weights, rtol=1e-5)
+    np.testing.assert_allclose(found.state.flip_rates[::n_parts], flips, atol=1e-6)
+    np.testing.assert_allclose(found.state.parameters, weights, rtol=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +130,7 @@ def test_many_features_take_another_way_to_the_same_weights(monkeypatch):
     features, preferences, *_ = crowd(n_pairs=700, n_features=6)
     method = JointAnnotators(item_effects=False, **EXACTLY)
     direct = method.fit(preferences, features)
-    monkeypatch.setattr("crowdrank.models.joint_annotators.item_scores._MOST_SOLVED", 5)
+    monkeypatch.setattr("crowdrank.models.joint_annotators.item_scores._MOST_SOLVED_FEATURES", 5)
     around = method.fit(preferences, features)
     np.testing.assert_allclose(around.ranker.weights_, direct.ranker.weights_, rtol=1e-4)
 
@@ -137,7 +138,7 @@ def test_many_features_take_another_way_to_the_same_weights(monkeypatch):
 def test_patterns_and_single_votes_lead_to_the_same(monkeypatch):
     features, preferences, *_ = crowd(missing=0.3, spread=1.0)
     few = JointAnnotators(tol=1e-8).fit(preferences, features)
-    monkeypatch.setattr("crowdrank.models.joint_annotators.kernels.vote_patterns.MOST_VOTERS", 3)
+    monkeypatch.setattr("crowdrank.models.joint_annotators.kernels.pair_patterns.MOST_TABLE_SOURCES", 3)
     many = JointAnnotators(tol=1e-8).fit(preferences, features)
     np.testing.assert_allclose(flips_of(many), flips_of(few), atol=1e-6)
     np.testing.assert_allclose(many.pairs.probability, few.pairs.probability, atol=1e-5)
@@ -301,10 +302,10 @@ def test_one_annotator_is_warned_of():
     features, preferences, *_ = crowd()
     alone = preferences.select(preferences.annotator == 0)
     alone = replace(alone, annotators=Index(pl.Series("id", ["ann"])), annotator=np.zeros(len(alone), np.int32))
-    with pytest.warns(DataWarning, match="one annotator.*features alone tell"):
+    with pytest.warns(DataWarning, match="one annotator.*from the features alone"):
         JointAnnotators().fit(alone, features)
     nobody = replace(alone, annotators=Index.empty(), annotator=np.empty(0, np.int32))
-    with pytest.warns(DataWarning, match="one annotator.*nothing tells"):
+    with pytest.warns(DataWarning, match="one annotator.*cannot be estimated"):
         fit = JointAnnotators().fit(nobody)
     assert fit.quality is None
 

@@ -344,7 +344,7 @@ def test_progress_is_told(small_queries):
 
 
 def test_too_few_iterations_are_told_of(monkeypatch):
-    monkeypatch.setattr("crowdrank.models.rankings.mallows_crowd._DRIFT", 1e-6)
+    monkeypatch.setattr("crowdrank.models.rankings.mallows_crowd._MOST_DRIFT", 1e-6)
     judged, features, _ = ltrma_data(3, n_queries=10)
     with pytest.warns(ConvergenceWarning, match=r"ltrma: after 4 iterations the distances .*; raise max_iter"):
         assert not LTRMA(max_iter=4).fit(judged, features).trace.converged

@@ -262,7 +262,7 @@ def test_a_ranking_of_weight_two_is_two_rankings():
 
 
 def test_too_few_iterations_warn(monkeypatch):
-    monkeypatch.setattr("crowdrank.models.rankings.mallows_crowd._DRIFT", 1e-6)
+    monkeypatch.setattr("crowdrank.models.rankings.mallows_crowd._MOST_DRIFT", 1e-6)
     judged, _ = drawn(simulate.Mallows(np.array([0.5, 0.05, 0.02])), 10, 20, 3)
     with pytest.warns(ConvergenceWarning, match=r"after 4 iterations the distances .*; raise max_iter"):
         assert not Mallows(max_iter=4).fit(judged).trace.converged
@@ -295,10 +295,10 @@ def test_intervals_cover_the_truth():
 
 
 def test_few_random_rankings_are_kept_of_many_items(monkeypatch):
-    monkeypatch.setattr("crowdrank.models.rankings.mallows_crowd._CELLS", 60 * 80)
+    monkeypatch.setattr("crowdrank.models.rankings.mallows_crowd._MOST_SAMPLE_CELLS", 60 * 80)
     judged, _ = drawn(simulate.Mallows(np.ones(3)), 10, 8, 3)
     assert Mallows().fit(judged).replicates.shape == (60, 80)
-    monkeypatch.setattr("crowdrank.models.rankings.mallows_crowd._CELLS", 1)
+    monkeypatch.setattr("crowdrank.models.rankings.mallows_crowd._MOST_SAMPLE_CELLS", 1)
     assert Mallows().fit(judged).replicates.shape == (50, 80)
 
 

@@ -80,9 +80,9 @@ def test_weights_count_as_repeats():
 def test_annotators_who_say_nothing_are_named():
     features, preferences, *_ = crowd()
     tied = replace(preferences, outcome=np.where(preferences.annotator == 3, 0, preferences.outcome).astype(np.int8))
-    with pytest.warns(DataWarning, match="1 of 4 annotators tell no two items.*'annotator-3'"):
+    with pytest.warns(DataWarning, match="1 of 4 annotators order no two items.*'annotator-3'"):
         METHOD.fit(tied, features)
-    with pytest.raises(JudgmentError, match="no annotator tells two items"):
+    with pytest.raises(JudgmentError, match="no annotator orders two items"):
         METHOD.fit(replace(preferences, outcome=np.zeros_like(preferences.outcome)), features)
 
 

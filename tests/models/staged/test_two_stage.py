@@ -225,7 +225,7 @@ def test_validation_that_cannot_be(known, grades, validation, message):
 
 def test_one_query_cannot_be_held_out(known, grades):
     one = grades.select(grades.item < 6)
-    with pytest.raises(ParameterError, match="holds out whole queries, and there is but one; leave it out"):
+    with pytest.raises(ParameterError, match="holds out whole queries, but there is only one; leave it out"):
         TwoStage(aggregator=MeanGrade(), ranker=ListNet()).fit(one, known, validation=0.5)
 
 

@@ -1,10 +1,10 @@
-"""Which item of a pair is the better, from preferences and features together, by annotators who flip some answers."""
+"""JAM and VRJAM: the better item of each pair from preferences and features, with a flip rate per annotator."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -17,35 +17,32 @@ from ...errors import DataWarning, ParameterError
 from ...metrics.queries import one_of
 from ...protocols import Bools, Floats, Progress
 from ...quality import warn_near_chance
-from .ballots import Ballots
-from .item_scores import EqualScores, FeatureScores, ItemScores, ScoreModel
-from .prior_check import contradiction
-from .vote_fits import VoteFit, VoteFitter
-
-if TYPE_CHECKING:
-    from .item_table import ItemTable
+from .expectation_maximisation import JointFitter, PairFit
+from .feature_check import overruled_share
+from .item_scores import EqualScores, FeatureScores, ItemEffectScores, ItemFeatures, ScoreModel
+from .judged_pairs import JudgedPairs
 
 _LOSSES = ("logistic", "hinge")
 _CLUSTERINGS = ("folded", "raw")
-_FIRST_SPREAD = 2.0
+_START_SPREAD = 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
 class JointAnnotators:
     r"""JAM and VRJAM: EM over the better item of each pair, a linear ranker and a flip rate per annotator.
 
-    Item :math:`i` is better than item :math:`j` of the same query with probability
+    Before any preference, item :math:`i` is better than item :math:`j` of the same query with probability
 
     .. math:: P(z_{ij} = 1) = \sigma(s_i - s_j), \qquad s_i = w \cdot x_i + u_i, \qquad u_i \sim N(0, \tau^2),
 
-    before anybody is asked, :math:`x_i` being the features of an item, :math:`w` their weights and :math:`u_i` what the
-    features do not tell of it. Annotator :math:`k` then says so, or with probability :math:`r_k` the reverse. Weights,
-    items' own parts, their spread :math:`\tau` and flip rates are learned together, the :math:`z` being hidden, by
-    expectation-maximisation. Without :math:`u` (``item_effects=False``) this is JAM [Gupta16]_. With ``n_clusters``
-    above 1 pairs are put into clusters by :math:`x_i - x_j`, and annotators have a rate :math:`r_k^d` in each: VRJAM.
+    where :math:`x_i` are the features of an item, :math:`w` their weights and :math:`u_i` an effect of the item that
+    features do not explain. Annotator :math:`k` reports the better item, or with probability :math:`r_k`, the flip
+    rate, the other one. EM over the hidden :math:`z` estimates weights, item effects, their spread :math:`\tau` and
+    flip rates together. Without :math:`u` (``item_effects=False``) this is JAM [Gupta16]_. With ``n_clusters`` above 1
+    pairs are clustered by :math:`x_i - x_j`, and annotators have a rate :math:`r_k^d` in each cluster: VRJAM.
 
-    Scores are :math:`s`, those of items with features but no judgment :math:`w \cdot x`, which is how the ranker scores
-    any item. The probability of each pair once preferences are known is in ``pairs`` of the result.
+    Scores are :math:`s`. Items with features but no judgment have :math:`w \cdot x`, which is also how the ranker
+    scores any item. The posterior probability of each pair is in ``pairs`` of the result.
 
     When to use
     -----------
@@ -55,51 +52,52 @@ class JointAnnotators:
     Parameters
     ----------
     item_effects
-        Whether items have a part of their own besides what features say.
+        Whether items have an effect of their own besides their features.
     n_clusters
         Number of clusters of pairs; ``None`` finds one between 2 and 16.
     clustering
         ``"folded"``: a difference and its negative are the same; ``"raw"``: as printed in the paper, where the cluster
         depends on which item of a pair comes first.
     loss
-        ``"logistic"``: the likelihood of the model; ``"hinge"``: the paper's smoothed hinge for the weights, which goes
-        with ``item_effects=False``.
+        ``"logistic"``: the likelihood of the model; ``"hinge"``: the paper's smoothed hinge for the weights, which
+        requires ``item_effects=False``.
     alpha
-        Number of judgments that each flip rate begins with, three in ten of them flipped; raise it where annotators
+        Number of judgments in the prior of each flip rate, three in ten of them flipped; raise it where annotators
         judge little.
     cluster_alpha
         Number of judgments that an annotator's overall rate counts for in each cluster; raise it where pairs are few.
     ridge
         Pull of the weights of scaled features towards 0, as precision of a normal prior.
     tol
-        Largest change of a flip rate in the last pass; and the root of what the log-likelihood may still gain a pair.
+        Largest change of a flip rate in the last iteration, and largest root of the log-likelihood per pair that is
+        still to be gained.
     max_iter
-        Most passes over the pairs at one spread.
+        Largest number of iterations at one spread.
     seed
-        Where clusters begin, and which pairs they are found from if there are more than 30,000.
+        Decides where clusters start, and which pairs they are found from if there are more than 30,000.
 
     Notes
     -----
-    Ties are no votes; a pair that was only tied is judged by its features. Two answers of an annotator about one pair
-    are two votes, and a weight counts as so many.
+    Ties count as no preference; a pair that was only tied is decided by its features. Two preferences of an annotator
+    on one pair count as two, and a weight of 2 counts the same.
 
-    The paper's formulas are used as they are meant: flip rates are the expected share of flipped votes (its equations
-    19 and 24 minimise what has to be maximised), and weights have a ridge. Features are standardised within queries.
-    The trace has the log-likelihood with priors, which never falls with the logistic loss.
+    The paper's formulas are used as they are meant: flip rates are the expected share of flipped preferences (its
+    equations 19 and 24 minimise what has to be maximised), and weights have a ridge. Features are standardised within
+    queries. The trace has the log-likelihood with priors, which never falls with the logistic loss.
 
-    Scores and rates turned round explain preferences equally well. The first pass goes by the majority, and if most
-    votes come out flipped, everything is turned round. With ``trusted=`` annotators, who begin with 95 right votes and
-    5 flipped ones, or with ``known=`` pairs, the likelier of both sides is taken.
+    Reversed scores with reversed flip rates explain preferences equally well. The first E-step is the majority vote,
+    and if most preferences come out flipped, everything is reversed. With ``trusted=`` annotators, whose prior is 95
+    right preferences and 5 flipped ones, or with ``known=`` pairs, the more likely of the two sides is taken.
 
-    With item effects, spread and flip rates are those that preferences make likeliest when all scores they leave
-    possible are averaged over, taken as independent and normal; the spread, between 0.05 and 4, is in ``estimates`` of
-    the consensus. The scores are the likeliest ones given both, and the trace is theirs.
+    With item effects, spread and flip rates maximise the likelihood of the preferences averaged over the scores, which
+    are taken as independent and normal. The spread, between 0.05 and 4, is in ``estimates`` of the consensus. The
+    scores are the most probable ones given both, and the trace is theirs.
 
-    A warning is given if scores overrule votes more often than they would votes drawn from the model. Of all pairs of
+    A warning is given if scores overrule preferences more often than they would under the model. Of all pairs of
     red wines, judged by six simulated annotators, 0.9997 come out right with item effects and 0.988 without. Of digits
-    as told by five weak classifiers, whose errors follow the features, it is 0.819 and 0.813 against 0.823 by majority.
+    judged by five weak classifiers, whose errors follow the features, it is 0.819 and 0.813 against 0.823 by majority.
 
-    Without features, or if none of them varies, all pairs are alike to begin with: one-coin Dawid-Skene on pairs
+    Without features, or if none of them varies, all items start equal: one-coin Dawid-Skene on pairs
     [DawidSkene79]_. An item's score is then its mean lead in probability over those it was compared with.
 
     Quality is :math:`1 - r_k`, the mean over judgments where there are clusters; ``flip`` is :math:`r_k` and
@@ -133,7 +131,7 @@ class JointAnnotators:
         one_of(self.loss, _LOSSES, "loss")
         one_of(self.clustering, _CLUSTERINGS, "clustering")
         if self.loss == "hinge" and self.item_effects:
-            raise ParameterError("loss='hinge' has no likelihood to learn items' own parts by; set item_effects=False")
+            raise ParameterError("loss='hinge' has no likelihood to estimate item effects with; set item_effects=False")
         if self.n_clusters is not None and self.n_clusters < 1:
             raise ParameterError(f"n_clusters={self.n_clusters} must be at least 1, or None to find it")
         for name in ("alpha", "cluster_alpha"):
@@ -158,135 +156,127 @@ class JointAnnotators:
         Parameters
         ----------
         judgments
-            Preferences; grades and rankings are made such by ``as_preferences()``.
+            Preferences; grades and rankings have ``as_preferences()``.
         features
-            Features of items, judged or not; ``None`` goes by preferences alone.
+            Features of items, judged or not; ``None`` uses preferences alone.
         known
             Pairs whose better item is certain, as a table of query, left, right and winner, or a truth; or items with
             grades or ranks, by which judged pairs are certain.
         trusted
             Ids of annotators known to be good.
         progress
-            Told of the passes.
+            Called with the iterations done.
         """
         from ...kernels.threads import one_blas_thread
 
         expect(judgments, self)
-        ballots = Ballots.of(judgments, known, trusted, self.alpha)
+        pairs = JudgedPairs.of(judgments, known, trusted, self.alpha)
         judged = judgments.judged_items
-        table = None if features is None or not len(judgments) else _table(features, judgments)
-        centred = None if table is None else table.within_queries(judged, judgments.items.offsets)
+        table = None if features is None or not len(judgments) else ItemFeatures.of(features, judgments)
+        centred = None if table is None else table.centre_by_query(judged, judgments.items.offsets)
         with one_blas_thread():
-            found = self._fitter(progress).fit(ballots, self._items(judged, centred))
-        _warn_open(judgments, ballots, found)
-        self._warn_contradiction(found)
-        scores = _scores(found, judged, centred)
+            fit = self._fitter(progress).fit(pairs, self._score_model(judged, centred))
+        _warn_unidentified(judgments, pairs, fit)
+        self._warn_overruled(fit)
         consensus = Consensus.of(
-            self, judgments, scores, trace=found.climb.trace, quality=_quality(judgments, ballots, found),
-            estimates=_estimates(found),
+            self, judgments, _scores(fit, judged, centred), trace=fit.run.trace,
+            quality=_quality(judgments, pairs, fit), estimates=_estimates(fit),
         )  # fmt: skip
-        votes = found.model.votes
         used = judged if table is None else judged & (table.row >= 0)
+        first, second = fit.model.pairs.first, fit.model.pairs.second
         return JointFit(
-            method="joint_annotators", ranker=_ranker(features, table, found), consensus=consensus,
+            method="joint_annotators", ranker=_ranker(features, table, fit), consensus=consensus,
             n_items=int(used.sum()), n_queries=len(np.unique(judgments.items.query[used])),
             n_unjudged=0 if features is None else len(features) - int(used.sum()),
-            pairs=PairPosteriors(judgments.items, votes.first, votes.second, found.probabilities),
+            pairs=PairPosteriors(judgments.items, first, second, fit.probabilities),
         )  # fmt: skip
 
-    def _fitter(self, progress: Progress | None) -> VoteFitter:
-        """What fits votes as the parameters say."""
+    def _fitter(self, progress: Progress | None) -> JointFitter:
+        """The fitter with these parameters."""
 
-        def told(n: int) -> None:
+        def report(n: int) -> None:
             if progress is not None:
                 progress(n, self.max_iter, "joint_annotators")
 
-        return VoteFitter(
+        return JointFitter(
             self.n_clusters, self.clustering == "folded", self.seed, self.cluster_alpha, self.tol, self.max_iter,
-            "joint_annotators", told,
+            "joint_annotators", report,
         )  # fmt: skip
 
-    def _items(self, judged: Bools, centred: Floats | None) -> ScoreModel:
+    def _score_model(self, judged: Bools, centred: Floats | None) -> ScoreModel:
         """Where the scores come from."""
         matrix = None if centred is None else np.where(judged[:, None], centred, 0.0)
         if matrix is None or not matrix.any():
             return EqualScores(len(judged))
         if self.item_effects:
-            return ItemScores(matrix, self.ridge, _FIRST_SPREAD, judged)
+            return ItemEffectScores(matrix, self.ridge, _START_SPREAD, judged)
         return FeatureScores(matrix, self.ridge, self.loss == "hinge")
 
-    def _warn_contradiction(self, found: VoteFit) -> None:
-        """Warn where scores overrule votes more often than annotators who err by chance would need."""
-        if isinstance(found.model.items, EqualScores):
+    def _warn_overruled(self, fit: PairFit) -> None:
+        """Warn where scores overrule preferences more often than under the model."""
+        if isinstance(fit.model.items, EqualScores):
             return
-        told = contradiction(found.model, found.climb.state, seed=self.seed)
-        if told.clear:
+        share = overruled_share(fit.model, fit.run.state, seed=self.seed)
+        if share.clear:
             instead = "leave the features out" if self.item_effects else "set item_effects=True, or leave them out"
             warnings.warn(
-                f"joint_annotators: what features say overrules the votes on {told.found:.1%} of the pairs, where "
-                f"{told.expected:.1%} would be usual: annotators seem to err by what the features show; {instead}",
+                f"joint_annotators: the features overrule the preferences on {share.observed:.1%} of the pairs, where "
+                f"{share.expected:.1%} would be usual: annotators' errors seem to follow the features; {instead}",
                 DataWarning, stacklevel=3,
             )  # fmt: skip
 
 
-def _table(features: Features, judgments: Preferences) -> ItemTable:
-    """Scaled features of the items; scikit-learn is loaded for them only."""
-    from .item_table import ItemTable
-
-    return ItemTable.of(features, judgments)
-
-
-def _warn_open(judgments: Preferences, ballots: Ballots, found: VoteFit) -> None:
-    """Warn of what the votes leave open."""
-    number = ballots.number
+def _warn_unidentified(judgments: Preferences, pairs: JudgedPairs, fit: PairFit) -> None:
+    """Warn of annotators whose quality the preferences do not identify."""
+    number = pairs.n_preferences
     silent = number == 0
     if judgments.n_annotators and silent.any():
         names = judgments.annotators.ids.filter(pl.Series(silent)).head(5).to_list()
         warnings.warn(
-            f"{int(silent.sum()):,} annotators named no better item, ties being no votes, so that nothing is known of "
-            f"their quality: {', '.join(map(repr, names))}",
+            f"{int(silent.sum()):,} annotators named no better item (ties do not count), so their quality is unknown: "
+            f"{', '.join(map(repr, names))}",
             DataWarning, stacklevel=3,
         )  # fmt: skip
-    if ballots.sure or not number.any():
+    if pairs.side_known or not number.any():
         return
     if int((~silent).sum()) == 1:
-        told = "features alone tell" if found.weights.size else "nothing tells"
+        basis = "is estimated from the features alone" if fit.weights.size else "cannot be estimated"
         warnings.warn(
-            f"there is but one annotator, of whose flipped votes {told}; give judgments of others, or known= pairs",
+            f"only one annotator: the flip rate {basis}; add judgments of others, or known= pairs",
             DataWarning, stacklevel=3,
         )  # fmt: skip
     else:
-        warn_near_chance("joint_annotators", 1.0 - found.flips(ballots.n_annotators)[0], number)
+        warn_near_chance("joint_annotators", 1.0 - fit.flip_rates(pairs.n_annotators)[0], number)
 
 
-def _scores(found: VoteFit, judged: Bools, centred: Floats | None) -> Floats:
+def _scores(fit: PairFit, judged: Bools, centred: Floats | None) -> Floats:
     """Score of each item, of an unjudged one by its features."""
-    if isinstance(found.model.items, EqualScores) or centred is None:
-        return found.leads()
-    return np.where(judged, found.scores, centred @ found.weights)
+    if isinstance(fit.model.items, EqualScores) or centred is None:
+        return fit.mean_leads()
+    return np.where(judged, fit.scores, centred @ fit.weights)
 
 
-def _quality(judgments: Preferences, ballots: Ballots, found: VoteFit) -> Quality | None:
+def _quality(judgments: Preferences, pairs: JudgedPairs, fit: PairFit) -> Quality | None:
     """How often each annotator names the better item."""
     if not judgments.n_annotators:
         return None
-    flip, by_cluster = found.flips(ballots.n_annotators)
+    flip, by_cluster = fit.flip_rates(pairs.n_annotators)
     counts = np.bincount(judgments.annotator, judgments.weight, judgments.n_annotators).astype(np.float64)
-    more = {"cluster_flip": by_cluster} if found.n_clusters > 1 else {}
+    more = {"cluster_flip": by_cluster} if fit.n_clusters > 1 else {}
     return Quality(judgments.annotators, 1.0 - flip, counts, {"flip": flip, **more})
 
 
-def _estimates(found: VoteFit) -> dict[str, Any]:
-    """The spread of items and the number of clusters."""
-    spread = {"spread": found.model.items.spread} if isinstance(found.model.items, ItemScores) else {}
-    return spread if found.n_clusters == 1 else {**spread, "n_clusters": found.n_clusters}
+def _estimates(fit: PairFit) -> dict[str, Any]:
+    """The spread of the item effects and the number of clusters."""
+    spread = {"spread": fit.model.items.spread} if isinstance(fit.model.items, ItemEffectScores) else {}
+    return spread if fit.n_clusters == 1 else {**spread, "n_clusters": fit.n_clusters}
 
 
-def _ranker(features: Features | None, table: ItemTable | None, found: VoteFit) -> Any:
-    """The weights as a ranker; none where there are no features."""
+def _ranker(features: Features | None, table: ItemFeatures | None, fit: PairFit) -> Any:
+    """The weights as a ranker; none without features."""
     if features is None or table is None:
         return None
     from ...rankers.linear_score import LinearScore
 
-    weights = found.weights if found.weights.size else np.zeros(len(features.names))
-    return LinearScore.of(features.names, table.scaling, weights, found.climb.trace)
+    weights = fit.weights if fit.weights.size else np.zeros(len(features.names))
+    return LinearScore.of(features.names, table.scaling, weights, fit.run.trace)

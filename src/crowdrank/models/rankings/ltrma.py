@@ -1,4 +1,4 @@
-"""A ranker learned from rankings by annotators of unknown quality, together with the true rankings."""
+"""LTRMA-ML: a ListMLE ranker, true rankings and a Mallows dispersion per annotator, by expectation-maximisation."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
-import polars as pl
 
 from ...data.consensus import Consensus, Quality
 from ...data.features import Features
@@ -19,11 +18,15 @@ from ...protocols import Bools, Counts, Floats, Progress
 from ...quality import held_out_quality, trusted_annotators, warn_near_chance
 from ...rankers.linear_score import LinearScore
 from ...rankers.scaling import SCALES
-from .luce_weights import LuceWeights
-from .mallows_crowd import MallowsCrowd, check_parameters, mallows_crowd
-from .overlap import warn_few
-from .placed_scores import place_scores, place_spread, unranked_scores
-from .scored_rankings import Learned, ScoredTruths
+from .ltrma_steps import Estimates, LuceWeights, ScoredTruths, unranked_scores
+from .mallows_crowd import (
+    MallowsCrowd,
+    check_parameters,
+    mallows_crowd,
+    place_scores,
+    place_spread,
+    warn_few,
+)
 
 _CHOICES = {
     "distance": ("kendall", "cayley"),
@@ -32,11 +35,11 @@ _CHOICES = {
     "scale": SCALES,
 }
 _ITERATIONS = {"carried": 60, "printed": 200}
-_APART = 2
+_SWEEPS_PER_SAMPLE = 2
 """Sweeps between two of the rankings that are kept."""
 
-_OTHERS_SWEEPS = 100
-_ROUGH = 0.01
+_N_OTHERS_SWEEPS = 100
+_WEIGHT_TOL = 0.01
 """Weights need not be more exact where the rankings that they are learned from are random."""
 
 
@@ -174,10 +177,10 @@ class LTRMA:
         """Return the ranker with the true rankings and the annotators' dispersions that were learned with it.
 
         Judgments are rankings; grades and preferences have ``as_rankings()``. Features are of items, ranked or not.
-        ``trusted`` names annotators known to be good, and ``progress`` is told of the iterations.
+        ``trusted`` names annotators known to be good, and ``progress`` is called with the iterations done.
         """
-        from ...kernels.ranked_lists import row_colours
         from ...kernels.threads import one_blas_thread
+        from .kernels.ranked_lists import row_colours
 
         expect(judgments, self)
         sure, of_items = trusted_annotators(judgments, trusted), features.match(judgments)
@@ -192,10 +195,10 @@ class LTRMA:
         with one_blas_thread():
             luce = LuceWeights.of(
                 features.matrix[row[item]], crowd.item_query[item], scale=self.scale,
-                ridge=self.ridge, tol=max(self.tol, _ROUGH) if len(crowd.sampled) else self.tol, what="ltrma",
+                ridge=self.ridge, tol=max(self.tol, _WEIGHT_TOL) if len(crowd.sampled) else self.tol, what="ltrma",
             )  # fmt: skip
             truths = ScoredTruths(crowd, luce, item, "ltrma")
-            found = self._learned(truths, progress)
+            found = self._learn(truths, progress)
         ranker = LinearScore.of(features.names, luce.scaling, found.weights, found.trace)
         others = _Others(self, sure, shades, found.theta, truths.scores(found.weights), crowd.arranged.item)
         return JointFit(
@@ -203,12 +206,12 @@ class LTRMA:
             n_items=len(item), n_queries=len(luce.offsets) - 1, n_unjudged=len(features) - int((of_items >= 0).sum()),
         )  # fmt: skip
 
-    def _learned(self, truths: ScoredTruths, progress: Progress | None) -> Learned:
-        """Dispersions and weights by the variant's way."""
+    def _learn(self, truths: ScoredTruths, progress: Progress | None) -> Estimates:
+        """Dispersions and weights, by the variant."""
         n_iter = self.max_iter or _ITERATIONS[self.variant]
         if self.variant == "printed":
-            return truths.printed(n_iter=n_iter, seed=self.seed, progress=progress)
-        return truths.carried(
+            return truths.learn_as_printed(n_iter=n_iter, seed=self.seed, progress=progress)
+        return truths.learn_by_turns(
             self.step, n_sweeps=self.n_sweeps, n_draws=self.n_draws, tol=self.tol, n_iter=n_iter, progress=progress
         )
 
@@ -232,17 +235,20 @@ def _expect_pairs(query: Counts) -> None:
 
 
 def _consensus(
-    rankings: Rankings, features: Features, truths: ScoredTruths, found: Learned, ranker: LinearScore, others: _Others
+    rankings: Rankings, features: Features, truths: ScoredTruths, found: Estimates, ranker: LinearScore, others: _Others
 ) -> Consensus:
     """The true rankings, as far as they are known in the end."""
     crowd, method = truths.crowd, others.method
-    draws, n_sweeps = crowd.room(method.n_samples, rankings.n_items), crowd.last_sweeps(method.n_samples, _APART)
+    draws, n_sweeps = (
+        crowd.sample_array(method.n_samples, rankings.n_items),
+        crowd.last_sweeps(method.n_samples, _SWEEPS_PER_SAMPLE),
+    )
     last = crowd.expect(found.theta, found.sampler, n_sweeps, scores=others.prior, draws=draws)
     if rankings.n_annotators and not others.trusted.any():
-        share = crowd.totals(last.distance) / np.maximum(crowd.guessing, 1e-300)
+        share = crowd.annotator_distances(last.distance) / np.maximum(crowd.guessing, 1e-300)
         warn_near_chance("ltrma", 1.0 - 0.5 * share, crowd.guessing)
     place = last.place if found.order is None else crowd.places_in(found.order)
-    scores = place_scores(rankings, crowd, place) + _unranked(rankings, features, crowd, ranker)
+    scores = place_scores(rankings, crowd, place) + unranked_scores(rankings, features, crowd, ranker)
     replicates, std_error = place_spread(rankings, crowd, last, draws, scores, method.seed)
     return Consensus.of(
         method, rankings, scores, trace=found.trace, std_error=std_error, replicates=replicates,
@@ -251,21 +257,9 @@ def _consensus(
     )  # fmt: skip
 
 
-def _unranked(rankings: Rankings, features: Features, crowd: MallowsCrowd, ranker: LinearScore) -> Floats:
-    """Scores of items that nobody ranked, 0 for all others."""
-    row = features.items.codes_of(rankings.items, "features", "judgments")
-
-    def predict(known: Bools) -> Floats:
-        table = pl.DataFrame(features.matrix[row[known]], schema=list(features.names))
-        found: Floats = ranker.predict(table, rankings.items.query[known]).astype(np.float64, copy=False)
-        return found
-
-    return unranked_scores(rankings, crowd, (row >= 0) & np.isfinite(features.matrix[row]).all(axis=1), predict)
-
-
 @dataclass(frozen=True, eq=False)
 class _Others:
-    """A former fit, whose truths are looked at again in the light of a part of its rankings.
+    """The consensus of a part of the rankings, weights and dispersions held fixed.
 
     ``prior`` are the scores by features of the items with the codes ``item``, which are all that were ranked.
     """
@@ -286,7 +280,7 @@ class _Others:
         """Return the scores by some of the rankings."""
         crowd, prior = _crowd(self.method, rankings, self.trusted, self.shades), np.zeros(rankings.n_items)
         prior[self.item] = self.prior
-        sampler, n_sweeps = crowd.begin(), crowd.last_sweeps(_OTHERS_SWEEPS, 1)
+        sampler, n_sweeps = crowd.start_chains(), crowd.last_sweeps(_N_OTHERS_SWEEPS, 1)
         expected = partial(crowd.expect, self.theta, sampler, scores=prior[crowd.arranged.item])
         if len(crowd.sampled):
             expected(n_sweeps // 2)
@@ -294,6 +288,6 @@ class _Others:
 
 
 def _quality(others: _Others, rankings: Rankings) -> Quality | None:
-    """Agreement of annotators with the truths that the others and the features tell, with their dispersions."""
+    """Agreement of annotators with the truths by the others and the features, with their dispersions."""
     quality = held_out_quality(others, rankings)
     return quality if quality is None else quality.with_parameters(theta=others.theta)

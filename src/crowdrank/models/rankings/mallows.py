@@ -1,4 +1,4 @@
-"""Consensus of rankings by annotators who scatter around the truth, each as widely as estimated."""
+"""Mallows model: a central ranking with a dispersion per annotator, by expectation-maximisation."""
 
 from __future__ import annotations
 
@@ -14,14 +14,23 @@ from ...errors import ParameterError
 from ...fitting import accelerate, warn_unconverged
 from ...protocols import Bools, Floats
 from ...quality import held_out_quality, trusted_annotators, warn_near_chance
-from .mallows_crowd import Expected, MallowsCrowd, Sampler, check_parameters, mallows_crowd
-from .overlap import shared_pairs, warn_unidentified
-from .placed_scores import middle_places, place_scores, place_spread
+from .mallows_crowd import (
+    Expectation,
+    MallowsCrowd,
+    Sampler,
+    check_parameters,
+    mallows_crowd,
+    middle_places,
+    place_scores,
+    place_spread,
+    shared_pairs,
+    warn_unidentified,
+)
 
 _DISTANCES = ("kendall", "cayley")
 _CONSENSUS = ("mean", "mode")
-_MOST_PASSES = 1000
-_APART = {"kendall": 4, "cayley": 2}
+_MOST_ITERATIONS = 1000
+_SWEEPS_PER_SAMPLE = {"kendall": 4, "cayley": 2}
 """Sweeps between two of the rankings that are kept."""
 
 
@@ -99,8 +108,8 @@ class Mallows:
     The default ``alpha`` is a departure from the papers. Likelihood alone takes annotators with few rankings who agree
     with the consensus for perfect, and makes them the consensus: where five annotators ranked eight items once,
     Kendall's tau with the truth was .62 with ``alpha=0``, .64 for Borda and .68 with the default, on average over
-    16 draws of annotators. Where no two rankings share two items, or there are but two annotators, agreement says
-    little of who is right, of which there is a warning.
+    16 draws of annotators. Where no two rankings share two items, or there are only two annotators, agreement says
+    little about quality, and there is a warning.
 
     The prior of annotators in ``trusted`` is 95 pairs right and 5 wrong, and the fit begins with what they say. Draws
     depend on who ranked what above what and on the seed, not on names nor on the order of the rows.
@@ -146,11 +155,11 @@ class Mallows:
         sure = trusted_annotators(rankings, trusted)
         crowd = self.crowd(rankings, sure)
         warn_unidentified("mallows", rankings, crowd)
-        theta, trace, sampler = _fitted(self, crowd, crowd.start)
-        draws = crowd.room(self.n_samples, rankings.n_items)
+        theta, trace, sampler = _fit_dispersions(self, crowd, crowd.start)
+        draws = crowd.sample_array(self.n_samples, rankings.n_items)
         found = crowd.expect(theta, sampler, _last_sweeps(self, crowd), draws=draws)
         if rankings.n_annotators and not sure.any():
-            share = crowd.totals(found.distance) / np.maximum(crowd.guessing, 1e-300)
+            share = crowd.annotator_distances(found.distance) / np.maximum(crowd.guessing, 1e-300)
             warn_near_chance("mallows", 1.0 - 0.5 * share, crowd.guessing)
         scores = _scores(self, rankings, crowd, theta, found)
         replicates, std_error = place_spread(rankings, crowd, found, draws, scores, self.seed)
@@ -161,9 +170,9 @@ class Mallows:
         )  # fmt: skip
 
     def scores(self, rankings: Rankings) -> Floats:
-        """Return the scores alone, for whoever fits many times and needs no random rankings."""
+        """Return the scores alone, without random rankings, for repeated fits."""
         expect(rankings, self)
-        return _refitted(self, rankings, trusted_annotators(rankings, None))
+        return _refit_scores(self, rankings, trusted_annotators(rankings, None))
 
     def crowd(self, rankings: Rankings, trusted: Bools) -> MallowsCrowd:
         """Return the rankings laid out for this method; ``trusted`` (n_annotators,) tells whom to trust."""
@@ -181,7 +190,7 @@ class _Step(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class _Others:
+class _OthersFit:
     """A former fit, to be fitted again to a part of its rankings: a short way from where it ended."""
 
     kinds: ClassVar[tuple[str, ...]] = ("ranking",)
@@ -195,23 +204,23 @@ class _Others:
 
     def scores(self, rankings: Rankings, /) -> Floats:
         """Return the scores by some of the rankings."""
-        return _refitted(self.method, rankings, self.trusted, self.theta)
+        return _refit_scores(self.method, rankings, self.trusted, self.theta)
 
 
-def _refitted(method: Mallows, rankings: Rankings, trusted: Bools, start: Floats | None = None) -> Floats:
+def _refit_scores(method: Mallows, rankings: Rankings, trusted: Bools, start: Floats | None = None) -> Floats:
     """Scores of a fit, from given dispersions or the usual ones."""
     crowd = method.crowd(rankings, trusted)
-    theta, _, sampler = _fitted(method, crowd, crowd.start if start is None else start)
+    theta, _, sampler = _fit_dispersions(method, crowd, crowd.start if start is None else start)
     return _scores(method, rankings, crowd, theta, crowd.expect(theta, sampler, _last_sweeps(method, crowd)))
 
 
-def _fitted(method: Mallows, crowd: MallowsCrowd, start: Floats) -> tuple[Floats, Trace, Sampler]:
+def _fit_dispersions(method: Mallows, crowd: MallowsCrowd, start: Floats) -> tuple[Floats, Trace, Sampler]:
     """Dispersions, how they were found, and where the chains stand."""
-    sampler = crowd.begin()
+    sampler = crowd.start_chains()
     if not shared_pairs(crowd):
         return start, Trace(), sampler
     if len(crowd.sampled):
-        return *_averaged(method, crowd, sampler, start), sampler
+        return *_average_dispersions(method, crowd, sampler, start), sampler
 
     def step(theta: Floats) -> _Step:
         found = crowd.expect(theta, sampler, 0)
@@ -220,38 +229,38 @@ def _fitted(method: Mallows, crowd: MallowsCrowd, start: Floats) -> tuple[Floats
     upper = -method.bound if method.allow_reversed else 0.0
     theta, trace = accelerate(
         step, start, lower=method.bound, upper=upper, scale=np.sqrt(1.0 + crowd.guessing), tol=method.tol,
-        max_iter=_MOST_PASSES,
+        max_iter=_MOST_ITERATIONS,
     )  # fmt: skip
     if not trace.converged:
-        warn_unconverged("mallows", _MOST_PASSES, trace.change, method.tol)
+        warn_unconverged("mallows", _MOST_ITERATIONS, trace.change, method.tol)
     return theta, trace, sampler
 
 
 def _last_sweeps(method: Mallows, crowd: MallowsCrowd) -> int:
     """Number of sweeps that scores and random rankings are taken from."""
-    return crowd.last_sweeps(method.n_samples, _APART[method.distance])
+    return crowd.last_sweeps(method.n_samples, _SWEEPS_PER_SAMPLE[method.distance])
 
 
-def _averaged(method: Mallows, crowd: MallowsCrowd, sampler: Sampler, theta: Floats) -> tuple[Floats, Trace]:
+def _average_dispersions(method: Mallows, crowd: MallowsCrowd, sampler: Sampler, theta: Floats) -> tuple[Floats, Trace]:
     """Dispersions averaged over the second half of the iterations."""
-    half, n_sweeps, thetas, distances = method.max_iter // 2, method.n_sweeps * crowd.times, [], []
+    half, n_sweeps, thetas, distances = method.max_iter // 2, method.n_sweeps * crowd.sweep_factor, [], []
     for _ in range(method.max_iter):
         found = crowd.expect(theta, sampler, n_sweeps)
         theta = crowd.dispersions(theta, found.distance)
         thetas.append(theta)
-        distances.append(crowd.totals(found.distance))
+        distances.append(crowd.annotator_distances(found.distance))
     change, settled = crowd.drift(distances[half:], "mallows", method.max_iter)
     return np.mean(thetas[half:], axis=0), Trace(method.max_iter, settled, change)
 
 
-def _scores(method: Mallows, rankings: Rankings, crowd: MallowsCrowd, theta: Floats, found: Expected) -> Floats:
-    """Places above the middle one; 0 for what was not ranked, equal for what cannot be told apart."""
+def _scores(method: Mallows, rankings: Rankings, crowd: MallowsCrowd, theta: Floats, found: Expectation) -> Floats:
+    """Places above the middle one; 0 for what was not ranked, equal for items that no ranking distinguishes."""
     place = found.place
     if method.consensus == "mode":
-        from ...kernels.permutations import climb
+        from .kernels.permutations import improve_orders
 
-        order = crowd.by_score(middle_places(crowd) - place)
-        climb(crowd.arranged.lists, theta[crowd.annotator] * crowd.weight, order)
+        order = crowd.order_by_score(middle_places(crowd) - place)
+        improve_orders(crowd.arranged.lists, theta[crowd.annotator] * crowd.weight, order)
         place = crowd.places_in(order)
     return place_scores(rankings, crowd, place)
 
@@ -259,5 +268,5 @@ def _scores(method: Mallows, rankings: Rankings, crowd: MallowsCrowd, theta: Flo
 def _quality(method: Mallows, rankings: Rankings, theta: Floats, trusted: Bools) -> Quality | None:
     """Agreement of annotators with the consensus of the others, with their dispersions."""
     brief = replace(method, max_iter=max(4, method.max_iter // 6), n_samples=min(100, method.n_samples), tol=1e-4)
-    quality = held_out_quality(_Others(brief, theta, trusted), rankings)
+    quality = held_out_quality(_OthersFit(brief, theta, trusted), rankings)
     return quality if quality is None else quality.with_parameters(theta=theta)

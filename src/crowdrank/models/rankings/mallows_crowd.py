@@ -1,4 +1,4 @@
-"""Annotators whose rankings scatter around true ones by Mallows' model."""
+"""Mallows' model of a crowd: expectations over true rankings (E-step), dispersions (M-step), and scores from places."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 
 from ...data.intake import short
 from ...data.judgments import Rankings
-from ...errors import ConvergenceWarning, JudgmentError, ParameterError
+from ...data.pairing import pairs_within
+from ...errors import ConvergenceWarning, DataWarning, JudgmentError, ParameterError
 from ...protocols import Bools, Counts, Floats, Ints
 from ...quality import TRUSTED
 
 if TYPE_CHECKING:
-    from ...kernels.permutations import Chains
-    from ...kernels.ranked_lists import Arranged
     from .kernels.dispersion import DistanceTable, SizeCounts
+    from .kernels.permutations import Chains
+    from .kernels.ranked_lists import RankingLayout
 
 MOST_ITEMS = {"kendall": 3000, "cayley": 1000}
 """Largest query of each distance: a table of n x n pairs, or as many steps in each sweep."""
@@ -26,12 +27,15 @@ MOST_ITEMS = {"kendall": 3000, "cayley": 1000}
 MOST_EXACT = 15
 """Most items of a query that is summed over, since tables have 2^n n cells."""
 
-_EQUAL = 1e-9
-_DRIFT = 0.05
+_EQUAL_SCORE_GAP = 1e-9
+_MOST_DRIFT = 0.05
 """Largest drift of distances in a fit that has settled."""
 
-_MANY_ITEMS, _MOST_TIMES = 300, 4
-_CELLS, _FEWEST_SAMPLES = 20_000_000, 50
+_MANY_ITEMS, _MOST_SWEEP_FACTOR = 300, 4
+_MOST_SAMPLE_CELLS, _LEAST_SAMPLES = 20_000_000, 50
+_LISTED_PAIRS = 20_000_000
+"""Pairs of rankings that are listed to see whether two share one; where there are more, some will."""
+
 _PRIOR_SHARE = 1 / 3
 """Distance of an annotator's ranking to the truth before anything is known, as a share of that of guessing."""
 
@@ -57,7 +61,7 @@ class Sampler(NamedTuple):
     slots: Counts
 
 
-class Expected(NamedTuple):
+class Expectation(NamedTuple):
     """Expectations over true rankings, given the annotators.
 
     Parameters
@@ -100,7 +104,7 @@ class MallowsCrowd:
         Dispersions to begin with, (n_annotators,).
     """
 
-    arranged: Arranged
+    arranged: RankingLayout
     weight: Floats
     annotator: Ints
     prior: Floats
@@ -120,24 +124,24 @@ class MallowsCrowd:
         return np.repeat(np.arange(len(sizes)), sizes)
 
     @property
-    def times(self) -> int:
+    def sweep_factor(self) -> int:
         """How many times the usual sweeps to do; more than one where there are few items to average over."""
         return -(-_MANY_ITEMS // max(int(self.arranged.lists.sizes[self.sampled].sum()), 1))
 
     def last_sweeps(self, n_samples: int, apart: int) -> int:
         """Return the number of sweeps that scores and so many random rankings, some sweeps apart, are taken from."""
-        return apart * n_samples * min(self.times, _MOST_TIMES)
+        return apart * n_samples * min(self.sweep_factor, _MOST_SWEEP_FACTOR)
 
-    def room(self, n_samples: int, n_items: int) -> NDArray[np.float32]:
+    def sample_array(self, n_samples: int, n_items: int) -> NDArray[np.float32]:
         """Return room for so many random rankings, (n_draws, n_items of the crowd), fewer of many items."""
-        most = max(_FEWEST_SAMPLES, _CELLS // max(n_items, 1))
+        most = max(_LEAST_SAMPLES, _MOST_SAMPLE_CELLS // max(n_items, 1))
         return np.zeros((min(n_samples, most), len(self.arranged.item)), np.float32)
 
-    def begin(self) -> Sampler:
+    def start_chains(self) -> Sampler:
         """Return chains that begin with the items by mean standing (Borda), equal ones by their numbers."""
-        from ...kernels.permutations import Chains
         from ...kernels.segments import segment_means
         from ...kernels.standings import ranking_standings
+        from .kernels.permutations import Chains
 
         lists, within = self.arranged.lists, self.item_query
         length = np.diff(lists.starts)
@@ -148,15 +152,15 @@ class MallowsCrowd:
         standing = segment_means(
             ranking_standings(lists.rank, lists.starts), lists.item + lists.offsets[query], weight, len(within)
         )
-        order = self.by_score(standing)
+        order = self.order_by_score(standing)
         return Sampler(Chains(order, self.arranged.seeds.copy()), np.arange(len(number)) - lists.starts[number])
 
-    def by_score(self, scores: Floats) -> Ints:
+    def order_by_score(self, scores: Floats) -> Ints:
         """Return the items of each query by their numbers, the best first; scores equal up to rounding are equal."""
         from ...kernels.ties import join_ties
 
         within, offsets = self.item_query, self.arranged.lists.offsets
-        level = join_ties(scores, offsets, np.full(len(offsets) - 1, _EQUAL))
+        level = join_ties(scores, offsets, np.full(len(offsets) - 1, _EQUAL_SCORE_GAP))
         order = np.lexsort((np.arange(len(scores)), -level, within))
         return (order - offsets[within]).astype(np.int32)
 
@@ -176,19 +180,19 @@ class MallowsCrowd:
         draws: NDArray[np.float32] | None = None,
         best: Ints | None = None,
         sets: Floats | None = None,
-    ) -> Expected:
+    ) -> Expectation:
         """Return expectations at the dispersions, (n_annotators,), over so many sweeps where queries are sampled.
 
         ``scores`` (n_items,) are those of a Plackett-Luce prior of the true rankings. ``draws`` (n_draws, n_items) is
         filled with places of the items in random rankings, ``best`` (n_items,) with the most probable ranking, of those
         seen where queries are sampled, as items by their numbers, and ``sets``, for exact queries, with the chances of
-        :func:`~crowdrank.kernels.subset_orders.sum_orders`.
+        :func:`~crowdrank.models.rankings.kernels.subset_orders.sum_orders`.
         """
         lists, pull = self.arranged.lists, theta[self.annotator] * self.weight
         distance, place = np.zeros(len(pull)), np.zeros(len(self.item_query))
         spread, log_total = place, 0.0
         if len(self.exact):
-            from ...kernels.subset_orders import sum_orders
+            from .kernels.subset_orders import sum_orders
 
             summed = sum_orders(
                 lists, pull, self.exact, scores=scores, draws=draws, state=sampler.chains.state,
@@ -198,7 +202,7 @@ class MallowsCrowd:
             log_total = float(summed.log_total.sum())
         if len(self.sampled):
             if self.distance == "kendall":
-                from ...kernels.permutations import sweep
+                from .kernels.permutations import sweep
 
                 seen = sweep(lists, pull, sampler.chains, self.sampled, n_sweeps, scores=scores, draws=draws, best=best)
             else:
@@ -206,9 +210,9 @@ class MallowsCrowd:
 
                 seen = swap_randomly(lists, pull, *sampler, n_sweeps, scores=scores, draws=draws, best=best)
             distance, place = distance + seen.distance, place + seen.place
-        return Expected(distance, place, spread, log_total)
+        return Expectation(distance, place, spread, log_total)
 
-    def totals(self, distance: Floats) -> Floats:
+    def annotator_distances(self, distance: Floats) -> Floats:
         """Return the distances (n_lists,) added up by annotator."""
         return np.bincount(self.annotator, distance * self.weight, len(self.start)).astype(np.float64, copy=False)
 
@@ -216,7 +220,7 @@ class MallowsCrowd:
         """Return the dispersions that make the distances (n_lists,) expected; ``theta`` where nothing was ranked."""
         from .kernels.dispersion import solve_dispersions
 
-        return solve_dispersions(self.table, self.counts, self.totals(distance) + self.prior, theta)
+        return solve_dispersions(self.table, self.counts, self.annotator_distances(distance) + self.prior, theta)
 
     def drift(self, distances: list[Floats], what: str, n_iter: int) -> tuple[float, bool]:
         """Return how the total distances (n_annotators,) of some iterations drift, and whether that is little.
@@ -225,7 +229,7 @@ class MallowsCrowd:
         """
         early, late = np.array_split(np.array(distances) / self.guessing.sum(), 2)
         change = float(np.abs(late.mean(axis=0) - early.mean(axis=0)).sum())
-        settled = change <= _DRIFT
+        settled = change <= _MOST_DRIFT
         if not settled:
             warnings.warn(
                 f"{what}: after {n_iter} iterations the distances to the consensus still change by {change:.2g} "
@@ -268,8 +272,8 @@ def mallows_crowd(
     ``trusted`` (n_annotators,) are those whose prior is that of trusted annotators, and ``shades`` (n_items,) tell
     items apart that are not alike; the other parameters are those of ``Mallows``.
     """
-    from ...kernels.ranked_lists import arrange
     from .kernels.dispersion import SizeCounts, count_sizes, distance_table, solve_dispersions
+    from .kernels.ranked_lists import arrange
 
     n, named = max(rankings.n_annotators, 1), rankings.n_annotators > 0
     annotator = rankings.annotator if named else np.zeros(len(rankings), np.int32)
@@ -317,3 +321,81 @@ def _refuse_large(rankings: Rankings, sizes: Counts, distance: str) -> None:
             f"Mallows' model with {distance} distance takes queries of up to {most:,} ranked items, and here are "
             f"{int(sizes[query]):,}{where}; use plackett_luce"
         )
+
+
+def warn_unidentified(method: str, rankings: Rankings, crowd: MallowsCrowd) -> None:
+    """Warn where agreement between rankings does not, or hardly, identify quality."""
+    n = len(np.unique(crowd.annotator)) if rankings.n_annotators else 0
+    if len(crowd.weight) and not shared_pairs(crowd):
+        text = "no two rankings share two items: quality cannot be estimated"
+    elif n == 2:
+        text = "only two annotators: where they differ, rankings hardly show which is right"
+    else:
+        return
+    warnings.warn(f"{method}: {text}; have items ranked by more annotators", DataWarning, stacklevel=3)
+
+
+def warn_few(method: str, rankings: Rankings, crowd: MallowsCrowd) -> None:
+    """Warn where quality is estimated almost from the features alone."""
+    n = len(np.unique(crowd.annotator)) if rankings.n_annotators else len(crowd.annotator)
+    if n <= 2:
+        number, what = ("one", "two")[n - 1], "annotator" if rankings.n_annotators else "ranking"
+        warnings.warn(
+            f"{method}: only {number} {what}{'s' if n > 1 else ''} put items in an order: quality is estimated "
+            "almost from the features alone; have items ranked by more annotators",
+            DataWarning, stacklevel=3,
+        )  # fmt: skip
+
+
+def shared_pairs(crowd: MallowsCrowd) -> bool:
+    """Return whether two rankings put the same two items in an order."""
+    lists = crowd.arranged.lists
+    length = np.diff(lists.starts)
+    query = np.repeat(np.arange(len(lists.sizes)), np.diff(lists.queries))
+    pairs = np.bincount(query, length * (length - 1) // 2, len(lists.sizes))
+    if (pairs > lists.sizes * (lists.sizes - 1) // 2).any() or pairs.sum() > _LISTED_PAIRS:
+        return True
+    first, second = pairs_within(np.arange(len(lists.item)), np.repeat(lists.starts[1:], length))
+    untied = lists.rank[first] != lists.rank[second]
+    item = lists.item + lists.offsets[np.repeat(query, length)]
+    one, other = item[first[untied]], item[second[untied]]
+    keys = np.minimum(one, other) * len(crowd.arranged.item) + np.maximum(one, other)
+    return len(np.unique(keys)) < len(keys)
+
+
+def middle_places(crowd: MallowsCrowd) -> Floats:
+    """Return the middle place of the query of each of the crowd's items, places counting from 0."""
+    sizes = crowd.arranged.lists.sizes
+    return np.repeat(0.5 * (sizes.astype(np.float64) - 1), sizes)
+
+
+def place_scores(rankings: Rankings, crowd: MallowsCrowd, place: Floats) -> Floats:
+    """Return places above the middle one; 0 for what was not ranked, equal for items that no ranking distinguishes.
+
+    ``place`` are those of the crowd's items.
+    """
+    twin, scores = crowd.arranged.twin, np.zeros(rankings.n_items)
+    alike = np.bincount(twin, minlength=len(twin))[twin]
+    scores[crowd.arranged.item] = np.bincount(twin, middle_places(crowd) - place, len(twin))[twin] / alike
+    return scores
+
+
+def place_spread(
+    rankings: Rankings, crowd: MallowsCrowd, found: Expectation, draws: NDArray[np.float32], scores: Floats, seed: int
+) -> tuple[NDArray[np.float32], Floats]:
+    """Return random scores of all items, and their standard errors; what was not ranked may stand anywhere.
+
+    ``draws`` (n_draws, n_crowd_items) are places in random rankings, ``scores`` (n_items,) those of the consensus.
+    """
+    sizes, item = crowd.arranged.lists.sizes, crowd.arranged.item
+    room = (sizes + 1)[rankings.items.query] * (np.diff(rankings.items.offsets) > 1)[rankings.items.query]
+    replicates = np.empty((len(draws), rankings.n_items), np.float32)
+    std_error, free = room / np.sqrt(12.0), np.ones(rankings.n_items, bool)
+    free[item] = False
+    rng = np.random.default_rng(seed)
+    replicates[:, free] = (rng.random((len(draws), int(free.sum())), np.float32) - np.float32(0.5)) * room[free]
+    replicates[:, free] += scores[free].astype(np.float32)
+    replicates[:, item] = middle_places(crowd).astype(np.float32) - draws
+    exact = np.isin(crowd.item_query, crowd.exact)
+    std_error[item] = np.sqrt(np.where(exact, found.spread, draws.var(axis=0, dtype=np.float64)))
+    return replicates, std_error

@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 _TIES = ("split", "ignore")
 _ANNOTATORS = ("equal", "weighted")
-_ROUGHLY = 1e-4
+_START_TOL = 1e-4
 """Tolerance of the scores that the learning of annotators begins with."""
 
-_WHISPER = 0.1
-"""At most so much do others count beside trusted annotators before their adherences are learned."""
+_MOST_UNTRUSTED_ADHERENCE = 0.1
+"""Largest adherence of the others beside trusted annotators, before adherences are learned."""
 
 _N_LAGS = 32
 _N_GAPS = 512
-_FARTHEST = 500.0
+_LARGEST_EXPONENT = 500.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,7 +153,7 @@ class PlackettLuce:
         )  # fmt: skip
 
     def scores(self, rankings: Rankings) -> Floats:
-        """Return the scores alone, for whoever fits many times and needs no standard errors."""
+        """Return the scores alone, without standard errors, for repeated fits."""
         expect(rankings, self)
         return self._maximum(*self._problem(rankings, None))[1].scores
 
@@ -173,28 +173,32 @@ class PlackettLuce:
         contests = _contests(rows, rankings.items, self.ties)
         annotator = rankings.annotator if weighted else np.zeros(len(rankings), np.int32)
         given = np.bincount(annotator, weight, rankings.n_annotators if weighted else 1)
-        # of those who ranked nothing there is nothing to begin with
+        # trusted annotators who ranked nothing do not help the start
         known = trusted_annotators(rankings, trusted) & (given > 0) if weighted else np.zeros(1, bool)
         share = given / given.sum() if given.any() else np.full(len(given), 1.0 / len(given))
         prior = AdherencePrior(self.alpha or 1.0, share, known)
         problem = RankingProblem(rows, annotator, contests, self.ridge, prior, self.tol)
-        # the others are heard a little too, or nothing would tell which way round they rank where no trusted one does
+        # the others count a little too: where no trusted annotator ranked, nothing else says which way round they rank
         sure = float(share[known].sum())
-        hushed = _WHISPER * min(1.0, sure / max(1.0 - sure, _WHISPER)) if known.any() else 1.0
-        return problem, np.append(known, hushed).astype(np.float64)
+        untrusted = (
+            _MOST_UNTRUSTED_ADHERENCE * min(1.0, sure / max(1.0 - sure, _MOST_UNTRUSTED_ADHERENCE))
+            if known.any()
+            else 1.0
+        )
+        return problem, np.append(known, untrusted).astype(np.float64)
 
     def _maximum(self, problem: RankingProblem, habits: Floats) -> tuple[RankingProblem, RankingPoint, Trace]:
         """Where the penalised log-likelihood is largest, of the scores first, then of the adherences with them."""
         weighted = self.annotators == "weighted"
-        tol = max(self.tol, _ROUGHLY) if weighted else self.tol
+        tol = max(self.tol, _START_TOL) if weighted else self.tol
         limit, what = self.max_iter, "plackett_luce"
         alike, start = partial(problem.evaluate, fixed=habits), problem.start(habits)
         point, best, trace = newton(alike, problem.direction, start, tol=tol, max_iter=limit, what=what)
         if weighted:
-            problem = problem.with_crowd_spread(best) if self.alpha is None else problem
+            problem = problem.with_estimated_alpha(best) if self.alpha is None else problem
             both, start = problem.evaluate, np.append(point, habits)
             _, best, fine = newton(both, problem.direction, start, tol=self.tol, max_iter=limit, what=what)
-            best = problem.rescaled(best)
+            best = problem.rescale(best)
             values = (trace.log_likelihood or ()) + (fine.log_likelihood or ())[1:]
             trace = replace(fine, n_iter=trace.n_iter + fine.n_iter, log_likelihood=values)
         return problem, best, trace
@@ -234,11 +238,11 @@ def _quality(problem: RankingProblem, best: RankingPoint, rankings: Rankings) ->
     """Probability that each annotator's adherence orders two random items of a query as their scores do."""
     from statistics import NormalDist
 
-    half = NormalDist().inv_cdf(0.5 + 0.5 * INTERVAL) / np.sqrt(problem.own_bend(best))
-    gaps = _gaps(best.scores, rankings.items.query, rankings.items.offsets)
+    half = NormalDist().inv_cdf(0.5 + 0.5 * INTERVAL) / np.sqrt(problem.adherence_curvature(best))
+    gaps = _score_gaps(best.scores, rankings.items.query, rankings.items.offsets)
 
     def right(adherence: Floats) -> Floats:
-        odds = np.exp(np.clip(np.outer(adherence, -gaps), -_FARTHEST, _FARTHEST))
+        odds = np.exp(np.clip(np.outer(adherence, -gaps), -_LARGEST_EXPONENT, _LARGEST_EXPONENT))
         return np.asarray((1.0 / (1.0 + odds)).mean(axis=1))
 
     counts: Any = np.bincount(rankings.annotator, rankings.weight, rankings.n_annotators)
@@ -247,7 +251,7 @@ def _quality(problem: RankingProblem, best: RankingPoint, rankings: Rankings) ->
     return Quality(rankings.annotators, right(theta), counts, parameters)
 
 
-def _gaps(scores: Floats, query: Ints, offsets: Counts) -> Floats:
+def _score_gaps(scores: Floats, query: Ints, offsets: Counts) -> Floats:
     """Differences between the scores of two items of a query, thinned out to 512 of them."""
     ordered = scores[np.lexsort((scores, query))]
     code, size = np.arange(len(scores)), np.diff(offsets)[query]

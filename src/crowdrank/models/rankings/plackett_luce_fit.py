@@ -18,7 +18,7 @@ from ...data.consensus import COVARIANCE_ITEMS
 from ...pair_counts import PairCounts as Contests
 from ...protocols import Bools, Counts, Floats, Ints
 from ...quality import TRUSTED
-from ...standard_errors import score_standard_errors as score_spread
+from ...standard_errors import score_standard_errors
 
 if TYPE_CHECKING:
     from ...kernels.laplacian import Product
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _FEW_STEPS = 500_000
 _LEAST_VARIANCE = 1e-4
 _MOST_CELLS = 20_000_000
-_SMALLEST = 1e-300
+_SMALLEST_SQUARE = 1e-300
 
 
 class RankingPoint(NamedTuple):
@@ -91,7 +91,7 @@ class AdherencePrior:
 
     def scale(self, adherence: Floats) -> float:
         """Return the mean square of the adherences."""
-        return max(float((self.share * adherence**2).sum()), _SMALLEST)
+        return max(float((self.share * adherence**2).sum()), _SMALLEST_SQUARE)
 
     def value(self, habits: Floats) -> float:
         """Return the penalty."""
@@ -215,14 +215,14 @@ class RankingProblem:
 
         scores, prior, n = here.scores, self.prior, len(here.scores)
         multiply = list_product(self.rows, here.model, scores, here.adherence[self.annotator])
-        by_prior, pull, seen = prior.product(here.habits), self.pull(here), self._seen(here)
+        by_prior, pull, seen = prior.product(here.habits), self.pull(here), self._ridge_curvature(here)
         ridge = self.ridge * float(np.square(scores).sum()) * prior.share
-        own = self.own_bend(here)
+        own = self.adherence_curvature(here)
         crowd = float((own - prior.precision / prior.scale(here.adherence))[~prior.trusted].sum())
         diagonal = np.concatenate([here.model.diagonal + pull, own, [crowd if crowd > 0 else 1.0]])
         # the scale is free, and a step is not to change it
         free = np.append(scores, -here.habits)
-        stiff = 1.0 / max(float((free**2 / diagonal).sum()), _SMALLEST)
+        stiff = 1.0 / max(float((free**2 / diagonal).sum()), _SMALLEST_SQUARE)
 
         def product(vector: Floats) -> Floats:
             change, turn = vector[:n], prior.adherence(vector[n:])
@@ -234,12 +234,12 @@ class RankingProblem:
 
         return product, diagonal
 
-    def _seen(self, here: RankingPoint) -> Floats:
+    def _ridge_curvature(self, here: RankingPoint) -> Floats:
         """What the ridge adds to the curvature between a score and each adherence, for each unit of score."""
         seen: Floats = 2.0 * self.ridge * self.prior.share * here.adherence
         return seen
 
-    def _told(self, here: RankingPoint) -> Floats:
+    def _likelihood_curvature(self, here: RankingPoint) -> Floats:
         """Negated curvature of the log-likelihood in each adherence by itself."""
         from .kernels.plackett_luce import list_product
 
@@ -247,17 +247,17 @@ class RankingProblem:
         multiply = list_product(self.rows, here.model, here.scores, factor)
         return self._by_annotator(multiply(np.zeros(len(here.scores)), np.ones(len(factor)))[1])
 
-    def own_bend(self, here: RankingPoint) -> Floats:
+    def adherence_curvature(self, here: RankingPoint) -> Floats:
         """Return the negated curvature in each adherence by itself, at a fixed scale."""
         squares, scale = float(np.square(here.scores).sum()), self.prior.scale(here.adherence)
-        return self._told(here) + self.ridge * squares * self.prior.share + self.prior.precision / scale
+        return self._likelihood_curvature(here) + self.ridge * squares * self.prior.share + self.prior.precision / scale
 
-    def with_crowd_spread(self, here: RankingPoint) -> RankingProblem:
+    def with_estimated_alpha(self, here: RankingPoint) -> RankingProblem:
         """Return the problem with ``alpha`` estimated from how far the adherences differ [DerSimonian86]_.
 
         Of each adherence there is the estimate that one Newton step from here leads to, and its variance.
         """
-        bend = self._told(here)
+        bend = self._likelihood_curvature(here)
         use = (bend > 0) & ~self.prior.trusted
         weight = bend[use]
         found = here.adherence[use] + self._by_annotator(here.model.slope)[use] / weight
@@ -269,7 +269,7 @@ class RankingProblem:
             variance = (float((weight * (found - mean) ** 2).sum()) - len(weight) + 1) / room
         return replace(self, prior=replace(self.prior, alpha=1.0 / max(variance, _LEAST_VARIANCE)))
 
-    def rescaled(self, here: RankingPoint) -> RankingPoint:
+    def rescale(self, here: RankingPoint) -> RankingPoint:
         """Return the same point with adherences of mean square 1."""
         root = self.prior.scale(here.adherence) ** 0.5
         return self.evaluate(np.append(here.scores * root, here.habits / root))
@@ -294,7 +294,7 @@ class RankingProblem:
         else:
             bends = list_bends(self.rows, here.model, here.adherence[self.annotator], starts, small)
         matrix = (starts, second, bends, here.model.diagonal, self.pull(here), offsets)
-        std_error, blocks = score_spread(*matrix, product=product)
+        std_error, blocks = score_standard_errors(*matrix, product=product)
         learned = len(here.gradient) > len(here.scores)
         if not learned or not small.all() or len(code) * len(self.prior.share) > _MOST_CELLS:
             return std_error, blocks
@@ -316,15 +316,15 @@ class RankingProblem:
         multiply = list_product(each, here.model, here.scores[rows.item], here.adherence[self.annotator])
         image, _ = multiply(np.zeros(len(rows.item)), np.ones(len(self.annotator)))
         cell = rows.item.astype(np.int64) * n_annotators + np.repeat(self.annotator, np.diff(rows.offsets))
-        cross = np.outer(here.scores, self._seen(here))
+        cross = np.outer(here.scores, self._ridge_curvature(here))
         cross += np.bincount(cell, image, cross.size).reshape(cross.shape)
         parts = [block @ cross[begin:end] for block, (begin, end) in zip(blocks, pairwise(offsets), strict=True)]
         beside = np.concatenate(parts)
-        values, vectors = np.linalg.eigh(np.diag(self.own_bend(here)) - cross.T @ beside)
-        root = vectors / np.sqrt(np.maximum(values, _SMALLEST + 1e-9 * values.max(initial=0.0)))
+        values, vectors = np.linalg.eigh(np.diag(self.adherence_curvature(here)) - cross.T @ beside)
+        root = vectors / np.sqrt(np.maximum(values, _SMALLEST_SQUARE + 1e-9 * values.max(initial=0.0)))
         # the mean square of the adherences is 1 for certain
         fixed = root.T @ (self.prior.share * here.adherence)
-        fixed /= np.sqrt(max(float(fixed @ fixed), _SMALLEST))
+        fixed /= np.sqrt(max(float(fixed @ fixed), _SMALLEST_SQUARE))
         moved = beside @ root
         shifts: Floats = moved - np.outer(moved @ fixed, fixed)
         return shifts

@@ -19,7 +19,7 @@ from ...rankers.stopping import CURVE, Watch
 
 
 class AddedScores(Ranker):
-    """A fitted ranker that adds up what others say, each times its share; it is saved whole, but learns nothing.
+    """A fitted ranker that adds the scores of others, each times its share; it is saved whole, but cannot be fitted.
 
     Examples
     --------

@@ -27,7 +27,7 @@ class IndependentAnnotators:
 
     .. math:: s(x) = \frac{1}{K} \sum_{k=1}^{K} f_k(x),
 
-    where :math:`f_k` is the ranker of annotator :math:`k` [Gupta16]_. Nothing is learned of who is right: everybody
+    where :math:`f_k` is the ranker of annotator :math:`k` [Gupta16]_. Quality plays no part: everybody
     counts the same, and an item's score depends on its features alone.
 
     When to use
@@ -47,7 +47,7 @@ class IndependentAnnotators:
     are left out. Of grades the items of a query are a list, of rankings those of one ranking. Judgments count by their
     weight, and so, in rankings, do all of their items.
 
-    Annotators who tell no two items apart, or none that have features, have no ranker. Judgments without annotators are
+    Annotators who order no two items with features have no ranker. Judgments without annotators are
     taken as by one.
 
     The paper reports 55 % of wine pairs for it against 80 % here: with features on one scale and weights that are found
@@ -79,7 +79,7 @@ class IndependentAnnotators:
         features
             Features of items, judged or not.
         progress
-            Told of the annotators done.
+            Called with the annotators done.
         """
         from ...rankers.estimator import Ranker
         from .added_scores import AddedScores
@@ -90,25 +90,25 @@ class IndependentAnnotators:
         expect(judgments, self)
         row = features.match(judgments)
         features.expect_numbers(row[row >= 0], missing=takes_missing(self.ranker))
-        learned = self._learned(judgments, features, row, progress)
+        learned = self._fit_rankers(judgments, features, row, progress)
         added = AddedScores.of(list(learned.values()), np.full(len(learned), 1.0 / len(learned)))
-        opinions = _Opinions.of(judgments, features, learned)
+        annotator_scores = _AnnotatorScores.of(judgments, features, learned)
         added.feature_names_in_ = np.array(features.names, object)
-        quality = opinions.quality if judgments.n_annotators else None
+        quality = annotator_scores.quality if judgments.n_annotators else None
         used = row >= 0
         return JointFit(
             method="independent_annotators", ranker=added, n_items=int(used.sum()),
-            consensus=Consensus.of(self, judgments, opinions.scores(judgments), quality=quality),
+            consensus=Consensus.of(self, judgments, annotator_scores.scores(judgments), quality=quality),
             n_queries=len(np.unique(judgments.items.query[used])), n_unjudged=len(features) - int(used.sum()),
         )  # fmt: skip
 
-    def _learned(
+    def _fit_rankers(
         self, judgments: Judgments, features: Features, row: Ints, progress: Progress | None
     ) -> dict[int, Ranker]:
-        """The ranker of each annotator who tells items apart, by annotator."""
+        """The ranker of each annotator who orders items, by annotator."""
         from sklearn.base import clone
 
-        lists, found = _answer_lists(judgments, row), {}
+        lists, found = _training_lists(judgments, row), {}
         bounds = np.searchsorted(lists.annotator, np.arange(max(judgments.n_annotators, 1) + 1))
         silent = np.diff(bounds) == 0
         for k in np.flatnonzero(~silent).tolist():
@@ -122,18 +122,20 @@ class IndependentAnnotators:
             if progress is not None:
                 progress(k + 1, len(silent), "independent_annotators")
         if not found:
-            raise JudgmentError("no annotator tells two items with features apart, so that nothing can be learned")
+            raise JudgmentError(
+                "no annotator orders two items with features: nothing to learn from; add features of judged items"
+            )
         if judgments.n_annotators and silent.any():
             names = ", ".join(map(repr, judgments.annotators.ids.filter(pl.Series(silent)).head(5).to_list()))
             warnings.warn(
-                f"{int(silent.sum()):,} of {len(silent):,} annotators tell no two items with features apart and have "
+                f"{int(silent.sum()):,} of {len(silent):,} annotators order no two items with features and have "
                 f"no ranker: {names}",
                 DataWarning, stacklevel=4,
             )  # fmt: skip
         return found
 
 
-class _AnswerLists(NamedTuple):
+class _TrainingLists(NamedTuple):
     """Items to be ranked, list after list and annotator after annotator: number of the list, target and weight."""
 
     annotator: Ints
@@ -142,14 +144,16 @@ class _AnswerLists(NamedTuple):
     target: Floats
     weight: Floats | None
 
-    def where(self, chosen: Counts | Bools | slice) -> _AnswerLists:
+    def where(self, chosen: Counts | Bools | slice) -> _TrainingLists:
         """Some of the rows."""
         weight = None if self.weight is None else self.weight[chosen]
-        return _AnswerLists(self.annotator[chosen], self.number[chosen], self.item[chosen], self.target[chosen], weight)
+        return _TrainingLists(
+            self.annotator[chosen], self.number[chosen], self.item[chosen], self.target[chosen], weight
+        )
 
 
-def _answer_lists(judgments: Judgments, row: Ints) -> _AnswerLists:
-    """The lists that annotators' judgments are, without items that have no features and lists that tell nothing."""
+def _training_lists(judgments: Judgments, row: Ints) -> _TrainingLists:
+    """Annotators' judgments as lists to learn from, without items that lack features and lists of equal targets."""
     found = _all_lists(judgments)
     found = found.where(row[found.item] >= 0)
     found = found.where(np.lexsort((found.item, found.number, found.annotator)))
@@ -160,7 +164,7 @@ def _answer_lists(judgments: Judgments, row: Ints) -> _AnswerLists:
     return found.where(np.repeat(low < high, np.diff(np.append(new, len(found.item)))))
 
 
-def _all_lists(judgments: Judgments) -> _AnswerLists:
+def _all_lists(judgments: Judgments) -> _TrainingLists:
     """The lists of preferences, one for each; of grades, one for each query; or of rankings."""
     by = judgments.annotator if judgments.n_annotators else np.zeros(judgments.n_judgments, np.int32)
     weight = judgments.weight
@@ -169,19 +173,19 @@ def _all_lists(judgments: Judgments) -> _AnswerLists:
         # the better item has 1, the other one 0, and so have both of a tie
         target = np.stack([judgments.outcome > 0, judgments.outcome < 0], axis=1).ravel().astype(np.float64)
         number = np.repeat(np.arange(judgments.n_judgments), 2)
-        return _AnswerLists(np.repeat(by, 2), number, item, target, None if weight is None else np.repeat(weight, 2))
+        return _TrainingLists(np.repeat(by, 2), number, item, target, None if weight is None else np.repeat(weight, 2))
     if isinstance(judgments, Grades):
         query = judgments.items.query[judgments.item].astype(np.int64)
-        return _AnswerLists(by, query, judgments.item, judgments.grade, weight)
+        return _TrainingLists(by, query, judgments.item, judgments.grade, weight)
     number = judgments.ranking.astype(np.int64)
     weight = None if weight is None else weight[judgments.ranking]
     target = (np.diff(judgments.offsets)[number] - judgments.rank).astype(np.float64)
-    return _AnswerLists(by[judgments.ranking], number, judgments.item, target, weight)
+    return _TrainingLists(by[judgments.ranking], number, judgments.item, target, weight)
 
 
 @dataclass(frozen=True, eq=False)
-class _Opinions:
-    """What annotators' rankers say of the items.
+class _AnnotatorScores:
+    """Scores of the items by each annotator's ranker.
 
     Parameters
     ----------
@@ -202,8 +206,8 @@ class _Opinions:
     total: Floats
 
     @classmethod
-    def of(cls, judgments: Judgments, features: Features, learned: dict[int, Ranker]) -> _Opinions:
-        """Return what the rankers say of the items of the judgments."""
+    def of(cls, judgments: Judgments, features: Features, learned: dict[int, Ranker]) -> _AnnotatorScores:
+        """Return the scores of the items of the judgments."""
         row = features.items.codes_of(judgments.items, "features", "judgments")
         known = np.flatnonzero(row >= 0)
         found = cls(judgments, features.matrix[row[known]], known, learned, np.zeros(len(known)))

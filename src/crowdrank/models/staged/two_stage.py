@@ -241,7 +241,7 @@ def _split(
     if not 0 < validation < 1:
         raise ParameterError(f"validation={validation} must lie between 0 and 1; it is the share of queries held out")
     if len(queries) < 2:
-        raise ParameterError(f"validation={validation} holds out whole queries, and there is but one; leave it out")
+        raise ParameterError(f"validation={validation} holds out whole queries, but there is only one; leave it out")
     n_held = min(max(1, round(validation * len(queries))), len(queries) - 1)
     chosen = np.random.default_rng(seed).permutation(queries)[:n_held]
     held = rows.where(np.isin(query, chosen))

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from ...kernels.subset_orders import set_starts
+from ...kernels.segments import set_starts
 from ...kernels.threads import read_only
 from ...protocols import Counts, Floats
 

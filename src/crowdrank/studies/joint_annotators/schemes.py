@@ -36,7 +36,7 @@ _JOINT: dict[str, dict[str, Any]] = {
     EFFECTS: {},
     VOTES: {},
 }
-_OVERRULED = "overrules the votes"
+_OVERRULED = "overrule the preferences"
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,10 +13,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ....kernels.permutations import Chains, Swept, luce_gain, strengths, uniform
-from ....kernels.ranked_lists import RankedLists, query_bounds
 from ....kernels.threads import over_bounds, read_only
 from ....protocols import Counts, Floats, Ints
+from .permutations import Chains, SweepMeans, luce_gain, strengths, uniform
+from .ranked_lists import RankedLists, query_bounds
 
 _CELLS_PER_THREAD = 1_000_000
 
@@ -31,7 +31,7 @@ def swap_randomly(
     scores: Floats | None = None,
     draws: NDArray[np.float32] | None = None,
     best: Ints | None = None,
-) -> Swept:
+) -> SweepMeans:
     """Carry the chains on by so many sweeps, and return mean Cayley distances and places over them.
 
     A sweep tries to swap as many random pairs of places as there are items, and takes each swap with the probability of
@@ -41,11 +41,11 @@ def swap_randomly(
     Parameters
     ----------
     lists, pull, chains, n_sweeps, scores, draws, best
-        As for :func:`crowdrank.kernels.permutations.sweep`.
+        As for :func:`crowdrank.models.rankings.kernels.permutations.sweep`.
     slots
         Place of each row's item in its list, ties ordered at first in some way, (n_rows,); changed in place.
     """
-    found = Swept(np.zeros(len(pull)), np.zeros(len(chains.order)))
+    found = SweepMeans(np.zeros(len(pull)), np.zeros(len(chains.order)))
     kept = np.empty((0, len(chains.order)), np.float32) if draws is None else draws
     top = np.empty(0, np.int32) if best is None else best
     weights = read_only(np.empty(0) if scores is None else strengths(scores, lists.offsets))

@@ -16,15 +16,15 @@ from numba import njit
 from ....kernels.threads import read_only
 from ....protocols import Counts, Floats, Ints
 
-_SMALL = 0.01
+_SERIES_BELOW = 0.01
 """Where l theta is below this, differences of nearly equal numbers are replaced by the first terms of their series."""
 
-_LARGE = 700.0
+_LARGEST_EXPONENT = 700.0
 """Exponentials of more would overflow; what is divided by them is 0 anyway."""
 
-_LEAST = 1e-7
-_GRID = 1200
-_HALVINGS = 50
+_LEAST_GRID_THETA = 1e-7
+_N_GRID = 1200
+_N_HALVINGS = 50
 
 
 class DistanceTable(NamedTuple):
@@ -99,9 +99,9 @@ def count_sizes(
 def kendall_terms(theta: Floats, size: int) -> tuple[Floats, Floats]:
     """Return what the ``size``-th item adds to the expected Kendall distance, and the derivative of that."""
     x = np.abs(theta)
-    near = x * size < _SMALL
+    near = x * size < _SERIES_BELOW
     safe = np.where(near, 1.0, x)
-    one, all_of_them = np.minimum(safe, _LARGE), np.minimum(size * safe, _LARGE)
+    one, all_of_them = np.minimum(safe, _LARGEST_EXPONENT), np.minimum(size * safe, _LARGEST_EXPONENT)
     mean = 1.0 / np.expm1(one) - size / np.expm1(all_of_them)
     slope = 0.25 / np.sinh(one / 2) ** 2 - 0.25 * size**2 / np.sinh(all_of_them / 2) ** 2
     series = (size - 1) / 2 - x * (size**2 - 1) / 12 + x**3 * (size**4 - 1) / 720
@@ -114,7 +114,7 @@ def kendall_terms(theta: Floats, size: int) -> tuple[Floats, Floats]:
 
 def cayley_terms(theta: Floats, size: int) -> tuple[Floats, Floats]:
     """Return what the ``size``-th item adds to the expected Cayley distance, and the derivative of that."""
-    stays = 1.0 / (1.0 + (size - 1) * np.exp(np.minimum(theta, _LARGE)))
+    stays = 1.0 / (1.0 + (size - 1) * np.exp(np.minimum(theta, _LARGEST_EXPONENT)))
     return 1.0 - stays, stays * (1.0 - stays)
 
 
@@ -132,9 +132,11 @@ def expected_distance(theta: Floats | float, n_items: int, distance: str = "kend
 def log_normalisers(theta: Floats, n_items: int) -> Floats:
     """Return log Z of the Kendall distance for 0 up to ``n_items`` items, (n_annotators, n_items + 1)."""
     x, size = np.abs(theta)[:, None], np.arange(1, max(n_items, 1) + 1)
-    near = x * size < _SMALL
+    near = x * size < _SERIES_BELOW
     safe = np.where(near, 1.0, x)
-    ratio = np.log(np.expm1(-np.minimum(safe * size, _LARGE)) / np.expm1(-np.minimum(safe, _LARGE)))
+    ratio = np.log(
+        np.expm1(-np.minimum(safe * size, _LARGEST_EXPONENT)) / np.expm1(-np.minimum(safe, _LARGEST_EXPONENT))
+    )
     terms = np.where(near, np.log(size) - x * (size - 1) / 2 + x**2 * (size**2 - 1) / 24, ratio)
     terms += np.maximum(theta, 0.0)[:, None] * (size - 1)
     return np.concatenate([np.zeros((len(theta), 1)), np.cumsum(terms, axis=1)], axis=1)[:, : n_items + 1]
@@ -145,7 +147,7 @@ def distance_table(sizes: Counts, bound: float, *, both: bool, distance: str) ->
 
     The grid is dense at 0 on the scale of logarithms, since with many items the distance falls fast there.
     """
-    steps = np.geomspace(min(_LEAST, -bound / 2), -bound, _GRID)
+    steps = np.geomspace(min(_LEAST_GRID_THETA, -bound / 2), -bound, _N_GRID)
     theta = np.concatenate([-steps[::-1], [0.0], steps if both else []])
     mean, slope = np.zeros((2, len(sizes), len(theta)))
     total, change = np.zeros((2, len(theta)))
@@ -173,7 +175,7 @@ def solve_dispersions(table: DistanceTable, counts: SizeCounts, wanted: Floats, 
 
 
 @njit(cache=True, nogil=True)
-def _weighed(values: Any, row: Any, weight: Any, first: int, last: int, point: int) -> float:
+def _weighted_sum(values: Any, row: Any, weight: Any, first: int, last: int, point: int) -> float:
     """Sum of an annotator's entries of a table at a point of the grid."""
     total = 0.0
     for entry in range(first, last):
@@ -190,23 +192,23 @@ def _solve(theta: Any, mean: Any, slope: Any, starts: Any, row: Any, weight: Any
         if entries[0] == entries[1]:
             continue
         low, high = 0, last
-        if wanted[one] <= _weighed(mean, row, weight, entries[0], entries[1], low):
+        if wanted[one] <= _weighted_sum(mean, row, weight, entries[0], entries[1], low):
             found[one] = theta[low]
             continue
-        if wanted[one] >= _weighed(mean, row, weight, entries[0], entries[1], high):
+        if wanted[one] >= _weighted_sum(mean, row, weight, entries[0], entries[1], high):
             found[one] = theta[high]
             continue
         while high - low > 1:
             middle = (low + high) // 2
-            if _weighed(mean, row, weight, entries[0], entries[1], middle) <= wanted[one]:
+            if _weighted_sum(mean, row, weight, entries[0], entries[1], middle) <= wanted[one]:
                 low = middle
             else:
                 high = middle
         width = theta[high] - theta[low]
-        begin = _weighed(mean, row, weight, entries[0], entries[1], low)
-        rise = _weighed(mean, row, weight, entries[0], entries[1], high) - begin
-        enter = _weighed(slope, row, weight, entries[0], entries[1], low) * width
-        leave = _weighed(slope, row, weight, entries[0], entries[1], high) * width
+        begin = _weighted_sum(mean, row, weight, entries[0], entries[1], low)
+        rise = _weighted_sum(mean, row, weight, entries[0], entries[1], high) - begin
+        enter = _weighted_sum(slope, row, weight, entries[0], entries[1], low) * width
+        leave = _weighted_sum(slope, row, weight, entries[0], entries[1], high) * width
         found[one] = theta[low] + width * _crossing(wanted[one] - begin, rise, enter, leave)
 
 
@@ -214,7 +216,7 @@ def _solve(theta: Any, mean: Any, slope: Any, starts: Any, row: Any, weight: Any
 def _crossing(goal: float, rise: float, enter: float, leave: float) -> float:
     """Where in 0 to 1 the rising cubic from 0 to ``rise``, with these slopes at its ends, reaches the goal."""
     low, high = 0.0, 1.0
-    for _ in range(_HALVINGS):
+    for _ in range(_N_HALVINGS):
         middle = 0.5 * (low + high)
         height = middle * (enter + middle * (3 * rise - 2 * enter - leave + middle * (enter + leave - 2 * rise)))
         if height <= goal:

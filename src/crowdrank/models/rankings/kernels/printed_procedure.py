@@ -1,7 +1,8 @@
-"""The plainest sampler of rankings: swap two random places, or not, by Metropolis' rule.
+"""The sampler and the gradient descent of LTRMA as printed in [Wu11]_, for comparison.
 
-It is what [Wu11]_ and [Klementiev08]_ print. Weights of rankings are those of :mod:`crowdrank.kernels.permutations`,
-whose sweeps mix far sooner.
+The sampler, which [Klementiev08]_ prints too, swaps two random places, or not, by Metropolis' rule. Weights of rankings
+are those of :mod:`~crowdrank.models.rankings.kernels.permutations`, whose sweeps mix far sooner. The descent takes
+gradient steps on the Plackett-Luce likelihood of one ranking per query.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from ....kernels.permutations import Chains, Swept, fill_lead, largest_query, luce_gain, read_out, strengths, uniform
-from ....kernels.ranked_lists import RankedLists, query_bounds
 from ....kernels.threads import over_bounds, read_only
 from ....protocols import Counts, Floats, Ints
+from .permutations import Chains, SweepMeans, fill_lead, fill_means, largest_query, luce_gain, strengths, uniform
+from .ranked_lists import RankedLists, query_bounds
 
+_SMALLEST_STRENGTH = 1e-300
 _CELLS_PER_THREAD = 1_000_000
 
 
@@ -28,12 +30,12 @@ def swap_places(
     *,
     scores: Floats | None = None,
     best: Ints | None = None,
-) -> Swept:
+) -> SweepMeans:
     """Begin with a random ranking of each chosen query, and return mean Kendall distances and places over the moves.
 
-    Parameters are those of :func:`crowdrank.kernels.permutations.sweep`.
+    Parameters are those of :func:`crowdrank.models.rankings.kernels.permutations.sweep`.
     """
-    found = Swept(np.zeros(len(pull)), np.zeros(len(chains.order)))
+    found = SweepMeans(np.zeros(len(pull)), np.zeros(len(chains.order)))
     top = np.empty(0, np.int32) if best is None else best
     weights = read_only(np.empty(0) if scores is None else strengths(scores, lists.offsets))
     table, pulls, which = lists.views(), read_only(pull), read_only(chosen)
@@ -71,7 +73,7 @@ def _swap_queries(
         for p in range(n):
             for below in range(p + 1, n):
                 above[order[p], order[below]] += n_moves - since[order[p], order[below]]
-        read_out(starts, item, rank, first, last, above, n_moves, distance, place[head : head + n])
+        fill_means(starts, item, rank, first, last, above, n_moves, distance, place[head : head + n])
 
 
 @njit(cache=True, nogil=True)
@@ -103,3 +105,64 @@ def _try_swap(order: Any, lead: Any, weight: Any, state: Any, query: int, time: 
         since[b, order[p]] = time
     order[upper], order[lower] = b, a
     return gain
+
+
+def descend(
+    matrix: Floats, order: Counts, offsets: Counts, visits: Counts, weights: Floats, step: float, n_epochs: int
+) -> Floats:
+    """Return the weights after so many passes over the queries, with one step of fixed length for each query.
+
+    Parameters
+    ----------
+    matrix
+        Features of each place, (n_places, n_features).
+    order, offsets
+        Places of each query, best first, (n_places,), those of query ``q`` from ``offsets[q]`` up to
+        ``offsets[q + 1]``.
+    visits
+        Queries in the order in which a pass visits them.
+    weights, step, n_epochs
+        Where to begin, (n_features,), the length of the steps, and the number of passes.
+    """
+    found = weights.copy()
+    arrays = read_only(matrix), read_only(order), read_only(offsets), read_only(visits)
+    run: Any = _descend
+    run(*arrays, found, step, n_epochs)
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _descend(matrix: Any, order: Any, offsets: Any, visits: Any, weights: Floats, step: float, n_epochs: int) -> None:
+    """Change the weights in place."""
+    longest = 0
+    for query in visits:
+        longest = max(longest, offsets[query + 1] - offsets[query])
+    scores, slopes = np.empty(longest), np.empty(longest)
+    for _ in range(n_epochs):
+        for query in visits:
+            rows = order[offsets[query] : offsets[query + 1]]
+            for p in range(rows.size):
+                scores[p] = 0.0
+                for c in range(weights.size):
+                    scores[p] += matrix[rows[p], c] * weights[c]
+            _slopes(scores, rows.size, slopes)
+            for p in range(rows.size):
+                for c in range(weights.size):
+                    weights[c] += step * slopes[p] * matrix[rows[p], c]
+
+
+@njit(cache=True, nogil=True)
+def _slopes(scores: Floats, n: int, slopes: Floats) -> None:
+    """Fill in the derivatives of the log-likelihood of a ranking, best first, by its scores, which are used up."""
+    top = -np.inf
+    for p in range(n):
+        top = max(top, scores[p])
+    rest = 0.0
+    for p in range(n - 1, -1, -1):
+        scores[p] = max(np.exp(scores[p] - top), _SMALLEST_STRENGTH)
+        rest += scores[p]
+        slopes[p] = rest
+    rate = 0.0
+    for p in range(n):
+        rate += 1.0 / slopes[p]
+        slopes[p] = 1.0 - scores[p] * rate

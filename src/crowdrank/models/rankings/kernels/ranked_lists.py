@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..protocols import AnyFloats, Counts, Floats, Ints
-from .structure import mix_bits as mixed
-from .threads import even_bounds, read_only
+from ....kernels.structure import mix_bits as mixed
+from ....kernels.threads import even_bounds, read_only
+from ....protocols import AnyFloats, Counts, Floats, Ints
 
 Colours = NDArray[np.uint64]
 
-_MOST_ROUNDS = 8
+_MOST_REFINEMENTS = 8
 
 
 class RankedLists(NamedTuple):
@@ -63,7 +63,7 @@ class RankedLists(NamedTuple):
         return found
 
 
-class Arranged(NamedTuple):
+class RankingLayout(NamedTuple):
     """Rankings laid out, and how to find one's way back.
 
     Parameters
@@ -95,7 +95,7 @@ def arrange(
     seed: int,
     *,
     shades: Colours | None = None,
-) -> Arranged:
+) -> RankingLayout:
     """Return rankings laid out by structure.
 
     Parameters
@@ -138,7 +138,7 @@ def arrange(
     same = np.concatenate([[False], (shade[1:] == shade[:-1]) & (within[1:] == within[:-1])])[: len(codes)]
     twin = np.maximum.accumulate(np.where(same, 0, np.arange(len(codes)))) if len(codes) else codes
     seeds = _mixed(_sums(_mixed(shade), within, n_queries) + _mixed(np.full(n_queries, seed % 2**64, np.uint64)))
-    return Arranged(lists, codes, telling[order], twin, seeds)
+    return RankingLayout(lists, codes, telling[order], twin, seeds)
 
 
 def row_colours(matrix: AnyFloats, row: Ints) -> Colours:
@@ -178,7 +178,7 @@ def _colours(
     weight, annotator, special = features
     of_list, of_annotator = weight.view(np.uint64), special.view(np.uint64)
     place, known = _mixed(rank.astype(np.uint64)), 0
-    for _ in range(_MOST_ROUNDS):
+    for _ in range(_MOST_REFINEMENTS):
         rows = _sums(_mixed(of_item[item] ^ place), number, len(of_list))
         of_list = _mixed(of_list + rows + _mixed(of_annotator)[annotator])
         of_item = _mixed(of_item + _sums(_mixed(of_list[number] ^ place), item, len(of_item)))

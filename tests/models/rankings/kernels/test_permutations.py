@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 from tests.oracles import orders as slow
 
-from crowdrank.kernels import permutations, subset_orders
-from crowdrank.kernels.ranked_lists import RankedLists
 from crowdrank.models.rankings.kernels import cayley as cycles
-from crowdrank.models.rankings.kernels import random_swaps
+from crowdrank.models.rankings.kernels import permutations, printed_procedure, subset_orders
+from crowdrank.models.rankings.kernels.ranked_lists import RankedLists
 
 FULL = [([3, 1, 0, 2, 4], [1, 2, 3, 4, 5]), ([0, 1, 2, 3, 4], [1, 2, 3, 4, 5]), ([4, 2, 3, 1, 0], [1, 2, 3, 4, 5])]
 PARTIAL = [([3, 1, 0], [1, 2, 3]), ([0, 1, 2, 3, 4], [1, 2, 3, 4, 5]), ([4, 2], [1, 2])]
@@ -78,7 +77,7 @@ def test_cayley_swaps_reach_the_enumerated_posterior(lists, scores):
 @pytest.mark.parametrize("lists", [FULL, PARTIAL, TIED])
 def test_random_swaps_reach_the_enumerated_posterior(lists, scores):
     _, far, mean, _, _ = slow.posterior(5, lists, PULLS, scores)
-    found = random_swaps.swap_places(laid_out(lists), PULLS, chains(), np.array([0]), 500_000, scores=scores)
+    found = printed_procedure.swap_places(laid_out(lists), PULLS, chains(), np.array([0]), 500_000, scores=scores)
     np.testing.assert_allclose(found.distance, far, atol=0.02)
     np.testing.assert_allclose(found.place, mean, atol=0.02)
 
@@ -87,7 +86,7 @@ def test_random_swaps_begin_with_a_random_ranking():
     ends = np.zeros((5, 5))
     for seed in range(500):
         state = chains(seed=7 * seed)
-        random_swaps.swap_places(laid_out(FULL), 0.0 * PULLS, state, np.array([0]), 1)
+        printed_procedure.swap_places(laid_out(FULL), 0.0 * PULLS, state, np.array([0]), 1)
         ends[state.order, np.arange(5)] += 1
     np.testing.assert_allclose(ends, 100, atol=35)
 
@@ -98,7 +97,7 @@ def test_the_best_ranking_is_the_most_probable_one(lists, scores):
     best, table, only = np.zeros((4, 5), np.int32), laid_out(lists), np.array([0])
     subset_orders.sum_orders(table, PULLS, only, scores=scores, best=best[0])
     permutations.sweep(table, PULLS, chains(), only, 2000, scores=scores, best=best[1])
-    random_swaps.swap_places(table, PULLS, chains(), only, 5000, scores=scores, best=best[2])
+    printed_procedure.swap_places(table, PULLS, chains(), only, 5000, scores=scores, best=best[2])
     cycles.swap_randomly(table, PULLS, chains(), slots(table), 5000, scores=scores, best=best[3])
     heights = [slow.log_weight(order, lists, PULLS, scores) for order in slow.permutations(range(5))]
     for order in best[:3]:
@@ -207,12 +206,12 @@ def test_the_number_of_threads_changes_nothing(monkeypatch):
         state, other = chains(40), chains(40)
         swept = permutations.sweep(table, pull, state, every, 20)
         swapped = cycles.swap_randomly(table, pull, other, slots(table), 20)
-        plain = random_swaps.swap_places(table, pull, other, every, 20)
+        plain = printed_procedure.swap_places(table, pull, other, every, 20)
         exact = subset_orders.sum_orders(table, pull, every)
         return [*swept, *swapped, *plain, *exact, *state, *other]
 
     alone = passes()
-    for module in (permutations, cycles, random_swaps, subset_orders):
+    for module in (permutations, cycles, printed_procedure, subset_orders):
         monkeypatch.setattr(module, "_CELLS_PER_THREAD", 1)
     for one, other in zip(alone, passes(), strict=True):
         np.testing.assert_array_equal(one, other)
@@ -224,7 +223,7 @@ def test_a_climb_ends_where_no_single_item_can_move_and_mostly_at_the_best_order
         lists = [(rng.permutation(6).tolist(), [1, 2, 3, 4, 5, 6]) for _ in range(5)]
         pull = -rng.random(5)
         order = np.arange(6, dtype=np.int32)
-        permutations.climb(laid_out(lists, n=6), pull, order)
+        permutations.improve_orders(laid_out(lists, n=6), pull, order)
 
         def cost(ranking, lists=lists, pull=pull):
             return sum(t * slow.kendall(list(ranking), items) for t, (items, _) in zip(pull, lists, strict=True))

@@ -1,7 +1,7 @@
 """Exact sums over all rankings of the items of small queries, by dynamic programming over sets of items.
 
 What the next item of a ranking adds to its weight depends on which items stand above it and not on their order, so that
-sums over n! rankings take 2^n n^2 steps. Weights are those of :mod:`crowdrank.kernels.permutations`.
+sums over n! rankings take 2^n n^2 steps. Weights are those of :mod:`crowdrank.models.rankings.kernels.permutations`.
 """
 
 from __future__ import annotations
@@ -12,18 +12,19 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..protocols import Counts, Floats, Ints
+from ....kernels.segments import set_starts
+from ....kernels.threads import over_bounds, read_only
+from ....protocols import Counts, Floats, Ints
 from .permutations import fill_lead, largest_query, strengths, uniform
 from .ranked_lists import RankedLists, query_bounds
-from .threads import over_bounds, read_only
 
-_ROUND = 1.5 * 2.0**20
+_ROUNDING_SHIFT = 1.5 * 2.0**20
 """Added and taken off again it leaves multiples of 2 ** -32, sums of which below two million are exact in any order."""
 
 _CELLS_PER_THREAD = 50_000
 
 
-class Summed(NamedTuple):
+class OrderSums(NamedTuple):
     """Expectations over all rankings.
 
     Parameters
@@ -32,7 +33,7 @@ class Summed(NamedTuple):
         Logarithm of the sum of the weights of all rankings of each query, each disagreement weighing its pull,
         (n_queries,); 0 for queries that were left out, as are all following entries.
     distance
-        Expected Kendall distance of each list, (n_lists,).
+        Expectation Kendall distance of each list, (n_lists,).
     place, spread
         Mean and variance of the place of each item, (n_items,).
     """
@@ -53,24 +54,24 @@ def sum_orders(
     state: NDArray[np.uint64] | None = None,
     best: Ints | None = None,
     sets: Floats | None = None,
-) -> Summed:
+) -> OrderSums:
     """Return expectations over all rankings of the chosen queries, of some 15 items at most.
 
     Parameters
     ----------
     lists, pull, chosen, scores
-        As for :func:`crowdrank.kernels.permutations.sweep`.
+        As for :func:`crowdrank.models.rankings.kernels.permutations.sweep`.
     draws, state
         Filled with the places of the items in independent random rankings, (n_draws, n_items), drawn by the streams
         ``state`` (n_queries,).
     best
         Filled with the most probable ranking, items by their numbers, best first, (n_items,).
     sets
-        Filled with the chance of each set of items to be the first ones, 2^n a query, queries as :func:`set_starts`
-        says.
+        Filled with the chance of each set of items to be the first ones, 2^n for each query, bounded by
+        :func:`~crowdrank.kernels.segments.set_starts`.
     """
     n_items = int(lists.offsets[-1])
-    found = Summed(np.zeros(len(lists.queries) - 1), np.zeros(len(pull)), np.zeros(n_items), np.zeros(n_items))
+    found = OrderSums(np.zeros(len(lists.queries) - 1), np.zeros(len(pull)), np.zeros(n_items), np.zeros(n_items))
     weights = read_only(np.empty(0) if scores is None else strengths(scores, lists.offsets))
     kept = np.empty((0, n_items), np.float32) if draws is None else draws
     streams = np.empty(0, np.uint64) if state is None else state
@@ -86,11 +87,6 @@ def sum_orders(
     cost = sizes * 2**sizes + lists.work()[chosen] // 16
     over_bounds(work, query_bounds(cost, _CELLS_PER_THREAD))
     return found
-
-
-def set_starts(sizes: Counts) -> Counts:
-    """Return where the sets of items of each query begin, and end, (n_queries + 1,)."""
-    return np.concatenate([[0], np.cumsum(2**sizes)]).astype(np.int64)
 
 
 @njit(cache=True, nogil=True)
@@ -114,7 +110,7 @@ def _sum_queries(
         _sum_above(step, n, total, above, spread[head : head + n])
         if sets.size:
             sets[begins[query] : begins[query + 1]] = total[: 1 << n]
-        _settle(above, n, place[head : head + n], spread[head : head + n])
+        _fill_places(above, n, place[head : head + n], spread[head : head + n])
         for one in range(first, last):
             for row in range(starts[one], starts[one + 1]):
                 a = item[row]
@@ -221,12 +217,12 @@ def _sum_above(step: Any, n: int, chance: Floats, above: Floats, spread: Floats)
 
 
 @njit(cache=True, nogil=True)
-def _settle(above: Floats, n: int, place: Floats, spread: Floats) -> None:
+def _fill_places(above: Floats, n: int, place: Floats, spread: Floats) -> None:
     """Round the chances of pairs, and fill in mean and variance of the places."""
     for a in range(n):
         for b in range(a):
             # neither the order of the items nor that of the sums is felt any more
-            chance = (above[a, b] / (above[a, b] + above[b, a]) + _ROUND) - _ROUND
+            chance = (above[a, b] / (above[a, b] + above[b, a]) + _ROUNDING_SHIFT) - _ROUNDING_SHIFT
             above[a, b], above[b, a] = chance, 1.0 - chance
     for b in range(n):
         for a in range(n):

@@ -16,19 +16,19 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..protocols import Counts, Floats, Ints
+from ....kernels.structure import mix_bits as mixed
+from ....kernels.threads import over_bounds, read_only
+from ....protocols import Counts, Floats, Ints
 from .ranked_lists import RankedLists, query_bounds
-from .structure import mix_bits as mixed
-from .threads import over_bounds, read_only
 
 SMALLEST = 1e-300
 """Floor of the exponential of a score, which keeps ratios of sums of them defined."""
 
 _CELLS_PER_THREAD = 1_000_000
-_NEIGHBOURS = 16
+_ITEMS_PER_MOVE = 16
 """For every so many items of a query one more is moved in each sweep: by neighbours alone long rankings take long."""
 
-_HUGE, _FAR_BELOW = 1e10, -100.0
+_LARGEST_FACTOR, _LEAST_LOG_WEIGHT = 1e10, -100.0
 _STRIDE, _BITS, _UNIT = np.uint64(0x9E3779B97F4A7C15), np.uint64(11), 2.0**-53
 
 
@@ -43,7 +43,7 @@ class Chains(NamedTuple):
     state: NDArray[np.uint64]
 
 
-class Swept(NamedTuple):
+class SweepMeans(NamedTuple):
     """What a call of sweeps saw: mean distance of each list, (n_lists,), and mean place of each item, (n_items,)."""
 
     distance: Floats
@@ -60,7 +60,7 @@ def sweep(
     scores: Floats | None = None,
     draws: NDArray[np.float32] | None = None,
     best: Ints | None = None,
-) -> Swept:
+) -> SweepMeans:
     """Carry the chains of the chosen queries on, and return mean Kendall distances and places over the sweeps.
 
     A sweep looks at neighbours, those at even places first, and swaps each pair with its conditional probability; then
@@ -83,7 +83,7 @@ def sweep(
     best
         Filled with the most probable ranking that a sweep ended with, items by their numbers, best first, (n_items,).
     """
-    found = Swept(np.zeros(len(pull)), np.zeros(len(chains.order)))
+    found = SweepMeans(np.zeros(len(pull)), np.zeros(len(chains.order)))
     top = np.empty(0, np.int32) if best is None else best
     strength = np.empty(0) if scores is None else strengths(scores, lists.offsets)
     kept = np.empty((0, len(chains.order)), np.float32) if draws is None else draws
@@ -106,12 +106,12 @@ def strengths(scores: Floats, offsets: Counts) -> Floats:
     return found
 
 
-def climb(lists: RankedLists, pull: Floats, order: Ints) -> None:
+def improve_orders(lists: RankedLists, pull: Floats, order: Ints) -> None:
     """Change orders (n_items,) in place until no item could be put elsewhere at a smaller cost, query by query."""
     table, pulls = lists.views(), read_only(pull)
-    climb_queries: Any = _climb_queries
+    improve_queries: Any = _improve_queries
     bounds = query_bounds(lists.work(), _CELLS_PER_THREAD)
-    over_bounds(lambda begin, end: climb_queries(*table, pulls, np.arange(begin, end), order), bounds)
+    over_bounds(lambda begin, end: improve_queries(*table, pulls, np.arange(begin, end), order), bounds)
 
 
 @njit(cache=True, nogil=True)
@@ -205,7 +205,7 @@ def _sweep_queries(
         for time in range(n_sweeps if n > 1 else 0):
             for parity in range(2):
                 value += _swap_neighbours(order, lead, odds, ready, weight, parity, state, query, time, above, since)
-            for _ in range(1 + n // _NEIGHBOURS):
+            for _ in range(1 + n // _ITEMS_PER_MOVE):
                 value += _move_one(order, lead, weight, state, query, time, above, since, room)
             if best.size and value > most:
                 most = value
@@ -219,11 +219,11 @@ def _sweep_queries(
             for below in range(p + 1, n):
                 a, b = order[p], order[below]
                 above[a, b] += n_sweeps - since[a, b]
-        read_out(starts, item, rank, first, last, above, n_sweeps, distance, place[head : head + n])
+        fill_means(starts, item, rank, first, last, above, n_sweeps, distance, place[head : head + n])
 
 
 @njit(cache=True, nogil=True)
-def read_out(
+def fill_means(
     starts: Any, item: Any, rank: Any, first: int, last: int, above: Any, n_sweeps: int, distance: Floats, place: Floats
 ) -> None:  # fmt: skip
     """Fill in mean distances and places from how often each item stood above each other one."""
@@ -289,7 +289,7 @@ def _move_one(
     n, start = order.size, int(uniform(state, query) * order.size)
     place, moved = start, order[start]
     _fill_room(order, lead, weight, place, room)
-    goal = _drawn_place(room, n, uniform(state, query))
+    goal = _draw_place(room, n, uniform(state, query))
     while place < goal:
         passed = order[place + 1]
         order[place] = passed
@@ -319,14 +319,14 @@ def _fill_room(order: Any, lead: Any, weight: Any, place: int, room: Floats) -> 
             factor *= (below + weight[moved]) / (below + weight[passed])
             below += weight[passed]
             # a logarithm only where the product would run out of range
-            if factor > _HUGE or factor * _HUGE < 1.0:
+            if factor > _LARGEST_FACTOR or factor * _LARGEST_FACTOR < 1.0:
                 room[0, goal] += np.log(factor)
                 factor = 1.0
         room[1, goal] = factor
 
 
 @njit(cache=True, nogil=True)
-def _drawn_place(room: Floats, n: int, share: float) -> int:
+def _draw_place(room: Floats, n: int, share: float) -> int:
     """Place drawn by the weights in ``room``, whose running sums go to room[2]; ``share`` is uniform."""
     top = room[0, 0]
     for goal in range(1, n):
@@ -334,7 +334,7 @@ def _drawn_place(room: Floats, n: int, share: float) -> int:
     total = 0.0
     for goal in range(n):
         # what lies further below is lost in the sum anyway
-        if room[0, goal] - top > _FAR_BELOW:
+        if room[0, goal] - top > _LEAST_LOG_WEIGHT:
             total += np.exp(room[0, goal] - top) * room[1, goal]
         room[2, goal] = total
     goal = 0
@@ -344,7 +344,7 @@ def _drawn_place(room: Floats, n: int, share: float) -> int:
 
 
 @njit(cache=True, nogil=True)
-def _climb_queries(
+def _improve_queries(
     offsets: Any, queries: Any, starts: Any, item: Any, rank: Any, pull: Any, chosen: Any, orders: Any
 ) -> None:
     """Improve the orders of the chosen queries by moving single items as long as that helps."""

@@ -5,7 +5,7 @@ from itertools import permutations
 import numpy as np
 import pytest
 
-from crowdrank.models.rankings.luce_weights import LuceWeights
+from crowdrank.models.rankings.ltrma_steps import LuceWeights
 from crowdrank.rankers import ListMLE
 from crowdrank.rankers.losses import likely_orders
 

@@ -1,0 +1,148 @@
+"""Preferences as judged pairs with the sources of each preference, known pairs among them, and priors of flip rates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...data.judgments import Preferences
+from ...data.naming import named
+from ...data.truth import Truth
+from ...errors import JudgmentError
+from ...protocols import Bools, Counts, Floats, Ints, Outcomes
+from ...quality import TRUSTED, trusted_annotators
+from ...wording import option
+
+if TYPE_CHECKING:
+    from .kernels.pair_patterns import PairPatterns
+
+START_FLIP_RATE = 0.3
+"""First guess of every flip rate: at equal scores the first E-step is then the majority vote."""
+
+KNOWN_FLIP_RATE = 1e-15
+"""Flip rate of the source that stands for known pairs."""
+
+_LEAST_FLIP_RATE = 1e-3
+
+
+class FlipPrior(NamedTuple):
+    """Flipped and right preferences that each source starts with, (n_sources,) each; ``fixed`` is a rate, or NaN."""
+
+    flipped: Floats
+    right: Floats
+    fixed: Floats
+
+    def flip_rates(self, flipped: Floats, number: Floats) -> Floats:
+        """Return the most probable rates for these numbers of flipped preferences and of all (M-step)."""
+        total = number + self.flipped + self.right
+        rate = np.divide(flipped + self.flipped, total, out=np.full(len(total), 0.5), where=total > 0)
+        return np.where(np.isnan(self.fixed), np.clip(rate, _LEAST_FLIP_RATE, 1 - _LEAST_FLIP_RATE), self.fixed)
+
+    def log_density(self, flip_rates: Floats) -> float:
+        """Return the logarithm of the prior, up to a constant."""
+        free = np.isnan(self.fixed)
+        return float((self.flipped * np.log(flip_rates) + self.right * np.log1p(-flip_rates))[free].sum())
+
+    def mirror(self, flip_rates: Floats) -> Floats:
+        """Return the rates if every preference were reversed."""
+        return np.where(np.isnan(self.fixed), 1.0 - flip_rates, self.fixed)
+
+    def fix_at(self, flip_rates: Floats) -> FlipPrior:
+        """Return the prior of sources whose rates are known to be these."""
+        return self._replace(fixed=flip_rates)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedPairs:
+    """Pairs with the preferences on them by annotators and, as the last source, by what is known.
+
+    Parameters
+    ----------
+    pairs
+        The preferences on each pair; a tie is none.
+    prior
+        Prior of the sources' flip rates.
+    n_annotators
+        Number of sources that are annotators; 1 where judgments name none.
+    side_known
+        Whether annotators are trusted, or pairs are known, so that the mirror image can be ruled out.
+    """
+
+    pairs: PairPatterns
+    prior: FlipPrior
+    n_annotators: int
+    side_known: bool
+
+    @classmethod
+    def of(cls, preferences: Preferences, known: Any | None, trusted: Any | None, alpha: float) -> JudgedPairs:
+        """Return the judged pairs; annotators start with ``alpha`` preferences, three in ten of them flipped."""
+        from .kernels.pair_patterns import find_patterns
+
+        n = max(preferences.n_annotators, 1)
+        good = np.append(trusted_annotators(preferences, trusted), np.zeros(n - preferences.n_annotators, bool))
+        by = preferences.annotator if preferences.n_annotators else np.zeros(len(preferences), np.int32)
+        columns: tuple[Any, ...] = (preferences.left, preferences.right, preferences.outcome, by)
+        weight = preferences.weight
+        truth = None if known is None else known_pairs(known, preferences)
+        if truth is not None:
+            more: tuple[Any, ...] = (*truth, np.full(len(truth[0]), n, np.int32))
+            columns = tuple(np.concatenate(both) for both in zip(columns, more, strict=True))
+            weight = None if weight is None else np.append(weight, np.ones(len(truth[0])))
+        n_sources = n + (truth is not None)
+        pairs = find_patterns(*columns, weight=weight, offsets=preferences.items.offsets, n_sources=n_sources)
+        return cls(pairs, _flip_prior(good, alpha, n_sources), n, bool(good.any()) or truth is not None)
+
+    @property
+    def n_preferences(self) -> Floats:
+        """Number of preferences of each annotator, by their weight; ties do not count."""
+        return self.pairs.source_weights(len(self.prior.fixed))[: self.n_annotators]
+
+
+def _flip_prior(good: Bools, alpha: float, n_sources: int) -> FlipPrior:
+    """Prior of the flip rates of annotators, trusted ones among them, and of what is known."""
+    right, wrong = TRUSTED
+    more = n_sources - len(good)
+    return FlipPrior(
+        np.append(np.where(good, wrong, START_FLIP_RATE * alpha), np.zeros(more)),
+        np.append(np.where(good, right, (1 - START_FLIP_RATE) * alpha), np.zeros(more)),
+        np.append(np.full(len(good), np.nan), np.full(more, KNOWN_FLIP_RATE)),
+    )
+
+
+def known_pairs(known: Any, preferences: Preferences) -> tuple[Ints, Ints, Outcomes] | None:
+    """Return left, right and outcome of the pairs whose better item is known, each once; ``None`` if there are none.
+
+    ``known`` is a truth, or a table of one: of left, right and winner, or of items with grades or ranks, which then
+    decide the judged pairs. Ties say nothing.
+    """
+    truth = Truth.from_frame(known)
+    if truth.form == "pairs":
+        left, right, outcome = truth.align_pairs(preferences.items)
+    else:
+        grade = truth.align(preferences.items)
+        left, right = preferences.left, preferences.right
+        gap = grade[left] - grade[right]
+        # an unknown gap counts as a tie
+        outcome = np.where(np.isnan(gap), 0, np.sign(gap)).astype(np.int8)
+    decided = outcome != 0
+    left, right, outcome = left[decided], right[decided], outcome[decided]
+    low, high = np.minimum(left, right), np.maximum(left, right)
+    outcome = np.where(left < right, outcome, -outcome).astype(np.int8)
+    keys, first, place = np.unique(
+        low.astype(np.int64) * len(preferences.items) + high, return_index=True, return_inverse=True
+    )
+    _refuse_contradiction(preferences, low, high, outcome, outcome[first][place])
+    return (low[first], high[first], outcome[first]) if len(keys) else None
+
+
+def _refuse_contradiction(preferences: Preferences, low: Ints, high: Ints, outcome: Outcomes, former: Outcomes) -> None:
+    """Refuse a pair that is known in both orders."""
+    wrong: Counts = np.flatnonzero(outcome != former)
+    if len(wrong):
+        of = np.isin(np.arange(len(preferences.items)), [low[wrong[0]], high[wrong[0]]])
+        raise JudgmentError(
+            f"{option('known')} has either of the items {named(preferences.items, of)} above the other; "
+            "keep one of the two rows"
+        )
