@@ -106,7 +106,7 @@ def propose(
         # listed items are what may be asked about, which the verb itself has to know
         judgments = read_votes(votes, replace(reading, items=None), talk)
         if costs is not None and judgments.kind != "grade":
-            raise ParameterError(f"--costs are told by grades, not by {judgments.kind}s; leave it out")
+            raise ParameterError(f"--costs counts grades, and these are {judgments.kind}s; leave it out")
         with talk.working("choosing what to ask") as progress:
             found = api.requests(
                 judgments, scheme, reading.items, pool, budget, goal=goal, params=params,
