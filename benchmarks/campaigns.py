@@ -41,17 +41,17 @@ class AtRandom:
 
     def propose(self, situation: Any) -> Any:
         """Return as many random pairs as the budget pays for."""
-        from crowdrank.schemes.buying import Wanted, bought
+        from crowdrank.schemes.buying import WishList, requests_for
         from crowdrank.schemes.candidate_pairs import candidate_pairs
 
         number, rng = situation.n_affordable, np.random.default_rng(situation.seed)
         left, right = candidate_pairs(situation, None, 0, rng)
         drawn = rng.integers(0, len(left), number)
-        wanted = Wanted(
+        wanted = WishList(
             things={"left": left[drawn], "right": right[drawn]}, gain=np.ones(number), reasons=("drawn at random",),
             reason=np.zeros(number, np.int32), measure="nothing", before=None,
         )  # fmt: skip
-        return bought(self, situation, wanted)
+        return requests_for(self, situation, wanted)
 
 
 def scheme_of(name: str) -> Any:

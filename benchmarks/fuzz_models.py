@@ -101,10 +101,10 @@ def members_of(data: bytes) -> dict[str, bytes]:
 
 def packed(members: dict[str, bytes], old: bool) -> bytes:
     """Return a file of members with a checksum that fits, or one of the format before."""
-    from crowdrank.rankers.archive import sealed
+    from crowdrank.rankers.archive import seal
 
     if not old:
-        return sealed(members)
+        return seal(members)
     memory = io.BytesIO()
     with zipfile.ZipFile(memory, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in members.items():

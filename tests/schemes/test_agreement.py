@@ -10,7 +10,7 @@ from crowdrank import simulate
 from crowdrank.data.judgments import Grades
 from crowdrank.errors import ParameterError
 from crowdrank.schemes import Agreement, IfGoodK, Information, KOverlap, Pilot, Uncertainty
-from crowdrank.schemes.class_probabilities import Cautious, confidence_gain, expected_confidence, pooled_confusion
+from crowdrank.schemes.class_probabilities import CautiousLevels, confidence_gain, expected_confidence, pooled_confusion
 from crowdrank.schemes.situation import Situation
 
 
@@ -25,7 +25,7 @@ def crowd():
 def test_items_below_the_level_are_asked_about_once_each(crowd):
     grades, consensus = crowd
     requests = Agreement(confidence=0.9).propose(Situation.of(grades, consensus=consensus))
-    sure = Cautious.of(Situation.of(grades, consensus=consensus), grades, "agreement").posterior.max(axis=1)
+    sure = CautiousLevels.of(Situation.of(grades, consensus=consensus), grades, "agreement").posterior.max(axis=1)
     assert set(requests.things["item"]) == set(np.flatnonzero(sure < 0.9))
     # with three grades of each item that several annotators share, it is nearly what the consensus says
     assert np.mean((sure < 0.9) == (consensus.probabilities.max(axis=1) < 0.9)) > 0.7

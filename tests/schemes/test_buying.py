@@ -190,7 +190,7 @@ def test_pairs_that_were_judged_are_asked_of_others_only():
 def test_many_pairs_are_drawn(monkeypatch):
     from crowdrank.schemes import candidate_pairs as pairs
 
-    for name, number in (("_LISTED", 500), ("_ALWAYS", 10), ("_SPARE", 10)):
+    for name, number in (("_MAX_PAIRS", 500), ("_MAX_PAIRS_ANY_BUDGET", 10), ("_SPARE_PAIRS", 10)):
         monkeypatch.setattr(pairs, name, number)
     items = {"query": ["q"] * 30 + ["r"] * 30, "item": [f"i{n}" for n in range(30)] * 2}
     votes = Preferences.from_frame({"query": ["q"], "left": ["i0"], "right": ["i1"], "winner": ["left"]}, items=items)
@@ -225,7 +225,7 @@ def test_other_numbers_that_cannot_be():
 def test_a_scheme_that_goes_by_a_consensus_says_so():
     from crowdrank.schemes import Agreement
 
-    with pytest.raises(ParameterError, match=r"agreement goes by a consensus; call crowdrank\.propose"):
+    with pytest.raises(ParameterError, match=r"agreement needs a consensus; call crowdrank\.propose"):
         Agreement().propose(Situation.of(GRADES))
 
 

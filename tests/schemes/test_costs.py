@@ -73,7 +73,7 @@ def test_mistakes():
         api.scheme_costs(votes, ["pilot"])
     with pytest.raises(UnknownNameError, match="did you mean 'if-good-3'"):
         api.scheme_costs(votes, ["if-god-3"])
-    with pytest.raises(JudgmentError, match="costs of schemes are told by grades, not by preferences"):
+    with pytest.raises(JudgmentError, match="scheme costs are counted on grades, not on preferences"):
         api.scheme_costs({"left": ["x"], "right": ["y"], "winner": ["left"]})
 
 

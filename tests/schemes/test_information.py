@@ -18,8 +18,8 @@ from crowdrank.data.roster import Roster
 from crowdrank.errors import DataWarning, ParameterError
 from crowdrank.schemes import Information
 from crowdrank.schemes import informative_pairs as informative
-from crowdrank.schemes.goals import Goal
 from crowdrank.schemes.informative_grades import Candidates, value_of
+from crowdrank.schemes.informative_pairs import Goal
 from crowdrank.schemes.kernels.deciding import at_edge, edges_of, set_stakes
 from crowdrank.schemes.situation import Situation
 
@@ -166,13 +166,13 @@ def test_without_covariances_items_are_taken_as_independent():
     votes, consensus = world(3, 8, 5, 5, covariance=False)
     found = Information().propose(Situation.of(votes, askable=np.ones(24, bool), consensus=consensus, budget=30))
     assert found.n_judgments == 30
-    large = informative._BLOCK
+    large = informative._MAX_COVARIANCE_ITEMS
     try:
-        informative._BLOCK = 4
+        informative._MAX_COVARIANCE_ITEMS = 4
         blocks = world(3, 8, 5, 5)[1]
         again = Information().propose(Situation.of(votes, askable=np.ones(24, bool), consensus=blocks, budget=30))
     finally:
-        informative._BLOCK = large
+        informative._MAX_COVARIANCE_ITEMS = large
     assert again.frame().equals(found.frame())
 
 
@@ -180,7 +180,7 @@ def test_many_pairs_are_sifted_first(monkeypatch):
     votes, consensus = world(4, 40, 6, 6)
     situation = Situation.of(votes, askable=np.ones(160, bool), consensus=consensus, budget=20)
     every = Information().propose(situation)
-    for name, value in (("_FEW_PAIRS", 100), ("_FEWEST", 10)):
+    for name, value in (("_FEW_PAIRS", 100), ("_SPARE_PAIRS", 10)):
         monkeypatch.setattr(informative, name, value)
     some = Information().propose(situation)
     assert some.n_judgments == 20
@@ -378,7 +378,7 @@ def test_new_annotators_count_as_one_of_the_crowd():
 
 def test_a_consensus_without_errors():
     votes, _ = world(2, 6, 4, 10)
-    with pytest.raises(ParameterError, match="which borda does not say; use a consensus of latent_score"):
+    with pytest.raises(ParameterError, match="which borda does not give; use a consensus of latent_score"):
         Information().propose(Situation.of(votes, consensus=cr.aggregate(votes, "borda"), budget=3))
 
 
@@ -424,7 +424,7 @@ def test_who_guesses_tells_nothing():
 def test_further_grades_tell_less():
     told, ceiling = np.full(5, 0.3), np.full(5, 0.6)
     for gain in (None, np.array([0.0, 1.0])):
-        gains = Candidates(np.empty(0), np.empty((0, 2)), gain).further(told, ceiling, np.arange(5))
+        gains = Candidates(np.empty(0), np.empty((0, 2)), gain).marginal_information(told, ceiling, np.arange(5))
         assert gains[0] == pytest.approx(0.3)
         assert (np.diff(gains) < 0).all()
     # the second of two equal measurements of a variance halves what the first has left, and so on

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from crowdrank.data.judgments import Grades
 from crowdrank.errors import JudgmentError, ParameterError
 from crowdrank.schemes import GoodTillBad, IfGoodK, KOverlap
-from crowdrank.schemes.costs import asked_for, replayed
-from crowdrank.schemes.grade_rules import GradesAsked
+from crowdrank.schemes.costs import n_asked_by_rule, replay
+from crowdrank.schemes.grade_rules import OrderedGrades
 from crowdrank.schemes.situation import Situation
 
 ROWS = [
@@ -119,9 +119,9 @@ def test_wrong_parameters(scheme):
 @given(st.lists(st.lists(st.integers(0, 4), min_size=1, max_size=13), min_size=1, max_size=6), st.integers(1, 12))
 def test_replays_equal_asking_one_after_the_other(items, k):
     bounds = np.concatenate([[0], np.cumsum([len(grades) for grades in items])])
-    laid = GradesAsked(np.concatenate([np.array(grades, float) for grades in items]), bounds)
+    laid = OrderedGrades(np.concatenate([np.array(grades, float) for grades in items]), bounds)
     for scheme in (KOverlap(k=k), IfGoodK(k=k), GoodTillBad(k=k)):
-        assert asked_for(scheme, laid).tolist() == [slow_length(scheme, grades) for grades in items]
+        assert n_asked_by_rule(scheme, laid).tolist() == [slow_length(scheme, grades) for grades in items]
 
 
 def test_replayed_grades_are_the_first_by_time():
@@ -136,7 +136,7 @@ def test_replayed_grades_are_the_first_by_time():
         (IfGoodK(k=3), [2, 1, 3, 0, 2]),
         (GoodTillBad(), [2, 1, 0, 2]),
     ):
-        found = replayed(scheme, grades)
+        found = replay(scheme, grades)
         assert found.grade.tolist() == expected
         assert found.items is grades.items
 

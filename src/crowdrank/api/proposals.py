@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import polars as pl
@@ -27,11 +28,28 @@ from ..wording import option
 from .aggregation import aggregate, as_judgments, check_aggregation, expect_one_kind
 from .choosing import auto_scheme
 
-COSTED = ("single", "if-good-2", "if-good-3", "3-overlap", "good_till_bad")
+COSTED_SCHEMES = ("single", "if-good-2", "if-good-3", "3-overlap", "good_till_bad")
 """Schemes whose costs are compared unless others are named."""
 
 
-def propose(
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+
+
+def _takes_arguments_of(
+    verb: Callable[Given, Any],
+) -> Callable[[Callable[..., Result]], Callable[Given, Result]]:
+    """Return what gives a function the signature of a verb, to whose arguments it adds nothing."""
+
+    def with_signature(function: Callable[..., Result]) -> Callable[Given, Result]:
+        own = inspect.signature(function).return_annotation
+        function.__signature__ = inspect.signature(verb).replace(return_annotation=own)  # type: ignore[attr-defined]
+        return function
+
+    return with_signature
+
+
+def requests(
     judgments: Any,
     scheme: Any = "auto",
     items: Any = None,
@@ -45,7 +63,40 @@ def propose(
     consensus: Consensus | str | Aggregator | None = None,
     seed: int = 0,
     progress: Progress | None = None,
-) -> pl.DataFrame:
+) -> Requests:
+    """Return what :func:`propose` returns as a table: the requests, their cost, and the sentence that sums them up."""
+    check_requests(scheme, params, goal, budget=budget, price=price, least_gain=least_gain, consensus=consensus)
+    judged = expect_one_kind(as_judgments(judgments), "propose")
+    choice = auto_scheme(judged) if isinstance(scheme, str) and scheme == "auto" else None
+    scheme = scheme if choice is None else choice.method
+    chosen = make_scheme(scheme, params, goal, seed)
+    _expect_kind(judged, chosen)
+    judged, askable, pairs = _askable(judged, items)
+    roster = None if pool is None else _roster(pool, price)
+    situation = Situation(
+        judgments=judged, askable=askable, pairs=pairs, roster=roster, budget=budget, least_gain=least_gain, seed=seed,
+        price=price_of(price, judged.kind) if roster is None else 1.0,
+    )  # fmt: skip
+    needed = _needed(chosen, judged)
+    if needed is not None:
+        if progress is not None:
+            progress(0, 2, "finding the consensus")
+        situation = replace(situation, consensus=_consensus(judged, consensus, needed, seed))
+    if progress is not None:
+        progress(1, 2, "choosing what to ask")
+    found: Requests = chosen.propose(situation)
+    name = label("scheme", scheme) if isinstance(scheme, str) else found.scheme
+    only = (
+        ()
+        if items is not None
+        else (f"only items that were judged already are asked about; list all with {option('items')}",)
+    )
+    taken = () if choice is None else (f"scheme {name}, since {choice.reason}",)
+    return replace(found, scheme=name, notes=(*taken, *found.notes, *only))
+
+
+@_takes_arguments_of(requests)
+def propose(*args: Any, **given: Any) -> pl.DataFrame:
     """Return what to ask next: query, item (or left, right), annotator, n_more, reason, cost, expected_gain.
 
     The most urgent request comes first. No annotator is ever asked twice about the same thing.
@@ -89,60 +140,11 @@ def propose(
     >>> propose(votes, "if-good-3", pool={"annotator": ["ann", "bob"], "price": [1, 2]}).rows()
     [('x', 'bob', 1, 'its first grade is 2 or better', 2.0, 17.29...)]
     """
-    found = requests(
-        judgments, scheme, items, pool, budget, goal=goal, params=params, price=price, least_gain=least_gain,
-        consensus=consensus, seed=seed, progress=progress,
-    )  # fmt: skip
+    found = requests(*args, **given)
     say(found.sentence())
     for note in found.notes:
         say(note)
     return found.frame()
-
-
-def requests(
-    judgments: Any,
-    scheme: Any = "auto",
-    items: Any = None,
-    pool: Any = None,
-    budget: float | None = None,
-    *,
-    goal: str | None = None,
-    params: Mapping[str, Any] | None = None,
-    price: Price | None = None,
-    least_gain: float = 0.0,
-    consensus: Consensus | str | Aggregator | None = None,
-    seed: int = 0,
-    progress: Progress | None = None,
-) -> Requests:
-    """Return all that :func:`propose` finds: the requests, what they cost, and the sentence that sums them up."""
-    check_requests(scheme, params, goal, budget=budget, price=price, least_gain=least_gain, consensus=consensus)
-    judged = expect_one_kind(as_judgments(judgments), "propose")
-    choice = auto_scheme(judged) if isinstance(scheme, str) and scheme == "auto" else None
-    scheme = scheme if choice is None else choice.method
-    chosen = make_scheme(scheme, params, goal, seed)
-    _expect_kind(judged, chosen)
-    judged, askable, pairs = _askable(judged, items)
-    roster = None if pool is None else _roster(pool, price)
-    situation = Situation(
-        judgments=judged, askable=askable, pairs=pairs, roster=roster, budget=budget, least_gain=least_gain, seed=seed,
-        price=price_of(price, judged.kind) if roster is None else 1.0,
-    )  # fmt: skip
-    needed = _needed(chosen, judged)
-    if needed is not None:
-        if progress is not None:
-            progress(0, 2, "finding the consensus")
-        situation = replace(situation, consensus=_consensus(judged, consensus, needed, seed))
-    if progress is not None:
-        progress(1, 2, "choosing what to ask")
-    found: Requests = chosen.propose(situation)
-    name = label("scheme", scheme) if isinstance(scheme, str) else found.scheme
-    only = (
-        ()
-        if items is not None
-        else (f"only items that were judged already are asked about; list all with {option('items')}",)
-    )
-    taken = () if choice is None else (f"scheme {name}, since {choice.reason}",)
-    return replace(found, scheme=name, notes=(*taken, *found.notes, *only))
 
 
 def check_requests(
@@ -168,7 +170,7 @@ def check_requests(
 
 def scheme_costs(
     grades: Any,
-    schemes: Sequence[str] = COSTED,
+    schemes: Sequence[str] = COSTED_SCHEMES,
     *,
     good_from: Any = 2,
     n_draws: int = 10,
@@ -201,13 +203,13 @@ def scheme_costs(
     """
     judged = as_judgments(grades)
     if not isinstance(judged, Grades):
-        raise JudgmentError(f"costs of schemes are told by grades, not by {judged.kind}s; give grades")
+        raise JudgmentError(f"scheme costs are counted on grades, not on {judged.kind}s; give grades")
     number = judged.level_number(good_from)
     rules = {}
     for name in schemes:
         rule = make("scheme", name)
         if not hasattr(rule, "expected"):
-            raise ParameterError(f"the cost of {name} has no formula; name schemes such as {', '.join(COSTED)}")
+            raise ParameterError(f"the cost of {name} has no formula; name schemes such as {', '.join(COSTED_SCHEMES)}")
         rules[label("scheme", name)] = replace(rule, good_from=number) if hasattr(rule, "good_from") else rule
     return cost_table(judged, rules, good_from=number, n_draws=n_draws, seed=seed)
 

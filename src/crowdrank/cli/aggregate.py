@@ -12,6 +12,7 @@ from .outputs import LEVEL, check_files, deliver_consensus
 from .reporting import Compared, Conditions, FailIf, Report, check_report, leave_if, write_report
 from .running import say_failed
 from .talk import Talk
+from .votes import read_votes
 from .words import complete_method, listed, pairs
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def aggregate(
     check_report(report, compared)
     conditions = Conditions(fail_if)
     with Talk(quiet=quiet) as talk:
-        judgments = reading.judgments(votes, talk)
+        judgments = read_votes(votes, reading, talk)
         if annotators and not judgments.n_annotators:
             raise ParameterError("the votes name no annotators to write a table of; leave --annotators out")
         with talk.working("finding the consensus") as progress:

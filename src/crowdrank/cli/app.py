@@ -2,19 +2,61 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from functools import cache
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.main import get_command
 
-from . import aggregate, compare, datasets, demo, diagnose, evaluate, methods, propose, rank, simulate, study, train
-from .help import Program, Verb, examples
+from .help import ProgramHelp, Verb, examples
 from .options import with_safe_csv
+
+VERBS = (
+    "aggregate", "compare", "evaluate", "diagnose", "train", "rank", "propose", "simulate", "study", "methods",
+    "datasets", "demo",
+)  # fmt: skip
+"""Each is a function in the file of its name."""
 
 EXAMPLES = examples(
     ("see it work on a small data set", "crowdrank demo"),
     ("rank what was judged in a file of votes", "crowdrank aggregate votes.csv"),
     ("every method there is", "crowdrank methods"),
 )
+
+
+@cache
+def _verb(name: str) -> Any:
+    """The command of a verb, whose file is imported when it is first needed."""
+    module = import_module(f".{name}", __package__)
+    single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
+    single.command(name, cls=Verb, epilog=module.EXAMPLES)(with_safe_csv(getattr(module, name)))
+    return get_command(single)
+
+
+class _Verbs(Mapping[str, Any]):
+    """The commands by name, so that running one does not load the others."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in VERBS:
+            raise KeyError(name)
+        return _verb(name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(VERBS)
+
+    def __len__(self) -> int:
+        return len(VERBS)
+
+
+class Program(ProgramHelp):
+    """The program with its verbs."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = _Verbs()  # type: ignore[assignment]  # read only: nothing is registered later
+
 
 app = typer.Typer(
     cls=Program,
@@ -24,22 +66,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-for _verb, _examples in (
-    (aggregate.aggregate, aggregate.EXAMPLES),
-    (compare.compare, compare.EXAMPLES),
-    (evaluate.evaluate, evaluate.EXAMPLES),
-    (diagnose.diagnose, diagnose.EXAMPLES),
-    (train.train, train.EXAMPLES),
-    (rank.rank, rank.EXAMPLES),
-    (propose.propose, propose.EXAMPLES),
-    (simulate.simulate, simulate.EXAMPLES),
-    (study.study, study.EXAMPLES),
-    (methods.methods, methods.EXAMPLES),
-    (datasets.datasets, datasets.EXAMPLES),
-    (demo.demo, demo.EXAMPLES),
-):
-    app.command(cls=Verb, epilog=_examples)(with_safe_csv(_verb))
 
 
 def _version(wanted: bool) -> None:

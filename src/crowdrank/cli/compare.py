@@ -10,6 +10,7 @@ from .help import examples
 from .options import AllQueries, Format, Metrics, Out, Quiet, Reading, Seed, Unjudged, spread
 from .outputs import check_files, check_picture, deliver, report_written
 from .talk import Talk
+from .votes import read_votes
 from .words import complete_method, complete_methods, listed
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def compare(
     check_picture(plot, "--plot")
     api.check_comparison(listed(methods), listed(metrics), unjudged=unjudged, baseline=baseline)
     with Talk(quiet=quiet) as talk:
-        judgments = reading.judgments(votes, talk)
+        judgments = read_votes(votes, reading, talk)
         with talk.working("comparing methods") as progress:
             found = api.compare_methods(
                 judgments, listed(methods), truth, listed(metrics), unjudged=unjudged, all_queries=all_queries,

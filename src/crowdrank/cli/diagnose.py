@@ -10,6 +10,7 @@ from .help import examples
 from .options import Format, Out, Quiet, Reading, Seed, spread
 from .outputs import check_files, deliver, report_written
 from .talk import Talk
+from .votes import read_votes
 from .words import complete_method
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def diagnose(
     check_files([*votes, reading.items, truth], [out, *more], format=format, tables=more)
     api.check_aggregation(method)
     with Talk(quiet=quiet) as talk:
-        judgments = api.expect_one_kind(reading.judgments(votes, talk), "diagnose")
+        judgments = api.expect_one_kind(read_votes(votes, reading, talk), "diagnose")
         known = None if truth is None else read_truth(truth)
         with talk.working("finding the consensus"):
             consensus = api.aggregate(judgments, method, seed=seed)

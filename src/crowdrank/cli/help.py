@@ -24,8 +24,8 @@ class _WithExamples:
                 formatter.write(f"  {line}\n")
 
 
-class Program(_WithExamples, TyperGroup):
-    """The program with its verbs."""
+class ProgramHelp(_WithExamples, TyperGroup):
+    """The help page of the program."""
 
 
 class Verb(_WithExamples, TyperCommand):

@@ -55,7 +55,7 @@ def methods(
 
 def _tell(card: Card, out: str | None, format: str | None, talk: Talk) -> None:
     """One method: its parameters as a table for programs, everything in words for people."""
-    from ..api.methods import parameters
+    from ..api.method_listing import parameters
 
     frame = parameters(card)
     if format is None and out is None:
@@ -70,7 +70,7 @@ def _print(card: Card, rows: list[dict[str, str]]) -> None:
     from rich.padding import Padding
     from rich.text import Text
 
-    from ..api.methods import plain_marks
+    from ..api.method_listing import plain_marks
     from .tables import console, grid
 
     page = console()

@@ -6,17 +6,11 @@ import dataclasses
 import functools
 import inspect
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
-
-from .words import count, listed, pairs
-
-if TYPE_CHECKING:
-    from ..data.judgments import Judgments, Mixed
-    from .talk import Talk
 
 _READING = "Reading the votes"
 _WRITING = "Output"
@@ -104,68 +98,6 @@ class Reading:
     without: Annotated[
         list[str] | None, _reading("--without", metavar="A,B,C", help="Leave these annotators out; repeatable.")
     ] = None
-
-    def judgments(self, votes: Sequence[str], talk: Talk) -> Judgments | Mixed:
-        """Return the judgments in the files, and say what they are."""
-        from ..io.judgments import read_judgments
-
-        codes = pairs(listed(self.winner_codes), "--winner-codes", "1=left,2=right,0=tie")
-        with talk.working("reading the votes"):
-            judgments = read_judgments(
-                votes,
-                self.kind,
-                pairs(self.column, "--column", "annotator=Who") or None,
-                levels=listed(self.levels),
-                nominal=self.nominal,
-                winner_codes=codes or None,
-                duplicates=self.duplicates,
-                invalid="drop" if self.drop_invalid else "error",
-                items=self.items,
-            )
-            n_queries = judgments.n_queries
-            judgments = self._changed(judgments)
-        talk.say(_described(judgments, n_queries if self.across_queries else 0))
-        return judgments
-
-    def _changed(self, judgments: Judgments | Mixed) -> Judgments | Mixed:
-        """The judgments without some annotators, as preferences, across queries, as asked for."""
-        if self.without:
-            judgments = _without(judgments, self.without)
-        if self.as_rankings:
-            judgments = judgments.as_rankings()
-        if self.as_preferences:
-            judgments = judgments.as_preferences()
-        return judgments.across_queries() if self.across_queries else judgments
-
-
-def _without(judgments: Judgments | Mixed, names: Sequence[str]) -> Judgments | Mixed:
-    """The judgments of all but some annotators."""
-    import numpy as np
-
-    from ..errors import JudgmentError
-
-    known = judgments.annotators
-    # an id may hold a comma itself, so the whole text is tried first
-    each = [part for name in names for part in ([name] if name in map(str, known) else listed(name) or [])]
-    gone = [known.code(name, "annotator") for name in each]
-    keep = ~np.isin(judgments.annotator, gone)
-    if not keep.any():
-        raise JudgmentError("no judgment is left without these annotators; name fewer with --without")
-    return judgments.select(keep)
-
-
-def _described(judgments: Judgments | Mixed, n_merged: int) -> str:
-    """How many judgments there are, by how many annotators, on what."""
-    import numpy as np
-
-    from ..data.mixed import parts_of
-
-    n_annotators = len(np.unique(judgments.annotator))
-    by = f" by {count(n_annotators, 'annotator')}" if judgments.n_annotators else ""
-    queries = f" of {count(judgments.n_queries, 'query')}" if not judgments.items.single else ""
-    merged = f", over {count(n_merged, 'query')} taken together" if n_merged else ""
-    given = " and ".join(count(len(part), part.kind) for part in parts_of(judgments))
-    return f"{given}{by} on {count(judgments.n_items, 'item')}{queries}{merged}"
 
 
 def spread(command: Callable[..., None]) -> Callable[..., None]:

@@ -11,6 +11,7 @@ from .help import examples
 from .options import Format, Out, Quiet, Reading, Seed, spread
 from .outputs import check_files, deliver, report_written
 from .talk import Talk
+from .votes import read_votes
 from .words import complete_method, complete_scheme, pairs
 
 if TYPE_CHECKING:
@@ -103,9 +104,9 @@ def propose(
     api.check_requests(scheme, params, goal, budget=budget, price=prices, least_gain=least_gain, consensus=method)
     with Talk(quiet=quiet) as talk:
         # listed items are what may be asked about, which the verb itself has to know
-        judgments = replace(reading, items=None).judgments(votes, talk)
+        judgments = read_votes(votes, replace(reading, items=None), talk)
         if costs is not None and judgments.kind != "grade":
-            raise ParameterError(f"--costs are told by grades, not by {judgments.kind}s; leave it out")
+            raise ParameterError(f"--costs counts grades, and these are {judgments.kind}s; leave it out")
         with talk.working("choosing what to ask") as progress:
             found = api.requests(
                 judgments, scheme, reading.items, pool, budget, goal=goal, params=params,

@@ -10,6 +10,7 @@ from .help import examples
 from .options import Quiet, Reading, Seed, spread
 from .outputs import check_files, report_written
 from .talk import Talk
+from .votes import read_votes
 from .words import complete_aggregator, complete_joint, complete_ranker, count, listed, pairs
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ def train(
     tables = [name for name in (importance, curve) if name and not name.lower().endswith((".png", ".pdf", ".svg"))]
     check_files(inputs, [None, out, importance, curve], tables=tables)
     with Talk(quiet=quiet) as talk:
-        judgments = reading.judgments(files[:-1], talk)
+        judgments = read_votes(files[:-1], reading, talk)
         with talk.working("reading the features"):
             described = api.as_features(files[-1], listed(features))
         with talk.working("training") as progress:

@@ -1,4 +1,4 @@
-"""Rankers: features in, scores out; scikit-learn estimators, one per file, imported when first asked for."""
+"""Rankers: scikit-learn estimators from features to scores, one per file, imported on first use; see estimator.py."""
 
 from __future__ import annotations
 

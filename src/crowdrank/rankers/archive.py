@@ -12,18 +12,18 @@ from collections.abc import Mapping
 from typing import IO, NamedTuple
 
 _SEAL = b"crowdrank, sha256 of all before: "
-_DIGITS = 64
-_CHUNK = 1 << 20
-_LONG_AGO = (1980, 1, 1, 0, 0, 0)
+_DIGEST_DIGITS = 64
+_CHUNK_BYTES = 1 << 20
+_FIXED_DATE = (1980, 1, 1, 0, 0, 0)
 
 _END, _ENTRY, _LOCAL = struct.Struct("<4s4H2LH"), struct.Struct("<4s6H3L5H2L"), struct.Struct("<4s5H3L2H")
 _STORED, _DEFLATED = 0, 8
 _ENCRYPTED, _SIZES_LATER, _UNICODE = 1, 8, 0x800
 
-_MOST_DIRECTORY = 1 << 24
+_MAX_DIRECTORY_BYTES = 1 << 24
 """Bytes of the list of members, which is enough for 200,000 of them."""
 
-_USUAL_SIZE, _USUAL_RATIO = 1 << 23, 10
+_MAX_COMPRESSED_BYTES, _MAX_COMPRESSED_RATIO = 1 << 23, 10
 """Parts may be so large, plus so many times the file, where they are compressed; numbers compress less."""
 
 
@@ -41,30 +41,30 @@ class Member(NamedTuple):
     offset: int
 
 
-def sealed(members: Mapping[str, bytes]) -> bytes:
+def seal(members: Mapping[str, bytes]) -> bytes:
     """Return the bytes of an archive that ends in the checksum of all that is before; nothing in it is compressed."""
     memory = io.BytesIO()
     with zipfile.ZipFile(memory, "w", zipfile.ZIP_STORED) as archive:
         for name, data in members.items():
-            archive.writestr(zipfile.ZipInfo(name, _LONG_AGO), data)
-        archive.comment = _SEAL + b"0" * _DIGITS
-    body = memory.getvalue()[:-_DIGITS]
+            archive.writestr(zipfile.ZipInfo(name, _FIXED_DATE), data)
+        archive.comment = _SEAL + b"0" * _DIGEST_DIGITS
+    body = memory.getvalue()[:-_DIGEST_DIGITS]
     return body + hashlib.sha256(body).hexdigest().encode()
 
 
-def unsealed(handle: IO[bytes]) -> tuple[dict[str, bytes], bool]:
+def unseal(handle: IO[bytes]) -> tuple[dict[str, bytes], bool]:
     """Return the members of an archive and whether it had a checksum, or raise ValueError where anything is wrong.
 
     The checksum is compared before anything else is looked at.
     """
     size = handle.seek(0, io.SEEK_END)
-    start, tail = _at(handle, 0, min(4, size)), _at(handle, max(0, size - _DIGITS - len(_SEAL)), None)
+    start, tail = _at(handle, 0, min(4, size)), _at(handle, max(0, size - _DIGEST_DIGITS - len(_SEAL)), None)
     if start != b"PK\3\4":
         raise NoArchive("it is empty" if not size else "it does not begin as one")
     has_seal = tail.startswith(_SEAL)
-    if has_seal and _digest(handle, size - _DIGITS) != tail[-_DIGITS:]:
+    if has_seal and _digest(handle, size - _DIGEST_DIGITS) != tail[-_DIGEST_DIGITS:]:
         raise ValueError("its checksum does not fit")
-    end = size - _END.size - (_DIGITS + len(_SEAL) if has_seal else 0)
+    end = size - _END.size - (_DIGEST_DIGITS + len(_SEAL) if has_seal else 0)
     entries = _entries(handle, end, size, has_seal)
     return {name: _member(handle, name, entry, end) for name, entry in entries.items()}, has_seal
 
@@ -73,7 +73,7 @@ def _digest(handle: IO[bytes], length: int) -> bytes:
     """Checksum of the first bytes."""
     digest = hashlib.sha256()
     handle.seek(0)
-    while length > 0 and (part := handle.read(min(_CHUNK, length))):
+    while length > 0 and (part := handle.read(min(_CHUNK_BYTES, length))):
         digest.update(part)
         length -= len(part)
     return digest.hexdigest().encode()
@@ -93,9 +93,9 @@ def _entries(handle: IO[bytes], end: int, size: int, has_seal: bool) -> dict[str
     if end < 0:
         raise ValueError("its end is missing")
     mark, disk, first_disk, here, count, length, offset, comment = _END.unpack(_at(handle, end, _END.size))
-    if mark != b"PK\5\6" or comment != (_DIGITS + len(_SEAL) if has_seal else 0):
+    if mark != b"PK\5\6" or comment != (_DIGEST_DIGITS + len(_SEAL) if has_seal else 0):
         raise ValueError("its end is missing")
-    if disk or first_disk or here != count or length > _MOST_DIRECTORY or offset + length != end:
+    if disk or first_disk or here != count or length > _MAX_DIRECTORY_BYTES or offset + length != end:
         raise ValueError("its list of parts does not fit")
     directory, found, place = _at(handle, offset, length), {}, 0
     while place < length:
@@ -107,7 +107,7 @@ def _entries(handle: IO[bytes], end: int, size: int, has_seal: bool) -> dict[str
         raise ValueError("its list of parts does not fit")
     if has_seal and any(member.method != _STORED for member in found.values()):
         raise ValueError("a part is compressed")
-    most = size if has_seal else _USUAL_SIZE + _USUAL_RATIO * size
+    most = size if has_seal else _MAX_COMPRESSED_BYTES + _MAX_COMPRESSED_RATIO * size
     if sum(member.size for member in found.values()) > most:
         raise ValueError(f"its parts are larger than {most / 1e6:,.1f} MB, the most for a file of its size")
     return found

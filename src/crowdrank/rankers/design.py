@@ -30,7 +30,7 @@ class _Stretch(NamedTuple):
 
 
 class Design:
-    """Scaled features, one row a place, and the products that fitting and predicting need.
+    """Scaled features, one row per place, and the products that fitting and predicting need.
 
     Products are of 64 bits whatever the matrix has: a block is widened, never the whole matrix.
 
@@ -111,7 +111,7 @@ class Design:
         return 0.5 * (found + found.T)
 
     def squares(self, slopes: Floats) -> Floats:
-        """Return the sum of slope times squared feature over the places: one number a feature."""
+        """Return the sum of slope times squared feature over the places: one number per feature."""
         if self.streamed:
             values = self.matrix.values
             found: Floats = values.multiply(values).T @ self._on_rows(slopes) / self.scaling.spread**2

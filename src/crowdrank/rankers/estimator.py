@@ -19,17 +19,34 @@ from ..metrics.queries import one_of
 from ..protocols import AnyFloats, Counts, Floats, Progress, method_name
 from .lists import Lists, group_queries
 from .matrix import Matrix
-from .saving import LARGEST, Saved, real_number, weights_of, whole_number, write_saved
+from .saving import MAX_ABS_WEIGHT, Saved, real_number, weights_of, whole_number, write_saved
 from .scaling import SCALES, Scaling
 from .scoring import without_queries
-from .stopping import CURVE, Held, ItemGain, Watch
+from .stopping import CURVE, ItemGain, ValidationRows, Watch
 
 
 class Ranker(BaseEstimator):  # type: ignore[misc]
     """Base of the rankers: reads and checks what it is given, and keeps names, queries and items straight.
 
-    A ranker is a dataclass with ``kw_only=True, eq=False, repr=False`` whose fields are its hyper-parameters, checked
-    by ``_check`` when it is fitted. What it has to give is said in :mod:`crowdrank.learning`.
+    A ranker is a file of this folder with a dataclass (``kw_only=True, eq=False, repr=False``) whose fields are its
+    hyper-parameters, over this class, or over :class:`~crowdrank.rankers.linear.LinearRanker` where scores are linear
+    and the loss is convex. The base reads X, y, qid, item and weights, checks them once, and calls
+
+    ``_check(self)``
+        to refuse parameters outside their range (scikit-learn wants that in ``fit``, not in ``__init__``);
+    ``_learn(self, matrix, lists, watch)``
+        to fit: ``matrix`` is a :class:`Matrix` (``.values`` a numpy array or a sparse matrix in compressed rows, of 32
+        or 64 bits, never copied), ``lists`` are its rows query after query (:class:`Lists`), and ``watch`` takes note
+        of every step (:class:`Watch`): ``note`` returns whether this step is the best so far, ``exhausted`` says when
+        to stop, ``best_iteration`` which step to keep;
+    ``_score_rows(self, matrix, qid)``
+        to predict: one 64-bit score for each row of the matrix;
+    ``_importance(self)``, ``_saved(self)``, ``_restore(self, facts, numbers)``
+        for the table of weights and for files without pickle.
+
+    ``_watch(self, held, progress)`` may be overridden to set cutoff, gain, patience and number of steps of the watch.
+    ``_takes_missing`` and ``_takes_sparse`` say what X may be; with ``_scales`` the ranker keeps the
+    :class:`Scaling` that :func:`~crowdrank.rankers.scaling.learn_scaling` returns as ``scaling_``.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("features",)
@@ -159,7 +176,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         if self._scales:
             one_of(facts["scaling"], SCALES, "scale")
             spread = weights_of(numbers, "spread", n)
-            if spread.min() < 1 / LARGEST:
+            if spread.min() < 1 / MAX_ABS_WEIGHT:
                 raise ValueError(f"a scale of {spread.min():g}")
             self.scaling_ = Scaling(facts["scaling"], weights_of(numbers, "centre", n), spread)
         self._restore(facts, numbers)
@@ -211,11 +228,11 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     def _restore(self, facts: Mapping[str, Any], numbers: Mapping[str, NDArray[Any]]) -> None:
         """Take over what was learned."""
 
-    def _watch(self, held: Held | None, progress: Progress | None) -> Watch:
+    def _watch(self, held: ValidationRows | None, progress: Progress | None) -> Watch:
         """What follows the fit."""
         return Watch(held, n_steps=getattr(self, "max_iter", 0), progress=progress, what=method_name(self))
 
-    def _held(self, eval_set: Any, eval_qid: Any, eval_item: Any, *, named: bool) -> Held | None:
+    def _held(self, eval_set: Any, eval_qid: Any, eval_item: Any, *, named: bool) -> ValidationRows | None:
         """Validation rows, read as those to predict are; their queries too must be ``named`` if those learned are."""
         if eval_set is None:
             if eval_qid is not None or eval_item is not None:
@@ -231,7 +248,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             raise ParameterError(
                 "eval_set comes without the query of each row; give eval_qid= (one value for all of a single query)"
             )
-        return Held(matrix, Lists.of(matrix.n_rows, pair[1], qid, eval_item, what="eval_"))
+        return ValidationRows(matrix, Lists.of(matrix.n_rows, pair[1], qid, eval_item, what="eval_"))
 
     def _read(self, X: Any, qid: Any, *, reset: bool) -> tuple[Matrix, Any]:
         """The matrix, checked, and the queries, which features bring along."""

@@ -18,16 +18,15 @@ from .lists import Lists
 from .losses import swap_gains
 from .matrix import Matrix
 from .saving import whole_number
-from .stopping import GAINS, Held, Watch, gains
-from .trees import Trees
+from .stopping import GAINS, ValidationRows, Watch, gains
+from .trees import Trees, lightgbm_rows
 
-_LAMBDAS = ("auto", "lightgbm", "own")
-_STRETCH = 4096
-_USUAL_SAMPLE = 200_000
-_MOST_LEVELS = 1000
+_LAMBDA_CHOICES = ("auto", "lightgbm", "own")
+_BIN_SAMPLE_ROWS = 200_000
+_MAX_LIGHTGBM_LEVELS = 1000
 """Distinct gains that LightGBM's own objective is given in a table."""
 
-_MOST_ROWS = 10_000
+_MAX_LIGHTGBM_QUERY_ROWS = 10_000
 """Rows of a query that LightGBM's own objective takes."""
 
 
@@ -144,7 +143,7 @@ class LambdaMART(Ranker):
     def _check(self) -> None:
         """Refuse parameters outside their range."""
         one_of(self.gain, GAINS, "gain")
-        one_of(self.lambdas, _LAMBDAS, "lambdas")
+        one_of(self.lambdas, _LAMBDA_CHOICES, "lambdas")
         for name, least in (("n_trees", 1), ("n_leaves", 2), ("min_leaf", 1), ("truncation", 1), ("k", 1)):
             if getattr(self, name) < least:
                 raise ParameterError(f"{name}={getattr(self, name)} must be at least {least}")
@@ -158,7 +157,7 @@ class LambdaMART(Ranker):
         if not self.ridge >= 0:
             raise ParameterError(f"ridge={self.ridge} must not be below 0")
 
-    def _watch(self, held: Held | None, progress: Progress | None) -> Watch:
+    def _watch(self, held: ValidationRows | None, progress: Progress | None) -> Watch:
         """Validation by nDCG@k of the chosen gain."""
         if held is None and self.patience is not None:
             raise ParameterError("patience= counts trees without a better nDCG on validation queries; give eval_set=")
@@ -173,7 +172,7 @@ class LambdaMART(Ranker):
 
         gain = gains(lists.target, self.gain)
         levels = np.unique(gain)
-        own = self._own(lists, len(levels))
+        own = self._uses_own_slopes(lists, len(levels))
         options = self._options(lists, own)
         label = np.searchsorted(levels, gain)
         if own:
@@ -181,7 +180,7 @@ class LambdaMART(Ranker):
         else:
             options |= {"objective": "lambdarank", "label_gain": ",".join(map(repr, levels.tolist()))}
         data = lightgbm.Dataset(
-            _rows(matrix, lists), label, group=np.diff(lists.offsets), params=_options_of_data(options)
+            lightgbm_rows(matrix, lists), label, group=np.diff(lists.offsets), params=_options_of_data(options)
         )  # fmt: skip
         held = None if watch.held is None else _held_data(watch.held, data)
         try:
@@ -197,17 +196,18 @@ class LambdaMART(Ranker):
         # read from its own text a booster is without what it needed for training, which is as large as the bins
         self.booster_ = lightgbm.Booster(model_str=text)
 
-    def _own(self, lists: Lists, n_levels: int) -> bool:
+    def _uses_own_slopes(self, lists: Lists, n_levels: int) -> bool:
         """Whether our own slopes are used, or a sentence where LightGBM's are asked for and would be wrong."""
         plain = lists.item is None and (lists.weight is None or bool((lists.weight == lists.weight[0]).all()))
         longest = int(np.diff(lists.offsets).max())
-        fits = plain and n_levels <= _MOST_LEVELS and longest <= _MOST_ROWS
+        fits = plain and n_levels <= _MAX_LIGHTGBM_LEVELS and longest <= _MAX_LIGHTGBM_QUERY_ROWS
         if self.lambdas != "lightgbm":
             return self.lambdas == "own" or not fits
         if not fits:
             why = "weights or several rows for an item"
             if plain:
-                why = f"{n_levels:,} distinct gains" if n_levels > _MOST_LEVELS else f"a query of {longest:,} rows"
+                many = n_levels > _MAX_LIGHTGBM_LEVELS
+                why = f"{n_levels:,} distinct gains" if many else f"a query of {longest:,} rows"
             raise ParameterError(f"lambdas='lightgbm' cannot take {why}; use lambdas='auto', or say the queries (qid=)")
         return False
 
@@ -215,7 +215,7 @@ class LambdaMART(Ranker):
         """LightGBM's parameters; limits of leaves are scaled by rows an item."""
         copies = lists.n_places / float(lists.n_items.sum())
         # rows that lie scattered are sampled one by one, as 64-bit numbers: half of LightGBM's usual number will do
-        sample = _USUAL_SAMPLE if lists.rows is None else _USUAL_SAMPLE // 2
+        sample = _BIN_SAMPLE_ROWS if lists.rows is None else _BIN_SAMPLE_ROWS // 2
         weight = float(lists.item_weights().mean()) if own else 1.0
         return {
             "learning_rate": self.learning_rate, "num_leaves": self.n_leaves, "lambda_l2": self.ridge * weight,
@@ -261,33 +261,9 @@ def _options_of_data(options: dict[str, Any]) -> dict[str, Any]:
     return {name: options[name] for name in wanted}
 
 
-def _rows(matrix: Matrix, lists: Lists) -> Any:
-    """Rows of the matrix query after query; where they are not in that order, read a stretch at a time, not copied."""
-    if lists.rows is None:
-        return matrix.values
-    if matrix.sparse:
-        return matrix.values[lists.rows]
-    from lightgbm import Sequence as Stretches
-
-    rows, values = lists.rows, matrix.values
-
-    class Scattered(Stretches):
-        """Places as LightGBM asks for them, by number, by stretch or by list."""
-
-        batch_size = _STRETCH
-
-        def __getitem__(self, places: Any) -> Any:
-            return values[rows[places]].astype(np.float64)
-
-        def __len__(self) -> int:
-            return len(rows)
-
-    return Scattered()
-
-
-def _held_data(held: Held, data: Any) -> Any:
+def _held_data(held: ValidationRows, data: Any) -> Any:
     """Validation rows for LightGBM, put in the same bins."""
-    return data.create_valid(_rows(held.matrix, held.lists), np.zeros(held.lists.n_places))
+    return data.create_valid(lightgbm_rows(held.matrix, held.lists), np.zeros(held.lists.n_places))
 
 
 def _objective(method: LambdaMART, lists: Lists, gain: Floats) -> Callable[[Any, Any], tuple[Any, Any]]:

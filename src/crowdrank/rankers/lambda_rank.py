@@ -19,7 +19,7 @@ from .losses import best_of_query, better_first, swap_gains
 from .matrix import Matrix
 from .saving import weights_of, whole_number
 from .scaling import SCALES, learn_scaling
-from .stopping import GAINS, Held, Watch, gains
+from .stopping import GAINS, ValidationRows, Watch, gains
 
 _LOSSES = ("lambda_rank", "list_net", "list_mle")
 
@@ -65,7 +65,7 @@ class LambdaRank(Ranker):
         the target itself.
     scale
         ``"overall"``: features less their mean, by their standard deviation; ``"query"``: from 0 to 1 within each
-        query, so that ``predict`` has to be told the queries; ``"none"``: as they are.
+        query, so that ``predict`` needs ``qid`` too; ``"none"``: as they are.
     patience
         Stop after so many epochs without a better nDCG on the validation queries; ``None`` runs all epochs. In either
         case the best epoch is kept where there is an ``eval_set``.
@@ -134,7 +134,7 @@ class LambdaRank(Ranker):
         if not self.ridge >= 0:
             raise ParameterError(f"ridge={self.ridge} must not be below 0")
 
-    def _watch(self, held: Held | None, progress: Progress | None) -> Watch:
+    def _watch(self, held: ValidationRows | None, progress: Progress | None) -> Watch:
         """Validation by nDCG@k of the chosen gain."""
         if held is None and self.patience is not None:
             raise ParameterError("patience= counts epochs without a better nDCG on validation queries; give eval_set=")

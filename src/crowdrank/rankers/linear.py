@@ -1,4 +1,4 @@
-"""Linear rankers: one weight a feature, found by Newton steps on a convex loss of the scores."""
+"""Linear rankers: one weight per feature, found by Newton steps on a convex loss of the scores."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from .saving import real_number, weights_of, whole_number
 from .scaling import SCALES, learn_scaling
 from .stopping import Watch
 
-_MOST_SOLVED = 512
+_MAX_DIRECT_FEATURES = 512
 """Up to this many features Newton's equations are solved outright, beyond by conjugate gradients."""
 
-_SPREAD_IN_QUERY = 0.25
+_QUERY_SCALE_SPREAD = 0.25
 """About the standard deviation of a feature that runs from 0 to 1 within each query."""
 
 
@@ -166,7 +166,7 @@ class LinearRanker(WeightedFeatures):
 
 def usual_ridge(ridge: float, scale: str) -> float:
     """Return the ridge that does to features of some scale what this one does with ``scale="overall"``."""
-    return ridge * (_SPREAD_IN_QUERY**2 if scale == "query" else 1.0)
+    return ridge * (_QUERY_SCALE_SPREAD**2 if scale == "query" else 1.0)
 
 
 def penalised(
@@ -183,19 +183,19 @@ def penalised(
         return Point(value, -design.pulls(here.slopes) - ridge * weights, -here.value, weights, here)
 
     def direction(here: Point) -> Floats:
-        if design.n_features <= _MOST_SOLVED:
+        if design.n_features <= _MAX_DIRECT_FEATURES:
             from scipy.linalg import cho_factor, cho_solve
 
             curvature = design.curvature(here.loss.bend)
             curvature.flat[:: design.n_features + 1] += ridge
             step: Floats = cho_solve(cho_factor(curvature, overwrite_a=True), here.gradient)
             return step
-        return _inexact(design, here, share, ridge, tol)
+        return _approximate_step(design, here, share, ridge, tol)
 
     return evaluate, direction
 
 
-def _inexact(design: Design, here: Point, share: Floats, ridge: float, tol: float) -> Floats:
+def _approximate_step(design: Design, here: Point, share: Floats, ridge: float, tol: float) -> Floats:
     """The Newton step by conjugate gradients, no more exact than it need be."""
     from ..kernels.laplacian import newton_step
 

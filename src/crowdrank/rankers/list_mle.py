@@ -39,7 +39,7 @@ class ListMLE(LinearRanker):
     ----------
     scale
         ``"overall"``: features less their mean, by their standard deviation within queries; ``"query"``: from 0 to 1
-        within each query, so that ``predict`` has to be told the queries; ``"none"``: as they are.
+        within each query, so that ``predict`` needs ``qid`` too; ``"none"``: as they are.
     ridge
         Pull of the weights towards 0, against a mean over queries of the likelihood, which grows with their length;
         raise it where queries are few or features many.

@@ -18,7 +18,7 @@ from .losses import ScoreLoss, best_of_query
 
 _SOLVERS = ("newton", "paper")
 _MOMENTUM = 0.9
-_EVERY = 2
+_STEPS_PER_MEASUREMENT = 2
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -42,7 +42,7 @@ class ListNet(LinearRanker):
     ----------
     scale
         ``"overall"``: features less their mean, by their standard deviation within queries; ``"query"``: from 0 to 1
-        within each query, so that ``predict`` has to be told the queries; ``"none"``: as they are.
+        within each query, so that ``predict`` needs ``qid`` too; ``"none"``: as they are.
     ridge
         Pull of the weights towards 0, against a mean over queries; raise it where queries are few or features many.
         ``None`` takes 0.2, with ``scale="query"`` a sixteenth of that, as its features spread a quarter as far.
@@ -114,7 +114,7 @@ class ListNet(LinearRanker):
         for step in range(self.max_iter + 1):
             here = loss(design.scores(weights))
             values.append(-here.value)
-            measured = step > 0 and (step % _EVERY == 0 or step == self.max_iter)
+            measured = step > 0 and (step % _STEPS_PER_MEASUREMENT == 0 or step == self.max_iter)
             if measured and follow(step, here.value, weights):
                 best = weights
             if step < self.max_iter:

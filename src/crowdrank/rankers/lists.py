@@ -71,7 +71,7 @@ class Lists:
         codes = None if item is None else dense_codes(_ids(item, n_rows, f"{what}item"), f"{what}item")[0]
         rows, offsets = groups.rows, groups.offsets
         if weight is not None and not weight.all():
-            rows, offsets = _without(weight == 0, rows, offsets)
+            rows, offsets = _leave_out(weight == 0, rows, offsets)
         if rows is not None:
             target = target[rows]
             weight, codes = None if weight is None else weight[rows], None if codes is None else codes[rows]
@@ -141,14 +141,6 @@ class Lists:
         starts = np.flatnonzero(new)
         return np.repeat(starts, np.diff(np.append(starts, self.n_places)))
 
-    def to_rows(self, values: Floats) -> Floats:
-        """Return the values of the places in the order of the matrix, 0 for rows that were left out."""
-        if self.rows is None:
-            return values
-        found = np.zeros(self.n_rows)
-        found[self.rows] = values
-        return found
-
     def on_items(self, values: Floats) -> Floats:
         """Return the mean value of each item's places, by weight, query after query; ``item_offsets`` bound them."""
         if self.item is None:
@@ -211,7 +203,7 @@ def _weights(values: Any, n_rows: int, name: str) -> Floats:
     return weight
 
 
-def _without(gone: Bools, rows: Counts | None, offsets: Counts) -> tuple[Counts, Counts]:
+def _leave_out(gone: Bools, rows: Counts | None, offsets: Counts) -> tuple[Counts, Counts]:
     """Rows and offsets with some rows of the matrix left out, and queries that lose all theirs."""
     rows = np.arange(len(gone)) if rows is None else rows
     keep = ~gone[rows]

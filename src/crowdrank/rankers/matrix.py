@@ -15,10 +15,10 @@ from .lists import Lists
 BLOCK_CELLS = 1 << 18
 """Cells of a block: as 64-bit numbers they fit the second-level cache of the processors we measured on."""
 
-_LARGEST = 1e100
+_MAX_ABS_VALUE = 1e100
 """The square of a larger number times another such square would be infinite."""
 
-_ROUNDING = 1e-12
+_ROUNDING_SHARE = 1e-12
 
 
 class Matrix:
@@ -74,7 +74,7 @@ class Matrix:
 
     def expect_finite(self, *, missing: bool = False) -> None:
         """Refuse infinity, and NaN unless values may be ``missing``, naming the first column and row."""
-        largest = min(_LARGEST, float(np.finfo(self.values.dtype).max))
+        largest = min(_MAX_ABS_VALUE, float(np.finfo(self.values.dtype).max))
         for start, values in self._stored() if self.sparse else self._dense():
             size = np.abs(values)
             wrong = size > largest if missing else ~(size <= largest)
@@ -166,7 +166,7 @@ def _sparse_moments(values: Any, lists: Lists) -> Moments:
     mean = np.asarray(sums.sum(axis=0)).ravel() / weight.sum()
     within = np.maximum(squares - between, 0.0) / weight.sum()
     # what is left of two nearly equal sums is rounding
-    within[within <= _ROUNDING * squares / weight.sum()] = 0.0
+    within[within <= _ROUNDING_SHARE * squares / weight.sum()] = 0.0
     overall = np.maximum(squares / weight.sum() - mean**2, 0.0)
     largest = np.asarray(abs(values).max(axis=0).todense()).ravel()
     return Moments(mean, np.sqrt(within), np.sqrt(overall), largest)

@@ -18,7 +18,7 @@ from .losses import ScoreLoss
 
 _LOSSES = ("logistic", "hinge")
 _BALANCES = ("pairs", "queries")
-_MANY_PAIRS = 1e10
+_SLOW_FROM_PAIRS = 1e10
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -47,7 +47,7 @@ class RankSVM(LinearRanker):
         a Bradley-Terry model.
     scale
         ``"overall"``: features less their mean, by their standard deviation within queries; ``"query"``: from 0 to 1
-        within each query, so that ``predict`` has to be told the queries; ``"none"``: as they are.
+        within each query, so that ``predict`` needs ``qid`` too; ``"none"``: as they are.
     ridge
         Pull of the weights towards 0, against a mean over pairs; raise it where queries are few or features many.
         ``None`` takes 0.1, with ``scale="query"`` a sixteenth of that, as its features spread a quarter as far.
@@ -126,7 +126,7 @@ class RankSVM(LinearRanker):
         from .kernels.list_losses import pair_weights
 
         sizes = np.diff(lists.offsets).astype(np.float64)
-        if (most := float(sizes @ sizes) / 2) > _MANY_PAIRS:
+        if (most := float(sizes @ sizes) / 2) > _SLOW_FROM_PAIRS:
             warnings.warn(
                 f"rank_svm has up to {most:.2g} pairs to go through at each step, {sizes.max():,.0f} rows being of one "
                 "query, which will take long; give qid, or use list_net, whose time grows with rows",

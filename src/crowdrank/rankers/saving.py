@@ -20,13 +20,13 @@ from numpy.typing import NDArray
 
 from ..data.files import PathLike, os_reason, plain, refusal, whole_file
 from ..errors import DataWarning, JudgmentError, ParameterError
-from .archive import NoArchive, sealed, unsealed
+from .archive import NoArchive, seal, unseal
 from .trees import Trees
 
 FORMAT = 2
 """Number of the file format; a reader refuses files of a higher one."""
 
-LARGEST = 1e100
+MAX_ABS_WEIGHT = 1e100
 """Weights, like features, are no larger, nor scales smaller than its inverse, so that no score is infinite."""
 
 _CARD = "ranker.json"
@@ -34,10 +34,10 @@ _NAME = re.compile(r"[a-z][a-z_]{0,40}")
 _HEADER = re.compile(
     rb"\{'descr': '([<>|][fiu][1248])', 'fortran_order': False, 'shape': \((\d{0,12}(?:, ?\d{1,12}){0,2}),?\), \} *\n"
 )
-_MOST_DEPTH, _MOST_ENTRIES = 40, 1_500_000
+_MAX_JSON_DEPTH, _MAX_JSON_ENTRIES = 40, 1_500_000
 """Nesting of the JSON and entries in it: more than any ranker needs, and little enough for any machine."""
 
-_LONGEST_TEXT = 200
+_MAX_TEXT_LENGTH = 200
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def write_saved(saved: Saved, path: PathLike) -> None:
     """Write a ranker's file; it is there whole or not at all, and the same ranker gives the same bytes."""
     card = {"format": FORMAT, "crowdrank": _version(), **_card(saved)}
     text = json.dumps(card, indent=1, allow_nan=False, default=lambda number: number.item())
-    data = sealed({_CARD: text.encode(), **dict(_array_members(saved, ""))})
+    data = seal({_CARD: text.encode(), **dict(_array_members(saved, ""))})
     target = Path(os.path.realpath(path))
     try:
         with whole_file(target) as handle:
@@ -120,7 +120,7 @@ def read_saved(path: PathLike) -> Saved:
         if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
             raise JudgmentError(f"{name} is a pipe or a device; give the file that a ranker was saved to")
         with open(path, "rb") as handle:
-            members, has_seal = unsealed(handle)
+            members, has_seal = unseal(handle)
         return _unpacked(members, has_seal, name)
     except FileNotFoundError:
         raise JudgmentError(f"there is no file {name}; check the path") from None
@@ -141,7 +141,7 @@ def read_saved(path: PathLike) -> Saved:
 def damaged(name: str, error: Exception) -> JudgmentError:
     """Return the error for a file whose parts do not fit."""
     said = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
-    reason = plain(said.split("\n", 1)[0][:_LONGEST_TEXT])
+    reason = plain(said.split("\n", 1)[0][:_MAX_TEXT_LENGTH])
     return JudgmentError(f"{name} is damaged ({reason}); save the ranker again")
 
 
@@ -173,8 +173,8 @@ def _ranker(members: dict[str, bytes], card: Any, place: str, *, old: bool) -> S
     if not isinstance(method, str) or not isinstance(params, dict) or not isinstance(facts, dict):
         raise ValueError("its description is not that of a ranker")
     for key, value in params.items():
-        if not isinstance(value, bool | int | float | str | None) or len(str(value)) > _LONGEST_TEXT:
-            raise ValueError(f"its parameter {key[:_LONGEST_TEXT]!r} is not a number or a short text")
+        if not isinstance(value, bool | int | float | str | None) or len(str(value)) > _MAX_TEXT_LENGTH:
+            raise ValueError(f"its parameter {key[:_MAX_TEXT_LENGTH]!r} is not a number or a short text")
     if not isinstance(numbers, list if old else dict):
         raise ValueError("its arrays are not listed as they should be")
     shapes: dict[Any, Any] = dict.fromkeys(numbers) if old else dict(numbers)
@@ -198,7 +198,7 @@ def _taken(members: dict[str, bytes], name: str) -> bytes:
 
 def _json(data: bytes) -> Any:
     """A JSON object that is neither deep nor has too many entries, which is looked at before it is parsed."""
-    if sum(map(data.count, (b",", b"[", b"{"))) > _MOST_ENTRIES or _depth(data) > _MOST_DEPTH:
+    if sum(map(data.count, (b",", b"[", b"{"))) > _MAX_JSON_ENTRIES or _depth(data) > _MAX_JSON_DEPTH:
         raise ValueError("its description is too deep or too long")
     found = json.loads(data.decode(), parse_constant=_refuse_constant)
     if not isinstance(found, dict):
@@ -223,7 +223,7 @@ def _expect_known(card: dict[str, Any], has_seal: bool, name: str) -> None:
     """Refuse the file of a newer version, and one whose checksum was lost."""
     found = card["format"]
     if isinstance(found, bool) or not isinstance(found, int) or found < 1:
-        raise ValueError(f"its format is {str(found)[:_LONGEST_TEXT]!r}")
+        raise ValueError(f"its format is {str(found)[:_MAX_TEXT_LENGTH]!r}")
     if found > FORMAT:
         raise JudgmentError(
             f"{name} was saved by crowdrank {plain(str(card.get('crowdrank', '?'))[:20])} in format {found}, and this "
@@ -274,6 +274,6 @@ def weights_of(numbers: Mapping[str, NDArray[Any]], name: str, *shape: int) -> N
     found = numbers[name]
     if found.dtype != np.float64 or found.shape != shape:
         raise ValueError(f"{name} of shape {found.shape} where {shape} is wanted")
-    if not np.abs(found).max(initial=0.0) <= LARGEST:
-        raise ValueError(f"{name} beyond {LARGEST:g}")
+    if not np.abs(found).max(initial=0.0) <= MAX_ABS_WEIGHT:
+        raise ValueError(f"{name} beyond {MAX_ABS_WEIGHT:g}")
     return found

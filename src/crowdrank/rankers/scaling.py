@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 SCALES = ("overall", "query", "none")
 
-_TINY = 1e-12
+_CONSTANT_SHARE = 1e-12
 """A column whose spread is so small against its values is constant but for rounding."""
 
 
@@ -57,7 +57,8 @@ class Scaling:
         values = block.astype(np.float64)
         low, high = (pick.reduceat(values, starts, axis=0) for pick in (np.fmin, np.fmax))
         width = high - low
-        factor = np.divide(1.0, width, out=np.zeros_like(width), where=width > _TINY * np.maximum(abs(low), abs(high)))
+        varies = width > _CONSTANT_SHARE * np.maximum(abs(low), abs(high))
+        factor = np.divide(1.0, width, out=np.zeros_like(width), where=varies)
         sizes = np.diff(np.append(starts, len(values)))
         values -= np.repeat(low, sizes, axis=0)
         values *= np.repeat(factor, sizes, axis=0)
@@ -68,7 +69,7 @@ def learn_scaling(kind: str, matrix: Matrix, lists: Lists, *, within: bool = Tru
     """Return the scaling of some kind for the rows that are learned from.
 
     For ``"overall"`` the spread is what a linear ranker sees of a feature: its standard deviation about each query's
-    mean. Where that is 0 throughout, or not ``within`` queries is asked for, it is the standard deviation about the
+    mean. Where that is 0 throughout, or ``within`` is false, it is the standard deviation about the
     mean of all rows, and where that is 0 too, 1.
     """
     one_of(kind, SCALES, "scale")
@@ -81,7 +82,7 @@ def learn_scaling(kind: str, matrix: Matrix, lists: Lists, *, within: bool = Tru
         )
     if kind == "overall":
         found = matrix.moments(lists)
-        centre, smallest = found.mean, _TINY * found.largest
+        centre, smallest = found.mean, _CONSTANT_SHARE * found.largest
         spread = np.where(within & (found.within > smallest), found.within, found.overall)
         spread[spread <= smallest] = 1.0
     return Scaling(kind, centre, spread)

@@ -54,7 +54,7 @@ class NDCGScorer:
         """Return the mean nDCG of what a fitted ranker predicts; queries without gain count 0."""
         if qid is None:
             return without_queries("the nDCG scorer")
-        scores = predicted(estimator, X, qid)
+        scores = predict_scores(estimator, X, qid)
         lists = Lists.of(len(scores), y, qid, item)
         return ItemGain(lists, self.k, self.gain).ndcg(scores if lists.rows is None else scores[lists.rows])
 
@@ -109,8 +109,8 @@ def without_queries(what: str) -> float:
     raise ParameterError(text)
 
 
-def predicted(estimator: Any, X: Any, qid: Any) -> Any:
-    """Return what an estimator predicts, told of the queries where it scales features within them."""
+def predict_scores(estimator: Any, X: Any, qid: Any) -> Any:
+    """Return what an estimator predicts; our rankers get the queries, which some scale features by."""
     from .estimator import Ranker
 
     return estimator.predict(X, qid=qid) if isinstance(estimator, Ranker) else estimator.predict(X)

@@ -20,10 +20,10 @@ GAINS = ("exponential", "linear", "given")
 CURVE = {"iteration": pl.Int64, "objective": pl.Float64, "train": pl.Float64, "valid": pl.Float64}
 """Columns of a learning curve."""
 
-_HIGHEST = 1000.0
+_MAX_EXPONENTIAL_TARGET = 1000.0
 
 
-class Held(NamedTuple):
+class ValidationRows(NamedTuple):
     """Validation rows: their features and their lists."""
 
     matrix: Matrix
@@ -41,7 +41,7 @@ def gains(target: Floats, gain: str, what: str = "y") -> Floats:
         )
     if gain != "exponential":
         return target
-    if target.max() > _HIGHEST:
+    if target.max() > _MAX_EXPONENTIAL_TARGET:
         raise JudgmentError(f"{what} has a target of {target.max():g}, too large for 2 ** y - 1; use gain='linear'")
     found: Floats = np.exp2(target) - 1
     return found
@@ -108,7 +108,7 @@ class Watch:
 
     def __init__(
         self,
-        held: Held | None = None,
+        held: ValidationRows | None = None,
         *,
         k: int | None = 10,
         gain: str = "exponential",

@@ -1,4 +1,4 @@
-"""Boosted trees as plain arrays, and LightGBM's text read into them by a parser of our own."""
+"""Boosted trees as plain arrays: rows as LightGBM reads them, and its text read by a parser of our own."""
 
 from __future__ import annotations
 
@@ -14,15 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..protocols import Counts, Floats, Ints
+from .lists import Lists
 from .matrix import Matrix
 
 if TYPE_CHECKING:
     from .kernels.trees import TreeArrays
 
-_MOST_LEAVES = 1 << 30
+_MAX_LEAVES = 1 << 30
 """The number of a child is twice that of a split, and fits 32 bits."""
 
-_LARGEST_SUM = 1e300
+_MAX_ABS_SUM = 1e300
+
+_BATCH_ROWS = 4096
+"""Rows that LightGBM asks for at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,7 +72,7 @@ class Trees:
         for name, array in self.numbers().items():
             if array.ndim != 1 or array.dtype != _DTYPES[name]:
                 raise ValueError(f"trees with {name} of type {array.dtype} in {array.ndim} dimensions")
-        if not len(self.leaves) or self.leaves.min() < 1 or self.leaves.sum(dtype=np.int64) > _MOST_LEAVES:
+        if not len(self.leaves) or self.leaves.min() < 1 or self.leaves.sum(dtype=np.int64) > _MAX_LEAVES:
             raise ValueError("no tree, a tree without a leaf, or too many leaves")
         n_splits = int(self._splits.sum())
         lengths = dict.fromkeys(("feature", "threshold", "bits", "left", "right"), n_splits)
@@ -80,7 +84,7 @@ class Trees:
             raise ValueError(f"splits on features that are not among the {len(self.gain)} there are")
         highest = np.maximum.reduceat(np.abs(self.values), self._first_leaves)
         for name, sizes in (("values", highest), ("gain", np.abs(self.gain))):
-            if not sizes.max(initial=0.0) <= _LARGEST_SUM / max(len(sizes), 1):
+            if not sizes.max(initial=0.0) <= _MAX_ABS_SUM / max(len(sizes), 1):
                 raise ValueError(f"trees with {name} that are missing or too large")
         # where only missing values go right, LightGBM's threshold is infinity
         if np.isnan(self.threshold).any() or self.gain.min(initial=0.0) < 0:
@@ -223,7 +227,7 @@ def _tree(text: bytes) -> dict[str, NDArray[Any]]:
     facts = _facts(text)
     if facts.get(b"num_cat") != b"0" or facts.get(b"is_linear", b"0") != b"0":
         raise ValueError("trees with categories or linear leaves, which this version does not grow")
-    n_leaves = _whole(facts, b"num_leaves", _MOST_LEAVES)
+    n_leaves = _whole(facts, b"num_leaves", _MAX_LEAVES)
     splits = {name: _list(facts, name, _WHOLE, n_leaves - 1) for name in _SPLIT_NUMBERS}
     decision = splits[b"decision_type"]
     threshold = _list(facts, b"threshold", _DECIMAL, n_leaves - 1)
@@ -279,3 +283,27 @@ def _numbers(text: str, dtype: type[Any]) -> NDArray[Any]:
         except (ValueError, DeprecationWarning):
             return np.zeros(0)
     return found
+
+
+def lightgbm_rows(matrix: Matrix, lists: Lists) -> Any:
+    """Return the rows of the matrix query after query; in another order they are read in batches, not copied."""
+    if lists.rows is None:
+        return matrix.values
+    if matrix.sparse:
+        return matrix.values[lists.rows]
+    from lightgbm import Sequence as Stretches
+
+    rows, values = lists.rows, matrix.values
+
+    class RowsByPlace(Stretches):
+        """Places as LightGBM asks for them, by number, by stretch or by list."""
+
+        batch_size = _BATCH_ROWS
+
+        def __getitem__(self, places: Any) -> Any:
+            return values[rows[places]].astype(np.float64)
+
+        def __len__(self) -> int:
+            return len(rows)
+
+    return RowsByPlace()

@@ -1,13 +1,17 @@
-"""Schemes: what is known in, requests out; which judgments to buy next, of whom, and when to stop.
+"""Schemes: which judgments to buy next, of whom, and when to stop.
 
-A scheme is a frozen dataclass of hyper-parameters, one in a file, imported when it is first asked for. It has
+A scheme is a frozen dataclass of hyper-parameters, one per file, imported when it is first used. It has
 
 - ``kinds``: the kinds of judgment it takes;
-- ``needs``: the aggregator whose consensus it goes by, by kind of judgment; nothing where it needs none;
-- ``propose(situation)``: from a :class:`~crowdrank.asking.Situation` to :class:`~crowdrank.data.proposals.Requests`.
+- ``needs``: for each kind of judgment, the aggregator whose consensus it uses; empty where it uses none;
+- ``propose(situation)``: from a :class:`~crowdrank.schemes.situation.Situation` to
+  :class:`~crowdrank.data.proposals.Requests`. A scheme lists what it wants, most urgent first, as a
+  :class:`~crowdrank.schemes.buying.WishList`; :func:`~crowdrank.schemes.buying.requests_for` applies budget, prices,
+  capacities and the rule that nobody judges the same thing twice.
 
-Schemes that look at one item's grades only also have ``wanted(grade, offsets)``: how many grades each item should have
-from those it has, in the order in which they were given; and ``expected(runs)``: what they cost, by formula.
+A scheme that looks at the grades of one item at a time (:class:`~crowdrank.schemes.grade_rules.GradeRule`) also has
+``wanted(grade, offsets)``, the number of grades each item should have given those it has, in the order in which they
+came, and ``expected(runs)``, its cost by formula.
 """
 
 from __future__ import annotations

@@ -11,11 +11,10 @@ import numpy as np
 from ..data.judgments import Grades, expect
 from ..data.proposals import Requests
 from ..errors import ParameterError
-from .buying import Wanted, bought
-from .class_probabilities import LIKELIEST, Cautious, confidence_gain
+from .buying import WishList, requests_for, separate_ties, tie_draws
+from .class_probabilities import LIKELIEST, CautiousLevels, confidence_gain
 from .grade_rules import UNJUDGED
 from .situation import Situation
-from .tie_draws import drawn_apart, tie_draws
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,7 +76,7 @@ class Agreement:
     def propose(self, situation: Situation) -> Requests:
         """Return what to ask next."""
         grades: Grades = expect(situation.judgments, self)
-        known = Cautious.of(situation, grades, "agreement")
+        known = CautiousLevels.of(situation, grades, "agreement")
         counts = np.bincount(grades.item, minlength=grades.n_items)
         sure = known.posterior.max(axis=1)
         open_ones = situation.askable & (counts < self.k) & ((sure < self.confidence) | (counts < self.least))
@@ -86,11 +85,11 @@ class Agreement:
         draws = tie_draws(situation.seed, len(item))
         # those without their fewest grades come first, the least judged of them before others
         lacking = np.maximum(self.least - counts[item], 0)
-        order = np.lexsort((np.where(lacking > 0, draws, -drawn_apart(gain, draws)), -lacking))
+        order = np.lexsort((np.where(lacking > 0, draws, -separate_ties(gain, draws)), -lacking))
         item, gain = item[order], gain[order]
-        wanted = Wanted(
+        wanted = WishList(
             things={"item": item}, gain=gain, reason=(counts[item] > 0).astype(np.int32),
             reasons=(UNJUDGED, LIKELIEST), detail=sure[item],
             measure="number of items whose grade is wrong", before=float((1 - sure[situation.askable]).sum()),
         )  # fmt: skip
-        return bought(self, situation, wanted)
+        return requests_for(self, situation, wanted)

@@ -1,4 +1,4 @@
-"""From what a scheme wants to requests: who is asked, within the budget, and only what is worth its price."""
+"""From the wish list of a scheme to requests: whom to ask, within the budget; how loads and ties are shared out."""
 
 from __future__ import annotations
 
@@ -15,9 +15,14 @@ from ..errors import JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints, method_name
 from .situation import Situation
 
+_TIE_SHARE = 1e-9
+"""Gains that differ by less than this share of the largest are equal: they may differ by rounding alone."""
+
+_LOAD_SLACK = 1.25
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Wanted:
+class WishList:
     """Judgments that a scheme would buy one by one, the most urgent first.
 
     Parameters
@@ -49,8 +54,8 @@ class Wanted:
         return len(self.gain)
 
 
-def bought(scheme: Any, situation: Situation, wanted: Wanted) -> Requests:
-    """Return the requests that come of what a scheme wants: named annotators if there is a roster, else open ones."""
+def requests_for(scheme: Any, situation: Situation, wanted: WishList) -> Requests:
+    """Return the requests for a wish list: by named annotators if there is a roster, otherwise open to anyone."""
     if situation.roster is not None and situation.judgments.n_judgments and not situation.judgments.n_annotators:
         raise JudgmentError(
             "the judgments do not say who gave them, so nobody can be kept from being asked twice; "
@@ -59,18 +64,18 @@ def bought(scheme: Any, situation: Situation, wanted: Wanted) -> Requests:
     from .kernels.assigning import NOBODY, UNAFFORDABLE, UNWORTHY
 
     if situation.roster is None:
-        status, price = _by_number(situation, wanted), np.full(len(wanted), situation.price)
+        status, price = _by_budget(situation, wanted), np.full(len(wanted), situation.price)
     else:
         status = _by_annotator(situation, situation.roster, wanted)
         price = situation.roster.price[np.maximum(status, 0)]
     keep = np.flatnonzero(status >= 0)
     who = status[keep] if situation.roster is not None else np.full(len(keep), ANYBODY, np.int32)
-    rows = _collapsed(situation, wanted, keep, who)
+    rows = _group_into_requests(situation, wanted, keep, who)
     return Requests(
         scheme=method_name(scheme),
         items=situation.judgments.items,
         annotators=Index.empty() if situation.roster is None else situation.roster.annotators,
-        things=_by_coin({name: codes[keep][rows.first] for name, codes in wanted.things.items()}, situation.seed),
+        things=_draw_sides({name: codes[keep][rows.first] for name, codes in wanted.things.items()}, situation.seed),
         annotator=who[rows.first],
         n_more=rows.count,
         reasons=wanted.reasons,
@@ -87,7 +92,7 @@ def bought(scheme: Any, situation: Situation, wanted: Wanted) -> Requests:
     )
 
 
-def _by_number(situation: Situation, wanted: Wanted) -> Ints:
+def _by_budget(situation: Situation, wanted: WishList) -> Ints:
     """0 for each judgment that is worth its price and within the budget, otherwise why not, where anybody is asked."""
     from .kernels.assigning import UNAFFORDABLE, UNWORTHY
 
@@ -97,15 +102,15 @@ def _by_number(situation: Situation, wanted: Wanted) -> Ints:
     return np.where(worth, np.where(affordable, 0, UNAFFORDABLE), UNWORTHY).astype(np.int32)
 
 
-def _by_annotator(situation: Situation, roster: Roster, wanted: Wanted) -> Ints:
+def _by_annotator(situation: Situation, roster: Roster, wanted: WishList) -> Ints:
     """Annotator of each judgment, or why there is none."""
     from .kernels.assigning import assign
 
     budget = np.inf if situation.budget is None else situation.budget
     if wanted.annotator is not None:
-        return _of_choice(situation, roster, wanted, budget)
+        return _by_scheme(situation, roster, wanted, budget)
     things, thing = np.unique(thing_keys(wanted.things, situation.judgments.n_items), return_inverse=True)
-    starts, by = judged_by(situation, things)
+    starts, by = past_annotators(situation, things)
     by_price = np.argsort(roster.price, kind="stable").astype(np.int32)
     rising = roster.price[by_price]
     tiers = np.append(np.flatnonzero(np.append(True, rising[1:] != rising[:-1])), len(rising))
@@ -116,7 +121,7 @@ def _by_annotator(situation: Situation, roster: Roster, wanted: Wanted) -> Ints:
     )  # fmt: skip
 
 
-def _of_choice(situation: Situation, roster: Roster, wanted: Wanted, budget: float) -> Ints:
+def _by_scheme(situation: Situation, roster: Roster, wanted: WishList, budget: float) -> Ints:
     """The scheme's own choice of annotators, cut where the budget ends."""
     from .kernels.assigning import UNAFFORDABLE, UNWORTHY
 
@@ -128,7 +133,7 @@ def _of_choice(situation: Situation, roster: Roster, wanted: Wanted, budget: flo
     return np.where(worth, status, UNWORTHY).astype(np.int32)
 
 
-def judged_by(situation: Situation, things: Counts) -> tuple[Counts, Ints]:
+def past_annotators(situation: Situation, things: Counts) -> tuple[Counts, Ints]:
     """Return the annotators of the roster who judged each of some things, whose rising numbers are given.
 
     Those of thing ``t`` are ``by[starts[t]:starts[t + 1]]`` of the two arrays ``starts`` and ``by``.
@@ -154,7 +159,7 @@ def thing_keys(things: dict[str, Ints], n_items: int) -> Counts:
     return np.minimum(left, right).astype(np.int64) * n_items + np.maximum(left, right)
 
 
-def distinct(keys: Counts) -> Counts:
+def sorted_unique(keys: Counts) -> Counts:
     """Return each number once, in rising order; by sorting, as numpy's own hashing takes ten times as long."""
     rising = np.sort(keys)
     return rising[np.append(True, rising[1:] != rising[:-1])] if len(rising) else rising
@@ -168,7 +173,7 @@ def _judged_keys(judgments: Any) -> Counts:
     return thing_keys({"left": judgments.left, "right": judgments.right}, judgments.n_items)
 
 
-def _by_coin(things: dict[str, Ints], seed: int) -> dict[str, Ints]:
+def _draw_sides(things: dict[str, Ints], seed: int) -> dict[str, Ints]:
     """Pairs with their sides drawn by a fair coin, so that a liking for one side cannot favour the better item."""
     if "item" in things:
         return things
@@ -190,7 +195,7 @@ class _Rows:
         return np.bincount(self.row, values, len(self.first)).astype(np.float64, copy=False)
 
 
-def _collapsed(situation: Situation, wanted: Wanted, keep: Counts, who: Ints) -> _Rows:
+def _group_into_requests(situation: Situation, wanted: WishList, keep: Counts, who: Ints) -> _Rows:
     """Judgments of one thing by anybody as one request, in the order in which things come up first."""
     if len(who) and who[0] != ANYBODY:
         return _Rows(np.arange(len(keep)), np.ones(len(keep), np.int32), np.arange(len(keep)))
@@ -201,3 +206,42 @@ def _collapsed(situation: Situation, wanted: Wanted, keep: Counts, who: Ints) ->
     place[order] = np.arange(len(first))
     row = place[thing]
     return _Rows(first[order], np.bincount(row, minlength=len(first)).astype(np.int32), row)
+
+
+def even_loads(roster: Roster, order: Ints, share: float, number: int) -> Counts:
+    """Return the most judgments of each annotator, where ``number`` are to be bought.
+
+    The first ``share`` of the order (those with any capacity) work about evenly; the rest join, best first, where those
+    cannot do it all.
+    """
+    capacity = np.zeros(len(roster), np.int64)
+    order = order[roster.capacity[order] > 0]
+    if not len(order):
+        return capacity
+    best = order[: max(1, int(np.ceil(share * len(order))))]
+    even = max(1, int(np.ceil(_LOAD_SLACK * number / len(best))))
+    capacity[best] = np.minimum(roster.capacity[best], even)
+    lacking = number - int(capacity.sum())
+    for who in order.tolist():
+        if lacking <= 0:
+            break
+        more = min(int(roster.capacity[who] - capacity[who]), lacking)
+        capacity[who] += more
+        lacking -= more
+    return capacity
+
+
+def tie_draws(seed: int, number: int) -> Floats:
+    """Return a random share of the largest gain for each of some things, too small to change more than ties."""
+    return _TIE_SHARE * np.random.default_rng([seed, 2]).random(number)
+
+
+def falling_order(gain: Floats, draws: Floats) -> Counts:
+    """Return the places of things by falling gain, equal ones as their :func:`tie_draws` say."""
+    return np.argsort(-separate_ties(gain, draws), kind="stable")
+
+
+def separate_ties(gain: Floats, draws: Floats) -> Floats:
+    """Return gains with ties broken by their :func:`tie_draws`."""
+    apart: Floats = gain + np.abs(gain).max(initial=0.0) * draws
+    return apart

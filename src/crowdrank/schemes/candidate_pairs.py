@@ -12,21 +12,20 @@ from ..data.judgments import Preferences
 from ..data.pairing import pairs_within
 from ..errors import ParameterError
 from ..protocols import Counts, Floats, Ints
-from .buying import distinct, thing_keys
+from .buying import falling_order, sorted_unique, thing_keys, tie_draws
 from .situation import Situation
-from .tie_draws import by_falling, tie_draws
 
-_LISTED, _ALWAYS = 5_000_000, 300_000
-"""Pairs that are all looked at: at most, and whatever the budget; of more, some are drawn."""
+_MAX_PAIRS, _MAX_PAIRS_ANY_BUDGET = 5_000_000, 300_000
+"""All pairs are candidates up to these numbers, the second one whatever the budget; of more, some are drawn."""
 
-_SPARE, _LEAST_FRESH = 1_000, 0.05
+_SPARE_PAIRS, _MIN_FRESH_SHARE = 1_000, 0.05
 
-_NEAR = 10
-"""Each item is paired with so many that follow it in the order."""
+_NEIGHBOURS_PER_ITEM = 10
+"""Each item is paired with this many that follow it in the order."""
 
 
 @dataclass(frozen=True, eq=False)
-class PairsAsked:
+class JudgedPairs:
     """Distinct pairs of items that were judged, whatever their sides.
 
     Parameters
@@ -54,7 +53,7 @@ class PairsAsked:
         return np.where(self.key[place] == key, self.count[place], 0)
 
 
-def pairs_below(situation: Situation, asked: PairsAsked, k: int) -> tuple[Ints, Ints, Counts]:
+def pairs_below(situation: Situation, asked: JudgedPairs, k: int) -> tuple[Ints, Ints, Counts]:
     """Return pairs of askable items of one query that were judged less than ``k`` times, and how often each was.
 
     They come in random order, the least judged first. Where there are many, about twice as many are drawn as the budget
@@ -70,7 +69,7 @@ def pairs_below(situation: Situation, asked: PairsAsked, k: int) -> tuple[Ints, 
 
 def listed_pairs(pairs: tuple[Ints, Ints], n_items: int) -> tuple[Ints, Ints]:
     """Return each of some pairs once, the lower item first, in rising order."""
-    keys = distinct(thing_keys({"left": pairs[0], "right": pairs[1]}, n_items))
+    keys = sorted_unique(thing_keys({"left": pairs[0], "right": pairs[1]}, n_items))
     return (keys // n_items).astype(np.int32), (keys % n_items).astype(np.int32)
 
 
@@ -87,18 +86,18 @@ def candidate_pairs(
     sizes = np.bincount(situation.judgments.items.query[items], minlength=situation.judgments.n_queries)
     n_pairs = sizes * (sizes - 1) // 2
     total = int(n_pairs.sum())
-    fresh = max(1 - n_asked / max(total, 1), _LEAST_FRESH)
-    drawn = _LISTED if number is None else int((2 * number + _SPARE) / fresh)
-    if total <= (_LISTED if number is None else min(max(drawn, _ALWAYS), _LISTED)):
+    fresh = max(1 - n_asked / max(total, 1), _MIN_FRESH_SHARE)
+    drawn = _MAX_PAIRS if number is None else int((2 * number + _SPARE_PAIRS) / fresh)
+    if total <= (_MAX_PAIRS if number is None else min(max(drawn, _MAX_PAIRS_ANY_BUDGET), _MAX_PAIRS)):
         ends = np.repeat(np.cumsum(sizes), sizes)
         first, second = pairs_within(np.arange(len(items)), ends)
         return items[first], items[second]
     if number is None:
         raise ParameterError(f"there are {total:,} pairs that could be asked about; give a budget")
-    return _drawn_pairs(items, sizes, n_pairs / total, min(drawn, _LISTED), rng)
+    return _draw_pairs(items, sizes, n_pairs / total, min(drawn, _MAX_PAIRS), rng)
 
 
-def _drawn_pairs(items: Ints, sizes: Counts, share: Floats, number: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
+def _draw_pairs(items: Ints, sizes: Counts, share: Floats, number: int, rng: np.random.Generator) -> tuple[Ints, Ints]:
     """Random pairs of items, those of a query following each other, each pair once."""
     of = rng.choice(len(sizes), number, p=share)
     one = (rng.random(number) * sizes[of]).astype(np.int64)
@@ -114,10 +113,12 @@ def pairs_near(situation: Situation, consensus: Consensus) -> tuple[Ints, Ints]:
         return listed_pairs(situation.pairs, situation.judgments.n_items)
     items = np.flatnonzero(situation.askable)
     query = consensus.items.query[items]
-    by_score = by_falling(consensus.scores[items], tie_draws(situation.seed, len(items)))
+    by_score = falling_order(consensus.scores[items], tie_draws(situation.seed, len(items)))
     order = items[by_score[np.argsort(query[by_score], kind="stable")]]
     query = consensus.items.query[order]
-    pairs = [(order[:-step], order[step:], query[:-step] == query[step:]) for step in range(1, _NEAR + 1)]
+    pairs = [
+        (order[:-step], order[step:], query[:-step] == query[step:]) for step in range(1, _NEIGHBOURS_PER_ITEM + 1)
+    ]
     left = np.concatenate([one[same] for one, _, same in pairs])
     right = np.concatenate([other[same] for _, other, same in pairs])
     return left.astype(np.int32), right.astype(np.int32)

@@ -1,4 +1,4 @@
-"""What a further grade would tell of the level of an item."""
+"""Probabilities of the levels of an item, and what one more grade is expected to add to them."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..errors import ParameterError
 from ..protocols import Floats
 from .situation import Situation
 
-_SUPPOSED, _SUPPOSED_GRADES = 0.7, 20.0
-"""Share of right answers that is supposed of annotators, and the number of shared grades that this counts for."""
+_PRIOR_ACCURACY, _PRIOR_GRADES = 0.7, 20.0
+"""Prior share of right answers of an annotator, and the number of shared grades that the prior counts for."""
 
 
-_FEW_LEVELS = 7
+_MAX_LEVELS_OF_THREE_GRADES = 7
 """Up to so many levels every outcome of three further grades is looked at, beyond it those of two."""
 
 LIKELIEST = "its most probable grade has a probability of {:.2f}"
@@ -41,12 +41,12 @@ def pooled_confusion(grades: Grades, posterior: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class Cautious:
-    """What is known of levels and annotators, no surer than grades that several gave to the same items can make it.
+class CautiousLevels:
+    """Level probabilities and confusion matrices, no surer than grades of items that several annotators graded allow.
 
     A class method believes anyone whom nobody contradicts: where every item has one grade, each is taken for certain,
-    and nothing seems left to learn. Here an annotator's matrix is weighed against one of ``_SUPPOSED`` right answers,
-    which counts as ``_SUPPOSED_GRADES`` grades of items that others graded too.
+    and nothing seems left to learn. Here an annotator's matrix is averaged with one of ``_PRIOR_ACCURACY`` right
+    answers, which counts as ``_PRIOR_GRADES`` grades of items that others graded too.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class Cautious:
     confusion
         Probability of each grade for each true level, (n_annotators, n_levels, n_levels).
     crowd
-        The same for whoever comes, (n_levels, n_levels).
+        The same for an annotator not seen before, (n_levels, n_levels).
     """
 
     posterior: Floats
@@ -63,12 +63,12 @@ class Cautious:
     crowd: Floats
 
     @classmethod
-    def of(cls, situation: Situation, grades: Grades, scheme: str) -> Cautious:
+    def of(cls, situation: Situation, grades: Grades, scheme: str) -> CautiousLevels:
         """Return what the consensus of the grades says, taken with caution, for a scheme of that name."""
         consensus = situation.expect_consensus(scheme)
         if consensus.probabilities is None:
             raise ParameterError(
-                f"{scheme} goes by the probabilities of grades, which {consensus.method} does not give; "
+                f"{scheme} needs the probabilities of grades, which {consensus.method} does not give; "
                 "use a consensus of a class method such as dawid_skene"
             )
         codes = grades.level_codes()[0]
@@ -80,8 +80,8 @@ class Cautious:
         own = np.broadcast_to(crowd, (n_annotators, *crowd.shape))
         if consensus.quality is not None and "confusion" in consensus.quality.parameters:
             own = consensus.quality.parameters["confusion"]
-        supposed = _supposed(len(crowd), grades.nominal)
-        confusion = (number * own + _SUPPOSED_GRADES * supposed) / (number + _SUPPOSED_GRADES)
+        supposed = _prior_confusion(len(crowd), grades.nominal)
+        confusion = (number * own + _PRIOR_GRADES * supposed) / (number + _PRIOR_GRADES)
         shares = consensus.probabilities.mean(axis=0) + 1.0 / len(grades)
         weighed = np.tile(np.log(shares), (grades.n_items, 1))
         for level in range(len(crowd)):
@@ -94,12 +94,14 @@ class Cautious:
         return cls(likely / likely.sum(axis=1, keepdims=True), confusion, crowd)
 
 
-def _supposed(n_levels: int, nominal: bool) -> Floats:
+def _prior_confusion(n_levels: int, nominal: bool) -> Floats:
     """How an annotator is supposed to mix up levels: near ones more than far ones, unless they have no order."""
     places = np.arange(n_levels)
     apart = np.abs(places[:, None] - places)
     wrong = np.where(apart == 0, 0.0, 1.0 if nominal else np.exp(1.0 - apart))
-    found: Floats = (1 - _SUPPOSED) * wrong / wrong.sum(axis=1, keepdims=True) + _SUPPOSED * np.eye(n_levels)
+    found: Floats = (1 - _PRIOR_ACCURACY) * wrong / wrong.sum(axis=1, keepdims=True) + _PRIOR_ACCURACY * np.eye(
+        n_levels
+    )
     return found
 
 
@@ -121,7 +123,7 @@ def confidence_gain(posterior: Floats, confusion: Floats) -> Floats:
     next one, two or three (two where there are many levels).
     """
     sure, found = posterior.max(axis=1), np.zeros(len(posterior))
-    for number in range(1, 4 if confusion.shape[1] <= _FEW_LEVELS else 3):
+    for number in range(1, 4 if confusion.shape[1] <= _MAX_LEVELS_OF_THREE_GRADES else 3):
         found = np.maximum(found, (expected_confidence(posterior, confusion, number) - sure) / number)
     # what is left of the sums is rounding
     return np.where(found > 1e-12, found, 0.0)

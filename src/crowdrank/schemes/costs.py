@@ -12,7 +12,7 @@ import polars as pl
 from ..data.judgments import Grades
 from ..errors import JudgmentError
 from ..protocols import Counts, Floats
-from .grade_rules import GradeRule, GradesAsked
+from .grade_rules import GradeRule, OrderedGrades
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ def cost_table(grades: Grades, rules: Mapping[str, Priced], *, good_from: Any, n
     rows = []
     for name, rule in rules.items():
         asked, good = (float(part.sum()) for part in rule.expected(Runs.of(grades, good_from, rule.k)))
-        labelling, share = _counted(grades, rule, good_from, n_draws, seed)
+        labelling, share = _counted_costs(grades, rule, good_from, n_draws, seed)
         rows.append({
             "scheme": name, "labelling": labelling, "labelling_exact": asked, "training": labelling,
             "training_exact": asked, "ratio": _ratio(labelling, share), "ratio_exact": _ratio(asked, good),
@@ -94,21 +94,21 @@ def _ratio(rows: float, good: float) -> float | None:
     return (rows - good) / good if good > 0 else None
 
 
-def _counted(grades: Grades, rule: GradeRule, good_from: Any, n_draws: int, seed: int) -> tuple[float, float]:
+def _counted_costs(grades: Grades, rule: GradeRule, good_from: Any, n_draws: int, seed: int) -> tuple[float, float]:
     """Grades asked for an item, and how many of them are good, if the grades come in random order."""
     rng = np.random.default_rng(seed)
     n_asked = n_good = 0
     for _ in range(n_draws):
         shuffled = grades.select(rng.permutation(len(grades)))
-        asked = GradesAsked.of(_untimed(shuffled))
-        number = asked_for(rule, asked)
+        asked = OrderedGrades.of(_without_times(shuffled))
+        number = n_asked_by_rule(rule, asked)
         n_asked += int(number.sum())
         n_good += int((asked.first(number).grade >= grades.level_number(good_from)).sum())
     n_items = n_draws * int(grades.judged_items.sum())
     return n_asked / n_items, n_good / n_items
 
 
-def asked_for(rule: GradeRule, asked: GradesAsked) -> Counts:
+def n_asked_by_rule(rule: GradeRule, asked: OrderedGrades) -> Counts:
     """Return how many of its grades each item would have been asked for, one after the other, under a rule."""
     number = np.minimum(1, asked.counts)
     while True:
@@ -119,18 +119,18 @@ def asked_for(rule: GradeRule, asked: GradesAsked) -> Counts:
         number = further
 
 
-def replayed(rule: GradeRule, grades: Grades) -> Grades:
+def replay(rule: GradeRule, grades: Grades) -> Grades:
     """Return those of recorded grades that a rule would have asked for, item after item, the first one first.
 
     An item that has fewer grades than the rule wants keeps all that it has.
     """
-    asked = GradesAsked.of(grades)
+    asked = OrderedGrades.of(grades)
     order = grades.in_time()
     order = order[np.argsort(grades.item[order], kind="stable")]
     place = np.arange(len(order)) - np.repeat(asked.offsets[:-1], asked.counts)
-    return grades.select(order[place < np.repeat(asked_for(rule, asked), asked.counts)])
+    return grades.select(order[place < np.repeat(n_asked_by_rule(rule, asked), asked.counts)])
 
 
-def _untimed(grades: Grades) -> Grades:
+def _without_times(grades: Grades) -> Grades:
     """The grades without their times, so that their order is that of the rows."""
     return replace(grades, time=None)

@@ -14,18 +14,17 @@ from ..data.proposals import Requests
 from ..errors import ParameterError
 from ..models.latent_score.discriminations import preference_discriminations
 from ..protocols import Floats, Ints
-from .buying import Wanted, bought, thing_keys
-from .candidate_pairs import PairsAsked
-from .goals import Goal
+from .buying import WishList, requests_for, thing_keys
+from .candidate_pairs import JudgedPairs
 from .informative_grades import choose_graders
-from .informative_pairs import Chosen, choose_answers
+from .informative_pairs import ChosenPairs, Goal, choose_answers
 from .situation import Situation
 
-_ABOUT = ("grade", "gain")
-_MOST = 10_000
+_ABOUT_CHOICES = ("grade", "gain")
+_MAX_ANSWERS = 10_000
 
-_SURE = 0.95
-"""Probability of the order of a pair from which on it is not what an answer is asked for."""
+_SURE_ORDER_PROBABILITY = 0.95
+"""A pair whose order is surer than this is asked about for the place of its items, not for its order."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,8 +100,10 @@ class Information:
 
     def __post_init__(self) -> None:
         Goal.parse(self.goal)
-        if self.about not in _ABOUT:
-            raise ParameterError(f"about={self.about!r} is not known; use one of {', '.join(map(repr, _ABOUT))}")
+        if self.about not in _ABOUT_CHOICES:
+            raise ParameterError(
+                f"about={self.about!r} is not known; use one of {', '.join(map(repr, _ABOUT_CHOICES))}"
+            )
         if not 0 < self.share <= 1:
             raise ParameterError(f"share={self.share} must be above 0 and at most 1; it is the share of the pool asked")
         if self.most < 1:
@@ -117,31 +118,33 @@ class Information:
                 raise ParameterError(
                     f"goal {goal.text!r} is about preferences, and these are grades; leave the goal out"
                 )
-            return bought(self, situation, choose_graders(situation, judgments, self.about, self.share, self.most))
+            return requests_for(
+                self, situation, choose_graders(situation, judgments, self.about, self.share, self.most)
+            )
         note = goal.expect_items(judgments.items)
         number = situation.n_affordable
         if number is None:
-            number = min(max(len(judgments), judgments.n_items), _MOST)
+            number = min(max(len(judgments), judgments.n_items), _MAX_ANSWERS)
         consensus = situation.expect_consensus("information")
         crowd = _discriminations(consensus)
         chosen = choose_answers(situation, crowd, goal, self.share, number)
-        found = bought(self, situation, _reasoned(judgments, consensus, goal, chosen))
+        found = requests_for(self, situation, _with_reasons(judgments, consensus, goal, chosen))
         return found if note is None else replace(found, notes=(*found.notes, note))
 
 
-def _reasoned(judgments: Preferences, consensus: Consensus, goal: Goal, chosen: Chosen) -> Wanted:
+def _with_reasons(judgments: Preferences, consensus: Consensus, goal: Goal, chosen: ChosenPairs) -> WishList:
     """What is chosen, with the reason of each: its order is open, or it places the less sure of its items."""
     assert consensus.std_error is not None
     things: dict[str, Ints] = {"left": chosen.left, "right": chosen.right}
-    known = PairsAsked.of(judgments).counts(thing_keys(things, judgments.n_items)) > 0
+    known = JudgedPairs.of(judgments).counts(thing_keys(things, judgments.n_items)) > 0
     one, other = consensus.std_error[chosen.left], consensus.std_error[chosen.right]
-    sure = chosen.first > _SURE
+    sure = chosen.first > _SURE_ORDER_PROBABILITY
     unsure = np.where(one >= other, chosen.left, chosen.right)
     cut = "one more answer is expected to cut the variance of their difference by {4:.0f} %"
     open_order = f"P({{0}} above {{1}}) is {{3:.2f}}{goal.where}; {cut}"
     placing = "places {2}, whose score has a standard error of {5:.2f}; P({0} above {1}) is {3:.3f}"
     reasons = (open_order, placing)
-    return Wanted(
+    return WishList(
         things=things, gain=chosen.gain, annotator=chosen.annotator,
         reason=(2 * ~known + sure).astype(np.int32),
         reasons=(*reasons, *(f"not compared yet; {reason}" for reason in reasons)),

@@ -1,4 +1,4 @@
-"""Grades that tell most: items with probabilities of levels, chosen together with whom to ask."""
+"""The most informative grades: items with level probabilities, chosen together with whom to ask."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ import numpy as np
 from ..data.judgments import Grades
 from ..data.roster import Roster
 from ..protocols import Counts, Floats, Ints
-from .buying import Wanted, judged_by
-from .class_probabilities import LIKELIEST, Cautious
+from .buying import WishList, even_loads, falling_order, past_annotators, separate_ties, tie_draws
+from .class_probabilities import LIKELIEST, CautiousLevels
 from .grade_rules import UNJUDGED
-from .quotas import even_loads
 from .situation import Situation
-from .tie_draws import by_falling, drawn_apart, tie_draws
 
 _MEASURE = {"grade": "uncertainty of the grades (in nats)", "gain": "squared error of the items' gains"}
 _DOUBT = {"grade": "entropy of its grade", "gain": "variance of its gain"}
-_SPARE, _FEWEST = 2, 2_000
+_SPARE_PER_GRADE, _SPARE_ITEMS = 2, 2_000
 """Of many items only so many for each grade wanted, and so many besides, are weighed for every annotator."""
 
 
@@ -40,7 +38,7 @@ class Candidates:
     posterior: Floats
     gain: Floats | None
 
-    def told(self, confusion: Floats) -> Floats:
+    def expected_information(self, confusion: Floats) -> Floats:
         """Return what a grade by an annotator of that confusion is expected to tell of each item."""
         return value_of(self.posterior, confusion, self.gain)
 
@@ -51,16 +49,21 @@ class Candidates:
         variance: Floats = self.posterior @ self.gain**2 - (self.posterior @ self.gain) ** 2
         return np.maximum(variance, 0.0)
 
-    def further(self, told: Floats, ceiling: Floats, number: Counts) -> Floats:
+    def marginal_information(self, information: Floats, ceiling: Floats, number: Counts) -> Floats:
         """Return what grade ``number`` (0 the first) of items tells once those before it are there.
 
         Repeated grades are taken as repeated measurements of a normal quantity: ``n`` grades tell ``log(1 + n x)``
         where one tells ``log(1 + x)``, and leave ``1 / (1 + n x)`` of a variance.
         """
         if self.gain is None:
-            x = np.expm1(told)
+            x = np.expm1(information)
             return np.log1p((number + 1) * x) - np.log1p(number * x)
-        x = np.divide(told, ceiling - told, out=np.full_like(told, 1e9), where=ceiling > told * (1 + 1e-9))
+        x = np.divide(
+            information,
+            ceiling - information,
+            out=np.full_like(information, 1e9),
+            where=ceiling > information * (1 + 1e-9),
+        )
         found: Floats = ceiling * (1 / (1 + number * x) - 1 / (1 + (number + 1) * x))
         return found
 
@@ -68,13 +71,13 @@ class Candidates:
         """Return the ``number`` items of the largest value, equal ones as drawn."""
         if len(self.item) <= number:
             return self
-        keep = np.sort(np.argpartition(-drawn_apart(value, draws), number)[:number])
+        keep = np.sort(np.argpartition(-separate_ties(value, draws), number)[:number])
         return Candidates(self.item[keep], self.posterior[keep], self.gain)
 
 
-def choose_graders(situation: Situation, grades: Grades, about: str, share: float, most: int) -> Wanted:
+def choose_graders(situation: Situation, grades: Grades, about: str, share: float, most: int) -> WishList:
     """Return the grades that tell most, one after the other, at most ``most`` of one item."""
-    known = Cautious.of(situation, grades, "information")
+    known = CautiousLevels.of(situation, grades, "information")
     posterior, gain = known.posterior, np.exp2(grades.level_codes()[2]) - 1 if about == "gain" else None
     crowd = known.crowd
     item = np.flatnonzero(situation.askable).astype(np.int32)
@@ -82,20 +85,22 @@ def choose_graders(situation: Situation, grades: Grades, about: str, share: floa
     before = float(items.ceiling().sum())
     if situation.n_affordable is not None:
         draws = tie_draws(situation.seed, len(item))
-        items = items.best(items.told(crowd), _SPARE * situation.n_affordable + _FEWEST, draws)
+        items = items.best(
+            items.expected_information(crowd), _SPARE_PER_GRADE * situation.n_affordable + _SPARE_ITEMS, draws
+        )
     if situation.roster is None:
         place, gains, who = *_by_anybody(situation, items, crowd, most), None
     else:
         confusion = _confusions(grades, known, situation.roster, crowd)
-        place, gains, who = _by_the_best(situation, situation.roster, items, confusion, share, most)
+        place, gains, who = _by_graders(situation, situation.roster, items, confusion, share, most)
     asked = items.item[place]
     judged = np.bincount(grades.item, minlength=grades.n_items)[asked] > 0
     sure, ceiling = items.posterior.max(axis=1)[place], items.ceiling()[place]
-    share_told = np.divide(gains, ceiling, out=np.zeros_like(gains), where=ceiling > 0)
-    return Wanted(
+    expected_cut = np.divide(gains, ceiling, out=np.zeros_like(gains), where=ceiling > 0)
+    return WishList(
         things={"item": asked}, gain=gains, annotator=who, reason=judged.astype(np.int32),
         reasons=(UNJUDGED, f"{LIKELIEST}; one more grade is expected to cut the {_DOUBT[about]} by {{:.0f}} %"),
-        detail=np.stack([sure, 100 * share_told], axis=1), measure=_MEASURE[about], before=before,
+        detail=np.stack([sure, 100 * expected_cut], axis=1), measure=_MEASURE[about], before=before,
     )  # fmt: skip
 
 
@@ -123,44 +128,44 @@ def _by_anybody(situation: Situation, items: Candidates, crowd: Floats, most: in
     """Place of the item of each grade and what it tells, where anybody may give it."""
     n = len(items.item)
     place, number = np.repeat(np.arange(n), most), np.tile(np.arange(most), n)
-    gains = items.further(items.told(crowd)[place], items.ceiling()[place], number)
-    order = by_falling(gains, tie_draws(situation.seed, n)[place])
+    gains = items.marginal_information(items.expected_information(crowd)[place], items.ceiling()[place], number)
+    order = falling_order(gains, tie_draws(situation.seed, n)[place])
     order = order[gains[order] > 0]
     return place[order], gains[order]
 
 
-def _by_the_best(
+def _by_graders(
     situation: Situation, roster: Roster, items: Candidates, confusion: Floats, share: float, most: int
 ) -> tuple[Counts, Floats, Ints]:
     """Place of the item of each grade, what it tells, and whose it is."""
     from .kernels.assigning import choose_annotators
 
-    who, capacity = _chosen(situation, roster, items, confusion, share, most)
+    who, capacity = _graders(situation, roster, items, confusion, share, most)
     if not len(who):
         return np.empty(0, np.int64), np.empty(0), np.empty(0, np.int32)
-    told = np.stack([items.told(confusion[a]) for a in who], axis=1)
+    information = np.stack([items.expected_information(confusion[a]) for a in who], axis=1)
     ceiling, price = items.ceiling(), roster.price[who]
-    urgent = items.further((told / price).max(axis=1)[:, None], ceiling[:, None], np.arange(most))
-    draws = tie_draws(situation.seed, len(told))
-    starts, by = judged_by(situation, items.item.astype(np.int64))
+    urgent = items.marginal_information((information / price).max(axis=1)[:, None], ceiling[:, None], np.arange(most))
+    draws = tie_draws(situation.seed, len(information))
+    starts, by = past_annotators(situation, items.item.astype(np.int64))
     places = np.full(len(roster), -1, np.int32)
     places[who] = np.arange(len(who), dtype=np.int32)
     place, chosen, number = choose_annotators(
-        by_falling(urgent.ravel(), np.repeat(draws, most)) // most, told, price, capacity, starts, places[by],
+        falling_order(urgent.ravel(), np.repeat(draws, most)) // most, information, price, capacity, starts, places[by],
         np.inf if situation.budget is None else float(situation.budget), most,
     )  # fmt: skip
-    gains = items.further(told[place, chosen], ceiling[place], number)
-    order = by_falling(gains / price[chosen], draws[place])
+    gains = items.marginal_information(information[place, chosen], ceiling[place], number)
+    order = falling_order(gains / price[chosen], draws[place])
     return place[order], gains[order], who[chosen[order]]
 
 
-def _chosen(
+def _graders(
     situation: Situation, roster: Roster, items: Candidates, confusion: Floats, share: float, most: int
 ) -> tuple[Ints, Counts]:
     """Who is asked, those who tell most for their price first, and how much of each."""
-    sample = np.random.default_rng(situation.seed).permutation(items.posterior)[:_FEWEST]
+    sample = np.random.default_rng(situation.seed).permutation(items.posterior)[:_SPARE_ITEMS]
     worth = np.array([value_of(sample, matrix, items.gain).sum() for matrix in confusion]) / roster.price
-    order = by_falling(worth, tie_draws(situation.seed, len(worth))).astype(np.int32)
+    order = falling_order(worth, tie_draws(situation.seed, len(worth))).astype(np.int32)
     number = most * len(items.item)
     if situation.n_affordable is not None:
         number = min(number, situation.n_affordable)
@@ -169,7 +174,7 @@ def _chosen(
     return who, capacity[who]
 
 
-def _confusions(grades: Grades, known: Cautious, roster: Roster, crowd: Floats) -> Floats:
+def _confusions(grades: Grades, known: CautiousLevels, roster: Roster, crowd: Floats) -> Floats:
     """Confusion matrix of each annotator of the roster, that of the crowd for those nothing is known of."""
     if not grades.n_annotators:
         return np.broadcast_to(crowd, (len(roster), *crowd.shape))

@@ -1,23 +1,22 @@
-"""Answers that decide most: pairs of items with a normal posterior, chosen together with whom to ask."""
+"""The most informative preferences: pairs of items with a normal posterior, chosen together with whom to ask."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
 from ..data.consensus import Consensus
+from ..data.index import Items
 from ..data.roster import UNLIMITED, Roster
 from ..errors import ParameterError
 from ..protocols import Floats, Ints
-from .buying import judged_by, thing_keys
+from .buying import even_loads, falling_order, past_annotators, separate_ties, thing_keys, tie_draws
 from .candidate_pairs import candidate_pairs, listed_pairs, pairs_near
-from .goals import Goal
 from .order_probabilities import wrong_after, wrong_now
-from .quotas import even_loads
 from .situation import Situation
-from .tie_draws import by_falling, drawn_apart, tie_draws
 
 if TYPE_CHECKING:
     from .kernels.choosing import Annotators, Pairs, Scores
@@ -26,21 +25,67 @@ if TYPE_CHECKING:
 _FEW_PAIRS = 300_000
 """Up to so many pairs are all weighed; beyond it, pairs that stand near each other and as many random ones."""
 
-_SAMPLED = 300_000
+_SAMPLE_PAIRS = 300_000
 """Of more pairs so many random ones tell how much is wrong in all."""
 
-_SPARE, _FEWEST = 4, 5_000
+_SPARE_PER_ANSWER, _SPARE_PAIRS = 4, 5_000
 """Of many pairs only so many for each answer wanted, and so many besides, are weighed for every annotator."""
 
-_LEAST = 1e-12
+_MIN_INFORMATION = 1e-12
 """Less information than this is none; what is worth its price is seen to when it is bought."""
 
-_BLOCK = 300
+_MAX_COVARIANCE_ITEMS = 300
 """Queries with more items are updated item by item: their covariances take too long."""
 
 
+@dataclass(frozen=True)
+class Goal:
+    """A goal: ``k`` places whose items should be the right ones, 0 for the whole order."""
+
+    text: str
+    k: int
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Return the goal that a text names: ``"order"``, ``"best"``, or ``"top-5"`` for the first five places."""
+        word = text.strip().lower().replace("_", "-") if isinstance(text, str) else ""
+        if word in ("order", "best"):
+            return cls(word, int(word == "best"))
+        found = re.fullmatch(r"top-([0-9]{1,9})", word)
+        if found is None or not int(found[1]):
+            raise ParameterError(f"goal={text!r} is not known; use 'order', 'best', or 'top-5' for the first 5 places")
+        return cls(f"top-{int(found[1])}", int(found[1]))
+
+    def expect_items(self, items: Items) -> str | None:
+        """Return what to say of queries that have too few items for the goal; if all have, that is an error."""
+        sizes = np.diff(items.offsets)
+        few = int((sizes <= self.k).sum())
+        if not self.k or not few:
+            return None
+        if few < len(sizes):
+            return f"nothing is asked for {self.text} in {few:,} of {len(sizes):,} queries: no more than {self.k} items"
+        most = int(sizes.max(initial=0))
+        where = f"there are {most} items" if len(sizes) == 1 else f"no query has more than {most} items"
+        remedy = f"name at most top-{most - 1}, or use the goal 'order'" if most > 1 else "add items"
+        raise ParameterError(f"goal {self.text!r} leaves nothing to decide, as {where}; {remedy}")
+
+    @property
+    def measure(self) -> str:
+        """What expected gains are measured in."""
+        if not self.k:
+            return "number of pairs in the wrong order"
+        return "number of wrong best items" if self.k == 1 else f"number of items wrongly in the top {self.k}"
+
+    @property
+    def where(self) -> str:
+        """Where the order of a pair counts, in the words of a reason."""
+        if not self.k:
+            return ""
+        return ", and either may be the best" if self.text == "best" else f", at the edge of the top {self.k}"
+
+
 @dataclass(frozen=True, eq=False)
-class Chosen:
+class ChosenPairs:
     """Pairs chosen one after the other, and what is known of each.
 
     Parameters
@@ -68,7 +113,9 @@ class Chosen:
     before: float
 
 
-def choose_answers(situation: Situation, crowd: tuple[Floats, Floats], goal: Goal, share: float, most: int) -> Chosen:
+def choose_answers(
+    situation: Situation, crowd: tuple[Floats, Floats], goal: Goal, share: float, most: int
+) -> ChosenPairs:
     """Return up to ``most`` pairs, each with the annotator whose answer decides most for its price.
 
     ``crowd`` has the mean and the mean square of the discrimination of each annotator of the consensus, and last those
@@ -84,20 +131,20 @@ def choose_answers(situation: Situation, crowd: tuple[Floats, Floats], goal: Goa
     order, annotators = _annotators(situation, consensus, crowd, share, most)
     wrong = _Wrong.of(situation, scores, edges, goal)
     candidates = _pairs(situation, _candidates(situation, consensus), scores, edges)
-    pairs = _promising(candidates, scores, annotators, _SPARE * most + _FEWEST)
+    pairs = _most_valuable(candidates, scores, annotators, _SPARE_PER_ANSWER * most + _SPARE_PAIRS)
     if situation.roster is not None:
         things = {"left": pairs.left, "right": pairs.right}
-        starts, by = judged_by(situation, thing_keys(things, situation.judgments.n_items))
+        starts, by = past_annotators(situation, thing_keys(things, situation.judgments.n_items))
         pairs = pairs._replace(starts=starts, judged_by=_places(order, len(situation.roster))[by])
     spread = spreads(pairs, scores)
     budget = np.inf if situation.budget is None else float(situation.budget)
-    pair, who, worth, weight = choose_pairs(pairs, scores, annotators, budget, _LEAST, most)
+    pair, who, worth, weight = choose_pairs(pairs, scores, annotators, budget, _MIN_INFORMATION, most)
     gap, told = scores.score[pairs.left[pair]] - scores.score[pairs.right[pair]], weight * spread[pair]
-    return Chosen(
+    return ChosenPairs(
         left=np.where(gap < 0, pairs.right[pair], pairs.left[pair]),
         right=np.where(gap < 0, pairs.left[pair], pairs.right[pair]),
         annotator=None if situation.roster is None else order[who],
-        gain=worth * (wrong.fall(scores) / max(worth.sum(), _LEAST)),
+        gain=worth * (wrong.fall(scores) / max(worth.sum(), _MIN_INFORMATION)),
         first=1 - wrong_now(gap, spread[pair]),
         cut=told / (1 + told),
         before=wrong.before,
@@ -125,9 +172,9 @@ class _Wrong:
         from .kernels.deciding import at_edge
 
         number = _n_pairs(situation)
-        few, rng = number <= _SAMPLED, np.random.default_rng(situation.seed)
+        few, rng = number <= _SAMPLE_PAIRS, np.random.default_rng(situation.seed)
         listed = replace(situation, pairs=None)
-        chosen = candidate_pairs(listed, None, 0, rng) if few else _random_pairs(situation, _SAMPLED)
+        chosen = candidate_pairs(listed, None, 0, rng) if few else _random_pairs(situation, _SAMPLE_PAIRS)
         pairs = _pairs(situation, chosen, scores, None)
         gap = np.abs(scores.score[pairs.left] - scores.score[pairs.right])
         times = 1.0 if few else number / max(len(gap), 1)
@@ -175,13 +222,13 @@ def _pairs(situation: Situation, candidates: tuple[Ints, Ints], scores: Scores, 
     return pairs if edges is None else pairs._replace(link=links(pairs, scores, edges))
 
 
-def _promising(pairs: Pairs, scores: Scores, annotators: Annotators, number: int) -> Pairs:
+def _most_valuable(pairs: Pairs, scores: Scores, annotators: Annotators, number: int) -> Pairs:
     """The ``number`` pairs whose answers are worth most, in rising order."""
     from .kernels.choosing import worths
 
     if len(pairs.left) <= number or not len(annotators.square):
         return pairs
-    worth = drawn_apart(worths(pairs, scores, float(annotators.square.max())), pairs.draw)
+    worth = separate_ties(worths(pairs, scores, float(annotators.square.max())), pairs.draw)
     keep = np.sort(np.argpartition(-worth, number)[:number])
     return pairs._replace(
         left=pairs.left[keep], right=pairs.right[keep], query=pairs.query[keep], link=pairs.link[keep],
@@ -220,12 +267,12 @@ def _scores(consensus: Consensus) -> Scores:
 
     if consensus.std_error is None:
         raise ParameterError(
-            f"information goes by how sure scores are, which {consensus.method} does not say; "
+            f"information needs standard errors of the scores, which {consensus.method} does not give; "
             "use a consensus of latent_score or bradley_terry"
         )
     offsets = consensus.items.offsets
     blocks = consensus.covariance or (None,) * consensus.items.n_queries
-    small = [None if block is None or len(block) > _BLOCK else np.ravel(block) for block in blocks]
+    small = [None if block is None or len(block) > _MAX_COVARIANCE_ITEMS else np.ravel(block) for block in blocks]
     sizes = np.array([0 if block is None else len(block) for block in small], np.int64)
     start = np.where(sizes > 0, np.cumsum(sizes) - sizes, -1)
     cells = np.concatenate([np.empty(0), *(block for block in small if block is not None)])
@@ -248,15 +295,15 @@ def _annotators(
         anybody = Annotators(np.sqrt(mean) * one, mean * one, situation.price * one, np.full(1, UNLIMITED), False)
         return np.zeros(1, np.int32), anybody
     roster = situation.roster
-    of = _known(consensus, roster)
+    of = _annotator_codes(consensus, roster)
     alpha, square = alpha[of], square[of]
-    order = by_falling(square / roster.price, tie_draws(situation.seed, len(roster))).astype(np.int32)
+    order = falling_order(square / roster.price, tie_draws(situation.seed, len(roster))).astype(np.int32)
     capacity = even_loads(roster, order, share, most)
     order = order[capacity[order] > 0]
     return order, Annotators(alpha[order], square[order], roster.price[order], capacity[order], True)
 
 
-def _known(consensus: Consensus, roster: Roster) -> Ints:
+def _annotator_codes(consensus: Consensus, roster: Roster) -> Ints:
     """Code of each annotator of the roster in the quality of the consensus, -1 for new ones."""
     known = consensus.learned or consensus.quality
     if known is None:

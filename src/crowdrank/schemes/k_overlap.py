@@ -12,8 +12,8 @@ from ..data.judgments import Preferences, expect
 from ..data.proposals import Requests
 from ..errors import ParameterError
 from ..protocols import Counts, Floats
-from .buying import Wanted, bought
-from .candidate_pairs import PairsAsked, pairs_below
+from .buying import WishList, requests_for
+from .candidate_pairs import JudgedPairs, pairs_below
 from .costs import Runs
 from .grade_rules import UNJUDGED, ask_by_rule
 from .situation import Situation
@@ -71,19 +71,19 @@ class KOverlap:
         reason, preferences = f"fewer than {self.k} judgments", expect(situation.judgments, self)
         if not isinstance(preferences, Preferences):
             return ask_by_rule(self, situation, reason, rounds=True)
-        left, right, count = pairs_below(situation, PairsAsked.of(preferences), self.k)
+        left, right, count = pairs_below(situation, JudgedPairs.of(preferences), self.k)
         more = self.k - count
         pair = np.repeat(np.arange(len(left)), more)
         has = count[pair] + np.arange(len(pair)) - np.repeat(np.cumsum(more) - more, more)
         # rounds: every pair once before any twice
         order = np.argsort(has, kind="stable")
         pair, has = pair[order], has[order]
-        wanted = Wanted(
+        wanted = WishList(
             things={"left": left[pair], "right": right[pair]}, gain=_share_variance(has) - _share_variance(has + 1),
             reason=(count[pair] > 0).astype(np.int32), reasons=(UNJUDGED, reason),
             measure="variance of the pairs' shares of wins", before=None,
         )  # fmt: skip
-        return bought(self, situation, wanted)
+        return requests_for(self, situation, wanted)
 
 
 def _share_variance(number: Counts) -> Floats:

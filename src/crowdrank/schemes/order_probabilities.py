@@ -6,14 +6,15 @@ import numpy as np
 
 from ..protocols import Floats
 
-_LEAST, _EQUAL = 1e-12, 1e-6
+_MIN_VARIANCE, _MIN_Z = 1e-12, 1e-6
+"""Below these a variance, or a difference in standard deviations, is taken as this small to divide by it."""
 
 
 def wrong_now(gap: Floats, spread: Floats) -> Floats:
     """Return the probability that the order of two scores is wrong, by their difference and its variance."""
     from scipy.special import ndtr
 
-    found: Floats = ndtr(-np.abs(gap) / np.sqrt(np.maximum(spread, _LEAST)))
+    found: Floats = ndtr(-np.abs(gap) / np.sqrt(np.maximum(spread, _MIN_VARIANCE)))
     return found
 
 
@@ -26,7 +27,7 @@ def wrong_after(gap: Floats, spread: Floats, left: Floats) -> Floats:
     from scipy.special import owens_t
 
     found = wrong_now(gap, spread)
-    use = np.flatnonzero(left < spread * (1 - _LEAST))
+    use = np.flatnonzero(left < spread * (1 - _MIN_VARIANCE))
     before = spread[use]
     found[use] = 2 * owens_t(np.abs(gap[use]) / np.sqrt(before), np.sqrt(left[use] / (before - left[use])))
     return found
@@ -40,9 +41,9 @@ def order_gain(gap: Floats, sure: Floats, usual: Floats) -> Floats:
     """
     from scipy.special import expit, ndtri
 
-    z = ndtri(np.clip(sure, 0.5, 1 - _LEAST))
+    z = ndtri(np.clip(sure, 0.5, 1 - _MIN_VARIANCE))
     gap = np.abs(gap)
-    spread = np.where(z > _EQUAL, (gap / np.maximum(z, _EQUAL)) ** 2, usual)
+    spread = np.where(z > _MIN_Z, (gap / np.maximum(z, _MIN_Z)) ** 2, usual)
     chance = expit(gap / np.sqrt(1 + np.pi / 8 * spread))
     left = spread / (1 + chance * (1 - chance) * spread)
     return np.maximum(1 - sure - wrong_after(gap, spread, left), 0.0)

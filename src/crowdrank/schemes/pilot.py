@@ -12,7 +12,7 @@ from ..data.judgments import Grades, expect
 from ..data.proposals import Requests
 from ..errors import ParameterError
 from ..protocols import Bools, Counts, Floats
-from .buying import Wanted, bought
+from .buying import WishList, requests_for
 from .grade_rules import UNJUDGED, units_of
 from .situation import Situation
 
@@ -69,13 +69,13 @@ class Pilot:
         grades: Grades = expect(situation.judgments, self)
         counts = np.bincount(grades.item, minlength=grades.n_items)
         draws = np.random.default_rng(situation.seed).random(grades.n_items)
-        chosen = self._overlapped(counts, draws, situation.askable)
+        chosen = self._overlap_items(counts, draws, situation.askable)
         more = np.where(situation.askable, np.maximum(np.where(chosen, self.k, 1) - counts, 0), 0)
         reason = f"one of the items that are graded {self.k} times"
         wanted = units_of(grades, counts, more, reason, situation)
-        return bought(self, situation, self._alternating(wanted, chosen, counts, draws, reason))
+        return requests_for(self, situation, self._alternate_parts(wanted, chosen, counts, draws, reason))
 
-    def _overlapped(self, counts: Counts, draws: Floats, askable: Bools) -> Bools:
+    def _overlap_items(self, counts: Counts, draws: Floats, askable: Bools) -> Bools:
         """Which items are graded several times: the most graded ones first, then as drawn."""
         several, single = self.share / self.k, 1 - self.share
         items = np.flatnonzero(askable)
@@ -85,7 +85,7 @@ class Pilot:
         chosen[order[:number]] = True
         return chosen
 
-    def _alternating(self, wanted: Wanted, chosen: Bools, counts: Counts, draws: Floats, reason: str) -> Wanted:
+    def _alternate_parts(self, wanted: WishList, chosen: Bools, counts: Counts, draws: Floats, reason: str) -> WishList:
         """The same grades in such an order that at each point the share of either part is kept as far as it can."""
         item = wanted.things["item"]
         overlap = chosen[item]
@@ -97,7 +97,7 @@ class Pilot:
         before = np.where(np.arange(len(item)) < n_overlap, spent[0], spent[1])
         share = np.where(np.arange(len(item)) < n_overlap, self.share, 1 - self.share)
         order = order[np.argsort((before + places) / share, kind="stable")]
-        return Wanted(
+        return WishList(
             things={"item": item[order]}, gain=wanted.gain[order], reason=overlap[order].astype(np.int32),
             reasons=(UNJUDGED, reason), measure=wanted.measure, before=wanted.before,
         )  # fmt: skip

@@ -80,7 +80,7 @@ class Situation:
     def expect_consensus(self, scheme: str) -> Consensus:
         """Return the consensus, which must be of the items of the judgments."""
         if self.consensus is None:
-            raise ParameterError(f"{scheme} goes by a consensus; call crowdrank.propose, which finds one, or give it")
+            raise ParameterError(f"{scheme} needs a consensus; call crowdrank.propose, which computes one, or give one")
         same = self.consensus.items is self.judgments.items
         if not same and not self.consensus.items.frame().equals(self.judgments.items.frame()):
             raise ParameterError(

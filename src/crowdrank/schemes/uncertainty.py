@@ -1,4 +1,4 @@
-"""The least sure things first, for comparison."""
+"""Uncertainty sampling, for comparison: the least certain items or pairs first."""
 
 from __future__ import annotations
 
@@ -12,27 +12,26 @@ from ..data.judgments import Grades, expect
 from ..data.proposals import Requests
 from ..errors import ParameterError
 from ..protocols import Floats, Ints
-from .buying import Wanted, bought
+from .buying import WishList, falling_order, requests_for, tie_draws
 from .candidate_pairs import pairs_near
-from .class_probabilities import Cautious, confidence_gain
+from .class_probabilities import CautiousLevels, confidence_gain
 from .order_probabilities import order_gain
 from .situation import Situation
-from .tie_draws import by_falling, tie_draws
 
 
 @dataclass(frozen=True, kw_only=True)
 class Uncertainty:
     r"""Uncertainty sampling: ask about what is nearest to a toss-up.
 
-    For comparison only. What is least sure is often what cannot be told apart, and asking about it again and again
+    For comparison only. The least certain pairs or items are often the nearly equal ones, and asking about them again
     teaches little: on simulated preferences it was no better than random pairs (Kendall's tau .729 against .746 after
     1,750 preferences, .823 against .810 after 3,500). Use ``information``, which asks where an answer is expected to
     decide most.
 
     When to use
     -----------
-    Use it as a baseline. What is least sure is often what cannot be told apart, so that ``information`` is usually the
-    better choice.
+    Use it as a baseline. The least certain pairs are often nearly equal, so that ``information`` is usually the better
+    choice.
 
     Parameters
     ----------
@@ -70,18 +69,18 @@ class Uncertainty:
         things, sure, gain, measure, what = (
             self._items(situation) if isinstance(judgments, Grades) else self._pairs(situation)
         )
-        order = by_falling(1 - sure, tie_draws(situation.seed, len(sure)))
-        wanted = Wanted(
+        order = falling_order(1 - sure, tie_draws(situation.seed, len(sure)))
+        wanted = WishList(
             things={name: codes[order] for name, codes in things.items()}, gain=gain[order],
             reason=np.zeros(len(order), np.int32), reasons=(f"its {what} has a probability of {{:.2f}}",),
             detail=sure[order], measure=measure, before=float((1 - sure).sum()),
         )  # fmt: skip
-        return bought(self, situation, wanted)
+        return requests_for(self, situation, wanted)
 
     def _items(self, situation: Situation) -> tuple[dict[str, Ints], Floats, Floats, str, str]:
         """Items, the probability of the most probable level of each, and what a grade is expected to add to it."""
         grades: Grades = expect(situation.judgments, self)
-        known = Cautious.of(situation, grades, "uncertainty")
+        known = CautiousLevels.of(situation, grades, "uncertainty")
         counts = np.bincount(grades.item, minlength=grades.n_items)
         item = np.flatnonzero(situation.askable & (counts < self.k)).astype(np.int32)
         sure, gain = known.posterior[item].max(axis=1), confidence_gain(known.posterior[item], known.crowd)

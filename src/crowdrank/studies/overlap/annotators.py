@@ -12,7 +12,7 @@ from ...api import aggregate
 from ...data.judgments import Grades
 from ...protocols import Bools, Floats
 from ...schemes import KOverlap
-from ...schemes.costs import replayed
+from ...schemes.costs import replay
 from ...simulate import PerItem, draw_truth, grades, profile
 from .simulated import PANEL, shuffled
 
@@ -53,7 +53,7 @@ def _agreement(judged: Grades, known: Floats, n_most: int, seed: int, *, few: in
             with warnings.catch_warnings():
                 # few grades of few items are what is asked about
                 warnings.simplefilter("ignore")
-                consensus = aggregate(replayed(KOverlap(k=k), order), method, seed=seed)
+                consensus = aggregate(replay(KOverlap(k=k), order), method, seed=seed)
             grade = np.round(consensus.scores)
             if consensus.grade is not None:
                 grade = order.level_values[consensus.grade]

@@ -11,7 +11,7 @@ from ...api import aggregate
 from ...data.judgments import Grades
 from ...protocols import Floats
 from ...registry import make
-from ...schemes.costs import replayed
+from ...schemes.costs import replay
 
 GOOD = 2
 """Grade from which on an item is Good+."""
@@ -41,7 +41,7 @@ class Setting:
 
     def bought(self, grades: Grades) -> Grades:
         """Return what is bought of grades that stand in the order asked."""
-        found = replayed(make("scheme", self.scheme), grades)
+        found = replay(make("scheme", self.scheme), grades)
         return found if self.factor == 1 else found.weighted(GOOD, self.factor)
 
     def gains(self, grades: Grades) -> Floats:

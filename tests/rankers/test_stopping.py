@@ -7,7 +7,7 @@ from crowdrank.errors import JudgmentError
 from crowdrank.metrics import ndcg
 from crowdrank.rankers.lists import Lists
 from crowdrank.rankers.matrix import Matrix
-from crowdrank.rankers.stopping import Held, ItemGain, Watch, gains
+from crowdrank.rankers.stopping import ItemGain, ValidationRows, Watch, gains
 
 
 @pytest.mark.parametrize("k", [1, 3, None])
@@ -63,7 +63,7 @@ def test_without_validation_rows_the_last_step_is_the_best():
 
 def test_scores_of_validation_rows_are_measured(rows):
     lists = Lists.of(len(rows.y), rows.y, rows.qid)
-    watch = Watch(Held(Matrix(rows.X), lists), k=5)
+    watch = Watch(ValidationRows(Matrix(rows.X), lists), k=5)
     watch.note(1, scores=lists.target)
     graded = np.maximum.reduceat(lists.target, lists.offsets[:-1]) > 0
     assert watch.best == pytest.approx(graded.mean())

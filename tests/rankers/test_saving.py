@@ -16,7 +16,7 @@ from benchmarks.fuzz_models import GOLDEN, make_files, members_of, mutated, outc
 import crowdrank as cr
 from crowdrank.errors import DataWarning, JudgmentError, ParameterError
 from crowdrank.rankers import ListMLE, ListNet, RankSVM
-from crowdrank.rankers.archive import sealed
+from crowdrank.rankers.archive import seal
 
 
 @pytest.fixture
@@ -81,7 +81,7 @@ def changed(path, **parts):
     for name, new in parts.items():
         name = {"card": "ranker.json"}.get(name, name if "/" in name else f"{name}.npy")
         members[name] = new if not callable(new) else json.dumps(new(json.loads(members[name]))).encode()
-    path.write_bytes(sealed({name: data for name, data in members.items() if data is not None}))
+    path.write_bytes(seal({name: data for name, data in members.items() if data is not None}))
 
 
 def array(values):
@@ -169,7 +169,7 @@ def test_nothing_is_parsed_before_the_checksum_fits(model, monkeypatch):
     middle = whole.index(b"list_net")
     model.write_bytes(whole[:middle] + b"lost" + whole[middle + 4 :])
     for parser in ("archive._entries", "saving._json", "saving._array"):
-        monkeypatch.setattr(f"crowdrank.learning.{parser}", None)
+        monkeypatch.setattr(f"crowdrank.rankers.{parser}", None)
     with pytest.raises(JudgmentError, match=r"is damaged \(its checksum does not fit\); save the ranker again"):
         cr.load_ranker(model)
 

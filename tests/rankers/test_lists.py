@@ -21,14 +21,13 @@ def test_scattered_rows_are_brought_together_in_the_order_of_ids():
     assert lists.rows.tolist() == [1, 3, 0, 2, 4]
     assert lists.target.tolist() == [2, 4, 1, 3, 5]
     assert lists.weight.tolist() == [2, 4, 1, 3, 5]
-    assert lists.to_rows(lists.target).tolist() == [1, 2, 3, 4, 5]
 
 
 def test_rows_of_weight_zero_and_queries_without_others_are_left_out():
     lists = Lists.of(5, [1, 2, 3, 4, 5], [1, 1, 2, 3, 3], sample_weight=[1, 1, 0, 1, 0])
     assert lists.rows.tolist() == [0, 1, 3]
     assert lists.offsets.tolist() == [0, 2, 3]
-    assert lists.to_rows(lists.target).tolist() == [1, 2, 0, 4, 0]
+    assert lists.target.tolist() == [1, 2, 4]
 
 
 def test_items_are_numbered_query_after_query():

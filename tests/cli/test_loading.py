@@ -1,0 +1,47 @@
+"""A command loads what it needs and nothing else."""
+
+import subprocess
+import sys
+
+import pytest
+
+SCRIPT = """
+import sys
+from crowdrank.cli import main
+
+code = main(sys.argv[1:])
+print(code, *sorted(name for name in sys.modules if name.split(".")[0] == "crowdrank"), file=sys.stderr)
+"""
+
+VOTES = {
+    "preferences": "annotator,left,right,winner\nann,x,y,left\nbob,y,z,left\nann,x,z,left\ncy,x,y,right\n",
+    "grades": "annotator,item,grade\nann,x,2\nbob,x,2\nann,y,0\nbob,y,1\ncy,y,0\n",
+    "rankings": "annotator,item,rank\nann,x,1\nann,y,2\nbob,x,1\nbob,y,2\n",
+}
+
+UNWANTED = {"simulate", "schemes", "studies", "report", "datasets", "demo", "joint", "rankers", "web"}
+
+MOST_MODULES = 130
+"""Modules of the package that a plain aggregate may load; 171 before verbs and commands were imported on demand."""
+
+
+def loaded_by(*words):
+    """Modules of the package that a command loads, in a process of its own."""
+    done = subprocess.run([sys.executable, "-c", SCRIPT, *words], capture_output=True, text=True, check=True)
+    code, *modules = done.stderr.splitlines()[-1].split()
+    assert code == "0", done.stderr
+    return modules
+
+
+@pytest.mark.parametrize("kind", VOTES)
+def test_a_plain_aggregate_loads_neither_simulation_schemes_studies_nor_report(tmp_path, kind):
+    (tmp_path / "votes.csv").write_text(VOTES[kind])
+    modules = loaded_by("aggregate", str(tmp_path / "votes.csv"))
+    assert {name.split(".")[1] for name in modules if "." in name} & UNWANTED == set()
+    assert len(modules) <= MOST_MODULES
+    commands = {"compare", "train", "propose", "simulate", "study"}
+    assert not any(f"crowdrank.cli.{name}" in modules for name in commands)
+
+
+def test_the_version_loads_no_data_model():
+    assert not any(name.startswith("crowdrank.data") for name in loaded_by("--version"))
