@@ -255,7 +255,7 @@ def test_few_units_are_warned_about():
         ({"bootstrap": 0}, "bootstrap=0 is no number"),
         ({"bootstrap": 2.5}, "bootstrap=2.5 is no number"),
         ({"bootstrap": True}, "bootstrap=True is no number"),
-        ({"bootstrap": 5, "resample": "rows"}, "use one of 'judgment', 'annotator', 'query', 'group'"),
+        ({"bootstrap": 5, "resample": "rows"}, "choose one of 'judgment', 'annotator', 'query', 'group'"),
         ({"resample": "annotator"}, r"give bootstrap=200 too"),
         ({"bootstrap": 5, "resample": "query"}, "there is but one query"),
         ({"bootstrap": 5, "resample": "group"}, "name no families of annotators"),

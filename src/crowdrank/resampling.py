@@ -17,7 +17,7 @@ from .data.memory import expect_room
 from .data.ties import score_tolerance
 from .errors import ConvergenceWarning, DataWarning, ParameterError
 from .protocols import Aggregator, Bools, Counts, Floats, Ints, Progress, Resampler, Reweighter, Scorer
-from .wording import call, option
+from .wording import call, one_of, option, plural
 
 UNITS = ("judgment", "annotator", "query", "group")
 """What can be drawn."""
@@ -135,7 +135,7 @@ def plan_draws(judgments: Judgments | Mixed, n: int, resample: str = "judgment",
     _require_several(len(used), resample, f"use {option('resample', 'judgment')}")
     if len(used) < FEW_UNITS:
         warnings.warn(
-            f"there are but {len(used)} {_plural(resample)} to draw from, whose spread is hardly known: take the "
+            f"there are but {len(used)} {plural(resample)} to draw from, whose spread is hardly known: take the "
             "intervals for too narrow",
             DataWarning,
             stacklevel=3,
@@ -152,8 +152,7 @@ def check_draws(n: int, resample: str, seed: int = 0) -> None:
         raise ParameterError(f"{option('bootstrap', n)} is more than any interval needs; {most}")
     if not 0 <= seed < 2**63:
         raise ParameterError(f"{option('seed', seed)} must be a whole number from 0 to {2**63 - 1}")
-    if resample not in UNITS:
-        raise ParameterError(f"{option('resample', resample)} is not known; use one of {', '.join(map(repr, UNITS))}")
+    one_of(resample, UNITS, "resample", of_verb=True)
 
 
 def _require_several(n_units: int, resample: str, remedy: str) -> None:
@@ -161,11 +160,6 @@ def _require_several(n_units: int, resample: str, remedy: str) -> None:
     if n_units < 2:
         found = "no judgment" if n_units == 0 else f"but one {resample}"
         raise ParameterError(f"there is {found} to draw from, which tells nothing of the spread; {remedy}")
-
-
-def _plural(unit: str) -> str:
-    """The word for several units."""
-    return {"query": "queries", "group": "groups"}.get(unit, f"{unit}s")
 
 
 def _unit_codes(judgments: Judgments | Mixed, resample: str) -> Ints:
@@ -179,7 +173,7 @@ def _unit_codes(judgments: Judgments | Mixed, resample: str) -> Ints:
         return judgments.block
     if not judgments.n_annotators:
         raise ParameterError(
-            f"{_plural(resample)} cannot be drawn: the judgments do not say who gave them; use "
+            f"{plural(resample)} cannot be drawn: the judgments do not say who gave them; use "
             f"{option('resample', 'judgment')}"
         )
     if resample == "annotator":

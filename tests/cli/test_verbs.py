@@ -167,7 +167,7 @@ def test_few_judgments_accuse_nobody(run, tmp_path):
     (tmp_path / "v.csv").write_text("left,right,annotator,winner\nx,y,ann,x\nx,y,bob,y\nx,y,cy,tie\n")
     ran = run("aggregate", "v.csv")
     assert "worth a look" not in ran.err
-    assert "judged too little to be told from guessing" in ran.err
+    assert "judged too little to rule out guessing" in ran.err
 
 
 def test_compare_without_truth(run, votes):

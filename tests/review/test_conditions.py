@@ -65,7 +65,7 @@ def test_what_is_no_condition_is_refused(text):
 def test_misspelt_quantities_get_the_nearest():
     with pytest.raises(UnknownNameError, match=r"there is no quantity 'qualty'.*; did you mean 'quality'"):
         parse_condition("qualty<0.6")
-    with pytest.raises(UnknownNameError, match="there are quality, mean_quality"):
+    with pytest.raises(UnknownNameError, match="known: quality, mean_quality"):
         parse_condition("zzz<0.6")
 
 

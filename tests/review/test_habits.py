@@ -141,7 +141,7 @@ def test_guessing_goes_in_circles():
     assert table["n_triads"].to_list() == [84] * 4
     assert table["share_circular"].to_list()[3] > 0.15
     assert table["share_circular"].head(3).max() < 0.1
-    assert any("in circles as guessing would" in text for text in found.annotator_messages)
+    assert any("in circles as often as guessing" in text for text in found.annotator_messages)
 
 
 def test_one_grade_for_everything_is_named():

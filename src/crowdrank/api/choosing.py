@@ -11,7 +11,7 @@ import numpy as np
 from ..data.grades import MAX_LEVELS
 from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
 from ..errors import JudgmentError, ParameterError
-from ..wording import option
+from ..wording import one_of, option
 
 FEWEST = 5.0
 """Judgments of an annotator, on average, from which on it pays to learn how far each can be relied on."""
@@ -93,7 +93,7 @@ def auto_method(judgments: Judgments | Mixed, want: str = "order", *, anchored: 
 def check_want(want: str) -> None:
     """Refuse to choose a method for something that none is chosen for."""
     if want not in WANTS:
-        raise ParameterError(f"{option('want', want)} is neither 'order' nor 'grade'")
+        one_of(want, ("order", "grade"), "want", of_verb=True)
 
 
 def _against_learning(judgments: Judgments) -> str | None:

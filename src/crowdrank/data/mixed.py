@@ -12,10 +12,10 @@ import polars as pl
 
 from ..errors import DataWarning, JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints
-from ..wording import option
+from ..wording import counted, option
 from .grades import Grades
 from .index import Index, Items
-from .judged import AnyJudged, counted
+from .judged import AnyJudged
 from .preferences import Preferences
 from .rankings import Rankings
 from .showing import Shown

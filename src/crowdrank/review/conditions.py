@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import operator
 import re
 from collections.abc import Callable
@@ -13,6 +12,7 @@ import numpy as np
 
 from ..errors import ParameterError, UnknownNameError
 from ..protocols import Bools
+from ..wording import did_you_mean, first_few
 from .facts import Facts
 from .finding import name
 from .quantities import QUANTITIES
@@ -70,9 +70,8 @@ def _comparison(piece: str, whole: str) -> Condition:
         raise ParameterError(f"{piece.strip()!r} in the condition {whole!r} is no comparison; {_FORM}")
     quantity, compare, number, per_cent = found.groups()
     if quantity not in QUANTITIES:
-        near = difflib.get_close_matches(quantity, QUANTITIES, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(QUANTITIES)}"
-        raise UnknownNameError(f"there is no quantity {quantity!r} to put a condition on; {hint}")
+        hint = did_you_mean(quantity, QUANTITIES)
+        raise UnknownNameError(f"there is no quantity {quantity!r}; {hint}known: {', '.join(QUANTITIES)}")
     return Condition(quantity, "==" if compare == "=" else compare, float(number) / (100 if per_cent else 1))
 
 
@@ -102,5 +101,4 @@ def _holds(one: Condition, facts: Facts) -> Outcome:
     # what is furthest from the number is worst
     where = where[np.argsort(-np.abs(found.values[where] - one.number), kind="stable")]
     told = [f"{name(found.ids[int(w)])} {found.values[w]:.4g}" for w in where[:_SHOWN]]
-    more = f" and {len(where) - _SHOWN:,} more" if len(where) > _SHOWN else ""
-    return Outcome(True, f"{one} holds of {len(where):,} of {len(mask):,}: {', '.join(told)}{more}")
+    return Outcome(True, f"{one} holds of {len(where):,} of {len(mask):,}: {first_few(told, len(where), _SHOWN)}")

@@ -15,12 +15,12 @@ from ..data.judgments import Judgments, Mixed
 from ..data.truth import Truth
 from ..errors import JudgmentError
 from ..protocols import Bools
+from ..wording import SHOWN, first_few
 from .asked import Asked, asked
 from .dependence import Dependence, dependence, effective_number
 from .groups import open_groups
 from .habits import habits
 from .messages import dependence_sentences, group_sentences, habit_sentences, note_sentences
-from .naming import joined
 from .panels import panel_of, wrong_answers
 
 _HALF_INTERVAL = 1.6448536269514722
@@ -183,7 +183,7 @@ def _family_row(
     codes = np.flatnonzero(members)
     inside = np.zeros(0, bool) if pairs is None else members[pairs.one] & members[pairs.other]
     mean = _mean_correlation(pairs, inside) if pairs is not None and inside.any() else None
-    names = joined((short(one) for one in judgments.annotators.ids.gather(codes[:5]).to_list()), len(codes))
+    names = first_few(map(short, judgments.annotators.ids.gather(codes[:SHOWN]).to_list()), len(codes))
     return {
         "family": name, "origin": origin, "n_annotators": len(codes), "n_pairs": int(inside.sum()), "correlation": mean,
         "effective_annotators": None if mean is None else effective_number(len(codes), mean), "annotators": names,

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ..wording import SHOWN, counted, first_few, of_all, percent
 from .facts import SURE, Facts
-from .finding import Finding, name, named, of_all, percent
+from .finding import Finding, name, named
 
 _HOPELESS = 20.0
 _UNCERTAIN = 0.8
@@ -120,9 +121,8 @@ def _of_classes(facts: Facts) -> list[Finding]:
     """How many items are of each class."""
     counts = facts.consensus.labels().drop_nulls().value_counts(sort=True)
     n = int(counts["count"].sum())
-    told = [f"{count:,} {name(level)}" for level, count in counts.head(5).iter_rows()]
-    more = f" and {len(counts) - 5} more classes" if len(counts) > 5 else ""
-    sentence = f"{n:,} items are of {len(counts)} classes: {', '.join(told)}{more}"
+    sizes = [f"{count:,} {name(level)}" for level, count in counts.head(SHOWN).iter_rows()]
+    sentence = f"{counted(n, 'item')} in {counted(len(counts), 'class')}: {first_few(sizes, len(counts))}"
     return [Finding("classes", "items", "info", sentence, {"n_items": n, "n_classes": len(counts)})]
 
 
@@ -163,7 +163,7 @@ def _coverage(facts: Facts) -> list[Finding]:
     low, middle, high = int(judged.min()), float(np.median(judged)), int(judged.max())
     numbers = {"fewest": low, "median": middle, "most": high}
     if low == high:
-        sentence = f"each judged item has {low:,} judgment{'' if low == 1 else 's'}"
+        sentence = f"each judged item has {counted(low, 'judgment')}"
     else:
         sentence = f"judged items have between {low:,} and {high:,} judgments, half of them at least {middle:,.0f}"
     return [Finding("coverage", "items", "info", sentence, numbers)]

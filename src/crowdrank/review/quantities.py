@@ -9,8 +9,9 @@ import numpy as np
 import polars as pl
 
 from ..protocols import Floats
+from ..wording import either
 from .facts import SURE, Facts
-from .verdicts import VERDICTS
+from .flags import BY_QUALITY, FLAGS
 
 
 class Values(NamedTuple):
@@ -127,10 +128,10 @@ def _effective(facts: Facts) -> Values | None:
 QUANTITIES = {
     "quality": Quantity("quality of each annotator", lambda facts: _column(facts, "quality")),
     "mean_quality": Quantity("mean quality of the annotators", _mean_quality),
-    "n_guessing": Quantity("annotators no better than guessing", _number_of(("guessing",))),
-    "n_reversed": Quantity("annotators who answer the wrong way round", _number_of(("reversed",))),
-    "n_suspects": Quantity("annotators worth a look: reversed, guessing or poor", _number_of(VERDICTS)),
-    "share_suspects": Quantity("their share of all annotators", _number_of(VERDICTS, share=True)),
+    "n_guessing": Quantity(f"annotators who {FLAGS['guessing'].plural}", _number_of(("guessing",))),
+    "n_reversed": Quantity(f"annotators who {FLAGS['reversed'].plural}", _number_of(("reversed",))),
+    "n_suspects": Quantity(f"annotators worth a look: {either(BY_QUALITY)}", _number_of(BY_QUALITY)),
+    "share_suspects": Quantity("their share of all annotators", _number_of(BY_QUALITY, share=True)),
     "position_bias": Quantity(
         "size of each annotator's position bias", lambda facts: _column(facts, "position_bias", absolute=True)
     ),

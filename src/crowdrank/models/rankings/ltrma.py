@@ -14,11 +14,11 @@ from ...data.features import Features
 from ...data.joint_fit import JointFit
 from ...data.judgments import Rankings, expect
 from ...errors import JudgmentError, ParameterError
-from ...metrics.queries import one_of
 from ...protocols import Bools, Counts, Floats, Progress
 from ...quality import held_out_quality, trusted_annotators, warn_near_chance
 from ...rankers.linear_score import LinearScore
 from ...rankers.scaling import SCALES
+from ...wording import one_of
 from .luce_weights import LuceWeights
 from .mallows_crowd import MallowsCrowd, check_parameters, mallows_crowd
 from .overlap import warn_few
