@@ -52,7 +52,7 @@ def test_otherwise_the_plain_method_of_the_kind(kind, plain, enough):
     assert (found.method, found.reason) == (plain, f"the {kind}s do not say who gave them, so each counts alike")
     one = enough[kind].select(enough[kind].annotator == 2)
     assert auto_method(one).method == plain
-    assert auto_method(one).reason.startswith("there is but one annotator")
+    assert auto_method(one).reason.startswith("only one annotator")
 
 
 def test_few_judgments_each_are_too_few():

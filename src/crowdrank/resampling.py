@@ -135,7 +135,7 @@ def plan_draws(judgments: Judgments | Mixed, n: int, resample: str = "judgment",
     _require_several(len(used), resample, f"use {option('resample', 'judgment')}")
     if len(used) < FEW_UNITS:
         warnings.warn(
-            f"there are but {len(used)} {plural(resample)} to draw from, whose spread is hardly known: take the "
+            f"there are only {len(used)} {plural(resample)} to draw from, whose spread is hardly known: take the "
             "intervals for too narrow",
             DataWarning,
             stacklevel=3,
@@ -158,8 +158,8 @@ def check_draws(n: int, resample: str, seed: int = 0) -> None:
 def _require_several(n_units: int, resample: str, remedy: str) -> None:
     """Refuse to draw from fewer than two units."""
     if n_units < 2:
-        found = "no judgment" if n_units == 0 else f"but one {resample}"
-        raise ParameterError(f"there is {found} to draw from, which tells nothing of the spread; {remedy}")
+        found = "no judgment" if n_units == 0 else f"only one {resample}"
+        raise ParameterError(f"there is {found} to draw from, which says nothing about the spread; {remedy}")
 
 
 def _unit_codes(judgments: Judgments | Mixed, resample: str) -> Ints:
@@ -167,7 +167,7 @@ def _unit_codes(judgments: Judgments | Mixed, resample: str) -> Ints:
     if resample == "query":
         if judgments.block is None:
             several = "items live within their query, so that drawing queries would only leave items out"
-            why = "there is but one query" if judgments.n_queries == 1 else several
+            why = "there is only one query" if judgments.n_queries == 1 else several
             remedy = f"take equal items of all queries as one with {call('across_queries')} first"
             raise ParameterError(f"queries cannot be drawn: {why}; {remedy}, or use {option('resample', 'judgment')}")
         return judgments.block

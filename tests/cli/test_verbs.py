@@ -160,7 +160,7 @@ def test_votes_without_annotators(run, tmp_path):
     (tmp_path / "v.csv").write_text("item,grade\nx,1\ny,2\nx,3\n")
     ran = run("aggregate", "v.csv")
     assert ran.code == 0
-    assert "the votes name no annotators, so nothing can be said of them" in ran.lines
+    assert "the votes name no annotators, so nothing can be said about them" in ran.lines
 
 
 def test_few_judgments_accuse_nobody(run, tmp_path):

@@ -83,7 +83,7 @@ def test_sure_winners_are_good_news():
 def test_equals_are_not_to_be_told_apart_by_more_judgments():
     votes = cr.Preferences.from_rows([(f"a{k}", "q", "x", "y", "x" if k % 2 else "y") for k in range(41)])
     found = cr.findings(cr.aggregate(votes, "bradley_terry"), votes)
-    assert found.of("equals").sentence == "more judgments would hardly tell y from x: treat them as equals"
+    assert found.of("equals").sentence == "more judgments would hardly distinguish y from x: treat them as equal"
 
 
 @pytest.mark.parametrize(

@@ -136,7 +136,7 @@ def _print_agreement(page: Console, votes: Preferences, named: list[str]) -> Non
     everybody, others = agreement(votes), agreement(votes.select(~np.isin(votes.annotator, codes)))
     page.print("[bold]Agreement[/bold]\n")
     page.print(
-        f"Two annotators with the same pair before them agree in {percent(everybody.same)} of cases "
+        f"Two annotators who judge the same pair agree in {percent(everybody.same)} of cases "
         f"(Krippendorff's alpha {everybody.alpha:.2f}); without those {len(named)} in {percent(others.same)} "
         f"({others.alpha:.2f}).\n"
     )

@@ -63,7 +63,7 @@ class Mixed(Shown):
                 )
             if isinstance(part, Grades) and part.nominal:
                 raise JudgmentError(
-                    "nominal grades have no order and tell nothing of which item is better, so they cannot stand "
+                    "nominal grades have no order and do not say which item is better, so they cannot stand "
                     f"beside other judgments; give {option('levels')} from worst to best, "
                     "or aggregate them by themselves"
                 )

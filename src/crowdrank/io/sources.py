@@ -32,7 +32,7 @@ _LARGE = 1 << 29
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 _QUIET = threading.RLock()
-"""Held by whoever has standard error lead elsewhere."""
+"""Held while standard error leads elsewhere."""
 
 _PACKED = {
     b"PK\x03\x04": ("a zip archive or a spreadsheet", "unpack it, or save the sheet as CSV"),

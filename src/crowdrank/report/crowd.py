@@ -74,7 +74,7 @@ class AgreementDisplay:
         off = ~np.eye(len(chosen), dtype=bool)
         total = float(common[off].sum())
         if not total:
-            raise ParameterError("no two annotators judged the same, so that there is no agreement to draw")
+            raise ParameterError("no two annotators judged the same, so there is no agreement to draw")
         mean = float(same[off].sum()) / total
         found = (same + _PULL * mean) / (common + _PULL)
         order = clustered(found, off)
@@ -176,7 +176,7 @@ class TimeDisplay:
         timed = [part for part in parts_of(as_judgments(judgments)) if part.time is not None]
         times = np.concatenate([part.time for part in timed]) if timed else np.zeros(0)
         if not len(times):
-            raise ParameterError("the judgments have no time column, so that there is nothing to draw over time")
+            raise ParameterError("the judgments have no time column, so there is nothing to draw over time")
         edges = _edges(times)
         table = pl.DataFrame(
             {"start": edges[:-1], "end": edges[1:], "n_judgments": np.histogram(times, edges)[0].astype(np.int64)}
@@ -282,7 +282,7 @@ class ConvergenceDisplay:
     def from_trace(cls, trace: Trace, method: str = "this method") -> Self:
         """Return the display of how a fit went, by a method that climbs a likelihood."""
         if trace.log_likelihood is None or len(trace.log_likelihood) < 2:
-            raise ParameterError(f"{method} keeps no likelihood of its rounds, so that there is no curve")
+            raise ParameterError(f"{method} keeps no likelihood of its rounds, so there is no curve")
         return cls(np.array(trace.log_likelihood), converged=trace.converged)
 
     def plot(self, ax: Any = None) -> Self:
@@ -295,6 +295,6 @@ class ConvergenceDisplay:
         self.ax_.grid()
         self.ax_.xaxis.get_major_locator().set_params(integer=True)
         self.ax_.ticklabel_format(axis="y", useOffset=False)
-        self.ax_.set_xlabel("round" if self.converged else "round (stopped before it settled)")
+        self.ax_.set_xlabel("round" if self.converged else "round (stopped before it converged)")
         self.ax_.set_ylabel("log-likelihood")
         return self

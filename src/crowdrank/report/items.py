@@ -251,7 +251,7 @@ class QueriesDisplay:
         order = np.lexsort((np.arange(len(items)), -consensus.scores, items.query))
         start = items.offsets[:-1][np.diff(items.offsets) > 1]
         if not len(start):
-            raise ParameterError("no query has two items, so that there is no first place to be sure of")
+            raise ParameterError("no query has two items, so there is no first place to be sure of")
         first, second = order[start], order[start + 1]
         table = pl.DataFrame(
             {

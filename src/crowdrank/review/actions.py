@@ -323,7 +323,7 @@ def _size(effect: Effect) -> str:
     """How much an order would change."""
     if not effect.n_moved:
         return "would stay as it is"
-    size = "hardly change" if effect.tau >= 0.95 else "change" if effect.tau >= 0.8 else "be another"
+    size = "hardly change" if effect.tau >= 0.95 else "change" if effect.tau >= 0.8 else "be very different"
     verb = "moves" if effect.n_moved == 1 else "move"
     return f"would {size} (tau {effect.tau:.2f}; {effect.n_moved:,} of {counted(effect.n_items, 'item')} {verb})"
 

@@ -67,7 +67,7 @@ def _comparison(piece: str, whole: str) -> Condition:
     """One comparison, or a sentence that says what is wrong with it."""
     found = _TERM.fullmatch(piece)
     if found is None:
-        raise ParameterError(f"{piece.strip()!r} in the condition {whole!r} is no comparison; {_FORM}")
+        raise ParameterError(f"{piece.strip()!r} in the condition {whole!r} is not a comparison; {_FORM}")
     quantity, compare, number, per_cent = found.groups()
     if quantity not in QUANTITIES:
         hint = did_you_mean(quantity, QUANTITIES)
@@ -89,7 +89,7 @@ def _holds(one: Condition, facts: Facts) -> Outcome:
     found = QUANTITIES[one.quantity].read(facts)
     if found is None:
         raise ParameterError(
-            f"{one.quantity} is not known here: {facts.consensus.method} of these judgments does not tell it; "
+            f"{one.quantity} is not known here: {facts.consensus.method} does not give it for these judgments; "
             "put the condition on something else, or add --bootstrap 200 for probabilities"
         )
     mask: Bools = np.asarray(_COMPARE[one.compare](found.values, one.number))

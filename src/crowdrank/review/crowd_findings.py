@@ -125,7 +125,7 @@ def _dependent(facts: Facts) -> list[Finding]:
     table = odd.annotators()
     ids = tuple(table.filter(pl.col("family").is_not_null())["annotator"].to_list())
     what = "group errs" if len(found) == 1 else "groups err"
-    sentence = f"{len(found)} {what} together ({named(ids)}), so that the {n:,} annotators are worth {worth:.1f} "
+    sentence = f"{len(found)} {what} together ({named(ids)}), so the {n:,} annotators are worth {worth:.1f} "
     sentence += "independent ones"
     numbers = {"n_families": len(found), "effective_annotators": worth, "n_annotators": n}
     return [Finding("dependent", "annotators", "warning", sentence, numbers, ids)]
@@ -146,10 +146,10 @@ def _between(facts: Facts, found: Agreement, judged: Judgments | Mixed) -> list[
         if facts.per_annotator is not None and (facts.per_annotator > 0).sum() == 1:
             return []
         by = "twice" if facts.consistency is None else "by two annotators"
-        sentence = f"no {what} was judged {by}, so that nothing shows whether annotators agree"
+        sentence = f"no {what} was judged {by}, so nothing shows whether annotators agree"
         return [Finding("no_overlap", "agreement", "warning", sentence)]
     numbers = {"agreement": found.same, "n_shared": found.n_shared}
-    sentence = f"two annotators with the same {what} before them agree in {percent(found.same)} of cases"
+    sentence = f"two annotators who judge the same {what} agree in {percent(found.same)} of cases"
     if not judged.n_annotators:
         sentence = f"two judgments of the same {what} agree in {percent(found.same)} of cases"
     if not math.isfinite(found.alpha):
@@ -207,6 +207,6 @@ def method_findings(facts: Facts) -> list[Finding]:
     numbers = {"n_iter": trace.n_iter}
     if trace.converged:
         rounds = counted(trace.n_iter, "round")
-        return [Finding("converged", "method", "good", f"{method} settled after {rounds}", numbers)]
-    sentence = f"{method} stopped after {counted(trace.n_iter, 'round')} before it settled; raise max_iter"
+        return [Finding("converged", "method", "good", f"{method} converged after {rounds}", numbers)]
+    sentence = f"{method} stopped after {counted(trace.n_iter, 'round')} before it converged; raise max_iter"
     return [Finding("not_converged", "method", "warning", sentence, numbers)]

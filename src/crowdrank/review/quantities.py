@@ -77,7 +77,7 @@ def _winner(facts: Facts) -> Values | None:
 
 
 def _separated(facts: Facts) -> Values | None:
-    """Share of neighbours that can be told apart."""
+    """Share of neighbours that can be distinguished."""
     found = facts.neighbours.probability
     return None if found is None else _one(float((found >= SURE).mean()))
 
@@ -139,7 +139,7 @@ QUANTITIES = {
     "agreement": Quantity("share of equal answers to the same thing by different annotators", _agreement("same")),
     "alpha": Quantity("Krippendorff's alpha", _agreement("alpha")),
     "winner_probability": Quantity("probability that the first item of each query is better than the next", _winner),
-    "separated": Quantity("share of neighbours in the order told apart with 95 % certainty", _separated),
+    "separated": Quantity("share of neighbours in the order distinguished with 95 % certainty", _separated),
     "confidence": Quantity("probability of the grade of each item", _confidence),
     "judgments_per_item": Quantity("judgments of each item", _per_item),
     "n_unjudged": Quantity("items that nobody judged", _unjudged),

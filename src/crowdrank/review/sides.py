@@ -63,9 +63,9 @@ def recorded_sentences(preferences: Preferences, *, glance: bool = False) -> lis
     """Return a sentence that sides are not those that annotators saw, where that is known or shows."""
     n, known = len(preferences), preferences.recorded
     if known is not None and known.any():
-        how = "the preferences do not tell" if known.all() else f"{int(known.sum()):,} of {n:,} preferences do not tell"
-        rest = "nothing can be said of choosing by side" if known.all() else "they say nothing of choosing by side"
-        return [f"{how} which item was shown on which side, so that {rest}"]
+        how = "the preferences do not say" if known.all() else f"{int(known.sum()):,} of {n:,} preferences do not say"
+        rest = "nothing can be said" if known.all() else "they say nothing"
+        return [f"{how} which item was shown on which side, so {rest} about choosing by side"]
     if glance and not _seen_at_a_glance(preferences):
         return []
     n_left, n_right = int((preferences.outcome > 0).sum()), int((preferences.outcome < 0).sum())
@@ -76,7 +76,7 @@ def recorded_sentences(preferences: Preferences, *, glance: bool = False) -> lis
     whom = "" if n_annotators < 2 else f" of {n_annotators:,} annotators"
     return [
         f"the {side} item won in {won:,} of {n_left + n_right:,} preferences{whom}: that is taken for the order in "
-        "which winners were written down, so that no side bias is estimated; give left and right as they were shown "
+        "which winners were written down, so no side bias is estimated; give left and right as they were shown "
         "if sides matter"
     ]
 
@@ -138,7 +138,7 @@ class OneSided(NamedTuple):
         behind = always[who] & (lead * side[who] < 0)
         against = np.bincount(who[behind], minlength=n)
         kept = np.bincount(who[behind], outcome[behind] == side[who[behind]], n).astype(np.int64)
-        # the others show how often the worse item stands on a side, which is how often whoever goes by it is wrong
+        # the others show how often the worse item stands on a side, which is how often one who goes by it is wrong
         others = lead[~always[who]]
         worse_left, worse_right = (others < 0).sum() + FEWEST / 2, (others > 0).sum() + FEWEST / 2
         wrong = decided * np.where(side > 0, worse_left, worse_right) / (worse_left + worse_right)

@@ -27,7 +27,7 @@ _NAMED = 5
 _PATTERNS = 4_000_000
 """So many signs are drawn for a paired test, spread over its patterns."""
 
-CAVEAT = "held-out judgments show fit to this crowd, not truth: a method that shares its mistakes foretells them"
+CAVEAT = "held-out judgments show fit to this crowd, not truth: a method that shares its mistakes predicts them"
 
 
 class Measured(NamedTuple):

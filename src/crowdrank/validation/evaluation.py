@@ -115,7 +115,7 @@ def expect_baseline(baseline: str | None, names: Sequence[str], what: str) -> No
         hint = did_you_mean(baseline, names)
         raise UnknownNameError(f"there is no {what} {baseline!r} for a baseline; {hint}known: {', '.join(names)}")
     if len(names) < 2:
-        raise ParameterError(f"{baseline!r} is the only {what}, so that nothing is compared with it; give another")
+        raise ParameterError(f"{baseline!r} is the only {what}, so there is nothing to compare it with; give another")
 
 
 def _sentences(notes: Sequence[tuple[str, str]], n_runs: int) -> tuple[str, ...]:
