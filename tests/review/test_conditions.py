@@ -58,7 +58,7 @@ NO_CONDITIONS = [
 
 @pytest.mark.parametrize("text", NO_CONDITIONS)
 def test_what_is_no_condition_is_refused(text):
-    with pytest.raises(ParameterError, match=r"is no comparison; write for example quality<0\.6"):
+    with pytest.raises(ParameterError, match=r"is not a comparison; write for example quality<0\.6"):
         parse_condition(text)
 
 

@@ -13,7 +13,7 @@ from ..data.judgments import Judgments
 from ..data.mixed import parts_of
 from ..errors import ParameterError
 from ..protocols import Bools, Counts, Floats
-from ..review.asked import asked
+from ..review.answer_table import answer_table
 from .drawing import BLUE, GREY, ORANGE, PAPER, new_axes, short
 from .items import DIVERGING, heat_map
 
@@ -118,15 +118,15 @@ def _shared(judgments: Judgments, chosen: Counts) -> tuple[Floats, Floats]:
     """Number of equal answers, and of things in common, of each two of the chosen annotators."""
     from scipy.sparse import csr_array
 
-    found = asked(judgments)
+    answers = answer_table(judgments)
     place = np.full(judgments.n_annotators, -1)
     place[chosen] = np.arange(len(chosen))
-    rows = np.flatnonzero(place[found.annotator] >= 0)
-    who, thing, code = place[found.annotator[rows]], found.thing[rows], found.code[rows]
-    n_things = int(found.thing.max(initial=-1)) + 1
+    rows = np.flatnonzero(place[answers.annotator] >= 0)
+    who, thing, code = place[answers.annotator[rows]], answers.thing[rows], answers.code[rows]
+    n_things = int(answers.thing.max(initial=-1)) + 1
     same, common = (
         csr_array((np.ones(len(rows)), (cells, who)), shape=(n_things * width, len(chosen)))
-        for cells, width in ((thing.astype(np.int64) * found.n_codes + code, found.n_codes), (thing, 1))
+        for cells, width in ((thing.astype(np.int64) * answers.n_codes + code, answers.n_codes), (thing, 1))
     )
     return (same.T @ same).toarray(), (common.T @ common).toarray()
 

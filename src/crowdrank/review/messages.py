@@ -11,7 +11,7 @@ from ..data.judgments import Judgments, Preferences
 from ..data.recording import FEWEST, NEARLY_ALL, outcome_counts
 from ..protocols import Counts, Floats
 from ..wording import counted, first_few, percent
-from .asked import Asked
+from .answer_table import AnswerTable
 from .dependence import MIN_COMMON, Dependence
 from .flags import FLAGS
 from .self_consistency import consistency_sentence
@@ -158,7 +158,7 @@ def dependence_sentences(annotators: Index, found: Dependence | None, n: int, wo
     return sentences
 
 
-def note_sentences(judgments: Judgments, found: Asked, pairs: Dependence | None, n: int) -> list[str]:
+def note_sentences(judgments: Judgments, found: AnswerTable, pairs: Dependence | None, n: int) -> list[str]:
     """Return what could not be looked at."""
     sentences = recorded_sentences(judgments) if isinstance(judgments, Preferences) else []
     if not n:

@@ -11,7 +11,7 @@ from ..data.intake import short
 from ..data.judgments import Grades, Judgments, Preferences
 from ..protocols import Bools, Counts, Floats
 from ..wording import percent
-from .asked import fewer_items
+from .answer_table import fewer_items
 from .shares import jeffreys
 
 
