@@ -118,7 +118,7 @@ BEYOND = [
     ("quality:MAX_FOLDS", 3, "preferences"), ("quality:_FEW_PAIRS", 10, "grades"),
     ("resampling:_MANY_UNITS", 10, "bootstrap"),
     ("review.answer_table:MOST_ANSWERS", 100, "diagnose"), ("review.answer_table:_MOST_KEY", 1, "diagnose"),
-    ("review.sides:GLANCE", 50, "diagnose"), ("review.sides:LONG", 10, "diagnose"),
+    ("review.sides:GLANCE", 50, "diagnose"), ("data.recording:LONG", 10, "diagnose"),
     ("review.habits:MOST_WEDGES", 10, "diagnose"), ("review.habits:_MOST_KEY", 1, "diagnose"),
     ("review.dependence:MOST_PAIRS", 5, "diagnose"), ("review.dependence:_MOST_WORK", 10.0, "diagnose"),
     ("review.dependence:_CELLS", 16, "diagnose"), ("review.dependence:_FEW_EVENTS", 1, "diagnose"),

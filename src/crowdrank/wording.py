@@ -171,7 +171,7 @@ def of_all(number: int, total: int, word: str) -> str:
     return f"{number:,} of {total:,} {plural(word)}"
 
 
-def first_few(names: Iterable[Any], number: int | None = None, shown: int = SHOWN) -> str:
+def first_few(names: Iterable[Any], number: int | None = None, shown: int = SHOWN, *, last: str | None = "and") -> str:
     """Return the first five names, then how many more there are.
 
     Parameters
@@ -182,6 +182,8 @@ def first_few(names: Iterable[Any], number: int | None = None, shown: int = SHOW
         How many there are in all; as many as names unless it is given.
     shown
         How many are named.
+    last
+        The word before the last one; ``None`` for commas throughout, as in cells of tables.
 
     Examples
     --------
@@ -190,7 +192,8 @@ def first_few(names: Iterable[Any], number: int | None = None, shown: int = SHOW
     """
     words = [str(name) for name in names]
     number = len(words) if number is None else number
-    return either([*words[:shown], *([f"{number - shown:,} more"] if number > shown else [])], "and")
+    words = [*words[:shown], *([f"{number - shown:,} more"] if number > shown else [])]
+    return ", ".join(words) if last is None else either(words, last)
 
 
 def percent(share: float, *, sign: bool = True) -> str:

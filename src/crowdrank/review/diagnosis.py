@@ -183,7 +183,7 @@ def _family_row(
     codes = np.flatnonzero(members)
     inside = np.zeros(0, bool) if pairs is None else members[pairs.one] & members[pairs.other]
     mean = _mean_correlation(pairs, inside) if pairs is not None and inside.any() else None
-    names = first_few(map(short, judgments.annotators.ids.gather(codes[:SHOWN]).to_list()), len(codes))
+    names = first_few(map(short, judgments.annotators.ids.gather(codes[:SHOWN]).to_list()), len(codes), last=None)
     return {
         "family": name, "origin": origin, "n_annotators": len(codes), "n_pairs": int(inside.sum()), "correlation": mean,
         "effective_annotators": None if mean is None else effective_number(len(codes), mean), "annotators": names,
