@@ -52,7 +52,7 @@ def test_otherwise_the_plain_method_of_the_kind(kind, plain, enough):
     assert (found.method, found.reason) == (plain, f"the {kind}s do not say who gave them, so each counts alike")
     one = enough[kind].select(enough[kind].annotator == 2)
     assert auto_method(one).method == plain
-    assert auto_method(one).reason.startswith("there is but one annotator")
+    assert auto_method(one).reason.startswith("only one annotator")
 
 
 def test_few_judgments_each_are_too_few():
@@ -106,7 +106,7 @@ def test_a_ranker_learns_grades_on_their_own_scale(enough):
 def test_what_cannot_be_wanted_is_said(enough):
     with pytest.raises(ParameterError, match="preferences tell no grade; use want='order'"):
         auto_method(enough["preference"], "grade")
-    with pytest.raises(ParameterError, match="neither 'order' nor 'grade'"):
+    with pytest.raises(ParameterError, match="is not known; choose one of 'order', 'grade'"):
         auto_method(enough["grade"], "rank")
 
 

@@ -9,7 +9,7 @@ import pytest
 import crowdrank as cr
 from crowdrank.errors import JudgmentError, ParameterError
 from crowdrank.io.notices import listen
-from crowdrank.validation.prediction import Figure, common_scale, foretell, own_scales
+from crowdrank.validation.prediction import Figure, common_scale, own_scales, predict_held_out
 from crowdrank.validation.splits import MOST_PAIRS, PARTNERS, split_judgments
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")
@@ -178,12 +178,12 @@ def test_own_scales_know_who_guesses_and_who_is_reversed():
     common, scales = own_scales(np.where(right, gap, -gap), np.ones(4 * n), who, 4)
     assert common > 0
     np.testing.assert_allclose(scales, true, atol=0.5)
-    # an order that the crowd speaks against foretells nothing, though each annotator alone could be turned round
+    # an order that the crowd speaks against predicts nothing, though each annotator alone could be turned round
     assert own_scales(np.where(right, -gap, gap), np.ones(4 * n), who, 4)[1].tolist() == [0.0] * 4
 
 
 def test_held_out_figures_by_hand():
-    # the fits are fixed, so that what is foretold can be worked out: x above y above z whatever is held out
+    # the fits are fixed, so that what is predicted can be worked out: x above y above z whatever is held out
     class Fixed:
         kinds = ("preference",)
 
@@ -197,7 +197,7 @@ def test_held_out_figures_by_hand():
     rows += [("bob", "q", "x", "y", "tie")]
     judged = cr.Preferences.from_rows(rows)
     consensus = cr.aggregators.Borda().fit(judged)
-    found = foretell(Fixed(), split_judgments(judged, 3), consensus)
+    found = predict_held_out(Fixed(), split_judgments(judged, 3), consensus)
     assert found["pair_accuracy"].value == pytest.approx(2 / 3)
     assert found["pair_accuracy"].sums.tolist() == [2.0, 0.0]
     assert found["log_loss"].value > np.log(2) / 2
@@ -234,7 +234,7 @@ def test_class_methods_are_measured_by_grades_too():
     assert nominal["grade_accuracy"].min() > 0.5
 
 
-def test_habits_of_annotators_make_grades_foretold():
+def test_habits_of_annotators_make_grades_predictable():
     # one who always answers one level lower tells as much as the others, once that is known
     rng = np.random.default_rng(0)
     truth = rng.integers(1, 4, 120)

@@ -31,7 +31,7 @@ TRUTH = {
 
 @pytest.mark.data
 @pytest.mark.parametrize("name", LIKELIHOOD)
-def test_answers_held_out_are_foretold(name, data_folder):
+def test_answers_held_out_are_predicted(name, data_folder):
     judgments = SETS[name].prepare(datasets.load(name).judgments)
     assert log_likelihood("latent_score", judgments, 0) >= LIKELIHOOD[name]
 

@@ -255,9 +255,9 @@ def test_few_units_are_warned_about():
         ({"bootstrap": 0}, "bootstrap=0 is no number"),
         ({"bootstrap": 2.5}, "bootstrap=2.5 is no number"),
         ({"bootstrap": True}, "bootstrap=True is no number"),
-        ({"bootstrap": 5, "resample": "rows"}, "use one of 'judgment', 'annotator', 'query', 'group'"),
+        ({"bootstrap": 5, "resample": "rows"}, "choose one of 'judgment', 'annotator', 'query', 'group'"),
         ({"resample": "annotator"}, r"give bootstrap=200 too"),
-        ({"bootstrap": 5, "resample": "query"}, "there is but one query"),
+        ({"bootstrap": 5, "resample": "query"}, "there is only one query"),
         ({"bootstrap": 5, "resample": "group"}, "name no families of annotators"),
     ],
 )
@@ -273,9 +273,9 @@ def test_too_little_to_draw_from_is_said():
         with pytest.raises(ParameterError, match=f"{said}the judgments do not say who gave them"):
             cr.aggregate(nameless, "mean_grade", bootstrap=5, resample=resample)
     alone = {**nameless, "annotator": ["ann", "ann"]}
-    with pytest.raises(ParameterError, match=r"there is but one annotator to draw from.* use resample='judgment'"):
+    with pytest.raises(ParameterError, match=r"there is only one annotator to draw from.* use resample='judgment'"):
         cr.aggregate(alone, "mean_grade", bootstrap=5, resample="annotator")
-    with pytest.raises(ParameterError, match="there is but one judgment to draw from"):
+    with pytest.raises(ParameterError, match="there is only one judgment to draw from"):
         cr.aggregate({"item": ["x"], "grade": [1]}, "mean_grade", bootstrap=5)
     # annotators without a judgment left are not drawn
     judged = Grades.from_frame({"item": ["x", "y", "z"], "annotator": ["ann", "bob", "cid"], "grade": [1, 2, 3]})
@@ -294,7 +294,7 @@ def test_comparisons_need_their_query_when_there_are_several(small):
 def test_equal_scores_share_their_ranks_in_intervals():
     votes = {"item": list("xyz") * 20, "grade": [1, 1, 0] * 20}
     frame = quiet(votes, MajorityVote(), bootstrap=20).intervals().sort("item")
-    # x and y are never told apart, so that either may be second
+    # x and y are never distinguished, so either may be second
     assert frame.select("rank", "rank_lower", "rank_upper").rows() == [(1, 1, 2), (1, 1, 2), (3, 3, 3)]
 
 

@@ -130,7 +130,7 @@ def test_known_rows_of_winners_and_losers_beside_shown_ones():
     bias = consensus.quality.parameters["bias"]
     assert np.abs(bias[:20]).max() < 0.3 < 1.5 < bias[20]
     note = cr.diagnose(preferences, consensus).notes[0]
-    assert note.startswith("1,200 of 2,400 preferences do not tell which item was shown on which side")
+    assert note.startswith("1,200 of 2,400 preferences do not say which item was shown on which side")
 
 
 def test_one_annotator_who_goes_by_the_side_in_both_orders():

@@ -5,7 +5,7 @@ import pytest
 import crowdrank as cr
 from crowdrank import wording
 from crowdrank.errors import JudgmentError, ParameterError
-from crowdrank.wording import call, on_command_line, option
+from crowdrank.wording import call, counted, first_few, of_all, on_command_line, one_of, option, percent, plural
 
 PREFERENCES = {"left": list("xyxz"), "right": list("yzzx")}
 
@@ -146,3 +146,50 @@ def test_verbs_keep_their_signatures_for_help():
     assert list(inspect.signature(cr.aggregate).parameters)[:3] == ["judgments", "method", "params"]
     assert cr.aggregate.__doc__.startswith("Return the consensus of judgments.")
     assert cr.aggregate.__module__ == "crowdrank.api.aggregation"
+
+
+def test_a_share_is_all_or_none_only_where_it_is():
+    for place in range(1, 20_000):
+        share = place / 20_000
+        assert percent(share) not in ("0 %", "100 %")
+        assert percent(share, sign=False) not in ("0", "100")
+    assert (percent(0.0), percent(1.0)) == ("0 %", "100 %")
+    assert (percent(0.9999), percent(0.0001)) == ("over 99 %", "under 1 %")
+    assert (percent(0.995), percent(0.005), percent(0.994), percent(0.006)) == ("over 99 %", "under 1 %", "99 %", "1 %")
+    # a difference of shares may lie below 0 by rounding
+    assert percent(-1e-17) == "0 %"
+
+
+def test_nouns_follow_their_number():
+    assert [counted(n, "annotator") for n in (0, 1, 5, 1200)] == [
+        "0 annotators", "1 annotator", "5 annotators", "1,200 annotators"
+    ]  # fmt: skip
+    assert counted(1.5, "judgment") == "1.5 judgments"
+    assert [plural(word) for word in ("query", "day", "class", "person", "more query")] == [
+        "queries", "days", "classes", "people", "more queries"
+    ]  # fmt: skip
+    assert [of_all(*given, "query") for given in ((1, 3), (3, 3), (2, 2), (1, 1))] == [
+        "1 of 3 queries", "all 3 queries", "both queries", "the one query"
+    ]  # fmt: skip
+
+
+def test_the_first_five_are_named_and_the_others_counted():
+    assert first_few(["a"]) == "a"
+    assert first_few("abcde") == "a, b, c, d and e"
+    assert first_few("abcdef") == "a, b, c, d, e and 1 more"
+    assert first_few("abc", 1003, 3) == "a, b, c and 1,000 more"
+
+
+def test_an_unknown_value_gets_the_nearest_and_all_known_ones():
+    assert one_of("csv", ("csv", "tsv"), "format") == "csv"
+    with pytest.raises(
+        ParameterError, match=r"^format='cvs' is not known; did you mean 'csv'\? choose one of 'csv', 'x'$"
+    ):
+        one_of("cvs", ("csv", "x"), "format")
+    with (
+        on_command_line(),
+        pytest.raises(ParameterError, match=r"^--format zzz is not known; choose one of 'csv', 'x'$"),
+    ):
+        one_of("zzz", ("csv", "x"), "format", of_verb=True)
+    with pytest.raises(ParameterError, match=r"^start=3 is not known; choose"):
+        one_of(3, ("mean",), "start")

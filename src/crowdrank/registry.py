@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import contextlib
 import dataclasses
-import difflib
 import inspect
 import re
 import typing
@@ -15,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from .errors import ParameterError, UnknownNameError
+from .wording import did_you_mean, nearest
 
 _LONGEST_LITERAL = 1000
 """Characters of a parameter in text that are read as a value; Python's own reader fails on thousands of signs."""
@@ -247,8 +247,7 @@ def families_of(name: str) -> list[str]:
     if found:
         return found
     known = sorted({name for table in FAMILIES.values() for name in table})
-    near = difflib.get_close_matches(name.strip().lower().replace("-", "_"), known, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    hint = did_you_mean(name.strip().lower().replace("-", "_"), known)
     raise UnknownNameError(f"there is no method {name!r}; {hint}known: {', '.join(known)}")
 
 
@@ -262,8 +261,8 @@ def _spelt(family: str, name: str) -> str:
     if _numbered(family, plain) is not None:
         return plain.replace("_", "-")
     spellings = {name.replace("-", "_"): name for name in [*aliases, *known]}
-    near = difflib.get_close_matches(plain.replace("-", "_"), spellings, n=1, cutoff=0.5)
-    hint = f"did you mean {spellings[near[0]]!r}? " if near else ""
+    near = nearest(plain.replace("-", "_"), spellings)
+    hint = f"did you mean {spellings[near]!r}? " if near else ""
     what = "joint method" if family == "joint" else family
     raise UnknownNameError(f"there is no {what} {name!r}; {hint}known: {', '.join(sorted(known))}")
 
@@ -337,8 +336,7 @@ def make(family: str, name: str, params: Mapping[str, Any] | None = None, *, see
     given = {**_preset(family, _spelt(family, name)), **(params or {})}
     for key in given:
         if key not in fields:
-            near = difflib.get_close_matches(key, fields, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]!r}? " if near else ""
+            hint = did_you_mean(key, fields)
             known = ", ".join(fields) or "none"
             raise ParameterError(f"{resolve(family, name)} has no parameter {key!r}; {hint}its parameters: {known}")
     hints = typing.get_type_hints(method)

@@ -17,7 +17,7 @@ from .data.memory import expect_room
 from .data.ties import score_tolerance
 from .errors import ConvergenceWarning, DataWarning, ParameterError
 from .protocols import Aggregator, Bools, Counts, Floats, Ints, Progress, Resampler, Reweighter, Scorer
-from .wording import call, option
+from .wording import call, one_of, option, plural
 
 UNITS = ("judgment", "annotator", "query", "group")
 """What can be drawn."""
@@ -135,7 +135,7 @@ def plan_draws(judgments: Judgments | Mixed, n: int, resample: str = "judgment",
     _require_several(len(used), resample, f"use {option('resample', 'judgment')}")
     if len(used) < FEW_UNITS:
         warnings.warn(
-            f"there are but {len(used)} {_plural(resample)} to draw from, whose spread is hardly known: take the "
+            f"there are only {len(used)} {plural(resample)} to draw from, whose spread is hardly known: take the "
             "intervals for too narrow",
             DataWarning,
             stacklevel=3,
@@ -152,20 +152,14 @@ def check_draws(n: int, resample: str, seed: int = 0) -> None:
         raise ParameterError(f"{option('bootstrap', n)} is more than any interval needs; {most}")
     if not 0 <= seed < 2**63:
         raise ParameterError(f"{option('seed', seed)} must be a whole number from 0 to {2**63 - 1}")
-    if resample not in UNITS:
-        raise ParameterError(f"{option('resample', resample)} is not known; use one of {', '.join(map(repr, UNITS))}")
+    one_of(resample, UNITS, "resample", of_verb=True)
 
 
 def _require_several(n_units: int, resample: str, remedy: str) -> None:
     """Refuse to draw from fewer than two units."""
     if n_units < 2:
-        found = "no judgment" if n_units == 0 else f"but one {resample}"
-        raise ParameterError(f"there is {found} to draw from, which tells nothing of the spread; {remedy}")
-
-
-def _plural(unit: str) -> str:
-    """The word for several units."""
-    return {"query": "queries", "group": "groups"}.get(unit, f"{unit}s")
+        found = "no judgment" if n_units == 0 else f"only one {resample}"
+        raise ParameterError(f"there is {found} to draw from, which says nothing about the spread; {remedy}")
 
 
 def _unit_codes(judgments: Judgments | Mixed, resample: str) -> Ints:
@@ -173,13 +167,13 @@ def _unit_codes(judgments: Judgments | Mixed, resample: str) -> Ints:
     if resample == "query":
         if judgments.block is None:
             several = "items live within their query, so that drawing queries would only leave items out"
-            why = "there is but one query" if judgments.n_queries == 1 else several
+            why = "there is only one query" if judgments.n_queries == 1 else several
             remedy = f"take equal items of all queries as one with {call('across_queries')} first"
             raise ParameterError(f"queries cannot be drawn: {why}; {remedy}, or use {option('resample', 'judgment')}")
         return judgments.block
     if not judgments.n_annotators:
         raise ParameterError(
-            f"{_plural(resample)} cannot be drawn: the judgments do not say who gave them; use "
+            f"{plural(resample)} cannot be drawn: the judgments do not say who gave them; use "
             f"{option('resample', 'judgment')}"
         )
     if resample == "annotator":

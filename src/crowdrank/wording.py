@@ -1,11 +1,14 @@
-"""How names become sentences: an option is named as the reader would write it, in Python or on the command line."""
+"""How numbers and names become sentences: plurals, lists of names, shares, options as the reader would write them."""
 
 from __future__ import annotations
 
+import difflib
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+
+from .errors import ParameterError
 
 _FLAGS = {
     "aggregator_params": "--aggregator-set",
@@ -21,6 +24,11 @@ _FLAGS = {
 
 _FIXED = {("all_queries", True), ("chosen", True), ("invalid", "drop"), ("nominal", True)}
 """Arguments with the value that naming the option alone gives them."""
+
+SHOWN = 5
+"""So many names stand in a sentence; the others are counted."""
+
+_IRREGULAR = {"person": "people"}
 
 _surface = {"shell": False}
 
@@ -119,6 +127,142 @@ def either(words: Iterable[Any], last: str = "or") -> str:
     """
     each = [str(word) for word in words]
     return f" {last} ".join(filter(None, (", ".join(each[:-1]), each[-1]))) if each else "none"
+
+
+def plural(word: str) -> str:
+    """Return the plural of a noun.
+
+    Examples
+    --------
+    >>> [plural(word) for word in ("annotator", "query", "class", "more person")]
+    ['annotators', 'queries', 'classes', 'more people']
+    """
+    before, space, last = word.rpartition(" ")
+    if last in _IRREGULAR:
+        return f"{before}{space}{_IRREGULAR[last]}"
+    if last.endswith("y") and last[-2:-1] not in "aeiou":
+        return f"{word[:-1]}ies"
+    return f"{word}es" if last.endswith(("s", "x", "ch", "sh")) else f"{word}s"
+
+
+def counted(number: float, word: str) -> str:
+    """Return a number with its noun, which is in the plural unless there is one.
+
+    Examples
+    --------
+    >>> counted(1200, "query"), counted(1, "item")
+    ('1,200 queries', '1 item')
+    """
+    return f"{number:,} {word if number == 1 else plural(word)}"
+
+
+def of_all(number: int, total: int, word: str) -> str:
+    """Return how many of all, in words.
+
+    Examples
+    --------
+    >>> of_all(3, 30, "annotator"), of_all(4, 4, "query"), of_all(2, 2, "item"), of_all(1, 1, "item")
+    ('3 of 30 annotators', 'all 4 queries', 'both items', 'the one item')
+    """
+    if number == total == 2:
+        return f"both {plural(word)}"
+    if number == total:
+        return f"the one {word}" if total == 1 else f"all {total:,} {plural(word)}"
+    return f"{number:,} of {total:,} {plural(word)}"
+
+
+def first_few(names: Iterable[Any], number: int | None = None, shown: int = SHOWN, *, last: str | None = "and") -> str:
+    """Return the first five names, then how many more there are.
+
+    Parameters
+    ----------
+    names
+        The names in words; those beyond the first ``shown`` may be left away.
+    number
+        How many there are in all; as many as names unless it is given.
+    shown
+        How many are named.
+    last
+        The word before the last one; ``None`` for commas throughout, as in cells of tables.
+
+    Examples
+    --------
+    >>> first_few(["ann"]), first_few(["ann", "bob"]), first_few("abcdefg"), first_few("abcde", 1200)
+    ('ann', 'ann and bob', 'a, b, c, d, e and 2 more', 'a, b, c, d, e and 1,195 more')
+    """
+    words = [str(name) for name in names]
+    number = len(words) if number is None else number
+    words = [*words[:shown], *([f"{number - shown:,} more"] if number > shown else [])]
+    return ", ".join(words) if last is None else either(words, last)
+
+
+def percent(share: float, *, sign: bool = True) -> str:
+    """Return a share in per cent: never 100 % of what is less than all, never 0 % of what is more than none.
+
+    Without ``sign`` it is as short as the cell of a table wants it.
+
+    Examples
+    --------
+    >>> percent(0.256), percent(0.9999), percent(1.0), percent(0.004), percent(0.0)
+    ('26 %', 'over 99 %', '100 %', 'under 1 %', '0 %')
+    >>> percent(0.256, sign=False), percent(0.9999, sign=False)
+    ('26', '>99')
+    """
+    number = f"{100 * max(share, 0.0):.0f}"
+    unit, over, under = (" %", "over ", "under ") if sign else ("", ">", "<")
+    if share < 1 and number == "100":
+        return f"{over}99{unit}"
+    return f"{under}1{unit}" if share > 0 and number == "0" else f"{number}{unit}"
+
+
+def nearest(name: Any, known: Iterable[str], *, cutoff: float = 0.5) -> str | None:
+    """Return the known name that is spelt most like another, ``None`` where none is.
+
+    Examples
+    --------
+    >>> nearest("bord", ["borda", "elo"]), nearest("x", ["borda", "elo"])
+    ('borda', None)
+    """
+    return next(iter(difflib.get_close_matches(str(name), list(known), n=1, cutoff=cutoff)), None)
+
+
+def did_you_mean(name: Any, known: Iterable[str], *, cutoff: float = 0.5) -> str:
+    """Return the question after the nearest known name, with a space behind it; nothing where no name is near.
+
+    Examples
+    --------
+    >>> did_you_mean("bord", ["borda", "elo"]), did_you_mean("x", ["borda", "elo"])
+    ("did you mean 'borda'? ", '')
+    """
+    near = nearest(name, known, cutoff=cutoff)
+    return "" if near is None else f"did you mean {near!r}? "
+
+
+def one_of(value: Any, known: Iterable[str], name: str, *, of_verb: bool = False) -> Any:
+    """Return a value that is one of the known ones, or say which is nearest and which there are.
+
+    Parameters
+    ----------
+    value, known
+        What was given, and what may be.
+    name
+        Its name: of a parameter of a method, or with ``of_verb`` of an argument of a verb, which the command line may
+        call otherwise.
+
+    Examples
+    --------
+    >>> one_of("mean", ("mean", "median"), "start")
+    'mean'
+    >>> one_of("meen", ("mean", "median"), "start")
+    Traceback (most recent call last):
+    crowdrank.errors.ParameterError: start='meen' is not known; did you mean 'mean'? choose one of 'mean', 'median'
+    """
+    names = list(known)
+    if isinstance(value, str) and value in names:
+        return value
+    given = option(name, value) if of_verb and value is not None else f"{name}={value!r}"
+    hint = did_you_mean(value, names)
+    raise ParameterError(f"{given} is not known; {hint}choose one of {', '.join(map(repr, names))}")
 
 
 def _typed(value: Any) -> str:

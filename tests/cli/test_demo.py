@@ -48,7 +48,7 @@ def test_the_next_commands_run(run):
     for command in commands:
         ran = run(*command.split())
         assert ran.code == 0, ran.err
-    assert "annotators looks like guessing or reversed" in ran.err
+    assert "annotators seems to guess or to be reversed" in ran.err
 
 
 def test_the_saved_votes_are_those_of_the_demo(run, tmp_path, table):

@@ -42,7 +42,7 @@ def test_diagnose_writes_a_row_for_each_annotator_and_says_what_is_odd(run, crow
     assert "relation" in read_table("groups.csv").columns
     assert sum("1 annotator chooses one side whatever the items: 'a7'" in line for line in ran.lines) == 1
     assert any(line.startswith("warning: 1 annotator chooses one side") for line in ran.lines)
-    assert any("1 pair of annotators agrees more than their qualities explain: 'a0' and 'a1'" in x for x in ran.lines)
+    assert any("1 pair of annotators agrees more than their qualities explain: 'a0' with 'a1'" in x for x in ran.lines)
     assert any("the 8 annotators are worth 6.4 independent ones" in line for line in ran.lines)
     for name in ("who.csv", "pairs.csv", "families.csv", "groups.csv"):
         assert f"wrote {name}" in ran.lines

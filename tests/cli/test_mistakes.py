@@ -89,8 +89,8 @@ BAD_OPTIONS = {
     "codes without a word": (["aggregate", "votes.csv", "--winner-codes", "1=won"], "'left', 'right', 'tie'"),
     "codes of another form": (["aggregate", "votes.csv", "--winner-codes", "1"], "--winner-codes"),
     "grades of preferences": (["aggregate", "votes.csv", "--want", "grade"], "order"),
-    "nothing to want": (["aggregate", "votes.csv", "--want", "money"], "--want money is neither 'order' nor 'grade'"),
-    "no such format": (["aggregate", "votes.csv", "--format", "xml"], "csv, tsv, json"),
+    "nothing to want": (["aggregate", "votes.csv", "--want", "money"], "--want money is not known; choose one"),
+    "no such format": (["aggregate", "votes.csv", "--format", "xml"], "'csv', 'tsv', 'json'"),
     "no such annotator": (["aggregate", "votes.csv", "--without", "olgo"], "did you mean 'olga'?"),
     "no uncertainty": (["aggregate", "votes.csv", "-m", "elo", "--intervals", "0.9"], "gives no uncertainty"),
     "one resample": (["aggregate", "votes.csv", "--bootstrap", "1"], "use 2 or more, 200 for intervals"),
@@ -117,9 +117,9 @@ BAD_OPTIONS = {
     "no such rule for unjudged": (["evaluate", "ranks.csv", "truth.csv", "--unjudged", "half"], "'drop' nor 'zero'"),
     "level of a measure": (["evaluate", "votes.csv", "truth.csv", "--level", "95"], "between 0 and 1"),
     "metric before files": (["evaluate", "votes.csv", "truth.csv", "--metrics", "ndgc@10"], "did you mean 'ndcg'?"),
-    "no such baseline": (["evaluate", "ranks.csv", "truth.csv", "--baseline", "bm25"], "choose one of ranks"),
+    "no such baseline": (["evaluate", "ranks.csv", "truth.csv", "--baseline", "bm25"], "known: ranks"),
     "nothing beside a baseline": (["evaluate", "ranks.csv", "truth.csv", "--baseline", "ranks"], "the only run"),
-    "baseline before files": (["compare", "truth.csv", "--methods", "elo", "--baseline", "borda"], "choose one of elo"),
+    "baseline before files": (["compare", "truth.csv", "--methods", "elo", "--baseline", "borda"], "known: elo"),
     "measure before files": (["compare", "votes.csv", "--truth", "votes.csv", "--metrics", "ndgc"], "mean 'ndcg'?"),
     "no result in the file": (["evaluate", "votes.csv", "truth.csv"], "votes.csv"),
     "no annotators": (["simulate", "truth.csv", "--noise", "flip(0.1)"], "--annotators"),
@@ -200,4 +200,4 @@ def test_an_interruption_leaves_one_line(run, votes, monkeypatch):
     monkeypatch.setattr("crowdrank.api.aggregate", interrupted)
     ran = run("aggregate", votes, "--out", "r.csv")
     assert ran.code == 130
-    assert ran.lines == ["crowdrank: interrupted; nothing was written that is not whole"]
+    assert ran.lines == ["crowdrank: interrupted; no partial file was left"]

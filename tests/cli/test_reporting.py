@@ -78,8 +78,8 @@ def test_a_condition_that_does_not_hold_passes(run, votes):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ("--fail-if qualty<0.6", "there is no quantity 'qualty' to put a condition on; did you mean 'quality'?"),
-        ("--fail-if quality", "is no comparison; write for example quality<0.6"),
+        ("--fail-if qualty<0.6", "there is no quantity 'qualty'; did you mean 'quality'?"),
+        ("--fail-if quality", "is not a comparison; write for example quality<0.6"),
         ("--report -", "give --report a name, such as report.html"),
         ("--report no/r.html", "its folder does not exist; make the folder first"),
         ("--report .", "is a folder; give the name of a file in it"),

@@ -160,14 +160,14 @@ def test_votes_without_annotators(run, tmp_path):
     (tmp_path / "v.csv").write_text("item,grade\nx,1\ny,2\nx,3\n")
     ran = run("aggregate", "v.csv")
     assert ran.code == 0
-    assert "the votes name no annotators, so nothing can be said of them" in ran.lines
+    assert "the votes name no annotators, so nothing can be said about them" in ran.lines
 
 
 def test_few_judgments_accuse_nobody(run, tmp_path):
     (tmp_path / "v.csv").write_text("left,right,annotator,winner\nx,y,ann,x\nx,y,bob,y\nx,y,cy,tie\n")
     ran = run("aggregate", "v.csv")
     assert "worth a look" not in ran.err
-    assert "judged too little to be told from guessing" in ran.err
+    assert "judged too little to rule out guessing" in ran.err
 
 
 def test_compare_without_truth(run, votes):

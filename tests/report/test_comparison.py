@@ -67,7 +67,7 @@ def test_orders_are_a_matrix(comparison, ax):
     np.testing.assert_allclose(np.diag(display.alike), 1)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("method", "method")
     alone = cr.compare_methods({"item": list("xyxy"), "annotator": list("aabb"), "grade": [1, 2, 1, 2]}, ["borda"])
-    with pytest.raises(ParameterError, match="but one method"):
+    with pytest.raises(ParameterError, match="only one method"):
         OrdersDisplay.from_comparison(alone)
 
 

@@ -102,9 +102,7 @@ def test_headings_state_the_findings(demo, votes, consensus):
     assert page.headings[0] == "2 problems and 1 warning to look at"
     assert page.headings[1] == cr.findings(consensus, votes).of("winner").sentence
     assert page.headings[2].startswith("1 of 30 annotators answers the wrong way round: olga; 3 of 30 annotators are")
-    assert any(
-        heading.startswith("Two annotators with the same pair before them agree in 5") for heading in page.headings
-    )
+    assert any(heading.startswith("Two annotators who judge the same pair agree in 5") for heading in page.headings)
     assert "Judgments came in between 2 March 2026 and 6 March 2026" in page.headings
 
 

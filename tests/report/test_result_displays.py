@@ -161,7 +161,7 @@ def test_annotators_who_lean_have_a_ring(ax):
     consensus = cr.aggregate(judged, "bradley_terry")
     display = QualityDisplay.from_consensus(consensus, judged).plot(ax)
     assert display.table.filter(leans=True)["annotator"].to_list() == ["a3"]
-    assert "biased: leans to one side (1)" in [text.get_text() for text in ax.get_legend().get_texts()]
+    assert "leans to one side (1)" in [text.get_text() for text in ax.get_legend().get_texts()]
     bias = PositionBiasDisplay.from_consensus(consensus, judged).plot(Figure().subplots())
     assert bias.leaning == ["a3"]
     assert names(bias.ax_)[0] == "a3"

@@ -58,14 +58,14 @@ NO_CONDITIONS = [
 
 @pytest.mark.parametrize("text", NO_CONDITIONS)
 def test_what_is_no_condition_is_refused(text):
-    with pytest.raises(ParameterError, match=r"is no comparison; write for example quality<0\.6"):
+    with pytest.raises(ParameterError, match=r"is not a comparison; write for example quality<0\.6"):
         parse_condition(text)
 
 
 def test_misspelt_quantities_get_the_nearest():
     with pytest.raises(UnknownNameError, match=r"there is no quantity 'qualty'.*; did you mean 'quality'"):
         parse_condition("qualty<0.6")
-    with pytest.raises(UnknownNameError, match="there are quality, mean_quality"):
+    with pytest.raises(UnknownNameError, match="known: quality, mean_quality"):
         parse_condition("zzz<0.6")
 
 

@@ -11,9 +11,9 @@ from tests.review.crowds import panel, preferences
 from crowdrank.data.coding import LONG
 from crowdrank.data.judgments import Preferences
 from crowdrank.data.recording import outcome_counts
-from crowdrank.review.asked import leads_of_left
+from crowdrank.review.answer_table import leads_of_left
+from crowdrank.review.habits import count_triads
 from crowdrank.review.sides import side_sentences
-from crowdrank.review.triads import count_triads
 
 ROW = st.tuples(st.integers(0, 5), st.integers(0, 2), st.booleans(), st.integers(-1, 1))
 
@@ -56,7 +56,7 @@ def test_a_sample_of_triads_has_the_same_share(monkeypatch):
     low, high = (column.astype(np.int32) for column in np.triu_indices(60, 1))
     nobody, won = np.zeros(len(low), np.int32), rng.random(len(low)) < 0.5
     number, circular = count_triads(nobody, nobody, low, high, won, 1)
-    monkeypatch.setattr("crowdrank.review.triads.MOST_WEDGES", 4000)
+    monkeypatch.setattr("crowdrank.review.habits.MOST_WEDGES", 4000)
     fewer, among = count_triads(nobody, nobody, low, high, won, 1)
     assert number[0] == 60 * 59 * 58 // 6
     assert 0.05 * number[0] < fewer[0] < 0.2 * number[0]

@@ -159,7 +159,7 @@ def test_a_sample_of_things_is_said_to_be_one(monkeypatch):
 
 def test_very_many_judgments_are_looked_at_in_part(monkeypatch):
     given, _ = panel(np.random.default_rng(8), n=8, things=400, copies=2)
-    monkeypatch.setattr("crowdrank.review.asked.MOST_ANSWERS", 1600)
+    monkeypatch.setattr("crowdrank.review.answer_table.MOST_ANSWERS", 1600)
     found = look(preferences(given))
     assert found.dependence()["n_common"].max() < 300
     assert "there are 3,200 answers" in found.notes[0]

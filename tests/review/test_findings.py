@@ -10,8 +10,9 @@ import crowdrank as cr
 from crowdrank.demo import FILE
 from crowdrank.errors import ParameterError
 from crowdrank.review.contested import contested
-from crowdrank.review.finding import named, of_all, percent
+from crowdrank.review.finding import named
 from crowdrank.review.findings import Finding, Findings, facts_of
+from crowdrank.wording import of_all, percent
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +83,7 @@ def test_sure_winners_are_good_news():
 def test_equals_are_not_to_be_told_apart_by_more_judgments():
     votes = cr.Preferences.from_rows([(f"a{k}", "q", "x", "y", "x" if k % 2 else "y") for k in range(41)])
     found = cr.findings(cr.aggregate(votes, "bradley_terry"), votes)
-    assert found.of("equals").sentence == "more judgments would hardly tell y from x: treat them as equals"
+    assert found.of("equals").sentence == "more judgments would hardly distinguish y from x: treat them as equal"
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,7 @@ def test_equals_are_not_to_be_told_apart_by_more_judgments():
         ([("a", "x", 1), ("b", "x", 2)], "only_item", "x is the only item"),
         ([(a, i, 2) for a in "ab" for i in "xyz"], "all_tied", "all 3 items have the same score"),
         ([("a", "x", 2), ("a", "y", 2), ("a", "z", 0)], "shared_first", "2 of 3 items share the first place: x and y"),
-        ([("a", "x", 2), ("a", "y", 1)], "one_annotator", "a gave all judgments, so that there is nobody"),
+        ([("a", "x", 2), ("a", "y", 1)], "one_annotator", "a gave all judgments; with only one annotator"),
         ([("a", "x", 2), ("b", "y", 1)], "no_overlap", "no item was judged twice"),
         ([(a, i, 2) for a in "ab" for i in "xyz"], "too_few_judgments", "both annotators judged too little"),
     ],
@@ -128,7 +129,7 @@ def test_classes_have_no_order():
     rows = [(a, f"i{k}", "cat" if k % 3 else "dog") for a in "abc" for k in range(12)]
     votes = cr.Grades.from_frame(pl.DataFrame(rows, schema=["annotator", "item", "grade"], orient="row"), nominal=True)
     found = cr.findings(cr.aggregate(votes, "dawid_skene"), votes)
-    assert found.of("classes").sentence == "12 items are of 2 classes: 8 cat, 4 dog"
+    assert found.of("classes").sentence == "12 items in 2 classes: 8 cat and 4 dog"
     assert found.of("winner", "order") is None
 
 

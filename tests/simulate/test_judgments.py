@@ -100,7 +100,7 @@ def test_the_callers_truth_is_not_changed():
             ParameterError,
             "noise 'normal' draws no rankings; noise for rankings: plackett_luce",
         ),
-        (TRUTH, {"kind": "grades"}, ParameterError, "kind must be grade, preference or ranking, not 'grades'"),
+        (TRUTH, {"kind": "grades"}, ParameterError, "kind='grades' is not known; did you mean 'grade'"),
         (TRUTH, {"seed": -1}, ParameterError, "seed must be 0 or more, not -1"),
         (TRUTH, {"per_item": float("nan")}, ParameterError, "per_item must be a whole number"),
         (TRUTH, {"per_item": -3}, ParameterError, "at least 1, not -3"),

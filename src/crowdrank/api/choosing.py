@@ -11,7 +11,7 @@ import numpy as np
 from ..data.grades import MAX_LEVELS
 from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
 from ..errors import JudgmentError, ParameterError
-from ..wording import option
+from ..wording import one_of, option
 
 FEWEST = 5.0
 """Judgments of an annotator, on average, from which on it pays to learn how far each can be relied on."""
@@ -71,7 +71,7 @@ def auto_method(judgments: Judgments | Mixed, want: str = "order", *, anchored: 
     --------
     >>> votes = Grades.from_rows([("ann", "q", "x", 3), ("ann", "q", "y", 1)])
     >>> auto_method(votes).method, auto_method(votes).reason
-    ('mean_grade', 'there is but one annotator, whom nobody can be told apart from')
+    ('mean_grade', 'only one annotator: quality cannot be estimated')
     """
     check_want(want)
     if isinstance(judgments, Grades) and (want == "grade" or judgments.nominal):
@@ -93,7 +93,7 @@ def auto_method(judgments: Judgments | Mixed, want: str = "order", *, anchored: 
 def check_want(want: str) -> None:
     """Refuse to choose a method for something that none is chosen for."""
     if want not in WANTS:
-        raise ParameterError(f"{option('want', want)} is neither 'order' nor 'grade'")
+        one_of(want, ("order", "grade"), "want", of_verb=True)
 
 
 def _against_learning(judgments: Judgments) -> str | None:
@@ -103,7 +103,7 @@ def _against_learning(judgments: Judgments) -> str | None:
         return f"the {kind}s do not say who gave them, so each counts alike"
     n_annotators = len(np.unique(judgments.annotator))
     if n_annotators == 1:
-        return "there is but one annotator, whom nobody can be told apart from"
+        return "only one annotator: quality cannot be estimated"
     # a ranking of m items is worth m - 1 choices
     n_answers = len(judgments.item) - len(judgments) if isinstance(judgments, Rankings) else len(judgments)
     if n_answers < FEWEST * n_annotators:

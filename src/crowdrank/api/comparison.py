@@ -25,7 +25,7 @@ from ..registry import label, make
 from ..validation.alignment import align
 from ..validation.comparison import HELD_OUT, LEVEL, Comparison, Measured
 from ..validation.evaluation import Evaluation, check_fit, checked_measures, expect_baseline
-from ..validation.prediction import Figure, foretell
+from ..validation.prediction import Figure, predict_held_out
 from ..validation.scored_items import Scored
 from ..validation.splits import N_FOLDS, Split, split_judgments
 from ..wording import option
@@ -49,7 +49,7 @@ def compare(
     """Return a table with a row for each method; :func:`crowdrank.compare_methods` tells more.
 
     With a truth: the metrics asked for, each with its interval over queries. Without: how well the consensus of four
-    fifths of the judgments foretells those of the last fifth, each fifth in turn. ``pair_accuracy`` is the share of
+    fifths of the judgments predicts those of the last fifth, each fifth in turn. ``pair_accuracy`` is the share of
     pairs with unequal answers, both held out, in the right order, ties half; ``log_loss`` that of
     ``sigmoid(c * difference of scores)``, the one scale ``c`` fitted on the four fifths; ``annotator_log_loss`` the
     same with a scale for each annotator, told from held-out pairs of the other fifths, so that those who guess count
@@ -228,7 +228,7 @@ def _held_out(
     """The comparison by judgments held out from each fit."""
     figures: dict[str, dict[str, Figure]] = {measure.name: {} for measure in HELD_OUT}
     for name, method in methods.items():
-        for measure, figure in foretell(method, split, fitted[name], partial(steps.done, name)).items():
+        for measure, figure in predict_held_out(method, split, fitted[name], partial(steps.done, name)).items():
             figures[measure][name] = figure
     measures = tuple(measure for measure in HELD_OUT if figures[measure.name])
     if not measures:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
 from ..errors import ParameterError
+from ..wording import nearest
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -40,9 +40,9 @@ def at_the_door(verb: Callable[Given, Result]) -> Callable[Given, Result]:
 def _remedy(verb: str, known: list[str], unknown: dict[str, Any]) -> str:
     """What to write in place of arguments that a verb does not have."""
     named = " and ".join(f"{name}=" for name in unknown)
-    near = difflib.get_close_matches(next(iter(unknown)), known, n=1, cutoff=0.75)
+    near = nearest(next(iter(unknown)), known, cutoff=0.75)
     if near:
-        return f"{verb} has no argument {named}; did you mean {near[0]}=?"
+        return f"{verb} has no argument {named}; did you mean {near}=?"
     if "params" in known:
         one = len(unknown) == 1
         what = "a parameter of the method goes" if one else "parameters of the method go"

@@ -1,11 +1,11 @@
-"""Annotators worth a look: those who guess, who answer the wrong way round, or who are barely better than guessing."""
+"""Annotators worth a look: what the command line says about them, and the table it writes."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..wording import SHOWN, counted
 from .talk import one_line
-from .words import count
 
 if TYPE_CHECKING:
     import polars as pl
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from ..data.diagnostics import Diagnostics
     from .talk import Talk
 
-MOST_NAMED = 5
 _LONGEST = 40
 
 
@@ -54,26 +53,27 @@ def sentences(frame: pl.DataFrame | None) -> list[str]:
     >>> sentences(pl.DataFrame({**columns, "lower": [0.6, 0.1], "upper": [0.9, 0.3]}))[-1]
     ' bob: quality 0.20 (0.10 to 0.30) in 30 judgments, reversed'
     """
+    from ..review.flags import FLAGS
     from ..review.verdicts import suspects, unsure
 
     if frame is None:
-        return ["the votes name no annotators, so nothing can be said of them"]
+        return ["the votes name no annotators, so nothing can be said about them"]
     found = suspects(frame)
     lines = []
     if found:
-        lines.append(f"{len(found)} of {count(len(frame), 'annotator')} worth a look (quality 0.5 is guessing):")
+        lines.append(f"{len(found)} of {counted(len(frame), 'annotator')} worth a look (quality 0.5 is guessing):")
         lines += [
             f" {shown(one)}: quality {one.quality:.2f} ({interval(one)}) in {_sum(one)}, {one.verdict}"
-            for one in found[:MOST_NAMED]
+            for one in found[:SHOWN]
         ]
-        if len(found) > MOST_NAMED:
-            lines.append(f" and {len(found) - MOST_NAMED} more; --annotators FILE lists all")
+        if len(found) > SHOWN:
+            lines.append(f" and {len(found) - SHOWN} more; --annotators FILE lists all")
     n_unsure = int(unsure(frame).sum())
     if n_unsure:
-        lines.append(f"{count(n_unsure, 'annotator')} judged too little to be told from guessing")
+        lines.append(f"{counted(n_unsure, 'annotator')} {FLAGS['unsure'].words(n_unsure)}")
     if not found and len(frame) > max(1, n_unsure):
         sure = f"{len(frame) - n_unsure} other" if n_unsure else str(len(frame))
-        lines.append(f"none of the {sure} annotators looks like guessing or reversed")
+        lines.append(f"none of the {sure} annotators seems to guess or to be reversed")
     return lines
 
 
@@ -90,4 +90,4 @@ def interval(one: Any) -> str:
 def _sum(one: Any) -> str:
     """How many judgments an annotator gave; weights need not be whole."""
     number = float(one.n_judgments)
-    return count(int(number) if number.is_integer() else round(number, 1), "judgment")
+    return counted(int(number) if number.is_integer() else round(number, 1), "judgment")

@@ -89,7 +89,7 @@ def compare(
     """Compare methods on the same votes.
 
     With --truth each method gets the measures asked for, with intervals over queries. Without, it is judged by how well
-    it foretells votes that were held out from it, which shows fit to this crowd and not truth. Methods that a paired
+    it predicts votes that were held out from it, which shows fit to this crowd and not truth. Methods that a paired
     test does not show to be worse than the best of a column are marked with a star; --baseline tests each method
     against one of your choice.
     """

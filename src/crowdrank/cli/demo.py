@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..wording import counted, percent
 from .help import examples
 from .options import Quiet
 from .outputs import check_files, report_written
 from .talk import Talk
-from .words import count
 
 if TYPE_CHECKING:
     import polars as pl
@@ -75,8 +75,8 @@ def _print(votes: Preferences, consensus: Consensus) -> None:
     n_models = len(consensus.items)
     page.print(f"\n[bold]Which of {n_models} language models answers best?[/bold]")
     page.print(
-        f"{count(votes.n_annotators, 'annotator')} compared two answers to a prompt at a time: "
-        f"{count(len(votes), 'preference')} over {count(votes.n_queries, 'prompt')}. "
+        f"{counted(votes.n_annotators, 'annotator')} compared two answers to a prompt at a time: "
+        f"{counted(len(votes), 'preference')} over {counted(votes.n_queries, 'prompt')}. "
         "Models, prompts and annotators are made up.\n"
     )
     page.print(f"[bold]Ranking over all prompts[/bold] [dim]({consensus.method}, 95 % intervals)[/dim]\n")
@@ -96,6 +96,7 @@ def _print_annotators(page: Console, consensus: Consensus) -> list[str]:
     """The annotators worth dropping; returns their names."""
     from rich.text import Text
 
+    from ..review.flags import FLAGS
     from ..review.verdicts import annotator_table, suspects
     from .annotators import interval, shown
     from .tables import grid
@@ -112,7 +113,7 @@ def _print_annotators(page: Console, consensus: Consensus) -> list[str]:
             Text(f"{one.quality:.2f}"),
             Text(interval(one)),
             Text(f"{one.n_judgments:g}"),
-            Text(_WORDS[one.verdict]),
+            Text(f"{one.verdict}: {FLAGS[one.verdict].noun}"),
         ]
         for one in found
     ]
@@ -135,19 +136,7 @@ def _print_agreement(page: Console, votes: Preferences, named: list[str]) -> Non
     everybody, others = agreement(votes), agreement(votes.select(~np.isin(votes.annotator, codes)))
     page.print("[bold]Agreement[/bold]\n")
     page.print(
-        f"Two annotators with the same pair before them agree in {_percent(everybody.same)} of cases "
-        f"(Krippendorff's alpha {everybody.alpha:.2f}); without those {len(named)} in {_percent(others.same)} "
+        f"Two annotators who judge the same pair agree in {percent(everybody.same)} of cases "
+        f"(Krippendorff's alpha {everybody.alpha:.2f}); without those {len(named)} in {percent(others.same)} "
         f"({others.alpha:.2f}).\n"
     )
-
-
-def _percent(share: float) -> str:
-    """A share in per cent."""
-    return f"{share:.0%}".replace("%", " %")
-
-
-_WORDS = {
-    "reversed": "reversed: picks the worse answer",
-    "guessing": "guessing: no better than a coin",
-    "poor": "poor: hardly better than a coin",
-}

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
+from ..wording import counted
 from .help import examples
 from .options import Format, Out, Quiet
 from .outputs import check_files, deliver, report_written
 from .talk import Talk
-from .words import count
 
 EXAMPLES = examples(
     ("score and rank items by a model of crowdrank train", "crowdrank rank model features.csv -o ranks.csv"),
@@ -51,7 +51,7 @@ def rank(
         with talk.working("ranking"):
             table = api.rank(model, features)
         n_queries = table["query"].n_unique() if "query" in table.columns else 1
-        talk.say(f"{count(len(table), 'item')} of {count(n_queries, 'query')} ranked by {model}")
+        talk.say(f"{counted(len(table), 'item')} of {counted(n_queries, 'query')} ranked by {model}")
         if format is not None or out is None or not out.lower().endswith((".run", ".run.gz")):
             deliver(table, out, format, talk, lambda: show_frame(table, bold="item", cut=("query", "item")))
             return

@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except Exception as error:
         code = _explain(error)
     if code == INTERRUPTED:
-        complain("interrupted; nothing was written that is not whole")
+        complain("interrupted; no partial file was left")
     return code
 
 
@@ -92,7 +92,7 @@ def say_failed(error: Exception, what: str, *, fatal: bool) -> None:
 
 
 def _show_traceback(error: Exception) -> None:
-    """Show where an error arose, to whoever asked for that."""
+    """Show where an error arose, to anyone who asked for that."""
     if os.environ.get(TRACEBACK):
         import traceback
 

@@ -6,11 +6,12 @@ from typing import Annotated, Any
 
 import typer
 
+from ..wording import counted
 from .help import examples
 from .options import Format, Out, Quiet, Seed
 from .outputs import check_files, check_picture, deliver, report_written
 from .talk import Talk
-from .words import complete_method, count, listed
+from .words import complete_method, listed
 
 EXAMPLES = examples(
     (
@@ -171,8 +172,8 @@ def simulate(
         if quality is not None:
             write_table(drawn.quality, quality)
             report_written(quality, talk)
-        by = count(annotators, "annotator")
-        talk.say(f"{count(len(judgments), judgments.kind)} by {by} on {count(judgments.n_items, 'item')}")
+        by = counted(annotators, "annotator")
+        talk.say(f"{counted(len(judgments), judgments.kind)} by {by} on {counted(judgments.n_items, 'item')}")
 
 
 def _play(

@@ -13,9 +13,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from ..wording import counted
 from .outputs import LEVEL
 from .talk import one_line
-from .words import count
 
 if TYPE_CHECKING:
     import polars as pl
@@ -203,4 +203,4 @@ def _drawn(frame: pl.DataFrame, rows: list[list[Text]], room: int) -> list[list[
 def _more(page: Console, number: int, word: str) -> None:
     """Say how much is not shown."""
     if number > 0:
-        page.print(f"[dim]and {count(number, f'more {word}')}; --out FILE writes all of them[/dim]")
+        page.print(f"[dim]and {counted(number, f'more {word}')}; --out FILE writes all of them[/dim]")

@@ -6,12 +6,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..wording import counted
 from .help import examples
 from .options import Quiet, Reading, Seed, spread
 from .outputs import check_files, report_written
 from .talk import Talk
 from .votes import read_votes
-from .words import complete_aggregator, complete_joint, complete_ranker, count, listed, pairs
+from .words import complete_aggregator, complete_joint, complete_ranker, listed, pairs
 
 if TYPE_CHECKING:
     import polars as pl
@@ -187,8 +188,10 @@ def _share(text: str | None) -> float | str | None:
 
 def _sentences(fit: Any, table: pl.DataFrame, measured_by: float | str | None) -> list[str]:
     """What was learned, in lines; ``measured_by`` is the share of the queries or the file with grades."""
-    unjudged = f"; {count(fit.n_unjudged, 'more item')} with features, not judged" if fit.n_unjudged else ""
-    lines = [f"{fit.learner} learned from {count(fit.n_items, 'item')} of {count(fit.n_queries, 'query')}{unjudged}"]
+    unjudged = f"; {counted(fit.n_unjudged, 'more item')} with features, not judged" if fit.n_unjudged else ""
+    lines = [
+        f"{fit.learner} learned from {counted(fit.n_items, 'item')} of {counted(fit.n_queries, 'query')}{unjudged}"
+    ]
     curve = fit.ranker.curve_
     best = curve["valid"].arg_max()
     if best is not None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .words import count, listed, pairs
+from ..wording import counted
+from .words import listed, pairs
 
 if TYPE_CHECKING:
     from ..data.judgments import Judgments, Mixed
@@ -70,8 +71,8 @@ def _description(judgments: Judgments | Mixed, n_merged: int) -> str:
     from ..data.mixed import parts_of
 
     n_annotators = len(np.unique(judgments.annotator))
-    by = f" by {count(n_annotators, 'annotator')}" if judgments.n_annotators else ""
-    queries = f" of {count(judgments.n_queries, 'query')}" if not judgments.items.single else ""
-    merged = f", over {count(n_merged, 'query')} taken together" if n_merged else ""
-    given = " and ".join(count(len(part), part.kind) for part in parts_of(judgments))
-    return f"{given}{by} on {count(judgments.n_items, 'item')}{queries}{merged}"
+    by = f" by {counted(n_annotators, 'annotator')}" if judgments.n_annotators else ""
+    queries = f" of {counted(judgments.n_queries, 'query')}" if not judgments.items.single else ""
+    merged = f", over {counted(n_merged, 'query')} taken together" if n_merged else ""
+    given = " and ".join(counted(len(part), part.kind) for part in parts_of(judgments))
+    return f"{given}{by} on {counted(judgments.n_items, 'item')}{queries}{merged}"

@@ -42,18 +42,6 @@ def pairs(texts: Sequence[str] | None, option: str, example: str) -> dict[str, s
     return found
 
 
-def count(number: float, word: str) -> str:
-    """Return a number with its word, which is in the plural unless there is one.
-
-    Examples
-    --------
-    >>> count(1200, "query"), count(1, "item")
-    ('1,200 queries', '1 item')
-    """
-    plural = f"{word.removesuffix('y')}ies" if word.endswith("y") else f"{word}s"
-    return f"{number:,} {word if number == 1 else plural}"
-
-
 def complete_method(incomplete: str) -> list[str]:
     """Return the methods whose name starts so, for shells."""
     from ..registry import names

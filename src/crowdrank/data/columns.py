@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ..errors import JudgmentError, ParameterError
-from ..wording import naming, option
+from ..wording import first_few, naming, one_of, option
 
 FOREIGN: dict[str, tuple[str, ...]] = {
     "annotator": (
@@ -227,8 +227,8 @@ def check_words(columns: Mapping[str, str], kind: str | None = None) -> None:
     for word in columns:
         if word not in FOREIGN:
             raise ParameterError(f"{option('columns')} names {word!r}, which is none of {', '.join(FOREIGN)}")
-    if kind is not None and kind not in NEEDED:
-        raise ParameterError(f"{option('kind', kind)} is not one of 'grade', 'preference', 'ranking'")
+    if kind is not None:
+        one_of(kind, NEEDED, "kind", of_verb=True)
 
 
 def _check_names(names: list[str]) -> None:
@@ -273,6 +273,4 @@ def _could_serve(names: list[str], found: Mapping[str, str]) -> str:
 
 def quoted(names: Sequence[str]) -> str:
     """Return the names in quotes; of a very wide table so many as fit a screen."""
-    shown = ", ".join(repr(name[:60]) for name in names[:_MOST_LISTED])
-    more = f" and {len(names) - _MOST_LISTED:,} more" if len(names) > _MOST_LISTED else ""
-    return f"{shown}{more}" if names else "none"
+    return first_few([repr(name[:60]) for name in names], shown=_MOST_LISTED)

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Counts, Floats, Ints, method_name
-from ..wording import option
+from ..wording import counted, option
 from .diagnostics import Diagnostics
 from .index import Index, Items
-from .judged import counted
 from .showing import Shown, html_table
 from .ties import settled
 from .uncertainty import Uncertainty

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from ..errors import JudgmentError, ParameterError
-from .columns import EITHER, FOREIGN, plain_name, understand_items
+from ..wording import did_you_mean
+from .columns import EITHER, FOREIGN, plain_name, quoted, understand_items
 
 _MEASURED = {"score", "value", "result"}
 """Foreign names of judgments that features have too, such as the score of BM25; they are features."""
@@ -97,9 +97,7 @@ def expect_names(wanted: Sequence[str], names: Sequence[str]) -> list[str]:
         raise ParameterError("features= names no column; name at least one, or leave it out")
     for place, name in enumerate(wanted):
         if name not in known:
-            near = difflib.get_close_matches(name, names, n=1)
-            hint = f"did you mean {near[0]!r}? " if near else ""
-            shown = ", ".join(repr(other[:60]) for other in names[:50]) + (", ..." if len(names) > 50 else "")
+            hint, shown = did_you_mean(name, names, cutoff=0.6), quoted(names)
             raise JudgmentError(f"the features lack {name!r}; {hint}add it or name other columns (there are: {shown})")
         if name in wanted[:place]:
             raise ParameterError(f"features= names {name!r} twice; keep one of them")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -12,6 +11,7 @@ import polars as pl
 
 from ..errors import JudgmentError, UnknownNameError
 from ..protocols import Counts, Ints
+from ..wording import nearest
 from .coding import LONG, compact, factorize, id_series, look_up
 
 NO_QUERY = ""
@@ -195,9 +195,9 @@ def _cell_passes(n: int) -> tuple[Callable[..., None], Callable[..., Ints]]:
 def _nearest(wanted: str, ids: pl.Series) -> str:
     """Clause that names the nearest known id, or nothing when none is near."""
     sample = ids.head(10_000).cast(pl.String).to_list()
-    near = difflib.get_close_matches(wanted, sample, n=1, cutoff=0.6)
+    near = nearest(wanted, sample, cutoff=0.6)
     return (
-        f"; did you mean {near[0]!r}?"
+        f"; did you mean {near!r}?"
         if near
         else f"; there are {len(ids)} ids, the first is {sample[0]!r}"
         if sample

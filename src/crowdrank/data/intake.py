@@ -10,9 +10,9 @@ from typing import Any, TypeAlias
 import numpy as np
 import polars as pl
 
-from ..errors import DataWarning, JudgmentError, ParameterError
+from ..errors import DataWarning, JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints
-from ..wording import option
+from ..wording import first_few, one_of, option
 from .coding import LONG, compact, factorize, factorize_groups, id_series
 from .columns import understand, understand_items
 from .frames import to_frame
@@ -98,8 +98,7 @@ class Rows:
         first = [self._describe(int(row)) for row in found[:5]]
         if len(found) == 1:
             return first[0]
-        more = f" and {len(found) - 5} more" if len(found) > 5 else ""
-        return f"{len(found)} rows: {', '.join(first)}{more}"
+        return f"{len(found)} rows: {first_few(first, len(found))}"
 
     def _describe(self, row: int) -> str:
         """A row by its number and ids."""
@@ -333,10 +332,8 @@ def handle_duplicates(keys: Sequence[tuple[Ints, int]], duplicates: str, describ
 
 def check_rules(duplicates: str = "keep", invalid: str = "error") -> None:
     """Refuse a rule for repeated or unusable rows that there is none of."""
-    if duplicates not in ("keep", "first", "last", "error"):
-        raise ParameterError(f"{option('duplicates', duplicates)} is none of 'keep', 'first', 'last', 'error'")
-    if invalid not in ("error", "drop"):
-        raise ParameterError(f"invalid={invalid!r} is neither 'error' nor 'drop'")
+    one_of(duplicates, ("keep", "first", "last", "error"), "duplicates", of_verb=True)
+    one_of(invalid, ("error", "drop"), "invalid")
 
 
 def _count_repeats(keys: Sequence[tuple[Ints, int]]) -> int:

@@ -12,6 +12,7 @@ import polars as pl
 
 from ..errors import JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints
+from ..wording import counted, first_few
 from .coding import factorize
 from .index import NO_QUERY, Index, Items, build_items
 from .intake import LARGEST_WEIGHT, handle_duplicates
@@ -162,13 +163,6 @@ class Judged(Shown):
         return items, new[0], self.items.query
 
 
-def counted(n: int, word: str) -> str:
-    """Return a number with its noun."""
-    if n == 1:
-        return f"1 {word}"
-    return f"{n:,} {word[:-1]}ies" if word.endswith("y") else f"{n:,} {word}s"
-
-
 AnyJudged = TypeVar("AnyJudged", bound=Judged)
 
 
@@ -216,8 +210,7 @@ def without_repeats(judged: AnyJudged, duplicates: str, *what: tuple[Ints, int])
             f"{row + 1} ({', '.join(f'{word} {value!r}' for word, value in ids.items())})"
             for row, ids in zip(rows.tolist(), shown, strict=True)
         ]
-        more = f" and {int(mask.sum()) - 5} more" if mask.sum() > 5 else ""
-        return f"{'row' if mask.sum() == 1 else 'rows'} {', '.join(named)}{more}"
+        return f"{'row' if mask.sum() == 1 else 'rows'} {first_few(named, int(mask.sum()))}"
 
     keep = handle_duplicates(keys, duplicates, "an annotator judged the same thing twice", where)
     return judged if keep is None else judged.select(keep)

@@ -12,10 +12,10 @@ import polars as pl
 
 from ..errors import DataWarning, JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints
-from ..wording import option
+from ..wording import counted, option
 from .grades import Grades
 from .index import Index, Items
-from .judged import AnyJudged, counted
+from .judged import AnyJudged
 from .preferences import Preferences
 from .rankings import Rankings
 from .showing import Shown
@@ -63,7 +63,7 @@ class Mixed(Shown):
                 )
             if isinstance(part, Grades) and part.nominal:
                 raise JudgmentError(
-                    "nominal grades have no order and tell nothing of which item is better, so they cannot stand "
+                    "nominal grades have no order and do not say which item is better, so they cannot stand "
                     f"beside other judgments; give {option('levels')} from worst to best, "
                     "or aggregate them by themselves"
                 )

@@ -9,8 +9,9 @@ import numpy as np
 import polars as pl
 
 from ..protocols import Counts, Floats, Ints
+from ..wording import counted
 from .index import Index, Items
-from .judged import counted, judged_frame
+from .judged import judged_frame
 from .showing import Shown
 
 ANYBODY = -1

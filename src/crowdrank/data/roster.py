@@ -11,7 +11,7 @@ import polars as pl
 
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Bools, Counts, Floats
-from ..wording import option
+from ..wording import first_few, option
 from .coding import factorize
 from .columns import understand_annotators
 from .frames import to_frame
@@ -129,7 +129,6 @@ def _refuse(wrong: Bools, codes: Any, ids: pl.Series, what: str) -> None:
     if not len(rows):
         return
     shown = [f"{row + 1} ({short(ids[int(codes[row])])})" if codes[row] >= 0 else f"{row + 1}" for row in rows[:5]]
-    more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
     complaint, _, remedy = what.partition("; ")
     remedy = remedy or "mend the pool"
-    raise JudgmentError(f"{complaint} in row {', '.join(shown)}{more} of the pool; {remedy}")
+    raise JudgmentError(f"{complaint} in row {first_few(shown, len(rows))} of the pool; {remedy}")

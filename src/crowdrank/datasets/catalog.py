@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import UnknownNameError
+from ..wording import did_you_mean
 from .sources import FOLDERS
 
 
@@ -306,9 +306,8 @@ def entry(name: str) -> Entry:
     inside = [known for known in ENTRIES if known.startswith(f"{name}/")]
     if inside:
         raise UnknownNameError(f"there are several data sets in {name!r}: {', '.join(inside)}; name one of them")
-    near = difflib.get_close_matches(name, ENTRIES, n=1, cutoff=0.3)
-    nearest = f"; did you mean {near[0]!r}?" if near else ";"
-    raise UnknownNameError(f"there is no data set {name!r}{nearest} The known ones are {', '.join(ENTRIES)}")
+    hint = did_you_mean(name, ENTRIES, cutoff=0.3)
+    raise UnknownNameError(f"there is no data set {name!r}; {hint}known: {', '.join(ENTRIES)}")
 
 
 def folder_of(name: str) -> str:

@@ -10,6 +10,7 @@ import polars as pl
 from ..data.features import Features
 from ..data.judgments import Grades, Preferences, Rankings
 from ..data.truth import Truth
+from ..wording import counted
 
 
 @dataclass(frozen=True)
@@ -87,18 +88,12 @@ class Dataset:
     def _parts(self) -> Iterator[str]:
         """What the set has, in a few words each."""
         if (given := self.judgments) is not None:
-            by = f" by {_count(given.n_annotators, 'annotator')}" if given.n_annotators else ""
-            of = f"{_count(given.n_items, 'item')} of {_count(given.n_queries, 'query')}"
-            yield f"{_count(len(given), given.kind)}{by} on {of}"
+            by = f" by {counted(given.n_annotators, 'annotator')}" if given.n_annotators else ""
+            of = f"{counted(given.n_items, 'item')} of {counted(given.n_queries, 'query')}"
+            yield f"{counted(len(given), given.kind)}{by} on {of}"
         if self.truth is not None:
-            yield f"truth of {_count(len(self.truth), 'pair' if self.truth.form == 'pairs' else 'item')}"
+            yield f"truth of {counted(len(self.truth), 'pair' if self.truth.form == 'pairs' else 'item')}"
         if self.features is not None:
-            yield f"{_count(self.features.matrix.shape[1], 'feature')} of {_count(len(self.features), 'item')}"
+            yield f"{counted(self.features.matrix.shape[1], 'feature')} of {counted(len(self.features), 'item')}"
         if self.folds is not None:
-            yield _count(len(self.folds), "fold")
-
-
-def _count(number: int, word: str) -> str:
-    """A number with its word, which is in the plural unless there is one."""
-    plural = f"{word.removesuffix('y')}ies" if word.endswith("y") else f"{word}s"
-    return f"{number:,} {word if number == 1 else plural}"
+            yield counted(len(self.folds), "fold")

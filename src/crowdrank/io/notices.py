@@ -1,4 +1,4 @@
-"""What the readers have to tell the user, sent to whoever listens; the library by itself stays silent."""
+"""What the readers have to tell the user, sent to the listener; the library by itself stays silent."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ import polars as pl
 
 from ..data.files import PathLike, plain, refusal, whole_file
 from ..errors import ParameterError
-from ..wording import option
+from ..wording import one_of, option
 from .sources import shown
 
 _AMBIGUOUS = re.compile(r"[\",;|\s]")
@@ -101,8 +101,7 @@ def format_for(path: PathLike | None, format: str | None) -> str:
                 f"{plain(str(path))}: {last} cannot be written; use one of {known}, or say {option('format', 'csv')}"
             )
         return _BY_SUFFIX.get(last, "csv")
-    if format not in FORMATS:
-        raise ParameterError(f"{option('format', format)} is none of {', '.join(FORMATS)}")
+    one_of(format, FORMATS, "format", of_verb=True)
     return format
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def load_ranker(path: PathLike) -> Ranker:
     """Return the fitted ranker that was saved to a file by its ``save``.
 
-    The file holds numbers and JSON only, so that reading one runs no code of whoever wrote it, and a checksum, which is
+    The file holds numbers and JSON only, so that reading one runs no code of its writer, and a checksum, which is
     compared first. A file of a newer version, a damaged one and one that is no ranker at all are refused with a
     :class:`~crowdrank.errors.JudgmentError`; one of an older version is read with a
     :class:`~crowdrank.errors.DataWarning`.

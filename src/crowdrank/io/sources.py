@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import mmap
 import os
 import stat
@@ -19,6 +18,7 @@ from typing import Any
 from ..data.files import PathLike, os_reason, plain
 from ..data.memory import available_memory, in_words
 from ..errors import JudgmentError, ParameterError
+from ..wording import nearest
 
 BLOCK = 1 << 24
 """Bytes looked at in one go, so that checking a large file needs little memory."""
@@ -32,7 +32,7 @@ _LARGE = 1 << 29
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 _QUIET = threading.RLock()
-"""Held by whoever has standard error lead elsewhere."""
+"""Held while standard error leads elsewhere."""
 
 _PACKED = {
     b"PK\x03\x04": ("a zip archive or a spreadsheet", "unpack it, or save the sheet as CSV"),
@@ -168,10 +168,10 @@ def _bytes_of(path: Path) -> tuple[bytes | mmap.mmap, bool]:
 def _similar(path: Path) -> str:
     """Clause that names a file of the same folder with nearly this name."""
     try:
-        near = difflib.get_close_matches(path.name, os.listdir(path.parent), n=1, cutoff=0.7)
+        near = nearest(path.name, os.listdir(path.parent), cutoff=0.7)
     except (OSError, ValueError):
         return "; the folder does not exist either, check the path"
-    return f"; did you mean {shown(near[0])}?" if near else "; check the path"
+    return f"; did you mean {shown(near)}?" if near else "; check the path"
 
 
 def _unpacked(name: str, suffix: str, data: bytes | mmap.mmap, path: Path | None) -> Source:

@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..data.coding import factorize
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Bools, Counts, Floats
-from .queries import arrange, dense_codes, one_dimensional, one_of
+from ..wording import one_of
+from .queries import arrange, dense_codes, one_dimensional
 
 LEVELS = ("nominal", "ordinal", "interval")
 WEIGHTS = ("linear", "quadratic")

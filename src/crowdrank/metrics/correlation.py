@@ -19,7 +19,8 @@ from numpy.typing import ArrayLike
 
 from ..errors import JudgmentError
 from ..protocols import Bools, Counts, Floats
-from .queries import Arranged, arrange, dense_codes, frozen, numbers, one_dimensional, one_of, over_queries, summary
+from ..wording import one_of
+from .queries import Arranged, arrange, dense_codes, frozen, numbers, one_dimensional, over_queries, summary
 
 VARIANTS = ("a", "b")
 

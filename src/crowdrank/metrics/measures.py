@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import re
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import ParameterError, UnknownNameError
 from ..protocols import Floats
+from ..wording import did_you_mean
 
 
 class Entry(NamedTuple):
@@ -165,8 +165,7 @@ def parse(text: str) -> Measure:
     name = found["name"].strip().replace("-", "_").replace(" ", "_")
     name = ALIASES.get(name, name)
     if name not in MEASURES:
-        near = difflib.get_close_matches(name, [*MEASURES, *ALIASES], n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}? " if near else ""
+        hint = did_you_mean(name, [*MEASURES, *ALIASES])
         raise UnknownNameError(f"there is no metric {shown!r}; {hint}known: {', '.join(MEASURES)}")
     entry = MEASURES[name]
     module, _, function_name = entry.function.partition(":")

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..data.coding import factorize
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Bools, Counts, Floats
+from ..wording import one_of
 
 _ITEMS_PER_THREAD = 100_000  # about a millisecond of the fastest kernel, ten times what starting a thread takes
 
@@ -207,13 +208,6 @@ def frozen(array: NDArray[Any]) -> NDArray[Any]:
     view = array.view()
     view.flags.writeable = False
     return view
-
-
-def one_of(value: Any, known: Any, name: str) -> Any:
-    """Return a value that is one of the known ones, or say which are."""
-    if not isinstance(value, str) or value not in known:
-        raise ParameterError(f"{name}={value!r} is not known; choose one of {', '.join(repr(k) for k in known)}")
-    return value
 
 
 def cutoff(k: int | None, longest: int) -> int:

@@ -32,7 +32,8 @@ from numpy.typing import ArrayLike
 
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Floats
-from .queries import Arranged, arrange, cutoff, frozen, one_of, over_queries
+from ..wording import one_of
+from .queries import Arranged, arrange, cutoff, frozen, over_queries
 
 TIES = {"first": 0, "average": 1, "worst": 2}
 GAINS = ("exponential", "linear")

@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from ..data.features import Features
 from ..data.files import PathLike
 from ..errors import JudgmentError, ParameterError
-from ..metrics.queries import one_of
 from ..protocols import AnyFloats, Counts, Floats, Progress, method_name
+from ..wording import one_of
 from .lists import Lists, group_queries
 from .matrix import Matrix
 from .saving import MAX_ABS_WEIGHT, Saved, real_number, weights_of, whole_number, write_saved

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from ..data.files import plain
 from ..errors import ParameterError
-from ..metrics.queries import one_of
 from ..protocols import Floats, Progress
+from ..wording import one_of
 from .estimator import Ranker
 from .lists import Lists
 from .losses import swap_gains

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import MissingExtraError, ParameterError
-from ..metrics.queries import one_of
 from ..protocols import Floats, Progress
+from ..wording import one_of
 from .design import Design
 from .estimator import Ranker, scored_groups
 from .lists import Lists

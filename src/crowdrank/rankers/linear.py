@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ..data.consensus import Trace
 from ..errors import ParameterError
 from ..fitting import newton
-from ..metrics.queries import one_of
 from ..protocols import Floats, method_name
+from ..wording import one_of
 from .design import Design
 from .estimator import Ranker, scored_groups
 from .lists import Lists

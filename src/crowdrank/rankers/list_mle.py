@@ -8,8 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from ..metrics.queries import one_of
 from ..protocols import Floats
+from ..wording import one_of
 from .linear import LinearRanker
 from .lists import Lists
 from .losses import ScoreLoss, better_first

@@ -9,8 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from ..data.consensus import Trace
-from ..metrics.queries import one_of
 from ..protocols import Floats
+from ..wording import one_of
 from .design import Design
 from .linear import LinearRanker
 from .lists import Lists

@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from ..errors import DataWarning
-from ..metrics.queries import one_of
 from ..protocols import Floats
+from ..wording import one_of
 from .linear import LinearRanker
 from .lists import Lists
 from .losses import ScoreLoss

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..errors import ParameterError
-from ..metrics.queries import one_of
 from ..protocols import AnyFloats, Counts, Floats
+from ..wording import one_of
 from .lists import Lists
 
 if TYPE_CHECKING:

@@ -8,8 +8,9 @@ import numpy as np
 import polars as pl
 
 from ..errors import JudgmentError
-from ..metrics.queries import frozen, one_of
+from ..metrics.queries import frozen
 from ..protocols import Floats, Progress
+from ..wording import one_of
 from .lists import Lists
 
 if TYPE_CHECKING:

@@ -14,6 +14,7 @@ from ..data.diagnostics import Diagnostics
 from ..errors import ParameterError
 from ..protocols import Floats
 from ..review.findings import facts_of
+from ..review.flags import BY_QUALITY, FLAGS
 from ..review.messages import leaning
 from ..review.verdicts import annotator_table, unsure, verdict
 from .drawing import AMBER, BLUE, GREY, INK, ORANGE, PURPLE, ROW, name_rows, new_axes, short
@@ -21,10 +22,10 @@ from .items import RISING, heat_map, percents
 
 MARKS = {
     "good": (BLUE, "o", "better than guessing"),
-    "unsure": (GREY, "o", "too few judgments to tell"),
-    "poor": (AMBER, "D", "barely better than guessing"),
-    "guessing": (ORANGE, "s", "no better than guessing"),
-    "reversed": (PURPLE, "v", "reversed: the wrong way round"),
+    "unsure": (GREY, "o", FLAGS["unsure"].noun),
+    "poor": (AMBER, "D", FLAGS["poor"].noun),
+    "guessing": (ORANGE, "s", FLAGS["guessing"].noun),
+    "reversed": (PURPLE, "v", FLAGS["reversed"].noun),
 }
 """What an annotator is -> colour, shape and words."""
 
@@ -141,12 +142,12 @@ class QualityDisplay:
         if rows.any():
             self.ax_.plot(
                 number[rows], quality[rows], "o", markersize=12, markerfacecolor="none", markeredgecolor=INK,
-                markeredgewidth=1.2, label=f"biased: leans to one side ({rows.sum():,})",
+                markeredgewidth=1.2, label=f"{FLAGS['leans'].noun} ({rows.sum():,})",
             )  # fmt: skip
 
     def _name(self, table: pl.DataFrame, number: Floats, quality: Floats) -> None:
         """Names of those worth a look, the worst first, as far as they do not cover each other."""
-        wanted = table["mark"].is_in(["reversed", "guessing", "poor"]).to_numpy() | table["leans"].to_numpy()
+        wanted = table["mark"].is_in(BY_QUALITY).to_numpy() | table["leans"].to_numpy()
         rows = np.flatnonzero(wanted)
         rows = rows[np.argsort(quality[rows], kind="stable")][:_MOST_NAMES]
         names = table["annotator"].to_list()
@@ -180,7 +181,7 @@ def _marked(quality: Quality | None, odd: Diagnostics | None) -> pl.DataFrame:
     """The annotators of a quality, with their marks."""
     table = annotator_table(quality, odd)
     if table is None or not len(table):
-        raise ParameterError("the judgments name no annotators, so that there is no quality to draw")
+        raise ParameterError("the judgments name no annotators, so there is no quality to draw")
     bounds = [table[name] if name in table.columns else table["quality"] for name in ("lower", "upper")]
     rows = zip(table["quality"], *bounds, table["n_judgments"], unsure(table), strict=True)
     marks = [verdict(*row) or ("unsure" if few else "good") for *row, few in rows]
@@ -233,7 +234,7 @@ class PositionBiasDisplay:
             raise ParameterError("position bias is known of preferences by named annotators only")
         known = table.drop_nulls("position_bias").sort("position_bias", descending=True, maintain_order=True)
         if not len(known):
-            raise ParameterError("the judgments do not tell which item was shown on which side")
+            raise ParameterError("the judgments do not say which item was shown on which side")
         return cls(known, leaning=table["annotator"].gather(leaning(table)).to_list())
 
     @property
@@ -261,7 +262,7 @@ class PositionBiasDisplay:
             lower, upper = (rows[name].to_numpy()[part] for name in ("position_lower", "position_upper"))
             self.ax_.hlines(places[part], lower, upper, color=colour, linewidth=2, alpha=0.45)
             n_leaning = len(self.leaning)
-            label = f"leans to one side ({n_leaning:,})" if shape == "s" else f"no clear bias ({n - n_leaning:,})"
+            label = f"{FLAGS['leans'].noun} ({n_leaning:,})" if shape == "s" else f"no clear bias ({n - n_leaning:,})"
             if part.any():
                 bias = rows["position_bias"].to_numpy()[part]
                 self.ax_.plot(bias, places[part], shape, color=colour, markersize=5, label=label)

@@ -133,7 +133,7 @@ class OrdersDisplay:
         """Return the display of a comparison of two methods or more."""
         n, found = len(comparison.methods), comparison.order_matrix()
         if n < 2:
-            raise ParameterError("there is but one method, so that there are no orders to compare")
+            raise ParameterError("only one method: there are no orders to compare")
         order = clustered(found, ~np.eye(n, dtype=bool)) if n > 2 else np.arange(n)
         what = "share of items in the same class" if comparison.nominal else "Kendall's tau"
         return cls([comparison.methods[place] for place in order], found[np.ix_(order, order)], what=what)

@@ -13,7 +13,7 @@ from ..data.judgments import Judgments
 from ..data.mixed import parts_of
 from ..errors import ParameterError
 from ..protocols import Bools, Counts, Floats
-from ..review.asked import asked
+from ..review.answer_table import answer_table
 from .drawing import BLUE, GREY, ORANGE, PAPER, new_axes, short
 from .items import DIVERGING, heat_map
 
@@ -74,7 +74,7 @@ class AgreementDisplay:
         off = ~np.eye(len(chosen), dtype=bool)
         total = float(common[off].sum())
         if not total:
-            raise ParameterError("no two annotators judged the same, so that there is no agreement to draw")
+            raise ParameterError("no two annotators judged the same, so there is no agreement to draw")
         mean = float(same[off].sum()) / total
         found = (same + _PULL * mean) / (common + _PULL)
         order = clustered(found, off)
@@ -118,15 +118,15 @@ def _shared(judgments: Judgments, chosen: Counts) -> tuple[Floats, Floats]:
     """Number of equal answers, and of things in common, of each two of the chosen annotators."""
     from scipy.sparse import csr_array
 
-    found = asked(judgments)
+    answers = answer_table(judgments)
     place = np.full(judgments.n_annotators, -1)
     place[chosen] = np.arange(len(chosen))
-    rows = np.flatnonzero(place[found.annotator] >= 0)
-    who, thing, code = place[found.annotator[rows]], found.thing[rows], found.code[rows]
-    n_things = int(found.thing.max(initial=-1)) + 1
+    rows = np.flatnonzero(place[answers.annotator] >= 0)
+    who, thing, code = place[answers.annotator[rows]], answers.thing[rows], answers.code[rows]
+    n_things = int(answers.thing.max(initial=-1)) + 1
     same, common = (
         csr_array((np.ones(len(rows)), (cells, who)), shape=(n_things * width, len(chosen)))
-        for cells, width in ((thing.astype(np.int64) * found.n_codes + code, found.n_codes), (thing, 1))
+        for cells, width in ((thing.astype(np.int64) * answers.n_codes + code, answers.n_codes), (thing, 1))
     )
     return (same.T @ same).toarray(), (common.T @ common).toarray()
 
@@ -176,7 +176,7 @@ class TimeDisplay:
         timed = [part for part in parts_of(as_judgments(judgments)) if part.time is not None]
         times = np.concatenate([part.time for part in timed]) if timed else np.zeros(0)
         if not len(times):
-            raise ParameterError("the judgments have no time column, so that there is nothing to draw over time")
+            raise ParameterError("the judgments have no time column, so there is nothing to draw over time")
         edges = _edges(times)
         table = pl.DataFrame(
             {"start": edges[:-1], "end": edges[1:], "n_judgments": np.histogram(times, edges)[0].astype(np.int64)}
@@ -282,7 +282,7 @@ class ConvergenceDisplay:
     def from_trace(cls, trace: Trace, method: str = "this method") -> Self:
         """Return the display of how a fit went, by a method that climbs a likelihood."""
         if trace.log_likelihood is None or len(trace.log_likelihood) < 2:
-            raise ParameterError(f"{method} keeps no likelihood of its rounds, so that there is no curve")
+            raise ParameterError(f"{method} keeps no likelihood of its rounds, so there is no curve")
         return cls(np.array(trace.log_likelihood), converged=trace.converged)
 
     def plot(self, ax: Any = None) -> Self:
@@ -295,6 +295,6 @@ class ConvergenceDisplay:
         self.ax_.grid()
         self.ax_.xaxis.get_major_locator().set_params(integer=True)
         self.ax_.ticklabel_format(axis="y", useOffset=False)
-        self.ax_.set_xlabel("round" if self.converged else "round (stopped before it settled)")
+        self.ax_.set_xlabel("round" if self.converged else "round (stopped before it converged)")
         self.ax_.set_ylabel("log-likelihood")
         return self

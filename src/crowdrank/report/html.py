@@ -16,12 +16,12 @@ from ..api.aggregation import as_judgments
 from ..data.consensus import Consensus
 from ..data.files import PathLike
 from ..data.fingerprint import fingerprint
-from ..data.judged import counted
 from ..data.mixed import Mixed
 from ..io.descriptions import describe_items, web_link
 from ..io.output import check_target, write_text
 from ..review.finding import named
 from ..review.findings import Finding, Findings, facts_of, findings_of
+from ..wording import counted, percent
 from .page import Section, headline
 from .sections import Material, provenance, sections, without_command
 
@@ -164,15 +164,15 @@ def _cards(material: Material) -> list[tuple[str, str]]:
     if material.actions is not None and n:
         cards.append((f"{len(material.actions.dropped):,}", "annotators to drop"))
     if "agreement" in numbers:
-        cards.append((f"{100 * numbers['agreement']['agreement']:.0f} %", "agreement of two annotators"))
+        cards.append((percent(numbers["agreement"]["agreement"]), "agreement of two annotators"))
     elif "share_swapped" in numbers.get("self_consistency", {}):
         share = numbers["self_consistency"]["share_swapped"]
-        cards.append((f"{100 * share:.0f} %", "the same answer with sides swapped"))
+        cards.append((percent(share), "the same answer with sides swapped"))
     elif "share_repeated" in numbers.get("self_consistency", {}):
         share = numbers["self_consistency"]["share_repeated"]
-        cards.append((f"{100 * share:.0f} %", "the same answer when asked again"))
+        cards.append((percent(share), "the same answer when asked again"))
     if "probability" in numbers.get("winner", {}):
-        cards.append((f"{100 * numbers['winner']['probability']:.0f} %", "sure of the first place"))
+        cards.append((percent(numbers["winner"]["probability"]), "sure of the first place"))
     elif "n_sure" in numbers.get("winners", {}):
         winners = numbers["winners"]
         cards.append((f"{winners['n_sure']:,} of {winners['n_queries']:,}", "queries with a sure first place"))

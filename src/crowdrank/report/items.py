@@ -10,6 +10,7 @@ import polars as pl
 from ..data.consensus import Consensus
 from ..errors import ParameterError
 from ..protocols import Bools, Counts, Floats
+from ..wording import percent
 from .drawing import BLUE, GREY, INK, PAPER, ROW, RULE, SKY, name_rows, new_axes, short
 
 LEVEL = 0.95
@@ -250,7 +251,7 @@ class QueriesDisplay:
         order = np.lexsort((np.arange(len(items)), -consensus.scores, items.query))
         start = items.offsets[:-1][np.diff(items.offsets) > 1]
         if not len(start):
-            raise ParameterError("no query has two items, so that there is no first place to be sure of")
+            raise ParameterError("no query has two items, so there is no first place to be sure of")
         first, second = order[start], order[start + 1]
         table = pl.DataFrame(
             {
@@ -310,7 +311,7 @@ def heat_map(ax: Any, values: Floats, *, low: float, high: float, text: Any = No
 
 def percents(values: Floats) -> list[list[str]]:
     """Return each value in per cent, as short as it can be."""
-    return [["" if np.isnan(one) else f"{100 * one:.0f}" for one in row] for row in values]
+    return [["" if np.isnan(one) else percent(one, sign=False) for one in row] for row in values]
 
 
 def query_code(consensus: Consensus, query: Any) -> int:

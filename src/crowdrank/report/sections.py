@@ -18,6 +18,7 @@ from ..data.mixed import Mixed, parts_of
 from ..errors import ParameterError, UnknownNameError
 from ..registry import card
 from ..review.findings import Facts, Finding, Findings
+from ..review.flags import BY_QUALITY
 from .annotators import ConfusionDisplay, PositionBiasDisplay, QualityDisplay, marked
 from .crowd import AgreementDisplay, ConvergenceDisplay, TimeDisplay
 from .drawing import Display
@@ -161,7 +162,7 @@ _ITEM_COLUMNS = (
 def _annotators(material: Material) -> Section:
     """Whom to keep, to talk to, to drop."""
     consensus, found = material.consensus, material.findings.about("annotators")
-    first = [found.of(kind) for kind in ("reversed", "guessing", "poor")]
+    first = [found.of(kind) for kind in BY_QUALITY]
     if not any(first):
         first = [found.of("annotators_fine", "no_annotators", "one_annotator", "too_few_judgments")]
     table = material.facts.table

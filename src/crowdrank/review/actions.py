@@ -13,7 +13,6 @@ import polars as pl
 from ..data.consensus import Consensus
 from ..data.diagnostics import Diagnostics
 from ..data.intake import short
-from ..data.judged import counted
 from ..data.judgments import Judgments, Mixed
 from ..data.showing import Shown
 from ..errors import CrowdrankError, JudgmentError, ParameterError
@@ -21,8 +20,10 @@ from ..metrics.correlation import kendall_tau
 from ..protocols import Bools, Ints
 from ..quality import held_out_quality, pair_accuracy, trusted_annotators
 from ..registry import make
+from ..wording import counted
 from .diagnosis import diagnose, matched
-from .faults import EMPTY, decided, faults, quality_told, surely_bad, told_again
+from .flagging import better_flags, choose_actions, flag_annotators, quality_in_words, surely_bad
+from .flags import EMPTY
 from .verdicts import annotator_table
 
 _ACTIONS = ("drop", "review", "keep")
@@ -61,8 +62,8 @@ class Actions(Shown):
     table
         What :meth:`frame` returns.
     flags
-        annotator, flag, reason: everything that was found, several rows for an annotator with several faults. The flags
-        are reversed, guessing, poor, unsure, one_side, always_ties, one_grade, circular, leans, flips, copies, better.
+        annotator, flag, reason: everything that was found, several rows for an annotator with several flags; the
+        codes are those of ``crowdrank.review.flags``.
     n_judgments_dropped
         Judgments (or their weight) of those to be left out.
     consensus, without
@@ -153,7 +154,7 @@ class Actions(Shown):
         n = len(self.table)
         drop, review = len(self.dropped), len(self.reviewed)
         if not drop and not review:
-            said = [f"nothing speaks against any of the {n:,} annotators" if n > 1 else "there is but one annotator"]
+            said = [f"nothing speaks against any of the {n:,} annotators" if n > 1 else "there is only one annotator"]
         else:
             parts = [f"leave out {drop:,}"] * bool(drop) + [f"look at {review:,}"] * bool(review)
             parts[0] += f" of {n:,} annotators"
@@ -167,7 +168,7 @@ def suggest_actions(
     """Return what :func:`crowdrank.actions` does, of judgments."""
     if not judged.n_annotators:
         raise ParameterError(
-            "the judgments name no annotators, so that there is nobody to keep or to leave out; add an annotator column"
+            "the judgments name no annotators, so there is nobody to keep or to leave out; add an annotator column"
         )
     if not isinstance(consensus, Consensus):
         raise ParameterError(f"consensus= takes a consensus, not a {type(consensus).__name__}; make one with aggregate")
@@ -175,15 +176,15 @@ def suggest_actions(
     notes: list[str] = []
     aggregator = _aggregator(consensus, method, notes)
     table = _table(consensus, judged, aggregator)
-    flags = faults(table, judged, known, _diagnostics(consensus, judged, known))
+    flags = flag_annotators(table, judged, known, _diagnostics(consensus, judged, known))
     sure = judged.annotators.ids.filter(pl.Series(trusted_annotators(judged, trusted))).to_list()
-    action = decided(table, flags, sure, notes)
+    action = choose_actions(table, flags, sure, notes)
     without, gone = None, _gone(judged, action)
     if aggregator is not None and gone.any():
         without = _refitted(aggregator, judged, gone, consensus, trusted, notes)
         again = {} if without is None else _measured_again(judged, gone, flags, without)
         if again:
-            flags = pl.concat([flags, told_again(again, flags)])
+            flags = pl.concat([flags, better_flags(again, flags)])
             action |= dict.fromkeys(again, "review")
             gone = _gone(judged, action)
             without = _refitted(aggregator, judged, gone, consensus, trusted, notes) if gone.any() else None
@@ -228,8 +229,8 @@ def _aggregator(consensus: Consensus, method: Any | None, notes: list[str]) -> A
         if method is not None:
             raise
         notes.append(
-            f"what the consensus would become is not known: {consensus.method} is no method of this package; give the "
-            "aggregator with method="
+            f"what the consensus would become is not known: {consensus.method} is not a method of this package; "
+            "give the aggregator with method="
         )
         return None
 
@@ -240,7 +241,7 @@ def _table(consensus: Consensus, judged: Judgments | Mixed, aggregator: Any) -> 
     if quality is None and aggregator is not None:
         quality = held_out_quality(aggregator, judged)
     if quality is None:
-        raise ParameterError("the consensus does not tell the quality of annotators; give the aggregator with method=")
+        raise ParameterError("the consensus has no quality of annotators; give the aggregator with method=")
     frame = annotator_table(quality)
     assert frame is not None
     busy = np.bincount(judged.annotator, minlength=judged.n_annotators) > 0
@@ -273,7 +274,7 @@ def _shown(table: pl.DataFrame, flags: pl.DataFrame, action: dict[Any, str]) -> 
     told = flags.group_by("annotator", maintain_order=True).agg(pl.col("reason").str.join("; "))
     shown = table.join(told, on="annotator", how="left", maintain_order="left")
     chosen = pl.Series("action", [action.get(who, "keep") for who in shown["annotator"]], dtype=pl.String)
-    plain = pl.Series([quality_told(row) for row in table.iter_rows(named=True)], dtype=pl.String)
+    plain = pl.Series([quality_in_words(row) for row in table.iter_rows(named=True)], dtype=pl.String)
     shown = shown.with_columns(chosen, pl.col("reason").fill_null(plain))
     bounds = [name for name in ("lower", "upper") if name in table.columns]
     place = pl.col("action").replace_strict({name: place for place, name in enumerate(_ACTIONS)})
@@ -322,7 +323,7 @@ def _size(effect: Effect) -> str:
     """How much an order would change."""
     if not effect.n_moved:
         return "would stay as it is"
-    size = "hardly change" if effect.tau >= 0.95 else "change" if effect.tau >= 0.8 else "be another"
+    size = "hardly change" if effect.tau >= 0.95 else "change" if effect.tau >= 0.8 else "be very different"
     verb = "moves" if effect.n_moved == 1 else "move"
     return f"would {size} (tau {effect.tau:.2f}; {effect.n_moved:,} of {counted(effect.n_items, 'item')} {verb})"
 

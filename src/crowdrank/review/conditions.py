@@ -1,21 +1,22 @@
-"""Conditions such as ``quality<0.6 or alpha<0.2``: what a pipeline fails on."""
+"""Conditions such as ``quality<0.6 or alpha<0.2``, which a pipeline fails on, and the quantities they are about."""
 
 from __future__ import annotations
 
-import difflib
 import operator
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 
 from ..errors import ParameterError, UnknownNameError
-from ..protocols import Bools
-from .facts import Facts
+from ..protocols import Bools, Floats
+from ..wording import did_you_mean, either, first_few
+from .facts import SURE, Facts
 from .finding import name
-from .quantities import QUANTITIES
+from .flags import BY_QUALITY, FLAGS
 
 _COMPARE: dict[str, Callable[[Any, float], Any]] = {
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
@@ -24,6 +25,144 @@ _FORM = "write for example quality<0.6, or alpha<0.2 and n_suspects>3"
 _SPLIT = re.compile(r"\s+(and|or)\s+")
 _TERM = re.compile(r"\s*([A-Za-z_]\w*)\s*(<=|>=|==|!=|<|>|=)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%?)\s*")
 _SHOWN = 3
+
+
+class Values(NamedTuple):
+    """Values of a quantity: one, or one for each annotator, item or query with its id."""
+
+    values: Floats
+    ids: pl.Series | None = None
+
+
+class Quantity(NamedTuple):
+    """A quantity: what it is, what it is of, and how it is read off."""
+
+    means: str
+    read: Callable[[Facts], Values | None]
+
+
+def _one(value: float | None) -> Values | None:
+    """A quantity of which there is one."""
+    return None if value is None or not np.isfinite(value) else Values(np.array([float(value)]))
+
+
+def _column(facts: Facts, name: str, *, absolute: bool = False) -> Values | None:
+    """A column of the annotators' table."""
+    table = facts.table
+    if table is None or name not in table.columns:
+        return None
+    known = table.drop_nulls(name)
+    values = known[name].cast(pl.Float64).to_numpy()
+    return Values(np.abs(values) if absolute else values, known["annotator"]) if len(known) else None
+
+
+def _mean_quality(facts: Facts) -> Values | None:
+    """The mean over annotators."""
+    found = _column(facts, "quality")
+    return None if found is None else _one(float(found.values.mean()))
+
+
+def _number_of(verdicts: tuple[str, ...], *, share: bool = False) -> Callable[[Facts], Values | None]:
+    """How many annotators have one of these verdicts."""
+
+    def read(facts: Facts) -> Values | None:
+        if facts.table is None:
+            return None
+        number = sum(one.verdict in verdicts for one in facts.suspects)
+        return _one(number / max(len(facts.table), 1) if share else number)
+
+    return read
+
+
+def _per_item(facts: Facts) -> Values | None:
+    """Judgments of each item."""
+    counts = facts.per_item
+    return None if counts is None else Values(counts.astype(np.float64), facts.consensus.items.ids)
+
+
+def _winner(facts: Facts) -> Values | None:
+    """Probability of each query that its first item is better than its second."""
+    pairs, items = facts.neighbours, facts.consensus.items
+    if pairs.probability is None:
+        return None
+    top = pairs.place == 0
+    return Values(pairs.probability[top], items.queries.ids.gather(items.query[pairs.first[top]]))
+
+
+def _separated(facts: Facts) -> Values | None:
+    """Share of neighbours that can be distinguished."""
+    found = facts.neighbours.probability
+    return None if found is None else _one(float((found >= SURE).mean()))
+
+
+def _confidence(facts: Facts) -> Values | None:
+    """Probability of the chosen grade of each item."""
+    frame = facts.consensus.frame()
+    if "confidence" not in frame.columns:
+        return None
+    known = frame.drop_nulls("confidence")
+    return Values(known["confidence"].to_numpy(), known["item"])
+
+
+def _agreement(name: str) -> Callable[[Facts], Values | None]:
+    """One of the figures of agreement."""
+
+    def read(facts: Facts) -> Values | None:
+        found = facts.agreement
+        return None if found is None else _one(getattr(found, name))
+
+    return read
+
+
+def _size(name: str) -> Callable[[Facts], Values | None]:
+    """One of the sizes of the judgments."""
+
+    def read(facts: Facts) -> Values | None:
+        if facts.judgments is None:
+            return None
+        if name == "n_annotators" and facts.per_annotator is not None:
+            return _one(int((facts.per_annotator > 0).sum()))
+        return _one(getattr(facts.judgments, name))
+
+    return read
+
+
+def _unjudged(facts: Facts) -> Values | None:
+    """Number of items that nobody judged."""
+    return None if facts.unjudged is None else _one(int(facts.unjudged.sum()))
+
+
+def _effective(facts: Facts) -> Values | None:
+    """What the annotators are worth."""
+    odd = facts.diagnostics
+    return None if odd is None else _one(odd.effective_annotators)
+
+
+QUANTITIES = {
+    "quality": Quantity("quality of each annotator", lambda facts: _column(facts, "quality")),
+    "mean_quality": Quantity("mean quality of the annotators", _mean_quality),
+    "n_guessing": Quantity(f"annotators who {FLAGS['guessing'].plural}", _number_of(("guessing",))),
+    "n_reversed": Quantity(f"annotators who {FLAGS['reversed'].plural}", _number_of(("reversed",))),
+    "n_suspects": Quantity(f"annotators worth a look: {either(BY_QUALITY)}", _number_of(BY_QUALITY)),
+    "share_suspects": Quantity("their share of all annotators", _number_of(BY_QUALITY, share=True)),
+    "position_bias": Quantity(
+        "size of each annotator's position bias", lambda facts: _column(facts, "position_bias", absolute=True)
+    ),
+    "effective_annotators": Quantity("independent annotators that these are worth", _effective),
+    "agreement": Quantity("share of equal answers to the same thing by different annotators", _agreement("same")),
+    "alpha": Quantity("Krippendorff's alpha", _agreement("alpha")),
+    "winner_probability": Quantity("probability that the first item of each query is better than the next", _winner),
+    "separated": Quantity("share of neighbours in the order distinguished with 95 % certainty", _separated),
+    "confidence": Quantity("probability of the grade of each item", _confidence),
+    "judgments_per_item": Quantity("judgments of each item", _per_item),
+    "n_unjudged": Quantity("items that nobody judged", _unjudged),
+    "n_judgments": Quantity("judgments", _size("n_judgments")),
+    "n_annotators": Quantity("annotators who judged something", _size("n_annotators")),
+    "n_items": Quantity("items", _size("n_items")),
+    "n_queries": Quantity("queries", _size("n_queries")),
+    "converged": Quantity("1 where the fit settled, otherwise 0", lambda facts: _one(facts.consensus.trace.converged)),
+}
+"""Name -> what conditions can be about."""
 
 
 @dataclass(frozen=True)
@@ -67,12 +206,11 @@ def _comparison(piece: str, whole: str) -> Condition:
     """One comparison, or a sentence that says what is wrong with it."""
     found = _TERM.fullmatch(piece)
     if found is None:
-        raise ParameterError(f"{piece.strip()!r} in the condition {whole!r} is no comparison; {_FORM}")
+        raise ParameterError(f"{piece.strip()!r} in the condition {whole!r} is not a comparison; {_FORM}")
     quantity, compare, number, per_cent = found.groups()
     if quantity not in QUANTITIES:
-        near = difflib.get_close_matches(quantity, QUANTITIES, n=1, cutoff=0.5)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(QUANTITIES)}"
-        raise UnknownNameError(f"there is no quantity {quantity!r} to put a condition on; {hint}")
+        hint = did_you_mean(quantity, QUANTITIES)
+        raise UnknownNameError(f"there is no quantity {quantity!r}; {hint}known: {', '.join(QUANTITIES)}")
     return Condition(quantity, "==" if compare == "=" else compare, float(number) / (100 if per_cent else 1))
 
 
@@ -90,7 +228,7 @@ def _holds(one: Condition, facts: Facts) -> Outcome:
     found = QUANTITIES[one.quantity].read(facts)
     if found is None:
         raise ParameterError(
-            f"{one.quantity} is not known here: {facts.consensus.method} of these judgments does not tell it; "
+            f"{one.quantity} is not known here: {facts.consensus.method} does not give it for these judgments; "
             "put the condition on something else, or add --bootstrap 200 for probabilities"
         )
     mask: Bools = np.asarray(_COMPARE[one.compare](found.values, one.number))
@@ -102,5 +240,4 @@ def _holds(one: Condition, facts: Facts) -> Outcome:
     # what is furthest from the number is worst
     where = where[np.argsort(-np.abs(found.values[where] - one.number), kind="stable")]
     told = [f"{name(found.ids[int(w)])} {found.values[w]:.4g}" for w in where[:_SHOWN]]
-    more = f" and {len(where) - _SHOWN:,} more" if len(where) > _SHOWN else ""
-    return Outcome(True, f"{one} holds of {len(where):,} of {len(mask):,}: {', '.join(told)}{more}")
+    return Outcome(True, f"{one} holds of {len(where):,} of {len(mask):,}: {first_few(told, len(where), _SHOWN)}")

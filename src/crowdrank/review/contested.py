@@ -9,7 +9,7 @@ from ..data.consensus import Consensus
 from ..data.judgments import Grades, Judgments
 from ..data.mixed import Mixed, parts_of
 from ..protocols import Floats
-from .asked import Asked, asked
+from .answer_table import AnswerTable, answer_table
 from .facts import Facts
 from .finding import Finding, name
 
@@ -27,16 +27,16 @@ def contested(judgments: Judgments | Mixed, consensus: Consensus) -> pl.DataFram
     but the commonest). What has fewer than three answers is left out.
     """
     part = max(parts_of(judgments), key=len)
-    found = asked(part)
-    return _grades(part, found) if isinstance(part, Grades) else _pairs(part, found, consensus)
+    answers = answer_table(part)
+    return _grades(part, answers) if isinstance(part, Grades) else _pairs(part, answers, consensus)
 
 
-def _pairs(part: Judgments, found: Asked, consensus: Consensus) -> pl.DataFrame:
+def _pairs(part: Judgments, answers: AnswerTable, consensus: Consensus) -> pl.DataFrame:
     """Pairs of items by how divided the crowd is on them."""
     n_items = max(part.n_items, 1)
-    key = found.first.astype(np.int64)[found.thing] * n_items + found.second[found.thing]
+    key = answers.first.astype(np.int64)[answers.thing] * n_items + answers.second[answers.thing]
     pairs, cell = np.unique(key, return_inverse=True)
-    votes = np.bincount(cell * 3 + found.code, minlength=3 * len(pairs)).reshape(-1, 3)
+    votes = np.bincount(cell * 3 + answers.code, minlength=3 * len(pairs)).reshape(-1, 3)
     number = votes.sum(axis=1)
     divided = _cautious(number - votes.max(axis=1), number)
     order = np.argsort(-divided, kind="stable")
@@ -68,7 +68,7 @@ def _cautious(part: Floats, whole: Floats) -> Floats:
     return bound
 
 
-def _grades(grades: Grades, found: Asked) -> pl.DataFrame:
+def _grades(grades: Grades, answers: AnswerTable) -> pl.DataFrame:
     """Items by how far apart their grades are."""
     n = grades.n_items
     number = np.bincount(grades.item, minlength=n)
@@ -76,10 +76,12 @@ def _grades(grades: Grades, found: Asked) -> pl.DataFrame:
     columns = {} if items.single else {"query": items.query_ids()}
     table = pl.DataFrame({**columns, "item": items.ids, "n_answers": number})
     if grades.nominal:
-        cells = np.unique(found.first[found.thing].astype(np.int64) * found.n_codes + found.code, return_counts=True)
+        cells = np.unique(
+            answers.first[answers.thing].astype(np.int64) * answers.n_codes + answers.code, return_counts=True
+        )
         most, total = np.zeros(n), np.zeros(n)
-        np.maximum.at(most, cells[0] // found.n_codes, cells[1])
-        np.add.at(total, cells[0] // found.n_codes, cells[1])
+        np.maximum.at(most, cells[0] // answers.n_codes, cells[1])
+        np.add.at(total, cells[0] // answers.n_codes, cells[1])
         table = table.with_columns(divided=1 - most / np.maximum(total, 1))
         worst = "divided"
     else:

@@ -8,49 +8,33 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..data.judged import counted
 from ..data.judgments import Grades, Judgments, Preferences
 from ..data.mixed import Mixed, parts_of
 from ..data.recording import FEWEST
+from ..wording import SHOWN, counted, first_few, of_all, percent
 from .agreement import Agreement
 from .facts import Facts
-from .finding import SHOWN, Finding, name, named, of_all, percent, plural
-from .messages import habits_told
+from .finding import Finding, name, named
+from .flags import BY_QUALITY, FLAGS
+from .messages import flagged_habits
 from .self_consistency import consistency
 from .sides import recorded_sentences
-from .verdicts import POOR, VERDICTS, unsure
+from .verdicts import POOR, unsure
 
 _LOW_ALPHA = 0.2
 _CHANCE = 0.5
 _FEW_GAVE_HALF = 0.05
-
-_WORDS = {
-    "reversed": ("problem", "answers the wrong way round", "answer the wrong way round"),
-    "guessing": ("problem", "is no better than guessing", "are no better than guessing"),
-    "poor": ("warning", "is barely better than guessing", "are barely better than guessing"),
-}
-
-
-_HABITS = {
-    "one_side": ("chooses one side whatever the items", "choose one side whatever the items"),
-    "always_ties": ("ties nearly always", "tie nearly always"),
-    "leans": ("leans to one side", "lean to one side"),
-    "flips": ("often changes the answer with the sides", "often change the answer with the sides"),
-    "circular": ("answers in circles, as guessing does", "answer in circles, as guessing does"),
-    "one_grade": ("gives one grade nearly always", "give one grade nearly always"),
-}
-"""Habit -> what one annotator does, and what several do."""
 
 
 def annotator_findings(facts: Facts) -> list[Finding]:
     """Return what there is to say of annotators."""
     table = facts.table
     if table is None or not len(table):
-        sentence = "the judgments name no annotators, so that nothing can be said of them"
+        sentence = "the judgments name no annotators, so nothing can be said about them"
         return [Finding("no_annotators", "annotators", "info", sentence)]
     if len(table) == 1:
         who = table["annotator"][0]
-        sentence = f"{name(who)} gave all judgments, so that there is nobody to compare with"
+        sentence = f"{name(who)} gave all judgments; with only one annotator quality cannot be estimated"
         return [
             Finding("one_annotator", "annotators", "warning", sentence, {"n_annotators": 1}, (who,)),
             *_unseen_sides(facts),
@@ -61,22 +45,27 @@ def annotator_findings(facts: Facts) -> list[Finding]:
 def _verdicts(facts: Facts, table: pl.DataFrame) -> list[Finding]:
     """Those who guess, are reversed or poor; those who judged too little."""
     n, found = len(table), []
-    for verdict in VERDICTS:
-        who = tuple(one.annotator for one in facts.suspects if one.verdict == verdict)
+    for code in BY_QUALITY:
+        who = tuple(one.annotator for one in facts.suspects if one.verdict == code)
         if who:
-            severity, singular, several = _WORDS[verdict]
-            sentence = f"{of_all(len(who), n, 'annotator')} {singular if len(who) == 1 else several}: {named(who)}"
-            found.append(Finding(verdict, "annotators", severity, sentence, {"n": len(who), "n_annotators": n}, who))
+            found.append(_flagged(code, who, n, named(who)))
     few = tuple(table.filter(unsure(table))["annotator"].to_list())
     if not found and len(few) < n:
         rest = f"{n - len(few):,} other" if few else f"{n:,}"
-        sentence = f"none of the {rest} annotators looks like guessing or reversed"
+        sentence = f"none of the {rest} annotators seems to guess or to be reversed"
         found.append(Finding("annotators_fine", "annotators", "good", sentence, {"n_annotators": n}))
     if few:
-        sentence = f"{of_all(len(few), n, 'annotator')} judged too little to be told from guessing"
+        sentence = f"{of_all(len(few), n, 'annotator')} {FLAGS['unsure'].words(len(few))}"
         numbers = {"n": len(few), "n_annotators": n}
-        found.append(Finding("too_few_judgments", "annotators", "info", sentence, numbers, few))
+        found.append(Finding("too_few_judgments", "annotators", FLAGS["unsure"].severity, sentence, numbers, few))
     return found
+
+
+def _flagged(code: str, who: tuple[Any, ...], n: int, names: str) -> Finding:
+    """The finding that some of ``n`` annotators have a flag."""
+    flag = FLAGS[code]
+    sentence = f"{of_all(len(who), n, 'annotator')} {flag.words(len(who))}: {names}"
+    return Finding(code, "annotators", flag.severity, sentence, {"n": len(who), "n_annotators": n}, who)
 
 
 def _quality(table: pl.DataFrame) -> list[Finding]:
@@ -94,22 +83,20 @@ def _habits(facts: Facts) -> list[Finding]:
     odd, judged = facts.diagnostics, facts.judgments
     if odd is None or not odd.n_annotators or judged is None or isinstance(judged, Mixed):
         return []
-    n, told = odd.n_annotators, habits_told(judged, odd.annotators(), facts.consensus.scores)
-    found, seen = [], set()
-    for habit, (codes, words) in told.items():
-        # whoever always chooses one side need not be told to lean to it
-        kept = [(code, word) for code, word in zip(codes.tolist(), words, strict=True) if code not in seen]
+    n, flagged = odd.n_annotators, flagged_habits(judged, odd.annotators(), facts.consensus.scores)
+    found: list[Finding] = []
+    one_sided: set[int] = set()
+    for habit, (codes, words) in flagged.items():
+        # those who always choose one side lean to it, which goes without saying
+        kept = [(code, word) for code, word in zip(codes.tolist(), words, strict=True) if code not in one_sided]
         if not kept:
             continue
-        seen |= {code for code, _ in kept} if habit == "one_side" else set()
+        one_sided |= {code for code, _ in kept} if habit == "one_side" else set()
         ids = judged.annotators.ids.gather([code for code, _ in kept]).to_list()
-        named_ones = [f"{name(one)} ({word})" for one, (_, word) in zip(ids[:SHOWN], kept, strict=False)]
-        more = f" and {len(ids) - SHOWN:,} more" if len(ids) > SHOWN else ""
-        verb = _HABITS[habit][0 if len(ids) == 1 else 1]
-        sentence = f"{of_all(len(ids), n, 'annotator')} {verb}: {', '.join(named_ones)}{more}"
-        found.append(Finding(habit, "annotators", "warning", sentence, {"n": len(ids), "n_annotators": n}, tuple(ids)))
+        names = [f"{name(one)} ({word})" for one, (_, word) in zip(ids[:SHOWN], kept, strict=False)]
+        found.append(_flagged(habit, tuple(ids), n, first_few(names, len(ids))))
     unseen = _unseen_sides(facts)
-    if "leans" in told and not unseen and not {"leans", "one_side"} & {one.kind for one in found}:
+    if "leans" in flagged and not unseen and not {"leans", "one_side"} & {one.kind for one in found}:
         sentence = "no annotator leans clearly to one side"
         found.append(Finding("no_bias", "annotators", "info", sentence, {"n_annotators": n}))
     return found + unseen
@@ -138,7 +125,7 @@ def _dependent(facts: Facts) -> list[Finding]:
     table = odd.annotators()
     ids = tuple(table.filter(pl.col("family").is_not_null())["annotator"].to_list())
     what = "group errs" if len(found) == 1 else "groups err"
-    sentence = f"{len(found)} {what} together ({named(ids)}), so that the {n:,} annotators are worth {worth:.1f} "
+    sentence = f"{len(found)} {what} together ({named(ids)}), so the {n:,} annotators are worth {worth:.1f} "
     sentence += "independent ones"
     numbers = {"n_families": len(found), "effective_annotators": worth, "n_annotators": n}
     return [Finding("dependent", "annotators", "warning", sentence, numbers, ids)]
@@ -159,10 +146,10 @@ def _between(facts: Facts, found: Agreement, judged: Judgments | Mixed) -> list[
         if facts.per_annotator is not None and (facts.per_annotator > 0).sum() == 1:
             return []
         by = "twice" if facts.consistency is None else "by two annotators"
-        sentence = f"no {what} was judged {by}, so that nothing shows whether annotators agree"
+        sentence = f"no {what} was judged {by}, so nothing shows whether annotators agree"
         return [Finding("no_overlap", "agreement", "warning", sentence)]
     numbers = {"agreement": found.same, "n_shared": found.n_shared}
-    sentence = f"two annotators with the same {what} before them agree in {percent(found.same)} of cases"
+    sentence = f"two annotators who judge the same {what} agree in {percent(found.same)} of cases"
     if not judged.n_annotators:
         sentence = f"two judgments of the same {what} agree in {percent(found.same)} of cases"
     if not math.isfinite(found.alpha):
@@ -199,9 +186,7 @@ def judgment_findings(facts: Facts) -> list[Finding]:
         return []
     counts = facts.per_annotator
     n = 0 if counts is None else int((counts > 0).sum())
-    given = " and ".join(
-        f"{len(part):,} {plural(part.kind) if len(part) != 1 else part.kind}" for part in parts_of(judged)
-    )
+    given = " and ".join(counted(len(part), part.kind) for part in parts_of(judged))
     by = f" by {counted(n, 'annotator')}" if n else ""
     of = "" if judged.n_queries == 1 else f" of {counted(judged.n_queries, 'query')}"
     on = f"{counted(judged.n_items, 'item')}{of}"
@@ -222,6 +207,6 @@ def method_findings(facts: Facts) -> list[Finding]:
     numbers = {"n_iter": trace.n_iter}
     if trace.converged:
         rounds = counted(trace.n_iter, "round")
-        return [Finding("converged", "method", "good", f"{method} settled after {rounds}", numbers)]
-    sentence = f"{method} stopped after {counted(trace.n_iter, 'round')} before it settled; raise max_iter"
+        return [Finding("converged", "method", "good", f"{method} converged after {rounds}", numbers)]
+    sentence = f"{method} stopped after {counted(trace.n_iter, 'round')} before it converged; raise max_iter"
     return [Finding("not_converged", "method", "warning", sentence, numbers)]

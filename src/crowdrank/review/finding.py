@@ -12,6 +12,7 @@ import polars as pl
 from ..data.intake import short
 from ..data.showing import Shown, html_table
 from ..errors import ParameterError
+from ..wording import SHOWN, either, first_few
 
 SEVERITIES = ("problem", "warning", "info", "good")
 """From what calls for action to what is well."""
@@ -19,7 +20,6 @@ SEVERITIES = ("problem", "warning", "info", "good")
 ABOUT = ("items", "annotators", "agreement", "judgments", "method")
 """What findings are about, in the order in which they are told."""
 
-SHOWN = 5
 _PLAIN = re.compile(r"(?=.*[^\W\d])[\w.+:/@-]{1,40}")
 
 
@@ -99,7 +99,7 @@ class Findings(Shown, Sequence[Finding]):
         """Return the findings about items, annotators, agreement, judgments or the method."""
         for one in what:
             if one not in ABOUT:
-                raise ParameterError(f"findings are about {', '.join(ABOUT)}, not about {one!r}")
+                raise ParameterError(f"findings are about {either(ABOUT)}, not about {one!r}")
         return Findings(one for one in self if one.about in what)
 
     def of(self, *kinds: str) -> Finding | None:
@@ -136,39 +136,9 @@ def named(ids: Sequence[Any]) -> str:
     >>> named(["7", "8"])
     "'7' and '8'"
     """
-    words = [name(one) for one in ids[:SHOWN]]
-    if len(ids) > SHOWN:
-        words.append(f"{len(ids) - SHOWN:,} more")
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    return first_few([name(one) for one in ids[:SHOWN]], len(ids))
 
 
 def name(one: Any) -> str:
     """Return one id in words, quoted where it is no plain word."""
     return str(one) if _PLAIN.fullmatch(str(one)) else short(one)
-
-
-def percent(share: float) -> str:
-    """Return a probability or share in per cent, never 100 % or 0 % of what is less than certain.
-
-    Examples
-    --------
-    >>> percent(0.256), percent(0.9999), percent(1.0)
-    ('26 %', 'over 99 %', '100 %')
-    """
-    if 0.995 <= share < 1:
-        return "over 99 %"
-    return "under 1 %" if 0 < share < 0.005 else f"{100 * share:.0f} %"
-
-
-def of_all(number: int, total: int, word: str) -> str:
-    """Return how many of all, in words: ``3 of 30 annotators``, ``all 4 annotators``, ``both annotators``."""
-    if number == total == 2:
-        return f"both {plural(word)}"
-    if number == total:
-        return f"the one {word}" if total == 1 else f"all {total:,} {plural(word)}"
-    return f"{number:,} of {total:,} {plural(word)}"
-
-
-def plural(word: str) -> str:
-    """Return the plural of a word of ours."""
-    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"

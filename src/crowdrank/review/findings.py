@@ -8,13 +8,12 @@ from ..data.consensus import Consensus
 from ..data.index import Items
 from ..data.judgments import Judgments, Mixed
 from ..errors import ParameterError
-from .conditions import Condition, Outcome, check, parse_condition
+from .conditions import QUANTITIES, Condition, Outcome, check, parse_condition
 from .contested import contested_findings
 from .crowd_findings import agreement_findings, annotator_findings, judgment_findings, method_findings
 from .facts import Facts
 from .finding import Finding, Findings
 from .item_findings import item_findings
-from .quantities import QUANTITIES
 
 __all__ = [
     "QUANTITIES", "Condition", "Facts", "Finding", "Findings", "Outcome", "check", "facts_of", "findings_of",

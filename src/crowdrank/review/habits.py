@@ -9,17 +9,22 @@ import numpy as np
 import polars as pl
 
 from ..data.judgments import Grades, Judgments, Preferences
+from ..data.pairing import pairs_within
 from ..data.recording import outcome_counts
 from ..protocols import Bools, Counts, Floats, Ints
 from ..quality import INTERVAL
-from .asked import NOT_ASKED, Asked, asked
+from .answer_table import NOT_ASKED, AnswerTable, answer_table
 from .self_consistency import Repeats, repeats
 from .shares import jeffreys, share_of
 from .sides import OneSided
-from .triads import count_triads
 
 _CUTS = np.linspace(0, 1, 17)[1:-1]
 _SAMPLE = 100_000
+
+MOST_WEDGES = 2_000_000
+"""So many times are two pairs with an item in common looked at for a third one; of more, a part is drawn."""
+
+_MOST_KEY = 1 << 62
 
 
 class Position(NamedTuple):
@@ -31,7 +36,7 @@ class Position(NamedTuple):
     upper: Floats
 
 
-def habits(judgments: Judgments, found: Asked, scores: Floats) -> pl.DataFrame:
+def habits(judgments: Judgments, answers: AnswerTable, scores: Floats) -> pl.DataFrame:
     """Return a row for each annotator, or one for all where nobody is named; null where there is nothing to tell."""
     n = max(judgments.n_annotators, 1)
     who = judgments.annotator if judgments.n_annotators else np.zeros(len(judgments), np.int32)
@@ -40,7 +45,7 @@ def habits(judgments: Judgments, found: Asked, scores: Floats) -> pl.DataFrame:
     if isinstance(judgments, Grades):
         columns |= _same_grade(judgments, who, n)
     elif isinstance(judgments, Preferences):
-        columns |= _sides(judgments, found, scores, who, n)
+        columns |= _sides(judgments, answers, scores, who, n)
     if judgments.n_annotators:
         columns |= _consistency(repeats(judgments))
     return pl.DataFrame(columns).with_columns(pl.selectors.float().fill_nan(None))
@@ -69,12 +74,12 @@ def _same_grade(grades: Grades, who: Ints, n: int) -> dict[str, Any]:
     }
 
 
-def _sides(preferences: Preferences, found: Asked, scores: Floats, who: Ints, n: int) -> dict[str, Any]:
+def _sides(preferences: Preferences, answers: AnswerTable, scores: Floats, who: Ints, n: int) -> dict[str, Any]:
     """What sides each annotator chose, as far as they are those that were shown; ties; circles."""
     shown = preferences.shown
     right, _, left = outcome_counts(who[shown], preferences.outcome[shown], n).T.astype(np.float64)
     number = np.bincount(who, minlength=n)
-    seen = found if shown.all() else asked(preferences.select(shown))
+    seen = answers if shown.all() else answer_table(preferences.select(shown))
     position = position_bias(seen, scores, n)
     unclear = OneSided.of(preferences, scores).looks if preferences.n_annotators else np.zeros(n, bool)
     columns = {
@@ -84,7 +89,7 @@ def _sides(preferences: Preferences, found: Asked, scores: Floats, who: Ints, n:
         "position_upper": np.where(unclear, np.nan, position.upper),
         "share_tied": share_of(np.bincount(who, preferences.outcome == 0, n), number),
     }
-    return columns | (_both_orders(seen, n) | _circles(found, n) if preferences.n_annotators else {})
+    return columns | (_both_orders(seen, n) | _circles(answers, n) if preferences.n_annotators else {})
 
 
 def _consistency(found: Repeats) -> dict[str, Any]:
@@ -103,7 +108,7 @@ def _consistency(found: Repeats) -> dict[str, Any]:
     return columns
 
 
-def position_bias(found: Asked, scores: Floats, n: int) -> Position:
+def position_bias(answers: AnswerTable, scores: Floats, n: int) -> Position:
     r"""Return how far each of ``n`` annotators would choose left rather than right between equals.
 
     The answer :math:`y` (1 for left, -1 for right, 0 for a tie) is explained by a bias :math:`b` and by how much better
@@ -114,7 +119,7 @@ def position_bias(found: Asked, scores: Floats, n: int) -> Position:
     """
     from ..kernels.segments import segment_sums
 
-    lead, better, weight, who = _observations(found, scores)
+    lead, better, weight, who = _observations(answers, scores)
     size = np.bincount(who, minlength=n)
     some = size > 0
     columns = (weight, weight * better, weight * better**2, weight * lead, weight * better * lead)
@@ -142,23 +147,23 @@ def _quantile(size: Counts) -> Floats:
     return np.asarray(stdtrit(np.maximum(size, 2).astype(np.float64), (1 + INTERVAL) / 2), np.float64)
 
 
-def _observations(found: Asked, scores: Floats) -> tuple[Floats, Floats, Floats, Ints]:
+def _observations(answers: AnswerTable, scores: Floats) -> tuple[Floats, Floats, Floats, Ints]:
     """Lead of left, how much better the left item is, weight and annotator of each answer or pair of answers."""
-    assert found.low_left is not None
-    assert found.high_left is not None
-    low, high = _orders(found)
+    assert answers.low_left is not None
+    assert answers.high_left is not None
+    low, high = _orders(answers)
     both = low & high
-    gap = (scores[found.first] - scores[found.second])[found.thing]
-    low_left, high_left = found.low_left.astype(np.float64), found.high_left.astype(np.float64)
+    gap = (scores[answers.first] - scores[answers.second])[answers.thing]
+    low_left, high_left = answers.low_left.astype(np.float64), answers.high_left.astype(np.float64)
     lead = np.where(both, 0.5 * (low_left + high_left), np.where(low, low_left, high_left))
     explains = _explanation(np.append(gap[low], -gap[high]), np.append(low_left[low], high_left[high]))
     better = np.where(both, 0.0, explains(np.where(low, gap, -gap)))
-    return lead, better, np.where(both, 2.0, 1.0), found.annotator
+    return lead, better, np.where(both, 2.0, 1.0), answers.annotator
 
 
-def _orders(found: Asked) -> tuple[Bools, Bools]:
+def _orders(answers: AnswerTable) -> tuple[Bools, Bools]:
     """Whether each pair was asked with the first item left, and whether with the second item left."""
-    return np.asarray(found.low_left != NOT_ASKED), np.asarray(found.high_left != NOT_ASKED)
+    return np.asarray(answers.low_left != NOT_ASKED), np.asarray(answers.high_left != NOT_ASKED)
 
 
 def _explanation(gap: Floats, lead: Floats) -> Callable[[Floats], Floats]:
@@ -182,13 +187,13 @@ def _explanation(gap: Floats, lead: Floats) -> Callable[[Floats], Floats]:
     return explains
 
 
-def _both_orders(found: Asked, n: int) -> dict[str, Any]:
+def _both_orders(answers: AnswerTable, n: int) -> dict[str, Any]:
     """Pairs that each annotator was asked in both orders, and the share whose answer went with the side."""
-    assert found.low_left is not None
-    assert found.high_left is not None
-    both = np.flatnonzero(np.logical_and(*_orders(found)))
-    who = found.annotator[both]
-    flipped = 0.5 * np.abs(found.low_left[both].astype(np.float64) + found.high_left[both])
+    assert answers.low_left is not None
+    assert answers.high_left is not None
+    both = np.flatnonzero(np.logical_and(*_orders(answers)))
+    who = answers.annotator[both]
+    flipped = 0.5 * np.abs(answers.low_left[both].astype(np.float64) + answers.high_left[both])
     number, flips = np.bincount(who, minlength=n), np.bincount(who, flipped, n)
     lower, upper = jeffreys(flips, number)
     return {
@@ -199,12 +204,17 @@ def _both_orders(found: Asked, n: int) -> dict[str, Any]:
     }
 
 
-def _circles(found: Asked, n: int) -> dict[str, Any]:
+def _circles(answers: AnswerTable, n: int) -> dict[str, Any]:
     """Triads of items whose three pairs an annotator answered, and the share of circular ones."""
-    chosen = np.flatnonzero(found.code != 1)
-    thing = found.thing[chosen]
+    chosen = np.flatnonzero(answers.code != 1)
+    thing = answers.thing[chosen]
     triads, circular = count_triads(
-        found.annotator[chosen], found.place[thing], found.first[thing], found.second[thing], found.code[chosen] == 2, n
+        answers.annotator[chosen],
+        answers.place[thing],
+        answers.first[thing],
+        answers.second[thing],
+        answers.code[chosen] == 2,
+        n,
     )
     lower, upper = jeffreys(circular, triads)
     return {
@@ -213,3 +223,60 @@ def _circles(found: Asked, n: int) -> dict[str, Any]:
         "circular_lower": lower,
         "circular_upper": upper,
     }
+
+
+def count_triads(annotator: Ints, place: Ints, low: Ints, high: Ints, won: Bools, n: int) -> tuple[Counts, Counts]:
+    """Return how many triads of pairs each of ``n`` annotators answered, and how many of them are circular.
+
+    Circular are three items of which the first was chosen over the second, that over the third, and that over the
+    first; their share says how far somebody has no order in mind [KendallSmith40]_.
+
+    Parameters
+    ----------
+    annotator, place
+        Who answered each pair, and what its items are compared in, such as a query, (n_pairs,); triads lie within one.
+    low, high
+        The two items of each pair, ``low < high``; no annotator has a pair of a place twice.
+    won
+        Whether the lower item was chosen.
+    n
+        Number of annotators.
+
+    Examples
+    --------
+    >>> nobody, items = np.zeros(3, np.int32), np.array([0, 0, 1], np.int32)
+    >>> count_triads(nobody, nobody, items, np.array([1, 2, 2], np.int32), np.array([True, False, True]), 1)
+    (array([1]), array([1]))
+    """
+    n_items = int(high.max(initial=0)) + 1
+    owner = annotator.astype(np.int64) * (int(place.max(initial=0)) + 1) + place
+    if int(owner.max(initial=0)) > _MOST_KEY // n_items**2:
+        owner = np.unique(owner, return_inverse=True)[1].astype(np.int64)
+    corner = owner * n_items + low
+    key = corner * n_items + high
+    order = np.argsort(key, kind="stable")
+    key, corner, owner = key[order], corner[order], owner[order]
+    first, second = _wedges(corner)
+    # the pair that closes two pairs from one item to two higher ones
+    wanted = (owner[first] * n_items + key[first] % n_items) * n_items + key[second] % n_items
+    third = np.minimum(np.searchsorted(key, wanted), max(len(key) - 1, 0))
+    closed = np.flatnonzero(key[third] == wanted)
+    first, second, third = (order[rows[closed]] for rows in (first, second, third))
+    circular = (won[first] == won[third]) & (won[first] != won[second])
+    who = annotator[first]
+    return np.bincount(who, minlength=n), np.bincount(who[circular], minlength=n)
+
+
+def _wedges(corner: Counts) -> tuple[Counts, Counts]:
+    """Rows of every two pairs with the same lower item, or of a part of them; ``corner`` rises."""
+    new = np.flatnonzero(np.diff(corner, prepend=-1))
+    ends = np.append(new[1:], len(corner))[: len(new)]
+    sizes = ends - new
+    n_wedges = int((sizes * (sizes - 1) // 2).sum())
+    ends = np.repeat(ends, sizes)
+    position = np.arange(len(corner))
+    if n_wedges > MOST_WEDGES:
+        # the first pair of each wedge is drawn, which leaves the share of circular ones as it is
+        kept = np.random.default_rng(0).random(len(corner)) < MOST_WEDGES / n_wedges
+        ends = np.where(kept, ends, position + 1)
+    return pairs_within(position, ends)

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from ..wording import SHOWN, counted, first_few, of_all, percent
 from .facts import SURE, Facts
-from .finding import Finding, name, named, of_all, percent
+from .finding import Finding, name, named
 
 _HOPELESS = 20.0
 _UNCERTAIN = 0.8
@@ -34,7 +35,7 @@ def _winner(facts: Facts) -> list[Finding]:
     if n == 1:
         return [Finding("only_item", "items", "info", f"{name(ids[0])} is the only item", {"n_items": 1}, ids)]
     if len(best) == n:
-        sentence = f"{of_all(n, n, 'item')} have the same score, so that the judgments tell nothing apart"
+        sentence = f"{of_all(n, n, 'item')} have the same score: the judgments do not distinguish them"
         return [Finding("all_tied", "items", "warning", sentence, {"n_items": n})]
     if len(best) > 1:
         sentence = f"{len(best):,} of {n:,} items share the first place: {named(ids)}"
@@ -67,7 +68,7 @@ def _more_judgments(first: Any, second: Any, probability: float) -> Finding:
     lead = NormalDist().inv_cdf(min(max(probability, 0.5), 1 - 1e-12))
     times = (NormalDist().inv_cdf(SURE) / lead) ** 2 if lead > 0 else math.inf
     if times > _HOPELESS:
-        sentence = f"more judgments would hardly tell {name(first)} from {name(second)}: treat them as equals"
+        sentence = f"more judgments would hardly distinguish {name(first)} from {name(second)}: treat them as equal"
         return Finding("equals", "items", "info", sentence, {"probability": probability}, (first, second))
     sentence = f"about {times:.1f} times as many judgments would make the first place {percent(SURE)} sure, "
     sentence += f"if the lead of {name(first)} stays"
@@ -79,7 +80,7 @@ def _winners(facts: Facts) -> list[Finding]:
     items, pairs = facts.consensus.items, facts.neighbours
     n = int((np.diff(items.offsets) > 1).sum())
     if not n:
-        sentence = f"each of the {items.n_queries:,} queries has but one item"
+        sentence = f"each of the {items.n_queries:,} queries has only one item"
         return [Finding("only_item", "items", "info", sentence, {"n_queries": items.n_queries})]
     if pairs.probability is None:
         sentence = f"{items.n_queries:,} queries are ranked; how sure their first items are was not computed"
@@ -91,8 +92,9 @@ def _winners(facts: Facts) -> list[Finding]:
     if not len(unsure):
         sentence = f"the first item is sure ({percent(SURE)}) in {of_all(n, n, 'query')}"
         return [Finding("winners", "items", "good", sentence, numbers)]
-    sentence = f"in {of_all(len(unsure), n, 'query')} the first item cannot be told from the next with {percent(SURE)}"
-    return [Finding("winners", "items", "warning", f"{sentence} certainty", numbers, queries)]
+    sentence = f"in {of_all(len(unsure), n, 'query')} the first item cannot be distinguished from the next "
+    sentence += f"with {percent(SURE)} certainty"
+    return [Finding("winners", "items", "warning", sentence, numbers, queries)]
 
 
 def _order(facts: Facts) -> list[Finding]:
@@ -104,14 +106,14 @@ def _order(facts: Facts) -> list[Finding]:
     numbers = {"n_neighbours": n, "n_apart": apart}
     found = []
     if n > 1:
-        sentence = f"{of_all(apart, n, 'neighbour')} in the order can be told apart with {percent(SURE)} certainty"
-        sentence = sentence if apart else f"no two neighbours in the order can be told apart with {percent(SURE)}"
+        sentence = f"{of_all(apart, n, 'neighbour')} in the order can be distinguished with {percent(SURE)} certainty"
+        sentence = sentence if apart else f"no two neighbours in the order can be distinguished with {percent(SURE)}"
         found.append(Finding("order", "items", "info", sentence if apart else f"{sentence} certainty", numbers))
     if items.n_queries == 1 and pairs.probability[0] < SURE and facts.intervals is not None:
         # a rank interval begins at 1 just where an item may be first
         first = facts.intervals.filter(pl.col("rank_lower") == 1)["item"].to_list()
         if 1 < len(first) < len(items):
-            sentence = f"{len(first):,} items may truly be first, as no other surely beats them: {named(first)}"
+            sentence = f"{len(first):,} items may be first: no other is surely better: {named(first)}"
             found.append(Finding("may_be_first", "items", "info", sentence, {"n_first": len(first)}, tuple(first)))
     return found
 
@@ -120,9 +122,8 @@ def _of_classes(facts: Facts) -> list[Finding]:
     """How many items are of each class."""
     counts = facts.consensus.labels().drop_nulls().value_counts(sort=True)
     n = int(counts["count"].sum())
-    told = [f"{count:,} {name(level)}" for level, count in counts.head(5).iter_rows()]
-    more = f" and {len(counts) - 5} more classes" if len(counts) > 5 else ""
-    sentence = f"{n:,} items are of {len(counts)} classes: {', '.join(told)}{more}"
+    sizes = [f"{count:,} {name(level)}" for level, count in counts.head(SHOWN).iter_rows()]
+    sentence = f"{counted(n, 'item')} in {counted(len(counts), 'class')}: {first_few(sizes, len(counts))}"
     return [Finding("classes", "items", "info", sentence, {"n_items": n, "n_classes": len(counts)})]
 
 
@@ -163,7 +164,7 @@ def _coverage(facts: Facts) -> list[Finding]:
     low, middle, high = int(judged.min()), float(np.median(judged)), int(judged.max())
     numbers = {"fewest": low, "median": middle, "most": high}
     if low == high:
-        sentence = f"each judged item has {low:,} judgment{'' if low == 1 else 's'}"
+        sentence = f"each judged item has {counted(low, 'judgment')}"
     else:
         sentence = f"judged items have between {low:,} and {high:,} judgments, half of them at least {middle:,.0f}"
     return [Finding("coverage", "items", "info", sentence, numbers)]

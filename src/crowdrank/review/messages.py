@@ -10,11 +10,12 @@ from ..data.intake import short
 from ..data.judgments import Judgments, Preferences
 from ..data.recording import FEWEST, NEARLY_ALL, outcome_counts
 from ..protocols import Counts, Floats
-from .asked import Asked
+from ..wording import counted, first_few, percent
+from .answer_table import AnswerTable
 from .dependence import MIN_COMMON, Dependence
-from .naming import joined, listed, percent
+from .flags import FLAGS
 from .self_consistency import consistency_sentence
-from .sides import Told, all_ties, one_side, recorded_sentences, side_sentences
+from .sides import Flagged, all_ties, flag_sentence, one_side, recorded_sentences, side_sentences
 
 _BIASED = 0.2
 _OFTEN = 0.4
@@ -30,41 +31,14 @@ def habit_sentences(judgments: Judgments, table: pl.DataFrame, scores: Floats) -
     if not judgments.n_annotators:
         return _of_nobody(table)
     sentences = side_sentences(judgments, scores) if isinstance(judgments, Preferences) else []
-    for habit, (codes, words) in habits_told(judgments, table, scores).items():
-        if habit in _SENTENCES and len(codes):
-            named = listed(judgments.annotators, codes, words)
-            one, several, rest = _SENTENCES[habit]
-            sentences.append(f"{named.number} {one if len(codes) == 1 else several}: {named.text}; {rest}")
-    told = consistency_sentence(judgments.kind, table)
-    return sentences + ([] if told is None else [told])
+    for habit, flagged in flagged_habits(judgments, table, scores).items():
+        if habit not in ("one_side", "always_ties"):
+            sentences += flag_sentence(habit, judgments.annotators, flagged)
+    consistency = consistency_sentence(judgments.kind, table)
+    return sentences + ([] if consistency is None else [consistency])
 
 
-_SENTENCES = {
-    "leans": (
-        "leans to one side (position bias: +1 is always left, -1 always right)",
-        "lean to one side (position bias: +1 is always left, -1 always right)",
-        "ask each pair in both orders",
-    ),
-    "flips": (
-        "often changes the answer when the items change sides",
-        "often change the answer when the items change sides",
-        "take a pair with two different answers as a tie",
-    ),
-    "circular": (
-        "answers in circles as guessing would (25 %)",
-        "answer in circles as guessing would (25 %)",
-        "leave them out",
-    ),
-    "one_grade": (
-        "gives one grade nearly always",
-        "give one grade nearly always",
-        "leave them out, or ask somebody else",
-    ),
-}
-"""Habit -> what one annotator does, what several do, and what to do about it."""
-
-
-def habits_told(judgments: Judgments, table: pl.DataFrame, scores: Floats) -> dict[str, Told]:
+def flagged_habits(judgments: Judgments, table: pl.DataFrame, scores: Floats) -> dict[str, Flagged]:
     """Return the annotators with a bad habit, and in a few words what shows it, by habit.
 
     For preferences: ``one_side``, ``always_ties``, ``leans``, ``flips``, ``circular``; for grades: ``one_grade``.
@@ -104,14 +78,14 @@ def one_grade(table: pl.DataFrame) -> Counts:
     return np.flatnonzero((share >= NEARLY_ALL) & (others <= _MOST_OTHERS) & (number >= FEWEST))
 
 
-def _one_grade(table: pl.DataFrame) -> Told:
+def _one_grade(table: pl.DataFrame) -> Flagged:
     """Those who give one grade nearly always."""
     share, others, number = _columns(table, "share_same", "share_same_others", "n_judgments")
     found, same = one_grade(table), table["same_grade"].to_list()
-    told = [
+    numbers = [
         f"{same[a]} in {percent(share[a])} of {number[a]:,.0f} grades, others in {percent(others[a])}" for a in found
     ]
-    return Told(found, told)
+    return Flagged(found, numbers)
 
 
 def leaning(table: pl.DataFrame) -> Counts:
@@ -125,11 +99,11 @@ def leaning(table: pl.DataFrame) -> Counts:
     return found[np.argsort(-np.abs(bias[found]), kind="stable")]
 
 
-def _leaning(table: pl.DataFrame) -> Told:
+def _leaning(table: pl.DataFrame) -> Flagged:
     """Those whose position bias is large and clear."""
     bias, lower, upper = _columns(table, "position_bias", "position_lower", "position_upper")
     found = leaning(table)
-    return Told(found, [f"{bias[a]:+.2f}, {lower[a]:+.2f} to {upper[a]:+.2f}" for a in found])
+    return Flagged(found, [f"{bias[a]:+.2f}, {lower[a]:+.2f} to {upper[a]:+.2f}" for a in found])
 
 
 def flipping(table: pl.DataFrame) -> Counts:
@@ -139,11 +113,11 @@ def flipping(table: pl.DataFrame) -> Counts:
     return found[np.argsort(-share[found], kind="stable")]
 
 
-def _flipping(table: pl.DataFrame) -> Told:
+def _flipping(table: pl.DataFrame) -> Flagged:
     """Those who often answer otherwise when the items change sides."""
     share, number = _columns(table, "share_flipped", "n_both_orders")
     found = flipping(table)
-    return Told(found, [f"{percent(share[a])} of {number[a]:,.0f} pairs" for a in found])
+    return Flagged(found, [f"{percent(share[a])} of {number[a]:,.0f} pairs" for a in found])
 
 
 def circular(table: pl.DataFrame) -> Counts:
@@ -152,11 +126,11 @@ def circular(table: pl.DataFrame) -> Counts:
     return np.flatnonzero((upper >= _GUESSING) & (lower >= _HARDLY) & (number >= FEWEST))
 
 
-def _circular(table: pl.DataFrame) -> Told:
+def _circular(table: pl.DataFrame) -> Flagged:
     """Those whose answers go round in circles as those of guessing would."""
     share, number = _columns(table, "share_circular", "n_triads")
     found = circular(table)
-    return Told(found, [f"{percent(share[a])} of {number[a]:,.0f} triads" for a in found])
+    return Flagged(found, [f"{percent(share[a])} of {number[a]:,.0f} triads" for a in found])
 
 
 def dependence_sentences(annotators: Index, found: Dependence | None, n: int, worth: float) -> list[str]:
@@ -167,34 +141,36 @@ def dependence_sentences(annotators: Index, found: Dependence | None, n: int, wo
     pairs = pairs[np.argsort(-found.excess[pairs], kind="stable")]
     same = found.sums.same / found.sums.number
     names = [
-        f"{short(annotators.ids[int(found.one[p])])} and {short(annotators.ids[int(found.other[p])])} "
+        f"{short(annotators.ids[int(found.one[p])])} with {short(annotators.ids[int(found.other[p])])} "
         f"({percent(same[p])} of {found.sums.number[p]:,.0f}, {percent(same[p] - found.excess[p])} expected)"
         for p in pairs[:5].tolist()
     ]
     what = "1 pair of annotators agrees" if len(pairs) == 1 else f"{len(pairs):,} pairs of annotators agree"
     sentences = [
-        f"{what} more than their qualities explain: {joined(names, len(pairs))}; copies, or models of one family, tell "
-        "little more than one of them: keep one, or give them a group and draw resamples by group"
+        f"{what} more than their qualities explain: {first_few(names, len(pairs))}; "
+        f"copies, or models of one family, add little to one another: {FLAGS['copies'].remedy}"
     ]
     if worth < _NOTABLE * n:
         sentences.append(
-            f"the {n:,} annotators are worth {worth:.1f} independent ones where each counts alike, so that standard "
-            f"errors that take them for independent are about {np.sqrt(n / worth):.1f} times too small"
+            f"the {n:,} annotators are worth {worth:.1f} independent ones where each counts alike, so "
+            f"standard errors that assume independence are about {np.sqrt(n / worth):.1f} times too small"
         )
     return sentences
 
 
-def note_sentences(judgments: Judgments, found: Asked, pairs: Dependence | None, n: int) -> list[str]:
+def note_sentences(judgments: Judgments, found: AnswerTable, pairs: Dependence | None, n: int) -> list[str]:
     """Return what could not be looked at."""
     sentences = recorded_sentences(judgments) if isinstance(judgments, Preferences) else []
     if not n:
         return [
-            *sentences, "the judgments name no annotators, so that nothing can be said of them; add an annotator column"
+            *sentences, "the judgments name no annotators, so nothing can be said about them; add an annotator column"
         ]  # fmt: skip
     sentences += [found.note] if found.note else []
     if pairs is None and n > 1:
-        told = f"no two annotators judged {MIN_COMMON} things in common, so that copies among them cannot be found"
-        sentences.append(f"{told}; ask several annotators the same")
+        sentences.append(
+            f"no two annotators judged {MIN_COMMON} things in common, so copies among them cannot be found; ask "
+            "several annotators the same"
+        )
     elif pairs is not None and pairs.n_looked_at < pairs.n_things:
         sentences.append(
             f"annotators were compared on a sample of {pairs.n_looked_at:,} of the {pairs.n_things:,} things that "
@@ -216,10 +192,10 @@ def group_sentences(items: Items, table: pl.DataFrame) -> list[str]:
     for word in ("won", "lost"):
         rows = table.filter(pl.col("relation") == word)
         if len(rows):
-            what = "1 item" if len(rows) == 1 else f"{len(rows):,} items"
+            which = _items(items, rows)
             sentences.append(
-                f"{what} {word} every contest with others of the query, {_items(items, rows)}, so that the judgments "
-                "do not say by how much; ask for judgments between them and their nearest"
+                f"{counted(len(rows), 'item')} {word} every comparison with others of the query, {which}, "
+                "so the judgments do not say by how much; ask for judgments between them and their nearest"
             )
     return sentences
 
@@ -230,4 +206,4 @@ def _items(items: Items, rows: pl.DataFrame) -> str:
     names = [
         short(row["item"]) if items.single else f"{short(row['item'])} (query {short(row['query'])})" for row in shown
     ]
-    return joined(names, len(rows))
+    return first_few(names, len(rows))

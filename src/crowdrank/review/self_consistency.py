@@ -10,8 +10,8 @@ import polars as pl
 from ..data.intake import short
 from ..data.judgments import Grades, Judgments, Preferences
 from ..protocols import Bools, Counts, Floats
-from .asked import fewer_items
-from .naming import percent
+from ..wording import percent
+from .answer_table import fewer_items
 from .shares import jeffreys
 
 

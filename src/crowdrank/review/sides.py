@@ -7,10 +7,12 @@ from typing import NamedTuple
 import numpy as np
 
 from ..data.index import Index
+from ..data.intake import short
 from ..data.judgments import Preferences
 from ..data.recording import FEWEST, NEARLY_ALL, outcome_counts
 from ..protocols import Bools, Counts, Floats
-from .naming import listed, percent
+from ..wording import SHOWN, counted, first_few, percent
+from .flags import FLAGS
 
 GLANCE = 300_000
 """So many preferences are looked at for a glance."""
@@ -42,7 +44,11 @@ def side_sentences(preferences: Preferences, scores: Floats, *, glance: bool = F
     if glance and not _seen_at_a_glance(preferences):
         return []
     counts = outcome_counts(preferences.annotator, preferences.outcome, n)
-    return [*_one_side(preferences, scores), *_all_ties(preferences.annotators, counts)]
+    annotators = preferences.annotators
+    return [
+        *flag_sentence("one_side", annotators, one_side(preferences, scores)),
+        *flag_sentence("always_ties", annotators, all_ties(counts)),
+    ]
 
 
 def _seen_at_a_glance(preferences: Preferences) -> bool:
@@ -60,9 +66,9 @@ def recorded_sentences(preferences: Preferences, *, glance: bool = False) -> lis
     """Return a sentence that sides are not those that annotators saw, where that is known or shows."""
     n, known = len(preferences), preferences.recorded
     if known is not None and known.any():
-        how = "the preferences do not tell" if known.all() else f"{int(known.sum()):,} of {n:,} preferences do not tell"
-        rest = "nothing can be said of choosing by side" if known.all() else "they say nothing of choosing by side"
-        return [f"{how} which item was shown on which side, so that {rest}"]
+        how = "the preferences do not say" if known.all() else f"{int(known.sum()):,} of {n:,} preferences do not say"
+        rest = "nothing can be said" if known.all() else "they say nothing"
+        return [f"{how} which item was shown on which side, so {rest} about choosing by side"]
     if glance and not _seen_at_a_glance(preferences):
         return []
     n_left, n_right = int((preferences.outcome > 0).sum()), int((preferences.outcome < 0).sum())
@@ -73,21 +79,27 @@ def recorded_sentences(preferences: Preferences, *, glance: bool = False) -> lis
     whom = "" if n_annotators < 2 else f" of {n_annotators:,} annotators"
     return [
         f"the {side} item won in {won:,} of {n_left + n_right:,} preferences{whom}: that is taken for the order in "
-        "which winners were written down, so that no side bias is estimated; give left and right as they were shown "
+        "which winners were written down, so no side bias is estimated; give left and right as they were shown "
         "if sides matter"
     ]
 
 
-class Told(NamedTuple):
-    """Codes of some annotators, and what is told of each."""
+class Flagged(NamedTuple):
+    """Codes of the annotators with a flag, and the numbers behind it for each, in words."""
 
     codes: Counts
     words: list[str]
 
-    @classmethod
-    def none(cls) -> Told:
-        """Return nobody."""
-        return cls(np.zeros(0, np.int64), [])
+
+def flag_sentence(code: str, annotators: Index, flagged: Flagged) -> list[str]:
+    """Return the sentence that annotators have a flag: how many, who with which numbers, what to do; none of nobody."""
+    n, flag = len(flagged.codes), FLAGS[code]
+    if not n:
+        return []
+    ids = annotators.ids.gather(flagged.codes[:SHOWN]).to_list()
+    names = [f"{short(who)} ({numbers})" for who, numbers in zip(ids, flagged.words, strict=False)]
+    scale = f" ({flag.scale})" if flag.scale else ""
+    return [f"{counted(n, 'annotator')} {flag.words(n)}{scale}: {first_few(names, n)}; {flag.remedy}"]
 
 
 class OneSided(NamedTuple):
@@ -129,7 +141,7 @@ class OneSided(NamedTuple):
         behind = always[who] & (lead * side[who] < 0)
         against = np.bincount(who[behind], minlength=n)
         kept = np.bincount(who[behind], outcome[behind] == side[who[behind]], n).astype(np.int64)
-        # the others show how often the worse item stands on a side, which is how often whoever goes by it is wrong
+        # the others show how often the worse item stands on a side, which is how often one who goes by it is wrong
         others = lead[~always[who]]
         worse_left, worse_right = (others < 0).sum() + FEWEST / 2, (others > 0).sum() + FEWEST / 2
         wrong = decided * np.where(side > 0, worse_left, worse_right) / (worse_left + worse_right)
@@ -155,42 +167,22 @@ def _look(always: Bools, against: Counts, wrong: Floats, decided: Counts) -> Boo
     return always & looks
 
 
-def one_side(preferences: Preferences, scores: Floats) -> Told:
+def one_side(preferences: Preferences, scores: Floats) -> Flagged:
     """Return those who choose one side, also where the other item has the higher score."""
     of = OneSided.of(preferences, scores)
     found = np.flatnonzero(of.always & ~of.looks & (of.against >= _FEWEST_AGAINST) & (of.kept >= _AGAINST * of.against))
-    told = [
+    numbers = [
         f"{'left' if of.side[a] > 0 else 'right'} in {of.most[a]:,} of {of.decided[a]:,} answers, "
         f"also in {of.kept[a]:,} of {of.against[a]:,} where the other item scores higher"
         for a in found.tolist()
     ]
-    return Told(found, told)
+    return Flagged(found, numbers)
 
 
-def _one_side(preferences: Preferences, scores: Floats) -> list[str]:
-    """A sentence on those who choose one side."""
-    found, told = one_side(preferences, scores)
-    if not len(found):
-        return []
-    verb = "chooses" if len(found) == 1 else "choose"
-    named = listed(preferences.annotators, found, told)
-    return [f"{named.number} {verb} one side whatever the items: {named.text}; leave them out, or ask somebody else"]
-
-
-def all_ties(counts: Counts) -> Told:
+def all_ties(counts: Counts) -> Flagged:
     """Return those who tie nearly always where others do not; ``counts`` are those of :func:`outcome_counts`."""
     number, tied = counts.sum(axis=1), counts[:, 1]
     rest = (tied.sum() - tied) / np.maximum(number.sum() - number, 1)
     found = np.flatnonzero((number >= FEWEST) & (tied >= NEARLY_ALL * number) & (rest <= _MOST_CROWD_TIES))
-    told = [f"{tied[a]:,} of {number[a]:,} answers, others tie in {percent(rest[a])}" for a in found.tolist()]
-    return Told(found, told)
-
-
-def _all_ties(annotators: Index, counts: Counts) -> list[str]:
-    """A sentence on those who tie nearly always."""
-    found, told = all_ties(counts)
-    if not len(found):
-        return []
-    named = listed(annotators, found, told)
-    verb = "ties" if len(found) == 1 else "tie"
-    return [f"{named.number} {verb} nearly always: {named.text}; leave them out, since such ties tell nothing"]
+    numbers = [f"{tied[a]:,} of {number[a]:,} answers, others tie in {percent(rest[a])}" for a in found.tolist()]
+    return Flagged(found, numbers)

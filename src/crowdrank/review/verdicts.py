@@ -16,8 +16,6 @@ POOR = 0.6
 WIDE = 0.4
 """An interval wider than this, as fewer than some 17 pairs have it, says nothing against an annotator."""
 
-VERDICTS = ("reversed", "guessing", "poor")
-
 FEW_JUDGMENTS = 10
 """Annotators of fewer judgments are called reversed only where an interval of 99.9 % lies below one half."""
 

@@ -13,7 +13,7 @@ from ..data.answers import numeric_levels
 from ..data.judgments import Grades, Judgments, Preferences, Rankings
 from ..errors import ParameterError
 from ..protocols import Floats
-from ..wording import option
+from ..wording import one_of, option
 from .designs import AllPairs, ConnectedPairs, PerItem, PerQuery, RandomPairs, RoundRobin
 from .known import Known, Seed, annotator_index
 from .noise import NOISES, Noise, parse_noise
@@ -208,8 +208,7 @@ def check_simulation(noise: str | Noise, kind: str | None = None, per_item: floa
     model = parse_noise(noise) if isinstance(noise, str) else noise
     kind = model.kinds[0] if kind is None else kind
     if kind not in model.kinds:
-        if kind not in _PER_ITEM:
-            raise ParameterError(f"kind must be grade, preference or ranking, not {kind!r}")
+        one_of(kind, _PER_ITEM, "kind", of_verb=True)
         fitting = ", ".join(name for name, m in NOISES.items() if kind in m.kinds and m.make is not None)
         raise ParameterError(f"noise {model.model.name!r} draws no {kind}s; noise for {kind}s: {fitting}")
     named = option("per_item").removesuffix("=")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ import numpy as np
 
 from ..errors import ParameterError, UnknownNameError
 from ..protocols import Floats
+from ..wording import did_you_mean
 from . import graders, orders, pools
 from .known import Seed
 from .pools import Pool, positive
@@ -210,9 +210,8 @@ def _find(name: str) -> NoiseModel:
     plain = _ALIASES.get(plain, plain)
     if plain in NOISES:
         return NOISES[plain]
-    near = difflib.get_close_matches(plain, NOISES, n=1, cutoff=0.5)
-    hint = f"; did you mean {near[0]!r}?" if near else ";"
-    raise UnknownNameError(f"there is no noise {name!r}{hint} known: {', '.join(NOISES)}")
+    hint = did_you_mean(plain, NOISES)
+    raise UnknownNameError(f"there is no noise {name!r}; {hint}known: {', '.join(NOISES)}")
 
 
 def _parse_value(model: NoiseModel, parameter: Parameter, text: str) -> Value:

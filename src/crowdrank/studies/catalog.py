@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 
 from ..errors import UnknownNameError
+from ..wording import did_you_mean
 from .outcomes import Outcome
 from .work import Work
 
@@ -52,8 +52,7 @@ def study(name: str) -> Study:
     plain = name.strip().lower().replace("_", "-")
     if plain in STUDIES:
         return STUDIES[plain]
-    near = difflib.get_close_matches(plain, STUDIES, n=1, cutoff=0.5)
-    hint = f"did you mean {near[0]!r}? " if near else ""
+    hint = did_you_mean(plain, STUDIES)
     raise UnknownNameError(f"there is no study {name!r}; {hint}known: {', '.join(STUDIES)}")
 
 

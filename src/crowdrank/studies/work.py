@@ -15,7 +15,7 @@ from ..data.files import refusal, whole_file
 from ..datasets import Dataset, load
 from ..errors import ParameterError
 from ..protocols import Progress
-from ..wording import option
+from ..wording import one_of, option
 
 SCOPES = ("quick", "default", "full")
 
@@ -52,8 +52,7 @@ class Work:
         stamp: Mapping[str, Any] | None = None,
         progress: Progress | None = None,
     ) -> None:
-        if scope not in SCOPES:
-            raise ParameterError(f"scope={scope!r} is not known; use one of {', '.join(SCOPES)}")
+        one_of(scope, SCOPES, "scope", of_verb=True)
         if n_seeds is not None and n_seeds < 1:
             raise ParameterError(f"{option('n_seeds', n_seeds)} must be at least 1")
         self.scope, self.folder, self._n_seeds = scope, folder, n_seeds

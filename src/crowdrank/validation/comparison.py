@@ -16,6 +16,7 @@ from ..data.showing import Shown
 from ..metrics.correlation import kendall_tau
 from ..metrics.significance import paired_randomisation
 from ..protocols import Floats
+from ..wording import first_few
 from .evaluation import Evaluation, corrected
 from .prediction import Figure, spread
 
@@ -26,7 +27,7 @@ _NAMED = 5
 _PATTERNS = 4_000_000
 """So many signs are drawn for a paired test, spread over its patterns."""
 
-CAVEAT = "held-out judgments show fit to this crowd, not truth: a method that shares its mistakes foretells them"
+CAVEAT = "held-out judgments show fit to this crowd, not truth: a method that shares its mistakes predicts them"
 
 
 class Measured(NamedTuple):
@@ -332,8 +333,7 @@ def _leading(scores: pl.DataFrame, measure: str, n: int) -> str:
     tied = others.filter(pl.col("tied"))["method"].to_list()
     if not tied:
         return f"{text}, and all others are clearly worse"
-    more = f" and {len(tied) - _NAMED} more" if len(tied) > _NAMED else ""
-    return f"{text}; not clearly worse: {', '.join(tied[:_NAMED])}{more}"
+    return f"{text}; not clearly worse: {first_few(tied, shown=_NAMED)}"
 
 
 def _beside(baseline: str, measure: Measured, tests: list[dict[str, Any]]) -> str:

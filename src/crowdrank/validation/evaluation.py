@@ -16,6 +16,7 @@ from ..errors import ParameterError, UnknownNameError
 from ..metrics.measures import Measure, parse
 from ..metrics.significance import bootstrap_interval, holm, paired_randomisation
 from ..protocols import Floats
+from ..wording import did_you_mean
 from .alignment import Aligned, align
 from .scored_items import Scored
 
@@ -111,9 +112,10 @@ def expect_baseline(baseline: str | None, names: Sequence[str], what: str) -> No
     if baseline is None:
         return
     if baseline not in names:
-        raise UnknownNameError(f"there is no {what} {baseline!r} for a baseline; choose one of {', '.join(names)}")
+        hint = did_you_mean(baseline, names)
+        raise UnknownNameError(f"there is no {what} {baseline!r} for a baseline; {hint}known: {', '.join(names)}")
     if len(names) < 2:
-        raise ParameterError(f"{baseline!r} is the only {what}, so that nothing is compared with it; give another")
+        raise ParameterError(f"{baseline!r} is the only {what}, so there is nothing to compare it with; give another")
 
 
 def _sentences(notes: Sequence[tuple[str, str]], n_runs: int) -> tuple[str, ...]:

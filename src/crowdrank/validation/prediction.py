@@ -1,4 +1,4 @@
-"""How well a method foretells judgments that its fit has not seen."""
+"""How well a method predicts judgments that its fit has not seen."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def spread(rest: Floats, weight: Floats) -> float | None:
     return float(np.sqrt((rest**2).sum() * n / (n - 1)) / weight.sum())
 
 
-def foretell(
+def predict_held_out(
     method: Aggregator, split: Split, consensus: Consensus, step: Callable[[], None] | None = None
 ) -> dict[str, Figure]:
     """Return the figures of a method, by measure.
@@ -101,7 +101,7 @@ def _chooses(consensus: Consensus, split: Split) -> bool:
 
 
 class _OrderForetold:
-    """Pairs of items whose order a fit foretells from its scores, fold after fold."""
+    """Pairs of items whose order a fit predicts from its scores, fold after fold."""
 
     def __init__(self, split: Split) -> None:
         self.split = split
@@ -142,7 +142,7 @@ class _OrderForetold:
         return Figure.of(self.split.unit[pairs.first], pairs.weight, value, self.split.n_units)
 
     def _own_losses(self, pairs: Pairs, gap: Floats, fold: Counts) -> Floats:
-        """Log-loss of each pair, the scale of its annotator told from pairs of other folds as their fits foretold them.
+        """Log-loss of each pair, the scale of its annotator estimated from pairs of other folds and their fits.
 
         Pairs that a fit has seen would make those look best whom it believed most.
         """
@@ -160,7 +160,7 @@ class _OrderForetold:
 def common_scale(gap: Floats, weight: Floats, start: float | None = None) -> float:
     """Return the c of 0 or more that makes sigmoid(c * gap) likeliest, by Newton steps; a weak prior keeps it finite.
 
-    Scores that most answers speak against tell nothing: turned round they would be another order.
+    Scores that most answers contradict say nothing: turned round they would be another order.
     """
     size = _size(gap, weight)
     if size == 0.0:
@@ -215,7 +215,7 @@ def _behind(lead: Floats) -> Floats:
 
 
 class _GradesForetold:
-    """Grades that a fit foretells from the level it chose and from the probabilities of all, fold after fold."""
+    """Grades that a fit predicts from the level it chose and from the probabilities of all, fold after fold."""
 
     def __init__(self, split: Split) -> None:
         self.split = split
@@ -254,7 +254,7 @@ class _GradesForetold:
     def _losses(self, rows: Counts, shares: Floats) -> Floats:
         """Log-loss of each grade, told from the item's levels and from what its annotator makes of each level.
 
-        That is told from grades of other folds as their fits foretold them, and drawn towards what all make of it.
+        That is estimated from grades of other folds as predicted by their fits, and drawn towards what all make of it.
         """
         grades: Any = self.split.judgments
         code, fold = grades.level_codes()[0][rows], self.split.fold[rows]

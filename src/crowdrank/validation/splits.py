@@ -1,4 +1,4 @@
-"""Judgments dealt into folds, each to be foretold from the others, and the pairs of items that they put in order."""
+"""Judgments dealt into folds, each to be predicted from the others, and the pairs of items that they put in order."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def split_judgments(judgments: Judgments | Mixed, n_folds: int = N_FOLDS, seed: 
 
     What an annotator said of one item, or of one pair in either order, stays together, and each annotator's judgments
     are spread evenly over the folds (each query's where nobody is named). Grades of a query are dealt two or more at a
-    time, so that there are pairs of which neither grade is seen: beside a grade that was seen, methods that heed
+    time, so that there are pairs of which neither grade is seen: beside a grade that was seen, methods that use
     everybody alike know something of their annotator too. The order of the rows does not matter.
     """
     if isinstance(n_folds, bool) or not isinstance(n_folds, int | np.integer) or n_folds < 2:

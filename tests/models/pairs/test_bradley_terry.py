@@ -186,10 +186,10 @@ def test_groups_that_won_or_lost_everything_together_are_named():
         BradleyTerry().fit(Preferences.from_rows(inside + across))
     messages = [str(w.message) for w in caught]
     assert messages[0].startswith(
-        "the 2 items 'a' (query 'q'), 'b' (query 'q') won every preference against the others"
+        "the 2 items 'a' (query 'q') and 'b' (query 'q') won every preference against the others"
     )
     assert messages[1].startswith(
-        "the 2 items 'y' (query 'q'), 'z' (query 'q') lost every preference against the others"
+        "the 2 items 'y' (query 'q') and 'z' (query 'q') lost every preference against the others"
     )
     assert len(messages) == 2
     assert caught[0].filename == __file__

@@ -213,8 +213,8 @@ def test_one_way_groups_and_groups_apart_are_named():
     with pytest.warns(DataWarning) as caught:
         PlackettLuce().fit(Rankings.from_rows(rows))
     messages = [str(w.message) for w in caught]
-    assert messages[0].startswith("the 2 items 'a' (query 'q'), 'b' (query 'q') won every preference")
-    assert messages[1].startswith("the 2 items 'c' (query 'q'), 'd' (query 'q') lost every preference")
+    assert messages[0].startswith("the 2 items 'a' (query 'q') and 'b' (query 'q') won every preference")
+    assert messages[1].startswith("the 2 items 'c' (query 'q') and 'd' (query 'q') lost every preference")
     assert len(messages) == 2
     apart = [(who, "q", item, 1) for who, pair in (("ann", "ab"), ("bob", "cd")) for item in pair]
     with pytest.warns(DataWarning, match="2 groups of items were never compared"):

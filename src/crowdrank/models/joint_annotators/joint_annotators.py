@@ -14,9 +14,9 @@ from ...data.features import Features
 from ...data.joint_fit import JointFit, PairPosteriors
 from ...data.judgments import Preferences, expect
 from ...errors import DataWarning, ParameterError
-from ...metrics.queries import one_of
 from ...protocols import Bools, Floats, Progress
 from ...quality import warn_near_chance
+from ...wording import one_of
 from .expectation_maximisation import JointFitter, PairFit
 from .feature_check import overruled_share
 from .item_scores import EqualScores, FeatureScores, ItemEffectScores, ItemFeatures, ScoreModel

@@ -13,11 +13,11 @@ from ...data.features import Features
 from ...data.joint_fit import JointFit
 from ...data.judgments import Rankings, expect
 from ...errors import JudgmentError, ParameterError
-from ...metrics.queries import one_of
 from ...protocols import Bools, Counts, Floats, Progress
 from ...quality import held_out_quality, trusted_annotators, warn_near_chance
 from ...rankers.linear_score import LinearScore
 from ...rankers.scaling import SCALES
+from ...wording import one_of
 from .ltrma_steps import Estimates, LuceWeights, ScoredTruths, unranked_scores
 from .mallows_crowd import (
     MallowsCrowd,

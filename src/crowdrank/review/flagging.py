@@ -1,4 +1,4 @@
-"""What speaks against each annotator, and what that calls for."""
+"""Which flags each annotator has, with reasons, and whom that is enough to leave out."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from ..data.intake import short
 from ..data.judgments import Judgments, Mixed
 from ..data.recording import FEWEST
 from ..protocols import Bools, Floats
+from ..wording import percent
+from .flags import EMPTY, FLAGS
 from .verdicts import POOR, unsure, verdict
 
 FALSE_DROPS = 0.05
@@ -28,50 +30,38 @@ ALIKE = 0.5
 _TWO_HALVES = 3.29
 """Standard errors from one end of a 90 % interval to the other."""
 
-_WORDS = {
-    "reversed": "answers the wrong way round",
-    "guessing": "no better than guessing",
-    "poor": "barely better than guessing",
-    "unsure": "judged too little to be told from guessing",
-    "one_side": "chooses one side whatever the items",
-    "always_ties": "ties nearly always",
-    "one_grade": "gives one grade nearly always",
-    "circular": "answers in circles as guessing would",
-    "leans": "leans to one side",
-    "flips": "often changes the answer when the items change sides",
-    "copies": "makes the mistakes of another",
-    "better": "better by the consensus without those left out",
-}
-"""Flag -> what the annotator does."""
 
-EMPTY = ("one_side", "always_ties", "one_grade", "circular")
-"""Habits of those whose answers have little to do with the items."""
-
-
-def faults(table: pl.DataFrame, judged: Judgments | Mixed, known: Consensus, odd: Diagnostics | None) -> pl.DataFrame:
-    """Return annotator, flag and reason of whatever speaks against an annotator, or says that little is known."""
+def flag_annotators(
+    table: pl.DataFrame, judged: Judgments | Mixed, known: Consensus, odd: Diagnostics | None
+) -> pl.DataFrame:
+    """Return annotator, flag and reason, one row for each flag of each annotator."""
     rows: list[tuple[Any, str, str]] = []
     for row in table.iter_rows(named=True):
         lower, upper = row.get("lower", row["quality"]), row.get("upper", row["quality"])
-        found = verdict(row["quality"], lower, upper, row["n_judgments"])
-        if found:
-            rows.append((row["annotator"], found, f"{_WORDS[found]} ({quality_told(row)})"))
-    few = table.filter(unsure(table))
+        code = verdict(row["quality"], lower, upper, row["n_judgments"])
+        if code:
+            rows.append((row["annotator"], code, _reason(code, quality_in_words(row))))
     rows += [
-        (row["annotator"], "unsure", f"{_WORDS['unsure']} ({quality_told(row)})") for row in few.iter_rows(named=True)
+        (row["annotator"], "unsure", _reason("unsure", quality_in_words(row)))
+        for row in table.filter(unsure(table)).iter_rows(named=True)
     ]
     if odd is not None and not isinstance(judged, Mixed):
-        from .messages import habits_told
+        from .messages import flagged_habits
 
-        for habit, (codes, words) in habits_told(judged, odd.annotators(), known.scores).items():
+        for habit, (codes, words) in flagged_habits(judged, odd.annotators(), known.scores).items():
             ids = judged.annotators.ids.gather(codes).to_list()
-            rows += [(who, habit, f"{_WORDS[habit]} ({told})") for who, told in zip(ids, words, strict=True)]
+            rows += [(who, habit, _reason(habit, numbers)) for who, numbers in zip(ids, words, strict=True)]
         rows += _copies(odd)
     schema: dict[str, Any] = {"annotator": table.schema["annotator"], "flag": pl.String, "reason": pl.String}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
-def quality_told(row: Mapping[str, Any]) -> str:
+def _reason(code: str, numbers: str) -> str:
+    """Why an annotator has a flag, with the numbers behind it."""
+    return f"{FLAGS[code].noun} ({numbers})"
+
+
+def quality_in_words(row: Mapping[str, Any]) -> str:
     """Return the quality of an annotator with its interval, in words."""
     if row.get("lower") is None:
         return f"quality {row['quality']:.2f}"
@@ -95,14 +85,17 @@ def _copies(odd: Diagnostics) -> list[tuple[Any, str, str]]:
         (
             row["annotator"],
             "copies",
-            f"{_WORDS['copies']} (agrees with {short(row['other'])} in {100 * row['agreement']:.0f} % of "
-            f"{row['n_common']:,}, {100 * row['expected']:.0f} % expected)",
+            _reason(
+                "copies",
+                f"agrees with {short(row['other'])} in {percent(row['agreement'])} of {row['n_common']:,}, "
+                f"{percent(row['expected'])} expected",
+            ),
         )
         for row in nearest.iter_rows(named=True)
     ]
 
 
-def decided(table: pl.DataFrame, flags: pl.DataFrame, trusted: list[Any], notes: list[str]) -> dict[Any, str]:
+def choose_actions(table: pl.DataFrame, flags: pl.DataFrame, trusted: list[Any], notes: list[str]) -> dict[Any, str]:
     """Return the action for each annotator about whom something was found; doubts about it all go to the notes."""
     sure = dict(zip(table["annotator"], surely_bad(table), strict=True))
     rows = {row["annotator"]: row for row in table.iter_rows(named=True)}
@@ -126,9 +119,8 @@ def decided(table: pl.DataFrame, flags: pl.DataFrame, trusted: list[Any], notes:
     weight = sum(rows[who]["n_judgments"] for who, what in action.items() if what == "drop")
     if weight > MOST_DROPPED * float(table["n_judgments"].sum()):
         notes.append(
-            "more than half of the judgments are by annotators who look like guessing or reversed, so that nobody is "
-            "to be left out: the consensus that they are measured by may be wrong; name annotators known to be good "
-            "with trusted="
+            "more than half of the judgments are by annotators who seem to guess or to be reversed, so the consensus "
+            "itself may be wrong and nobody should be left out; name annotators known to be good with trusted="
         )
         return dict.fromkeys(action, "review")
     return action
@@ -148,7 +140,7 @@ def surely_bad(table: pl.DataFrame) -> Bools:
     return np.asarray(false_discovery_rates(chance) <= FALSE_DROPS)
 
 
-def told_again(again: dict[Any, dict[str, Any]], flags: pl.DataFrame) -> pl.DataFrame:
-    """Return what a second look at annotators tells, as rows like those of the first."""
-    rows = [(who, "better", f"{_WORDS['better']} ({quality_told(row)})") for who, row in again.items()]
+def better_flags(again: dict[Any, dict[str, Any]], flags: pl.DataFrame) -> pl.DataFrame:
+    """Return the flags of annotators who do better when measured again, as rows like those of the first time."""
+    rows = [(who, "better", _reason("better", quality_in_words(row))) for who, row in again.items()]
     return pl.DataFrame(rows, schema=flags.schema, orient="row")

@@ -26,7 +26,7 @@ _MOST_KEY = 1 << 60
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class AnswerTable:
     """One answer for each thing and annotator, by thing and then annotator.
 
     Parameters
@@ -37,7 +37,7 @@ class Asked:
         Who answered, (n,); all 0 where nobody is named.
     code
         The answer, (n,): the class of the grade; or 0, 1, 2 where the second item was preferred, neither, the first.
-        Asked several times, it is the mean, so that a choice that goes with the side is no choice.
+        AnswerTable several times, it is the mean, so that a choice that goes with the side is no choice.
     n_codes
         Number of answers there are.
     first, second
@@ -68,19 +68,19 @@ class Asked:
     note: str | None = None
 
 
-def asked(judgments: Judgments) -> Asked:
+def answer_table(judgments: Judgments) -> AnswerTable:
     """Return judgments by what was asked."""
     fewer, note = fewer_items(judgments)
     if isinstance(fewer, Grades):
-        found = _asked_grades(fewer)
+        found = _graded_items(fewer)
     elif isinstance(fewer, Preferences):
-        found = _asked_pairs(fewer)
+        found = _compared_pairs(fewer)
     else:
-        found = replace(_asked_pairs(fewer.as_preferences()), low_left=None, high_left=None)
+        found = replace(_compared_pairs(fewer.as_preferences()), low_left=None, high_left=None)
     return replace(found, note=note)
 
 
-def _asked_grades(grades: Grades) -> Asked:
+def _graded_items(grades: Grades) -> AnswerTable:
     """Grades by item and annotator, repeated ones averaged."""
     classes, values = grade_classes(grades)
     place = grades.items.query if grades.block is None else grades.block
@@ -103,7 +103,7 @@ def _asked_grades(grades: Grades) -> Asked:
     where = (things // grades.n_items).astype(np.int32) if grades.block is not None else place[item]
     who = (own[begin] % n_annotators).astype(np.int32)
     given, at = np.unique(grades.grade, return_index=True)
-    return Asked(thing, who, code, len(values), item, item, where, classes=(given, classes[at], values))
+    return AnswerTable(thing, who, code, len(values), item, item, where, classes=(given, classes[at], values))
 
 
 def grade_classes(grades: Grades) -> tuple[Ints, Floats]:
@@ -124,7 +124,7 @@ def grade_classes(grades: Grades) -> tuple[Ints, Floats]:
     return merged[code].astype(np.int32), means
 
 
-def _asked_pairs(preferences: Preferences) -> Asked:
+def _compared_pairs(preferences: Preferences) -> AnswerTable:
     """Preferences by pair and annotator."""
     turned = preferences.left > preferences.right
     # where nobody knows how items were shown, all answers are to one order
@@ -149,7 +149,7 @@ def _asked_pairs(preferences: Preferences) -> Asked:
     second = (first + things % span).astype(np.int32)
     block = None if preferences.block is None else (things // span // n_items).astype(np.int32)
     lead = np.where(low_left == NOT_ASKED, 0, low_left) - np.where(high_left == NOT_ASKED, 0, high_left)
-    return Asked(
+    return AnswerTable(
         thing, (own % n_annotators).astype(np.int32), (np.sign(lead) + 1).astype(np.int32), 3, first, second,
         preferences.items.query[first] if block is None else block, low_left, high_left,
     )  # fmt: skip
