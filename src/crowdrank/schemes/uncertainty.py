@@ -26,8 +26,9 @@ class Uncertainty:
 
     For comparison only. What is least sure is often what cannot be told apart, and asking about it again and again
     teaches little: on simulated preferences it was no better than random pairs (Kendall's tau .729 against .746 after
-    1,750 preferences, .823 against .810 after 3,500). Use ``information``, which asks where an answer is expected to
-    decide most.
+    1,750 preferences, .823 against .810 after 3,500). Of three recorded crowds it was ahead of random pairs on two
+    and level on one in the end, and nowhere ahead of ``information`` by more than the spread. Use ``information``,
+    which asks where an answer is expected to decide most.
 
     When to use
     -----------
