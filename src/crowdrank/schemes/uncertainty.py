@@ -49,7 +49,8 @@ class Uncertainty:
     Examples
     --------
     >>> import crowdrank
-    >>> rows = [(who, "q", a, b, "left") for who in ("ann", "bob", "cy") for a, b in ("xy", "yx", "xz", "yz", "zx")]
+    >>> rows = [(who, "q", a, b, "left") for who in ("ann", "bob", "cy") for a, b in ("xy", "yx", "xz", "yz")]
+    >>> rows += [("di", "q", "z", b, "left") for b in "xy"]
     >>> votes = crowdrank.Preferences.from_rows(rows)
     >>> consensus = crowdrank.aggregate(votes, "bradley_terry")
     >>> requests = Uncertainty().propose(Situation.of(votes, consensus=consensus, budget=1))
