@@ -25,8 +25,9 @@ class Uncertainty:
 
     For comparison only. The least certain pairs or items are often the nearly equal ones, and asking about them again
     teaches little: on simulated preferences it was no better than random pairs (Kendall's tau .729 against .746 after
-    1,750 preferences, .823 against .810 after 3,500). Use ``information``, which asks where an answer is expected to
-    decide most.
+    1,750 preferences, .823 against .810 after 3,500). Of three recorded crowds it was ahead of random pairs on two
+    and level on one in the end, and nowhere ahead of ``information`` by more than the spread. Use ``information``,
+    which asks where an answer is expected to decide most.
 
     When to use
     -----------
@@ -48,6 +49,7 @@ class Uncertainty:
     --------
     >>> import crowdrank
     >>> rows = [(who, "q", a, b, "left") for who in ("ann", "bob", "cy") for a, b in ("xy", "yx", "xz", "yz")]
+    >>> rows += [("di", "q", "z", b, "left") for b in "xy"]
     >>> votes = crowdrank.Preferences.from_rows(rows)
     >>> consensus = crowdrank.aggregate(votes, "bradley_terry")
     >>> requests = Uncertainty().propose(Situation.of(votes, consensus=consensus, budget=1))

@@ -114,6 +114,8 @@ def _best(
             break
         if annotators.capacity[a] <= 0 or price > budget * (1 + 1e-12):
             continue
+        if annotators.square[a] * reach <= best * price * (4 + annotators.square[a] * spread):
+            continue
         weight = _weight(gap, spread, annotators.alpha[a], annotators.square[a])
         worth = weight / (1 + weight * spread) * reach / price
         if worth <= best:

@@ -57,11 +57,11 @@ def _centred(scores: Scores, query: int, variance: Floats) -> None:
 
 
 @njit(cache=True, nogil=True)
-def _above(score: Floats, variance: Floats, value: float) -> tuple[float, float]:
-    """Mean and variance of the number of items above a value."""
+def _above(score: Floats, width: Floats, value: float) -> tuple[float, float]:
+    """Mean and variance of the number of items above a value; widths are standard deviations times sqrt(2)."""
     mean, spread = 0.0, 0.0
     for i in range(score.size):
-        chance = 0.5 * math.erfc((value - score[i]) / math.sqrt(2 * variance[i] + 1e-300))
+        chance = 0.5 * math.erfc((value - score[i]) / width[i])
         mean += chance
         spread += chance * (1 - chance)
     return mean, spread
@@ -70,14 +70,14 @@ def _above(score: Floats, variance: Floats, value: float) -> tuple[float, float]
 @njit(cache=True, nogil=True)
 def _edge(score: Floats, variance: Floats, k: int, total: Floats) -> tuple[float, float]:
     """Fill in the integral of the probability of the edge of a query; return where it begins, and its step."""
-    low, high = np.inf, -np.inf
+    low, high, width = np.inf, -np.inf, np.sqrt(2 * variance + 1e-300)
     for i in range(score.size):
         reach = 4 * math.sqrt(variance[i])
         low, high = min(low, score[i] - reach), max(high, score[i] + reach)
     step = max((high - low) / (_COARSE - 1), 1e-12)
     first, last = _COARSE - 1, 0
     for place in range(_COARSE):
-        mean, spread = _above(score, variance, low + place * step)
+        mean, spread = _above(score, width, low + place * step)
         # between two points the number may pass k unseen
         if mean >= k - 1.5 - 4 * math.sqrt(spread):
             last = max(last, place)
@@ -86,7 +86,7 @@ def _edge(score: Floats, variance: Floats, k: int, total: Floats) -> tuple[float
     low, high = low + (min(first, last) - 1) * step, low + (max(first, last) + 1) * step
     step, former = (high - low) / (_FINE - 1), 0.0
     for place in range(_FINE):
-        mean, spread = _above(score, variance, low + place * step)
+        mean, spread = _above(score, width, low + place * step)
         scale = math.sqrt(2 * max(spread - _TIED, _ROUNDED))
         chance = 0.5 * (math.erf((k + 0.5 - mean) / scale) - math.erf((k - 0.5 - mean) / scale))
         if place > 0:
