@@ -59,7 +59,7 @@ def test_effective_pairs_under_guessing_are_those_of_kendall():
     found = pair_agreement(judged, rng.normal(size=judged.n_items), np.ones(judged.n_items, bool))
     spread = found.spread
     # variance n (n - 1) (2 n + 5) / 72 of the number of pairs in agreement
-    np.testing.assert_allclose((spread.lean_lean + found.n_pairs) / 12.0, n * (n - 1) * (2 * n + 5) / 72.0)
+    np.testing.assert_allclose(spread.guessing, n * (n - 1) * (2 * n + 5) / 72.0)
     assert found.agree.var() == pytest.approx(n * (n - 1) * (2 * n + 5) / 72.0, rel=0.25)
 
 

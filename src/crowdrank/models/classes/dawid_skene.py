@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -120,6 +121,7 @@ class DawidSkene:
             )
         if not len(grades):
             return Consensus.of(self, grades, np.zeros(grades.n_items))
+        again = partial(self.fit, known=known)
         rows = class_rows(grades, bins=self.bins, known=known)
         begin = None if start is None else _former(start, grades, rows)
         if rows.n_levels == 1 or not identified(rows, "dawid_skene"):
@@ -132,7 +134,7 @@ class DawidSkene:
             )  # fmt: skip
         else:
             found = _fitted(rows, self, begin)
-        return class_consensus(self, grades, rows, found, seed=self.seed)
+        return class_consensus(self, grades, rows, found, again=again)
 
 
 class _Estimate(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -120,6 +121,7 @@ class GLAD:
         expect(grades, self)
         if not len(grades):
             return Consensus.of(self, grades, np.zeros(grades.n_items))
+        again = partial(self.fit, known=known)
         rows = class_rows(grades, bins=self.bins, known=known)
         ability, shares = np.full(rows.n_annotators, np.nan), np.full(rows.n_levels, np.nan)
         if start is not None:
@@ -133,7 +135,7 @@ class GLAD:
             found = joined_fit(rows, fits, _unlearned(rows, self))
         else:
             found = _fitted(rows, self, ability, shares)
-        return class_consensus(self, grades, rows, found, seed=self.seed)
+        return class_consensus(self, grades, rows, found, again=again)
 
     def difficulty(self, grades: Grades, consensus: Consensus, *, known: Any | None = None) -> pl.DataFrame:
         r"""Return the difficulty :math:`1 / \beta` of each graded item, the hardest first: query, item, difficulty.

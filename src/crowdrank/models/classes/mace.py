@@ -129,6 +129,7 @@ class MACE:
         expect(grades, self)
         if not len(grades):
             return Consensus.of(self, grades, np.zeros(grades.n_items))
+        again = partial(self.fit, known=known)
         rows = class_rows(grades, bins=self.bins, known=known)
         begin = None
         if start is not None:
@@ -143,7 +144,7 @@ class MACE:
             found = joined_fit(rows, fits, _unlearned(rows, self))
         else:
             found = _fitted(rows, self, begin)
-        return class_consensus(self, grades, rows, found, seed=self.seed)
+        return class_consensus(self, grades, rows, found, again=again)
 
 
 class _Habits(NamedTuple):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -127,12 +128,13 @@ class NaiveBayes:
         expect(grades, self)
         if not len(grades):
             return Consensus.of(self, grades, np.zeros(grades.n_items))
+        again = partial(self.fit, known=known, accuracies=accuracies)
         rows = class_rows(grades, bins=self.bins, known=known)
         begin = _beginning(rows, grades, self, accuracies, start)
         given = np.isfinite(begin.given)
         if rows.n_levels == 1 or (not given.all() and not identified(rows, "naive_bayes")):
             if rows.n_levels == 1 or not given.any():
-                return class_consensus(self, grades, rows, _unlearned(rows, self), seed=self.seed)
+                return class_consensus(self, grades, rows, _unlearned(rows, self), again=again)
             begin = begin._replace(given=np.where(given, begin.given, self.a0 / (self.a0 + self.b0)))
         if self.per_query and not given.all():
             found = fit_queries(
@@ -143,7 +145,7 @@ class NaiveBayes:
             found = _fitted(rows, self, begin)
         if not given.all():
             _warn(rows, self, found)
-        return class_consensus(self, grades, rows, found, seed=self.seed)
+        return class_consensus(self, grades, rows, found, again=again)
 
 
 class _Beginning(NamedTuple):
