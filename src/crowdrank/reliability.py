@@ -147,7 +147,7 @@ class Evidence(NamedTuple):
             bound = share
             for _ in range(_ROUNDS):
                 pairs = self._cautious_pairs(bound, most)
-                bound = betaincinv(share * pairs + 0.5, (1.0 - share) * pairs + 0.5, tail)
+                bound = np.asarray(betaincinv(share * pairs + 0.5, (1.0 - share) * pairs + 0.5, tail), np.float64)
             found.append(bound)
         return tuple(found)
 
