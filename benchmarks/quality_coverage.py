@@ -4,7 +4,7 @@ Crowds of 40 annotators, of whom 5 guess, 5 answer the wrong way round and 30 ar
 The true quality of an annotator is computed, not drawn: over all pairs of items with unequal scores, the probability
 that the annotator puts the better one first, given that the two are not answered alike. A grade is a latent score plus
 logistic noise cut into five levels; a preference follows the same noise; a ranking adds Gumbel noise to each item. For
-``dawid_skene`` items have classes, annotators confusion matrices, and equal answers count half, as it defines quality.
+class methods items have one of four classes and annotators confusion matrices.
 
 Each line of the table has the share of true qualities within the 90 % intervals, with its standard error over crowds.
 """
@@ -26,6 +26,7 @@ METHODS = {
     "preference": ("latent_score", "bradley_terry", "borda"),
     "ranking": ("latent_score", "plackett_luce", "borda"),
 }
+CLASS_METHODS = ("dawid_skene", "naive_bayes", "glad", "mace")
 PER_ANNOTATOR = (5, 10, 25, 100)
 TYPES = ("good", "guesser", "reversed")
 _CUTS = np.array([-2.0, -0.7, 0.7, 2.0])
@@ -93,10 +94,12 @@ def draw_classes(design: Design, seed: int) -> Drawn:
     ids = np.array([f"i{number:04d}" for number in range(design.n_items)])
     judged = cr.Grades.from_frame({"annotator": names[who], "item": ids[item], "grade": np.minimum(grade, k - 1)})
     shares = np.bincount(truth, minlength=k) / len(truth)
-    above = np.sign(np.arange(k)[:, None] - np.arange(k)[None, :]) / 2 + 0.5
-    right = np.array([[[one[i] @ above @ one[j] for j in range(k)] for i in range(k)] for one in kinds])
-    lower = np.tril(np.outer(shares, shares), -1)
-    quality = (right * lower).sum(axis=(1, 2)) / lower.sum()
+    above = np.tril(np.ones((k, k)), -1)
+    # chance that an item of class i is answered above one of class j
+    chance = np.einsum("til,lm,tjm->tij", kinds, above, kinds)
+    better = np.tril(np.outer(shares, shares), -1)
+    right, wrong = (chance * better).sum(axis=(1, 2)), (chance * better.T).sum(axis=(1, 2))
+    quality = right / (right + wrong)
     return Drawn(judged, quality[type_], type_)
 
 
@@ -183,7 +186,7 @@ def covered(method: str, design: Design, seed: int) -> Covered:
     from crowdrank.registry import make
     from crowdrank.review.verdicts import suspects
 
-    drawn = (draw_classes if method == "dawid_skene" else draw)(design, seed)
+    drawn = (draw_classes if method in CLASS_METHODS else draw)(design, seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         quality = make("aggregator", method).fit(drawn.judgments).quality
@@ -228,6 +231,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--each", nargs="*", type=int, default=PER_ANNOTATOR)
     parser.add_argument("--items", type=int, default=100)
     parser.add_argument("--crowds", type=int, default=30)
+    parser.add_argument("--first", type=int, default=100, help="seed of the first crowd")
     parser.add_argument("--constant", type=float, help="accuracy of preferences that does not depend on the pair")
     asked = parser.parse_args(arguments)
     sys.stdout.write(
@@ -239,7 +243,7 @@ def main(arguments: list[str] | None = None) -> int:
         for method in asked.methods or METHODS[kind]:
             for number in asked.each:
                 design = Design(kind, number, n_items=asked.items, constant=asked.constant)
-                line = measured(method, design, range(asked.crowds))
+                line = measured(method, design, range(asked.first, asked.first + asked.crowds))
                 missed += int((line.share + 2 * line.error < 0.88).sum())
                 missed += int((line.share - 2 * line.error > 0.94).sum()) if number >= 25 else 0
                 sys.stdout.write(f"| {kind} | `{method}` | {number} | {_told(line)} |\n")

@@ -6,11 +6,11 @@ from benchmarks.quality_coverage import Design, covered, measured
 
 from crowdrank import reliability
 from crowdrank.data.judgments import Grades
-from crowdrank.quality import held_out_quality
+from crowdrank.quality import held_out_quality, pair_agreement
 from crowdrank.registry import make
 from crowdrank.review.verdicts import verdict
 
-METHODS = [("grade", "mean_grade"), ("preference", "bradley_terry"), ("ranking", "borda")]
+METHODS = [("grade", "mean_grade"), ("grade", "dawid_skene"), ("preference", "bradley_terry"), ("ranking", "borda")]
 
 
 @pytest.mark.parametrize(("kind", "method"), [*METHODS, ("grade", "latent_score")])
@@ -53,14 +53,31 @@ def test_effective_pairs_under_guessing_are_those_of_kendall():
     rng = np.random.default_rng(0)
     n = 12
     rows = [(f"a{k:03d}", f"q{k}", f"i{i}", int(g)) for k in range(300) for i, g in enumerate(rng.permutation(n))]
-    from crowdrank.quality import pair_agreement
-
     judged = Grades.from_rows(rows)
     found = pair_agreement(judged, rng.normal(size=judged.n_items), np.ones(judged.n_items, bool))
     spread = found.spread
     # variance n (n - 1) (2 n + 5) / 72 of the number of pairs in agreement
-    np.testing.assert_allclose((spread.lean_lean + found.n_pairs) / 12.0, n * (n - 1) * (2 * n + 5) / 72.0)
+    np.testing.assert_allclose(spread.guessing, n * (n - 1) * (2 * n + 5) / 72.0)
     assert found.agree.var() == pytest.approx(n * (n - 1) * (2 * n + 5) / 72.0, rel=0.25)
+
+
+def test_spread_under_guessing_knows_of_equal_levels():
+    rng = np.random.default_rng(3)
+    rows = [
+        (f"a{k:03d}", f"q{k}", f"i{i:02d}", int(g)) for k in range(600) for i, g in enumerate(rng.integers(0, 4, 15))
+    ]
+    judged = Grades.from_rows(rows)
+    levels = rng.integers(0, 3, judged.n_items).astype(float)
+    found = pair_agreement(judged, levels, np.ones(judged.n_items, bool), levels=True)
+    score = dict(zip(zip(judged.items.query_ids(), judged.items.ids, strict=True), levels, strict=True))
+    pairs = [
+        (one[3] - two[3]) * (score[one[1:3]] - score[two[1:3]])
+        for a in range(3) for one in rows[15 * a : 15 * a + 15] for two in rows[15 * a : 15 * a + 15]
+    ]  # fmt: skip
+    assert found.n_pairs[:3].sum() == sum(product != 0 for product in pairs) / 2
+    assert found.agree[:3].sum() == sum(product > 0 for product in pairs) / 2
+    surplus = found.agree - found.n_pairs / 2
+    assert (surplus**2 / found.spread.guessing).mean() == pytest.approx(1.0, abs=0.15)
 
 
 def test_correction_for_noise_gives_back_what_a_noisy_consensus_took_away():

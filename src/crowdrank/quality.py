@@ -19,12 +19,15 @@ from .errors import DataWarning, ParameterError
 from .protocols import Aggregator, Bools, Counts, Floats, Scorer
 from .reliability import (  # fmt: skip
     EXACT,
+    ConsensusTies,
+    Evidence,
     Half,
+    Halving,
     Reliability,
     Spread,
     add_up,
-    cautious_pairs,
-    effective_pairs,
+    guessing_variance,
+    pairs_on_one_level,
     reliability,
     row_sums,
 )
@@ -66,9 +69,15 @@ class Agreement:
         return cls(np.zeros(n_annotators), np.zeros(n_annotators), Spread.none(n_annotators))
 
     @property
+    def evidence(self) -> Evidence:
+        """What the pairs are worth."""
+        return Evidence.of(self.agree, self.n_pairs, self.spread)
+
+    @property
     def effective(self) -> Floats:
         """Number of independent pairs that tell as much, (n_annotators,)."""
-        return effective_pairs(self.agree, self.n_pairs, self.spread)
+        evidence = self.evidence
+        return evidence.pairs(evidence.share)
 
 
 def held_out(method: Aggregator, judgments: Judgments | Mixed) -> Callable[[], Quality | None]:
@@ -89,19 +98,29 @@ class LearnedQuality:
     parameters
         What the method knows of each annotator, (n_annotators, ...).
     learned
-        Quality as the method has it, which then counts as far as it lies within the interval of held-out agreement.
+        Quality as the method has it, or what gives it, which then counts as far as it lies within the interval of
+        held-out agreement.
     n_folds
         Number of parts that annotators are left out in, where there are more annotators.
     precision
         How exact scores are, relative to their range; see :func:`~crowdrank.data.ties.score_tolerance`.
+    fit
+        Gives the consensus that a part of the judgments leads to, which classes without an order need.
+    known
+        Which items have a score whoever judged them.
+    levelled
+        Whether scores are levels, so that items of equal ones are no pair.
     """
 
     judgments: Judgments | Mixed
     scores: Callable[[Any], Floats]
     parameters: Mapping[str, Any]
-    learned: Floats | None = None
+    learned: Callable[[], Floats] | Floats | None = None
     n_folds: int = MAX_FOLDS
     precision: float = 1e-10
+    fit: Callable[[Any], Any] | None = None
+    known: Bools | None = None
+    levelled: bool = False
 
     @property
     def annotators(self) -> Index:
@@ -111,27 +130,31 @@ class LearnedQuality:
     def __call__(self) -> Quality | None:
         """Return the quality."""
         method: Any = self
-        quality = held_out_quality(method, self.judgments, n_folds=self.n_folds)
+        quality = held_out_quality(method, self.judgments, n_folds=self.n_folds, known=self.known)
         if quality is None:
             return None
         if self.learned is not None:
-            within = np.clip(self.learned, quality.parameters["lower"], quality.parameters["upper"])
+            learned = self.learned() if callable(self.learned) else self.learned
+            within = np.clip(learned, quality.parameters["lower"], quality.parameters["upper"])
             quality = replace(quality, quality=within)
         return quality.with_parameters(**self.parameters)
 
 
-def held_out_quality(method: Aggregator, judgments: Judgments | Mixed, *, n_folds: int = MAX_FOLDS) -> Quality | None:
+def held_out_quality(
+    method: Aggregator, judgments: Judgments | Mixed, *, n_folds: int = MAX_FOLDS, known: Bools | None = None
+) -> Quality | None:
     r"""Return how well each annotator agrees with the consensus that the method finds without that annotator.
 
     Agreement with a consensus the annotator took part in flatters: alone on an item, anybody is right. So the method is
     fitted again without the annotator (without a twentieth of the annotators where there are more than 20), and
-    agreement is counted on pairs of items that others judged too. The share :math:`k_a / n_a` is drawn towards the
+    agreement is counted on pairs of items that others judged too or that are ``known``. The share :math:`k_a / n_a` is
+    drawn towards the
     crowd's mean :math:`m` by half a pair,
 
     .. math:: \text{quality}_a = (k_a + m / 2) / (n_a + 1 / 2).
 
     ``lower`` and ``upper`` bound the annotator's own share (90 %, Jeffreys), with :math:`n_a` the number of independent
-    pairs that the annotator's answers are worth (:func:`~crowdrank.reliability.effective_pairs`): grading 5 items gives
+    pairs that the annotator's answers are worth (:class:`~crowdrank.reliability.Evidence`): grading 5 items gives
     10 pairs, but tells no more than 6. The consensus of the others errs as well, and agreement with it is nearer to one
     half than agreement with the truth. How noisy it is comes from halves of the crowd
     (:func:`~crowdrank.reliability.reliability`); shares and bounds are corrected for that.
@@ -151,7 +174,7 @@ def held_out_quality(method: Aggregator, judgments: Judgments | Mixed, *, n_fold
     if not judgments.n_annotators:
         return None
     found = Agreement.none(judgments.n_annotators)
-    folds = _folds(judgments, n_folds)
+    folds, levels = _folds(judgments, n_folds), bool(getattr(method, "levelled", False))
     for part in folds:
         inside = part[judgments.annotator]
         others = judgments.select(~inside)
@@ -161,9 +184,15 @@ def held_out_quality(method: Aggregator, judgments: Judgments | Mixed, *, n_fold
             found += _class_agreement(judgments, inside, fit_quietly(method, others))
             continue
         scores = scores_quietly(method, others)
-        found += pair_agreement(judgments.select(inside), scores, others.judged_items)
+        found += pair_agreement(judgments.select(inside), scores, _covered(others, known), levels=levels)
     nominal = isinstance(judgments, Grades) and judgments.nominal
     return _shrunk(judgments, found, EXACT if nominal else _reliability(method, judgments, found, n_folds))
+
+
+def _covered(others: Judgments | Mixed, known: Bools | None) -> Bools:
+    """Items that the others' consensus tells of."""
+    judged: Bools = others.judged_items
+    return judged if known is None else judged | known
 
 
 def _reliability(method: Aggregator, judgments: Judgments | Mixed, found: Agreement, n_folds: int) -> Reliability:
@@ -180,9 +209,11 @@ def _reliability(method: Aggregator, judgments: Judgments | Mixed, found: Agreem
         part = judgments.select(np.append(mask, np.zeros(n - len(mask), bool))[judgments.annotator])
         return Half(scores_quietly(method, part), _per_item(part))
 
+    levelled = bool(getattr(method, "levelled", False))
     n_ways = 3 if n_folds == MAX_FOLDS else 1
     left_out = 1.0 / min(n, n_folds)
-    found_of_halves = reliability(half, order, judgments.items.offsets, _per_item(judgments), left_out, n_ways)
+    cut = Halving(order, judgments.items.offsets, _per_item(judgments), left_out, n_ways, levelled)
+    found_of_halves = reliability(half, cut)
     return found_of_halves.at_least(share, found.effective)
 
 
@@ -234,10 +265,11 @@ def pair_accuracy(judgments: Judgments | Mixed, scores: Floats) -> Quality | Non
     return _shrunk(judgments, pair_agreement(judgments, scores, everything))
 
 
-def pair_agreement(judgments: Judgments | Mixed, scores: Floats, covered: Bools) -> Agreement:
+def pair_agreement(judgments: Judgments | Mixed, scores: Floats, covered: Bools, *, levels: bool = False) -> Agreement:
     """Return, for each annotator, the pairs of covered items with unequal answers and those the scores order alike.
 
-    Equal scores count half; an annotator's ties are no pair. Pairs of several kinds are counted together.
+    Equal scores count half, or are no pair where scores are ``levels`` that items may truly share; an annotator's ties
+    are no pair. Pairs of several kinds are counted together.
     """
     if isinstance(judgments, Mixed):
         of_parts = (pair_agreement(part, scores, covered) for part in judgments.parts)
@@ -254,7 +286,7 @@ def pair_agreement(judgments: Judgments | Mixed, scores: Floats, covered: Bools)
         rank = -judgments.rank.astype(np.float64)
         each, weight = np.ones(len(number)), judgments.row_weight[number]
         rows = _Rows(number.astype(np.int64), judgments.item, rank, judgments.annotator[number], each, weight)
-    return _of_answers(rows, scores, covered, judgments.n_annotators)
+    return _of_answers(rows, scores, covered, judgments.n_annotators, levels=levels)
 
 
 class _Rows(NamedTuple):
@@ -282,9 +314,9 @@ def _class_agreement(grades: Grades, inside: Bools, consensus: Any) -> Agreement
 
 
 def _independent(agree: Floats, total: Floats) -> Agreement:
-    """Agreement on pairs that have nothing in common: each of the two items is answered above or below one other."""
+    """Agreement on pairs that have nothing in common."""
     none = np.zeros_like(total)
-    return Agreement(agree, total, Spread(none, none, none, 2.0 * total, none))
+    return Agreement(agree, total, Spread(none, none, none, 0.25 * total, none))
 
 
 def _of_preferences(judgments: Preferences, scores: Floats, covered: Bools) -> Agreement:
@@ -299,7 +331,7 @@ def _of_preferences(judgments: Preferences, scores: Floats, covered: Bools) -> A
     return _independent(agree, total)
 
 
-def _of_answers(rows: _Rows, scores: Floats, covered: Bools, n: int) -> Agreement:
+def _of_answers(rows: _Rows, scores: Floats, covered: Bools, n: int, *, levels: bool) -> Agreement:
     """Agreement of grades or rankings, whose pairs lie within groups of answers."""
     use = covered[rows.item]
     if not use.any():
@@ -308,9 +340,14 @@ def _of_answers(rows: _Rows, scores: Floats, covered: Bools, n: int) -> Agreemen
     starts = np.flatnonzero(np.append(True, np.diff(rows.group[order]) != 0))
     offsets = np.append(starts, len(order))
     weight, owner = rows.weight[order], rows.annotator[order]
-    agree, total, lean = row_sums(offsets, rows.grade[order], scores[rows.item[order]], weight)
+    grade, score = rows.grade[order], scores[rows.item[order]]
+    agree, total, lean = row_sums(offsets, grade, score, weight)
+    guessing = guessing_variance(lean, total, ConsensusTies.of(offsets, score) if levels else None)
+    if levels:
+        same = pairs_on_one_level(offsets, grade, score, weight)
+        agree, total = agree - 0.5 * same, total - same
     weight = weight if rows.of_group is None else weight * rows.of_group[order]
-    sums = ((agree * agree), agree * total, total * total, lean * lean, (total > 0).astype(np.float64))
+    sums = (agree * agree, agree * total, total * total, guessing, (total > 0).astype(np.float64))
     spread = Spread(*(add_up(weight * values, owner, n) for values in sums))
     return Agreement(add_up(0.5 * weight * agree, owner, n), add_up(0.5 * weight * total, owner, n), spread)
 
@@ -349,13 +386,9 @@ def _shrunk(judgments: Judgments | Mixed, found: Agreement, consensus: Reliabili
 
     Both are those of agreement with the truth, of which the consensus of the others is a noisy copy.
     """
-    from scipy.special import betaincinv
-
     share = np.divide(found.agree, found.n_pairs, out=np.full(len(found.agree), 0.5), where=found.n_pairs > 0)
     n, tail = np.minimum(found.effective, _MOST_EVIDENCE), (1 - INTERVAL) / 2
-    fewer = cautious_pairs(n, found.spread)
-    k = share * fewer
-    bounds = (betaincinv(k + 0.5, fewer - k + 0.5, p) for p in (tail, 1 - tail))
+    bounds = found.evidence.bounds(share, (tail, 1 - tail), _MOST_EVIDENCE)
     share, lower, upper = consensus.corrected(share, *bounds)
     worth = n * consensus.middle**2
     # two pairs at one half stand for the crowd before anything is known of it

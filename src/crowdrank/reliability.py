@@ -22,6 +22,9 @@ _NINETY = 1.6448536269514722
 _OVERSHOOT = 0.25
 """By so much may a corrected correlation exceed 1 before bounds are set, with an exact consensus: measured."""
 
+_ROUNDS = 6
+"""Rounds in which a bound and its own variance settle, to about 1e-3."""
+
 _WIDER = 1.05
 """The consensus without a reversed annotator is better than the crowd's, without a good one worse: measured."""
 
@@ -32,15 +35,15 @@ _STUDENT = 0.5 * (_NINETY**2 + 1.0)
 class Spread(NamedTuple):
     r"""Sums over an annotator's items, of which follows how far chance may move the agreement, (n_annotators,) each.
 
-    With :math:`c_i` of the :math:`u_i` pairs of item :math:`i` in agreement, and :math:`l_i` the number of items
-    answered lower less those answered higher, these are the sums of :math:`c_i^2`, :math:`c_i u_i`, :math:`u_i^2` and
-    :math:`l_i^2`, and the number of items. Pairs that share no item have no items here.
+    With :math:`c_i` of the :math:`u_i` pairs of item :math:`i` in agreement these are the sums of :math:`c_i^2`,
+    :math:`c_i u_i` and :math:`u_i^2`, the variance of the number of pairs in agreement if the annotator guesses
+    (:func:`guessing_variance`), and the number of items. Pairs that share no item have no items here.
     """
 
     agree_agree: Floats
     agree_total: Floats
     total_total: Floats
-    lean_lean: Floats
+    guessing: Floats
     n_items: Floats
 
     @classmethod
@@ -53,33 +56,106 @@ class Spread(NamedTuple):
         return Spread(*(one + two for one, two in zip(self, other, strict=True)))
 
 
-def effective_pairs(agree: Floats, total: Floats, spread: Spread) -> Floats:
-    r"""Return the number of independent pairs that tell as much as an annotator's pairs, (n_annotators,).
+def guessing_variance(lean: Floats, total: Floats, ties: ConsensusTies | None = None) -> Floats:
+    r"""Return what each row adds to the variance of the number of pairs in agreement, of somebody who guesses.
 
-    Pairs that share an item are not independent. With :math:`e_{ij}` the agreement on a pair less the annotator's mean,
-    the variance of the sum is :math:`\sum_i (\sum_j e_{ij})^2 - \sum_{i < j} e_{ij}^2` [Sen60]_. Few items hardly show
-    it; so it is averaged with that under guessing, :math:`\frac{1}{12} (\sum_i l_i^2 + n)` with :math:`n` pairs
-    [Kendall38]_, which counts as
-    20 items; where they agree or disagree, it is smaller by up to a half, as grades of two levels and of many have it
-    [Hanley82]_ [Kendall38]_.
+    With :math:`l_i` the number of rows of the group answered lower than row :math:`i` less those answered higher, and
+    :math:`t_i` that of rows answered otherwise, the variance under all orders of the scores is
+    :math:`\sum_i (k_1 (l_i^2 - t_i) / 12 + k_2 t_i / 8)`, where :math:`k_1` and :math:`k_2` are 1 unless scores are
+    equal [Kendall38]_.
     """
-    share = (agree + 0.5) / (total + 1.0)
-    binomial = share * (1.0 - share)
-    own = spread.agree_agree - 2.0 * share * spread.agree_total + share**2 * spread.total_total
-    own -= agree * (1.0 - share) ** 2 + (total - agree) * share**2
-    # the mean is estimated from the same items
-    own *= spread.n_items / np.maximum(spread.n_items - 2.0, 1.0)
-    guessing = 4.0 * binomial * (1.0 - 0.5 * (2.0 * share - 1.0) ** 2) * (spread.lean_lean + total) / 12.0
-    # near one half the two are the same, and the one under guessing is known
-    weight = np.minimum(2.0 * np.abs(2.0 * share - 1.0), 1.0) * spread.n_items / (spread.n_items + _GUESSING_ITEMS)
-    variance = weight * np.maximum(own, 0.0) + (1.0 - weight) * guessing
-    found = np.divide(binomial * total**2, variance, out=np.zeros_like(total), where=variance > 0)
-    return np.minimum(found, total)
+    triples, pairs = (1.0, 1.0) if ties is None else ties
+    found: Floats = triples * (lean * lean - total) / 12.0 + pairs * total / 8.0
+    return found
 
 
-def cautious_pairs(effective: Floats, spread: Spread) -> Floats:
-    """Return the number of pairs for bounds: fewer, as their variance is estimated and consensuses differ."""
-    return effective / (_WIDER + _STUDENT / np.maximum(np.maximum(spread.n_items, effective), 1.0))
+class ConsensusTies(NamedTuple):
+    """How far equal scores lower the variance under guessing, for each row: by its triples and by its pairs."""
+
+    triples: Floats
+    pairs: Floats
+
+    @classmethod
+    def of(cls, offsets: Counts, score: Floats) -> ConsensusTies:
+        """Return the factors of groups of rows by the rows' scores."""
+        sizes = np.diff(offsets)
+        group, place = np.repeat(np.arange(len(sizes)), sizes), places(offsets, score)
+        level = offsets[:-1][group] + place
+        alike = np.bincount(level, minlength=len(score))
+        below = np.cumsum(alike) - alike
+        lower = below[level] - offsets[:-1][group]
+        lean = 2.0 * lower + alike[level] - sizes[group]
+        pairs = add_up(sizes[group] - alike[level], group, len(sizes))
+        triples = add_up(lean * lean, group, len(sizes)) - pairs
+        of_pairs = pairs / np.maximum(sizes * (sizes - 1.0), 1.0)
+        of_triples = 3.0 * triples / np.maximum(sizes * (sizes - 1.0) * (sizes - 2.0), 1.0)
+        return cls(of_triples[group], of_pairs[group])
+
+
+class Evidence(NamedTuple):
+    """Independent pairs that an annotator's items are worth as they show it themselves, and what guessing has."""
+
+    share: Floats
+    total: Floats
+    own: Floats
+    spread: Spread
+
+    @classmethod
+    def of(cls, agree: Floats, total: Floats, spread: Spread) -> Evidence:
+        r"""Return the evidence of pairs of which so many agree.
+
+        Pairs that share an item are not independent. With :math:`e_{ij}` the agreement on a pair less the annotator's
+        mean, the variance of the sum is :math:`\sum_i (\sum_j e_{ij})^2 - \sum_{i < j} e_{ij}^2` [Sen60]_.
+        """
+        share = (agree + 0.5) / (total + 1.0)
+        own = spread.agree_agree - 2.0 * share * spread.agree_total + share**2 * spread.total_total
+        own -= agree * (1.0 - share) ** 2 + (total - agree) * share**2
+        # the mean is estimated from the same items
+        own *= spread.n_items / np.maximum(spread.n_items - 2.0, 1.0)
+        return cls(share, total, np.maximum(own, 0.0) / (share * (1.0 - share)), spread)
+
+    def trust(self, quality: Floats) -> Floats:
+        """Return the weight of the variance that items show themselves, if this is the quality.
+
+        Few items hardly show it, nor do many that nearly all agree: single pairs would tell by their variance, means of
+        an item's pairs, which are less skewed, by its root. Of a guesser it is known.
+        """
+        telling = 2.0 * np.sqrt(self.share * (1.0 - self.share)) * self.spread.n_items
+        weight: Floats = np.minimum(2.0 * np.abs(2.0 * quality - 1.0), 1.0) * telling / (telling + _GUESSING_ITEMS)
+        return weight
+
+    def pairs(self, quality: Floats) -> Floats:
+        """Return the number of independent pairs that tell as much, if this is the quality, (n_annotators,).
+
+        The variance that items show, relative to that of independent pairs, is averaged with that under guessing, which
+        counts as 20 items.
+        """
+        weight = self.trust(quality)
+        variance = weight * self.own + (1.0 - weight) * 4.0 * self.spread.guessing
+        found = np.divide(self.total**2, variance, out=np.zeros_like(self.total), where=variance > 0)
+        return np.minimum(found, self.total)
+
+    def bounds(self, share: Floats, tails: tuple[float, ...], most: float) -> tuple[Floats, ...]:
+        """Return quantiles of the quality, Jeffreys' with the pairs that there are if the quality is the quantile.
+
+        A quality is excluded where it makes the share improbable: its own variance says so, not that of the share.
+        """
+        from scipy.special import betaincinv
+
+        found = []
+        for tail in tails:
+            bound = share
+            for _ in range(_ROUNDS):
+                pairs = self._cautious_pairs(bound, most)
+                bound = np.asarray(betaincinv(share * pairs + 0.5, (1.0 - share) * pairs + 0.5, tail), np.float64)
+            found.append(bound)
+        return tuple(found)
+
+    def _cautious_pairs(self, quality: Floats, most: float) -> Floats:
+        """Number of pairs for bounds: fewer, as their variance is estimated and consensuses differ."""
+        pairs = np.minimum(self.pairs(quality), most)
+        freedom = np.maximum(np.maximum(self.spread.n_items, pairs), 1.0)
+        return pairs / (_WIDER + _STUDENT / freedom)
 
 
 def row_sums(offsets: Counts, grade: Floats, score: Floats, weight: Floats) -> tuple[Floats, Floats, Floats]:
@@ -114,6 +190,18 @@ def places(offsets: Counts, score: Floats) -> Counts:
     place = np.empty(len(order), np.int64)
     place[order] = climbed - climbed[offsets[:-1]][group]
     return place
+
+
+def pairs_on_one_level(offsets: Counts, grade: Floats, score: Floats, weight: Floats) -> Floats:
+    """Return the pairs of each row with rows of its group that are answered otherwise and have the same score."""
+    group = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    level = offsets[:-1][group] + places(offsets, score)
+    order = np.argsort(level, kind="stable")
+    starts = np.flatnonzero(np.append(True, np.diff(level[order]) != 0))
+    within = np.append(starts, len(order))
+    same = np.empty(len(order))
+    same[order] = row_sums(within, grade[order], score[order], weight[order])[1]
+    return same
 
 
 @dataclass(frozen=True)
@@ -171,19 +259,11 @@ class Half(NamedTuple):
     n_judgments: Floats
 
 
-def reliability(
-    half: Callable[[Bools], Half], order: Counts, offsets: Counts, n_judgments: Floats, left_out: float, n_ways: int
-) -> Reliability:
-    """Return how well the consensus of all but a few annotators correlates with the truth.
-
-    The crowd is cut into halves, in up to three ways, and the correlation of their consensus, by the pairs of items
-    that both order alike, is that of one half with the truth, squared; from there on it grows with the number of
-    judgments an item has [Spearman10]_ [Brown10]_.
+class Halving(NamedTuple):
+    """How a crowd is cut into halves.
 
     Parameters
     ----------
-    half
-        Gives what the annotators of a mask lead to.
     order
         Codes of the annotators who judged, such that neighbours are alike.
     offsets, n_judgments
@@ -192,23 +272,41 @@ def reliability(
         Share of the judgments that the consensus does without.
     n_ways
         Number of ways to cut the crowd in two.
+    levelled
+        Whether scores are levels, so that items of equal ones are no pair.
+    """
+
+    order: Counts
+    offsets: Counts
+    n_judgments: Floats
+    left_out: float
+    n_ways: int
+    levelled: bool
+
+
+def reliability(half: Callable[[Bools], Half], cut: Halving) -> Reliability:
+    """Return how well the consensus of all but a few annotators correlates with the truth.
+
+    The crowd is cut into halves, in up to three ways, and the correlation of their consensus, by the pairs of items
+    that both order alike, is that of one half with the truth, squared; from there on it grows with the number of
+    judgments an item has [Spearman10]_ [Brown10]_. ``half`` gives what the annotators of a mask lead to.
     """
     agree, total, each, items = 0.0, 0.0, [], []
-    for part in _parts(len(order))[:n_ways]:
-        mask = np.zeros(int(order.max(initial=-1)) + 1, bool)
-        mask[order[part]] = True
+    for part in _parts(len(cut.order))[: cut.n_ways]:
+        mask = np.zeros(int(cut.order.max(initial=-1)) + 1, bool)
+        mask[cut.order[part]] = True
         one, two = half(mask), half(~mask)
         both = (one.n_judgments > 0) & (two.n_judgments > 0)
         if both.any():
-            same, of = _order_alike(one.scores, two.scores, both, offsets)
+            same, of = _order_alike(one.scores, two.scores, both, cut)
             agree, total = agree + same, total + of
             each.append(0.5 * float((one.n_judgments + two.n_judgments)[both].mean()))
-            query = np.searchsorted(offsets, np.flatnonzero(both), side="right") - 1
+            query = np.searchsorted(cut.offsets, np.flatnonzero(both), side="right") - 1
             items.append(float(np.maximum(np.bincount(query) - 1, 0).sum()))
     if total <= 0:
         return Reliability(_LEAST_CORRELATION, _LEAST_CORRELATION, 1.0)
-    judged = n_judgments > 0
-    longer = (1.0 - left_out) * float(n_judgments[judged].mean()) / float(np.mean(each))
+    judged = cut.n_judgments > 0
+    longer = (1.0 - cut.left_out) * float(cut.n_judgments[judged].mean()) / float(np.mean(each))
     middle = np.arctanh(np.clip(np.sin(np.pi * (agree / total - 0.5)), -0.999, 0.999))
     reach = _NINETY / np.sqrt(max(float(np.mean(items)) - 2.0, 1.0))
     ends = (_grown(float(np.tanh(middle + by)), longer) for by in (0.0, -reach, reach))
@@ -229,14 +327,18 @@ def _parts(n: int) -> list[Bools]:
     return [way for way in ways if way.any() and not way.all()]
 
 
-def _order_alike(one: Floats, two: Floats, both: Bools, offsets: Counts) -> tuple[float, float]:
+def _order_alike(one: Floats, two: Floats, both: Bools, cut: Halving) -> tuple[float, float]:
     """Number of pairs of items of one query that two consensuses order alike, and of all that the second orders."""
     item = np.flatnonzero(both)
-    query = np.searchsorted(offsets, item, side="right") - 1
+    query = np.searchsorted(cut.offsets, item, side="right") - 1
     order = np.lexsort((two[item], query))
     item, query = item[order], query[order]
     starts = np.flatnonzero(np.append(True, np.diff(query) != 0))
-    agree, total, _ = row_sums(np.append(starts, len(item)), two[item], one[item], np.ones(len(item)))
+    queries = np.append(starts, len(item)), two[item], one[item], np.ones(len(item))
+    agree, total, _ = row_sums(*queries)
+    if cut.levelled:
+        same = pairs_on_one_level(*queries)
+        agree, total = agree - 0.5 * same, total - same
     return 0.5 * float(agree.sum()), 0.5 * float(total.sum())
 
 

@@ -128,15 +128,15 @@ def coin(accuracy, n_levels):
 
 
 def pair_quality(confusion, prior, nominal):
-    """Probability of ordering two items of unequal level correctly, an equal answer being half right."""
+    """Probability of ordering two items of unequal level right; with an order, if the answers are unequal."""
     n_levels = len(prior)
     right = total = 0.0
     for j, k in product(range(n_levels), repeat=2):
         if j == k:
             continue
-        total += prior[j] * prior[k]
         for one, other in product(range(n_levels), repeat=2):
             p = prior[j] * prior[k] * confusion[j][one] * confusion[k][other]
             better = (one == j) - (other == j) if nominal else ((one > other) - (one < other)) * (1 if j > k else -1)
-            right += p * (0.5 + 0.5 * better)
+            right += p * (0.5 + 0.5 * better) * (nominal or one != other)
+            total += p * (nominal or one != other)
     return right / total

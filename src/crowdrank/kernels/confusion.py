@@ -200,33 +200,28 @@ def _run(grades: PackedGrades, confusion: Floats, prior: Floats, known: Ints, pr
     return total([part for parts in threads for part in parts])
 
 
-def pair_quality(confusion: Floats, prior: Floats, evidence: Floats, *, nominal: bool) -> tuple[Floats, Floats]:
-    """Return the probability of ordering unequal items correctly and its standard deviation, (n_annotators,) each.
+def pair_quality(confusion: Floats, prior: Floats, *, nominal: bool) -> Floats:
+    """Return the probability of ordering unequal items correctly if the answers are not equal, (n_annotators,).
 
-    The deviation is that of Dirichlet rows with so much ``evidence``, to first order. One half where there is but one
-    level.
+    Classes without an order count as right where the item of class j alone is called j. One half where answers are
+    always equal.
     """
-    n_annotators, n_levels = confusion.shape[:2]
+    n_levels = len(prior)
     pairs = np.outer(prior, prior) * (1 - np.eye(n_levels))
     if pairs.sum() < 1e-12:
         # all items of one level: any two levels may meet
         pairs = 1 - np.eye(n_levels)
-    if n_levels == 1:
-        return np.full(n_annotators, 0.5), np.full(n_annotators, 0.5)
-    pairs /= pairs.sum()
     if nominal:
         # .5 + .5 (P(j is called j) - P(k is called j))
-        slope = 0.5 * (np.diag(pairs.sum(axis=1)) - pairs.T)
-        quality = 0.5 + np.einsum("ajl,jl->a", confusion, slope)
-        slopes = np.broadcast_to(slope, confusion.shape)
-    else:
-        order = np.sign(np.subtract.outer(np.arange(n_levels), np.arange(n_levels)))
-        # gain of answering l to an item of level j against the answers to all others
-        slopes = np.einsum("jk,lm,akm->ajl", pairs * order, order, confusion, optimize=True)
-        quality = 0.5 + 0.5 * np.einsum("ajl,ajl->a", confusion, slopes)
-    mean = np.einsum("ajl,ajl->aj", confusion, slopes)
-    variance = (np.einsum("ajl,ajl->aj", confusion, slopes**2) - mean**2) / (evidence + 1)
-    return np.clip(quality, 0.0, 1.0), np.sqrt(np.maximum(variance.sum(axis=1), 0.0))
+        slope = 0.5 * (np.diag(pairs.sum(axis=1)) - pairs.T) / max(pairs.sum(), 1e-12)
+        named: Floats = np.clip(0.5 + np.einsum("ajl,jl->a", confusion, slope), 0.0, 1.0)
+        return named
+    below = np.cumsum(confusion, axis=2) - confusion
+    above = np.einsum("ajl,akl->ajk", confusion, below)
+    right, wrong = (np.einsum("ajk,jk->a", above, part) for part in (np.tril(pairs), np.triu(pairs)))
+    ordered = right + wrong
+    quality: Floats = np.divide(right, ordered, out=np.full(len(right), 0.5), where=ordered > 1e-12)
+    return quality
 
 
 def tied_confusion(numbers: Floats) -> Floats:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, TypeAlias
 
@@ -16,6 +16,8 @@ from ...data.consensus import Consensus, Quality, Trace
 from ...data.judgments import Grades, expect
 from ...errors import DataWarning
 from ...protocols import Bools, Counts, Floats, method_name
+from ...quality import MAX_FOLDS, LearnedQuality
+from ...resampling import with_levels
 from ...wording import option
 from .coded_grades import ClassRows, Former, QueryPart, class_rows, former_fit, is_identified, query_parts, vote_shares
 
@@ -25,9 +27,10 @@ _MAX_TIED_DIFFERENCE = 1e-8
 _N_STRUCTURE_ROUNDS = 2
 """Rounds in which items and annotators are known by each other: on public sets a third splits no group of items."""
 
-_INTERVAL = 0.90
-_LEAST_SPREAD = 1e-4
-"""Quantiles of beta fail where nearly all is known; an interval narrower than this says no more."""
+_MANY_GRADES, _FEW_FOLDS = 20_000, 5
+"""From so many grades on, annotators are left out in five parts, and fits to a part stop earlier."""
+
+_REFIT_TOL, _MAX_REFIT_PASSES = 1e-3, 20
 
 
 Numbers: TypeAlias = NDArray[np.uint64]
@@ -95,7 +98,8 @@ class ClassMethod(ABC):
         rows = class_rows(grades, bins=self.bins, known=known)
         former = None if start is None else former_fit(start, grades, rows)
         fit = self._estimate(rows, grades.items.offsets, self._begin_from(former, rows, grades, **given))
-        return class_consensus(self, grades, rows, fit, seed=self.seed)
+        again = partial(_brief(self, len(grades)).fit, known=known, **given)
+        return class_consensus(self, grades, rows, fit, again=again)
 
     def _estimate(self, rows: ClassRows, offsets: Counts, begin: Any) -> ClassFit:
         """The estimate of all grades: of each query by itself with ``per_query``, the votes where none is possible."""
@@ -180,27 +184,30 @@ def _join_traces(traces: Sequence[Trace]) -> Trace:
     return Trace(n_iter, all(t.converged for t in traces), max(t.change for t in traces), summed)
 
 
-def class_consensus(method: Any, grades: Grades, rows: ClassRows, fit: ClassFit, *, seed: int) -> Consensus:
+def class_consensus(
+    method: Any, grades: Grades, rows: ClassRows, fit: ClassFit, *, again: Callable[..., Consensus]
+) -> Consensus:
     """Return the consensus of a fit: expected grade as score, most probable level as grade, quality of annotators.
 
     An item without grades takes the mean probabilities of its query's graded items, or the class prior where there are
     none, and no grade. Of equally probable levels one is drawn with the seed, by who gave the item which level, so that
     no name decides and ties do not all go to one level. For classes without an order the score is the probability of
-    the chosen one, 0 for an item without grades.
+    the chosen one, 0 for an item without grades. ``again`` fits a part of the grades, from a ``start=``, for the
+    quality.
     """
     judged = rows.graded | (rows.known >= 0)
     probabilities = _fill_unjudged(fit, judged, grades)
-    chosen = _most_probable(probabilities, rows, seed)
+    chosen = _most_probable(probabilities, rows, method.seed)
     if rows.nominal:
         scores = np.where(judged, probabilities[np.arange(len(chosen)), chosen], 0.0)
     else:
         # a matrix product would wake the threads of the linear algebra library, which then wait on a core for long
         scores = np.einsum("ik,k->i", probabilities, rows.values)
-    return Consensus.of(
+    found = Consensus.of(
         method, grades, scores, trace=fit.trace, probabilities=_on_scale(probabilities, rows, 1), levels=rows.scale,
         grade=np.where(judged, rows.used[chosen], -1).astype(np.int32),
-        quality=partial(class_quality, grades, rows, fit),
     )  # fmt: skip
+    return replace(found, quality_source=_quality(method, found, grades, rows, fit, again)) if rows.named else found
 
 
 def _on_scale(values: Floats, rows: ClassRows, *axes: int) -> Floats:
@@ -273,39 +280,53 @@ def _item_draws(rows: ClassRows, items: Counts, seed: int) -> Numbers:
     return number[items]
 
 
-def class_quality(grades: Grades, rows: ClassRows, fit: ClassFit) -> Quality | None:
-    r"""Return the quality that follows from confusion matrices, with accuracy, bias and the method's own parameters.
-
-    Quality is the probability of ordering a random pair of unequal items correctly, an equal answer being half right:
-    with class prior :math:`\rho` and confusion :math:`\pi`,
-
-    .. math:: \text{quality} \propto \sum_{j > k} \rho_j \rho_k \sum_{l, m} \pi_{jl} \pi_{km}
-              \left( [l > m] + \tfrac{1}{2} [l = m] \right).
-
-    Classes without an order count as right where the item of class :math:`j` alone is called :math:`j`.
-    """
-    if not rows.named:
-        return None
-    from ...kernels.confusion import pair_quality
-
-    quality, spread = pair_quality(fit.confusion, fit.prior, fit.evidence, nominal=rows.nominal)
-    lower, upper = _bounds(quality, spread)
-    parameters: dict[str, Any] = {"lower": lower, "upper": upper}
-    parameters["accuracy"] = np.einsum("ajj,j->a", fit.confusion, fit.prior)
+def _quality(
+    method: Any, found: Consensus, grades: Grades, rows: ClassRows, fit: ClassFit, again: Callable[..., Consensus]
+) -> LearnedQuality:
+    """Held-out quality, with the accuracy, bias and confusion of a fit and the method's own parameters."""
+    parameters: dict[str, Any] = {"accuracy": np.einsum("ajj,j->a", fit.confusion, fit.prior)}
     if not rows.nominal:
         error = rows.values[None, :] - rows.values[:, None]
         parameters["bias"] = np.einsum("ajl,jl,j->a", fit.confusion, error, fit.prior)
     parameters |= {**fit.parameters, "confusion": _on_scale(fit.confusion, rows, 1, 2)}
-    counts: Any = np.bincount(rows.annotator, rows.weight, rows.n_annotators)
-    return Quality(grades.annotators, quality, counts, parameters)
+    learned = Quality(grades.annotators, parameters["accuracy"], np.empty(0), parameters)
+    refit = _Refit(again, replace(found, quality_source=learned))
+    n_folds = MAX_FOLDS if len(grades) <= _MANY_GRADES else _FEW_FOLDS
+    # a part without a level still knows of it
+    whole = with_levels(grades)
+    return LearnedQuality(
+        whole, refit.scores, parameters, partial(_learned, rows, fit), n_folds=n_folds,
+        precision=method.precision, fit=refit.fit, known=rows.known >= 0, levelled=True,
+    )  # fmt: skip
 
 
-def _bounds(quality: Floats, spread: Floats) -> tuple[Floats, Floats]:
-    """Interval of the beta distribution with this mean and standard deviation."""
-    from scipy.special import betaincinv
+def _learned(rows: ClassRows, fit: ClassFit) -> Floats:
+    """Quality by the confusion matrices."""
+    from ...kernels.confusion import pair_quality
 
-    mean = np.clip(quality, 1e-6, 1 - 1e-6)
-    strength = np.maximum(mean * (1 - mean) / np.maximum(spread, _LEAST_SPREAD) ** 2 - 1, 1e-3)
-    tail = (1 - _INTERVAL) / 2
-    lower, upper = (betaincinv(mean * strength, (1 - mean) * strength, p) for p in (tail, 1 - tail))
-    return np.minimum(lower, quality), np.maximum(upper, quality)
+    return pair_quality(fit.confusion, fit.prior, nominal=rows.nominal)
+
+
+def _brief(method: Any, n_grades: int) -> Any:
+    """The method for fits to a part of many grades: chosen levels need no more digits."""
+    if n_grades <= _MANY_GRADES:
+        return method
+    return replace(method, tol=max(method.tol, _REFIT_TOL), max_iter=min(method.max_iter, _MAX_REFIT_PASSES))
+
+
+@dataclass(frozen=True, eq=False)
+class _Refit:
+    """Fits to a part of the grades that go on from the fit to all of them."""
+
+    again: Callable[..., Consensus]
+    start: Consensus
+
+    def fit(self, grades: Grades) -> Consensus:
+        """Return the consensus of some grades."""
+        return self.again(grades, start=self.start)
+
+    def scores(self, grades: Grades) -> Floats:
+        """Return the chosen level of each item as a number: of two items of one level none is better."""
+        found = self.fit(grades)
+        assert found.grade is not None
+        return np.maximum(found.grade, 0).astype(np.float64)

@@ -252,11 +252,11 @@ def former_fit(start: Consensus, grades: Grades, rows: ClassRows) -> Former:
     shares = judged.mean(axis=0) if len(judged) else np.full(len(start.levels), np.nan)
     place = {str(level): code for code, level in enumerate(start.levels)}
     level = np.array([place.get(str(level), -1) for level in rows.levels], np.int32)
-    quality = start.quality
-    annotator = np.full(rows.n_annotators, -1, np.int32)
-    if quality is not None and rows.named:
-        annotator = quality.annotators.codes(grades.annotators.ids)
-    parameters = quality.parameters if quality is not None else {}
+    annotator: Ints = np.full(rows.n_annotators, -1, np.int32)
+    parameters: Mapping[str, Any] = {}
+    if start.learned is not None:
+        annotators, parameters = start.learned
+        annotator = annotators.codes(grades.annotators.ids) if rows.named else annotator
     return Former(start.method, np.append(shares, np.nan)[level], annotator, level, parameters)
 
 

@@ -36,8 +36,9 @@ class DawidSkene(ClassMethod):
     .. math:: P(j \mid \text{grades of } i) \propto \rho_j \prod_{(a, l) \in i} \pi_{ajl}.
 
     Matrices, shares and levels are estimated together by expectation-maximisation. The score is the expected grade, the
-    grade the most probable level and the confidence its probability. The quality of an annotator follows from the
-    matrix; ``confusion`` is the matrix, ``accuracy`` the probability of the true level and ``bias`` the mean error.
+    grade the most probable level and the confidence its probability. The quality of an annotator is
+    the matrix's, within the bounds of agreement with the others; ``confusion`` is the matrix, ``accuracy`` the
+    probability of the true level and ``bias`` the mean error.
 
     When to use
     -----------
@@ -91,7 +92,7 @@ class DawidSkene(ClassMethod):
     >>> rows += [("dan", "q", item, 2 - grade) for item, grade in truth.items()]
     >>> consensus = DawidSkene().fit(Grades.from_rows(rows))
     >>> consensus.frame()["grade"].to_list(), consensus.quality.quality.round(2).tolist()
-    ([2, 2, 1, 1, 0, 0], [0.81, 0.81, 0.81, 0.37])
+    ([2, 2, 1, 1, 0, 0], [0.85, 0.85, 0.85, 0.3])
     """
 
     alpha: float = 2.5

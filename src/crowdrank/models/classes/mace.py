@@ -37,7 +37,8 @@ class MACE(ClassMethod):
     .. math:: P(l \mid k, a) = (1 - \theta_a) [l = k] + \theta_a \xi_{al}.
 
     The score is the expected grade, the grade the most probable level and the confidence its probability. The quality
-    of an annotator follows from it; ``spam_probability`` is :math:`\theta_a`, ``spam_answers`` are :math:`\xi_a`.
+    of an annotator follows from it, within the bounds of agreement with the others; ``spam_probability`` is
+    :math:`\theta_a`, ``spam_answers`` are :math:`\xi_a`.
 
     When to use
     -----------

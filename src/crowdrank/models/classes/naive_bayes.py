@@ -38,7 +38,8 @@ class NaiveBayes(ClassMethod):
     Accuracies are given, or learned along with the levels by expectation-maximisation, the Dawid-Skene model with one
     number for each annotator [DawidSkene79]_: :math:`p_a` is then :math:`(a_0 + r_a) / (a_0 + b_0 + n_a)` with
     :math:`r_a` of their :math:`n_a` grades expected to be right. The score is the expected grade, the grade the most
-    probable level and the confidence its probability. The quality of an annotator follows from ``accuracy``.
+    probable level and the confidence its probability. The quality of an annotator is that of
+    ``accuracy``, within the bounds of agreement with the others.
 
     When to use
     -----------
