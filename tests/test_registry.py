@@ -22,12 +22,12 @@ from crowdrank.registry import (
 )
 
 
-def test_every_name_leads_to_a_class_named_like_its_file():
+def test_every_name_leads_to_a_class_of_that_name():
     packages = {"aggregator": cr.aggregators, "ranker": cr.rankers, "joint": cr.joint, "scheme": cr.schemes}
     for family, package in packages.items():
         for name, home in FAMILIES[family].items():
-            module, _, attribute = home.partition(":")
-            assert module.rsplit(".", 1)[1] == name
+            attribute = home.partition(":")[2]
+            assert attribute.lower() == name.replace("_", "")
             assert getattr(package, attribute) is method_class(family, name)
 
 

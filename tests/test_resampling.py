@@ -244,7 +244,7 @@ def test_fits_that_do_not_converge_are_counted():
 
 def test_few_units_are_warned_about():
     table = contests(np.linspace(-1, 1, 5), 600, 1, n_annotators=4)
-    with pytest.warns(DataWarning, match="there are but 4 annotators to draw from"):
+    with pytest.warns(DataWarning, match="there are only 4 annotators to draw from"):
         cr.aggregate(table, "bt", bootstrap=5, resample="annotator")
 
 
@@ -279,7 +279,7 @@ def test_too_little_to_draw_from_is_said():
         cr.aggregate({"item": ["x"], "grade": [1]}, "mean_grade", bootstrap=5)
     # annotators without a judgment left are not drawn
     judged = Grades.from_frame({"item": ["x", "y", "z"], "annotator": ["ann", "bob", "cid"], "grade": [1, 2, 3]})
-    with pytest.warns(DataWarning, match="there are but 2 annotators"):
+    with pytest.warns(DataWarning, match="there are only 2 annotators"):
         assert plan_draws(judged.select(np.array([0, 2])), 5, "annotator").n_units == 2
 
 

@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 import crowdrank as cr
-from crowdrank.api import diagnosis
 from crowdrank.io import read_consensus
-from crowdrank.review import asked
+from crowdrank.review import answer_table, facts
 
 OUTPUTS = ("r.csv", "r.tsv", "r.json", "r.jsonl", "r.parquet")
 
@@ -33,7 +32,7 @@ def broken(monkeypatch):
     def fail(*_):
         raise ValueError("shape mismatch")
 
-    monkeypatch.setattr(diagnosis, "diagnosed", fail)
+    monkeypatch.setattr(facts, "diagnose", fail)
 
 
 @pytest.mark.parametrize("method", ["dawid_skene", "mace", "majority_vote", "latent_score"])
@@ -42,7 +41,7 @@ def test_a_sample_for_the_diagnosis_leaves_the_result_alone(run, many, monkeypat
     if extra and method == "latent_score":
         pytest.skip("latent_score takes no nominal grades")
     whole = run(f"aggregate {many} -m {method} {extra}-o whole.json")
-    monkeypatch.setattr(asked, "MOST_ANSWERS", 300)
+    monkeypatch.setattr(answer_table, "MOST_ANSWERS", 300)
     part = run(f"aggregate {many} -m {method} {extra}-o part.json")
     assert (whole.code, part.code) == (0, 0), part.err
     assert "bug" not in part.err
@@ -56,7 +55,7 @@ def test_a_sample_for_the_diagnosis_leaves_the_result_alone(run, many, monkeypat
 def test_known_grades_of_a_sample(many, tmp_path, monkeypatch, nominal):
     truth = tmp_path / "truth.csv"
     truth.write_text("item,grade\n" + "".join(f"i{item},{item % 4}\n" for item in range(200)))
-    monkeypatch.setattr(asked, "MOST_ANSWERS", 1000)
+    monkeypatch.setattr(answer_table, "MOST_ANSWERS", 1000)
     grades = cr.read_judgments(many, nominal=nominal)
     found = cr.diagnose(grades, cr.aggregate(grades, "dawid_skene"), truth=str(truth))
     assert found.dependence().height
@@ -64,10 +63,10 @@ def test_known_grades_of_a_sample(many, tmp_path, monkeypatch, nominal):
 
 
 def test_of_two_items_with_many_answers_both_are_looked_at(monkeypatch):
-    monkeypatch.setattr(asked, "MOST_ANSWERS", 10)
+    monkeypatch.setattr(answer_table, "MOST_ANSWERS", 10)
     rows = [(f"w{number}", "q", item, (number + place) % 3) for number in range(200) for place, item in enumerate("xy")]
     grades = cr.Grades.from_rows(rows)
-    assert len(asked.asked(grades).first) == 2
+    assert len(answer_table.answer_table(grades).first) == 2
     assert cr.diagnose(grades, cr.aggregate(grades, "majority_vote")).notes
 
 
@@ -101,13 +100,13 @@ def test_what_was_asked_for_and_failed_is_an_error_beside_a_written_result(run, 
 
 def test_the_file_is_there_before_the_annotators_are_looked_at(run, many, monkeypatch):
     seen = []
-    before = diagnosis.diagnosed
+    before = facts.diagnose
 
     def look(*given):
         seen.append(json.loads(Path("r.json").read_text()))
         return before(*given)
 
-    monkeypatch.setattr(diagnosis, "diagnosed", look)
+    monkeypatch.setattr(facts, "diagnose", look)
     assert run(f"aggregate {many} -m majority_vote -o r.json -q").code == 0
     after = json.loads(Path("r.json").read_text())
     assert seen[0]["quality"] is None

@@ -234,7 +234,7 @@ def test_items_without_features_are_warned_of(run, files):
     assert ran.code == 0
     assert ran.lines == [
         "warning: 6 of 24 judged items have no features and teach nothing: 'd0' (query 'q3'), 'd1' (query 'q3'), "
-        "'d2' (query 'q3'), 'd3' (query 'q3'), 'd4' (query 'q3'), 1 more"
+        "'d2' (query 'q3'), 'd3' (query 'q3'), 'd4' (query 'q3') and 1 more"
     ]
 
 

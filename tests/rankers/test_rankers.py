@@ -161,7 +161,7 @@ def test_constant_features_and_those_of_the_query_weigh_nothing(name, rows):
     ("params", "message"),
     [
         ({"ridge": 0.0}, "ridge=0.0 must be above 0; use a small one such as 1e-9 for none"),
-        ({"ridge": float("nan")}, "ridge=nan is not finite"),
+        ({"ridge": float("nan")}, "ridge=nan must be above 0"),
         ({"tol": 0.0}, "tol=0.0 must be above 0"),
         ({"max_iter": 0}, "max_iter=0 must be at least 1"),
         ({"scale": "log"}, "scale='log' is not known"),

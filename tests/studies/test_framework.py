@@ -150,7 +150,7 @@ def test_missing_data_says_what_to_get(name, tmp_path):
 
 
 def test_bad_arguments(toy, tmp_path):
-    with pytest.raises(ParameterError, match="scope='small' is not known; use one of quick, default, full"):
+    with pytest.raises(ParameterError, match="scope='small' is not known; choose one of 'quick', 'default', 'full'"):
         run_study("toy", "small")
     with pytest.raises(ParameterError, match="seeds=0 must be at least 1"):
         run_study("toy", n_seeds=0)

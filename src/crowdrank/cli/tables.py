@@ -154,7 +154,7 @@ def _fitting(
     for place in reversed(range(len(heads))):
         if sum(widths[other] for other in kept) > page.width and heads[place] not in needed:
             kept.remove(place)
-    page.width = max(page.width, sum(widths[place] for place in kept))
+    page.width = max(page.width, sum(widths[place] + 2 for place in kept))
     return [heads[place] for place in kept], [[row[place] for place in kept] for row in rows]
 
 

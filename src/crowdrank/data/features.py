@@ -191,7 +191,10 @@ class Features:
 
 def _read_numbers(column: pl.Series) -> tuple[Floats, Bools]:
     """Numbers of a column, NaN where blank, and a mask of the cells that are something else."""
-    cells = plain_cells(column)
+    try:
+        cells = plain_cells(column)
+    except JudgmentError:
+        return np.full(len(column), np.nan), np.ones(len(column), bool)
     if cells.dtype == pl.String:
         cells = cells.str.strip_chars()
         cells = cells.set(cells.is_in(["", "NULL", "null", "NaN", "nan"]), None)

@@ -172,7 +172,7 @@ def test_a_tie_is_a_point_for_both_unless_ignored():
 
 def test_unconnected_groups_are_named_five_at_most():
     rows = [("ann", "", f"a{k}", f"b{k}", "tie") for k in range(8)]
-    with pytest.warns(DataWarning, match=r"8 groups .* those of 'a0', 'a1', 'a2', 'a3', 'a4', 3 more; ") as caught:
+    with pytest.warns(DataWarning, match=r"8 groups .* those of 'a0', 'a1', 'a2', 'a3', 'a4' and 3 more; ") as caught:
         consensus = BradleyTerry().fit(Preferences.from_frame(pl.DataFrame(
             [row[2:] for row in rows], schema=["left", "right", "winner"], orient="row")))  # fmt: skip
     assert len(caught) == 1

@@ -383,8 +383,8 @@ def test_agreed_answers_of_everybody_reduce_to_bradley_terry():
     [
         ({"ties": "half"}, "ties='half' is not known"),
         ({"ridge": 0.0}, "ridge=0.0 must be above 0"),
-        ({"prior": (2.0, 8.0)}, "more right than wrong answers"),
-        ({"prior": (2.0,)}, "more right than wrong answers"),
+        ({"prior": (2.0, 8.0)}, "more right than wrong preferences"),
+        ({"prior": (2.0,)}, "more right than wrong preferences"),
     ],
 )
 def test_wrong_parameters(params, message):

@@ -142,7 +142,7 @@ def test_items_are_matched_and_counted(known, grades):
     assert (fit.n_items, fit.n_unjudged) == (30, 30)
     assert len(fit.predict(known)) == 60
     fewer = known.items.frame().with_columns(f=known.matrix[:, 0]).filter(pl.col("item") != "i5")
-    message = r"10 of 60 judged items have no features and teach nothing: 'i5' \(query 'q0'\), .*, 5 more"
+    message = r"10 of 60 judged items have no features and teach nothing: 'i5' \(query 'q0'\), .* and 5 more"
     with pytest.warns(DataWarning, match=message):
         fit = TwoStage(aggregator=MeanGrade(), ranker=ListNet()).fit(grades, cr.Features.from_frame(fewer))
     assert fit.n_items == 50
@@ -151,7 +151,7 @@ def test_items_are_matched_and_counted(known, grades):
 def test_no_match_is_said_in_one_sentence(known, grades):
     other = cr.Features.from_arrays(known.items.query_ids(), "x" + known.items.ids, known.matrix)
     message = (
-        r"none of the 60 judged items has features: judged were 'i0' \(query 'q0'\), .*, 55 more, "
+        r"none of the 60 judged items has features: judged were 'i0' \(query 'q0'\), .* and 55 more, "
         r"the first features are of item 'xi0' \(query 'q0'\); make ids of queries and items agree"
     )
     with pytest.raises(JudgmentError, match=message):
