@@ -151,7 +151,8 @@ def method_page(c: Card, costs: dict[tuple[str, str], str]) -> str:
         parts += ["## Notes", page_text(c.notes)]
     if c.examples:
         parts += ["## Example", f"```python\n{example(c)}\n\n```"]
-    parts += ["## Cost", costs.get((c.family, c.name), "Not measured.")]
+    if (c.family, c.name) in costs:
+        parts += ["## Cost", costs[c.family, c.name]]
     shown = [page for page in sorted(EVIDENCE.glob("*.md")) if re.search(rf"\b{c.name}\b", page.read_text())]
     if shown:
         links = ", ".join(
