@@ -216,23 +216,21 @@ def _proposed(scheme: Any, crowd: Answerers, asked: Asked, budget: float, price:
     return scheme.propose(situation)
 
 
+_AGGREGATORS = {
+    "bradley_terry": "pairs.bradley_terry:BradleyTerry",
+    "dawid_skene": "classes.dawid_skene:DawidSkene",
+    "latent_score": "latent_score.latent_score:LatentScore",
+    "mean_gain": "averages.mean_gain:MeanGain",
+}
+"""Aggregators that schemes go by, or that measure what was bought, as the registry, which stands above, has them."""
+
+
 def _made(name: str) -> Any:
-    """The aggregator that a scheme goes by, or that measures what it bought."""
-    if name == "dawid_skene":
-        from ..models.classes.dawid_skene import DawidSkene
+    """An aggregator by its name."""
+    from importlib import import_module
 
-        return DawidSkene()
-    if name == "bradley_terry":
-        from ..models.pairs.bradley_terry import BradleyTerry
-
-        return BradleyTerry()
-    if name == "mean_gain":
-        from ..models.averages.mean_gain import MeanGain
-
-        return MeanGain()
-    from ..models.latent_score.latent_score import LatentScore
-
-    return LatentScore()
+    module, _, attribute = _AGGREGATORS[name].partition(":")
+    return getattr(import_module(f"..models.{module}", __package__), attribute)()
 
 
 @dataclass(frozen=True, eq=False)
