@@ -97,41 +97,25 @@ def index_page(families: dict[str, list[Card]]) -> str:
     return "\n\n".join(parts) + "\n"
 
 
+def table_page(title: str, about: str, heads: list[str], rows: list[list[str]]) -> str:
+    """A page that is a table."""
+    lines = [f"| {' | '.join(row)} |" for row in (heads, *rows)]
+    lines.insert(1, "|" + "---|" * len(heads))
+    return "\n\n".join([f"# {title}", f"{about} Made from the code by `docs/make.py`.", "\n".join(lines)]) + "\n"
+
+
 def measures_page() -> str:
     """Every measure."""
-    rows = [
-        f"| `{name}{'@' + entry.at if entry.at else ''}` | {entry.description} |" for name, entry in MEASURES.items()
-    ]
-    return (
-        "\n\n".join(
-            [
-                "# Measures",
-                "For `--metrics` and `metrics=`; a number stands after `@`, options in brackets, as in "
-                "`ndcg@10(linear)`. Made from the code by `docs/make.py`.",
-                "\n".join(["| Name | Measures |", "|---|---|", *rows]),
-            ]
-        )
-        + "\n"
-    )
+    about = "For `--metrics` and `metrics=`; a number stands after `@`, options in brackets, as in `ndcg@10(linear)`."
+    rows = [[f"`{name}{'@' + one.at if one.at else ''}`", one.description] for name, one in MEASURES.items()]
+    return table_page("Measures", about, ["Name", "Measures"], rows)
 
 
 def noise_page() -> str:
     """Every noise model."""
-    rows = [
-        f"| `{model.signature}` | {', '.join(f'{k}s' for k in model.kinds)} | {model.description} |"
-        for model in NOISES.values()
-    ]
-    return (
-        "\n\n".join(
-            [
-                "# Noise models",
-                "For `crowdrank simulate --noise` and `cr.simulate.simulate(noise=...)`. "
-                "Made from the code by `docs/make.py`.",
-                "\n".join(["| Noise | For | Means |", "|---|---|---|", *rows]),
-            ]
-        )
-        + "\n"
-    )
+    about = "For `crowdrank simulate --noise` and `cr.simulate.simulate(noise=...)`."
+    rows = [[f"`{m.signature}`", ", ".join(f"{kind}s" for kind in m.kinds), m.description] for m in NOISES.values()]
+    return table_page("Noise models", about, ["Noise", "For", "Means"], rows)
 
 
 def method_page(c: Card, costs: dict[tuple[str, str], str]) -> str:

@@ -13,9 +13,7 @@ from ...data.index import Items
 from ...data.judgments import Rankings, expect
 from ...errors import ParameterError
 from ...fitting import newton
-from ...pair_counts import PairCounts as Contests
-from ...pair_counts import apply_ties_rule as contests_of
-from ...pair_counts import warn_unbounded
+from ...pair_counts import PairCounts, apply_ties_rule, warn_unbounded
 from ...protocols import Bools, Counts, Floats, Ints
 from ...quality import INTERVAL, held_out, trusted_annotators, warn_near_chance
 from ...wording import option
@@ -138,7 +136,7 @@ class PlackettLuce:
         """
         expect(rankings, self)
         problem, start = self._problem(rankings, trusted)
-        warn_unbounded(rankings.items, problem.contests)
+        warn_unbounded(rankings.items, problem.pair_counts)
         problem, best, trace = self._maximum(problem, start)
         std_error, covariance = problem.spread(best, rankings.items.offsets)
         quality: Any = held_out(self, rankings)
@@ -170,14 +168,14 @@ class PlackettLuce:
             )
         weight = np.ascontiguousarray(rankings.row_weight, np.float64)
         rows = ranked_rows(rankings.offsets, rankings.item, rankings.rank, weight, self.ties)
-        contests = _contests(rows, rankings.items, self.ties)
+        pair_counts = _neighbour_counts(rows, rankings.items, self.ties)
         annotator = rankings.annotator if weighted else np.zeros(len(rankings), np.int32)
         given = np.bincount(annotator, weight, rankings.n_annotators if weighted else 1)
         # trusted annotators who ranked nothing do not help the start
         known = trusted_annotators(rankings, trusted) & (given > 0) if weighted else np.zeros(1, bool)
         share = given / given.sum() if given.any() else np.full(len(given), 1.0 / len(given))
         prior = AdherencePrior(self.alpha or 1.0, share, known)
-        problem = RankingProblem(rows, annotator, contests, self.ridge, prior, self.tol)
+        problem = RankingProblem(rows, annotator, pair_counts, self.ridge, prior, self.tol)
         # the others count a little too: where no trusted annotator ranked, nothing else says which way round they rank
         sure = float(share[known].sum())
         untrusted = (
@@ -204,8 +202,8 @@ class PlackettLuce:
         return problem, best, trace
 
 
-def _contests(rows: RankedRows, items: Items, ties: str) -> Contests:
-    """Neighbours in each ranking as contests, which connect the same items the same way round as all pairs do."""
+def _neighbour_counts(rows: RankedRows, items: Items, ties: str) -> PairCounts:
+    """Neighbours in each ranking as pair counts, which connect the same items the same way round as all pairs do."""
     from ...kernels.pairs import count_pairs
 
     tied, offsets = rows.tied, rows.offsets
@@ -219,7 +217,7 @@ def _contests(rows: RankedRows, items: Items, ties: str) -> Contests:
         below = above + 1
         outcome = (~tied[below]).astype(np.int8)
     counts = count_pairs(rows.item[above], rows.item[below], outcome, None, items.offsets)
-    return contests_of(counts, ties, items.offsets)
+    return apply_ties_rule(counts, ties, items.offsets)
 
 
 def _across_ties(tied: Bools, offsets: Counts) -> tuple[Counts, Counts]:

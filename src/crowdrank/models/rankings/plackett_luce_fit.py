@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...data.consensus import COVARIANCE_ITEMS
-from ...pair_counts import PairCounts as Contests
+from ...pair_counts import PairCounts
 from ...protocols import Bools, Counts, Floats, Ints
 from ...quality import TRUSTED
 from ...standard_errors import score_standard_errors
@@ -139,7 +139,7 @@ class RankingProblem:
         The rankings.
     annotator
         Who gave each of them, (n_rankings,); all 0 where annotators count alike.
-    contests
+    pair_counts
         Who stood above whom, for the groups of items that were ranked together.
     ridge
         Precision of the prior of the scores.
@@ -151,7 +151,7 @@ class RankingProblem:
 
     rows: RankedRows
     annotator: Ints
-    contests: Contests
+    pair_counts: PairCounts
     ridge: float
     prior: AdherencePrior
     tol: float
@@ -162,15 +162,15 @@ class RankingProblem:
 
     def start(self, habits: Floats) -> Floats:
         """Return where the gradient at equal scores leads, with long steps shortened: it saves some Newton steps."""
-        here = self.evaluate(np.zeros(len(self.contests.group)), fixed=habits)
+        here = self.evaluate(np.zeros(len(self.pair_counts.group)), fixed=habits)
         step = here.gradient / (here.model.diagonal + self.pull(here))
-        return self.contests.centred(2.0 * np.arcsinh(0.5 * step))
+        return self.pair_counts.centred(2.0 * np.arcsinh(0.5 * step))
 
     def evaluate(self, point: Floats, fixed: Floats | None = None) -> RankingPoint:
         """Return the penalised log-likelihood of scores and habits, or of scores at fixed habits."""
         from .kernels.plackett_luce import evaluate_lists
 
-        n = len(self.contests.group)
+        n = len(self.pair_counts.group)
         scores, habits = point[:n], point[n:] if fixed is None else fixed
         adherence = self.prior.adherence(habits)
         model = evaluate_lists(self.rows, scores, adherence[self.annotator])
@@ -194,7 +194,7 @@ class RankingProblem:
         product, diagonal = self._both(here) if len(here.gradient) > n else self._scores_only(here)
         step = newton_step(product, diagonal, here.gradient, tol=self.tol, onwards=True)
         # a small ridge would leave the level of a group to rounding
-        step[:n] = self.contests.centred(step[:n])
+        step[:n] = self.pair_counts.centred(step[:n])
         return step
 
     def _scores_only(self, here: RankingPoint) -> tuple[Product, Floats]:

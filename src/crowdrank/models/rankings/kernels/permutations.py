@@ -16,7 +16,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ....kernels.structure import mix_bits as mixed
+from ....kernels.structure import mix_bits
 from ....kernels.threads import over_bounds, read_only
 from ....protocols import Counts, Floats, Ints
 from .ranked_lists import RankedLists, query_bounds
@@ -118,7 +118,7 @@ def improve_orders(lists: RankedLists, pull: Floats, order: Ints) -> None:
 def uniform(state: Any, query: int) -> Any:
     """Return the next uniform number in [0, 1) of a query's stream; ``state`` (n_queries,) is advanced."""
     state[query] += _STRIDE
-    return np.float64(mixed(state[query]) >> _BITS) * _UNIT
+    return np.float64(mix_bits(state[query]) >> _BITS) * _UNIT
 
 
 @njit(cache=True, nogil=True)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ....kernels.structure import mix_bits as mixed
+from ....kernels.structure import mix_bits
 from ....kernels.threads import even_bounds, read_only
 from ....protocols import AnyFloats, Counts, Floats, Ints
 
@@ -137,7 +137,8 @@ def arrange(
     lists = RankedLists(offsets, queries, _offsets(length), placed[again].astype(np.int32), ranks[again])
     same = np.concatenate([[False], (shade[1:] == shade[:-1]) & (within[1:] == within[:-1])])[: len(codes)]
     twin = np.maximum.accumulate(np.where(same, 0, np.arange(len(codes)))) if len(codes) else codes
-    seeds = _mixed(_sums(_mixed(shade), within, n_queries) + _mixed(np.full(n_queries, seed % 2**64, np.uint64)))
+    of_seed = _mix_each(np.full(n_queries, seed % 2**64, np.uint64))
+    seeds = _mix_each(_sums(_mix_each(shade), within, n_queries) + of_seed)
     return RankingLayout(lists, codes, telling[order], twin, seeds)
 
 
@@ -146,7 +147,7 @@ def row_colours(matrix: AnyFloats, row: Ints) -> Colours:
     found = np.zeros(len(row), np.uint64)
     for column in matrix.T:
         # adding 0 makes one of the two zeros
-        found = _mixed(found ^ (column[row] + 0.0).astype(np.float64).view(np.uint64))
+        found = _mix_each(found ^ (column[row] + 0.0).astype(np.float64).view(np.uint64))
     found[row < 0] = 0
     return found
 
@@ -177,12 +178,12 @@ def _colours(
     """Colours of items and lists, refined from those of items until no more of them are told apart."""
     weight, annotator, special = features
     of_list, of_annotator = weight.view(np.uint64), special.view(np.uint64)
-    place, known = _mixed(rank.astype(np.uint64)), 0
+    place, known = _mix_each(rank.astype(np.uint64)), 0
     for _ in range(_MOST_REFINEMENTS):
-        rows = _sums(_mixed(of_item[item] ^ place), number, len(of_list))
-        of_list = _mixed(of_list + rows + _mixed(of_annotator)[annotator])
-        of_item = _mixed(of_item + _sums(_mixed(of_list[number] ^ place), item, len(of_item)))
-        of_annotator = _mixed(of_annotator + _sums(of_list, annotator, len(of_annotator)))
+        rows = _sums(_mix_each(of_item[item] ^ place), number, len(of_list))
+        of_list = _mix_each(of_list + rows + _mix_each(of_annotator)[annotator])
+        of_item = _mix_each(of_item + _sums(_mix_each(of_list[number] ^ place), item, len(of_item)))
+        of_annotator = _mix_each(of_annotator + _sums(of_list, annotator, len(of_annotator)))
         told = len(np.unique(of_item)) + len(np.unique(of_list))
         if told == known:
             break
@@ -190,9 +191,9 @@ def _colours(
     return of_item, of_list
 
 
-def _mixed(values: Colours) -> Colours:
+def _mix_each(values: Colours) -> Colours:
     """Hash of each value; this short a sum is not worth compiling."""
-    found: Colours = mixed.py_func(values)
+    found: Colours = mix_bits.py_func(values)
     return found
 
 
