@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from . import golden, report
-from .processes import measure
+from .processes import absent_peers, measure
 from .table import WORKLOADS, chosen
 from .workload import Workload
 
@@ -24,20 +24,21 @@ def main(arguments: list[str] | None = None) -> int:
     print(report.sentence(about), file=sys.stderr)
     outcomes = []
     for workload in workloads:
-        outcomes.append(_outcome(workload, asked.size))
+        outcomes.append(_outcome(workload, asked.size, asked.peer_python))
         print(report.as_text(outcomes[-1]), end="\n\n", flush=True)
         if asked.out is not None:
             report.write(asked.out, outcomes, about)
     return int(not all(outcome.well for outcome in outcomes))
 
 
-def _outcome(workload: Workload, size: str) -> report.Outcome:
+def _outcome(workload: Workload, size: str, peer_python: str | None) -> report.Outcome:
     """Measure a workload unless what it needs is missing."""
     missing = workload.missing()
     if missing:
         return report.Outcome(workload, size, {}, missing)
     print(f"{workload.name} ...", file=sys.stderr, flush=True)
-    return report.Outcome(workload, size, measure(workload, size))
+    absent = absent_peers(workload, peer_python)
+    return report.Outcome(workload, size, measure(workload, size, peer_python), absent=absent)
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -50,6 +51,9 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("names", nargs="*", metavar="NAME", help="workloads, or golden files; all unless named")
     parser.add_argument(
         "--size", choices=("tiny", "small", "full"), default="full", help="the floors are about full, the default"
+    )
+    parser.add_argument(
+        "--peer-python", metavar="PYTHON", help="interpreter with the peers that pin other versions, such as arena-rank"
     )
     parser.add_argument("--golden", action="store_true", help="remake the peers' answers in tests/golden instead")
     parser.add_argument("--out", type=_result_file, metavar="FILE", help="also write .json or .md")

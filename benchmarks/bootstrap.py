@@ -30,7 +30,7 @@ def _bootstrap(method: str, resample: str) -> Callable[[Path, Size], Callable[[]
 
         from crowdrank import aggregate, read_judgments
 
-        # annotators of so many preferences judge a pair twice
+        # annotators of this many preferences judge a pair twice
         warnings.simplefilter("ignore")
         preferences = read_judgments(folder / "preferences.parquet")
         return lambda: aggregate(preferences, method, bootstrap=N_RESAMPLES, resample=resample)

@@ -241,7 +241,9 @@ def show_goals(frame: pl.DataFrame) -> None:
         "p@5": "Share of the true top five in the first five places",
         BEST: "Share of leaderboards led by the best",
     }
-    lines = [f"{title}, after so many judgments:\n\n" + "\n".join(table(frame, name)) for name, title in titles.items()]
+    lines = [
+        f"{title}, after this many judgments:\n\n" + "\n".join(table(frame, name)) for name, title in titles.items()
+    ]
     page.write_text(f"{before}{MARKS[0]}\n" + "\n\n".join(lines) + f"\n{MARKS[1]}{rest.split(MARKS[1])[1]}")
 
 
@@ -270,7 +272,7 @@ def main(names: Sequence[str]) -> None:
             show_goals(frame)
         for measure in setting.measures:
             seeds = frame["seed"].n_unique()
-            parts += [f"**{setting.title}**, {measure} after so many judgments ({seeds} seeds):", ""]
+            parts += [f"**{setting.title}**, {measure} after this many judgments ({seeds} seeds):", ""]
             parts += [*table(frame, measure), ""]
     (ROOT / "docs" / "evidence" / "campaigns.md").write_text("\n".join(parts))
 

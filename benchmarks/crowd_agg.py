@@ -132,7 +132,7 @@ def _evaluations(folder: Path, size: Size) -> Callable[[], Any]:
     sizes = np.full(len(sets.code), size["n_items"])
     gap = pair_gap("swapped", sets, np.zeros(len(sizes), np.int32), sizes)
     discounts, trust = Discounts.of(sets, sizes, gap, ndcg_mixture()), np.full(len(sizes), TRUST)
-    return lambda: [discounts.expected(trust) for _ in range(N_EVALUATIONS)]
+    return lambda: [discounts.expected_discounts(trust) for _ in range(N_EVALUATIONS)]
 
 
 def _evaluate_by_convolution(folder: Path, size: Size) -> Callable[[], Any]:
@@ -156,7 +156,7 @@ def _difference(scores: Any, folder: Path) -> float:
 
 
 def _times_faster(what: str, ours: str, peer: str, repeats: int, times: float) -> Floor:
-    """One of our repetitions so many times faster than the peer."""
+    """One of our repetitions this many times faster than the peer."""
 
     def value(sides: Mapping[str, Measured]) -> float:
         return repeats * sides[peer].seconds / sides[ours].seconds

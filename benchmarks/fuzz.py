@@ -18,6 +18,7 @@ import time
 import traceback
 import warnings
 from collections import Counter
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ import polars as pl
 
 import crowdrank as cr
 import crowdrank.io as cio
+from benchmarks.export_samples import SAMPLES
 from crowdrank.errors import CrowdrankError
 
 CELLS = (
@@ -33,6 +35,10 @@ CELLS = (
     "null", "None", "true", "9" * 40, "2026-01-31", "[1]", "{}", '"', "a,b", "0x10", "1e999", "\u202e", "a" * 300,
 )  # fmt: skip
 BYTES = (b"\n", b'"', b",", b"\0", b"{", b"}", b"[", b"\xff", b"\xc3", b":", b"\r", b"1e999", b"-", b"\t", b"#", b";")
+ODD: tuple[Any, ...] = (
+    None, "", [], {}, "x", 0, -1, 1.5, True, "null", 10**30, [None], {"a": None}, [[1]], "1", "\ud800", ["a", 1, None],
+    [{"user_id": None}], {"value": {}}, "2020-13-45", 1e308,
+)  # fmt: skip
 TYPES = (
     pl.String,
     pl.Categorical,
@@ -148,8 +154,48 @@ def changed_bytes(data: bytes, rng: np.random.Generator) -> bytes:
     return data
 
 
+def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Paths of all values in a JSON value."""
+    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path, *(place for key, one in inner for place in places(one, (*path, key)))]
+
+
+def changed_document(value: Any, rng: np.random.Generator) -> Any:
+    """The JSON value with some values taken out, doubled or put in the place of others."""
+    value = json.loads(json.dumps(value))
+    for _ in range(int(rng.integers(1, 4))):
+        inside = places(value)[1:]
+        if not inside:
+            break
+        path = inside[int(rng.integers(0, len(inside)))]
+        around = value
+        for key in path[:-1]:
+            around = around[key]
+        kind = rng.random()
+        if kind < 0.3:
+            del around[path[-1]]
+        elif kind < 0.9:
+            around[path[-1]] = ODD[int(rng.integers(0, len(ODD)))]
+        elif isinstance(around, list):
+            around.append(around[path[-1]])
+    return value
+
+
+def changed_export(rng: np.random.Generator) -> tuple[str, str, bytes]:
+    """A changed file of another tool: its family, its suffix and its bytes."""
+    chosen = SAMPLES[int(rng.integers(0, len(SAMPLES)))]
+    suffix = Path(chosen.name).suffix
+    if suffix not in (".json", ".jsonl") or rng.random() < 0.3:
+        return f"export {chosen.importer}", suffix, changed_bytes(chosen.data, rng)
+    lines = chosen.data.splitlines() if suffix == ".jsonl" else [chosen.data]
+    values = changed_document([json.loads(line) for line in lines], rng)
+    return f"export {chosen.importer}", suffix, "\n".join(json.dumps(value) for value in values).encode()
+
+
 def sample(rng: np.random.Generator) -> tuple[str, str, bytes]:
     """A family of files, a suffix, and the bytes of a changed file of it."""
+    if rng.random() < 0.25:
+        return changed_export(rng)
     if rng.random() < 0.3:
         made = text_files(rng)
         suffix = str(rng.choice(list(made)))
@@ -196,6 +242,7 @@ def readers(family: str) -> list[Any]:
         "features": [cio.read_features], "truth": [cio.read_truth], "text.letor": [cio.read_letor, cio.read_features],
         "text.qrels": [cio.read_qrels, cio.read_truth], "text.run": [cio.read_run], "text.soc": [cio.read_preflib],
         "text.toi": [cio.read_preflib], "text.json": [cio.read_consensus],
+        "export": [cio.read_judgments, cio.read_truth, partial(cio.read_judgments, source=family.split(" ")[-1])],
     }  # fmt: skip
     found = next(found for name, found in by.items() if family.startswith(name))
     return [*found, cio.read_table]

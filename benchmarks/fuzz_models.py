@@ -101,7 +101,7 @@ def members_of(data: bytes) -> dict[str, bytes]:
 
 def packed(members: dict[str, bytes], old: bool) -> bytes:
     """Return a file of members with a checksum that fits, or one of the format before."""
-    from crowdrank.rankers.archive import seal
+    from crowdrank.rankers.saving import seal
 
     if not old:
         return seal(members)

@@ -24,7 +24,7 @@ def _setup(*, report: bool) -> Callable[[Path, Size], Callable[[], Any]]:
 
         import crowdrank as cr
 
-        # annotators of so many preferences judge a pair twice
+        # annotators of this many preferences judge a pair twice
         warnings.simplefilter("ignore")
         preferences = cr.read_judgments(folder / "preferences.parquet")
         target = folder / "report.html"

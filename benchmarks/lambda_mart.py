@@ -51,7 +51,8 @@ def _bare(folder: Path, size: Size) -> Callable[[], Any]:
 
     X, y, qid = _rows(folder)
     group = np.bincount(qid)
-    return lambda: lightgbm.LGBMRanker(n_estimators=N_TREES, verbosity=-1).fit(X, y, group=group)
+    # as many threads as OpenMP gives our side; left out, LGBMRanker asks for every core, whatever the environment says
+    return lambda: lightgbm.LGBMRanker(n_estimators=N_TREES, n_jobs=0, verbosity=-1).fit(X, y, group=group)
 
 
 def _ndcg(result: Any, folder: Path) -> float:
@@ -76,7 +77,7 @@ WORKLOAD = Workload(
         "bare": Call("LightGBM by itself", _bare, _ndcg),
     },
     floors=(
-        at_most_times("lambda_mart", "bare", 1.1),
+        at_most_times("lambda_mart", "bare", 1.05),
         at_most_times("own", "bare", 1.5),
         no_lower("lambda_mart", "bare", 1e-6),
         no_lower("own", "bare", 0.005),

@@ -59,7 +59,7 @@ class Padded:
         self.adam = torch.optim.Adam(self.network.parameters(), lr=RATE)
 
     def fit(self, n_epochs: int = N_EPOCHS) -> Padded:
-        """Run so many more epochs."""
+        """Run this many more epochs."""
         for _ in range(n_epochs):
             for features, grade in self.batches:
                 self.adam.zero_grad()

@@ -7,12 +7,12 @@ five levels are of 200,000 items in 1,000 queries.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from .data import SEED
-from .workload import Call, Size, Workload, at_most_times, peak_under, seconds_under
+from .workload import Call, Floor, Measured, Size, Workload, at_most_times, no_lower, peak_under, seconds_under
 
 N_ANNOTATORS, N_QUERIES, N_COMPARED, N_GRADED = 5_000, 1_000, 20, 200
 
@@ -108,3 +108,91 @@ WORKLOAD = Workload(
     ),
     figure="correlation",
 )
+
+
+# With features
+
+N_FEATURES, N_PER_QUERY, N_CROWD = 136, 100, 500
+
+
+def _prepare_features(folder: Path, size: Size) -> None:
+    """Write a table of grades and one of features; ten columns make the scores, with as much again that none does."""
+    import numpy as np
+    import polars as pl
+
+    rng, n_items, n_grades = np.random.default_rng(SEED), size["n_items"], size["n_grades"]
+    matrix = rng.random((n_items, N_FEATURES), dtype=np.float32)
+    scores = 2.5 * (matrix[:, :10] - 0.5) @ rng.normal(size=10) + 0.7 * rng.normal(size=n_items)
+    item, who = np.arange(n_grades) % n_items, rng.integers(0, N_CROWD, n_grades)
+    seen = rng.normal(1.0, 0.4, N_CROWD)[who] * scores[item] + rng.logistic(size=n_grades)
+    grade = (seen[:, None] > np.arange(4)).sum(axis=1)
+    votes = {"annotator": who, "query": item // N_PER_QUERY, "item": item, "grade": grade}
+    pl.DataFrame(votes).with_columns(pl.format("a{}", "annotator").alias("annotator")).write_csv(folder / "votes.csv")
+    described = {"query": np.arange(n_items) // N_PER_QUERY, "item": np.arange(n_items)}
+    columns = {f"f{column:03d}": matrix[:, column] for column in range(N_FEATURES)}
+    pl.DataFrame({**described, **columns}).write_parquet(folder / "features.parquet")
+    np.save(folder / "scores.npy", scores)
+
+
+def _from_files(**options: Any) -> Callable[[Path, Size], Callable[[], Any]]:
+    """Setup of a fit from files; without options they are read only."""
+
+    def setup(folder: Path, size: Size) -> Callable[[], Any]:
+        import warnings
+
+        import crowdrank as cr
+
+        def run() -> Any:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                given = cr.read_judgments(folder / "votes.csv"), cr.read_features(folder / "features.parquet")
+                return cr.train(*given, **options).predict(given[1]) if options else given
+
+        return run
+
+    return setup
+
+
+def _correlation_with_scores(result: Any, folder: Path) -> float:
+    """Correlation of what the ranker predicts with the true scores, 0 where there is no ranker."""
+    import numpy as np
+
+    if isinstance(result, tuple):
+        return 0.0
+    ordered = result.sort("item")["score"].to_numpy()
+    return float(np.corrcoef(ordered, np.load(folder / "scores.npy"))[0, 1])
+
+
+def _beyond_reading(sides: Mapping[str, Measured]) -> float:
+    """How many times the fit of list_net that of latent_score takes, reading left out."""
+    read = sides["read"].seconds
+    return (sides["latent_score"].seconds - read) / max(sides["list_net"].seconds - read, 1e-9)
+
+
+FEATURES = Workload(
+    name="latent_score_features",
+    what="latent scores with features, {n_items:,} items x 136 features, {n_grades:,} grades, from files",
+    sizes={
+        "tiny": {"n_items": 500, "n_grades": 1_500},
+        "small": {"n_items": 20_000, "n_grades": 60_000},
+        "full": {"n_items": 200_000, "n_grades": 600_000},
+    },
+    prepare=_prepare_features,
+    sides={
+        "read": Call("grades and features read", _from_files(), _correlation_with_scores),
+        "list_net": Call(
+            "read, mean grades, list_net", _from_files(aggregator="mean_grade", ranker="list_net"),
+            _correlation_with_scores,
+        ),
+        "latent_score": Call("read, latent_score", _from_files(joint="latent_score"), _correlation_with_scores),
+    },
+    floors=(
+        at_most_times("latent_score", "list_net", 3.0),
+        Floor(
+            "latent_score by list_net, reading left out", _beyond_reading, None, False, "x",
+            ("read", "list_net", "latent_score"),
+        ),
+        no_lower("latent_score", "list_net", 0.01),
+    ),
+    figure="correlation",
+)  # fmt: skip

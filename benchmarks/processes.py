@@ -9,11 +9,12 @@ import subprocess
 import sys
 import tempfile
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from .side import peak_bytes
-from .workload import REPEATS, Call, Command, Failed, Measured, Workload
+from .workload import REPEATS, Call, Command, Failed, Measured, Peer, Workload
 
 ROOT = Path(__file__).resolve().parent.parent
 """The project's root, from which the processes are started."""
@@ -23,15 +24,40 @@ class SideError(RuntimeError):
     """A side's process ended before its work was done; the text is the last line it wrote."""
 
 
-def measure(workload: Workload, size: str) -> dict[str, Measured | Failed]:
-    """Return what each side took, or why it could not be timed."""
+def absent_peers(workload: Workload, peer_python: str | None) -> dict[str, str]:
+    """Return the sides whose package is not in the interpreter of peers, and what to do."""
+    absent = {}
+    for name, side in workload.sides.items():
+        if isinstance(side, Peer) and not _has_module(peer_python, side.module):
+            absent[name] = (
+                f"{side.package} not installed; pip install {side.package} in a virtual environment of its own, and "
+                "give its interpreter with --peer-python"
+            )
+    return absent
+
+
+def _has_module(python: str | None, module: str) -> bool:
+    """Whether an interpreter has a module."""
+    if python is None:
+        return False
+    code = f"import importlib.util, sys; sys.exit(importlib.util.find_spec({module!r}) is None)"
+    try:
+        return subprocess.run([python, "-c", code], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def measure(workload: Workload, size: str, peer_python: str | None = None) -> dict[str, Measured | Failed]:
+    """Return what each side took, or why it could not be timed; peers that are not installed are left out."""
+    absent = absent_peers(workload, peer_python)
+    workload = replace(workload, sides={name: side for name, side in workload.sides.items() if name not in absent})
     with tempfile.TemporaryDirectory(prefix="benchmarks-") as made:
         folder = Path(made)
         try:
             _prepare(workload, size, folder)
         except SideError as error:
             return dict.fromkeys(workload.sides, Failed(f"no data: {error}"))
-        found = _calls(workload, size, folder) | _commands(workload, folder)
+        found = _calls(workload, size, folder, peer_python) | _commands(workload, folder)
     return {name: found[name] for name in workload.sides}
 
 
@@ -43,14 +69,19 @@ def _prepare(workload: Workload, size: str, folder: Path) -> None:
         raise SideError(_last_line(done.stderr))
 
 
-def _calls(workload: Workload, size: str, folder: Path) -> dict[str, Measured | Failed]:
+def _calls(workload: Workload, size: str, folder: Path, peer_python: str | None) -> dict[str, Measured | Failed]:
     """Sides timed hot: all processes are started first, and in every round each makes one call."""
     found: dict[str, Measured | Failed] = {}
     running: dict[str, _Serving] = {}
     try:
         for name, side in workload.sides.items():
             if isinstance(side, Call):
-                running[name] = _Serving(workload, name, size, folder)
+                command = [sys.executable, "-m", "benchmarks.side", workload.name, size, str(folder), name]
+                running[name] = _Serving(command, name, folder)
+            elif isinstance(side, Peer) and peer_python is not None:
+                running[name] = _Serving(
+                    [peer_python, "-m", "benchmarks.pinned_peers", name, str(folder)], name, folder
+                )
         runs: dict[str, list[dict[str, Any]]] = {name: [] for name in running}
         for step in range(1 + REPEATS):
             for name in [name for name in running if name not in found]:
@@ -76,8 +107,7 @@ def _calls(workload: Workload, size: str, folder: Path) -> dict[str, Measured | 
 class _Serving:
     """A side's process, answering requests."""
 
-    def __init__(self, workload: Workload, name: str, size: str, folder: Path) -> None:
-        command = [sys.executable, "-m", "benchmarks.side", workload.name, size, str(folder), name]
+    def __init__(self, command: list[str], name: str, folder: Path) -> None:
         self.log = folder / f"{name}.log"
         with self.log.open("w") as log:
             self.process = subprocess.Popen(

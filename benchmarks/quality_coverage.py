@@ -1,10 +1,10 @@
-"""Coverage of the intervals of quality, for ``docs/uncertainty.md``: ``python -m benchmarks.quality_coverage``.
+"""Coverage of the intervals of quality: ``python -m benchmarks.quality_coverage --write`` for ``docs/uncertainty.md``.
 
 Crowds of 40 annotators, of whom 5 guess, 5 answer the wrong way round and 30 are good, judge items of one query.
 The true quality of an annotator is computed, not drawn: over all pairs of items with unequal scores, the probability
 that the annotator puts the better one first, given that the two are not answered alike. A grade is a latent score plus
 logistic noise cut into five levels; a preference follows the same noise; a ranking adds Gumbel noise to each item. For
-class methods items have one of four classes and annotators confusion matrices.
+class methods items have one of four classes and annotators confusion matrices; of the kind "class" these have no order.
 
 Each line of the table has the share of true qualities within the 90 % intervals, with its standard error over crowds.
 """
@@ -15,6 +15,7 @@ import argparse
 import sys
 import warnings
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,8 +26,10 @@ METHODS = {
     "grade": ("latent_score", "mean_grade", "dawid_skene"),
     "preference": ("latent_score", "bradley_terry", "borda"),
     "ranking": ("latent_score", "plackett_luce", "borda"),
+    "class": ("majority_vote", "dawid_skene"),
 }
 CLASS_METHODS = ("dawid_skene", "naive_bayes", "glad", "mace")
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "uncertainty.md"
 PER_ANNOTATOR = (5, 10, 25, 100)
 TYPES = ("good", "guesser", "reversed")
 _CUTS = np.array([-2.0, -0.7, 0.7, 2.0])
@@ -61,9 +64,7 @@ def draw(design: Design, seed: int) -> Drawn:
     rng = np.random.default_rng(seed)
     scores = rng.normal(0.0, design.score_sd, design.n_items)
     alpha = np.maximum(rng.normal(1.2, 0.3, design.n_annotators), 0.5)
-    type_ = np.zeros(design.n_annotators, np.int64)
-    type_[: design.n_guessers] = 1
-    type_[design.n_guessers : design.n_guessers + design.n_reversed] = 2
+    type_ = _types(design)
     alpha = alpha * np.array([1.0, 0.0, -1.0])[type_]
     names = np.array([f"a{number:03d}" for number in range(design.n_annotators)])
     ids = np.array([f"i{number:04d}" for number in range(design.n_items)])
@@ -82,8 +83,7 @@ def draw_classes(design: Design, seed: int) -> Drawn:
     rng = np.random.default_rng(seed)
     n, k = design.n_annotators, len(_CLASS_SHARES)
     truth = rng.choice(k, design.n_items, p=_CLASS_SHARES)
-    type_ = np.zeros(n, np.int64)
-    type_[: design.n_guessers], type_[design.n_guessers : design.n_guessers + design.n_reversed] = 1, 2
+    type_ = _types(design)
     near = np.exp(-np.abs(np.arange(k)[:, None] - np.arange(k)[None, :]) * 1.5)
     near /= near.sum(axis=1, keepdims=True)
     kinds = np.stack([near, np.tile(_CLASS_SHARES, (k, 1)), near[::-1]])
@@ -101,6 +101,36 @@ def draw_classes(design: Design, seed: int) -> Drawn:
     right, wrong = (chance * better).sum(axis=(1, 2)), (chance * better.T).sum(axis=(1, 2))
     quality = right / (right + wrong)
     return Drawn(judged, quality[type_], type_)
+
+
+def draw_nominal(design: Design, seed: int) -> Drawn:
+    """Return classes without an order, by annotators who err on all other classes alike.
+
+    Reversed annotators avoid the true class: they name it once in twenty times.
+    """
+    import crowdrank as cr
+
+    rng = np.random.default_rng(seed)
+    n, k = design.n_annotators, len(_CLASS_SHARES)
+    truth = rng.choice(k, design.n_items, p=_CLASS_SHARES)
+    type_ = _types(design)
+    accuracy = np.clip(rng.normal(0.7, 0.1, n), 0.4, 0.95)
+    accuracy = np.choose(type_, [accuracy, np.full(n, 1 / k), np.full(n, 0.05)])
+    who, item = _asked(design, rng)
+    wrong = (truth[item] + rng.integers(1, k, len(who))) % k
+    grade = np.where(rng.random(len(who)) < accuracy[who], truth[item], wrong)
+    names = np.array([f"a{number:03d}" for number in range(n)])
+    ids = np.array([f"i{number:04d}" for number in range(design.n_items)])
+    table = {"annotator": names[who], "item": ids[item], "grade": np.array(list("pqrs"))[grade]}
+    return Drawn(cr.Grades.from_frame(table, nominal=True), 0.5 + 0.5 * (k * accuracy - 1) / (k - 1), type_)
+
+
+def _types(design: Design) -> Any:
+    """Type of each annotator: first those who guess, then the reversed."""
+    type_ = np.zeros(design.n_annotators, np.int64)
+    type_[: design.n_guessers] = 1
+    type_[design.n_guessers : design.n_guessers + design.n_reversed] = 2
+    return type_
 
 
 def _asked(design: Design, rng: Any) -> tuple[Any, Any]:
@@ -181,12 +211,19 @@ class Covered(NamedTuple):
     type: Any
 
 
+def drawing(method: str, design: Design) -> Any:
+    """Return what draws the crowds of a method."""
+    if design.kind == "class":
+        return draw_nominal
+    return draw_classes if method in CLASS_METHODS else draw
+
+
 def covered(method: str, design: Design, seed: int) -> Covered:
     """Return whether the intervals of a method hold the true qualities of a crowd."""
     from crowdrank.registry import make
     from crowdrank.review.verdicts import suspects
 
-    drawn = (draw_classes if method in CLASS_METHODS else draw)(design, seed)
+    drawn = drawing(method, design)(design, seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         quality = make("aggregator", method).fit(drawn.judgments).quality
@@ -230,25 +267,42 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--methods", nargs="*")
     parser.add_argument("--each", nargs="*", type=int, default=PER_ANNOTATOR)
     parser.add_argument("--items", type=int, default=100)
-    parser.add_argument("--crowds", type=int, default=30)
+    parser.add_argument("--crowds", type=int, default=60, help="crowds a line")
+    parser.add_argument("--write", action="store_true", help="put the table into docs/uncertainty.md")
     parser.add_argument("--first", type=int, default=100, help="seed of the first crowd")
     parser.add_argument("--constant", type=float, help="accuracy of preferences that does not depend on the pair")
     asked = parser.parse_args(arguments)
-    sys.stdout.write(
-        "| Kind | Method | Judgments each | Good | Guessers | Reversed | Width | Called bad | reversed |\n"
-    )
-    sys.stdout.write("|---|---|---|---|---|---|---|---|---|\n")
+    lines = ["| Kind | Method | Judgments each | Good | Guessers | Reversed | Width | Called bad | reversed |"]
+    lines += ["|---|---|---|---|---|---|---|---|---|"]
     missed = 0
     for kind in asked.kinds:
         for method in asked.methods or METHODS[kind]:
+            crowds = range(asked.first, asked.first + asked.crowds)
             for number in asked.each:
                 design = Design(kind, number, n_items=asked.items, constant=asked.constant)
-                line = measured(method, design, range(asked.first, asked.first + asked.crowds))
+                line = measured(method, design, crowds)
                 missed += int((line.share + 2 * line.error < 0.88).sum())
                 missed += int((line.share - 2 * line.error > 0.94).sum()) if number >= 25 else 0
-                sys.stdout.write(f"| {kind} | `{method}` | {number} | {_told(line)} |\n")
+                lines.append(f"| {kind} | `{method}` | {number} | {_told(line)} |")
+                sys.stdout.write(lines[-1] + "\n")
                 sys.stdout.flush()
+    if asked.write:
+        _write(lines)
     return int(missed > 0)
+
+
+def _write(lines: list[str]) -> None:
+    """Put the lines into the table of the page, each in place of the one of its kind, method and number, if any."""
+    begin, end = "<!-- quality: made by python -m benchmarks.quality_coverage --write -->", "<!-- end of quality -->"
+    before, rest = PAGE.read_text().split(begin)
+    former, after = rest.split(end)
+    table = {_case(line): line for line in [*former.strip().splitlines(), *lines]}
+    PAGE.write_text(f"{before}{begin}\n\n" + "\n".join(table.values()) + f"\n\n{end}{after}")
+
+
+def _case(line: str) -> tuple[str, ...]:
+    """Kind, method and number of judgments of a line."""
+    return tuple(line.split("|")[1:4])
 
 
 def _told(line: Line) -> str:

@@ -186,7 +186,8 @@ About grades, by accuracy against gold:
 That a chosen level equals most held-out grades says little: on duck most annotators are wrong together. What each
 annotator makes of each level says more, if not much: with seeds 1 and 2 it chose within a point on 4 and 5 of 7 sets
 and was up to 2.8 points behind, which is 3 of the 108 items of duck. Besides, a method may foretell answers well for
-knowing the crowd's habits and not the truth. So these tables inform, and `auto` keeps its rule.
+knowing the crowd's habits and not the truth. So `auto` leaves `dawid_skene` only where another method is better by
+more than chance (see [grades](grades.md)). The table is of `dawid_skene` with the crowd's prior.
 """
 
 

@@ -1,21 +1,27 @@
-"""Preference and ranking methods on public sets, peers beside them: ``python -m benchmarks.real_preferences``.
+"""Preference and ranking methods on public sets beside peers: ``python -m benchmarks.real_preferences [SET ...]``.
 
-The sets are looked for in ``CROWDRANK_DATA``; the peers are those of the ``bench`` extra. The table goes to
-``docs/evidence/preferences.md``.
+The sets are looked for in ``CROWDRANK_DATA``; the peers are those of the ``bench`` extra. The figures of the sets named
+(of all without a name) go to ``docs/evidence/preferences.csv``, and the page ``docs/evidence/preferences.md``, with the
+sentences that follow from them, is made of that file.
 """
 
 from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
+import numpy as np
+import polars as pl
+
 from .peers import PREFERENCE_PEERS, RANKING_PEERS
 
-ROOT = Path(__file__).parents[1]
+EVIDENCE = Path(__file__).parents[1] / "docs" / "evidence"
+N_DRAWS = 4000
+LEVEL = 0.05
 MOST_ROWS = {"crowd-kit NoisyBradleyTerry": 100_000}
 """Peers that would take hours on more preferences."""
 
@@ -101,20 +107,44 @@ def _peers(judgments: Any) -> dict[str, Any]:
     return found
 
 
-def column(case: Set, peers: bool = True) -> dict[str, float]:
-    """The figure of each method on a set."""
+def measure(case: Set, peers: bool = True) -> list[dict[str, Any]]:
+    """A row for each method on a set: its value with an interval, and how far it is ahead of what ``auto`` takes.
+
+    Intervals are of a bootstrap over units, the same draws for all methods: queries against a truth, annotators for
+    answers held out. That of the lead is corrected for the number of methods of its side, ours or the peers'.
+    """
     import crowdrank as cr
     from crowdrank import datasets
+    from crowdrank.api.choosing import auto_method
 
     loaded = datasets.load(case.name)
     judgments = case.prepare(loaded.judgments)
     metrics = None if case.metric is None else [case.metric]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = cr.compare(
+        found = cr.compare_methods(
             judgments, applicable(judgments, peers), loaded.truth if case.metric else None, metrics, progress=_progress
         )
-    return dict(zip(found["method"], found[case.metric or "pair_accuracy"], strict=True))
+        auto = auto_method(judgments).method
+    figures = found.figures[case.metric or "pair_accuracy"]
+    n_units = len(figures[auto].weight)
+    counts = np.random.default_rng(0).multinomial(n_units, np.full(n_units, 1.0 / n_units), N_DRAWS)
+    draws = {name: (counts @ one.sums) / np.maximum(counts @ one.weight, 1e-12) for name, one in figures.items()}
+    theirs = {peer.name for peer in (*PREFERENCE_PEERS, *RANKING_PEERS)}
+    rows = []
+    for name, figure in figures.items():
+        n_side = sum((other in theirs) == (name in theirs) for other in figures) - (name not in theirs)
+        ends = np.quantile(draws[name], [0.5 * LEVEL, 1.0 - 0.5 * LEVEL])
+        lead = np.quantile(draws[name] - draws[auto], 0.5 * LEVEL / max(n_side, 1))
+        numbers = (figure.value, *ends, figure.value - figures[auto].value, lead)
+        rows.append(
+            {"set": case.name, "method": name, "peer": name in theirs, "auto": auto, "unit": found.unit, "n": n_units}
+            | {key: round(float(v), 4) for key, v in zip(NUMBERS, numbers, strict=True)}
+        )
+    return rows
+
+
+NUMBERS = ("value", "lower", "upper", "lead", "lead_lower")
 
 
 def _progress(done: int, of: int, what: str) -> None:
@@ -122,40 +152,104 @@ def _progress(done: int, of: int, what: str) -> None:
     sys.stderr.write(f"  {done} of {of}: {what}\n")
 
 
-def page(columns: dict[str, dict[str, float]]) -> str:
-    """The table, methods down and sets across."""
+def table(figures: pl.DataFrame) -> str:
+    """The table, methods down and sets across, what ``auto`` takes first."""
     from crowdrank.registry import names
 
-    methods = [name for name in names("aggregator") if any(name in column for column in columns.values())]
-    methods += [peer.name for peer in (*PREFERENCE_PEERS, *RANKING_PEERS)]
-    lines = ["| Method | " + " | ".join(columns) + " |", "|---|" + "---|" * len(columns)]
-    for name in methods:
-        cells = [f"{column[name]:.3f}".lstrip("0") if name in column else "–" for column in columns.values()]
-        lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return TEXT.format(table="\n".join(lines))
+    known = [*names("aggregator"), *(peer.name for peer in (*PREFERENCE_PEERS, *RANKING_PEERS))]
+    measured = set(figures["method"])
+    cells = {(row["set"], row["method"]): _cell(row) for row in figures.iter_rows(named=True)}
+    chosen = {row["set"]: row["auto"] for row in figures.iter_rows(named=True)}
+    cases = [case for case in SETS if case.name in chosen]
+    lines = ["| Method | " + " | ".join(case.title for case in cases) + " |", "|---|" + "---|" * len(cases)]
+    lines.append("| `auto` | " + " | ".join(f"`{chosen[case.name]}`" for case in cases) + " |")
+    lines += [
+        f"| {name} | " + " | ".join(cells.get((case.name, name), "–") for case in cases) + " |"
+        for name in known if name in measured
+    ]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _cell(row: dict[str, Any]) -> str:
+    """A value with its interval, which a single unit does not have; what ``auto`` takes is bold."""
+    value, lower, upper = (f"{row[key]:.3f}".lstrip("0") for key in ("value", "lower", "upper"))
+    value = f"**{value}**" if row["method"] == row["auto"] else value
+    return f"{value} ({lower} to {upper})" if row["n"] > 1 else value
+
+
+def claims(figures: pl.DataFrame) -> list[str]:
+    """What the table shows, in words."""
+    title = {case.name: case.title for case in SETS}
+    tested = figures.filter(pl.col("n") > 1)
+    n_sets, n_all = tested["set"].n_unique(), figures["set"].n_unique()
+    sentences = []
+    for peer, whom in ((False, "another of our methods"), (True, "a method of a peer")):
+        side = tested.filter(pl.col("peer") == peer)
+        ahead = side.filter(pl.col("lead_lower") > 0).sort("lead", descending=True)
+        ahead = ahead.unique("set", keep="first", maintain_order=True)
+        told = [f"{title[r['set']]}: {r['lead']:.3f} behind `{r['method']}`" for r in ahead.iter_rows(named=True)]
+        sentences.append(
+            f"What `auto` takes is behind {whom} by more than a paired bootstrap interval, corrected for their number, "
+            f"on {len(told)} of {n_sets} sets" + (f" ({'; '.join(told)})." if told else ".")
+        )
+    ours, theirs = (
+        figures.filter(pl.col("peer") == peer).group_by("set").agg(pl.col("value").max()) for peer in (False, True)
+    )
+    both = figures.filter(pl.col("method") == pl.col("auto")).select("set", "value")
+    both = both.join(ours, on="set", suffix="_ours").join(theirs, on="set", suffix="_theirs")
+    below = both.filter(pl.col("value") < pl.col("value_theirs"))
+    sentences.append(
+        f"The value of what `auto` takes is at least that of the best of the peers, chosen by this table, on "
+        f"{len(both) - len(below)} of {len(both)} sets, and of the best of our own on "
+        f"{len(both.filter(pl.col('value') >= pl.col('value_ours')))}."
+    )
+    alone = [title[name] for name in figures.filter(pl.col("n") == 1)["set"].unique(maintain_order=True)]
+    if alone:
+        sentences.append(f"{n_all - n_sets} sets are of one query and have no interval ({'; '.join(alone)}).")
+    return sentences
+
+
+def page(figures: pl.DataFrame) -> str:
+    """The table, and what it shows."""
+    return TEXT.format(claims="\n".join(f"- {one}" for one in claims(figures)), table=table(figures))
 
 
 TEXT = """# Preferences and rankings, measured
 
 Public sets, our defaults, seed 0, with peers below (evalica 0.4, choix 0.4, crowd-kit 1.4.2; each query fitted alone,
-since they know none). Methods for preferences take grades and rankings through `as_preferences(ties=False)`.
+since they know none). Methods for preferences take grades and rankings through `as_preferences(ties=False)`. The table
+and the sentences after the list are made by `python -m benchmarks.real_preferences`.
 
-- nDCG@10: mean over 100 (TREC) or 784 (MQ2008-agg) queries against expert grades, 95 % intervals about ± .04 and ± .02.
-- tau: with the known order (dots, puzzle); for MIREX with an order that was made from this very crowd.
+- nDCG@10: mean over queries against expert grades.
+- tau: with the known order (dots, puzzle); for MIREX with an order that was made from this very crowd, so that
+  learning quality only moves the result away from it.
 - pairs: share of the gold winners agreed with, ties half. UKP's gold was estimated from this very crowd; LLMBar's is
   objective or by experts; PandaLM's is the majority of three people.
-- held out: share of the preferences of the fifth left out that the other four fifths foretell, models (LLMFAO) or
+- held out: share of the preferences of the fifth left out that the other four fifths predict, models (LLMFAO) or
   systems (WMT13) over all queries.
 
-LLMBar has 65 judges of very different ability and two items a query: `em_elo` and `multinomial_preference`, which learn
-whom to heed or reverse, are far ahead of counting, while the ridge of `crowd_bt` hides who is able where each query has
-one pair. On MIREX, whose order the crowd itself made, learning quality only moves the result away from it. On grades,
-methods that keep the levels (`dawid_skene`, `mace`) beat those that only see who stood above whom. Items that won or
-lost everything make evalica's Bradley-Terry, which has no ridge, fall behind where items have few judgments.
+What follows from the table, with intervals of 95 % of a paired bootstrap over queries, or over annotators for answers
+held out; what `auto` takes is bold:
+
+{claims}
 
 {table}
 """
 
 
+def main(names: Sequence[str]) -> None:
+    """Measure the sets named, or all, and write the figures and the page."""
+    store = EVIDENCE / "preferences.csv"
+    figures = pl.read_csv(store) if store.exists() else pl.DataFrame()
+    for case in SETS:
+        if names and case.name not in names:
+            continue
+        sys.stderr.write(f"{case.name}\n")
+        kept = figures.filter(pl.col("set") != case.name) if len(figures) else figures
+        figures = pl.concat([kept, pl.DataFrame(measure(case))], how="diagonal_relaxed")
+        figures.write_csv(store)
+    (EVIDENCE / "preferences.md").write_text(page(figures))
+
+
 if __name__ == "__main__":
-    (ROOT / "docs" / "evidence" / "preferences.md").write_text(page({case.title: column(case) for case in SETS}))
+    main(sys.argv[1:])

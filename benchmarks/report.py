@@ -1,4 +1,8 @@
-"""What was measured, as text, Markdown or JSON."""
+"""What was measured, as text, Markdown or JSON.
+
+``python -m benchmarks.report FILE.json ... > docs/evidence/floors.md`` makes a page of what ``python -m benchmarks
+NAME ... --out FILE.json`` measured.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +10,9 @@ import importlib.metadata
 import json
 import os
 import platform
+import sys
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +29,7 @@ class Outcome:
     size: str
     sides: Mapping[str, Measured | Failed]
     skipped: str | None = None
+    absent: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def full(self) -> bool:
@@ -46,7 +52,7 @@ class Outcome:
                 value = floor.value(measured)
                 found.append((floor, value, floor.reached(value)))
             else:
-                found.append((floor, None, floor.limit is None))
+                found.append((floor, None, floor.limit is None or any(side in self.absent for side in floor.sides)))
         return found
 
 
@@ -78,6 +84,7 @@ def as_text(outcome: Outcome) -> str:
     for row in rows:
         cells = [row[0].ljust(widths[0]), *(cell.rjust(width) for cell, width in zip(row[1:], widths[1:], strict=True))]
         lines.append(f"  {'  '.join(cells)}".rstrip())
+    lines += [f"  {name}: {reason}" for name, reason in outcome.absent.items()]
     lines += [f"  {name}: FAILED: {side.reason}" for name, side in outcome.sides.items() if isinstance(side, Failed)]
     for floor, value, _ in outcome.verdicts():
         lines.append(f"  {floor.text}: {shown(floor, value)} {verdict(outcome, floor, value)}".rstrip())
@@ -115,6 +122,7 @@ def as_json(outcomes: list[Outcome], about: Mapping[str, Any]) -> str:
             "what": outcome.workload.title(outcome.size),
             "size": outcome.size,
             "skipped": outcome.skipped,
+            "absent": dict(outcome.absent),
             "figure": outcome.workload.figure,
             "sides": {
                 name: {"title": outcome.workload.sides[name].title, **asdict(side)}
@@ -165,3 +173,30 @@ def _side_rows(outcome: Outcome) -> list[tuple[str, ...]]:
             figure = "" if side.figure is None else f"{side.figure:.9g}"
             rows.append((title, f"{side.seconds:.4g}", f"{side.cpu:.4g}", f"{side.peak / 1e6:,.0f}", figure))
     return rows
+
+
+def page(files: list[Path]) -> str:
+    """Return a page of the floors in files of earlier runs, each with its machine; later runs of a workload count."""
+    lines = [
+        "# Floors, measured",
+        "",
+        "What `python -m benchmarks NAME --out FILE.json` measured at full size, each side in its own process, best of",
+        "three; made by `python -m benchmarks.report`. The machine did nothing else, unless its load says so.",
+    ]
+    runs = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    last = {workload["name"]: number for number, run in enumerate(runs) for workload in run["workloads"]}
+    for number, run in enumerate(runs):
+        lines += ["", f"{sentence(run['machine'])}.", ""]
+        lines += ["| Workload | Floor | Measured | Limit | |", "|---|---|--:|--:|---|"]
+        for workload in [workload for workload in run["workloads"] if last[workload["name"]] == number]:
+            for floor in workload["floors"]:
+                unit = f" {floor['unit']}".rstrip()
+                limit = "" if floor["limit"] is None else f"{floor['limit']:g}{unit}"
+                reached = "" if floor["limit"] is None else "reached" if floor["reached"] else "MISSED"
+                cells = (workload["what"], floor["text"], f"{floor['value']:.3g}{unit}", limit, reached)
+                lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page([Path(name) for name in sys.argv[1:]]))

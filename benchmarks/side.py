@@ -13,9 +13,10 @@ import os
 import resource
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from .table import find
 from .workload import Call, Workload
 
 
@@ -25,6 +26,8 @@ def peak_bytes(usage: resource.struct_rusage) -> int:
 
 
 def main(arguments: list[str]) -> None:
+    from .table import find
+
     name, size, folder = arguments[:3]
     workload = find(name)
     if len(arguments) == 3:
@@ -34,13 +37,22 @@ def main(arguments: list[str]) -> None:
 
 
 def serve(workload: Workload, name: str, size: str, folder: Path) -> None:
-    """Answer requests; whatever libraries print goes to standard error, not among the answers."""
-    answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)
+    """Answer requests to a side."""
     side = workload.sides[name]
     if not isinstance(side, Call):
         raise TypeError(f"{name} is a command, which is timed from outside")
-    call = side.setup(folder, workload.sizes[size])
+    figure = side.figure
+    answer_requests(
+        lambda: side.setup(folder, workload.sizes[size]),
+        None if figure is None else lambda result: figure(result, folder),
+    )
+
+
+def answer_requests(setup: Callable[[], Callable[[], Any]], figure: Callable[[Any], float] | None) -> None:
+    """Answer requests; whatever libraries print goes to standard error, not among the answers."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)
+    call = setup()
     result = None
     answers.write("ready\n")
     answers.flush()
@@ -54,7 +66,7 @@ def serve(workload: Workload, name: str, size: str, folder: Path) -> None:
             peak = peak_bytes(resource.getrusage(resource.RUSAGE_SELF))
             answer: dict[str, float | None] = {"seconds": seconds, "cpu": cpu, "peak": peak}
         else:
-            answer = {"figure": None if side.figure is None else float(side.figure(result, folder))}
+            answer = {"figure": None if figure is None else float(figure(result))}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
 

@@ -7,6 +7,7 @@ from crowdrank.registry import names as methods
 from . import (
     bootstrap,
     bradley_terry,
+    controlled,
     crowd_agg,
     crowd_bt,
     dawid_skene,
@@ -31,7 +32,9 @@ from . import (
     plackett_luce,
     propose,
     rank_centrality,
+    raw_items,
     sparse_preferences,
+    win_rates,
 )
 from .workload import Workload
 
@@ -47,6 +50,7 @@ WORKLOADS: dict[str, Workload] = {
     workload.name: workload
     for workload in (
         bradley_terry.WORKLOAD,
+        controlled.WORKLOAD,
         bootstrap.WORKLOAD,
         bootstrap.PEER,
         crowd_agg.WORKLOAD,
@@ -56,7 +60,9 @@ WORKLOADS: dict[str, Workload] = {
         ltrma.WORKLOAD,
         majority_vote.WORKLOAD,
         latent_score.WORKLOAD,
+        latent_score.FEATURES,
         mallows.WORKLOAD,
+        raw_items.WORKLOAD,
         *(workload for method in methods("aggregator") for workload in CLASS_MODELS.get(method, ())),
         ndcg.WORKLOAD,
         plackett_luce.WORKLOAD,
@@ -74,6 +80,7 @@ WORKLOADS: dict[str, Workload] = {
         lambda_mart.PREDICT,
         lambda_rank.WORKLOAD,
         load_preferences.WORKLOAD,
+        win_rates.WORKLOAD,
         imports.WORKLOAD,
         *first_call.WORKLOADS,
     )

@@ -49,6 +49,18 @@ class Command:
 
 
 @dataclass(frozen=True)
+class Peer:
+    """A side like :class:`Call`, in an interpreter of its own: a peer whose pins are not ours.
+
+    ``module`` and ``package`` are what it needs there; :mod:`benchmarks.pinned_peers` has the call by the side's name.
+    """
+
+    title: str
+    module: str
+    package: str
+
+
+@dataclass(frozen=True)
 class Measured:
     """What a side took: best seconds by the clock, best seconds of all cores, peak memory of its process in bytes, and
     how good its result is.
@@ -98,7 +110,7 @@ class Workload:
     what: str
     sizes: Mapping[str, Size]
     prepare: Callable[[Path, Size], None]
-    sides: Mapping[str, Call | Command]
+    sides: Mapping[str, Call | Command | Peer]
     floors: tuple[Floor, ...]
     figure: str = ""
     needs: tuple[str, ...] = ()
@@ -129,14 +141,14 @@ def faster(ours: str, peer: str, times: float | None, *, less: str | None = None
 
 
 def at_most_times(ours: str, base: str, times: float | None) -> Floor:
-    """At most so many times the seconds of another side."""
+    """At most this many times the seconds of another side."""
     return Floor(
         f"{ours} by {base}", lambda sides: sides[ours].seconds / sides[base].seconds, times, False, "x", (ours, base)
     )
 
 
 def seconds_beyond(ours: str, base: str, seconds: float) -> Floor:
-    """At most so many seconds more than another side."""
+    """At most this many seconds more than another side."""
     return Floor(
         f"{ours} beyond {base}",
         lambda sides: sides[ours].seconds - sides[base].seconds,
@@ -148,7 +160,7 @@ def seconds_beyond(ours: str, base: str, seconds: float) -> Floor:
 
 
 def seconds_under(side: str, seconds: float) -> Floor:
-    """At most so many seconds."""
+    """At most this many seconds."""
     return Floor(f"{side} in seconds", lambda sides: sides[side].seconds, seconds, False, "s", (side,))
 
 

@@ -1,4 +1,4 @@
-"""Make the pages that follow from the code: a page per method with their index, cli.md, the table of the README.
+"""Make the pages that follow from the code: a page per method with their index, the reference, the table of the README.
 
 ``python docs/make.py`` writes them; ``python docs/make.py --check`` exits 1 when one is not up to date.
 """
@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 import sys
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import polars as pl
@@ -45,7 +47,7 @@ QUESTIONS = {
     "How good are items nobody judged?": (
         "joint", "two_stage latent_score joint_annotators ltrma independent_annotators"
     ),
-    "Which ranker should learn from the labels?": ("ranker", "list_mle list_net lambda_mart rank_svm lambda_rank"),
+    "Which ranker should learn from the labels?": ("ranker", "auto list_mle list_net lambda_mart rank_svm lambda_rank"),
     "What should be asked next?": (
         "scheme", "information k_overlap if_good_k good_till_bad agreement pilot uncertainty"
     ),
@@ -94,7 +96,13 @@ def index_page(families: dict[str, list[Card]]) -> str:
     parts.append("\n".join(rows))
     for family, members in families.items():
         parts += [f"## {TITLES[family]}", methods_table(members, "methods/")]
+    parts.append(toctree("methods/*"))
     return "\n\n".join(parts) + "\n"
+
+
+def toctree(*entries: str) -> str:
+    """The pages below a page, for the menus of the site."""
+    return "\n".join(["```{toctree}", ":hidden:", ":glob:", "", *entries, "```"])
 
 
 def table_page(title: str, about: str, heads: list[str], rows: list[list[str]]) -> str:
@@ -193,6 +201,82 @@ def commands_page() -> str:
     return "\n\n".join(parts) + "\n"
 
 
+REFERENCE = {
+    "verbs": ("Verbs", "What is done with judgments and results: each takes objects, frames or paths."),
+    "reading": ("Reading and writing", "Files in and out."),
+    "judgments": ("Judgments, features, truth", "What goes in: frozen, and checked once."),
+    "results": ("Results", "What comes out. A result holds data; what is made of it later is asked of a verb."),
+}
+"""Page of the reference -> its title and what is on it."""
+
+LISTED_NAMESPACES = {
+    "metrics": "Measures in Python",
+    "simulate": "Simulation",
+    "report": "Pictures and the report",
+    "datasets": "Public data sets",
+    "features": "Raw items to features",
+    "errors": "Errors and warnings",
+    "client": "Client of the collection service",
+}
+"""Module whose public names have a page -> title of the page."""
+
+
+def reference_pages() -> dict[Path, str]:
+    """The API, a page for each group of names, rendered from docstrings when the site is built."""
+    folder = DOCS / "reference"
+    groups: dict[str, list[str]] = {group: [] for group in REFERENCE}
+    for name in crowdrank.__all__:
+        if not isinstance(getattr(crowdrank, name), ModuleType):
+            groups[reference_group(name)].append(name)
+    made = {folder / f"{group}.md": reference_page(*REFERENCE[group], "crowdrank", groups[group]) for group in groups}
+    for module, title in LISTED_NAMESPACES.items():
+        home = import_module(f"crowdrank.{module}")
+        about = (home.__doc__ or "").strip().splitlines()[0]
+        made[folder / f"{module}.md"] = reference_page(title, about, home.__name__, public_names(home))
+    order = [*REFERENCE, *LISTED_NAMESPACES]
+    titles = {**{group: title for group, (title, _) in REFERENCE.items()}, **LISTED_NAMESPACES}
+    lines = [
+        "# Reference",
+        "Every public name, made from the code by `docs/make.py`. The classes of methods (`cr.aggregators`, "
+        "`cr.rankers`, `cr.joint`, `cr.schemes`) are on [their own pages](../methods.md); "
+        "[the stability promise](../stability.md) says what may change.",
+        "\n".join(f"- [{titles[page]}]({page}.md)" for page in order) + "\n- [Command line](../cli.md)",
+        toctree(*order, "../cli", "../measures", "../noise-models"),
+    ]
+    made[folder / "index.md"] = "\n\n".join(lines) + "\n"
+    return made
+
+
+def reference_group(name: str) -> str:
+    """The page of the reference that a name of ``crowdrank`` is on."""
+    value = getattr(crowdrank, name)
+    if not isinstance(value, type):
+        return "reading" if re.match(r"read_|load_|scan_|inspect|export", name) else "verbs"
+    taken = ("Grades", "Preferences", "Rankings", "Mixed", "Features", "Truth")
+    return "judgments" if name in taken else "results"
+
+
+def public_names(module: ModuleType) -> list[str]:
+    """Classes and functions that a module says are public, without those that ``crowdrank`` itself has."""
+    listed = getattr(module, "__all__", None) or [
+        name for name, value in vars(module).items()
+        if not name.startswith("_") and getattr(value, "__module__", None) == module.__name__
+    ]  # fmt: skip
+    return [name for name in listed if callable(getattr(module, name)) and name not in crowdrank.__all__]
+
+
+def reference_page(title: str, about: str, module: str, members: list[str]) -> str:
+    """A page of names, each shown from its docstring."""
+    parts = [f"# {title}", about]
+    for name in members:
+        value = getattr(import_module(module), name)
+        kind, options = ("autoclass", "\n   :members:") if isinstance(value, type) else ("autofunction", "")
+        target = f"{value.__module__}.{value.__qualname__}"
+        shown = f"cr.{name}" if module == "crowdrank" else f"cr.{module.removeprefix('crowdrank.')}.{name}"
+        parts += [f"## {shown}", f"```{{eval-rst}}\n.. {kind}:: {target}{options}\n```"]
+    return "\n\n".join(parts) + "\n"
+
+
 def first_line(command: Any) -> str:
     """The one line that says what a command does."""
     return words(command.help).split("\n", 1)[0]
@@ -269,6 +353,10 @@ def pages() -> dict[Path, str]:
     families = {family: [card(family, name) for name in names(family)] for family in FAMILIES}
     cards = [c for family in families.values() for c in family]
     costs = measured_costs()
+    # this file may have been loaded from anywhere
+    sys.path.insert(0, str(DOCS))
+    from make_papers import papers_page
+
     readme = README.read_text()
     before, rest = readme.split(MARKS[0])
     after = rest.split(MARKS[1])[1]
@@ -276,8 +364,10 @@ def pages() -> dict[Path, str]:
         DOCS / "methods.md": index_page(families),
         DOCS / "measures.md": measures_page(),
         DOCS / "noise-models.md": noise_page(),
+        DOCS / "papers.md": papers_page(),
         **{DOCS / "methods" / page_name(c): method_page(c, costs) for c in cards},
         DOCS / "cli.md": commands_page(),
+        **reference_pages(),
         README: f"{before}{MARKS[0]}\n\n{methods_table(cards, 'docs/methods/')}\n\n{MARKS[1]}{after}",
     }
 

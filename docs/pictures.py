@@ -5,10 +5,13 @@ The picture of the whole report needs Playwright and Debian's chromium, and is l
 
 from __future__ import annotations
 
+import contextlib
+import re
 import shutil
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import crowdrank as cr
 from crowdrank.demo import FILE
@@ -36,8 +39,31 @@ def main() -> None:
         page = Path(folder) / "report.html"
         cr.report.write(consensus, votes, page, command="crowdrank aggregate votes.csv --report report.html")
         photograph(page)
+    photograph_clutter()
     for path in IMAGES.glob("*.png"):
         shrink(path)
+
+
+def photograph_clutter() -> None:
+    """Run the program on the page about clutter, and keep the first screens of its least and most cluttered pages."""
+    from crowdrank.features.page.rendering import Rendered, render_pages, rendering_problem
+    from crowdrank.features.raw_items import RawItem
+
+    problem = rendering_problem()
+    if problem is not None:
+        sys.stderr.write(f"{problem}: the pictures of clutter are left as they are\n")
+        return
+    program = re.findall(
+        r"^```python\n(.*?)^```$", (IMAGES.parent / "clutter.md").read_text(), re.DOTALL | re.MULTILINE
+    )
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        known: dict[str, Any] = {}
+        exec(program[0], known)  # our own page
+        order = cr.rank(known["fit"], known["features"]).sort("score", descending=True)["item"].to_list()
+        for name, item in (("least", order[0]), ("most", order[-1])):
+            shown = render_pages([RawItem(item, path=Path("sites", item), root=Path("sites"))])[0]
+            assert isinstance(shown, Rendered), shown
+            (IMAGES / f"clutter-{name}.png").write_bytes(shown.screenshot)
 
 
 def photograph(page: Path) -> None:

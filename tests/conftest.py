@@ -13,7 +13,7 @@ from crowdrank.data.judgments import Grades, Preferences, Rankings
 # a kernel compiled during an example must not count as a slow example; CI tries the same examples each time, so that a
 # failure can be repeated, while every other run looks for new ones
 settings.register_profile(
-    "house", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=40,
+    "house", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=25,
     derandomize="CI" in os.environ,
 )  # fmt: skip
 settings.register_profile("brief", parent=settings.get_profile("house"), max_examples=8)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 from benchmarks import golden, report
-from benchmarks.processes import measure
+from benchmarks.processes import absent_peers, measure
 from benchmarks.table import WORKLOADS, chosen
 from benchmarks.workload import Command, Failed, Measured, Workload, faster, no_lower, peak_under, seconds_beyond
 
@@ -51,6 +51,17 @@ def test_a_tiny_workload_runs():
         assert 0 < side.seconds == min(side.times)
         assert side.figure == 20
         assert side.peak > 10_000_000
+
+
+def test_a_peer_that_is_not_installed_is_left_out(tmp_path):
+    workload = WORKLOADS["win_rates"]
+    for python in (None, str(tmp_path / "python")):
+        absent = absent_peers(workload, python)
+        assert "ppi-python not installed; pip install ppi-python in a virtual environment" in absent["ppi-python"]
+    outcome = report.Outcome(workload, "full", {"built": MEASURED["ours"]}, absent=absent)
+    assert outcome.well
+    assert "--peer-python" in report.as_text(outcome)
+    assert set(measure(workload, "tiny")) == {"built"}
 
 
 def test_a_failing_command_says_why():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 import pytest
+from tests.adaptive_designs import campaign
 
 import crowdrank as cr
 from crowdrank.errors import JudgmentError, ParameterError
@@ -400,3 +401,36 @@ def test_one_annotator_is_compared_by_folds():
     found = cr.compare_methods(votes, ["mean_grade", "borda"], folds=3)
     assert found.unit == "fold"
     assert "annotator_log_loss" not in found.names
+
+
+# Pairs chosen by earlier answers
+
+
+def test_coin_flips_in_an_adaptive_design_name_no_better_method():
+    votes = campaign(0, spread=0.0).preferences
+    found = cr.compare_methods(votes, ["latent_score", "bradley_terry"], baseline="bradley_terry")
+    # whom an item met next tells who won: held-out coin flips are predicted, by less shrunk scores better
+    accuracy = found.frame()["pair_accuracy"]
+    assert accuracy[1] > 0.55
+    assert any("chosen by earlier answers" in text for text in found.sentences())
+    tests = found.tests().filter(pl.col("measure").is_in(["log_loss", "annotator_log_loss"]))
+    assert (tests["lower"] <= 0.0).all()
+
+
+@pytest.mark.parametrize("per_item", [5, 14])
+def test_adaptive_designs_hold_nothing_against_shrinking(per_item):
+    votes = campaign(1, per_item=per_item, n_annotators=100).preferences
+    tests = cr.compare_methods(votes, ["latent_score", "bradley_terry"], baseline="bradley_terry").tests()
+    assert (tests.filter(pl.col("measure") != "pair_accuracy")["lower"] <= 0.0).all()
+
+
+def test_designs_without_adaptation_are_taken_as_they_are():
+    assert all(split_judgments(campaign(seed, adaptive=False).preferences).pairing is None for seed in range(3))
+    # pairs of a query of two, and of a query compared throughout, have no other opponents
+    assert split_judgments(preferences(qualities=(0.9, 0.8, 0.6))).pairing is None
+
+
+def test_scales_come_from_pairs_that_were_not_seen():
+    # three preferences per item: on pairs that were seen scores look twice as sure as they are
+    votes = campaign(0, per_item=3, spread=0.5, adaptive=False).preferences
+    assert cr.compare(votes, ["bradley_terry"])["log_loss"][0] < 0.72

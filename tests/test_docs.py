@@ -2,6 +2,7 @@
 
 import doctest
 import importlib.util
+import inspect
 import os
 import re
 import subprocess
@@ -10,13 +11,14 @@ from pathlib import Path
 
 import pytest
 
+import crowdrank
 from crowdrank.protocols import method_name
 from crowdrank.registry import FAMILIES, card, method_class, names
 from crowdrank.studies import STUDIES
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted(p for p in (ROOT / "docs").rglob("*.md") if p.parent.name != "examples")]
 
 
 def blocks(path, language):
@@ -54,6 +56,11 @@ def test_python_on_the_page_gives_what_it_says(page, in_folder):
     assert runner.failures == 0
 
 
+def without_progress(talk):
+    """What was said, without the lines that only a slow machine shows."""
+    return re.sub(r"^[a-z ]+ \.\.\.\n", "", talk, flags=re.MULTILINE)
+
+
 def words(text):
     """Words of what was printed, without the last digits of numbers, which differ from one processor to another."""
     return re.sub(r"\d+\.\d{12,}", lambda number: f"{float(number[0]):.11g}", text).split()
@@ -70,7 +77,7 @@ def test_commands_on_the_page_give_what_they_say(page, in_folder):
             command, _, expected = part.partition("\n")
             done = run(command, folder)
             assert done.returncode == 0, done.stderr
-            shown = words(done.stderr + done.stdout)
+            shown = words(without_progress(done.stderr) + done.stdout)
             assert shown == words(expected), f"{command} printed:\n{done.stderr}{done.stdout}"
 
 
@@ -126,6 +133,18 @@ def test_every_method_is_described(family, name):
         assert parameter.description, f"{name} does not say what {parameter.name} means"
 
 
+def test_every_public_name_has_an_example():
+    for name in crowdrank.__all__:
+        value = getattr(crowdrank, name)
+        if callable(value):
+            assert ">>> " in (inspect.getdoc(value) or ""), f"crowdrank.{name} has no example"
+
+
+def test_examples_of_the_gallery_are_short():
+    for path in sorted((ROOT / "docs" / "gallery").glob("*.py")):
+        assert len(path.read_text().splitlines()) <= 40, path.name
+
+
 def test_a_method_has_its_name_in_snake_case():
     for family, table in FAMILIES.items():
         for name, home in table.items():
@@ -143,7 +162,8 @@ def test_every_study_is_on_the_page_with_its_pictures():
 def test_links_between_pages_lead_somewhere():
     for page in PAGES:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text()):
-            assert (page.parent / target).exists(), f"{page.name} links to {target}"
+            made = target == "examples/index"  # by the gallery, when the site is built
+            assert made or (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
 def test_pages_and_sources_name_no_machine():

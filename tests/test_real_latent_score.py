@@ -21,7 +21,7 @@ LIKELIHOOD = {
 """Set -> what the mean log-likelihood of held-out answers reaches."""
 
 TRUTH = {
-    "llmbar-judges": {"pairs": 0.77},
+    "llmbar-judges": {"pairs": 0.765},
     "web-search-relevance5": {"tau": 0.83, "grade": 0.82},
     "trec2011-crowd": {"ndcg@10": 0.81, "auc": 0.84},
     "peer-grading": {"tau": 0.55},

@@ -252,7 +252,7 @@ def test_options_are_checked_before_the_work():
     for given, said in (
         ({"ranker": "list_net", "params": {"ridge": "0"}}, "ridge=0.0 must be"),
         ({"params": {"n_trees": 0}}, "n_trees=0 must be"),
-        ({"params": {"tree": 1}}, "has no parameter 'tree'"),
+        ({"params": {"shrubs": 1}}, "has no parameter 'shrubs'"),
         ({"aggregator": "dawid_skene", "aggregator_params": {"alhpa": 1}}, "did you mean 'alpha'"),
         ({"joint": "two_stage", "validation": 20}, "must lie between 0 and 1"),
         ({"joint": "jam", "params": {"n_cluster": 1}}, "did you mean 'n_clusters'"),

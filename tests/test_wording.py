@@ -49,17 +49,17 @@ def test_every_option_that_is_spelt_otherwise_is_one_of_the_command_line():
     assert set(wording._FLAGS.values()) <= known
 
 
-def test_winners_in_letters_are_asked_about_by_their_own_codes():
-    with pytest.raises(JudgmentError, match=r"given as 'A' and 'B'.* winner_codes=\{'A': 'left', 'B': 'right'\}"):
-        cr.Preferences.from_frame({**PREFERENCES, "winner": ["A", "B", "A", "B"]})
-    with on_command_line(), pytest.raises(JudgmentError, match="--winner-codes A=left,B=right"):
-        cr.Preferences.from_frame({**PREFERENCES, "winner": ["A", "B", "A", "tie"]})
+def test_winners_in_words_are_asked_about_by_their_own_codes():
+    with pytest.raises(JudgmentError, match=r"given as 'up' and 'yo'.* winner_codes=\{'up': 'left', 'yo': 'right'\}"):
+        cr.Preferences.from_frame({**PREFERENCES, "winner": ["up", "yo", "up", "yo"]})
+    with on_command_line(), pytest.raises(JudgmentError, match="--winner-codes up=left,yo=right"):
+        cr.Preferences.from_frame({**PREFERENCES, "winner": ["up", "yo", "up", "tie"]})
     with on_command_line(), pytest.raises(JudgmentError, match="--winner-codes 1=left,2=right,0=tie"):
         cr.Preferences.from_frame({**PREFERENCES, "winner": ["1.0", "2.0", "0.0", "1.0"]})
 
 
 def test_a_strange_winner_among_others_is_no_code():
-    with pytest.raises(JudgmentError, match=r"the winner \('A'\) is neither of the two items.*invalid='drop'"):
+    with pytest.raises(JudgmentError, match=r"the winner \('A'\) is neither of the two items.*; mend them"):
         cr.Preferences.from_frame({**PREFERENCES, "winner": ["A", "A", "x", "left"]})
 
 
@@ -77,7 +77,10 @@ def test_dropping_is_not_advised_where_every_row_would_go():
         cr.Grades.from_frame({"item": ["", " "], "grade": [1, 2]})
     assert "drop" not in str(caught.value)
     with pytest.raises(JudgmentError, match="invalid='drop'"):
-        cr.Grades.from_frame({"item": ["", "x"], "grade": [1, 2]})
+        cr.Grades.from_frame({"item": ["", *"abcdefghijk"], "grade": [1] * 12})
+    # one row in ten is no slip any more
+    with pytest.raises(JudgmentError, match=r"mend them$"):
+        cr.Grades.from_frame({"item": ["", *"abcdefghi"], "grade": [1] * 10})
     # two complaints that take all rows between them
     with pytest.raises(JudgmentError) as caught:
         cr.Grades.from_frame({"item": ["", "x"], "grade": [1, None]})
@@ -129,7 +132,7 @@ def test_classes_and_mixtures_name_methods_too():
         ("aggregate", {"ties": "davidson"}, r"aggregate has no argument ties=; .* into params=\{'ties': 'davidson'\}"),
         ("aggregate", {"alpha": 1, "tol": 2}, r"alpha= and tol=; parameters .* params=\{'alpha': 1, 'tol': 2\}"),
         ("aggregate", {"boostrap": 200}, r"did you mean bootstrap=\?"),
-        ("aggregate", {"weights": "x" * 500}, r"params=\{'weights': \.\.\.\}"),
+        ("aggregate", {"theta": "x" * 500}, r"params=\{'theta': \.\.\.\}"),
         ("propose", {"k": 3}, r"params=\{'k': 3\}"),
         ("compare", {"alpha": 1}, r"compare has no argument alpha=; it has judgments, methods, truth"),
         ("diagnose", {"level": 1}, "diagnose has no argument level="),

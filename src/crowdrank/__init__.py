@@ -5,10 +5,10 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+__version__ = "1.0.0rc1"
 
 if TYPE_CHECKING:
-    from . import aggregators, datasets, errors, joint, metrics, rankers, report, schemes, simulate
+    from . import aggregators, datasets, errors, features, joint, metrics, rankers, report, schemes, simulate
     from .api import (
         Actions,
         Comparison,
@@ -17,31 +17,43 @@ if TYPE_CHECKING:
         campaigns,
         compare,
         compare_methods,
+        credit,
+        describe_evaluation,
         diagnose,
         evaluate,
         evaluate_runs,
+        export,
         findings,
+        fit_clicks,
+        interleave,
         methods,
+        pack,
         propose,
         rank,
+        style_counts,
         train,
+        win_rate,
     )
+    from .cluster.packed import PackedJudgments, scan_judgments
+    from .data.clicks import Clicks
     from .data.consensus import Consensus, Quality, Trace
     from .data.diagnostics import Diagnostics
     from .data.features import Features
     from .data.judgments import Grades, Mixed, Preferences, Rankings
     from .data.truth import Truth
-    from .io import load_ranker, read_consensus, read_features, read_judgments, read_truth
+    from .io import inspect, load_ranker, read_clicks, read_consensus, read_features, read_judgments, read_truth
     from .report import plot
 
 _HOMES = {
     "Actions": ".api",
+    "Clicks": ".data.clicks",
     "Comparison": ".api",
     "Consensus": ".data.consensus",
     "Diagnostics": ".data.diagnostics",
     "Features": ".data.features",
     "Grades": ".data.judgments",
     "Mixed": ".data.mixed",
+    "PackedJudgments": ".cluster.packed",
     "Preferences": ".data.judgments",
     "Quality": ".data.consensus",
     "Rankings": ".data.judgments",
@@ -52,31 +64,46 @@ _HOMES = {
     "campaigns": ".api",
     "compare": ".api",
     "compare_methods": ".api",
+    "credit": ".api",
+    "describe_evaluation": ".api",
     "diagnose": ".api",
     "evaluate": ".api",
     "evaluate_runs": ".api",
+    "export": ".api",
     "findings": ".api",
+    "fit_clicks": ".api",
+    "inspect": ".io",
+    "interleave": ".api",
     "load_ranker": ".io",
     "methods": ".api",
+    "pack": ".api",
     "plot": ".report",
     "propose": ".api",
     "rank": ".api",
+    "read_clicks": ".io",
     "read_consensus": ".io",
     "read_features": ".io",
     "read_judgments": ".io",
     "read_truth": ".io",
+    "scan_judgments": ".cluster.packed",
+    "style_counts": ".api",
     "train": ".api",
+    "win_rate": ".api",
 }
-_PACKAGES = ("aggregators", "datasets", "errors", "joint", "metrics", "rankers", "report", "schemes", "simulate")
+_PACKAGES = (
+    "aggregators", "datasets", "errors", "features", "joint", "metrics", "rankers", "report", "schemes", "simulate",
+)  # fmt: skip
 
 __all__ = [
     "Actions",
+    "Clicks",
     "Comparison",
     "Consensus",
     "Diagnostics",
     "Features",
     "Grades",
     "Mixed",
+    "PackedJudgments",
     "Preferences",
     "Quality",
     "Rankings",
@@ -88,33 +115,45 @@ __all__ = [
     "campaigns",
     "compare",
     "compare_methods",
+    "credit",
     "datasets",
+    "describe_evaluation",
     "diagnose",
     "errors",
     "evaluate",
     "evaluate_runs",
+    "export",
+    "features",
     "findings",
+    "fit_clicks",
+    "inspect",
+    "interleave",
     "joint",
     "load_ranker",
     "methods",
     "metrics",
+    "pack",
     "plot",
     "propose",
     "rank",
     "rankers",
+    "read_clicks",
     "read_consensus",
     "read_features",
     "read_judgments",
     "read_truth",
     "report",
+    "scan_judgments",
     "schemes",
     "simulate",
+    "style_counts",
     "train",
+    "win_rate",
 ]
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first asked for, so that importing the package stays quick."""
+    """Import a public name when it is first asked for, so importing the package stays quick."""
     if name in _PACKAGES:
         return import_module(f".{name}", __name__)
     if name in _HOMES:

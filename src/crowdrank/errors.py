@@ -9,6 +9,10 @@ class JudgmentError(CrowdrankError, ValueError):
     """Judgments, features or truth that cannot be used as they are."""
 
 
+class UnidentifiedError(JudgmentError):
+    """Covariates that cannot be told apart from scores."""
+
+
 class ParameterError(CrowdrankError, ValueError):
     """A parameter outside its range, or one that does not fit the judgments."""
 
@@ -29,6 +33,10 @@ class MissingDataError(CrowdrankError, FileNotFoundError):
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
+
+
+class ClusterError(CrowdrankError, RuntimeError):
+    """A cluster that does not answer or has lost its workers; the message says how to go on."""
 
 
 class ConvergenceWarning(UserWarning):

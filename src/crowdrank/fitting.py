@@ -10,7 +10,7 @@ import numpy as np
 
 from .data.consensus import Trace
 from .errors import ConvergenceWarning
-from .protocols import Floats
+from .protocols import Floats, PartPass, Statistics
 
 _MOST_HALVINGS = 40
 _ENOUGH_GAIN = 1e-4
@@ -44,7 +44,7 @@ def iterate(
     tol
         Converged when the largest absolute change of an entry is at most this.
     max_iter
-        Stop after so many steps, with a :class:`~crowdrank.errors.ConvergenceWarning`.
+        Stop after this many steps, with a :class:`~crowdrank.errors.ConvergenceWarning`.
     what
         Name of the method, for the warning.
 
@@ -68,6 +68,21 @@ def iterate(
             return state, Trace(n_iter, True, change)
     warn_unconverged(what, max_iter, change, tol)
     return state, Trace(max_iter, False, change)
+
+
+class AddedPasses:
+    """Base of fits over parts (:class:`~crowdrank.protocols.Passes`) whose statistics are added entry by entry.
+
+    A pass is a function of a part and its state, with what is shared bound to it.
+    """
+
+    def local(self, part: Any, shared: PartPass, state: Any) -> tuple[Statistics, Any]:
+        """Return what the pass finds in the part, and the new state of the part."""
+        return shared(part, state)
+
+    def merge(self, first: Statistics, second: Statistics) -> Statistics:
+        """Return the sums of two statistics."""
+        return tuple(one + other for one, other in zip(first, second, strict=True))
 
 
 class Objective(Protocol):
@@ -114,7 +129,7 @@ def newton(
     tol
         Converged when the largest absolute entry of a full step is at most this; that step is still taken.
     max_iter
-        Stop after so many steps, with a :class:`~crowdrank.errors.ConvergenceWarning`.
+        Stop after this many steps, with a :class:`~crowdrank.errors.ConvergenceWarning`.
     what
         Name of the method, for the warning.
 
@@ -181,7 +196,7 @@ def accelerate(
     """Apply ``step`` until no entry changes by more than ``tol``, leaping ahead along the path of the last steps.
 
     Where the steps of an expectation-maximisation shrink slowly, leaps save most of them. A leap that lowers the
-    objective is not taken, so that the objective never falls.
+    objective is not taken, so the objective never falls.
 
     Parameters
     ----------
@@ -196,7 +211,7 @@ def accelerate(
     tol
         Converged when the largest absolute change of an entry in a plain step is at most this.
     max_iter
-        Stop after so many evaluations. There is no warning: of several starts only the one that is kept matters.
+        Stop after this many evaluations. There is no warning: of several starts only the one that is kept matters.
 
     Returns
     -------
@@ -223,7 +238,7 @@ def accelerate(
             n_iter += 1
         path.add(target - state, there.following - target - move, leapt=target is not here.following)
         state, here = target, there
-        values.append(_risen(values[-1], here.value))
+        values.append(_keep_rising(values[-1], here.value))
 
 
 class _Path:
@@ -250,10 +265,10 @@ class _Path:
         if not self.moves:
             return None
         if self.wait < 0:
-            return self._mixed(state, move)
-        return None if self.leapt else self._extended(state, move)
+            return self._mix_steps(state, move)
+        return None if self.leapt else self._extrapolate(state, move)
 
-    def _mixed(self, state: Floats, move: Floats) -> Floats:
+    def _mix_steps(self, state: Floats, move: Floats) -> Floats:
         """Where a combination of the last steps would not change."""
         weighed, squares = move * self.scale, self.squares.copy()
         squares.flat[:: len(squares) + 1] += _RIDGE * np.trace(squares) + _SMALLEST
@@ -263,7 +278,7 @@ class _Path:
             target = target - share * (past + turn)
         return target
 
-    def _extended(self, state: Floats, move: Floats) -> Floats | None:
+    def _extrapolate(self, state: Floats, move: Floats) -> Floats | None:
         """Where the last two plain steps lead when they go on."""
         last = self.moves[-1]
         size, turn = (_dot(part * self.scale, part * self.scale) ** 0.5 for part in (last, move - last))
@@ -295,7 +310,7 @@ class _Path:
 
 
 def _dot(first: Floats, second: Floats) -> float:
-    """Inner product; of some thousand entries the same in whatever order they come, so that names change nothing."""
+    """Inner product; of some thousand entries the same in whatever order they come, so names change nothing."""
     if len(first) > _MANY:
         return float(np.einsum("i,i->", first, second))
     products = first * second
@@ -307,7 +322,7 @@ def _dot(first: Floats, second: Floats) -> float:
     return float(np.rint(products / unit).sum() * unit)
 
 
-def _risen(before: float, value: float) -> float:
+def _keep_rising(before: float, value: float) -> float:
     """The value, or the one before it where it is lower by no more than rounding."""
     return max(before, value) if value >= before - _ROUNDING * (1.0 + abs(before)) else value
 

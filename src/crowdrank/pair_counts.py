@@ -9,12 +9,15 @@ import numpy as np
 
 from .data.index import Items
 from .data.judgments import Preferences
-from .data.naming import named
+from .data.naming import first_ids
 from .errors import DataWarning
 from .protocols import Bools, Counts, Floats, Ints
 
 if TYPE_CHECKING:
-    from .kernels.pairs import OutcomeCounts
+    from .kernels.pairs import OutcomeCounts, PreferencesByPair
+
+MAX_STRENGTHS = 7
+"""Strengths of preferences that have a step of their own."""
 
 _MAX_GROUPS_SHOWN = 5
 
@@ -36,7 +39,7 @@ class PairCounts(NamedTuple):
     n_ties: float | None
     group: Ints
 
-    def centred(self, values: Floats) -> Floats:
+    def centre(self, values: Floats) -> Floats:
         """Return values less the mean of their group, whose level only the ridge determines."""
         sums = np.bincount(self.group, values, len(values))
         return values - (sums / np.maximum(np.bincount(self.group, minlength=len(values)), 1))[self.group]
@@ -52,6 +55,51 @@ def count_preferences(preferences: Preferences, ties: str) -> PairCounts:
     offsets = preferences.items.offsets
     outcomes = count_pairs(preferences.left, preferences.right, preferences.outcome, preferences.weight, offsets)
     return apply_ties_rule(outcomes, ties, offsets)
+
+
+def strength_steps(preferences: Preferences) -> tuple[Floats, Ints]:
+    """Return the strengths of decided preferences, rising, and the step of each: 1, 2, ...
+
+    Beyond seven strengths they are cut into seven steps of about equal weight.
+    """
+    return steps_of_strengths(*strength_weights(preferences))
+
+
+def strength_weights(preferences: Preferences) -> tuple[Floats, Floats]:
+    """Return the strengths of decided preferences, rising, and the weight of the preferences of each."""
+    decided = preferences.outcome != 0
+    if preferences.strength is None:
+        return np.empty(0), np.empty(0)
+    sizes, number = np.unique(preferences.strength[decided], return_inverse=True)
+    return sizes, np.bincount(number, preferences.row_weight[decided], len(sizes)).astype(np.float64)
+
+
+def steps_of_strengths(sizes: Floats, weight: Floats) -> tuple[Floats, Ints]:
+    """Return strengths and the step of each: 1, 2, ..., given the weight of the preferences of each."""
+    if len(sizes) <= MAX_STRENGTHS:
+        return sizes, np.arange(1, len(sizes) + 1, dtype=np.int32)
+    share = (np.cumsum(weight) - 0.5 * weight) / weight.sum()
+    # what lies on a bound up to rounding is above it
+    step = np.unique(np.floor(MAX_STRENGTHS * share + 1e-9), return_inverse=True)[1]
+    return sizes, (step + 1).astype(np.int32)
+
+
+def sort_and_count(
+    preferences: Preferences, annotator: Ints, ties: str
+) -> tuple[PreferencesByPair, PairCounts, Floats | None]:
+    """Return preferences sorted by pair, their pair counts and, with Davidson's model, the ties of each pair.
+
+    ``annotator`` numbers the parameter that each preference depends on; ``ties`` as above.
+    """
+    from .kernels.pairs import sort_by_pair
+
+    if ties == "ignore" and not preferences.outcome.all():
+        keep = preferences.outcome != 0
+        preferences, annotator = preferences.select(keep), annotator[keep]
+    columns = (preferences.left, preferences.right, preferences.outcome, annotator, preferences.weight)
+    by_pair, counts = sort_by_pair(*columns, preferences.n_items, ties=ties == "split")
+    tied = counts.ties if ties == "davidson" else None
+    return by_pair, apply_ties_rule(counts, ties, preferences.items.offsets), tied
 
 
 def apply_ties_rule(outcomes: OutcomeCounts, ties: str, offsets: Counts) -> PairCounts:
@@ -83,9 +131,11 @@ def warn_unbounded(
     losers = judged & (pair_counts.wins == 0)
     for extreme, word in ((winners, "won"), (losers, "lost")):
         if extreme.any():
-            _warn(f"{named(items, extreme)} {word} every preference, so {held_by} the score finite", depth)
+            _warn(f"{first_ids(items, extreme)} {word} every preference, so {held_by} the score finite", depth)
     for members, word in _one_way_groups(pair_counts, winners | losers | ~judged):
-        text = f"the {int(members.sum())} items {named(items, members)} {word} every preference against the others of"
+        text = (
+            f"the {int(members.sum())} items {first_ids(items, members)} {word} every preference against the others of"
+        )
         _warn(f"{text} their query, so {held_by} the two groups together", depth)
     warn_apart(items, pair_counts, depth=depth + 1)
 
@@ -96,20 +146,21 @@ def warn_apart(items: Items, pair_counts: PairCounts, *, depth: int = 3) -> None
     loose = heads & (np.bincount(items.query, heads, items.n_queries) > 1)[items.query]
     if loose.any():
         _warn(
-            f"{int(loose.sum())} groups of items were never compared with each other, those of {named(items, loose)}; "
-            "their scores cannot be compared across groups: ask for preferences between them",
+            f"{int(loose.sum())} groups of items were never compared with each other, those of "
+            f"{first_ids(items, loose)}; their scores cannot be compared across groups: "
+            "ask for preferences between them",
             depth,
         )
 
 
 def _one_way_groups(pair_counts: PairCounts, alone: Bools) -> list[tuple[Bools, str]]:
     """Groups of several items that won, or lost, every preference against the rest of their connected group."""
-    from .kernels.laplacian import reached
+    from .kernels.laplacian import reachable_items
 
     pairs, n = (pair_counts.starts, pair_counts.second), len(pair_counts.group)
     won, lost = pair_counts.margin > -pair_counts.number, pair_counts.margin < pair_counts.number
     heads = pair_counts.group == np.arange(n)
-    if (reached(*pairs, won, lost, heads) & reached(*pairs, lost, won, heads)).all():
+    if (reachable_items(*pairs, won, lost, heads) & reachable_items(*pairs, lost, won, heads)).all():
         return []
     first, second = np.repeat(np.arange(n, dtype=np.int32), np.diff(pair_counts.starts)), pair_counts.second
     part, winning, losing = one_way_parts(np.append(first[won], second[lost]), np.append(second[won], first[lost]), n)

@@ -28,7 +28,7 @@ Bools: TypeAlias = NDArray[np.bool_]
 AnyFloats: TypeAlias = NDArray[np.floating[Any]]
 
 Progress: TypeAlias = "Callable[[int, int, str], None]"
-"""Called with (steps done, steps in all, what is being done); whoever shows progress passes one in."""
+"""Called with (steps done, steps in all, what is being done); progress bars pass one in."""
 
 
 class Aggregator(Protocol):
@@ -63,23 +63,106 @@ class Reweighter(Protocol):
 class Resampler(Protocol):
     """An aggregator that fits many resamples of the same judgments quicker than one after the other."""
 
-    def refits(self, judgments: Any, draws: Any, consensus: Any, /) -> tuple[int, Callable[[int, int], Any]]:
+    def refits(self, judgments: Any, draws: Any, consensus: Any, /) -> tuple[int, Callable[[int, int], Any]] | None:
         """Return how many resamples to fit at once, and what fits those from the first to before the last.
 
         ``draws`` are :class:`~crowdrank.resampling.Draws`, ``consensus`` is that of all judgments, and each call
-        returns a :class:`~crowdrank.resampling.Refitted`. Calls run in several threads.
+        returns a :class:`~crowdrank.resampling.Refitted`. Calls run in several threads. ``None`` where these judgments
+        are to be fitted one resample after the other.
         """
         ...
 
 
-def expect_arguments(method: Any, names: Iterable[str]) -> None:
-    """Refuse arguments that the ``fit`` of a method does not take."""
-    takes = inspect.signature(method.fit).parameters
+def takes_argument(method: Any, name: str) -> bool:
+    """Return whether the ``fit`` of a method takes this argument."""
+    return name in inspect.signature(method.fit).parameters
+
+
+Statistics: TypeAlias = "tuple[Any, ...]"
+"""What a pass finds of a part: arrays and floats."""
+
+PartPass: TypeAlias = "Callable[[Any, Any], tuple[Statistics, Any]]"
+"""One pass over one part: the part and its state to statistics and new state, ``None`` where the state stays."""
+
+
+class Parts(Protocol):
+    """Judgments in parts, each part readable by itself; no query stands in two parts."""
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts."""
+        ...
+
+    def part(self, number: int, /) -> Any:
+        """Return the judgments of a part: items numbered within the part, annotators over all parts."""
+        ...
+
+
+class Sums(Protocol):
+    """What the caller's side of a fit asks of the parts; executors provide it."""
+
+    def total(self, shared: PartPass, /) -> Statistics:
+        """Return the statistics of a pass, summed over all parts in the fixed tree."""
+        ...
+
+    def each(self, shared: PartPass, /) -> list[Statistics]:
+        """Return the statistics of a pass part by part; for small ones that are no sums."""
+        ...
+
+    def read(self, shared: PartPass, /) -> Iterator[Statistics]:
+        """Yield what a pass reads out of each part, in their order; only after the last sum."""
+        ...
+
+
+class Passes(Protocol):
+    """A fit over parts of the judgments: what is computed in a part, how two results are added, and what follows.
+
+    ``shared`` is what a pass needs to know and what it computes, sent to every part; ``state`` is what a part keeps
+    from one pass to the next, such as the scores of its items. ``local`` and ``merge`` are pure, so that any pass
+    over a part can be repeated elsewhere.
+    """
+
+    def lay_out(self, part: Any, /) -> Any:
+        """Return the judgments of a part as the passes read them."""
+        ...
+
+    def local(self, part: Any, shared: PartPass, state: Any, /) -> tuple[Statistics, Any]:
+        """Return the statistics of one part and its new state, ``None`` where that stays."""
+        ...
+
+    def merge(self, first: Statistics, second: Statistics, /) -> Statistics:
+        """Return the statistics of two neighbours in the tree together."""
+        ...
+
+    def update(self, sums: Sums, /) -> Any:
+        """Return the result: the caller's side, which asks for sums, updates what is shared, and asks again."""
+        ...
+
+
+class Executor(Protocol):
+    """Runs the passes of a fit: in memory, streaming, or on a cluster, with the same bits."""
+
+    def run(self, passes: Passes, parts: Parts) -> Any:
+        """Return what ``passes.update`` returns."""
+        ...
+
+
+@runtime_checkable
+class Parted(Protocol):
+    """An aggregator that can be fitted to judgments in parts."""
+
+    def passes(self, judged: Any, /, **given: Any) -> Passes:
+        """Return the passes over packed judgments, of which the facts (kind, annotators, levels) are given."""
+        ...
+
+
+def expect_arguments(method: Any, names: Iterable[str], able: Callable[[str], list[str]] | None = None) -> None:
+    """Refuse arguments that the ``fit`` of a method does not take; ``able`` gives the methods that take one."""
     for name in names:
-        if name not in takes:
-            raise ParameterError(
-                f"{method_label(method)} takes no {option(name)}; leave it out or choose another method"
-            )
+        if not takes_argument(method, name):
+            others = able(name) if able else []
+            instead = f"use {' or '.join(others)}" if others else "choose another method"
+            raise ParameterError(f"{method_label(method)} takes no {option(name)}; leave it out or {instead}")
 
 
 LARGEST_PARAMETER, SMALLEST_PARAMETER = 1e12, 1e-30

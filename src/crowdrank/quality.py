@@ -3,35 +3,36 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, NamedTuple
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from .agreement import Agreement, class_agreement, independent_agreement, pair_agreement
 from .data.consensus import Quality
 from .data.index import Index
 from .data.judgments import Grades, Judgments, Mixed, Preferences
 from .data.mixed import parts_of
-from .data.ties import settled
+from .data.parted import sampled_rows, share_of_rows
+from .data.stacking import align_judgments, stack_judgments
+from .data.ties import settle_ties
 from .errors import DataWarning, ParameterError
-from .protocols import Aggregator, Bools, Counts, Floats, Scorer
+from .protocols import Aggregator, Bools, Floats, Ints, Scorer
 from .reliability import (  # fmt: skip
     EXACT,
-    ConsensusTies,
-    Evidence,
     Half,
     Halving,
     Reliability,
-    Spread,
     add_up,
-    guessing_variance,
-    pairs_on_one_level,
+    class_reliability,
     reliability,
-    row_sums,
 )
 from .wording import option
+
+if TYPE_CHECKING:
+    from .kernels.pairs import OutcomeCounts
 
 MAX_FOLDS = 20
 """Annotators are left out one by one up to this many, in this many parts above."""
@@ -48,36 +49,23 @@ TRUSTED = (95.0, 5.0)
 
 _NEAR_CHANCE = 0.55
 
+_MARGIN = 0.1
+"""Part of the width of an interval that a learned quality keeps off its ends."""
+
+MANY_PREFERENCES = 200_000
+"""Preferences from which on a method that needs counts of pairs only is given these in place of the preferences."""
+
+_MOST_CELLS = 16_000_000
+"""Counts of pairs by fold that are held at a time."""
+
+_MOST_TABLE_ITEMS = 4096
+"""Items whose pairs a table numbers."""
+
+MANY_JUDGMENTS, _FEW_FOLDS = 500_000, 5
+"""Judgments from which on annotators are left out in fewer parts, so that judging them takes no longer than a fit."""
+
 _MOST_EVIDENCE = 1e8
 """Pairs that count at most, with weights; more would change no interval by 1e-4, and quantiles of beta fail there."""
-
-
-@dataclass(frozen=True)
-class Agreement:
-    """Pairs of each annotator with unequal answers: those in agreement, all, and how far chance may move them."""
-
-    agree: Floats
-    n_pairs: Floats
-    spread: Spread
-
-    def __add__(self, other: Agreement) -> Agreement:
-        return Agreement(self.agree + other.agree, self.n_pairs + other.n_pairs, self.spread.plus(other.spread))
-
-    @classmethod
-    def none(cls, n_annotators: int) -> Agreement:
-        """Return the agreement on no pair at all."""
-        return cls(np.zeros(n_annotators), np.zeros(n_annotators), Spread.none(n_annotators))
-
-    @property
-    def evidence(self) -> Evidence:
-        """What the pairs are worth."""
-        return Evidence.of(self.agree, self.n_pairs, self.spread)
-
-    @property
-    def effective(self) -> Floats:
-        """Number of independent pairs that tell as much, (n_annotators,)."""
-        evidence = self.evidence
-        return evidence.pairs(evidence.share)
 
 
 def held_out(method: Aggregator, judgments: Judgments | Mixed) -> Callable[[], Quality | None]:
@@ -98,7 +86,7 @@ class LearnedQuality:
     parameters
         What the method knows of each annotator, (n_annotators, ...).
     learned
-        Quality as the method has it, or what gives it, which then counts as far as it lies within the interval of
+        Quality as the method has it, or what gives it, which then counts as far as it lies well within the interval of
         held-out agreement.
     n_folds
         Number of parts that annotators are left out in, where there are more annotators.
@@ -110,6 +98,8 @@ class LearnedQuality:
         Which items have a score whoever judged them.
     levelled
         Whether scores are levels, so that items of equal ones are no pair.
+    n_judgments
+        Weight of each annotator's judgments where ``judgments`` are a sample, (n_annotators,).
     """
 
     judgments: Judgments | Mixed
@@ -121,6 +111,7 @@ class LearnedQuality:
     fit: Callable[[Any], Any] | None = None
     known: Bools | None = None
     levelled: bool = False
+    n_judgments: Floats | None = None
 
     @property
     def annotators(self) -> Index:
@@ -130,18 +121,53 @@ class LearnedQuality:
     def __call__(self) -> Quality | None:
         """Return the quality."""
         method: Any = self
-        quality = held_out_quality(method, self.judgments, n_folds=self.n_folds, known=self.known)
+        sampled = self.n_judgments is not None
+        quality = held_out_quality(method, self.judgments, n_folds=self.n_folds, known=self.known, sampled=sampled)
         if quality is None:
             return None
         if self.learned is not None:
             learned = self.learned() if callable(self.learned) else self.learned
-            within = np.clip(learned, quality.parameters["lower"], quality.parameters["upper"])
-            quality = replace(quality, quality=within)
+            quality = replace(quality, quality=_well_within(learned, quality))
+        if self.n_judgments is not None:
+            quality = replace(quality, n_judgments=self.n_judgments)
         return quality.with_parameters(**self.parameters)
 
 
+def _well_within(learned: Floats, held_out: Quality) -> Floats:
+    """Learned qualities, but no nearer to an end of the interval than a tenth of its width, or the held-out quality is.
+
+    The interval is that of held-out agreement. A learned quality beyond it is contradicted, and at its very end it
+    would look as if it were certain on one side.
+    """
+    middle, lower, upper = held_out.quality, held_out.parameters["lower"], held_out.parameters["upper"]
+    margin = _MARGIN * (upper - lower)
+    within: Floats = np.clip(learned, np.minimum(lower + margin, middle), np.maximum(upper - margin, middle))
+    return within
+
+
+def quality_of_sample(
+    method: Any, parts: Sequence[Any], n_judgments: Floats, parameters: Mapping[str, Any]
+) -> LearnedQuality | None:
+    """Return the held-out quality by the sampled judgments of parts, which may be of some queries only.
+
+    ``n_judgments`` (n_annotators,) is the weight of all judgments of each annotator.
+    """
+    if not parts[0].n_annotators:
+        return None
+    sample = stack_judgments(align_judgments([part for part in parts if len(part)] or list(parts[:1])))
+    precision = getattr(method, "precision", 1e-10)
+    scores = partial(scores_quietly, method)
+    return LearnedQuality(sample, scores, parameters, precision=precision, n_judgments=n_judgments)
+
+
 def held_out_quality(
-    method: Aggregator, judgments: Judgments | Mixed, *, n_folds: int = MAX_FOLDS, known: Bools | None = None
+    method: Aggregator,
+    judgments: Judgments | Mixed,
+    *,
+    n_folds: int = MAX_FOLDS,
+    known: Bools | None = None,
+    sampled: bool = False,
+    everything: Callable[[], Iterable[Preferences]] | None = None,
 ) -> Quality | None:
     r"""Return how well each annotator agrees with the consensus that the method finds without that annotator.
 
@@ -154,16 +180,19 @@ def held_out_quality(
     .. math:: \text{quality}_a = (k_a + m / 2) / (n_a + 1 / 2).
 
     ``lower`` and ``upper`` bound the annotator's own share (90 %, Jeffreys), with :math:`n_a` the number of independent
-    pairs that the annotator's answers are worth (:class:`~crowdrank.reliability.Evidence`): grading 5 items gives
-    10 pairs, but tells no more than 6. The consensus of the others errs as well, and agreement with it is nearer to one
-    half than agreement with the truth. How noisy it is comes from halves of the crowd
+    pairs that the annotator's answers are worth (:class:`~crowdrank.reliability.Evidence`): grading 5 items by guessing
+    gives 10 pairs, but tells no more than 6. The consensus of the others errs as well, and agreement with it is nearer
+    to one half than agreement with the truth. How noisy it is comes from halves of the crowd
     (:func:`~crowdrank.reliability.reliability`); shares and bounds are corrected for that.
 
     Classes without an order are right or wrong one by one: from the share :math:`s` of an annotator's :math:`n_a`
     answers that name the class which the others' consensus chose of :math:`K`, the quality of one whose mistakes fall
     on all other classes alike is :math:`(1 + s - (1 - s) / (K - 1)) / 2`.
 
-    ``None`` where the judgments do not name annotators.
+    ``None`` where the judgments do not name annotators. Of more than a million judgments a sample is taken
+    (:func:`~crowdrank.data.parted.sampled_rows`), unless they are ``sampled`` already. ``everything`` yields all
+    preferences that a sample was taken from, with the same items and annotators: where the method needs counts of pairs
+    only, the sample gives the consensus of the others, and each annotator is judged by all of their own.
 
     Notes
     -----
@@ -173,6 +202,18 @@ def held_out_quality(
     """
     if not judgments.n_annotators:
         return None
+    counted = _FoldedPairs.of(method, judgments, n_folds) if isinstance(judgments, Preferences) else None
+    if counted is not None and known is None:
+        return counted.quality(method, everything)
+    if len(judgments) > MANY_JUDGMENTS:
+        n_folds = min(n_folds, _FEW_FOLDS)
+    if not sampled and share_of_rows(len(judgments)) < 1.0:
+        return _quality_of_sample(method, judgments, n_folds, known)
+    return _fold_by_fold(method, judgments, n_folds, known)
+
+
+def _fold_by_fold(method: Aggregator, judgments: Judgments | Mixed, n_folds: int, known: Bools | None) -> Quality:
+    """Quality from a fit without each fold of the annotators."""
     found = Agreement.none(judgments.n_annotators)
     folds, levels = _folds(judgments, n_folds), bool(getattr(method, "levelled", False))
     for part in folds:
@@ -181,12 +222,133 @@ def held_out_quality(
         if not len(others):
             continue
         if isinstance(judgments, Grades) and judgments.nominal:
-            found += _class_agreement(judgments, inside, fit_quietly(method, others))
+            found += class_agreement(judgments, inside, fit_quietly(method, others))
             continue
         scores = scores_quietly(method, others)
         found += pair_agreement(judgments.select(inside), scores, _covered(others, known), levels=levels)
     nominal = isinstance(judgments, Grades) and judgments.nominal
-    return _shrunk(judgments, found, EXACT if nominal else _reliability(method, judgments, found, n_folds))
+    noise = _class_reliability(judgments, found) if nominal else _reliability(method, judgments, found, n_folds)
+    return _shrunk(judgments, found, noise)
+
+
+def _quality_of_sample(
+    method: Aggregator, judgments: Judgments | Mixed, n_folds: int, known: Bools | None
+) -> Quality | None:
+    """Quality as a sample shows it; counts are those of all judgments."""
+    share, n = share_of_rows(len(judgments)), judgments.n_annotators
+    counts: Any = np.bincount(judgments.annotator, judgments.weight, minlength=n)
+    rows = np.concatenate([sampled_rows(part, counts.astype(np.float64), share) for part in parts_of(judgments)])
+    sample = judgments.select(np.flatnonzero(rows))
+    if not len(sample):
+        return None
+    quality = _fold_by_fold(method, sample, n_folds, known)
+    return replace(quality, n_judgments=counts, n_sampled=len(sample))
+
+
+@dataclass(frozen=True, eq=False)
+class _FoldedPairs:
+    """Preferences of many annotators on few items, counted by pair and by the fold that the annotator is left out with.
+
+    Methods that need counts of pairs only are fitted to one preference for each pair and outcome, which weighs as much
+    as all such ones: the same scores, without going through all preferences again for each fold.
+    """
+
+    preferences: Preferences
+    counts: OutcomeCounts
+    numbers: Ints
+    fold: Any
+    n_folds: int
+    like: tuple[Floats, Floats]
+
+    @classmethod
+    def of(cls, method: Any, preferences: Preferences, n_folds: int) -> _FoldedPairs | None:
+        """Return the preferences so counted, ``None`` where that would not be quicker."""
+        few = len(preferences) < MANY_PREFERENCES or preferences.n_items > _MOST_TABLE_ITEMS
+        graded = preferences.strength is not None and getattr(method, "uses_strength", False)
+        if few or graded or "pairs" not in getattr(method, "one_pass", ()) or preferences.block is not None:
+            return None
+        from .kernels.left_out import number_pairs
+        from .kernels.pairs import count_pairs
+
+        columns = (preferences.left, preferences.right, preferences.outcome, preferences.weight)
+        counts = count_pairs(*columns, preferences.items.offsets)
+        like = _likeness(preferences)
+        folds = _folds(preferences, n_folds, like)
+        if 3 * len(counts.second) * len(folds) > min(_MOST_CELLS, 10 * len(preferences)):
+            return None
+        fold = np.argmax(np.stack(folds), axis=0).astype(np.int8)
+        return cls(preferences, counts, number_pairs(counts.starts, counts.second), fold, len(folds), like)
+
+    def tables(self, fold: Any, n_folds: int) -> Floats:
+        """Return the weight of each outcome of each pair by fold of the annotator, (n_folds, n_pairs, 3)."""
+        from .kernels.left_out import count_by_fold
+
+        p = self.preferences
+        counts = np.zeros((n_folds, len(self.counts.second), 3))
+        count_by_fold(p.left, p.right, p.outcome, _weights(p), fold[p.annotator], self.numbers, counts)
+        return counts
+
+    def without(self, counts: Floats, number: int) -> Floats:
+        """Return the weights of all folds but one; whole numbers may be taken away, others would leave rounding."""
+        if self.preferences.weight is None:
+            rest: Floats = self.total - counts[number]
+        else:
+            rest = counts[:number].sum(axis=0) + counts[number + 1 :].sum(axis=0)
+        return rest
+
+    @cached_property
+    def total(self) -> Floats:
+        """Weight of each outcome of each pair, (n_pairs, 3)."""
+        return np.stack([self.counts.losses, self.counts.ties, self.counts.wins], axis=1).astype(np.float64)
+
+    def condensed(self, counts: Floats) -> Preferences:
+        """Return one preference for each pair and outcome that has a weight."""
+        first, second = self.counts.first, self.counts.second
+        weight = np.ascontiguousarray(counts.T).ravel()
+        given = weight > 0
+        return Preferences(
+            items=self.preferences.items, annotators=Index.empty(), annotator=np.empty(0, np.int32),
+            left=np.tile(first, 3)[given], right=np.tile(second, 3)[given],
+            outcome=np.repeat(np.array([-1, 0, 1], np.int8), len(first))[given], weight=weight[given],
+        )  # fmt: skip
+
+    def quality(self, method: Aggregator, everything: Callable[[], Iterable[Preferences]] | None = None) -> Quality:
+        """Return the held-out quality of each annotator, by all preferences where these are a sample of them."""
+        from .kernels.left_out import add_agreement
+
+        p, n = self.preferences, self.preferences.n_annotators
+        counts = self.tables(self.fold, self.n_folds)
+        scores, covered = np.zeros((self.n_folds, p.n_items)), np.zeros((self.n_folds, p.n_items), bool)
+        for number in range(self.n_folds):
+            others = self.condensed(self.without(counts, number))
+            if len(others):
+                scores[number], covered[number] = scores_quietly(method, others), others.judged_items
+        agree, total = np.zeros(n), np.zeros(n)
+        for q in (p,) if everything is None else everything():
+            add_agreement(
+                q.left, q.right, q.outcome, _weights(q), q.annotator, self.fold, scores, covered, agree, total
+            )
+        found = independent_agreement(agree, total)
+
+        last: list[tuple[Bools, Floats]] = []
+
+        def half(mask: Bools) -> Half:
+            if last and p.weight is None and (last[0][0] == ~mask).all():
+                # the other half is what is left, as all who judged are in one of them
+                table = self.total - last[0][1]
+            else:
+                inside = np.append(mask, np.zeros(n - len(mask), bool)).astype(np.int8) - np.int8(1)
+                table = self.tables(inside, 1)[0]
+            last[:] = [(mask, table)]
+            part = self.condensed(table)
+            return Half(scores_quietly(method, part), _per_item(part))
+
+        return _shrunk(p, found, _reliability(method, p, found, self.n_folds, half, self.like))
+
+
+def _weights(preferences: Preferences) -> Floats:
+    """Weights for compiled passes, none where all are 1."""
+    return np.empty(0) if preferences.weight is None else preferences.weight
 
 
 def _covered(others: Judgments | Mixed, known: Bools | None) -> Bools:
@@ -195,13 +357,27 @@ def _covered(others: Judgments | Mixed, known: Bools | None) -> Bools:
     return judged if known is None else judged | known
 
 
-def _reliability(method: Aggregator, judgments: Judgments | Mixed, found: Agreement, n_folds: int) -> Reliability:
-    """How well the consensus without an annotator correlates with the truth."""
+def _reliability(
+    method: Aggregator,
+    judgments: Judgments | Mixed,
+    found: Agreement,
+    n_folds: int,
+    fit_half: Callable[[Bools], Half] | None = None,
+    like: tuple[Floats, Floats] | None = None,
+) -> Reliability:
+    """How well the consensus without an annotator correlates with the truth; ``fit_half`` fits some annotators."""
     n = judgments.n_annotators
     share = np.divide(found.agree, found.n_pairs, out=np.full(n, 0.5), where=found.n_pairs > 0)
     busy = np.bincount(judgments.annotator, minlength=n)
     # by what they answered, so that names do not matter
-    keys = (found.spread.total_total, found.spread.agree_agree, busy, found.n_pairs, share)
+    keys = (
+        *(like or _likeness(judgments)),
+        found.spread.total_total,
+        found.spread.agree_agree,
+        busy,
+        found.n_pairs,
+        share,
+    )
     order = np.lexsort([np.round(key, 6) for key in keys])
     order = order[busy[order] > 0]
 
@@ -213,8 +389,17 @@ def _reliability(method: Aggregator, judgments: Judgments | Mixed, found: Agreem
     n_ways = 3 if n_folds == MAX_FOLDS else 1
     left_out = 1.0 / min(n, n_folds)
     cut = Halving(order, judgments.items.offsets, _per_item(judgments), left_out, n_ways, levelled)
-    found_of_halves = reliability(half, cut)
+    found_of_halves = reliability(fit_half or half, cut)
     return found_of_halves.at_least(share, found.effective)
+
+
+def _class_reliability(grades: Any, found: Agreement) -> Reliability:
+    """How well the classes of the consensus without an annotator agree with the true ones."""
+    if not found.n_pairs.any():
+        return EXACT
+    level = np.searchsorted(grades.level_values, grades.grade)
+    share = float(found.agree.sum() / found.n_pairs.sum())
+    return class_reliability(grades.item.astype(np.int64), level, grades.row_weight, len(grades.levels), share)
 
 
 def _per_item(judgments: Judgments | Mixed) -> Floats:
@@ -265,100 +450,52 @@ def pair_accuracy(judgments: Judgments | Mixed, scores: Floats) -> Quality | Non
     return _shrunk(judgments, pair_agreement(judgments, scores, everything))
 
 
-def pair_agreement(judgments: Judgments | Mixed, scores: Floats, covered: Bools, *, levels: bool = False) -> Agreement:
-    """Return, for each annotator, the pairs of covered items with unequal answers and those the scores order alike.
-
-    Equal scores count half, or are no pair where scores are ``levels`` that items may truly share; an annotator's ties
-    are no pair. Pairs of several kinds are counted together.
-    """
-    if isinstance(judgments, Mixed):
-        of_parts = (pair_agreement(part, scores, covered) for part in judgments.parts)
-        return sum(of_parts, Agreement.none(judgments.n_annotators))
-    if isinstance(judgments, Preferences):
-        return _of_preferences(judgments, scores, covered)
-    if isinstance(judgments, Grades):
-        group = judgments.annotator.astype(np.int64) * judgments.n_queries + judgments.items.query[judgments.item]
-        if judgments.blocks is not None and judgments.block is not None:
-            group = group * len(judgments.blocks) + judgments.block
-        rows = _Rows(group, judgments.item, judgments.grade, judgments.annotator, judgments.row_weight, None)
-    else:
-        number = judgments.ranking
-        rank = -judgments.rank.astype(np.float64)
-        each, weight = np.ones(len(number)), judgments.row_weight[number]
-        rows = _Rows(number.astype(np.int64), judgments.item, rank, judgments.annotator[number], each, weight)
-    return _of_answers(rows, scores, covered, judgments.n_annotators, levels=levels)
-
-
-class _Rows(NamedTuple):
-    """Items and their grades in groups of answers, with weights of the rows, and of the groups where these have any."""
-
-    group: Counts
-    item: Any
-    grade: Floats
-    annotator: Any
-    weight: Floats
-    of_group: Floats | None
-
-
-def _class_agreement(grades: Grades, inside: Bools, consensus: Any) -> Agreement:
-    """Agreement of some answers that name a class with the classes of a consensus, as of pairs of items."""
-    n, n_levels = grades.n_annotators, len(grades.levels)
-    if consensus.grade is None or consensus.levels is None or n_levels < 2:
-        return Agreement.none(n)
-    value = dict(zip(grades.levels, grades.level_values, strict=True))
-    chosen = np.array([value[level] for level in consensus.levels])[np.maximum(consensus.grade, 0)]
-    use = inside & (consensus.grade[grades.item] >= 0)
-    right = use & (chosen[grades.item] == grades.grade)
-    total, named = (add_up(grades.row_weight * which, grades.annotator, n) for which in (use, right))
-    return _independent(0.5 * (total + named - (total - named) / (n_levels - 1)), total)
-
-
-def _independent(agree: Floats, total: Floats) -> Agreement:
-    """Agreement on pairs that have nothing in common."""
-    none = np.zeros_like(total)
-    return Agreement(agree, total, Spread(none, none, none, 0.25 * total, none))
-
-
-def _of_preferences(judgments: Preferences, scores: Floats, covered: Bools) -> Agreement:
-    """Agreement of preferences, each a pair of its own."""
-    use = (judgments.outcome != 0) & covered[judgments.left] & covered[judgments.right]
-    chosen = judgments.select(use)
-    gap = scores[chosen.left] - scores[chosen.right]
-    right = 0.5 * (1.0 + np.sign(gap) * chosen.outcome)
-    n = judgments.n_annotators
-    total = add_up(chosen.row_weight, chosen.annotator, n)
-    agree = add_up(right * chosen.row_weight, chosen.annotator, n)
-    return _independent(agree, total)
-
-
-def _of_answers(rows: _Rows, scores: Floats, covered: Bools, n: int, *, levels: bool) -> Agreement:
-    """Agreement of grades or rankings, whose pairs lie within groups of answers."""
-    use = covered[rows.item]
-    if not use.any():
-        return Agreement.none(n)
-    order = np.flatnonzero(use)[np.lexsort((rows.grade[use], rows.group[use]))]
-    starts = np.flatnonzero(np.append(True, np.diff(rows.group[order]) != 0))
-    offsets = np.append(starts, len(order))
-    weight, owner = rows.weight[order], rows.annotator[order]
-    grade, score = rows.grade[order], scores[rows.item[order]]
-    agree, total, lean = row_sums(offsets, grade, score, weight)
-    guessing = guessing_variance(lean, total, ConsensusTies.of(offsets, score) if levels else None)
-    if levels:
-        same = pairs_on_one_level(offsets, grade, score, weight)
-        agree, total = agree - 0.5 * same, total - same
-    weight = weight if rows.of_group is None else weight * rows.of_group[order]
-    sums = (agree * agree, agree * total, total * total, guessing, (total > 0).astype(np.float64))
-    spread = Spread(*(add_up(weight * values, owner, n) for values in sums))
-    return Agreement(add_up(0.5 * weight * agree, owner, n), add_up(0.5 * weight * total, owner, n), spread)
-
-
-def _folds(judgments: Judgments | Mixed, most: int) -> list[Bools]:
-    """Masks of the annotators to leave out together, the busy ones spread evenly."""
+def _folds(judgments: Judgments | Mixed, most: int, like: tuple[Floats, Floats] | None = None) -> list[Bools]:
+    """Masks of the annotators to leave out together, the busy ones spread evenly, whatever their names."""
     n = judgments.n_annotators
     busy = np.bincount(judgments.annotator, minlength=n)
+    order = np.arange(n) if n <= most else np.lexsort((*(like or _likeness(judgments)), -busy))
     fold = np.empty(n, np.int64)
-    fold[np.argsort(-busy, kind="stable")] = np.arange(n) % min(n, most)
+    fold[order] = np.arange(n) % min(n, most)
     return [fold == number for number in range(min(n, most))]
+
+
+def _likeness(judgments: Judgments | Mixed) -> tuple[Floats, Floats]:
+    """How far annotators answer like others, and how often their items are judged, (n_annotators,) each.
+
+    Both stay the same if anybody is renamed, all answers are reversed, or a row stands there twice in place of a weight
+    of 2.
+    """
+    like, company = np.zeros((2, judgments.n_annotators))
+    for part in parts_of(judgments):
+        if isinstance(part, Preferences) and len(part) >= MANY_PREFERENCES:
+            from .kernels.left_out import add_likeness
+
+            add_likeness(
+                part.left, part.right, part.outcome, _weights(part), part.annotator, part.n_items, like, company
+            )
+            continue
+        annotator, item, mark, weight = _answers(part)
+        of_item = add_up(weight, item, part.n_items)[item]
+        cell, owner = np.unique(item.astype(np.int64) * (int(mark.max(initial=0)) + 1) + mark, return_inverse=True)
+        alike = add_up(weight, owner, len(cell))[owner]
+        like += add_up(weight * alike / np.maximum(of_item, 1e-300), annotator, len(like))
+        company += add_up(weight * of_item, annotator, len(company))
+    # the last digits depend on the order of the sums
+    return np.round(like / max(like.max(initial=0.0), 1e-300), 9), np.round(company / max(company.max(), 1e-300), 9)
+
+
+def _answers(judgments: Judgments) -> tuple[Any, Any, Any, Floats]:
+    """Annotator, item, what the item was given and weight of each answer."""
+    if isinstance(judgments, Preferences):
+        outcome = judgments.outcome.astype(np.int64)
+        item, mark = np.append(judgments.left, judgments.right), np.append(1 + outcome, 1 - outcome)
+        return np.tile(judgments.annotator, 2), item, mark, np.tile(judgments.row_weight, 2)
+    if isinstance(judgments, Grades):
+        level = np.unique(judgments.grade, return_inverse=True)[1]
+        return judgments.annotator, judgments.item, level, judgments.row_weight
+    number = judgments.ranking
+    return judgments.annotator[number], judgments.item, judgments.rank.astype(np.int64), judgments.row_weight[number]
 
 
 def scores_quietly(method: Aggregator, judgments: Judgments | Mixed) -> Floats:
@@ -371,7 +508,7 @@ def scores_quietly(method: Aggregator, judgments: Judgments | Mixed) -> Floats:
         return found
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return settled(method, judgments, method.scores(judgments))
+        return settle_ties(method, judgments, method.scores(judgments))
 
 
 def fit_quietly(method: Aggregator, judgments: Judgments | Mixed) -> Any:
@@ -389,7 +526,7 @@ def _shrunk(judgments: Judgments | Mixed, found: Agreement, consensus: Reliabili
     share = np.divide(found.agree, found.n_pairs, out=np.full(len(found.agree), 0.5), where=found.n_pairs > 0)
     n, tail = np.minimum(found.effective, _MOST_EVIDENCE), (1 - INTERVAL) / 2
     bounds = found.evidence.bounds(share, (tail, 1 - tail), _MOST_EVIDENCE)
-    share, lower, upper = consensus.corrected(share, *bounds)
+    share, lower, upper = consensus.correct_shares(share, *bounds)
     worth = n * consensus.middle**2
     # two pairs at one half stand for the crowd before anything is known of it
     mean = (float((worth * share).sum()) + 1.0) / (float(worth.sum()) + 2.0)

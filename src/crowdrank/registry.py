@@ -47,6 +47,7 @@ AGGREGATORS = {
 }
 
 RANKERS = {
+    "auto": "crowdrank.rankers.auto:Auto",
     "lambda_mart": "crowdrank.rankers.lambda_mart:LambdaMART",
     "lambda_rank": "crowdrank.rankers.lambda_rank:LambdaRank",
     "list_mle": "crowdrank.rankers.list_mle:ListMLE",
@@ -95,14 +96,20 @@ ALIASES: dict[str, dict[str, str]] = {
         "condorcet-fuse": "condorcet",
         "crowdagg": "crowd_agg",
         "crowdagg-ndcg": "crowd_agg",
+        "crowdagg-paper": "crowd_agg",
+        "crowdagg-printed": "crowd_agg",
         "crowdagg-rbp": "crowd_agg",
+        "crowdagg-rbp-paper": "crowd_agg",
         "crowd-bt": "crowd_bt",
+        "bt-sigma": "latent_score",
         "crowdbt": "crowd_bt",
         "ds": "dawid_skene",
+        "em-elo-paper": "em_elo",
         "em-elo-rating": "em_elo",
         "greedy": "greedy_order",
         "highest": "highest_grade",
         "majority-vote": "majority_vote",
+        "mallows-paper": "mallows",
         "mean": "mean_grade",
         "mpm": "multinomial_preference",
         "mv": "majority_vote",
@@ -122,11 +129,15 @@ ALIASES: dict[str, dict[str, str]] = {
     },
     "joint": {
         "iam": "independent_annotators",
+        "iam-paper": "independent_annotators",
         "jam": "joint_annotators",
+        "jam-paper": "joint_annotators",
         "ltrma-d": "two_stage",
+        "ltrma-d-paper": "two_stage",
         "ltrma-ml": "ltrma",
         "ltrma-paper": "ltrma",
         "vrjam": "joint_annotators",
+        "vrjam-paper": "joint_annotators",
     },
     "scheme": {
         "3-overlap": "k_overlap",
@@ -139,7 +150,12 @@ ALIASES: dict[str, dict[str, str]] = {
 PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     "aggregator": {
         "crowdagg-ndcg": {"measure": "ndcg"},
+        "crowdagg-paper": {"measure": "ndcg", "gap": "swapped", "quality": "paper", "per_query": True},
+        "crowdagg-printed": {"measure": "ndcg", "gap": "printed", "quality": "paper", "per_query": True},
         "crowdagg-rbp": {"measure": "rbp"},
+        "crowdagg-rbp-paper": {"measure": "rbp", "gap": "swapped", "quality": "paper", "per_query": True},
+        "em-elo-paper": {"model": "confusion", "min_quality": 0.5},
+        "mallows-paper": {"variant": "printed", "max_iter": 200},
     },
     "ranker": {
         "listnet-paper": {"solver": "paper", "scale": "query"},
@@ -147,11 +163,22 @@ PRESETS: dict[str, dict[str, dict[str, Any]]] = {
     },
     "joint": {
         "iam": {"ranker": "rank-logistic"},
+        "iam-paper": {"ranker": "rank_svm", "strength": 0.0},
         "independent_annotators": {"ranker": "rank-logistic"},
         "jam": {"item_effects": False},
+        "jam-paper": {"item_effects": False, "loss": "hinge", "alpha": 0.0},
         "ltrma-d": {"aggregator": "mallows", "ranker": "list_mle"},
+        "ltrma-d-paper": {"aggregator": "mallows-paper", "ranker": "list_mle"},
         "ltrma-paper": {"variant": "printed", "scale": "query"},
         "vrjam": {"item_effects": False, "n_clusters": 8},
+        "vrjam-paper": {
+            "item_effects": False,
+            "loss": "hinge",
+            "clustering": "raw",
+            "n_clusters": None,
+            "alpha": 0.0,
+            "cluster_alpha": 0.0,
+        },
     },
     "scheme": {
         "3-overlap": {"k": 3},
@@ -183,6 +210,7 @@ class Card:
     when: str
     kinds: tuple[str, ...]
     nominal: bool
+    packed: str
     parameters: tuple[Parameter, ...]
     references: tuple[str, ...]
     aliases: tuple[str, ...]
@@ -196,7 +224,7 @@ class Card:
         return f"{kinds}; features" if self.family == "joint" else kinds
 
     def settings(self, alias: str) -> str:
-        """Return the parameters that an alias sets, in brackets, for whoever shows it."""
+        """Return the parameters that an alias sets, in brackets, for display."""
         preset = PRESETS.get(self.family, {}).get(alias, {})
         return f" ({', '.join(f'{key}={value}' for key, value in preset.items())})" if preset else ""
 
@@ -214,9 +242,9 @@ def resolve(family: str, name: str) -> str:
     >>> resolve("aggregator", "Bradley-Terry"), resolve("scheme", "if-good-5")
     ('bradley_terry', 'if_good_k')
     """
-    found = _spelt(family, name)
-    numbered = _numbered(family, found)
-    return ALIASES.get(family, {}).get(found, found) if numbered is None else numbered[0]
+    spelt = _spelt(family, name)
+    numbered = _parse_numbered_name(family, spelt)
+    return ALIASES.get(family, {}).get(spelt, spelt) if numbered is None else numbered[0]
 
 
 def label(family: str, name: str) -> str:
@@ -227,8 +255,8 @@ def label(family: str, name: str) -> str:
     >>> label("aggregator", "CrowdAgg"), label("aggregator", "CrowdAgg-RBP")
     ('crowd_agg', 'crowdagg-rbp')
     """
-    found = _spelt(family, name)
-    return found if _preset(family, found) else resolve(family, found)
+    spelt = _spelt(family, name)
+    return spelt if _preset(family, spelt) else resolve(family, spelt)
 
 
 def families_of(name: str) -> list[str]:
@@ -239,13 +267,13 @@ def families_of(name: str) -> list[str]:
     >>> families_of("ListNet"), families_of("bt")
     (['ranker'], ['aggregator'])
     """
-    found = []
+    families = []
     for family in FAMILIES:
         with contextlib.suppress(UnknownNameError):
             _spelt(family, name)
-            found.append(family)
-    if found:
-        return found
+            families.append(family)
+    if families:
+        return families
     known = sorted({name for table in FAMILIES.values() for name in table})
     hint = did_you_mean(name.strip().lower().replace("-", "_"), known)
     raise UnknownNameError(f"there is no method {name!r}; {hint}known: {', '.join(known)}")
@@ -258,7 +286,7 @@ def _spelt(family: str, name: str) -> str:
     for candidate in (plain, plain.replace("-", "_"), plain.replace("_", "-")):
         if candidate in known or candidate in aliases:
             return candidate
-    if _numbered(family, plain) is not None:
+    if _parse_numbered_name(family, plain) is not None:
         return plain.replace("_", "-")
     spellings = {name.replace("-", "_"): name for name in [*aliases, *known]}
     near = nearest(plain.replace("-", "_"), spellings)
@@ -267,7 +295,7 @@ def _spelt(family: str, name: str) -> str:
     raise UnknownNameError(f"there is no {what} {name!r}; {hint}known: {', '.join(sorted(known))}")
 
 
-def _numbered(family: str, name: str) -> tuple[str, int] | None:
+def _parse_numbered_name(family: str, name: str) -> tuple[str, int] | None:
     """Scheme and number of a name with a number in the place of its k, or behind it: if-good-5, pilot-4."""
     dashed = name.replace("_", "-")
     numbers = re.findall(r"\d+", dashed) if family == "scheme" and name not in ALIASES[family] else []
@@ -279,13 +307,13 @@ def _numbered(family: str, name: str) -> tuple[str, int] | None:
 
 def _preset(family: str, spelt: str) -> dict[str, Any]:
     """Parameters that a name sets besides naming its method."""
-    numbered = _numbered(family, spelt)
+    numbered = _parse_numbered_name(family, spelt)
     return PRESETS.get(family, {}).get(spelt, {}) if numbered is None else {"k": numbered[1]}
 
 
 def method_class(family: str, name: str) -> type[Any]:
     """Return the class of a method, importing its file."""
-    return _imported(FAMILIES[family][resolve(family, name)])
+    return _import_class(FAMILIES[family][resolve(family, name)])
 
 
 def class_names(family: str) -> list[str]:
@@ -303,20 +331,20 @@ def class_named(family: str, name: str) -> type[Any]:
     """
     for home in FAMILIES[family].values():
         if home.endswith(f":{name}"):
-            return _imported(home)
+            return _import_class(home)
     raise AttributeError(f"there is no {family} called {name!r}; known: {', '.join(class_names(family))}")
 
 
 def blank_ranker(name: str, params: Mapping[str, Any]) -> Any:
     """Return the ranker that a file names, before what was learned is put into it."""
-    return _imported(FITTED[name])(**params) if name in FITTED else make("ranker", name, params)
+    return _import_class(FITTED[name])(**params) if name in FITTED else make("ranker", name, params)
 
 
-def _imported(home: str) -> type[Any]:
+def _import_class(home: str) -> type[Any]:
     """A class from where it lives, importing its file."""
     module, _, attribute = home.partition(":")
-    found: type[Any] = getattr(import_module(module), attribute)
-    return found
+    cls: type[Any] = getattr(import_module(module), attribute)
+    return cls
 
 
 def make(family: str, name: str, params: Mapping[str, Any] | None = None, *, seed: int | None = None) -> Any:
@@ -334,6 +362,8 @@ def make(family: str, name: str, params: Mapping[str, Any] | None = None, *, see
     method = method_class(family, name)
     fields = {field.name: field for field in dataclasses.fields(method)}
     given = {**_preset(family, _spelt(family, name)), **(params or {})}
+    if hasattr(method, "own_names"):
+        given = method.own_names(given)
     for key in given:
         if key not in fields:
             hint = did_you_mean(key, fields)
@@ -373,15 +403,22 @@ def _read(key: str, value: Any, hint: Any) -> Any:
     if plain and len(plain) == len(allowed) and (wrong_bool or not isinstance(value, plain)):
         from .protocols import cut
 
-        raise ParameterError(f"{key}={cut(repr(value))} is not of the right type; it takes {_shown(hint)}")
+        raise ParameterError(f"{key}={cut(repr(value))} is not of the right type; it takes {_type_text(hint)}")
     return value
 
 
-def _shown(hint: Any) -> str:
+def _type_text(hint: Any) -> str:
     """A type as it is shown to people."""
     text = inspect.formatannotation(hint)
     words = {"int": "a whole number", "float": "a number", "bool": "true or false", "str": "text", "NoneType": "None"}
     return " or ".join(words.get(part.strip(), part.strip()) for part in text.replace("None", "NoneType").split("|"))
+
+
+def _packed_words(method: Any) -> str:
+    """How an aggregator goes over a million packed judgments or more."""
+    if getattr(method, "one_pass", ()):
+        return "packed judgments in one pass"
+    return "packed judgments in parts" if hasattr(method, "passes") else "packed judgments only below a million"
 
 
 def card(family: str, name: str) -> Card:
@@ -394,7 +431,7 @@ def card(family: str, name: str) -> Card:
     described = _definitions(sections.get("Parameters", ""))
     hints = typing.get_type_hints(method)
     parameters = tuple(
-        Parameter(field.name, _taken(field.name, hints), _default(field), described.get(field.name, ""))
+        Parameter(field.name, _values_text(field.name, hints), _default(field), described.get(field.name, ""))
         for field in dataclasses.fields(method)
     )
     return Card(
@@ -405,6 +442,7 @@ def card(family: str, name: str) -> Card:
         when=sections.get("When to use", ""),
         kinds=tuple(method.kinds),
         nominal=bool(getattr(method, "nominal", False)),
+        packed=_packed_words(method) if family == "aggregator" else "",
         parameters=parameters,
         references=tuple(dict.fromkeys(re.findall(r"\[(\w+)\]_", text))),
         aliases=tuple(alias for alias, target in ALIASES.get(family, {}).items() if target == name),
@@ -413,9 +451,9 @@ def card(family: str, name: str) -> Card:
     )
 
 
-def _taken(name: str, hints: Mapping[str, Any]) -> str:
+def _values_text(name: str, hints: Mapping[str, Any]) -> str:
     """What a parameter takes, in words."""
-    return f"a method of the {name}s, or its name" if name in FAMILIES else _shown(hints[name])
+    return f"a method of the {name}s, or its name" if name in FAMILIES else _type_text(hints[name])
 
 
 def _default(field: Any) -> Any:
@@ -431,7 +469,7 @@ def _sections(text: str) -> dict[str, str]:
 
 def _definitions(text: str) -> dict[str, str]:
     """Term -> description, from a section of a numpydoc text; several terms may share one."""
-    found: dict[str, str] = {}
+    definitions: dict[str, str] = {}
     terms: list[str] = []
     for line in text.splitlines():
         if line and not line[0].isspace():
@@ -440,5 +478,5 @@ def _definitions(text: str) -> dict[str, str]:
             # a displayed formula stands within the text of a table's cell
             words = re.sub(r"^\.\. math:: (.*?)([.,]?)$", r":math:`\1`\2", line.strip())
             for term in terms:
-                found[term] = f"{found.get(term, '')} {words}".strip()
-    return found
+                definitions[term] = f"{definitions.get(term, '')} {words}".strip()
+    return definitions

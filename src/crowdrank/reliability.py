@@ -14,19 +14,13 @@ from .protocols import Bools, Counts, Floats
 FEW_PAIRS = 200_000
 """Up to so many pairs are listed, which is done before a compiled kernel is even loaded."""
 
-_GUESSING_ITEMS = 20.0
-"""Items that the spread under guessing counts as, beside the spread that an annotator's items show themselves."""
+_MODEL_ITEMS = 8.0
+"""Items that an expected variance is worth if it may be wrong by one half: n tell one within a root of 2 / n."""
 
 _LEAST_CORRELATION = 0.02
 _NINETY = 1.6448536269514722
-_OVERSHOOT = 0.25
-"""By so much may a corrected correlation exceed 1 before bounds are set, with an exact consensus: measured."""
-
 _ROUNDS = 6
 """Rounds in which a bound and its own variance settle, to about 1e-3."""
-
-_WIDER = 1.05
-"""The consensus without a reversed annotator is better than the crowd's, without a good one worse: measured."""
 
 _STUDENT = 0.5 * (_NINETY**2 + 1.0)
 """By this over the degrees of freedom, the square of a quantile of Student's t is larger than that of the normal."""
@@ -36,28 +30,36 @@ class Spread(NamedTuple):
     r"""Sums over an annotator's items, of which follows how far chance may move the agreement, (n_annotators,) each.
 
     With :math:`c_i` of the :math:`u_i` pairs of item :math:`i` in agreement these are the sums of :math:`c_i^2`,
-    :math:`c_i u_i` and :math:`u_i^2`, the variance of the number of pairs in agreement if the annotator guesses
-    (:func:`guessing_variance`), and the number of items. Pairs that share no item have no items here.
+    :math:`c_i u_i` and :math:`u_i^2`, those of :math:`f_i v_i c_i`, :math:`f_i v_i u_i` and :math:`f_i v_i^2` (see
+    :func:`item_trend`), what pairs with a common item and pairs alone add to the variance of the number of pairs in
+    agreement if the annotator guesses (:func:`guessing_variance`), and the number of items. Pairs that share no item
+    have no items here.
     """
 
     agree_agree: Floats
     agree_total: Floats
     total_total: Floats
-    guessing: Floats
+    trend_agree: Floats
+    trend_total: Floats
+    trend_trend: Floats
+    triples: Floats
+    pairs: Floats
     n_items: Floats
 
     @classmethod
     def none(cls, n_annotators: int) -> Spread:
         """Return the sums over no item at all."""
-        return cls(*np.zeros((5, n_annotators)))
+        return cls(*np.zeros((9, n_annotators)))
 
     def plus(self, other: Spread) -> Spread:
         """Return the sums over the items of both."""
         return Spread(*(one + two for one, two in zip(self, other, strict=True)))
 
 
-def guessing_variance(lean: Floats, total: Floats, ties: ConsensusTies | None = None) -> Floats:
+def guessing_variance(lean: Floats, total: Floats, ties: ConsensusTies | None = None) -> tuple[Floats, Floats]:
     r"""Return what each row adds to the variance of the number of pairs in agreement, of somebody who guesses.
+
+    The first figure is what pairs with a common row add, the second what pairs have alone.
 
     With :math:`l_i` the number of rows of the group answered lower than row :math:`i` less those answered higher, and
     :math:`t_i` that of rows answered otherwise, the variance under all orders of the scores is
@@ -65,8 +67,7 @@ def guessing_variance(lean: Floats, total: Floats, ties: ConsensusTies | None = 
     equal [Kendall38]_.
     """
     triples, pairs = (1.0, 1.0) if ties is None else ties
-    found: Floats = triples * (lean * lean - total) / 12.0 + pairs * total / 8.0
-    return found
+    return triples * (lean * lean - total) / 12.0, pairs * total / 8.0
 
 
 class ConsensusTies(NamedTuple):
@@ -76,12 +77,12 @@ class ConsensusTies(NamedTuple):
     pairs: Floats
 
     @classmethod
-    def of(cls, offsets: Counts, score: Floats) -> ConsensusTies:
-        """Return the factors of groups of rows by the rows' scores."""
+    def of(cls, offsets: Counts, place: Counts) -> ConsensusTies:
+        """Return the factors of groups of rows by the rows' places."""
         sizes = np.diff(offsets)
-        group, place = np.repeat(np.arange(len(sizes)), sizes), places(offsets, score)
+        group = np.repeat(np.arange(len(sizes)), sizes)
         level = offsets[:-1][group] + place
-        alike = np.bincount(level, minlength=len(score))
+        alike = np.bincount(level, minlength=len(place))
         below = np.cumsum(alike) - alike
         lower = below[level] - offsets[:-1][group]
         lean = 2.0 * lower + alike[level] - sizes[group]
@@ -92,88 +93,157 @@ class ConsensusTies(NamedTuple):
         return cls(of_triples[group], of_pairs[group])
 
 
+def item_trend(offsets: Counts, place: Counts, weight: Floats, population: Counts) -> tuple[Floats, Floats]:
+    """Return how far each row stands from the middle of its group, and the part of the population that the group has.
+
+    Items at the ends of the order are easier to place. Which items an annotator got is chance, but not to the extent
+    that these are all there are. The distance is the squared one in places, less its mean.
+    """
+    sizes = np.diff(offsets)
+    group = np.repeat(np.arange(len(sizes)), sizes)
+    n_places = np.maximum.reduceat(place, offsets[:-1])[group] + 1.0
+    trend: Floats = ((2.0 * place + 1.0) / n_places - 1.0) ** 2 - 1.0 / 3.0
+    return trend, np.minimum(add_up(weight, group, len(sizes))[group] / population, 1.0)
+
+
 class Evidence(NamedTuple):
-    """Independent pairs that an annotator's items are worth as they show it themselves, and what guessing has."""
+    """Agreement of annotators, and how far chance may move it: as their own items show, and as the crowd's do.
+
+    ``own`` is the variance of the number of pairs in agreement, relative to that of one pair, ``tied`` how strongly
+    pairs with a common item depend on each other (:meth:`expected`).
+    """
 
     share: Floats
     total: Floats
     own: Floats
     spread: Spread
+    tied: float
 
     @classmethod
     def of(cls, agree: Floats, total: Floats, spread: Spread) -> Evidence:
         r"""Return the evidence of pairs of which so many agree.
 
         Pairs that share an item are not independent. With :math:`e_{ij}` the agreement on a pair less the annotator's
-        mean, the variance of the sum is :math:`\sum_i (\sum_j e_{ij})^2 - \sum_{i < j} e_{ij}^2` [Sen60]_.
+        mean, the variance of the sum is :math:`\sum_i (\sum_j e_{ij})^2 - \sum_{i < j} e_{ij}^2` [Sen60]_. The mean is
+        estimated from the same items; all pairs of pairs over those without a common item is the factor that makes up
+        for it. What a trend in the items explains is no chance as far as the annotator judged all there are.
         """
         share = (agree + 0.5) / (total + 1.0)
         own = spread.agree_agree - 2.0 * share * spread.agree_total + share**2 * spread.total_total
         own -= agree * (1.0 - share) ** 2 + (total - agree) * share**2
-        # the mean is estimated from the same items
-        own *= spread.n_items / np.maximum(spread.n_items - 2.0, 1.0)
-        return cls(share, total, np.maximum(own, 0.0) / (share * (1.0 - share)), spread)
+        trend = (spread.trend_agree - share * spread.trend_total) ** 2
+        own -= np.divide(trend, spread.trend_trend, out=np.zeros_like(own), where=spread.trend_trend > 0)
+        apart = total**2 - spread.total_total + total
+        own = np.divide(own * total**2, apart, out=np.zeros_like(own), where=apart > 0)
+        found = cls(share, total, own / (share * (1.0 - share)), spread, 1.0)
+        return found._replace(own=np.maximum(found.own, 0.0), tied=found._dependence())
 
-    def trust(self, quality: Floats) -> Floats:
-        """Return the weight of the variance that items show themselves, if this is the quality.
+    def _dependence(self) -> float:
+        """Dependence of pairs with a common item that the items of all annotators show, strong if few do."""
+        each = self.share * (1.0 - self.share) / np.maximum(self.total, 1e-300)
+        strong, gap = self.expected_variance(self.share), self._gap(self.share)
+        reach = float((each * gap * strong).sum())
+        if reach <= 0:
+            return 1.0
+        missing = float((each * (strong - self.own)).sum()) / reach
+        worth = float((gap**2 * self.telling).sum())
+        return 1.0 - float(np.clip(missing, 0.0, 1.0)) * worth / (worth + _MODEL_ITEMS)
 
-        Few items hardly show it, nor do many that nearly all agree: single pairs would tell by their variance, means of
-        an item's pairs, which are less skewed, by its root. Of a guesser it is known.
+    def _gap(self, quality: Floats) -> Floats:
+        """Part of the variance at a quality that strong dependence has more than weak, (n_annotators,)."""
+        weak = self._replace(tied=0.0).expected_variance(quality)
+        strong = self._replace(tied=1.0).expected_variance(quality)
+        return 1.0 - np.divide(weak, strong, out=np.ones_like(weak), where=strong > 0)
+
+    @property
+    def telling(self) -> Floats:
+        """Number of items that tell of a variance: hardly any where nearly all agree.
+
+        Single pairs would tell by their variance, means of an item's pairs, which are less skewed, by its root.
         """
-        telling = 2.0 * np.sqrt(self.share * (1.0 - self.share)) * self.spread.n_items
-        weight: Floats = np.minimum(2.0 * np.abs(2.0 * quality - 1.0), 1.0) * telling / (telling + _GUESSING_ITEMS)
-        return weight
+        return 2.0 * np.sqrt(self.share * (1.0 - self.share)) * self.spread.n_items
+
+    def expected_variance(self, quality: Floats) -> Floats:
+        r"""Return the variance of the number of pairs in agreement at a quality, relative to that of one pair.
+
+        That of a guesser is known. Of better annotators pairs with a common item depend on each other as strongly as of
+        a guesser if whole items are mistaken for others. They do so
+        :math:`(1 - (6 \arcsin(\rho / 2) / \pi)^2) / (4 q (1 - q))` times as strongly if answers and scores are normal
+        with correlation :math:`\rho = \sin(\pi (q - 1/2))` [Esscher24]_. ``tied`` is the share of the former.
+        """
+        correlation = np.sin(np.pi * (quality - 0.5))
+        normal = 1.0 - (6.0 * np.arcsin(0.5 * correlation) / np.pi) ** 2
+        # both vanish at qualities of 0 and 1
+        normal = normal / np.maximum(4.0 * quality * (1.0 - quality), 1e-12)
+        common = self.tied + (1.0 - self.tied) * normal
+        found: Floats = 4.0 * (common * self.spread.triples + self.spread.pairs)
+        return found
+
+    def variance(self, quality: Floats) -> tuple[Floats, Floats]:
+        """Return the variance at a quality, relative to that of one pair, and the degrees of freedom it has.
+
+        The variance that items show is averaged with the expected one, which may be wrong by half of the gap between
+        strong and weak dependence, each by its precision.
+        """
+        worth = _MODEL_ITEMS / np.maximum(self._gap(quality), 1e-6) ** 2
+        freedom = self.telling + worth
+        weight = self.telling / freedom
+        return weight * self.own + (1.0 - weight) * self.expected_variance(quality), freedom
 
     def pairs(self, quality: Floats) -> Floats:
-        """Return the number of independent pairs that tell as much, if this is the quality, (n_annotators,).
+        """Return the number of independent pairs that tell as much, if this is the quality, (n_annotators,)."""
+        return self._pairs(self.variance(quality)[0])
 
-        The variance that items show, relative to that of independent pairs, is averaged with that under guessing, which
-        counts as 20 items.
-        """
-        weight = self.trust(quality)
-        variance = weight * self.own + (1.0 - weight) * 4.0 * self.spread.guessing
+    def _pairs(self, variance: Floats) -> Floats:
         found = np.divide(self.total**2, variance, out=np.zeros_like(self.total), where=variance > 0)
         return np.minimum(found, self.total)
 
     def bounds(self, share: Floats, tails: tuple[float, ...], most: float) -> tuple[Floats, ...]:
         """Return quantiles of the quality, Jeffreys' with the pairs that there are if the quality is the quantile.
 
-        A quality is excluded where it makes the share improbable: its own variance says so, not that of the share.
+        A quality is excluded where it makes the share improbable: its own variance says so, not that of the share. As
+        the variance is estimated, bounds are those of Student's t. Where all pairs agree, or none, Jeffreys' bound is
+        too near to the end, and the exact one takes its place [Brown01]_.
         """
-        from scipy.special import betaincinv
-
         found = []
         for tail in tails:
             bound = share
             for _ in range(_ROUNDS):
-                pairs = self._cautious_pairs(bound, most)
-                bound = np.asarray(betaincinv(share * pairs + 0.5, (1.0 - share) * pairs + 0.5, tail), np.float64)
+                variance, freedom = self.variance(bound)
+                pairs = np.minimum(self._pairs(variance), most) / (1.0 + _STUDENT / freedom)
+                bound = _share_quantile(share, pairs, tail)
             found.append(bound)
         return tuple(found)
 
-    def _cautious_pairs(self, quality: Floats, most: float) -> Floats:
-        """Number of pairs for bounds: fewer, as their variance is estimated and consensuses differ."""
-        pairs = np.minimum(self.pairs(quality), most)
-        freedom = np.maximum(np.maximum(self.spread.n_items, pairs), 1.0)
-        return pairs / (_WIDER + _STUDENT / freedom)
+
+def _share_quantile(share: Floats, pairs: Floats, tail: float) -> Floats:
+    """Jeffreys' quantile of a share of so many pairs, the exact one where all or none are in agreement."""
+    from scipy.special import betaincinv
+
+    none, all_ = share <= 0.0, share >= 1.0
+    right = np.where(none, 1.0, np.where(all_, np.maximum(pairs, 1e-12), share * pairs + 0.5))
+    wrong = np.where(all_, 1.0, np.where(none, np.maximum(pairs, 1e-12), (1.0 - share) * pairs + 0.5))
+    found = np.asarray(betaincinv(right, wrong, tail), np.float64)
+    end = np.where(none, 0.0, 1.0)
+    return np.where((none & (tail < 0.5)) | (all_ & (tail > 0.5)), end, found)
 
 
-def row_sums(offsets: Counts, grade: Floats, score: Floats, weight: Floats) -> tuple[Floats, Floats, Floats]:
+def row_sums(offsets: Counts, grade: Floats, place: Counts, weight: Floats) -> tuple[Floats, Floats, Floats]:
     """Return each row's pairs in agreement, all its pairs with unequal grades, and those it is above less those below.
 
-    Pairs are of rows of one group, which rise by grade; a row's pair weighs as much as the other row. Equal scores are
-    half in agreement.
+    Pairs are of rows of one group, which rise by grade; a row's pair weighs as much as the other row. Equal places by
+    score (:func:`places`) are half in agreement.
     """
     sizes = np.diff(offsets)
     if int((sizes * (sizes - 1) // 2).sum()) > FEW_PAIRS:
         from .kernels.concordance import row_concordance
 
         found: tuple[Floats, Floats, Floats]
-        found = row_concordance(offsets, grade, places(offsets, score), weight.astype(np.float64))
+        found = row_concordance(offsets, grade, place, weight.astype(np.float64))
         return found
     first, second = pairs_within(np.arange(len(grade)), np.repeat(offsets[1:], sizes))
     way = np.sign(grade[second] - grade[first])
-    right = 0.5 * np.abs(way) * (1.0 + way * np.sign(score[second] - score[first]))
+    right = 0.5 * np.abs(way) * (1.0 + way * np.sign(place[second] - place[first]))
 
     def both(of_first: Floats, of_second: Floats) -> Floats:
         n = len(grade)
@@ -192,42 +262,59 @@ def places(offsets: Counts, score: Floats) -> Counts:
     return place
 
 
-def pairs_on_one_level(offsets: Counts, grade: Floats, score: Floats, weight: Floats) -> Floats:
-    """Return the pairs of each row with rows of its group that are answered otherwise and have the same score."""
+def pairs_on_one_level(offsets: Counts, grade: Floats, place: Counts, weight: Floats) -> Floats:
+    """Return the pairs of each row with rows of its group that are answered otherwise and have the same place."""
     group = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    level = offsets[:-1][group] + places(offsets, score)
+    level = offsets[:-1][group] + place
     order = np.argsort(level, kind="stable")
     starts = np.flatnonzero(np.append(True, np.diff(level[order]) != 0))
     within = np.append(starts, len(order))
     same = np.empty(len(order))
-    same[order] = row_sums(within, grade[order], score[order], weight[order])[1]
+    same[order] = row_sums(within, grade[order], np.zeros_like(place), weight[order])[1]
     return same
 
 
 @dataclass(frozen=True)
 class Reliability:
-    """Correlation of a consensus with the truth, with the ends of its 90 % interval."""
+    """Correlation of a consensus with the truth, with the ends of its 90 % interval.
+
+    With ``n_classes``, agreement is on single answers that name one of so many classes, not on pairs in order.
+    """
 
     middle: float
     lower: float
     upper: float
+    n_classes: int = 0
 
-    def corrected(self, share: Floats, lower: Floats, upper: Floats) -> tuple[Floats, Floats, Floats]:
+    def correct_shares(self, share: Floats, lower: Floats, upper: Floats) -> tuple[Floats, Floats, Floats]:
         r"""Return shares of agreement with the consensus, and bounds of them, as those with the truth would be.
 
         A share :math:`a` of pairs in agreement stands for a correlation :math:`\sin(\pi (a - 1/2))` [Greiner09]_, which
         the noise of the consensus makes smaller by its own correlation with the truth [Spearman04]_. What is not known
-        of that makes the bounds wider.
+        of that makes the bounds wider. A share of answers with the same class of :math:`K` stands for
+        :math:`(K a - 1) / (K - 1)`, and comes back as the quality of one whose mistakes fall on all classes alike.
         """
-        centre, low, high = (np.sin(np.pi * (one - 0.5)) for one in (share, lower, upper))
+        centre, low, high = (self._correlation(one) for one in (share, lower, upper))
         # of a positive correlation the upper bound is that of a noisier consensus, and the lower that of a better one
         least, most = (centre / end - centre / self.middle for end in (self.lower, self.upper))
-        # more than a noisy consensus lets anybody agree is chance, which bounds have on either side
-        most_found = 1.0 + _OVERSHOOT * self.middle**2
-        found = np.clip(centre / self.middle, -most_found, most_found)
+        # more agreement than the best consensus within its interval lets anybody have is chance
+        found = np.clip(centre, -self.upper, self.upper) / self.middle
         up = np.hypot((high - centre) / self.middle, np.maximum(least, most))
         down = np.hypot((centre - low) / self.middle, np.minimum(least, most))
-        return _as_share(found), _as_share(found - down), _as_share(found + up)
+        return self._as_share(found), self._as_share(found - down), self._as_share(found + up)
+
+    def _correlation(self, share: Floats) -> Floats:
+        """Correlation that a share in agreement stands for."""
+        classes = self.n_classes
+        found: Floats = chance_corrected(share, classes) if classes else np.sin(np.pi * (share - 0.5))
+        return found
+
+    def _as_share(self, correlation: Floats) -> Floats:
+        """Share of pairs in agreement at a correlation."""
+        if self.n_classes:
+            return 0.5 + 0.5 * np.clip(correlation, -1.0 / (self.n_classes - 1), 1.0)
+        share: Floats = 0.5 + np.arcsin(np.clip(correlation, -1.0, 1.0)) / np.pi
+        return share
 
     def at_least(self, share: Floats, effective: Floats) -> Reliability:
         """Return the same, but no less than annotators' agreement shows: nobody agrees with noise, or contradicts it.
@@ -246,10 +333,38 @@ EXACT = Reliability(1.0, 1.0, 1.0)
 """That of a truth."""
 
 
-def _as_share(correlation: Floats) -> Floats:
-    """Share of pairs in agreement at a correlation."""
-    share: Floats = 0.5 + np.arcsin(np.clip(correlation, -1.0, 1.0)) / np.pi
-    return share
+def chance_corrected(share: Any, n_classes: int) -> Any:
+    """Return shares of agreement on one of so many classes, 0 for guessing and 1 for full agreement."""
+    return (n_classes * share - 1.0) / (n_classes - 1.0)
+
+
+def class_reliability(item: Counts, level: Counts, weight: Floats, n_classes: int, share: float) -> Reliability:
+    """Return how well a consensus of classes agrees with the truth, from answers to the same item.
+
+    Two annotators agree on an item, corrected for chance, as the product of their agreement with the truth; an
+    annotator and a consensus do so too. Hence the square root of the agreement between annotators is their mean
+    agreement with the truth, and their agreement with the consensus over it is that of the consensus. ``share`` is the
+    share of all answers that name the class of the consensus without their annotator.
+    """
+    cell, owner = np.unique(item * n_classes + level, return_inverse=True)
+    n_items = int(item.max(initial=-1)) + 1
+    n, squares = add_up(weight, item, n_items), add_up(weight**2, item, n_items)
+    same = add_up(add_up(weight, owner, len(cell)) ** 2, cell // n_classes, n_items) - squares
+    pairs = n**2 - squares
+    several = pairs > 1e-9 * n**2
+    if not several.any():
+        return Reliability(_LEAST_CORRELATION, _LEAST_CORRELATION, 1.0, n_classes)
+    same, n = (same[several] / pairs[several]) * n[several], n[several]
+    between = float(same.sum() / n.sum())
+    error = np.sqrt(((same - between * n) ** 2).sum() * len(n) / max(len(n) - 1.0, 1.0)) / n.sum()
+    found = max(float(chance_corrected(share, n_classes)), 0.0)
+
+    def of_consensus(agreement: float) -> float:
+        mean = np.sqrt(max(float(chance_corrected(agreement, n_classes)), _LEAST_CORRELATION**2))
+        return float(np.clip(found / mean, _LEAST_CORRELATION, 1.0))
+
+    middle, lower, upper = (of_consensus(between + by * _NINETY * float(error)) for by in (0.0, 1.0, -1.0))
+    return Reliability(middle, lower, upper, n_classes)
 
 
 class Half(NamedTuple):
@@ -308,12 +423,13 @@ def reliability(half: Callable[[Bools], Half], cut: Halving) -> Reliability:
     judged = cut.n_judgments > 0
     longer = (1.0 - cut.left_out) * float(cut.n_judgments[judged].mean()) / float(np.mean(each))
     middle = np.arctanh(np.clip(np.sin(np.pi * (agree / total - 0.5)), -0.999, 0.999))
-    reach = _NINETY / np.sqrt(max(float(np.mean(items)) - 2.0, 1.0))
-    ends = (_grown(float(np.tanh(middle + by)), longer) for by in (0.0, -reach, reach))
-    return Reliability(*ends)
+    # a correlation from pairs in order errs by pi / 3 times as much as one from products
+    reach = _NINETY * (np.pi / 3.0) / np.sqrt(max(float(np.mean(items)) - 2.0, 1.0))
+    centre, lower, upper = (_spearman_brown(float(np.tanh(middle + by)), longer) for by in (0.0, -reach, reach))
+    return Reliability(centre, lower, upper)
 
 
-def _grown(correlation: float, longer: float) -> float:
+def _spearman_brown(correlation: float, longer: float) -> float:
     """Correlation with the truth of a consensus of so many times the judgments, from that between two consensuses."""
     between = max(correlation, _LEAST_CORRELATION**2)
     return max(float(np.sqrt(longer * between / (1.0 + (longer - 1.0) * between))), _LEAST_CORRELATION)
@@ -334,7 +450,8 @@ def _order_alike(one: Floats, two: Floats, both: Bools, cut: Halving) -> tuple[f
     order = np.lexsort((two[item], query))
     item, query = item[order], query[order]
     starts = np.flatnonzero(np.append(True, np.diff(query) != 0))
-    queries = np.append(starts, len(item)), two[item], one[item], np.ones(len(item))
+    offsets = np.append(starts, len(item))
+    queries = offsets, two[item], places(offsets, one[item]), np.ones(len(item))
     agree, total, _ = row_sums(*queries)
     if cut.levelled:
         same = pairs_on_one_level(*queries)

@@ -6,11 +6,13 @@ import warnings
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from .data.comparisons import Links, comparisons
 from .data.grades import MAX_LEVELS
 from .data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
 from .data.memory import expect_room
@@ -70,7 +72,7 @@ class Draws:
         """Return the number of copies of each unit in one of the resamples, (n_units,).
 
         As many judgments are drawn as there are [Efron79]_. Of annotators, queries or groups one less: they may be
-        few, and means of all but one scatter as means of so many do, which those of as many fall short of [RaoWu88]_.
+        few, and means of all but one scatter as means of this many do, which those of as many fall short of [RaoWu88]_.
         """
         rng = np.random.default_rng([self.seed, number])
         if self.chance is not None:
@@ -83,7 +85,7 @@ class Draws:
 
         return draw_alike(self.n_units, rng)
 
-    def drawn(self, number: int) -> NDArray[Any]:
+    def counts(self, number: int) -> NDArray[Any]:
         """Return how often each judgment was drawn in one of the resamples, (n_judgments,)."""
         copies = self.copies(number)
         return copies if self.unit is None else copies[self.unit]
@@ -92,7 +94,7 @@ class Draws:
         """Return the weight of judgments that were drawn so often, (n_judgments,)."""
         return drawn.astype(np.float64) if self.weight is None else drawn * self.weight
 
-    def resampled(self, judgments: Judgments | Mixed, drawn: NDArray[Any]) -> Judgments | Mixed:
+    def take(self, judgments: Judgments | Mixed, drawn: NDArray[Any]) -> Judgments | Mixed:
         """Return the judgments as often as they were drawn; with a weight only where they had one before.
 
         Most methods are faster on rows without weights than on fewer with them.
@@ -101,7 +103,7 @@ class Draws:
             return judgments.reweighted(self.weights(drawn))
         return judgments.select(np.repeat(np.arange(len(drawn)), drawn))
 
-    def arranged(self, order: Counts) -> Draws:
+    def arrange(self, order: Counts) -> Draws:
         """Return the same with judgments drawn in another order, where they are their own units.
 
         ``order`` are their row numbers; so the order of the rows, which means nothing, need not matter.
@@ -120,27 +122,56 @@ def plan_draws(judgments: Judgments | Mixed, n: int, resample: str = "judgment",
     go along with their judgment.
     """
     check_draws(n, resample, seed)
-    # the scores as they are kept, and twice as many bytes while their spread is computed
-    n_bytes = _BYTES_A_SCORE * n * judgments.n_items
-    what = f"{option('bootstrap', n)} of {judgments.n_items:,} items"
-    expect_room(n_bytes, what, "use fewer resamples; 200 are enough")
+    expect_room_for_scores(n, judgments.n_items)
     weight, chance = judgments.weight, None
     if resample == "judgment":
         if weight is not None and (weight == np.round(weight)).all():
             weight, chance = None, weight
-        _require_several(len(judgments), "judgment", "give more of them")
+        _require_several(judgments.n_judgments, "judgment", "give more of them")
+        number = judgment_numbers(judgments)
+        if number is not None:
+            return Draws(int(n), resample, seed, judgments.n_judgments, number, judgments.weight)
         return Draws(int(n), resample, seed, len(judgments), None, weight, chance)
     # only units that judged are drawn: one that did not would stand for nothing
-    used, unit = np.unique(_unit_codes(judgments, resample), return_inverse=True)
-    _require_several(len(used), resample, f"use {option('resample', 'judgment')}")
-    if len(used) < FEW_UNITS:
+    used, unit = np.unique(unit_codes(judgments, resample), return_inverse=True)
+    expect_units(len(used), resample)
+    return Draws(int(n), resample, seed, len(used), unit.astype(np.int32), weight)
+
+
+def expect_units(n_units: int, resample: str) -> None:
+    """Refuse to draw from fewer than two annotators, queries or groups, and warn of few."""
+    _require_several(n_units, resample, f"use {option('resample', 'judgment')}")
+    if n_units < FEW_UNITS:
         warnings.warn(
-            f"there are only {len(used)} {plural(resample)} to draw from, whose spread is hardly known: take the "
+            f"there are only {n_units} {plural(resample)} to draw from, whose spread is hardly known: take the "
             "intervals for too narrow",
             DataWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
-    return Draws(int(n), resample, seed, len(used), unit.astype(np.int32), weight)
+
+
+def expect_room_for_scores(n: int, n_items: int) -> None:
+    """Refuse more scores of resamples than memory holds."""
+    # the scores as they are kept, and twice as many bytes while their spread is computed
+    what = f"{option('bootstrap', n)} of {n_items:,} items"
+    expect_room(_BYTES_A_SCORE * n * n_items, what, "use fewer resamples; 200 are enough")
+
+
+def judgment_numbers(judgments: Judgments | Mixed) -> Ints | None:
+    """Return the number of each row's judgment, ``None`` where each is its own; they follow from what the rows say."""
+    parts = judgments.parts if isinstance(judgments, Mixed) else (judgments,)
+    if all(len(part) == part.n_judgments for part in parts):
+        return None
+    found, start = list[Ints](), 0
+    for part in parts:
+        order = canonical_order(part)
+        number = part.judgment if isinstance(part, Preferences) and part.judgment is not None else order
+        first, inverse = np.unique(number[order], return_index=True, return_inverse=True)[1:]
+        place = np.empty(len(order), np.int32)
+        place[order] = np.argsort(np.argsort(first))[inverse]
+        found.append(place + start)
+        start += len(first)
+    return np.concatenate(found).astype(np.int32)
 
 
 def check_draws(n: int, resample: str, seed: int = 0) -> None:
@@ -158,15 +189,15 @@ def check_draws(n: int, resample: str, seed: int = 0) -> None:
 def _require_several(n_units: int, resample: str, remedy: str) -> None:
     """Refuse to draw from fewer than two units."""
     if n_units < 2:
-        found = "no judgment" if n_units == 0 else f"only one {resample}"
-        raise ParameterError(f"there is {found} to draw from, which says nothing about the spread; {remedy}")
+        what = "no judgment" if n_units == 0 else f"only one {resample}"
+        raise ParameterError(f"there is {what} to draw from, which says nothing about the spread; {remedy}")
 
 
-def _unit_codes(judgments: Judgments | Mixed, resample: str) -> Ints:
-    """Code of the annotator, query or group that each judgment belongs to."""
+def unit_codes(judgments: Judgments | Mixed, resample: str) -> Ints:
+    """Return the code of the annotator, query or group that each judgment belongs to."""
     if resample == "query":
         if judgments.block is None:
-            several = "items live within their query, so that drawing queries would only leave items out"
+            several = "items live within their query, so drawing queries would only leave items out"
             why = "there is only one query" if judgments.n_queries == 1 else several
             remedy = f"take equal items of all queries as one with {call('across_queries')} first"
             raise ParameterError(f"queries cannot be drawn: {why}; {remedy}, or use {option('resample', 'judgment')}")
@@ -231,11 +262,9 @@ def replicates(
     progress
         Called with (resamples done, resamples in all, ``"resamples"``).
     """
-    threads = isinstance(method, Resampler) and not extra
-    if isinstance(method, Resampler) and not extra:
-        at_once, refit = method.refits(judgments, draws, consensus)
-    else:
-        at_once, refit = 1, _one_by_one(method, judgments, draws, extra or {})
+    quick = method.refits(judgments, draws, consensus) if isinstance(method, Resampler) and not extra else None
+    threads = quick is not None
+    at_once, refit = quick or (1, _one_by_one(method, judgments, draws, extra or {}))
     bounds = [(first, min(first + at_once, draws.n)) for first in range(0, draws.n, at_once)]
     parts: list[Refitted] = []
     # what is 0 up to rounding would be any number in single precision
@@ -248,6 +277,14 @@ def replicates(
             parts.append(part._replace(scores=scores.astype(np.float32)))
             if progress:
                 progress(bounds[len(parts) - 1][1], draws.n, "resamples")
+    return sum_up(parts, draws, partial(weight_of_items, judgments), known="known" in (extra or {}))
+
+
+def sum_up(parts: list[Refitted], draws: Draws, per_item: Callable[[], Floats], *, known: bool) -> Replicates:
+    """Return all resamples with the standard errors that they show; warns of those that lack something.
+
+    ``per_item`` gives the weight of the judgments of each item, ``known`` says whether some scores were given.
+    """
     n_lost, apart, converged = (np.concatenate([part[place] for part in parts]) for place in (1, 2, 3))
     summary = {
         "n": draws.n, "resample": draws.resample, "seed": draws.seed, "n_units": draws.n_units,
@@ -258,9 +295,9 @@ def replicates(
     scores = np.concatenate([part.scores for part in parts])
     std_error = scores.std(axis=0, ddof=1, dtype=np.float64)
     if draws.resample == "judgment":
-        lacking = lacking_variance(scores, _per_item(judgments))
+        lacking = lacking_variance(scores, per_item())
         # what is known for certain does not scatter
-        lacking[(std_error == 0.0) & ("known" in (extra or {}))] = 0.0
+        lacking[(std_error == 0.0) & known] = 0.0
         std_error = np.sqrt(std_error**2 + lacking)
     return Replicates(scores, std_error, summary)
 
@@ -282,18 +319,20 @@ def lacking_variance(scores: NDArray[np.float32], n_judgments: Floats) -> Floats
     several, few = n_judgments > 1, (n_judgments > 0) & (n_judgments < _MANY_JUDGMENTS)
     if not several.any() or not few.any():
         return np.zeros(len(n_judgments))
-    # quartiles, so that resamples without a judgment of an item do not count as its scatter
+    # quartiles, so resamples without a judgment of an item do not count as its scatter
     low, high = np.quantile(scores, [0.25, 0.75], axis=0)
-    found = ((high - low) / _QUARTILES_APART) ** 2
+    variance = ((high - low) / _QUARTILES_APART) ** 2
     freedom = np.maximum(n_judgments - 1.0, 0.0)
-    of_one = np.where(several, found * n_judgments / np.where(several, freedom, 1.0) / _mean_inverse(n_judgments), 0.0)
+    of_one = np.where(
+        several, variance * n_judgments / np.where(several, freedom, 1.0) / _mean_inverse(n_judgments), 0.0
+    )
     pooled = float(freedom @ of_one) / float(freedom.sum())
     wanted = (freedom * of_one + _POOLED_FREEDOM * pooled) / (freedom + _POOLED_FREEDOM) / np.maximum(n_judgments, 1.0)
-    return np.where(few, np.maximum(wanted - found, 0.0), 0.0)
+    return np.where(few, np.maximum(wanted - variance, 0.0), 0.0)
 
 
 def _mean_inverse(number: Floats) -> Floats:
-    """Mean of one over the number of copies that so many judgments have in a resample, where they have any."""
+    """Mean of one over the number of copies that this many judgments have in a resample, where they have any."""
     copies = np.arange(1.0, 2.0 * _FEW_COPIES)
     few = np.clip(number, 1.0, _FEW_COPIES)
     chance = np.exp(copies * np.log(few)[:, None] - few[:, None] - np.cumsum(np.log(copies)))
@@ -301,11 +340,11 @@ def _mean_inverse(number: Floats) -> Floats:
     return np.where(number > _FEW_COPIES, 1.0 / np.maximum(number, 1.0), mean)
 
 
-def _per_item(judgments: Judgments | Mixed) -> Floats:
-    """Weight of the judgments that each item is part of."""
+def weight_of_items(judgments: Judgments | Mixed) -> Floats:
+    """Return the weight of the judgments that each item is part of."""
     counts = np.zeros(judgments.n_items)
     for part in judgments.parts if isinstance(judgments, Mixed) else (judgments,):
-        compared = _compared(part)
+        compared = comparisons(part)
         weight = part.row_weight if compared.owner is None else part.row_weight[compared.owner]
         for column in compared.places:
             counts += np.bincount(column, weight, len(counts))
@@ -329,32 +368,36 @@ def _one_by_one(
 ) -> Callable[[int, int], Refitted]:
     """What fits any method to one resample after the other."""
     # the same rows in another order are to give the same resamples
-    draws = draws.arranged(canonical_order(judgments)) if draws.unit is None else draws
-    judged, whole = with_levels(judgments), _Links.of(judgments)
+    draws = draws.arrange(canonical_order(judgments)) if draws.unit is None else draws
+    judged, whole = with_levels(judgments), Links.of(judgments)
     by_weight = method.scores_by_weight(judged) if isinstance(method, Reweighter) and not extra else None
 
     def refit(first: int, stop: int) -> Refitted:
         parts = []
         for number in range(first, stop):
-            drawn = draws.drawn(number)
+            drawn = draws.counts(number)
             if by_weight is not None:
                 scores, converged = by_weight(draws.weights(drawn)), True
             else:
-                scores, converged = _fitted(method, draws.resampled(judged, drawn), extra)
+                scores, converged = _fit_resample(method, draws.take(judged, drawn), extra)
             parts.append((scores, *whole.missing_in(drawn > 0), converged))
         return Refitted(*(np.array(column) for column in zip(*parts, strict=True)))
 
     return refit
 
 
-def _fitted(method: Aggregator, judgments: Judgments | Mixed, extra: dict[str, Any]) -> tuple[Floats, bool]:
+def _fit_resample(method: Aggregator, judgments: Judgments | Mixed, extra: dict[str, Any]) -> tuple[Floats, bool]:
     """Scores of one resample, and whether the fit converged."""
+    if isinstance(method, Scorer) and not extra:
+        return scores_and_convergence(lambda: method.scores(judgments))
+    return scores_and_convergence(lambda: method.fit(judgments, **extra).scores)
+
+
+def scores_and_convergence(fit: Callable[[], Floats]) -> tuple[Floats, bool]:
+    """Return the scores of a fit, and whether it converged."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        if isinstance(method, Scorer) and not extra:
-            scores = method.scores(judgments)
-        else:
-            scores = method.fit(judgments, **extra).scores
+        scores = fit()
     return scores, not any(issubclass(warning.category, ConvergenceWarning) for warning in caught)
 
 
@@ -371,120 +414,36 @@ def canonical_order(judgments: Judgments | Mixed) -> Counts:
 
 
 def with_levels(judgments: Judgments | Mixed) -> Judgments | Mixed:
-    """Return the judgments with the levels of their grades declared, so that a part without one still knows of it."""
+    """Return the judgments with the levels of their grades declared, so a part without one still knows of it."""
 
-    def declared(part: Judgments) -> Judgments:
+    def declare(part: Judgments) -> Judgments:
         if isinstance(part, Grades) and part.declared is None and len(part.levels) <= MAX_LEVELS:
             return replace(part, declared=part.levels)
         return part
 
     if isinstance(judgments, Mixed):
-        return Mixed(tuple(declared(part) for part in judgments.parts))
-    return declared(judgments)
-
-
-class _Compared(NamedTuple):
-    """Items that judgments are about, and pairs of items that they compare.
-
-    ``places`` are columns of item codes, of judgments or of the rows of judgment ``owner``; ``pairs`` are two columns
-    of items that are compared there, likewise. Grades stand on a scale of their own and compare nothing.
-    """
-
-    places: tuple[Ints, ...]
-    owner: Ints | None
-    pairs: tuple[Ints, Ints]
-    pair_owner: Ints | None
-
-
-def _compared(judgments: Judgments) -> _Compared:
-    """What judgments of one kind are about, and what they compare."""
-    if isinstance(judgments, Preferences):
-        both = (judgments.left, judgments.right)
-        return _Compared(both, None, both, None)
-    if isinstance(judgments, Rankings):
-        owner = judgments.ranking
-        first = np.flatnonzero(np.diff(owner) == 0)
-        return _Compared((judgments.item,), owner, (judgments.item[first], judgments.item[first + 1]), owner[first])
-    return _Compared((judgments.item,), None, (judgments.item[:0], judgments.item[:0]), None)
-
-
-def _all_compared(parts: list[_Compared], offsets: Counts) -> _Compared:
-    """The same of judgments of several kinds, which are numbered part after part."""
-
-    def owners(owner: Ints | None, start: int, column: Ints) -> Counts:
-        return start + (np.arange(len(column)) if owner is None else owner.astype(np.int64))
-
-    starts = offsets[:-1].tolist()
-    columns = [
-        (column, owners(part.owner, start, column))
-        for part, start in zip(parts, starts, strict=True)
-        for column in part.places
-    ]
-    pair_owner = [owners(part.pair_owner, start, part.pairs[0]) for part, start in zip(parts, starts, strict=True)]
-    items, owner = (np.concatenate(side) for side in zip(*columns, strict=True))
-    left, right = (np.concatenate([part.pairs[side] for part in parts]) for side in (0, 1))
-    return _Compared((items,), owner, (left, right), np.concatenate(pair_owner))
-
-
-class _Links(NamedTuple):
-    """What all judgments tell: which items were judged, and which groups of items they connect."""
-
-    found: _Compared
-    judged: Bools
-    group: Ints
-    n_joins: int
-
-    @classmethod
-    def of(cls, judgments: Judgments | Mixed) -> _Links:
-        """Return what the judgments tell."""
-        from .kernels.resampling import join_rows
-
-        if isinstance(judgments, Mixed):
-            each = [_compared(part) for part in judgments.parts]
-            found = _all_compared(each, judgments.offsets)
-        else:
-            found = _compared(judgments)
-        pairs = found.pairs
-        group, n_joins = join_rows(*pairs, np.ones(len(pairs[0]), bool), judgments.n_items)
-        return cls(found, judgments.judged_items, group, n_joins)
-
-    def missing_in(self, drawn: Bools) -> tuple[int, bool]:
-        """Return how many items are left without a drawn judgment, and whether others are no longer connected."""
-        from .kernels.resampling import join_rows, mark_drawn
-
-        judged = np.zeros(len(self.judged), bool)
-        places, owner, pairs, pair_owner = self.found
-        for items in places:
-            mark_drawn(items, drawn if owner is None else drawn[owner], judged)
-        n_lost = int(self.judged.sum() - judged.sum())
-        if not len(pairs[0]):
-            return n_lost, False
-        compared = drawn if pair_owner is None else drawn[pair_owner]
-        group, n_joins = join_rows(*pairs, compared, len(judged), self.n_joins)
-        return n_lost, n_joins < self.n_joins and falls_apart(group, self.group, judged)
-
-
-def falls_apart(group: Ints, whole: Ints, judged: Bools) -> bool:
-    """Return whether judged items stand in more groups than they do as a whole."""
-    return len(np.unique(group[judged])) > len(np.unique(whole[judged]))
+        return Mixed(tuple(declare(part) for part in judgments.parts))
+    return declare(judgments)
 
 
 def _warn(summary: dict[str, Any]) -> None:
     """Say how many resamples lack something, and what that means."""
-    n, found = summary["n"], []
+    n, remarks = summary["n"], []
     if summary["with_lost_items"]:
-        found.append(
+        remarks.append(
             f"{summary['with_lost_items']} of {n} resamples left items without a judgment, up to "
-            f"{summary['most_lost_items']} at once; there they have the score of an unjudged item, so that their "
+            f"{summary['most_lost_items']} at once; there they have the score of an unjudged item, so their "
             "intervals lean towards the middle: collect more judgments of items that have but a few"
         )
     if summary["apart"]:
-        found.append(
+        remarks.append(
             f"{summary['apart']} of {n} resamples broke the comparisons into groups that never met; they were kept, "
-            "with the groups placed by the method's own rule, so that intervals tell little of the distance between "
+            "with the groups placed by the method's own rule, so intervals tell little of the distance between "
             "items that few comparisons connect"
         )
     if summary["not_converged"]:
-        found.append(f"the fits of {summary['not_converged']} of {n} resamples did not converge; raise max_iter or tol")
-    for text in found:
+        remarks.append(
+            f"the fits of {summary['not_converged']} of {n} resamples did not converge; raise max_iter or tol"
+        )
+    for text in remarks:
         warnings.warn(text, DataWarning, stacklevel=4)

@@ -1,9 +1,9 @@
-"""Standard errors and covariances of scores whose curvature is a graph Laplacian."""
+"""Standard errors and covariances of scores: from a curvature that is a graph Laplacian, and cluster-robust ones."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -98,3 +98,132 @@ def _equal_sizes(sizes: Counts, most: int) -> Iterator[Counts]:
     for size in np.unique(sizes[(sizes > 0) & (sizes <= most)]):
         queries = np.flatnonzero(sizes == size)
         yield from np.array_split(queries, -(-len(queries) * int(size) ** 2 // _MAX_BLOCK_CELLS))
+
+
+# Cluster-robust covariances
+
+
+class SharedGradients(NamedTuple):
+    """Gradients of the judgments in k numbers that scores are estimated with.
+
+    ``value`` is (n_judgments, k), ``direction`` (n_items, k) is how the scores, given the others, lean on a gradient in
+    them, and ``inverse`` (k, k) is their covariance at known scores.
+    """
+
+    value: Floats
+    direction: Floats
+    inverse: Floats
+
+    @classmethod
+    def of(cls, value: Floats, cross: Floats, curvature: Floats) -> SharedGradients:
+        """Return them from the curvature in scores and shared numbers, (n_items, k), and that in the latter."""
+        inverse = np.asarray(np.linalg.inv(curvature), np.float64)
+        return cls(value, -cross @ inverse, inverse)
+
+
+class ScoreGradients(NamedTuple):
+    """Gradients of the judgments' log-likelihoods in the scores, at the estimate: a term per judgment and item.
+
+    ``judgment``, ``item`` and ``value`` are equally long, weights included. ``prior`` is the precision of the normal
+    prior of each score. ``shared`` is of what all judgments share besides, such as coefficients of covariates.
+    """
+
+    judgment: Counts
+    item: Counts | Ints
+    value: Floats
+    prior: float
+    shared: SharedGradients | None = None
+
+
+class ClusterErrors(NamedTuple):
+    """Cluster-robust covariances by query, the standard errors, and the number of clusters of each query.
+
+    ``of_shared`` (k,) are the standard errors of what all judgments share.
+    """
+
+    covariance: tuple[Floats | None, ...]
+    std_error: Floats
+    n_clusters: Counts
+    of_shared: Floats
+
+
+def cluster_robust(
+    covariance: tuple[Floats | None, ...], offsets: Counts, gradients: ScoreGradients, cluster: Ints
+) -> ClusterErrors:
+    """Return covariances that hold where the judgments of a cluster depend on each other, others do not.
+
+    The sandwich ``B M B`` with ``B`` the model's covariance and ``M`` the sum of squares of the clusters' summed
+    gradients, and ``B P B`` beside it for the prior ``P``, which pulls whatever the judgments are [Liang86]_. With
+    ``C`` clusters ``M`` is multiplied by ``C / (C - 1)``, and the whole so that normal 95 % intervals are those of
+    Student's t with ``C - 1`` degrees of freedom: few clusters say little of how they differ. A query with one cluster
+    keeps the model's covariance.
+
+    Parameters
+    ----------
+    covariance
+        The model's covariance of the scores of each query.
+    offsets
+        Bounds of the items of each query.
+    gradients
+        Gradients of the judgments.
+    cluster
+        Cluster of each judgment.
+    """
+    from scipy.sparse import coo_matrix
+
+    query = np.searchsorted(offsets, gradients.item, side="right") - 1
+    order = np.argsort(query, kind="stable")
+    bounds = np.searchsorted(query[order], np.arange(len(offsets)))
+    blocks, numbers = list(covariance), np.zeros(len(covariance), np.int64)
+    std_error = np.zeros(int(offsets[-1]))
+    shared = None if gradients.shared is None else _SharedMoves(gradients.shared, cluster)
+    for number, model in enumerate(covariance):
+        assert model is not None, "large queries are refused before"
+        block = model
+        rows = order[bounds[number] : bounds[number + 1]]
+        known, code = np.unique(cluster[gradients.judgment[rows]], return_inverse=True)
+        if shared is not None:
+            known, code = shared.clusters, np.searchsorted(shared.clusters, cluster[gradients.judgment[rows]])
+        numbers[number] = len(known)
+        if len(known) > 1:
+            place = (code, gradients.item[rows] - offsets[number])
+            shape = (len(known), len(model))
+            sums = coo_matrix((gradients.value[rows], place), shape=shape).tocsr()
+            moves = sums @ model if shared is None else shared.moves(sums, model, int(offsets[number]))
+            more = len(known) / (len(known) - 1.0)
+            block = _student_factor(len(known)) * (more * moves.T @ moves + gradients.prior * model @ model)
+        blocks[number] = block
+        part = slice(int(offsets[number]), int(offsets[number + 1]))
+        std_error[part] = np.sqrt(np.maximum(np.diagonal(block), 0.0))
+    return ClusterErrors(tuple(blocks), std_error, numbers, np.empty(0) if shared is None else shared.standard_errors())
+
+
+class _SharedMoves:
+    """How far each cluster moves what all judgments share, gathered query by query."""
+
+    def __init__(self, shared: SharedGradients, cluster: Ints) -> None:
+        self.clusters, code = np.unique(cluster, return_inverse=True)
+        n = len(self.clusters)
+        self.sums = np.column_stack([np.bincount(code, column, n) for column in shared.value.T])
+        self.direction = shared.direction
+        self.own = self.sums @ shared.inverse
+
+    def moves(self, sums: Any, model: Floats, first: int) -> Floats:
+        """Return how far each cluster moves the scores of the query whose first item this is."""
+        direction = self.direction[first : first + len(model)]
+        moves: Floats = (sums.toarray() + self.sums @ direction.T) @ model
+        self.own = self.own + moves @ direction
+        return moves
+
+    def standard_errors(self) -> Floats:
+        """Return the standard errors of what is shared."""
+        n = len(self.clusters)
+        factor = _student_factor(n) * n / (n - 1.0) if n > 1 else 1.0
+        return np.asarray(np.sqrt(factor * (self.own**2).sum(axis=0)), np.float64)
+
+
+def _student_factor(n_clusters: int) -> float:
+    """Factor on variances that makes normal intervals of 95 % those of Student's t."""
+    from scipy.special import ndtri, stdtrit
+
+    return float((stdtrit(n_clusters - 1, 0.975) / ndtri(0.975)) ** 2)

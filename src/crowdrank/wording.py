@@ -13,17 +13,32 @@ from .errors import ParameterError
 _FLAGS = {
     "aggregator_params": "--aggregator-set",
     "chosen": "--choose",
+    "clutter_measures": "--measures",
     "columns": "--column",
     "invalid": "--drop-invalid",
     "measures": "--metrics",
+    "n_jobs": "--jobs",
     "n_rounds": "--rounds",
     "n_seeds": "--seeds",
+    "source": "--from",
     "params": "--set",
 }
 """Arguments that the command line calls otherwise; any other has its own name there, with dashes."""
 
-_FIXED = {("all_queries", True), ("chosen", True), ("invalid", "drop"), ("nominal", True)}
+_FIXED = {
+    ("all_queries", True),
+    ("chosen", True),
+    ("invalid", "drop"),
+    ("nominal", True),
+    ("no_annotators", True),
+    ("small_is_good", True),
+    ("pseudonyms", True),
+    ("agreeing", True),
+}
 """Arguments with the value that naming the option alone gives them."""
+
+_OPPOSITES = {("small_is_good", False): "--large-is-good"}
+"""Arguments with the value that an option of another name gives them."""
 
 SHOWN = 5
 """So many names stand in a sentence; the others are counted."""
@@ -68,9 +83,11 @@ def option(name: str, value: Any = None) -> str:
     if not _surface["shell"]:
         shown = "" if value is None else repr(value).replace("Ellipsis", "...")
         return f"{name}={shown}"
+    if isinstance(value, bool) and (name, value) in _OPPOSITES:
+        return _OPPOSITES[name, value]
     flag = _FLAGS.get(name, f"--{name.replace('_', '-')}")
     fixed = isinstance(value, str | bool) and (name, value) in _FIXED
-    return flag if value is None or fixed else f"{flag} {_typed(value)}"
+    return flag if value is None or fixed else f"{flag} {_typed_value(value)}"
 
 
 def naming(word: str) -> str:
@@ -265,7 +282,7 @@ def one_of(value: Any, known: Iterable[str], name: str, *, of_verb: bool = False
     raise ParameterError(f"{given} is not known; {hint}choose one of {', '.join(map(repr, names))}")
 
 
-def _typed(value: Any) -> str:
+def _typed_value(value: Any) -> str:
     """A value as it is typed behind an option."""
     if isinstance(value, Mapping):
         text = ",".join(f"{key}={'NAME' if one is ... else one}" for key, one in value.items())

@@ -9,7 +9,7 @@ from crowdrank.data.judgments import Grades, Preferences, Rankings
 from crowdrank.demo import FILE
 from crowdrank.demo.make import ANNOTATORS, GUESSING, PROMPTS, REVERSED, STRENGTH, make
 from crowdrank.io import read_table
-from crowdrank.review.agreement import agreement
+from crowdrank.review.crowd_agreement import agreement
 
 
 @pytest.fixture(scope="module")
@@ -108,3 +108,11 @@ def test_agreement_of_grades_and_rankings():
     alone = agreement(Grades.from_rows([("ann", "q", "x", 1)]))
     assert alone.n_shared == 0
     assert alone.alpha != alone.alpha
+
+
+def test_the_next_commands_work_where_the_name_is_not_found(monkeypatch, tmp_path):
+    from crowdrank.cli import demo
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sys.argv", [".venv/bin/crowdrank", "demo"])
+    assert demo._next("votes.csv").startswith(".venv/bin/crowdrank aggregate votes.csv ")

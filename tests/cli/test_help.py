@@ -22,8 +22,8 @@ def example_lines(command):
 
 def test_the_verbs_are_those_that_are_promised():
     assert list(VERBS) == [
-        "aggregate", "compare", "evaluate", "diagnose", "train", "rank", "propose", "simulate", "study", "methods",
-        "datasets", "demo",
+        "aggregate", "compare", "evaluate", "diagnose", "features", "train", "rank", "propose", "simulate", "study",
+        "methods", "datasets", "demo", "inspect", "export", "pack", "serve",
     ]  # fmt: skip
 
 
@@ -33,11 +33,19 @@ def test_help_has_a_summary_options_and_examples(run, verb):
     assert ran.code == 0
     assert ran.err == ""
     assert "Usage: crowdrank" in ran.out
+    assert "\nExample:\n  crowdrank" in ran.out.split("\n\n")[0]
     assert "\nExamples:\n  # " in ran.out
     assert max(map(len, ran.out.splitlines())) <= 84
     summary = (VERBS[verb] if verb else PROGRAM).help.strip().splitlines()[0]
     assert len(summary) <= 80
     assert summary.endswith(".")
+
+
+def test_the_program_alone_says_what_to_do_next(run):
+    ran = run()
+    assert ran.code == 0
+    for command in re.findall(r"^  crowdrank (\w+)", ran.out, flags=re.MULTILINE):
+        assert command in VERBS
 
 
 @pytest.mark.parametrize("verb", VERBS)
@@ -57,11 +65,6 @@ def test_examples_use_options_that_exist(line, capsys):
             VERBS[words[1]].make_context(words[1], words[2:])
         except typer.Exit:
             assert capsys.readouterr().out
-
-
-def test_without_a_verb_the_help_is_shown(run):
-    assert run().out == run("--help").out
-    assert run().code == 0
 
 
 def test_shells_complete_methods():

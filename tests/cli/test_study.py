@@ -46,7 +46,7 @@ def test_list(run, small, tmp_path):
 
 
 def test_table_on_standard_output_and_verdicts_on_standard_error(run, small, tmp_path):
-    ran = run("study small")
+    ran = run("study small --format csv")
     assert ran.code == 0
     rows = list(csv.DictReader(io.StringIO(ran.out)))
     assert list(rows[0]) == ["place", "method", "measure", "paper", "ours", "spread", "difference", "n", "over"]
@@ -55,7 +55,9 @@ def test_table_on_standard_output_and_verdicts_on_standard_error(run, small, tmp
     assert ran.lines[0].startswith("A small paper; took ")
     assert "  + table 1: reproduced. It is 0.6." in ran.lines
     assert "  - table 2: not reproduced. No." in ran.lines
-    assert ran.lines[-1] == "  Two of each."
+    assert ran.lines[-2:] == ["2 claims: 1 reproduced, 1 not reproduced", "  Two of each."]
+    assert " on " in ran.lines[0]
+    assert ran.lines[0].split(" on ")[1].endswith(("core", "cores"))
     assert not list(tmp_path.iterdir())
 
 
@@ -104,14 +106,26 @@ def test_mistakes_in_one_line(run, small, words, told):
 def test_table_for_people(small, capsys):
     _show(small.run(Work()).frame())
     shown = capsys.readouterr().out
-    assert "table 1 (standard deviation over seeds)" in shown
-    assert "0.600 ± 0.141" in shown
+    assert "table 1 (method m; standard deviation over seeds)" in shown
+    assert "0.600 ± 0.141 (0.6)" in shown
     assert "table 2 (measured once)" in shown
+
+
+def test_quick_runs_and_single_repetitions_decide_nothing(run, small):
+    ran = run("study small --quick")
+    assert "  = table 1: undecided. A quick run decides nothing. It is 0.6." in ran.lines
+    assert "2 claims: 2 undecided" in ran.lines
+    once = Outcome(
+        rows=[Row(place="table 1", what={"method": "m"}, values=(0.5,))],
+        verdicts=[Verdict("a", "reproduced", "Yes."), Verdict("b", "not decidable", "Never published.")],
+    )
+    assert not once.repeated
+    assert [one.verdict for one in once.leave_undecided("Once.").verdicts] == ["undecided", "not decidable"]
 
 
 @pytest.mark.data
 def test_quick_run_of_a_paper(run, data_folder):
-    ran = run(f"study crowdagg-mirex --quick --folder {data_folder}")
+    ran = run(f"study crowdagg-mirex --quick --folder {data_folder} --format csv")
     assert ran.code == 0
     printed = [row for row in csv.DictReader(io.StringIO(ran.out)) if row["place"] == "table 2 (b)" and row["paper"]]
     assert len(printed) == 8 * 12

@@ -162,7 +162,7 @@ BAD = {
     "nowhere to write": ("train votes.csv features.csv", "--out"),
     "no such ranker": ("train votes.csv features.csv -r list_nett -o m", "did you mean 'list_net'?"),
     "no such aggregator": ("train votes.csv features.csv --aggregator dawid -o m", "'dawid_skene'"),
-    "no such parameter": ("train votes.csv features.csv --set tree=1 -o m", "lambda_mart has no parameter 'tree'"),
+    "no such parameter": ("train votes.csv features.csv --set shrubs=1 -o m", "lambda_mart has no parameter 'shrubs'"),
     "parameter out of range": ("train votes.csv features.csv -r list_net --set ridge=0 -o m", "ridge=0.0 must be"),
     "parameter of no aggregator": (
         "train votes.csv features.csv --aggregator none --aggregator-set alpha=1 -o m", "name of an aggregator",

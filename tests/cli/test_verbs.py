@@ -208,7 +208,9 @@ def test_evaluate_runs_tests_them_in_pairs(run, tmp_path):
     assert {row["run"]: float(row["value"]) for row in rows(ran.out) if row["metric"] == "ndcg@3"}["good"] == 1.0
     assert len(read_table("q.csv")) == 2 * 2 * 12
     tests = read_table("t.csv", text_ids=False)
-    assert tests.columns == ["metric", "run", "other", "difference", "p_value", "p_holm"]
+    added = ["lower", "upper", "p_t", "wins", "losses", "ties", "n_queries"]
+    assert tests.columns == ["metric", "run", "other", "difference", "p_value", "p_holm", *added]
+    assert tests.select("wins", "losses", "ties").rows() == [(12, 0, 0)] * 2
     assert any(line.startswith("ndcg@3: good - bad = +") and "Holm" in line for line in ran.lines)
 
 
@@ -227,6 +229,11 @@ def test_evaluate_over_queries_of_both_and_against_a_baseline(run, tmp_path):
     assert said in ran.lines
     assert sum(" - " in line for line in ran.lines) == 12
     assert ran.lines[-1].startswith("and 3 more tests; --tests FILE")
+    named = run("evaluate a.run b.run --truth t.qrels --metrics ndcg@1 --baseline a --report page.html --tests u.csv")
+    assert named.code == 0, named.err
+    assert read_table("u.csv").select("run", "other").rows() == [("b", "a")]
+    assert "largest losses of b by ndcg@1: q0" in named.err
+    assert "b against a" in (tmp_path / "page.html").read_text()
     ran = run(f"evaluate {files} --all-queries --baseline b.run --tests t.csv")
     assert float(rows(ran.out)[0]["value"]) == pytest.approx(1 / 3)
     assert read_table("t.csv").select("run", "other").rows() == [(name, "b") for name in "acdef"]
@@ -351,7 +358,7 @@ def arena(models, *, n_prompts=40):
 
 def test_models_over_prompts_are_told_of_across_queries(run, tmp_path):
     (tmp_path / "arena.csv").write_text(arena(["alpha", "beta", "gamma", "delta"]))
-    said = "rank them over all queries with --across-queries"
+    said = "; to rank them over all: --across-queries"
     assert run("aggregate arena.csv").err.count(said) == 1
     assert said not in run("aggregate arena.csv --across-queries").err
 

@@ -1,6 +1,7 @@
 """Ids as codes: the same whatever way the columns take through the coder."""
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from hypothesis import given
@@ -8,6 +9,7 @@ from hypothesis import strategies as st
 
 from crowdrank.data import coding
 from crowdrank.data.coding import compact, factorize, factorize_groups, look_up
+from crowdrank.data.frames import to_frame
 from crowdrank.errors import JudgmentError
 
 TEXTS = st.lists(
@@ -101,3 +103,10 @@ def test_codes_left_over_are_closed_up():
 
 def test_looking_up_says_which_are_unknown():
     assert look_up([pl.Series(["a", "b"])], [pl.Series(["b", "c", None])]).tolist() == [1, -1, -1]
+
+
+@pytest.mark.parametrize("make", [dict, lambda columns: pd.DataFrame(columns, dtype=object)])
+def test_half_of_a_character_is_named(make):
+    table = make({"item": ["a", "b"], "text": ["whole", "half \ud800"]})
+    with pytest.raises(JudgmentError, match="row 2 of column 'text' holds half of a character"):
+        to_frame(table)

@@ -104,7 +104,7 @@ def test_columns_names_the_rest():
         ({"item": [], "grade": []}, "no rows"),
         (
             with_column(GRADES, "grade", [2, None, 3]),
-            r"grade is blank in row 2 \(query 'q1', item 'y', annotator 'ann'\); .*drop",
+            r"grade is blank in row 2 \(query 'q1', item 'y', annotator 'ann'\); mend",
         ),
         (with_column(GRADES, "grade", ["2", " ", "3"]), "grade is blank in row 2"),
         (with_column(GRADES, "grade", [2.0, float("nan"), 3.0]), "grade is blank in row 2"),
@@ -127,7 +127,7 @@ def test_columns_names_the_rest():
 def test_bad_grades_get_one_sentence(table, said):
     with pytest.raises(JudgmentError, match=said) as caught:
         Grades.from_frame(table) if "rank" not in table else __import__(
-            "crowdrank.data.columns", fromlist=["x"]
+            "crowdrank.data.guessing", fromlist=["x"]
         ).understand(table)
     assert "\n" not in str(caught.value)
 

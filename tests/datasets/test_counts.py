@@ -67,6 +67,8 @@ COUNTS: dict[str, tuple[tuple[Any, ...] | None, tuple[str, int] | None, tuple[in
     "preflib/puzzle": (("ranking", 96, 16, 4, 0), ("rank", 16), None),
     "preflib/skate": (("ranking", 414, 1119, 48, 0), None, None),
     "visual-clutter": (("ranking", 3, 251, 1, 3), None, (251, 18)),
+    "visual-clutter-first-screen": (("ranking", 3, 119, 1, 3), None, (119, 17)),
+    "neural-codec-mushra": (("grade", 1176, 112, 16, 21), None, (112, 76)),
     "visual-clutter/calista": (("preference", 8267 - 219, 100, 1, 276), ("grade", 100), None),
 }
 

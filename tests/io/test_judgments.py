@@ -46,7 +46,7 @@ def test_options_go_to_their_kind(tmp_path):
     with pytest.raises(ParameterError, match="winner_codes= is about preferences"):
         read_judgments(path, winner_codes={1: "left"})
     with pytest.raises(ParameterError, match="levels= and nominal= are about grades"):
-        read_judgments(codes, levels=["a", "b"])
+        read_judgments(codes, levels=["a", "b"], winner_codes={1: "left", 2: "right"})
     ranks = put(tmp_path, "r.csv", "item,rank\nx,1\n")
     with pytest.raises(ParameterError, match="duplicates="):
         read_judgments(ranks, duplicates="first")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_svmlight_file
 
 from crowdrank.data.features import Features
-from crowdrank.errors import JudgmentError, ParameterError
+from crowdrank.errors import DataWarning, JudgmentError, ParameterError
 from crowdrank.io import letor, read_features, read_letor, write_letor
 
 
@@ -157,3 +157,15 @@ def test_features_from_either_kind_of_file(tmp_path):
     assert lines.items.frame().rows() == table.items.frame().rows() == [("10", "x")]
     with pytest.raises(JudgmentError, match=r"bad\.csv: feature 'a' is not a number"):
         read_features(put(tmp_path, "item,a\nx,one\n", "bad.csv"))
+
+
+def test_features_that_no_line_mentions_are_taken_as_absent(tmp_path):
+    path = put(tmp_path, "1 qid:1 1:7\n0 qid:1 2:3\n")
+    with pytest.warns(DataWarning, match="mentions feature 3, 4; taken as 0"):
+        found = read_features(path, features=["1", "2", "3", "4"])
+    assert found.matrix.tolist() == [[7, 0, 0, 0], [0, 3, 0, 0]]
+    with pytest.raises(JudgmentError, match="the features lack 'length'"):
+        read_features(path, features=["1", "length"])
+    gaps = put(tmp_path, "1 qid:1 1:NULL\n0 qid:1 2:3\n")
+    with pytest.warns(DataWarning, match="taken as missing"):
+        assert np.isnan(read_features(gaps, features=["3"]).matrix).all()

@@ -105,3 +105,20 @@ def test_pair_numbers_lead_back_to_the_rows(seed, sizes, n_rows):
     numbers = pair_numbers(left, right, counts.starts, counts.second)
     np.testing.assert_array_equal(counts.first[numbers], np.minimum(left, right))
     np.testing.assert_array_equal(counts.second[numbers], np.maximum(left, right))
+
+
+def test_side_differences():
+    from crowdrank.kernels.pairs import side_differences
+
+    rng = np.random.default_rng(0)
+    left, right, values, weight = (
+        rng.integers(0, 5, 40),
+        rng.integers(0, 5, 40),
+        rng.normal(size=(40, 2)),
+        rng.random(40),
+    )
+    wanted = np.zeros((5, 2))
+    for one, other, row, amount in zip(left, right, values, weight, strict=True):
+        wanted[one] += amount * row
+        wanted[other] -= amount * row
+    np.testing.assert_allclose(side_differences(left, right, weight, values, 5), wanted, atol=1e-12)

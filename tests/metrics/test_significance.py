@@ -98,3 +98,40 @@ def test_bootstrap_interval_covers_and_narrows():
 def test_bad_input_is_refused(call, error):
     with pytest.raises(error, match=";"):
         call()
+
+
+def test_mcnemar_against_scipy_and_by_hand():
+    from scipy.stats import binomtest
+
+    from crowdrank.metrics import mcnemar
+
+    first, second = np.array([1] * 9 + [0] * 3 + [1] * 5), np.array([0] * 9 + [1] * 3 + [1] * 5)
+    found = mcnemar(first, second)
+    assert (found.only_first, found.only_second) == (9, 3)
+    assert found.chi_square == pytest.approx(36 / 12)
+    assert found.p_value == pytest.approx(binomtest(3, 12).pvalue)
+    many = mcnemar(np.repeat([1, 0], [900, 800]), np.repeat([0, 1], [900, 800]))
+    assert many.p_value == pytest.approx(0.0153, abs=1e-3)
+    assert mcnemar([1, 0], [1, 0]).p_value == 1.0
+    with pytest.raises(JudgmentError, match="1 for right and 0 for wrong"):
+        mcnemar([0.5], [1])
+
+
+def test_coefficient_of_variation_by_hand():
+    from crowdrank.metrics import coefficient_of_variation
+
+    assert coefficient_of_variation([2.0, 4.0]) == pytest.approx(np.sqrt(2) / 3)
+    assert coefficient_of_variation([0.7]) == 0.0
+    with pytest.raises(JudgmentError, match="mean of the values is 0"):
+        coefficient_of_variation([-1.0, 1.0])
+
+
+def test_quality_divergence_by_hand():
+    from crowdrank.metrics import quality_divergence
+
+    shares = np.array([1.5, 0.5]) / 2, np.array([0.5, 1.5]) / 2
+    by_hand = float((shares[0] * np.log(shares[0] / shares[1])).sum())
+    assert quality_divergence([0.2], [0.8], bins=2) == pytest.approx(by_hand)
+    assert quality_divergence([0.2, 0.9], [0.9, 0.2]) == pytest.approx(0.0)
+    with pytest.raises(JudgmentError, match="between 0 and 1"):
+        quality_divergence([1.2], [0.8])

@@ -22,7 +22,17 @@ def cayley(one, other):
     return swaps
 
 
-DISTANCES = {"kendall": kendall, "cayley": cayley}
+def footrule(one, other):
+    """How far all items are from their places."""
+    return sum(abs(place - list(other).index(item)) for place, item in enumerate(one))
+
+
+def spearman(one, other):
+    """Squares of how far all items are from their places."""
+    return sum((place - list(other).index(item)) ** 2 for place, item in enumerate(one))
+
+
+DISTANCES = {"kendall": kendall, "cayley": cayley, "footrule": footrule, "spearman": spearman}
 
 
 def extensions(items, ranks):
@@ -62,7 +72,7 @@ def posterior(n, lists, pulls, scores=None, distance="kendall"):
                 far[number, which] = sum(rank[a] > rank[b] for p, a in enumerate(own) for b in own[p + 1 :])
                 logs[number] += pulls[which] * far[number, which]
             else:
-                each = np.array([cayley(own, whole) for whole in extensions(items, ranks)], float)
+                each = np.array([DISTANCES[distance](own, whole) for whole in extensions(items, ranks)], float)
                 chance = np.exp(pulls[which] * each)
                 far[number, which] = chance @ each / chance.sum()
                 logs[number] += np.log(chance.sum())

@@ -8,7 +8,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import estimator_checks_generator
 
 import crowdrank as cr
-from crowdrank.errors import JudgmentError, ParameterError
+from crowdrank.errors import DataWarning, JudgmentError, ParameterError
 from crowdrank.rankers import LambdaMART
 
 
@@ -179,3 +179,10 @@ def test_parameters_are_checked_when_fitting(params, message, made):
 def test_negative_targets_have_no_gain(made):
     with pytest.raises(JudgmentError, match="negative target"):
         LambdaMART().fit(made[0], made[1] - 1, qid=made[2])
+
+
+def test_leaves_too_large_to_split_are_said(made):
+    X, y, qid = made
+    with pytest.warns(DataWarning, match="all scores are equal; lower min_leaf"):
+        ranker = LambdaMART(min_leaf=700, n_trees=3).fit(X, y, qid=qid)
+    assert len(np.unique(ranker.predict(X))) == 1

@@ -1,4 +1,4 @@
-"""LambdaRank learns, stops, is repeated by its seed, and is saved; training needs torch, predicting does not."""
+"""LambdaRank learns, stops, is repeated by its seed, and is saved; only several hidden layers need torch."""
 
 import sys
 
@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 import crowdrank as cr
 from crowdrank.errors import MissingExtraError, ParameterError
-from crowdrank.rankers import LambdaRank
+from crowdrank.rankers import LambdaRank, lambda_rank
 
 
 @pytest.fixture
@@ -23,8 +23,35 @@ def made():
 
 def test_training_without_torch_says_how_to_get_it(made, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'crowdrank\[neural\]'"):
-        LambdaRank().fit(made[0], made[1], qid=made[2])
+    with pytest.raises(MissingExtraError, match=r"n_layers=1, or install it with pip install 'crowdrank\[neural\]'"):
+        LambdaRank(n_layers=2).fit(made[0], made[1], qid=made[2])
+    LambdaRank(n_epochs=1).fit(made[0], made[1], qid=made[2])
+
+
+def test_slopes_by_hand_are_those_of_torch(made):
+    pytest.importorskip("torch", reason="the neural extra is not installed")
+    rng = np.random.default_rng(1)
+    first = lambda_rank._first_layers(4, 6, 1, rng)
+    target = rng.normal(size=50)
+    batch = lambda_rank._Batch(made[0][:50], lambda scores: scores - target)
+    networks = [
+        kind(tuple(map(np.copy, first)), 0.05, 0.01) for kind in (lambda_rank._Network, lambda_rank._DeepNetwork)
+    ]
+    for _ in range(30):
+        for network in networks:
+            network.step(batch)
+    for by_hand, by_torch in zip(networks[0].layers(), networks[1].layers(), strict=True):
+        np.testing.assert_allclose(by_hand, by_torch, rtol=1e-8, atol=1e-10)
+
+
+def test_several_layers_learn_and_are_saved(made, tmp_path):
+    pytest.importorskip("torch", reason="the neural extra is not installed")
+    X, y, qid = made
+    ranker = LambdaRank(n_layers=2, n_epochs=60, learning_rate=0.03).fit(X, y, qid=qid)
+    assert ranker.score(X, y, qid=qid) > 0.75
+    ranker.save(tmp_path / "model")
+    np.testing.assert_array_equal(cr.load_ranker(tmp_path / "model").predict(X), ranker.predict(X))
+    assert len(ranker.importance()) == 4
 
 
 @pytest.mark.parametrize(
@@ -44,7 +71,6 @@ def test_parameters_are_checked_when_fitting(params, message, made):
 
 @pytest.mark.parametrize("loss", ["lambda_rank", "list_net", "list_mle"])
 def test_it_learns_what_no_linear_ranker_can(loss, made):
-    pytest.importorskip("torch", reason="the neural extra is not installed")
     X, y, qid = made
     ranker = LambdaRank(loss=loss, n_epochs=150, learning_rate=0.03).fit(X, y, qid=qid)
     assert ranker.score(X, y, qid=qid) > cr.rankers.ListNet().fit(X, y, qid=qid).score(X, y, qid=qid) + 0.05
@@ -53,7 +79,6 @@ def test_it_learns_what_no_linear_ranker_can(loss, made):
 
 
 def test_copies_change_little_and_shuffled_rows_nothing(made):
-    pytest.importorskip("torch", reason="the neural extra is not installed")
     X, y, qid = made
     ranker = LambdaRank(n_epochs=20).fit(X, y, qid=qid)
     shuffle = np.random.default_rng(1).permutation(len(y))
@@ -66,7 +91,6 @@ def test_copies_change_little_and_shuffled_rows_nothing(made):
 
 
 def test_early_stopping_saving_and_predicting_without_torch(made, tmp_path, monkeypatch):
-    pytest.importorskip("torch", reason="the neural extra is not installed")
     X, y, qid = made
     train, held = qid < 30, qid >= 30
     valid = {"eval_set": (X[held], y[held]), "eval_qid": qid[held]}

@@ -8,7 +8,7 @@ import crowdrank as cr
 from crowdrank.data.consensus import Trace
 from crowdrank.errors import ParameterError
 from crowdrank.rankers.linear_score import LinearScore
-from crowdrank.rankers.scaling import Scaling
+from crowdrank.rankers.matrix import Scaling
 
 NAMES = ("length", "age")
 

@@ -70,12 +70,12 @@ def test_pipelines_and_cross_validation(rows):
 
 def test_without_queries_there_is_no_score(rows):
     ranker = ListNet().fit(rows.X, rows.y, qid=rows.qid)
-    with pytest.raises(ParameterError, match=r"not told the query .*enable_metadata_routing=True"):
+    with pytest.raises(ParameterError, match=r"does not know the query .*enable_metadata_routing=True"):
         ndcg_scorer()(ranker, rows.X, rows.y)
-    with pytest.raises(ParameterError, match=r"ListNet.score was not told the query of each row; give qid="):
+    with pytest.raises(ParameterError, match=r"ListNet.score does not know the query of each row; give qid="):
         ranker.score(rows.X, rows.y)
     pipeline = make_pipeline(StandardScaler(), ListNet()).fit(rows.X, rows.y, listnet__qid=rows.qid)
-    with pytest.raises(ParameterError, match=r"ListNet\.score was not told"):
+    with pytest.raises(ParameterError, match=r"ListNet\.score does not know"):
         pipeline.score(rows.X, rows.y)
     # rows of one query say so
     one = ranker.score(rows.X, rows.y, qid=np.zeros(len(rows.y)))
@@ -86,7 +86,7 @@ def test_without_queries_there_is_no_score(rows):
 @pytest.mark.parametrize("scoring", [None, ndcg_scorer(), {"ndcg": ndcg_scorer()}])
 @pytest.mark.parametrize("error_score", [np.nan, "raise"])
 def test_a_search_without_routing_ends_with_the_remedy(rows, scoring, error_score):
-    said = "was not told the query of each row; give qid=.*enable_metadata_routing=True"
+    said = "does not know the query of each row; give qid=.*enable_metadata_routing=True"
     settings = {"cv": GroupKFold(3), "scoring": scoring, "error_score": error_score}
     for estimator, name in ((ListNet(), "ridge"), (make_pipeline(StandardScaler(), ListNet()), "listnet__ridge")):
         search = GridSearchCV(estimator, {name: [0.1, 1.0]}, refit=False, **settings)

@@ -8,6 +8,7 @@ import os
 import shutil
 import warnings
 
+import polars as pl
 import pytest
 from tests.report.crowds import HOSTILE, grades, preferences
 
@@ -56,7 +57,20 @@ def reports(tmp_path_factory):
                 title=f"{name} {HOSTILE[0]}",
                 command=HOSTILE[2],
             )
+        cr.report.write_evaluation(hostile_runs(), folder / "runs.html", title=f"runs {HOSTILE[0]}", command=HOSTILE[2])
     return folder
+
+
+def hostile_runs():
+    """Two runs whose names, queries, items and slices mean harm."""
+    truth = [(query, item, place % 3) for query in HOSTILE for place, item in enumerate(HOSTILE)]
+    frame = pl.DataFrame(truth, schema=["query", "item", "grade"], orient="row")
+    runs = {
+        name: frame.select("query", "item", score=(pl.int_range(pl.len()) * step) % 7)
+        for name, step in ((HOSTILE[0], 3), (HOSTILE[1], 5))
+    }
+    slices = pl.DataFrame({"query": HOSTILE, HOSTILE[2]: [HOSTILE[n % 2] for n in range(len(HOSTILE))]})
+    return cr.evaluate_runs(runs, frame.gather_every(2), ["ndcg@3"], baseline=HOSTILE[1], slices=slices)
 
 
 class Opened:
@@ -85,7 +99,7 @@ class Opened:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["demo", "empty", "hostile", "classes"])
+@pytest.mark.parametrize("name", ["demo", "empty", "hostile", "classes", "runs"])
 def test_nothing_fails_runs_or_is_fetched(browser, reports, name, scheme):
     path = reports / f"{name}.html"
     opened = Opened(browser, path, color_scheme=scheme)

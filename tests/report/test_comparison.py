@@ -51,7 +51,7 @@ def test_a_measure_has_the_methods_it_fits(comparison, ax):
 def test_dots_say_who_is_clearly_worse(ax):
     import polars as pl
 
-    from crowdrank.validation.comparison import HELD_OUT
+    from crowdrank.validation.method_comparison import HELD_OUT
 
     table = pl.DataFrame(
         {"method": ["a", "b"], "value": [0.9, 0.6], "lower": [0.85, 0.5], "upper": [0.95, 0.7], "best": [True, False],

@@ -18,7 +18,7 @@ from tests.report.crowds import HOSTILE, grades, preferences
 import crowdrank as cr
 from crowdrank.demo import FILE
 from crowdrank.errors import ParameterError
-from crowdrank.report.tables import PAGE, Column, Table
+from crowdrank.report.page_tables import PAGE, Column, Table
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")
 
@@ -158,10 +158,10 @@ def test_pictures_follow_light_and_dark(demo):
 
 def test_tables_hold_all_rows(demo, consensus):
     _, page = demo
-    items = page.data[0]
+    board, items, annotators = page.data[:3]
+    assert [row[1] for row in board["rows"]] == consensus.order()
     assert [row[1] for row in items["rows"]] == consensus.order()
     assert [row[0] for row in items["rows"]] == list(range(1, 13))
-    annotators = page.data[1]
     assert annotators["rows"][0][:2] == ["olga", "drop"]
     assert len(annotators["rows"]) == 30
 
@@ -192,9 +192,9 @@ def test_items_have_their_text_and_links(votes, consensus, tmp_path):
                           "url": ["https://example.org/juniper", "javascript:alert(1)"]})  # fmt: skip
     about.write_csv(tmp_path / "items.csv")
     page = Page(cr.report.render(consensus, votes, items=tmp_path / "items.csv", actions=None))
-    row = next(row for row in page.data[0]["rows"] if row[1] == "juniper")
+    row = next(row for row in page.data[1]["rows"] if row[1] == "juniper")
     assert row[2:4] == ["A <b>small</b> model", "https://example.org/juniper"]
-    assert all(row[3] is None for row in page.data[0]["rows"] if row[1] != "juniper")
+    assert all(row[3] is None for row in page.data[1]["rows"] if row[1] != "juniper")
 
 
 CASES = {

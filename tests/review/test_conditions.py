@@ -7,7 +7,7 @@ import pytest
 import crowdrank as cr
 from crowdrank.demo import FILE
 from crowdrank.errors import ParameterError, UnknownNameError
-from crowdrank.review.findings import QUANTITIES, check, facts_of, parse_condition
+from crowdrank.review.all_findings import QUANTITIES, check, facts_of, parse_condition
 
 
 @pytest.fixture(scope="module")

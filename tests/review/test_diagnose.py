@@ -111,6 +111,10 @@ def test_groups_of_items():
     assert found.group_messages[0].startswith(
         "2 groups of items were never compared with each other, those of 'a' (query 'q')"
     )
+    assert found.group_messages[1].startswith(
+        "1 group (the 2 items with 'a' (query 'r')) won every comparison with the others of their query"
+    )
+    assert found.group_messages[2].startswith("1 item ('c' (query 'r')) lost every comparison with the others")
     assert found.messages[:3] == found.group_messages
 
 
@@ -187,8 +191,7 @@ def test_truth_of_grades(words):
 
 def test_diagnostics_go_through_json():
     given, _ = panel(np.random.default_rng(1), n=6, things=120, copies=2, ties=0.1)
-    with pytest.warns(DataWarning):
-        consensus = cr.aggregate(judged := preferences(given, ["one"] * 3 + ["two"] * 3))
+    consensus = cr.aggregate(judged := preferences(given, ["one"] * 3 + ["two"] * 3))
     found = cr.diagnose(judged, consensus)
     consensus = replace(consensus, diagnostics=found)
     again = from_json(json.loads(json.dumps(to_json(consensus), allow_nan=False))).diagnostics

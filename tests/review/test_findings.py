@@ -9,9 +9,9 @@ import pytest
 import crowdrank as cr
 from crowdrank.demo import FILE
 from crowdrank.errors import ParameterError
-from crowdrank.review.contested import contested
-from crowdrank.review.finding import named
-from crowdrank.review.findings import Finding, Findings, facts_of
+from crowdrank.review.all_findings import Finding, Findings, facts_of
+from crowdrank.review.contested import contested_items
+from crowdrank.review.finding import name_ids
 from crowdrank.wording import of_all, percent
 
 
@@ -151,13 +151,13 @@ def test_one_sided_annotators_are_found():
 def test_where_the_crowd_disagrees():
     rows = [("q", "x", "y", w) for w in "xxxyyy"] + [("q", "x", "z", "x")] * 6 + [("q", "y", "z", "y")] * 2
     votes = cr.Preferences.from_rows([(f"a{k}", *row) for k, row in enumerate(rows)])
-    table = contested(votes, cr.aggregate(votes, "bradley_terry"))
+    table = contested_items(votes, cr.aggregate(votes, "bradley_terry"))
     assert table.select("n_item", "n_other", "n_answers").rows() == [(3, 3, 6), (6, 0, 6)]
     assert set(table.row(0, named=True).values()) >= {"x", "y"}
     marks = grades(
         [(a, i, g) for i, gs in (("x", (0, 4, 2)), ("y", (1, 1, 1))) for a, g in zip("abc", gs, strict=True)]
     )
-    spread = contested(marks, cr.aggregate(marks, "mean_grade"))
+    spread = contested_items(marks, cr.aggregate(marks, "mean_grade"))
     assert spread.select("item", "lowest", "highest").rows() == [("x", 0.0, 4.0), ("y", 1.0, 1.0)]
     assert spread["spread"][0] == pytest.approx(np.std([0, 4, 2]))
 
@@ -190,7 +190,7 @@ def test_what_is_no_consensus_is_refused(demo):
 
 
 def test_words():
-    assert named(["a b", 7]) == "'a b' and 7"
+    assert name_ids(["a b", 7]) == "'a b' and 7"
     assert [percent(share) for share in (0.0, 0.001, 0.5, 0.999, 1.0)] == [
         "0 %",
         "under 1 %",

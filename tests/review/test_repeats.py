@@ -9,7 +9,7 @@ import pytest
 import crowdrank as cr
 from crowdrank.aggregators import Borda, MeanGrade
 from crowdrank.metrics import fleiss_kappa, krippendorff_alpha
-from crowdrank.review.agreement import agreement
+from crowdrank.review.crowd_agreement import agreement
 from crowdrank.review.diagnosis import diagnose
 from crowdrank.review.self_consistency import consistency, repeats
 

@@ -385,7 +385,7 @@ def test_a_consensus_without_errors():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"about": "order"}, "about='order' is not known; use one of 'grade', 'gain'"),
+        ({"about": "order"}, "about='order' is not known; .*choose one of 'auto', 'grade', 'gain'"),
         ({"share": 0.0}, "share=0.0 must be above 0 and at most 1"),
         ({"most": 0}, "most=0 must be at least 1"),
     ],
@@ -424,7 +424,9 @@ def test_who_guesses_tells_nothing():
 def test_further_grades_tell_less():
     told, ceiling = np.full(5, 0.3), np.full(5, 0.6)
     for gain in (None, np.array([0.0, 1.0])):
-        gains = Candidates(np.empty(0), np.empty((0, 2)), gain).marginal_information(told, ceiling, np.arange(5))
+        nothing = np.empty(0, int)
+        items = Candidates(np.empty(0), np.empty((0, 2)), gain, nothing, nothing)
+        gains = items.marginal_information(told, ceiling, np.arange(5))
         assert gains[0] == pytest.approx(0.3)
         assert (np.diff(gains) < 0).all()
     # the second of two equal measurements of a variance halves what the first has left, and so on
@@ -468,7 +470,7 @@ def test_grades_of_anybody(graded):
     found = Information(most=2).propose(Situation.of(grades, consensus=consensus, budget=50))
     assert found.n_judgments == 50
     assert found.n_more.max() <= 2
-    assert "expected to lower the uncertainty of the grades (in nats) by" in found.sentence()
+    assert "expected to lower the squared error of the items' gains by" in found.sentence()
 
 
 def test_dear_annotators_are_asked_where_they_are_worth_it(graded):
@@ -559,3 +561,41 @@ def test_grades_that_nobody_repeated_are_not_taken_for_certain():
     assert requests.n_judgments == 30
     assert len(np.unique(requests.things["item"])) >= 20
     assert requests.gains.min() > 0.05
+
+
+@pytest.mark.parametrize(("method", "scheme"), [("dawid_skene", "uncertainty"), ("bradley_terry", "information")])
+def test_proposals_do_not_measure_quality(method, scheme, monkeypatch):
+    rng = np.random.default_rng(2)
+    if method == "dawid_skene":
+        rows = [(f"w{a}", "q", f"i{i}", int(rng.integers(0, 3))) for a in range(4) for i in range(6)]
+        judged = Grades.from_rows(rows)
+    else:
+        rows = [
+            (f"w{a}", "q", f"i{i}", f"i{i + 1}", ("left", "right")[(a + i) % 2]) for a in range(3) for i in range(5)
+        ]
+        judged = Preferences.from_rows(rows)
+    consensus = cr.aggregate(judged, method)
+    monkeypatch.setattr(Consensus, "quality", property(lambda _: pytest.fail("quality was asked for")))
+    assert len(cr.propose(judged, scheme, consensus=consensus, budget=3)) == 3
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_items_without_their_fewest_grades_come_first(named):
+    """What a model expects of an answer is not relied on before items have a second opinion."""
+    rng = np.random.default_rng(4)
+    rows = [(f"w{rng.integers(6)}", "q", f"i{i:02d}", int(rng.integers(3))) for i in range(20)]
+    rows += [(f"v{k}", "q", f"i{i:02d}", int(rng.integers(3))) for i in range(8) for k in range(2)]
+    grades = Grades.from_rows(rows)
+    pool = {"annotator": ["x", "y", "z"], "price": [1.0, 1.0, 1.0]} if named else None
+    proposed = cr.propose(grades, "information", pool=pool, budget=14)
+    asked = proposed["item"].to_list()
+    assert set(asked[:12]) == {f"i{i:02d}" for i in range(8, 20)}
+    assert set(asked[12:]) <= {f"i{i:02d}" for i in range(8)} | set(asked[:12])
+
+
+def test_classes_without_an_order_have_information_but_no_gain():
+    rows = [(who, "q", item, "red" if item in "xy" else "blue") for who in ("ann", "bob", "cy") for item in "vwxy"]
+    grades = Grades.from_rows([*rows, ("ann", "q", "z", "red"), ("bob", "q", "z", "blue")], nominal=True)
+    assert cr.propose(grades, "information", budget=1)["item"].to_list() == ["z"]
+    with pytest.raises(ParameterError, match="needs an order, and these classes have none"):
+        cr.propose(grades, Information(about="gain"), budget=1)

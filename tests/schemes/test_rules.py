@@ -60,12 +60,16 @@ def test_if_good_looks_at_the_first_grade_by_time_also_when_later_ones_stand_fir
 
 def test_a_rule_is_asked_about_one_item_as_a_service_would():
     grades, bounds = np.array([3.0, 0.0]), np.array([0, 2])
-    assert IfGoodK(k=3).wanted(grades, bounds).tolist() == [3]
-    assert GoodTillBad().wanted(grades, bounds).tolist() == [2]
-    assert GoodTillBad().wanted(grades[:1], np.array([0, 1])).tolist() == [2]
-    assert KOverlap(k=4).wanted(grades, bounds).tolist() == [4]
+    assert IfGoodK(k=3).n_wanted(grades, bounds).tolist() == [3]
+    assert GoodTillBad().n_wanted(grades, bounds).tolist() == [2]
+    assert GoodTillBad().n_wanted(grades[:1], np.array([0, 1])).tolist() == [2]
+    assert KOverlap(k=4).n_wanted(grades, bounds).tolist() == [4]
     nothing = np.empty(0), np.array([0, 0])
-    assert [scheme.wanted(*nothing).tolist() for scheme in (IfGoodK(), GoodTillBad(), KOverlap(k=2))] == [[1], [1], [2]]
+    assert [scheme.n_wanted(*nothing).tolist() for scheme in (IfGoodK(), GoodTillBad(), KOverlap(k=2))] == [
+        [1],
+        [1],
+        [2],
+    ]
 
 
 def test_levels_in_words():

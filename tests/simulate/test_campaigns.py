@@ -155,3 +155,28 @@ def test_schemes_are_played_by_name(truth, tmp_path):
         cr.campaigns(truth.truth, ["singel"], 10, annotators=3, noise="profile()")
     with pytest.raises(ParameterError, match="say who answers"):
         cr.campaigns(truth.truth, ["single"], 10)
+
+
+@pytest.mark.parametrize("scheme", ["2-overlap", "agreement", "information"])
+def test_classes_without_an_order_are_replayed(scheme):
+    from crowdrank import registry
+    from crowdrank.data.judgments import Grades
+
+    rng = np.random.default_rng(3)
+    names, truth = np.array(["red", "green", "blue"]), rng.integers(0, 3, 40)
+    rows = [
+        (f"w{a}", "q", f"i{i:02d}", str(names[truth[i] if rng.random() < 0.85 else rng.integers(3)]))
+        for a in range(6)
+        for i in range(40)
+    ]
+    gold = {"query": ["q"] * 40, "item": [f"i{i:02d}" for i in range(40)], "grade": names[truth].tolist()}
+    known = gold
+    grades = Grades.from_rows(rows, nominal=True)
+    made = registry.make("scheme", scheme)
+    played = campaign(made, grades, known, 120, n_rounds=3, seed=1)
+    assert played.judgments.nominal
+    assert played.judgments.levels == ("blue", "green", "red")
+    assert played.curve["accuracy"][-1] > 0.8
+    assert played.curve["log_loss"][-1] < 1.0
+    with pytest.raises(ParameterError, match="about an order"):
+        campaign(made, grades, known, 40, n_rounds=1, measures=("tau",))

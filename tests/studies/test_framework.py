@@ -218,4 +218,4 @@ def test_catalogue(entry):
 def test_references(request):
     listed = (request.config.rootpath / "docs" / "references.md").read_text()
     assert not [entry.name for entry in STUDIES.values() if f"**{entry.reference}**" not in listed]
-    assert len(VERDICTS) == 4
+    assert len(VERDICTS) == 6

@@ -7,7 +7,6 @@ import pytest
 from crowdrank.data.features import Features
 from crowdrank.metrics import kendall_tau
 from crowdrank.simulate import Mallows, PerQuery, rankings
-from crowdrank.studies.ltrma.letor import GRADES, unit
 from crowdrank.studies.ltrma.methods import (
     BORDA,
     CAYLEY_ML,
@@ -22,12 +21,13 @@ from crowdrank.studies.ltrma.methods import (
     Task,
     clear,
     consensus_tau,
+    difference_text,
     expertise,
-    shown,
     true_dispersions,
 )
+from crowdrank.studies.ltrma.ohsumed_results import Results
+from crowdrank.studies.ltrma.ohsumed_study import GRADES, unit
 from crowdrank.studies.ltrma.points import METHODS, N_ITEMS, points
-from crowdrank.studies.ltrma.results import Results
 
 
 def test_every_method_is_measured_on_points(ran):
@@ -112,8 +112,8 @@ def test_results_compare_in_pairs():
 
 
 def test_differences_in_words():
-    assert shown([0.5]) == "+0.5"
-    assert shown([1.0, 1.0, 1.0, 1.0, 1.0, 1.0]) == "+1.0 ± 0.0 (p = 0.031)"
+    assert difference_text([0.5]) == "+0.5"
+    assert difference_text([1.0, 1.0, 1.0, 1.0, 1.0, 1.0]) == "+1.0 ± 0.0 (p = 0.031)"
     assert clear([1.0] * 6) == 1
     assert clear([-1.0] * 6) == -1
     assert clear([1.0, -0.9, 1.0]) == 0

@@ -6,16 +6,37 @@ import pytest
 
 from crowdrank.data.truth import Truth
 from crowdrank.simulate import OneCoin, RoundRobin
-from crowdrank.studies.noisy_crowd.crowds import FIXED, IMPROVED, PAPER, Part, Split, _Crowd, _Pilot, noisy
-from crowdrank.studies.noisy_crowd.printed import CLEAN, CLEAN_MEAN, COLUMNS, EXTRA, MEAN, TABLE_1
-from crowdrank.studies.noisy_crowd.results import Results
+from crowdrank.studies.noisy_crowd.crowds import (
+    FIXED,
+    IMPROVED,
+    PAPER,
+    Crowd,
+    Part,
+    Split,
+    WholeQueries,
+    _Pilot,
+    noisy,
+)
+from crowdrank.studies.noisy_crowd.kumar_figures import CLEAN, CLEAN_MEAN, COLUMNS, EXTRA, MEAN, TABLE_1
+from crowdrank.studies.noisy_crowd.noise_results import Results
+from crowdrank.studies.noisy_crowd.regimes import (
+    RANDOM,
+    SCATTERED,
+    SHORT,
+    WHOLE,
+    Regimes,
+    mechanism_note,
+    regime_cell,
+    regime_verdicts,
+)
 
 
 @pytest.mark.data
 def test_printed_figures_stand_in_the_table(ran):
     frame = ran("noisy-crowd").outcome.frame()
-    assert set(frame["method"]) == {*PAPER, *FIXED, *IMPROVED}
-    printed = frame.filter(pl.col("noise") == "N(0.5,0.2)", pl.col("L") == "800", pl.col("paper").is_not_null())
+    assert set(frame["method"].drop_nulls()) == {*PAPER, *FIXED, *IMPROVED}
+    table = frame.filter(pl.col("place") == "table 1")
+    printed = table.filter(pl.col("noise") == "N(0.5,0.2)", pl.col("L") == "800", pl.col("paper").is_not_null())
     assert dict(printed.select(pl.concat_str("method", "measure", separator=" "), "paper").iter_rows()) == {
         "SL rank": 23.7, "MV rank": 24.5, "MV label": 52.6, "NB given rank": 22.2, "NB given label": 54.7,
         "NB learned rank": 22.2, "NB learned label": 54.7,
@@ -54,14 +75,14 @@ def test_all_methods_learn_from_a_good_crowd(split):
 
 def test_one_level_for_all_items_leaves_them_tied(split):
     item = np.arange(800)
-    tied = split.learned(item, np.zeros(800))
-    assert tied[0] < split.learned(item, split.train.grade[item])[0] - 20
+    tied = split.learn(item, np.zeros(800))
+    assert tied[0] < split.learn(item, split.train.grade[item])[0] - 20
 
 
 def test_methods_share_their_first_grades(split):
-    crowd = _Crowd(split, OneCoin(np.linspace(0.2, 0.9, 100)), 5)
-    single = crowd.bought(RoundRobin(n_items=1200, n_judgments=1200, distinct=False))
-    again = crowd.bought(RoundRobin(n_items=400, n_judgments=1200, distinct=False))
+    crowd = Crowd(split, OneCoin(np.linspace(0.2, 0.9, 100)), 5)
+    single = crowd.buy(RoundRobin(n_items=1200, n_judgments=1200, distinct=False))
+    again = crowd.buy(RoundRobin(n_items=400, n_judgments=1200, distinct=False))
     for name in ("item", "annotator", "grade"):
         assert (getattr(single, name)[:400] == getattr(again, name)[:400]).all()
     assert len(set(single.item.tolist())) == 1200
@@ -69,12 +90,38 @@ def test_methods_share_their_first_grades(split):
 
 
 def test_fix_changes_adversarial_annotators_only(split):
-    accuracy = np.where(np.arange(100) < 30, 0.2, 0.8)
-    crowd = _Crowd(split, OneCoin(accuracy), 2)
-    bought = crowd.bought(RoundRobin(n_items=1500, n_judgments=1500, distinct=False))
-    changed = crowd._fixed(bought).grade != bought.grade
-    assert (changed == (bought.annotator < 30)).all()
-    assert set(crowd._fixed(bought).grade.tolist()) <= {0.0, 1.0, 2.0}
+    accuracy = np.where(np.arange(100) < 30, 0.05, 0.8)
+    crowd = Crowd(split, OneCoin(accuracy), 2)
+    outcomes = crowd.outcomes(0, improved=False)
+    plain, fixed = outcomes["SL"], outcomes[FIXED[0]]
+    order = np.argsort(plain.item)
+    changed = fixed.target != plain.target[order]
+    bought = crowd.repeat(800, 800)
+    assert (changed == (bought.annotator < 30)[np.argsort(bought.item)]).all()
+    assert fixed.right > plain.right
+
+
+def test_whole_queries_come_one_after_the_other_and_nested(split):
+    first, _ = WholeQueries(800, 800).rows(split.truth.items, 100, seed=4)
+    more, _ = WholeQueries(1200, 1200).rows(split.truth.items, 100, seed=4)
+    again, _ = WholeQueries(800, 1600).rows(split.truth.items, 100, seed=4)
+    assert (more[:800] == first).all()
+    assert (again[:800] == again[800:]).all()
+    assert len(set((first // 20).tolist())) == 40
+
+
+def test_short_descents_from_random_weights_are_under_fitted(split):
+    cells = [
+        (noise, regime_cell(split, noise, seed, (0, 800))) for noise in ("no noise", "N(0.7,0.2)") for seed in (0, 1)
+    ]
+    regimes = Regimes(cells)
+    slow, fast = (regimes.clean(WHOLE, name)[0] for name in ("start 0.1, step 0.003, 5 passes", "converged"))
+    assert slow < fast - 2
+    assert set(RANDOM) < set(SHORT)
+    assert regimes.has(SCATTERED, RANDOM[0])
+    assert not regimes.has(SCATTERED, "converged")
+    assert len(regime_verdicts(regimes)) == 4
+    assert "more gradient steps" in mechanism_note(regimes)
 
 
 def test_pilot_grades_few_items_five_times_and_others_once(split):

@@ -1,11 +1,11 @@
 """Differences measured in pairs."""
 
-from crowdrank.studies.paired import clear, shown
+from crowdrank.studies.paired import clear, difference_text
 
 
 def test_a_mean_with_its_standard_error():
-    assert shown([1.0, 3.0]) == "+2.0 ± 1.0"
-    assert shown([-0.256], 2) == "-0.26"
+    assert difference_text([1.0, 3.0]) == "+2.0 ± 1.0"
+    assert difference_text([-0.256], 2) == "-0.26"
 
 
 def test_what_is_clear():

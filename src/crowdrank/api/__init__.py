@@ -8,29 +8,44 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ..review.actions import Actions
     from ..review.finding import Finding, Findings
-    from ..validation.comparison import Comparison
-    from ..validation.evaluation import Evaluation
-    from .aggregation import aggregate, as_judgments, check_aggregation, check_level, expect_one_kind
+    from ..validation.method_comparison import Comparison
+    from ..validation.run_evaluation import Evaluation
+    from .aggregation import aggregate, as_judgments, check_aggregation, check_level, expect_one_kind, settle_swaps
     from .annotator_actions import actions
     from .campaigns import campaign_ends, campaign_sentences, campaigns
     from .choosing import Choice, auto_method
+    from .click_relevance import fit_clicks
+    from .collecting import TargetRule, agreement_interval, disputed_targets, target_rule
     from .comparison import check_comparison, compare, compare_methods
     from .consensus_findings import findings
+    from .control import read_covariates_of, style_counts, with_families
     from .diagnosis import diagnose
-    from .evaluation import evaluate, evaluate_runs
+    from .evaluation import describe_evaluation, evaluate, evaluate_runs
+    from .exporting import Exported, export
+    from .extraction import check_extraction, make_features
+    from .interleaving import credit, interleave
     from .method_listing import Described, methods
+    from .packing import pack
     from .proposals import check_requests, propose, requests, scheme_costs
+    from .scale import Advice, advice, facts_of_sample, file_advice, sampled_facts
+    from .several_fits import category_table, criteria_table
     from .training import as_features, check_training, rank, train
+    from .win_rates import win_rate
 
 _HOMES = {
     "Actions": "..review.actions",
+    "Advice": ".scale",
     "Choice": ".choosing",
-    "Comparison": "..validation.comparison",
+    "Comparison": "..validation.method_comparison",
     "Described": ".method_listing",
-    "Evaluation": "..validation.evaluation",
+    "Evaluation": "..validation.run_evaluation",
+    "Exported": ".exporting",
     "Finding": "..review.finding",
     "Findings": "..review.finding",
+    "TargetRule": ".collecting",
     "actions": ".annotator_actions",
+    "advice": ".scale",
+    "agreement_interval": ".collecting",
     "aggregate": ".aggregation",
     "as_features": ".training",
     "as_judgments": ".aggregation",
@@ -38,65 +53,110 @@ _HOMES = {
     "campaign_ends": ".campaigns",
     "campaign_sentences": ".campaigns",
     "campaigns": ".campaigns",
+    "category_table": ".several_fits",
     "check_aggregation": ".aggregation",
     "check_comparison": ".comparison",
+    "check_extraction": ".extraction",
     "check_level": ".aggregation",
     "check_requests": ".proposals",
     "check_training": ".training",
     "compare": ".comparison",
     "compare_methods": ".comparison",
+    "credit": ".interleaving",
+    "criteria_table": ".several_fits",
+    "describe_evaluation": ".evaluation",
     "diagnose": ".diagnosis",
+    "disputed_targets": ".collecting",
     "evaluate": ".evaluation",
     "evaluate_runs": ".evaluation",
     "expect_one_kind": ".aggregation",
+    "export": ".exporting",
+    "file_advice": ".scale",
     "findings": ".consensus_findings",
+    "fit_clicks": ".click_relevance",
+    "interleave": ".interleaving",
+    "make_features": ".extraction",
     "methods": ".method_listing",
+    "pack": ".packing",
     "propose": ".proposals",
     "rank": ".training",
+    "read_covariates_of": ".control",
     "requests": ".proposals",
+    "facts_of_sample": ".scale",
+    "sampled_facts": ".scale",
     "scheme_costs": ".proposals",
+    "settle_swaps": ".aggregation",
+    "style_counts": ".control",
+    "target_rule": ".collecting",
     "train": ".training",
+    "with_families": ".control",
+    "win_rate": ".win_rates",
 }
 _VERBS = (
-    "actions", "aggregate", "campaigns", "compare", "compare_methods", "diagnose", "evaluate", "evaluate_runs",
-    "findings", "propose", "rank", "train",
+    "actions", "aggregate", "campaigns", "compare", "compare_methods", "credit", "diagnose", "evaluate",
+    "evaluate_runs", "export", "findings", "fit_clicks", "interleave", "pack", "propose", "rank", "train", "win_rate",
 )  # fmt: skip
 """Verbs that say what to write in place of an argument they do not have."""
 
 __all__ = [
     "Actions",
+    "Advice",
     "Choice",
     "Comparison",
     "Described",
     "Evaluation",
+    "Exported",
     "Finding",
     "Findings",
+    "TargetRule",
     "actions",
+    "advice",
     "aggregate",
+    "agreement_interval",
     "as_features",
     "as_judgments",
     "auto_method",
     "campaign_ends",
     "campaign_sentences",
     "campaigns",
+    "category_table",
     "check_aggregation",
     "check_comparison",
+    "check_extraction",
     "check_level",
     "check_requests",
     "check_training",
     "compare",
     "compare_methods",
+    "credit",
+    "criteria_table",
+    "describe_evaluation",
     "diagnose",
+    "disputed_targets",
     "evaluate",
     "evaluate_runs",
     "expect_one_kind",
+    "export",
+    "facts_of_sample",
+    "file_advice",
     "findings",
+    "fit_clicks",
+    "interleave",
+    "make_features",
     "methods",
+    "pack",
     "propose",
     "rank",
+    "read_covariates_of",
     "requests",
+    "sampled_facts",
     "scheme_costs",
+    "settle_swaps",
+    "style_counts",
+    "target_rule",
     "train",
+    "win_rate",
+    "with_families",
 ]  # fmt: skip
 
 

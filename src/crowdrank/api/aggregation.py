@@ -5,27 +5,36 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
-from ..data.columns import understand
+from ..cluster.packed import PackedJudgments
 from ..data.consensus import Consensus
 from ..data.frames import to_frame
 from ..data.grades import MAX_LEVELS
+from ..data.guessing import understand
 from ..data.judgments import KINDS, Grades, Judgments, Mixed, Preferences, Rankings, expect
 from ..data.mixed import parts_of, together
 from ..errors import JudgmentError, ParameterError
-from ..io.judgments import read_judgments
+from ..io.judgments import read_files, read_judgments
 from ..io.notices import say
-from ..protocols import Aggregator, Progress, expect_arguments, expect_parameters
+from ..io.read_options import read_options
+from ..protocols import Aggregator, Progress, expect_arguments, expect_parameters, takes_argument
 from ..quality import trusted_annotators
 from ..registry import label, make, method_class
-from ..resampling import Replicates, check_draws, plan_draws, replicates
-from ..review.unordered import looks_unordered
-from ..wording import call, option
+from ..wording import call, counted, method_label, one_of, option
+from . import in_parts
 from .choosing import auto_method, check_want
+from .control import control_names, read_covariates_of
 from .diagnosis import warn_of_sides
+from .in_parts import as_packed, expect_whole, first_judgments, fit_packed, resample_packed, whole_judgments
+from .robust_errors import check_robust, with_robust_errors
+from .scale import say_time
+
+if TYPE_CHECKING:
+    from ..resampling import Replicates
 
 _MANY_QUERIES = 5
 """Queries, and queries for each id, from which on equal ids are likely to mean one item."""
@@ -33,6 +42,7 @@ _MANY_QUERIES = 5
 _FEW_JUDGMENTS = 3
 """Judgments for each item of a query, with fewer of which a ranking of that query alone tells little."""
 
+_MIN_PAIR_NUMBER = 50.0
 _COUNTED = 2
 """Characters of ids that may be mere numbers or letters of the items of a query."""
 
@@ -47,8 +57,14 @@ def aggregate(
     start: Consensus | None = None,
     known: Any | None = None,
     trusted: Any | None = None,
+    control: str | Sequence[str] | None = None,
     bootstrap: int | None = None,
     resample: str = "judgment",
+    robust: str | None = None,
+    reweight: str | None = None,
+    stream: bool | None = None,
+    cluster: Any | None = None,
+    resume: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
 ) -> Consensus:
     """Return the consensus of judgments.
@@ -56,7 +72,8 @@ def aggregate(
     Parameters
     ----------
     judgments
-        Grades, preferences or rankings; or a frame, or a file's path; or a list of them, whose kinds may differ.
+        Grades, preferences or rankings; or a frame, or a file's path; or a list of them, whose kinds may differ; or
+        packed judgments (:func:`crowdrank.scan_judgments`) or their folder.
     method
         Name of an aggregator (``crowdrank methods`` lists them), ``"auto"``, or an aggregator itself.
     params
@@ -71,13 +88,33 @@ def aggregate(
         Items whose truth is known, for methods that use it.
     trusted
         Annotators known to be good, for methods that use it.
+    control
+        Covariates of preferences to control for, such as ``["length", "bold:log"]``: scores are then those of items
+        that are equal in them, and ``estimates["control"]`` has their coefficients. A frame or file has them in columns
+        ``length_left`` and ``length_right``; preferences are given them by :meth:`crowdrank.Preferences.from_frame`.
     bootstrap
-        Fit so many resamples of the judgments too, for intervals by any method: their scores are the result's
+        Fit this many resamples of the judgments too, for intervals by any method: their scores are the result's
         ``replicates``, their standard deviations its ``std_error``; 200 are enough for intervals of 95 %.
     resample
         What is drawn again with replacement: each ``"judgment"`` by itself; all judgments of an ``"annotator"``, or of
         a ``"group"`` of annotators, where those err in ways of their own; all of a ``"query"`` where equal items of
         different queries are one (``across_queries()``) and another set of queries might give another order.
+    robust
+        Standard errors that let the judgments of an ``"annotator"``, or of a ``"query"`` after ``across_queries()``,
+        depend on each other: a sandwich over the model's covariance. By default ``"annotator"`` where preferences
+        depend by construction: made of rankings or grades, or a pair asked of one annotator more than once; ``"none"``
+        for the model's own. ``trace.errors`` says what was taken, ``estimates["robust"]`` how much wider it is.
+    stream
+        Read packed judgments anew in every pass, so that they need not fit into memory; the result is the same.
+    cluster
+        Where the passes over packed judgments run: a Dask client, the address of a scheduler, or ``"local:2"`` for two
+        processes here. The result is the same.
+    resume
+        Directory that keeps finished passes over packed judgments; the same call goes on from there.
+    reweight
+        ``"pairs"``: preferences weigh 1 / max(n, 50) where n is the number of those of their pair of items, so that
+        pairs which were asked more often than others do not decide the scores; errors are then by judgment unless
+        ``robust`` says otherwise.
     progress
         Called after each fit of a resample, or some of them, with (resamples done, resamples in all, what they are).
 
@@ -87,22 +124,69 @@ def aggregate(
     >>> aggregate(votes).order()
     ['x', 'y']
     """
-    check_aggregation(method, params, want=want, bootstrap=bootstrap, resample=resample)
-    judged = as_judgments(judgments)
+    check_aggregation(method, params, want=want, bootstrap=bootstrap, resample=resample, robust=robust)
+    packed = as_packed(judgments)
+    if packed is not None and len(packed) >= in_parts.MANY_ROWS:
+        how = {"stream": stream, "cluster": cluster, "resume": resume}
+        at_once = {"control": control, "robust": None if robust == "none" else robust, "reweight": reweight}
+        whole_only = [name for name, value in at_once.items() if value is not None]
+        if not whole_only:
+            extra = {"start": start, "known": known, "trusted": trusted}
+            given = {name: value for name, value in extra.items() if value is not None}
+            in_pieces: Consensus = _aggregate_parts(
+                packed, (method, params, seed, want), given, (bootstrap, resample), progress=progress, **how
+            )
+            return in_pieces
+        expect_whole(packed, whole_only, how)
+    judgments = judgments if packed is None else whole_judgments(packed)
+    names = None if control is None else list(control_names(control))
+    judged = as_judgments(judgments, control)
+    if reweight is not None:
+        judged, robust = reweigh_pairs(judged, reweight), robust or (None if bootstrap else "judgment")
     said = _meant_across(judged)
     if said is not None:
         say(said)
     anchored = known is not None or trusted is not None
-    aggregator = chosen_aggregator(judged, method, params, seed, want, anchored=anchored)
+    aggregator = chosen_aggregator(
+        judged, method, params, seed, want, anchored=anchored, resumed=start is not None, controlled=bool(names)
+    )
+    _say_outcome_only(judged, aggregator)
     trusted_annotators(judged, trusted)
-    draws = None if bootstrap is None else plan_draws(judged, bootstrap, resample, seed)
-    extra = {"start": start, "known": known, "trusted": trusted}
+    draws = None
+    if bootstrap is not None:
+        from ..resampling import plan_draws, replicates
+
+        draws = plan_draws(judged, bootstrap, resample, seed)
+    extra = {"start": start, "known": known, "trusted": trusted, "control": names}
     given = {name: value for name, value in extra.items() if value is not None}
+    say_time(aggregator, judged)
     fitted = _fit(aggregator, judged, given)
     warn_of_sides(fitted, judged)
+    for sentence in _control_sentences(fitted):
+        say(sentence)
     if draws is None:
-        return fitted
+        return with_robust_errors(fitted, aggregator, judged, robust)
     return with_replicates(fitted, replicates(aggregator, judged, draws, fitted, extra=given, progress=progress))
+
+
+def _aggregate_parts(
+    packed: PackedJudgments, chosen: tuple[Any, Any, int, str], given: Mapping[str, Any],
+    again: tuple[int | None, str], **how: Any,
+) -> Any:  # fmt: skip
+    """The consensus of many packed judgments, the method chosen by those of the first part, with its resamples."""
+    from ..cluster.resamples import plan_part_draws
+
+    method, params, seed, want = chosen
+    bootstrap, resample = again
+    plan = None if bootstrap is None else plan_part_draws(packed, bootstrap, resample, seed)
+    anchored, first = "known" in given or "trusted" in given, first_judgments(packed)
+    aggregator = chosen_aggregator(first, method, params, seed, want, anchored=anchored, resumed="start" in given)
+    _say_outcome_only(first, aggregator)
+    fitted = fit_packed(packed, aggregator, given, **how)
+    if plan is None:
+        return fitted
+    assert isinstance(fitted, Consensus)
+    return with_replicates(fitted, resample_packed(packed, aggregator, given, fitted, plan, **how))
 
 
 def check_aggregation(
@@ -112,6 +196,7 @@ def check_aggregation(
     want: str = "order",
     bootstrap: int | None = None,
     resample: str = "judgment",
+    robust: str | None = None,
 ) -> None:
     """Refuse what :func:`aggregate` would refuse of any judgments, before they are read.
 
@@ -125,7 +210,10 @@ def check_aggregation(
     check_want(want)
     if isinstance(method, str) and method != "auto":
         make("aggregator", method, params)
+    check_robust(robust, bootstrap)
     if bootstrap is not None:
+        from ..resampling import check_draws
+
         check_draws(bootstrap, resample)
     elif resample != "judgment":
         raise ParameterError(f"{option('resample')} says what a bootstrap draws; give {option('bootstrap', 200)} too")
@@ -155,6 +243,8 @@ def chosen_aggregator(
     want: str = "order",
     *,
     anchored: bool = False,
+    resumed: bool = False,
+    controlled: bool = False,
 ) -> Any:
     """Return the aggregator that a name stands for, the one that ``"auto"`` picks, or the one given."""
     if not isinstance(method, str):
@@ -162,7 +252,7 @@ def chosen_aggregator(
             raise ParameterError(f"{option('params')} goes with the name of a method; give them to the method itself")
         return _fitting(judgments, method)
     if method == "auto":
-        choice = auto_method(judgments, want, anchored=anchored)
+        choice = auto_method(judgments, want, anchored=anchored, resumed=resumed, controlled=controlled)
         method, params = choice.method, {**choice.params, **(params or {})}
         settings = "".join(f", {key}={value}" for key, value in choice.params.items())
         say(f"method {method}{settings}, since {choice.reason}")
@@ -182,7 +272,11 @@ def _fitting(judgments: Judgments | Mixed, aggregator: Any) -> Any:
 def _say_unordered(judgments: Judgments | Mixed, want: str) -> None:
     """Say where the order of grades is used that look like classes without one."""
     for part in parts_of(judgments):
-        reason = looks_unordered(part) if isinstance(part, Grades) and want == "order" else None
+        if not isinstance(part, Grades) or want != "order":
+            continue
+        from ..review.unordered import looks_unordered
+
+        reason = looks_unordered(part)
         if reason:
             say(
                 f"the grades look like classes without an order: {reason}. Their order was used all the same; for "
@@ -190,11 +284,28 @@ def _say_unordered(judgments: Judgments | Mixed, want: str) -> None:
             )
 
 
-def with_replicates(consensus: Consensus, found: Replicates) -> Consensus:
+def _control_sentences(consensus: Consensus) -> list[str]:
+    """What the coefficients of covariates mean, where there are any."""
+    if not consensus.estimates.get("control"):
+        return []
+    from ..review.control_habits import control_sentences
+
+    return control_sentences(consensus.estimates)
+
+
+def _say_outcome_only(judgments: Judgments | Mixed, aggregator: Any) -> None:
+    """Say where preferences have strengths that the method does not use."""
+    graded = any(isinstance(part, Preferences) and part.strength is not None for part in parts_of(judgments))
+    if graded and not getattr(aggregator, "uses_strength", False):
+        weights = option("strength_weights")
+        say(f"{method_label(aggregator)} uses only who won, not by how much; {weights} makes weights of that")
+
+
+def with_replicates(consensus: Consensus, replicates: Replicates) -> Consensus:
     """Return the consensus with scores of resamples, which say all there is of the spread from now on."""
     return replace(
-        consensus, replicates=found.scores, std_error=found.std_error,
-        covariance=None, estimates={**consensus.estimates, "bootstrap": found.summary},
+        consensus, replicates=replicates.scores, std_error=replicates.std_error,
+        covariance=None, estimates={**consensus.estimates, "bootstrap": replicates.summary},
     )  # fmt: skip
 
 
@@ -213,10 +324,8 @@ def _meant_across(judgments: Judgments | Mixed) -> str | None:
     each = sum(_placings(part) for part in parts_of(judgments)) / len(items)
     if each >= _FEW_JUDGMENTS:
         return None
-    return (
-        f"{len(ids):,} ids stand in {items.n_queries:,} queries, each judged {each:.1f} times in a query: if equal ids "
-        f"mean one item, as models over prompts do, rank them over all queries with {call('across_queries')}"
-    )
+    recur = f"{counted(len(ids), 'item')} recur in {items.n_queries:,} queries"
+    return f"{recur}; to rank them over all: {call('across_queries')}"
 
 
 def _placings(judgments: Judgments) -> int:
@@ -228,30 +337,82 @@ def _placings(judgments: Judgments) -> int:
 
 def _fit(aggregator: Any, judgments: Judgments | Mixed, extra: dict[str, Any]) -> Consensus:
     """Fit with those further arguments that the method takes."""
-    expect_arguments(aggregator, extra)
+    expect_arguments(aggregator, extra, methods_taking)
     expect_parameters(aggregator)
     fitted: Consensus = aggregator.fit(judgments, **extra)
     return fitted
 
 
-def as_judgments(judgments: Any) -> Judgments | Mixed:
-    """Return judgments from judgments, a frame or a path, or from a list of them."""
+def _sample(packed: PackedJudgments) -> Judgments:
+    """Packed judgments in memory; of very many a sample, and that is said."""
+    from ..cluster.one_pass import sample_of
+
+    sample = sample_of(packed)
+    if len(sample) < packed.rows:
+        say(f"a sample of {len(sample):,} of {packed.rows:,} {packed.kind}s is used", needed=True)
+    return sample
+
+
+def as_judgments(judgments: Any, control: str | Sequence[str] | None = None) -> Judgments | Mixed:
+    """Return judgments from judgments, a frame or a path, or from a list of them.
+
+    ``control`` names covariates of preferences that are to be read too.
+    """
     if isinstance(judgments, Grades | Preferences | Rankings | Mixed):
         return judgments
+    packed = as_packed(judgments)
+    if packed is not None:
+        return _sample(packed)
+    if isinstance(judgments, str | os.PathLike) and control is not None:
+        return read_files([judgments], read_options(**read_covariates_of(control)))
     if isinstance(judgments, str | os.PathLike):
         return read_judgments(judgments)
     if isinstance(judgments, list | tuple):
-        return _as_one(judgments)
+        return _as_one(judgments, control)
     frame = to_frame(judgments)
-    understood = understand(frame.columns)
+    understood = understand(frame)
+    if control is not None and understood.kind == "preference":
+        wanted = read_covariates_of(control)
+        frame = frame if wanted["add_columns"] is None else wanted["add_columns"](frame)
+        return Preferences.from_frame(frame, covariates=wanted["covariates"])
     return KINDS[understood.kind].from_frame(frame)
 
 
-def _as_one(judgments: Sequence[Any]) -> Judgments | Mixed:
+def _as_one(judgments: Sequence[Any], control: str | Sequence[str] | None) -> Judgments | Mixed:
     """Several sets of judgments, frames or paths as one set of judgments."""
     if judgments and all(isinstance(one, str | os.PathLike) for one in judgments):
+        if control is not None:
+            return read_files(list(judgments), read_options(**read_covariates_of(control)))
         return read_judgments(judgments)
-    return together([part for one in judgments for part in parts_of(as_judgments(one))])
+    return together([part for one in judgments for part in parts_of(as_judgments(one, control))])
+
+
+def reweigh_pairs(judgments: Judgments | Mixed, rule: str) -> Preferences:
+    """Return preferences whose weight falls with the number of preferences of their pair, of mean 1."""
+    one_of(rule, ("pairs",), "reweight", of_verb=True)
+    if not isinstance(judgments, Preferences):
+        raise JudgmentError(f"{option('reweight')} is about preferences, and these are other judgments; leave it out")
+    low, high = np.minimum(judgments.left, judgments.right), np.maximum(judgments.left, judgments.right)
+    pair = np.unique(low.astype(np.int64) * judgments.n_items + high, return_inverse=True)[1]
+    number = np.bincount(pair, judgments.row_weight)[pair] if len(pair) else np.empty(0)
+    weight = judgments.row_weight / np.maximum(number, _MIN_PAIR_NUMBER)
+    return replace(judgments, weight=weight / weight.mean() if len(weight) else weight)
+
+
+def settle_swaps(judgments: Judgments | Mixed, rule: str) -> Judgments | Mixed:
+    """Return the judgments after a rule for answers that change when sides are exchanged, and say how many did.
+
+    See :meth:`crowdrank.Preferences.settle_swaps`.
+    """
+    if rule == "keep":
+        return judgments
+    if not isinstance(judgments, Preferences):
+        raise JudgmentError(f"{option('swaps')} is about preferences, and these are other judgments; leave it out")
+    settled = judgments.settle_swaps(rule)
+    changed = len(judgments) - len(settled) if rule == "drop" else int((judgments.outcome != settled.outcome).sum())
+    what = "left out" if rule == "drop" else "made ties"
+    say(f"{changed:,} of {len(judgments):,} answers changed when sides were exchanged and were {what}")
+    return settled
 
 
 def expect_one_kind(judgments: Judgments | Mixed, what: str) -> Judgments:
@@ -260,6 +421,13 @@ def expect_one_kind(judgments: Judgments | Mixed, what: str) -> Judgments:
         each = ", then the ".join(f"{kind}s" for kind in judgments.kinds)
         raise JudgmentError(f"{what} looks at one kind of judgment at a time; give it the {each}")
     return judgments
+
+
+def methods_taking(argument: str) -> list[str]:
+    """Return the names of the aggregators whose ``fit`` takes an argument."""
+    from ..registry import names
+
+    return [name for name in names("aggregator") if takes_argument(method_class("aggregator", name), argument)]
 
 
 def methods_for(judgments: Judgments | Mixed) -> list[str]:
@@ -278,6 +446,6 @@ def methods_for(judgments: Judgments | Mixed) -> list[str]:
     return [c.name for c in fitting]
 
 
-def resolved(methods: list[str]) -> list[str]:
+def display_names(methods: list[str]) -> list[str]:
     """Return the names to show methods by, each once."""
     return list(dict.fromkeys(label("aggregator", name) for name in methods))

@@ -19,7 +19,7 @@ def actions(
     """Return whom to keep, whom to look at and whom to leave out, and what the consensus would become without them.
 
     Left out are those who guess or answer the wrong way round, if that is certain enough: their quality lies below 0.6
-    by more than chance explains, among so many annotators (of those named for this, one in 20 may be named wrongly);
+    by more than chance explains, among this many annotators (of those named for this, one in 20 may be named wrongly);
     and those whose answers have little to do with the items: one side, one grade or a tie nearly always, or circles as
     guessing gives them. Nobody is left out for fewer than 20 judgments. To look at are those who may be poor, lean to
     one side, change their mind with the order of items, or make the mistakes of another, as copies do. It is a

@@ -95,22 +95,22 @@ def campaigns(
     if n_seeds < 1:
         raise ParameterError(f"{option('n_seeds', n_seeds)} must be at least 1")
     check_campaigns(schemes, budget, goal=goal, noise=noise, aggregator=aggregator, params=params, measures=measures)
-    found = truth if isinstance(truth, Truth) else read_truth(truth)
+    known_truth = truth if isinstance(truth, Truth) else read_truth(truth)
     recorded = None if votes is None else expect_one_kind(as_judgments(votes), "a campaign")
     measured = make("aggregator", aggregator, params) if isinstance(aggregator, str) else aggregator
     made = {name: _scheme(name, goal) for name in [label("scheme", scheme) for scheme in schemes]}
     if goal is not None and not any(hasattr(scheme, "goal") for scheme in made.values()):
         raise ParameterError(f"none of {', '.join(made)} has a goal; add information, or leave the goal out")
-    limit = 3.0 * len(found.items) if budget is None else float(budget)
+    limit = 3.0 * len(known_truth.items) if budget is None else float(budget)
     tables: list[pl.DataFrame] = []
     for number in range(seed, seed + n_seeds):
         for name, scheme in made.items():
             if recorded is not None:
                 crowd: Any = Recorded(recorded, seed=number)
             else:
-                crowd = _crowd(found, annotators or 0, noise or "", kind, chosen, number)
+                crowd = _crowd(known_truth, annotators or 0, noise or "", kind, chosen, number)
             played = campaign(
-                scheme, crowd, found, limit, aggregator=measured, measures=measures, n_rounds=n_rounds, name=name,
+                scheme, crowd, known_truth, limit, aggregator=measured, measures=measures, n_rounds=n_rounds, name=name,
                 seed=number,
             )  # fmt: skip
             tables.append(played.curve.select(pl.lit(name).alias("scheme"), pl.lit(number).alias("seed"), pl.all()))

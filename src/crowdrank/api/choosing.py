@@ -10,6 +10,7 @@ import numpy as np
 
 from ..data.grades import MAX_LEVELS
 from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
+from ..data.mixed import parts_of
 from ..errors import JudgmentError, ParameterError
 from ..wording import one_of, option
 
@@ -47,6 +48,9 @@ CLASSES = {
 """Case -> choice where one of the grades is wanted, or the grades are classes without an order."""
 
 
+RIVALS = ("naive_bayes", "glad", "mace", "majority_vote")
+"""Class methods that are tried beside ``dawid_skene``."""
+
 GOOD_FROM = 2.0
 """Grade from which on if-good-3 counts an item as good unless it is told otherwise."""
 
@@ -54,18 +58,26 @@ SCHEMES = {
     "preferences": Choice("information", "these are preferences, and it asks about the pairs that decide most"),
     "classes": Choice("agreement", "these are classes without an order, and it asks until each is sure"),
     "grades": Choice("if-good-3", "these are grades, and an item rated too high costs most: good ones are checked"),
-    "none good": Choice("agreement", "no grade is 2 or better, so that if-good-3 would ask nothing"),
-    "all good": Choice("agreement", "no grade is below 2, so that if-good-3 would ask about everything"),
+    "none good": Choice("agreement", "no grade is 2 or better, so if-good-3 would ask nothing"),
+    "all good": Choice("agreement", "no grade is below 2, so if-good-3 would ask about everything"),
     "many levels": Choice("3-overlap", "the grades have too many levels to say how sure each is"),
 }
 """Case -> labelling scheme."""
 
 
-def auto_method(judgments: Judgments | Mixed, want: str = "order", *, anchored: bool = False) -> Choice:
+def auto_method(
+    judgments: Judgments | Mixed,
+    want: str = "order",
+    *,
+    anchored: bool = False,
+    resumed: bool = False,
+    controlled: bool = False,
+) -> Choice:
     """Return the method that ``"auto"`` means for these judgments, with its parameters and why.
 
     ``want`` is what is wanted of it: an ``"order"`` of items, one of the grades (``"grade"``), or a ``"target"`` that a
-    ranker learns. ``anchored`` says that annotators known to be good, or known items, are given.
+    ranker learns. ``anchored`` says that annotators known to be good, or known items, are given, ``resumed`` that a
+    former consensus is, ``controlled`` that covariates are to be controlled for.
 
     Examples
     --------
@@ -74,8 +86,10 @@ def auto_method(judgments: Judgments | Mixed, want: str = "order", *, anchored: 
     ('mean_grade', 'only one annotator: quality cannot be estimated')
     """
     check_want(want)
+    if controlled:
+        return _with_control(judgments, anchored=anchored)
     if isinstance(judgments, Grades) and (want == "grade" or judgments.nominal):
-        return _of_classes(judgments)
+        return _of_classes(judgments, anchored=anchored or resumed)
     if want == "grade":
         told = "several kinds together" if isinstance(judgments, Mixed) else f"{judgments.kind}s"
         alone = "give the grades alone, or " if isinstance(judgments, Mixed) else ""
@@ -88,6 +102,19 @@ def auto_method(judgments: Judgments | Mixed, want: str = "order", *, anchored: 
         return TARGET
     against = _against_learning(judgments)
     return LEARNED if against is None else Choice(PLAIN[judgments.kind], against)
+
+
+def _with_control(judgments: Judgments | Mixed, *, anchored: bool) -> Choice:
+    """The choice where covariates are controlled for."""
+    if not isinstance(judgments, Preferences):
+        kinds = " and ".join(f"{part.kind}s" for part in parts_of(judgments))
+        raise JudgmentError(
+            f"only preferences have covariates to control for, not {kinds}; leave {option('control')} out"
+        )
+    against = None if anchored else _against_learning(judgments)
+    if against is None:
+        return Choice("latent_score", "it controls for covariates, with coefficients of each annotator")
+    return Choice("bradley_terry", f"it controls for covariates; {against}")
 
 
 def check_want(want: str) -> None:
@@ -115,13 +142,33 @@ def _against_learning(judgments: Judgments) -> str | None:
     return None
 
 
-def _of_classes(grades: Grades) -> Choice:
-    """The choice where one of the grades is wanted."""
+def _of_classes(grades: Grades, *, anchored: bool) -> Choice:
+    """The choice where one of the grades is wanted: by held-out grades where there are enough and none are known."""
+    from ..validation.class_choice import Candidate, best_class_method
+
     if not grades.n_annotators:
         return CLASSES["no annotators"]
     if not _overlap(grades):
         return CLASSES["no overlap"]
-    return CLASSES["classes" if grades.nominal or len(grades.levels) < 3 else "levels"]
+    usual = CLASSES["classes" if grades.nominal or len(grades.levels) < 3 else "levels"]
+    too_many = grades.declared is None and len(grades.levels) > MAX_LEVELS
+    if anchored or len(grades.levels) < 2 or too_many:
+        return usual
+    first = Candidate(usual.method, usual.params)
+    others = [Candidate(usual.method, {})] if usual.params else []
+    candidates = [first, *others, *(Candidate(name, {}) for name in RIVALS)]
+    found = best_class_method(grades, candidates)
+    if found is None:
+        return usual
+    if found.best == first:
+        others_said = f"none of {len(candidates) - 1} others predicts held-out grades clearly better"
+        return Choice(usual.method, f"{usual.reason}, and {others_said}", usual.params)
+    loss = found.losses[candidates.index(found.best)]
+    reason = (
+        f"it predicts held-out grades best of {len(candidates)} methods (log-loss {loss:.3f} against "
+        f"{found.losses[0]:.3f} of {usual.method})"
+    )
+    return Choice(found.best.name, reason, found.best.params)
 
 
 def auto_scheme(judgments: Judgments) -> Choice:

@@ -23,13 +23,13 @@ from ..protocols import Aggregator, Progress
 from ..quality import scores_quietly
 from ..registry import label, make
 from ..validation.alignment import align
-from ..validation.comparison import HELD_OUT, LEVEL, Comparison, Measured
-from ..validation.evaluation import Evaluation, check_fit, checked_measures, expect_baseline
+from ..validation.method_comparison import CAVEAT, HELD_OUT, LEVEL, PAIRING_CAVEAT, Comparison, Measured
 from ..validation.prediction import Figure, predict_held_out
+from ..validation.run_evaluation import Evaluation, check_fit, checked_measures, expect_baseline
 from ..validation.scored_items import Scored
 from ..validation.splits import N_FOLDS, Split, split_judgments
 from ..wording import option
-from .aggregation import as_judgments, methods_for, resolved
+from .aggregation import as_judgments, display_names, methods_for
 from .evaluation import evaluate_runs
 
 
@@ -51,9 +51,10 @@ def compare(
     With a truth: the metrics asked for, each with its interval over queries. Without: how well the consensus of four
     fifths of the judgments predicts those of the last fifth, each fifth in turn. ``pair_accuracy`` is the share of
     pairs with unequal answers, both held out, in the right order, ties half; ``log_loss`` that of
-    ``sigmoid(c * difference of scores)``, the one scale ``c`` fitted on the four fifths; ``annotator_log_loss`` the
-    same with a scale for each annotator, told from held-out pairs of the other fifths, so that those who guess count
-    for little; ``grade_accuracy`` and ``grade_log_loss`` are about single grades, for methods that choose among the
+    ``sigmoid(c * difference of scores)``, the one scale ``c`` estimated from held-out pairs of the other fifths;
+    ``annotator_log_loss`` the same with a scale for each annotator, so those who guess count for little; where
+    pairs were chosen by earlier answers, the strength of the opponents is used beside the scores of every method;
+    ``grade_accuracy`` and ``grade_log_loss`` are about single grades, for methods that choose among the
     levels. Errors are over annotators. In all cases ``tau_to_first`` is Kendall's tau with the order of the first
     method (``same_as_first`` the share of items in the same class), and ``seconds`` the time of one fit.
 
@@ -110,7 +111,7 @@ def compare_methods(
     measures = check_comparison(methods, metrics, unjudged=unjudged, baseline=baseline)
     known = None if truth is None else read_truth(truth)
     judged = as_judgments(judgments)
-    chosen = _chosen(judged, methods, seed)
+    chosen = _aggregators_to_compare(judged, methods, seed)
     if not chosen:
         kinds = " and ".join(f"{part.kind}s" for part in parts_of(judged))
         raise ParameterError(f"no method takes {kinds} as they are")
@@ -125,11 +126,11 @@ def compare_methods(
     chosen = {name: method for name, method in chosen.items() if name in fitted}
     expect_baseline(baseline, list(chosen), "method")
     if split is None:
-        found = evaluate_runs(
+        evaluation = evaluate_runs(
             fitted, known, metrics, unjudged=unjudged, all_queries=all_queries, baseline=baseline, level=LEVEL,
-            seed=seed,
+            seed=seed, bounds=False,
         )  # fmt: skip
-        return _against_truth(fitted, seconds, found, baseline)
+        return _against_truth(fitted, seconds, evaluation, baseline)
     say("no truth given: methods are judged on answers held out from them; that shows fit to this crowd, not truth")
     return replace(_held_out(chosen, split, fitted, seconds, steps), baseline=baseline)
 
@@ -153,7 +154,7 @@ def _names(methods: Sequence[str] | Mapping[str, Aggregator] | None) -> list[str
     """The names of the methods that were named."""
     if isinstance(methods, Mapping):
         return list(methods)
-    return resolved([methods] if isinstance(methods, str) else list(methods or ()))
+    return display_names([methods] if isinstance(methods, str) else list(methods or ()))
 
 
 def _check_truth(judgments: Judgments | Mixed, truth: Truth, measures: Sequence[Measure], unjudged: str) -> None:
@@ -170,7 +171,7 @@ class _Steps:
     def __init__(self, n_methods: int, each: int, progress: Progress | None) -> None:
         self.number, self.total, self.each, self.progress = 0, n_methods * each, each, progress
 
-    def done(self, name: str) -> None:
+    def count_fit(self, name: str) -> None:
         """Count one fit of a method."""
         self.number += 1
         if self.progress:
@@ -181,7 +182,7 @@ class _Steps:
         self.total -= self.each
 
 
-def _chosen(
+def _aggregators_to_compare(
     judgments: Judgments | Mixed, methods: Sequence[str] | Mapping[str, Aggregator] | None, seed: int
 ) -> dict[str, Aggregator]:
     """The aggregators to compare, by name."""
@@ -207,7 +208,7 @@ def _fits(
             begin = time.perf_counter()
             fitted[name] = method.fit(judgments)
             seconds[name] = time.perf_counter() - begin
-            steps.done(name)
+            steps.count_fit(name)
         except (JudgmentError, ParameterError) as error:
             if not skip:
                 raise
@@ -228,30 +229,31 @@ def _held_out(
     """The comparison by judgments held out from each fit."""
     figures: dict[str, dict[str, Figure]] = {measure.name: {} for measure in HELD_OUT}
     for name, method in methods.items():
-        for measure, figure in predict_held_out(method, split, fitted[name], partial(steps.done, name)).items():
+        for measure, figure in predict_held_out(method, split, fitted[name], partial(steps.count_fit, name)).items():
             figures[measure][name] = figure
     measures = tuple(measure for measure in HELD_OUT if figures[measure.name])
     if not measures:
         raise ParameterError(
-            "the judgments held out put no two items in order, so that nothing can be measured by them; give a truth, "
+            "the judgments held out put no two items in order, so nothing can be measured by them; give a truth, "
             "or more judgments"
         )
     held = {"pairs": len(split.pairs.better), "grades": len(split.judgments)}
     counts = {what: held[what] for what in dict.fromkeys(measure.of for measure in measures)}
     return Comparison(
-        fitted=fitted, seconds=seconds, measures=measures, figures=figures, unit=split.unit_name, n_held_out=counts
-    )
+        fitted=fitted, seconds=seconds, measures=measures, figures=figures, unit=split.unit_name, n_held_out=counts,
+        caveats=(CAVEAT,) if split.pairing is None else (PAIRING_CAVEAT, CAVEAT),
+    )  # fmt: skip
 
 
 def _against_truth(
-    fitted: dict[str, Consensus], seconds: dict[str, float], found: Evaluation, baseline: str | None
+    fitted: dict[str, Consensus], seconds: dict[str, float], evaluation: Evaluation, baseline: str | None
 ) -> Comparison:
     """The comparison by what is known."""
-    names = found.table["metric"].unique(maintain_order=True).to_list()
+    names = evaluation.table["metric"].unique(maintain_order=True).to_list()
     figures: dict[str, dict[str, Figure]] = {}
     for name in names:
         wide = (
-            found.per_query.filter(pl.col("metric") == name)
+            evaluation.per_query.filter(pl.col("metric") == name)
             .pivot("run", index="query", values="value", maintain_order=True)
             .fill_null(float("nan"))
         )
@@ -263,6 +265,6 @@ def _against_truth(
         }
     measures = tuple(Measured(name, name, parse(name).larger_is_better, "truth") for name in names)
     return Comparison(
-        fitted=fitted, seconds=seconds, measures=measures, figures=figures, unit="query", evaluation=found,
+        fitted=fitted, seconds=seconds, measures=measures, figures=figures, unit="query", evaluation=evaluation,
         baseline=baseline,
     )  # fmt: skip

@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from ..data.consensus import Consensus
 from ..data.diagnostics import Diagnostics
 from ..data.judgments import Judgments, Mixed, Preferences
 from ..data.mixed import parts_of
-from ..errors import DataWarning, ParameterError
+from ..errors import DataWarning, ParameterError, UnidentifiedError
 from ..io.notices import say
-from ..io.truth import read_truth
+from ..registry import method_class
+from ..wording import option
+from .control import control_names
+
+if TYPE_CHECKING:
+    from ..review.control_habits import Habit
 
 
-def diagnose(judgments: Any, consensus: Consensus | None = None, *, truth: Any | None = None) -> Diagnostics:
+def diagnose(
+    judgments: Any,
+    consensus: Consensus | None = None,
+    *,
+    truth: Any | None = None,
+    control: str | Sequence[str] | None = None,
+) -> Diagnostics:
     """Return what is odd about judgments: bad habits of annotators, annotators who are not independent, items apart.
 
     Parameters
@@ -26,6 +41,10 @@ def diagnose(judgments: Any, consensus: Consensus | None = None, *, truth: Any |
     truth
         What is known to be right, about items or pairs, as far as it is known. Errors are then told by it, and those
         that most annotators have in common are found too, which agreement alone cannot show.
+    control
+        Covariates of preferences, as in :func:`aggregate`: the table has each annotator's coefficients, in log-odds at
+        the root mean square of the covariate, with 90 % intervals. Where scores and covariate cannot be told apart,
+        coefficients are relative to those of the other annotators, and a message says so.
 
     Examples
     --------
@@ -40,16 +59,60 @@ def diagnose(judgments: Any, consensus: Consensus | None = None, *, truth: Any |
     >>> found.annotator_messages[0][:54]
     "1 annotator chooses one side whatever the items: 'eve'"
     """
+    from ..io.truth import read_truth
     from ..review import diagnosis as review
     from .aggregation import aggregate, as_judgments, expect_one_kind
 
-    judged = expect_one_kind(as_judgments(judgments), "diagnose")
+    judged = expect_one_kind(as_judgments(judgments, control), "diagnose")
     known = None if truth is None else read_truth(truth)
+    habits: list[Habit] = []
+    relative: str | None = None
+    if control is not None:
+        consensus, habits, relative = _with_control(judged, list(control_names(control)), consensus)
     if consensus is None:
         consensus = aggregate(judged)
     elif not isinstance(consensus, Consensus):
         raise ParameterError(f"consensus= takes a consensus, not a {type(consensus).__name__}; make one with aggregate")
-    return review.diagnose(judged, review.matched(consensus, judged), known)
+    found = review.diagnose(judged, review.match_items(consensus, judged), known)
+    return _with_habits(found, habits, consensus, relative) if control is not None else found
+
+
+def _with_control(
+    judged: Judgments, control: list[str], consensus: Consensus | None
+) -> tuple[Consensus | None, list[Habit], str | None]:
+    """The consensus with control, what annotators like, and why that is relative to each other where it is."""
+    from ..review.control_habits import annotator_habits, relative_habits
+    from .aggregation import aggregate
+
+    if not isinstance(judged, Preferences) or not judged.n_annotators:
+        raise ParameterError(f"{option('control')} is about preferences of named annotators; leave it out")
+    method = method_class("aggregator", "latent_score")()
+    try:
+        found = consensus or aggregate(judged, "latent_score", control=control)
+        return found, annotator_habits(found), None
+    except UnidentifiedError as error:
+        parameters = method.relative_coefficients(judged, control)
+        assert judged.covariates is not None
+        places = [judged.covariate_names.index(one) for one in control]
+        unit = np.sqrt(np.mean(judged.covariates[:, places] ** 2, axis=0))
+        return consensus, relative_habits(judged, parameters, control, unit), str(error)
+
+
+def _with_habits(found: Diagnostics, habits: list[Habit], consensus: Consensus, relative: str | None) -> Diagnostics:
+    """The diagnostics with what annotators like."""
+    from ..review.control_habits import habit_findings
+
+    table = found.annotator_table
+    for habit in habits:
+        columns = {name: f"{habit.covariate}_{name}" for name in ("lower", "upper")}
+        own = habit.table.rename({"coefficient": habit.covariate, **columns}).drop("odds")
+        table = table.join(own, on="annotator", how="left", maintain_order="left")
+    told = [one.sentence for one in habit_findings(consensus, habits)]
+    notes = found.notes
+    if relative is not None:
+        told = [f"{sentence} (relative to the other annotators)" for sentence in told]
+        notes += (f"coefficients of annotators are relative to each other: {relative}",)
+    return replace(found, annotator_table=table, annotator_messages=(*found.annotator_messages, *told), notes=notes)
 
 
 def warn_of_sides(consensus: Consensus, judgments: Judgments | Mixed) -> None:

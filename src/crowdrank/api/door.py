@@ -28,13 +28,13 @@ def at_the_door(verb: Callable[Given, Result]) -> Callable[Given, Result]:
     known = list(inspect.signature(verb).parameters)
 
     @functools.wraps(verb)
-    def called(*args: Given.args, **given: Given.kwargs) -> Result:
+    def call(*args: Given.args, **given: Given.kwargs) -> Result:
         unknown = {name: value for name, value in given.items() if name not in known}
         if unknown:
             raise ParameterError(_remedy(verb.__name__, known, unknown))
         return verb(*args, **given)
 
-    return called
+    return call
 
 
 def _remedy(verb: str, known: list[str], unknown: dict[str, Any]) -> str:
@@ -46,11 +46,11 @@ def _remedy(verb: str, known: list[str], unknown: dict[str, Any]) -> str:
     if "params" in known:
         one = len(unknown) == 1
         what = "a parameter of the method goes" if one else "parameters of the method go"
-        return f"{verb} has no argument {named}; {what} into params={_shown(unknown)}"
+        return f"{verb} has no argument {named}; {what} into params={_values_text(unknown)}"
     return f"{verb} has no argument {named}; it has {', '.join(known)}"
 
 
-def _shown(values: dict[str, Any]) -> str:
+def _values_text(values: dict[str, Any]) -> str:
     """Values as they would be written, unless they are too long for that."""
     text = repr(values)
     return text if len(text) <= 120 else "{" + ", ".join(f"{name!r}: ..." for name in values) + "}"

@@ -103,6 +103,8 @@ def _lines(card: Card) -> list[str]:
     """A method in lines: what it does, what it takes, its parameters."""
     lines = [f"{card.name}: {plain_marks(card.summary)}"]
     lines.append(f"  {card.family}, takes {card.takes}" + (", also without an order" if card.nominal else ""))
+    if card.packed:
+        lines.append(f"  takes {card.packed}")
     if card.aliases:
         lines.append(f"  also called {', '.join(alias + card.settings(alias) for alias in card.aliases)}")
     if card.references:

@@ -11,7 +11,10 @@ from typing import Any, ParamSpec, TypeVar
 import numpy as np
 import polars as pl
 
+from ..cluster.one_pass import of_sample
+from ..cluster.stored import StoredConsensus
 from ..data.consensus import Consensus
+from ..data.features import Features
 from ..data.judgments import Grades, Preferences, expect
 from ..data.listed import with_items, with_pairs
 from ..data.proposals import Requests
@@ -23,10 +26,12 @@ from ..io.tables import read_table
 from ..protocols import Aggregator, Progress
 from ..registry import card, label, make, names
 from ..schemes.costs import cost_table
-from ..schemes.situation import Situation, check_limits
+from ..schemes.open_requests import open_requests
+from ..schemes.situation import OpenRequests, Situation, check_limits
 from ..wording import option
 from .aggregation import aggregate, as_judgments, check_aggregation, expect_one_kind
 from .choosing import auto_scheme
+from .in_parts import as_packed
 
 COSTED_SCHEMES = ("single", "if-good-2", "if-good-3", "3-overlap", "good_till_bad")
 """Schemes whose costs are compared unless others are named."""
@@ -60,39 +65,51 @@ def requests(
     params: Mapping[str, Any] | None = None,
     price: Price | None = None,
     least_gain: float = 0.0,
-    consensus: Consensus | str | Aggregator | None = None,
+    consensus: Consensus | StoredConsensus | str | Aggregator | None = None,
+    features: Any = None,
+    open: Any = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Requests:
     """Return what :func:`propose` returns as a table: the requests, their cost, and the sentence that sums them up."""
     check_requests(scheme, params, goal, budget=budget, price=price, least_gain=least_gain, consensus=consensus)
     judged = expect_one_kind(as_judgments(judgments), "propose")
+    described = _features(features, goal, judged)
+    if isinstance(consensus, StoredConsensus):
+        consensus = consensus.of_queries(judged.items.queries.ids)
+    if isinstance(consensus, Consensus) and as_packed(judgments) is not None:
+        consensus = of_sample(consensus, judged)
+    if goal == "ranker" and isinstance(scheme, str) and scheme == "auto":
+        scheme = "information"
     choice = auto_scheme(judged) if isinstance(scheme, str) and scheme == "auto" else None
     scheme = scheme if choice is None else choice.method
     chosen = make_scheme(scheme, params, goal, seed)
     _expect_kind(judged, chosen)
-    judged, askable, pairs = _askable(judged, items)
+    judged, askable, pairs = _askable(
+        judged, items if described is None or items is not None else described.items.frame()
+    )
     roster = None if pool is None else _roster(pool, price)
     situation = Situation(
         judgments=judged, askable=askable, pairs=pairs, roster=roster, budget=budget, least_gain=least_gain, seed=seed,
         price=price_of(price, judged.kind) if roster is None else 1.0,
+        open=None if open is None else _open_requests(judged, open), features=described,
     )  # fmt: skip
-    needed = _needed(chosen, judged)
+    needed = _aggregator_name(chosen, judged)
     if needed is not None:
         if progress is not None:
             progress(0, 2, "finding the consensus")
         situation = replace(situation, consensus=_consensus(judged, consensus, needed, seed))
     if progress is not None:
         progress(1, 2, "choosing what to ask")
-    found: Requests = chosen.propose(situation)
-    name = label("scheme", scheme) if isinstance(scheme, str) else found.scheme
+    proposed: Requests = chosen.propose(situation)
+    name = label("scheme", scheme) if isinstance(scheme, str) else proposed.scheme
     only = (
         ()
-        if items is not None
+        if items is not None or described is not None
         else (f"only items that were judged already are asked about; list all with {option('items')}",)
     )
     taken = () if choice is None else (f"scheme {name}, since {choice.reason}",)
-    return replace(found, scheme=name, notes=(*taken, *found.notes, *only))
+    return replace(proposed, scheme=name, notes=(*taken, *proposed.notes, *only))
 
 
 @_takes_arguments_of(requests)
@@ -118,17 +135,26 @@ def propose(*args: Any, **given: Any) -> pl.DataFrame:
         What may be spent; ``None`` for no limit.
     goal
         Of preferences: what the answers should decide in each query, its ``"order"`` (the default), which items are in
-        its first places (``"top-5"``), or which is ``"best"``.
+        its first places (``"top-5"``), or which is ``"best"``. Of grades ``"ranker"``: what changes the first ten
+        places that are shown, in expected nDCG@10.
     params
         Parameters of the named scheme.
     price
         What one judgment costs where the pool has no prices, 1 unless said; or prices by the pool's ``group``; or,
         where there is no pool, by kind of judgment, as in ``{"grade": 2, "preference": 1}``.
     least_gain
-        The stop rule: nothing is asked that is expected to bring less than this for each unit of money.
+        The stop rule: nothing is asked that is expected to bring less than this for each unit of money; with the goal
+        ``"ranker"`` that is nDCG@10 of its query.
     consensus
         For schemes that go by one: a consensus of the judgments, or the aggregator to find it, or its name; by default
         the scheme's own choice.
+    features
+        With the goal ``"ranker"``: features of items, or their file. Grades are then asked for that change what a
+        ranker which learns from them would show in all queries, by the posterior of its weights, and without
+        ``items`` any item with features may be asked about.
+    open
+        Table or file of query and item (or left and right) [, annotator] [, n_more]: what was asked for and has not
+        come in yet. It is neither asked for nor paid again, and nobody who was asked is asked again.
     seed
         Seed of whatever is random, such as the choice between equally urgent things.
     progress
@@ -140,11 +166,11 @@ def propose(*args: Any, **given: Any) -> pl.DataFrame:
     >>> propose(votes, "if-good-3", pool={"annotator": ["ann", "bob"], "price": [1, 2]}).rows()
     [('x', 'bob', 1, 'its first grade is 2 or better', 2.0, 17.29...)]
     """
-    found = requests(*args, **given)
-    say(found.sentence())
-    for note in found.notes:
+    proposed = requests(*args, **given)
+    say(proposed.sentence())
+    for note in proposed.notes:
         say(note)
-    return found.frame()
+    return proposed.frame()
 
 
 def check_requests(
@@ -208,7 +234,7 @@ def scheme_costs(
     rules = {}
     for name in schemes:
         rule = make("scheme", name)
-        if not hasattr(rule, "expected"):
+        if not hasattr(rule, "asking_probabilities"):
             raise ParameterError(f"the cost of {name} has no formula; name schemes such as {', '.join(COSTED_SCHEMES)}")
         rules[label("scheme", name)] = replace(rule, good_from=number) if hasattr(rule, "good_from") else rule
     return cost_table(judged, rules, good_from=number, n_draws=n_draws, seed=seed)
@@ -241,10 +267,25 @@ def make_scheme(scheme: Any, params: Mapping[str, Any] | None, goal: str | None,
     return replace(made, goal=goal)
 
 
-def _needed(scheme: Any, judgments: Any) -> str | None:
+def _aggregator_name(scheme: Any, judgments: Any) -> str | None:
     """Name of the aggregator that a scheme goes by, without annotators one that can do without them."""
     needed: str | None = getattr(scheme, "needs", {}).get(judgments.kind)
     return "bradley_terry" if needed == "latent_score" and not judgments.n_annotators else needed
+
+
+def _features(features: Any, goal: str | None, judgments: Any) -> Features | None:
+    """The features, if any, once it is clear that they are of the judged items and wanted."""
+    from .training import as_features
+
+    if features is None:
+        return None
+    if goal != "ranker":
+        raise ParameterError(
+            f"{option('features')} goes with {option('goal', 'ranker')}; leave it out, or name that goal"
+        )
+    described = as_features(features)
+    described.match(judgments)
+    return described
 
 
 def _askable(judgments: Any, items: Any) -> tuple[Any, Any, Any]:
@@ -252,21 +293,30 @@ def _askable(judgments: Any, items: Any) -> tuple[Any, Any, Any]:
     if items is None:
         return judgments, judgments.judged_items, None
     if not isinstance(items, str | os.PathLike):
-        return _listed(judgments, items)
+        return _items_of_table(judgments, items)
     table = read_table(items)
     with blaming(str(items)):
-        return _listed(judgments, table)
+        return _items_of_table(judgments, table)
 
 
-def _listed(judgments: Any, table: Any) -> tuple[Any, Any, Any]:
+def _items_of_table(judgments: Any, table: Any) -> tuple[Any, Any, Any]:
     """The same from a table of items, or of pairs where preferences are asked for."""
-    found = with_pairs(judgments, table) if isinstance(judgments, Preferences) else None
-    if found is None:
+    pairs_of_table = with_pairs(judgments, table) if isinstance(judgments, Preferences) else None
+    if pairs_of_table is None:
         return *with_items(judgments, table), None
-    more, pairs = found
+    more, pairs = pairs_of_table
     askable = np.zeros(more.n_items, bool)
     askable[np.concatenate(pairs)] = True
     return more, askable, pairs
+
+
+def _open_requests(judgments: Any, table: Any) -> OpenRequests:
+    """What was asked for and has not come in yet, one entry for each judgment."""
+    if isinstance(table, str | os.PathLike):
+        read = read_table(table)
+        with blaming(str(table)):
+            return open_requests(judgments, read)
+    return open_requests(judgments, table)
 
 
 def _roster(pool: Any, price: Price | None) -> Roster:

@@ -17,6 +17,7 @@ from ..data.joint_fit import JointFit, item_scores
 from ..data.judgments import Grades, Judgments, Mixed
 from ..errors import JudgmentError, ParameterError
 from ..io.features import read_features
+from ..io.notices import say
 from ..io.rankers import load_ranker
 from ..io.truth import read_truth
 from ..models.staged.two_stage import TwoStage
@@ -25,6 +26,7 @@ from ..registry import label, make, method_class, resolve
 from ..wording import option
 from .aggregation import as_judgments, chosen_aggregator
 from .diagnosis import warn_of_sides
+from .extraction import described_items
 
 
 def train(
@@ -39,6 +41,7 @@ def train(
     known: Any | None = None,
     trusted: Any | None = None,
     validation: Any = None,
+    cluster: Any = None,
     seed: int = 0,
     progress: Progress | None = None,
 ) -> JointFit:
@@ -56,8 +59,9 @@ def train(
         Features of the items, with query, item and numbers; a frame, or a file's path. Columns named like an id, a
         judgment or a truth are left out, with a warning; ``read_features(path, features=[...])`` names those to use.
     ranker
-        Name of a ranker (``crowdrank methods`` lists them), or a ranker itself; ``None`` takes ``"lambda_mart"``, or
-        what the joint method has.
+        Name of a ranker (``crowdrank methods`` lists them), or a ranker itself; ``None`` takes ``"auto"``, the one
+        that does best on held-out queries (``fit.reason`` says which and why), ``"lambda_mart"`` where ``params`` has
+        settings of trees, or what the joint method has.
     aggregator
         Name of the aggregator whose consensus is learned, ``"auto"``, or an aggregator itself; ``None`` learns from
         every grade by itself.
@@ -74,6 +78,9 @@ def train(
         What the learning curve is measured on, and where rankers with patience stop: a share of the queries, which are
         held out and measured against the consensus of their judgments, not against a truth; features with grades, or
         their file's path; or a pair of features and truth.
+    cluster
+        Where the trees of ``"lambda_mart"`` are grown: a Dask client, the address of a scheduler, or ``"local:2"`` for
+        two processes here. Two such fits need not give the same trees.
     seed
         Seed of whatever is random.
     progress
@@ -90,6 +97,8 @@ def train(
     check_training(
         ranker, aggregator, params=params, aggregator_params=aggregator_params, joint=joint, validation=validation
     )
+    if cluster is not None:
+        ranker, params = _cluster_ranker(ranker, params, joint, cluster, seed), None
     described = as_features(features)
     judged = _own_grades(described) if judgments is None else as_judgments(judgments)
     extra = {"known": known, "trusted": trusted}
@@ -103,6 +112,10 @@ def train(
     held = {} if validation is None else {"validation": _validation(validation, described.names)}
     expect_arguments(method, [*given, *held])
     fit: JointFit = method.fit(judged, described, **given, **held, progress=progress)
+    if fit.reason is not None:
+        say(fit.reason)
+    if fit.ranker is not None:
+        fit.ranker.extractor_ = described.extractor
     if fit.consensus is not None:
         warn_of_sides(fit.consensus, judged)
     return fit
@@ -139,7 +152,7 @@ def _joint_method(joint: Any, ranker: Any, aggregator: Any, params: Mapping[str,
     return make("joint", joint, {**named, **(params or {})}, seed=seed)
 
 
-def rank(ranker: Any, features: Any) -> pl.DataFrame:
+def rank(ranker: Any, features: Any, *, of: str | None = None, query: str | None = None) -> pl.DataFrame:
     """Return items ranked by a trained ranker: query, item, score, rank, best first in each query.
 
     Parameters
@@ -148,13 +161,29 @@ def rank(ranker: Any, features: Any) -> pl.DataFrame:
         What :func:`train` returned, a fitted ranker, or the path of a saved one.
     features
         Features of the items, with the columns that the ranker was trained on, which are found by their names; a frame,
-        or a file's path.
+        or a file's path. Raw items (texts, pages, recordings), if the ranker learned from such: its columns are made
+        of them first.
+    of
+        ``"text"``, ``"page"`` or ``"speech"``: take the items for raw ones, and refuse a ranker of another kind.
+    query
+        Of raw items, the column of the query, or ``"folder"``.
+
+    Examples
+    --------
+    >>> import crowdrank as cr
+    >>> votes = {"item": list("xyz"), "grade": [2, 1, 0]}
+    >>> features = {"item": list("xyz"), "length": [9.0, 5.0, 1.0]}
+    >>> model = cr.train(votes, features, ranker="list_net")
+    >>> cr.rank(model, {"item": ["short", "long"], "length": [2.0, 8.0]})["item"].to_list()
+    ['long', 'short']
     """
     from ..kernels.ties import join_ties
 
     fitted = load_ranker(ranker) if isinstance(ranker, str | os.PathLike) else getattr(ranker, "ranker", ranker)
     learned_from = getattr(fitted, "feature_names_in_", None)
-    known = as_features(features, None if learned_from is None else [str(name) for name in learned_from])
+    names = None if learned_from is None else [str(name) for name in learned_from]
+    extractor = getattr(fitted, "extractor_", None)
+    known = as_features(described_items(features, extractor, names, of, query), names)
     scores = join_ties(item_scores(fitted, known), known.items.offsets)
     return Consensus(items=known.items, scores=scores, method=method_name(fitted)).frame()
 
@@ -233,10 +262,28 @@ def _check_ranker(ranker: Any) -> None:
         ranker.check()
 
 
+def _cluster_ranker(ranker: Any, params: Mapping[str, Any] | None, joint: Any, cluster: Any, seed: int) -> Any:
+    """The ranker whose trees a cluster grows."""
+    named = ranker is None or (isinstance(ranker, str) and label("ranker", ranker) == "lambda_mart")
+    if not named or not _is_two_stage(joint):
+        raise ParameterError(
+            f"{option('cluster')} grows the trees of lambda_mart, and others learn on one machine; leave it out, or "
+            f"use {option('ranker', 'lambda_mart')}"
+        )
+    from ..cluster.ranker import ClusterLambdaMART
+
+    plain = make("ranker", "lambda_mart", params, seed=seed)
+    return ClusterLambdaMART(**plain.get_params(deep=False), cluster=cluster)
+
+
 def _chosen_ranker(ranker: Any, params: Mapping[str, Any] | None, seed: int) -> Any:
     """The ranker of a name with its parameters, or the ranker given."""
-    if ranker is None or isinstance(ranker, str):
-        return make("ranker", ranker or "lambda_mart", params, seed=seed)
+    if ranker is None:
+        # settings that auto does not have, such as a number of trees, are those of trees
+        own = {field.name for field in fields(method_class("ranker", "auto"))}
+        ranker = "auto" if set(params or ()) <= own else "lambda_mart"
+    if isinstance(ranker, str):
+        return make("ranker", ranker, params, seed=seed)
     if params:
         raise ParameterError("params= goes with the name of a ranker; give them to the ranker itself")
     return ranker

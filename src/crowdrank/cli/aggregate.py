@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .help import examples
+from .in_parts import Outputs, ReportOf, Scaling, aggregate_in_parts, goes_in_parts
 from .options import Format, Out, Quiet, Reading, Seed, spread
 from .outputs import LEVEL, check_files, deliver_consensus
 from .reporting import Compared, Conditions, FailIf, Report, check_report, leave_if, write_report
 from .running import say_failed
 from .talk import Talk
 from .votes import read_votes
-from .words import complete_method, listed, pairs
+from .words import complete_method, pairs, split_list
 
 if TYPE_CHECKING:
     from ..data.consensus import Consensus
-    from ..review.findings import Findings
+    from ..review.facts import Facts
+    from ..review.finding import Findings
 
 EXAMPLES = examples(
     ("rank what was judged; the method fits the kind of judgment", "crowdrank aggregate votes.csv"),
@@ -41,6 +44,7 @@ EXAMPLES = examples(
     ("a report for the team, with pictures", "crowdrank aggregate votes.csv --report report.html"),
     ("fail in a pipeline where an annotator is bad", "crowdrank aggregate votes.csv -o r.csv --fail-if 'quality<0.6'"),
     ("grades and preferences together, on one scale", "crowdrank aggregate grades.csv preferences.csv"),
+    ("packed judgments, of any number", "crowdrank aggregate packed --method bradley_terry --stream -o ranks.parquet"),
     ("from standard input, in a pipe", "zcat votes.jsonl.gz | crowdrank aggregate - --format json > ranks.json"),
 )
 
@@ -72,6 +76,12 @@ def aggregate(
         str,
         typer.Option("--resample", metavar="UNIT", help="What is drawn again: judgment, annotator, query or group."),
     ] = "judgment",
+    robust: Annotated[
+        str | None,
+        typer.Option(
+            "--robust", metavar="annotator|query|none", help="Standard errors that let judgments of one depend."
+        ),
+    ] = None,
     trusted: Annotated[
         str | None, typer.Option("--trusted", metavar="A,B,C", help="Annotators known to be good, if the method asks.")
     ] = None,
@@ -79,8 +89,47 @@ def aggregate(
         str | None,
         typer.Option("--known", metavar="FILE", help="Items whose truth is known: query, item and grade or score."),
     ] = None,
+    control: Annotated[
+        str | None,
+        typer.Option(
+            "--control",
+            metavar="A,B,C",
+            help="Covariates of preferences to control for, such as length (columns length_left, length_right), style "
+            "(counted in left_text, right_text) or self (with --families).",
+        ),
+    ] = None,
+    families: Annotated[
+        str | None,
+        typer.Option("--families", metavar="FILE", help="item and family, for --control self; votes have a group."),
+    ] = None,
+    swaps: Annotated[
+        str,
+        typer.Option("--swaps", metavar="keep|tie|drop", help="Answers that change when left and right are exchanged."),
+    ] = "keep",
+    reweight: Annotated[
+        str | None,
+        typer.Option("--reweight", metavar="pairs", help="Let pairs that were asked often weigh no more than others."),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option("--by", metavar="COLUMN", help="A ranking for each value of a column, shrunk to that of all."),
+    ] = None,
+    criteria: Annotated[
+        str | None,
+        typer.Option("--criteria", metavar="A,B,C", help="Columns of grades, one per criterion, and their mean."),
+    ] = None,
     seed: Seed = 0,
     reading: Reading,
+    scaling: Scaling,
+    rating: Annotated[
+        str | None,
+        typer.Option(
+            "--rating",
+            metavar="anchor=ID",
+            help="Ratings: 1000 is the anchor, or with --rating mean the mean item; 400 more are odds of 10 to 1.",
+            rich_help_panel="Output",
+        ),
+    ] = None,
     intervals: Annotated[
         float | None,
         typer.Option(
@@ -114,48 +163,118 @@ def aggregate(
     together: equal ids mean the same item and annotator.
     """
     from .. import api
-    from ..errors import ParameterError
-    from ..io.output import format_for
     from ..io.tables import read_table
-    from ..review.findings import facts_of, findings_of
-    from . import annotators as of_annotators
 
-    check_files([*votes, reading.items, known], [out, annotators, report], format=format, tables=[annotators])
+    check_files([*votes, reading.items, known, families], [out, annotators, report], format=format, tables=[annotators])
     params = pairs(setting, "--set", "alpha=2")
-    api.check_aggregation(method, params, want=want, bootstrap=bootstrap, resample=resample)
+    api.check_aggregation(method, params, want=want, bootstrap=bootstrap, resample=resample, robust=robust)
     api.check_level(intervals, "intervals")
     check_report(report, compared)
-    conditions = Conditions(fail_if)
+    conditions, anchor = Conditions(fail_if), _anchor(rating)
+    if by is not None or criteria is not None:
+        from .several_fits import SeveralFits, check_alone
+
+        given = {
+            "params": params,
+            "seed": seed,
+            "trusted": split_list(trusted),
+            "control": control,
+            "reweight": reweight,
+        }
+        fits = SeveralFits(votes, reading, method, given, quiet)
+        check_alone(by, criteria, {"--report": report, "--annotators": annotators, "--bootstrap": bootstrap,
+                                   "--rating": rating, "--intervals": intervals, "--fail-if": fail_if})  # fmt: skip
+        fits.deliver(by, split_list(criteria), out, format)
+        return
+    level = LEVEL if bootstrap and intervals is None else intervals
+    page = None if report is None else ReportOf(report, compared, seed)
+    outputs = Outputs(out, format, level, annotators, None if rating is None else (anchor, level or LEVEL), page)
     with Talk(quiet=quiet) as talk:
-        judgments = read_votes(votes, reading, talk)
-        if annotators and not judgments.n_annotators:
-            raise ParameterError("the votes name no annotators to write a table of; leave --annotators out")
-        with talk.working("finding the consensus") as progress:
-            consensus = api.aggregate(
-                judgments, method, params=params, seed=seed, want=want, bootstrap=bootstrap,
-                resample=resample, progress=progress, trusted=listed(trusted),
-                known=None if known is None else read_table(known),
-            )  # fmt: skip
-        if method != "auto":
-            talk.say(f"method {consensus.method}")
-        facts = facts_of(consensus, judgments)
-        chosen = format_for(out, format)
-
-        def about() -> tuple[Consensus, Findings | None]:
-            if not (annotators or not quiet or chosen in ("json", "parquet")):
-                return consensus, None
-            with talk.working("judging the annotators"):
-                of_annotators.tell(facts.table, facts.diagnostics, talk)
-            return facts.reviewed, findings_of(facts) if chosen == "json" else None
-
-        level = LEVEL if bootstrap and intervals is None else intervals
-        failed = deliver_consensus(consensus, out, format, level, talk, about)
-        if failed is not None:
-            say_failed(failed, "the annotators were not looked at", fatal=bool(annotators or report or fail_if))
-            return
-        if annotators and facts.table is not None:
-            of_annotators.write(facts.table, annotators, facts.reviewed, judgments, talk)
-        holding = conditions.holding(facts)
-        if report:
-            write_report(facts, report, votes, reading, compared, seed, talk)
+        wanted = {
+            "method": method, "params": params, "seed": seed, "want": want, "trusted": split_list(trusted),
+            "known": None if known is None else read_table(known), "bootstrap": bootstrap, "resample": resample,
+            "robust": robust, "control": control, "reweight": reweight,
+        }  # fmt: skip
+        if goes_in_parts(votes, scaling, talk):
+            _refuse_in_parts({"--families": families, "--swaps": None if swaps == "keep" else swaps})
+            facts = aggregate_in_parts(votes, reading, scaling, talk, wanted, outputs)
+            holding = [] if facts is None else conditions.holding(facts)
+        else:
+            judgments = api.settle_swaps(read_votes(votes, reading, talk, control), swaps)
+            if families is not None:
+                judgments = api.with_families(judgments, read_table(families))
+            facts = _aggregate_whole(judgments, wanted, outputs, talk, has_conditions=bool(fail_if))
+            holding = [] if facts is None else conditions.holding(facts)
+            if facts is not None and report is not None:
+                write_report(facts, report, votes, reading, compared, seed, talk)
     leave_if(holding)
+
+
+def _refuse_in_parts(given: dict[str, str | None]) -> None:
+    """Refuse options that need all judgments at once."""
+    from ..errors import ParameterError
+
+    for name in [name for name, value in given.items() if value is not None]:
+        raise ParameterError(
+            f"{name} looks at all judgments of an annotator at once, and these go in parts; give the file "
+            "itself with --no-stream, or leave it out"
+        )
+
+
+def _aggregate_whole(
+    judgments: Any, wanted: dict[str, Any], outputs: Outputs, talk: Talk, *, has_conditions: bool
+) -> Facts | None:
+    """Aggregate judgments in memory and write the consensus; return what findings are made of, if that went well."""
+    from .. import api
+    from ..errors import ParameterError
+    from ..review.facts import facts_of
+    from . import annotator_summary as of_annotators
+
+    if outputs.annotators and not judgments.n_annotators:
+        raise ParameterError("the votes name no annotators to write a table of; leave --annotators out")
+    with talk.working("finding the consensus") as progress:
+        consensus = api.aggregate(judgments, progress=progress, **wanted)
+    if wanted["method"] != "auto":
+        talk.say(f"method {consensus.method}")
+    facts = facts_of(consensus, judgments)
+    ratings = None if outputs.rating is None else consensus.rating(outputs.rating[0], level=outputs.rating[1])
+    look = partial(_look_at_annotators, facts, outputs, talk)
+    failed = deliver_consensus(consensus, outputs.out, outputs.format, outputs.level, talk, look, ratings)
+    if failed is not None:
+        fatal = bool(outputs.annotators or outputs.report or has_conditions)
+        say_failed(failed, "the annotators were not looked at", fatal=fatal)
+        return None
+    if outputs.annotators and facts.table is not None:
+        of_annotators.write(facts.table, outputs.annotators, facts.reviewed, judgments, talk)
+    return facts
+
+
+def _look_at_annotators(facts: Facts, outputs: Outputs, talk: Talk) -> tuple[Consensus, Findings | None]:
+    """Say what is odd about annotators; return the consensus with its diagnostics, and the findings that JSON holds."""
+    from ..io.output import format_for
+    from . import annotator_summary as of_annotators
+
+    chosen = format_for(outputs.out, outputs.format)
+    if not (outputs.annotators or not talk.quiet or chosen in ("json", "parquet")):
+        return facts.consensus, None
+    with talk.working("judging the annotators"):
+        quality = facts.consensus.quality
+        n_sampled = None if quality is None else quality.n_sampled
+        of_annotators.tell(facts.table, facts.diagnostics, talk, n_sampled)
+    if chosen != "json":
+        return facts.reviewed, None
+    from ..review.all_findings import findings_of
+
+    return facts.reviewed, findings_of(facts)
+
+
+def _anchor(rating: str | None) -> str | None:
+    """The item that ``--rating`` names, ``None`` for the mean of all."""
+    if rating in (None, "mean"):
+        return None
+    name, equals, anchor = str(rating).partition("=")
+    if name != "anchor" or not equals or not anchor:
+        from ..errors import ParameterError
+
+        raise ParameterError(f"--rating {rating} is not understood; write --rating anchor=ITEM, or --rating mean")
+    return anchor

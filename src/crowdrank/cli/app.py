@@ -14,16 +14,29 @@ from .help import ProgramHelp, Verb, examples
 from .options import with_safe_csv
 
 VERBS = (
-    "aggregate", "compare", "evaluate", "diagnose", "train", "rank", "propose", "simulate", "study", "methods",
-    "datasets", "demo",
+    "aggregate", "compare", "evaluate", "diagnose", "features", "train", "rank", "propose", "simulate", "study",
+    "methods", "datasets", "demo", "inspect", "export", "pack", "serve",
 )  # fmt: skip
 """Each is a function in the file of its name."""
 
 EXAMPLES = examples(
     ("see it work on a small data set", "crowdrank demo"),
-    ("rank what was judged in a file of votes", "crowdrank aggregate votes.csv"),
+    ("what is in a file of votes, and the next command", "crowdrank inspect votes.csv"),
+    ("rank what was judged in it", "crowdrank aggregate votes.csv --report page.html"),
     ("every method there is", "crowdrank methods"),
 )
+
+
+FIRST_STEPS = """\
+crowdrank turns votes of many annotators into a ranking, and names the bad annotators. Next:
+
+  crowdrank demo                     see it work on a small data set
+  crowdrank inspect FILE             what is in your file, and which command to run on it
+  crowdrank aggregate FILE           the ranking, and whom to look at
+  crowdrank aggregate FILE --report page.html
+  crowdrank serve --demo             collect judgments in a browser
+  crowdrank --help                   all commands; crowdrank COMMAND --help tells all of one
+"""
 
 
 @cache
@@ -36,7 +49,7 @@ def _verb(name: str) -> Any:
 
 
 class _Verbs(Mapping[str, Any]):
-    """The commands by name, so that running one does not load the others."""
+    """The commands by name, so running one does not load the others."""
 
     def __getitem__(self, name: str) -> Any:
         if name not in VERBS:
@@ -89,4 +102,4 @@ def start(
     Data goes to standard output, talk to standard error; - reads standard input.
     """
     if context.invoked_subcommand is None:
-        typer.echo(context.get_help())
+        typer.echo(FIRST_STEPS, nl=False)

@@ -10,8 +10,8 @@ from .help import examples
 from .options import AllQueries, Format, Metrics, Out, Quiet, Reading, Seed, Unjudged, spread
 from .outputs import check_files, check_picture, deliver, report_written
 from .talk import Talk
-from .votes import read_votes
-from .words import complete_method, complete_methods, listed
+from .votes import options_of, read_votes
+from .words import complete_method, complete_methods, split_list
 
 if TYPE_CHECKING:
     import polars as pl
@@ -96,50 +96,52 @@ def compare(
     from .. import api
     from ..errors import ParameterError
     from ..io.output import write_table
-    from .tables import show_frame
+    from ..io.truth import read_truth
+    from .terminal_tables import show_frame
 
     check_files([*votes, reading.items, truth], [out, tests, orders, plot], format=format, tables=[tests, orders])
     if truth is None and metrics is not None:
         raise ParameterError("--metrics are about a truth; give one with --truth, or leave --metrics out")
     check_picture(plot, "--plot")
-    api.check_comparison(listed(methods), listed(metrics), unjudged=unjudged, baseline=baseline)
+    api.check_comparison(split_list(methods), split_list(metrics), unjudged=unjudged, baseline=baseline)
     with Talk(quiet=quiet) as talk:
         judgments = read_votes(votes, reading, talk)
+        known = None if truth is None else read_truth(truth, options=options_of(reading))
         with talk.working("comparing methods") as progress:
-            found = api.compare_methods(
-                judgments, listed(methods), truth, listed(metrics), unjudged=unjudged, all_queries=all_queries,
+            comparison = api.compare_methods(
+                judgments, split_list(methods), known, split_list(metrics), unjudged=unjudged, all_queries=all_queries,
                 baseline=baseline, folds=folds, seed=seed, progress=progress,
             )  # fmt: skip
-        deliver(found.frame(), out, format, talk, lambda: show_frame(_shown(found), bold="method"))
-        for name, frame in ((tests, found.tests), (orders, found.orders)):
+        deliver(comparison.frame(), out, format, talk, lambda: show_frame(_readable_table(comparison), bold="method"))
+        for name, frame in ((tests, comparison.tests), (orders, comparison.orders)):
             if name is not None:
                 write_table(frame(), name)
                 report_written(name, talk)
         if plot is not None:
-            _draw(found, plot, talk)
+            _draw(comparison, plot, talk)
         # that held-out votes are no truth was said when they were held out
-        for sentence in () if quiet else found.sentences()[: -1 if found.held_out else None]:
+        for sentence in () if quiet else comparison.sentences()[: -1 if comparison.held_out else None]:
             talk.say(sentence)
 
 
-def _draw(found: Comparison, name: str, talk: Talk) -> None:
+def _draw(comparison: Comparison, name: str, talk: Talk) -> None:
     """Write the picture."""
     from ..report import ComparisonDisplay, save_display
 
-    save_display(ComparisonDisplay.from_comparison(found), name)
+    save_display(ComparisonDisplay.from_comparison(comparison), name)
     report_written(name, talk)
 
 
-def _shown(found: Comparison) -> pl.DataFrame:
+def _readable_table(comparison: Comparison) -> pl.DataFrame:
     """The table as people read it: each figure with a star if it is as good as the best, or with its interval."""
     import polars as pl
 
-    table, shown = found.frame(), {}
-    scores = {(row["measure"], row["method"]): row for row in found.scores().iter_rows(named=True)}
+    table, shown = comparison.frame(), {}
+    scores = {(row["measure"], row["method"]): row for row in comparison.scores().iter_rows(named=True)}
     for name in table.columns:
-        if name in found.names:
-            rows = [scores.get((name, method)) for method in found.methods]
-            shown[name] = pl.Series([_figure(row, intervals=not found.held_out) for row in rows], dtype=pl.String)
+        if name in comparison.names:
+            rows = [scores.get((name, method)) for method in comparison.methods]
+            shown[name] = pl.Series([_figure(row, intervals=not comparison.held_out) for row in rows], dtype=pl.String)
         elif name in ("method", "tau_to_first", "same_as_first", "seconds"):
             shown[name] = table[name]
     return pl.DataFrame(shown)

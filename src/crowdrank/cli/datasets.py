@@ -36,7 +36,7 @@ def datasets(
 
     from ..datasets import data_folder, present
     from ..datasets.catalog import ENTRIES
-    from .tables import show_frame
+    from .terminal_tables import show_frame
 
     check_files([], [out], format=format)
     with Talk() as talk:

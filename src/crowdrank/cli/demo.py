@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -64,12 +67,20 @@ def _save(frame: pl.DataFrame, path: str, talk: Talk) -> None:
 
 def _next(path: str) -> str:
     """The command to try on the votes."""
-    return f"crowdrank aggregate {path} --across-queries --annotators annotators.csv"
+    return f"{_program()} aggregate {path} --across-queries --annotators annotators.csv"
+
+
+def _program() -> str:
+    """What to type for this program: its name, or how it was started where the shell does not find the name."""
+    started = Path(sys.argv[0])
+    if shutil.which("crowdrank") is not None or not started.stem.startswith("crowdrank"):
+        return "crowdrank"
+    return str(started)
 
 
 def _print(votes: Preferences, consensus: Consensus) -> None:
     """The whole way in words and tables."""
-    from .tables import console, show_ranking
+    from .terminal_tables import console, show_ranking
 
     page = console()
     n_models = len(consensus.items)
@@ -85,8 +96,8 @@ def _print(votes: Preferences, consensus: Consensus) -> None:
     named = _print_annotators(page, consensus)
     _print_agreement(page, votes, named)
     page.print("[bold]Next[/bold]\n")
-    commands = ("crowdrank demo --save votes.csv", _next("votes.csv"))
-    without = f"crowdrank aggregate votes.csv --across-queries --without {','.join(named)}"
+    commands = (f"{_program()} demo --save votes.csv", _next("votes.csv"))
+    without = f"{_program()} aggregate votes.csv --across-queries --without {','.join(named)}"
     for command in (*commands, without):
         page.print(f"  [cyan]{command}[/cyan]", soft_wrap=True)
     page.print()
@@ -98,24 +109,24 @@ def _print_annotators(page: Console, consensus: Consensus) -> list[str]:
 
     from ..review.flags import FLAGS
     from ..review.verdicts import annotator_table, suspects
-    from .annotators import interval, shown
-    from .tables import grid
+    from .annotator_summary import annotator_name, interval
+    from .terminal_tables import grid
 
     frame = annotator_table(consensus.quality)
     assert frame is not None
-    found = suspects(frame)
-    named = [shown(one) for one in found]
-    page.print(f"[bold]Annotators worth dropping[/bold] [dim]({len(found)} of {len(frame)})[/dim]\n")
+    suspicious = suspects(frame)
+    named = [annotator_name(one) for one in suspicious]
+    page.print(f"[bold]Annotators worth dropping[/bold] [dim]({len(suspicious)} of {len(frame)})[/dim]\n")
     heads = ("annotator", "quality", "90 % interval", "judgments", "")
     rows = [
         [
-            Text(shown(one)),
+            Text(annotator_name(one)),
             Text(f"{one.quality:.2f}"),
             Text(interval(one)),
             Text(f"{one.n_judgments:g}"),
             Text(f"{one.verdict}: {FLAGS[one.verdict].noun}"),
         ]
-        for one in found
+        for one in suspicious
     ]
     page.print(grid(heads, rows, right=("quality", "judgments")))
     rest = frame.filter(~frame["annotator"].is_in(named))["quality"].to_list()
@@ -130,7 +141,7 @@ def _print_agreement(page: Console, votes: Preferences, named: list[str]) -> Non
     """How far annotators agree, with and without those worth dropping."""
     import numpy as np
 
-    from ..review.agreement import agreement
+    from ..review.crowd_agreement import agreement
 
     codes = [votes.annotators.code(name) for name in named]
     everybody, others = agreement(votes), agreement(votes.select(~np.isin(votes.annotator, codes)))

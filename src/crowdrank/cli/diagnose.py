@@ -10,7 +10,7 @@ from .help import examples
 from .options import Format, Out, Quiet, Reading, Seed, spread
 from .outputs import check_files, deliver, report_written
 from .talk import Talk
-from .votes import read_votes
+from .votes import options_of, read_votes
 from .words import complete_method
 
 if TYPE_CHECKING:
@@ -18,8 +18,9 @@ if TYPE_CHECKING:
 
 EXAMPLES = examples(
     ("who chooses by side, ties always, guesses or copies", "crowdrank diagnose votes.csv"),
+    ("which judge likes long answers", "crowdrank diagnose judges.csv --across-queries --control style"),
     ("every pair of annotators, the most dependent first", "crowdrank diagnose votes.csv --dependence pairs.csv"),
-    ("errors told by known answers, so that common ones show too", "crowdrank diagnose votes.csv --truth gold.csv"),
+    ("errors told by known answers, so common ones show too", "crowdrank diagnose votes.csv --truth gold.csv"),
 )
 
 
@@ -37,6 +38,12 @@ def diagnose(
         str,
         typer.Option("--method", "-m", metavar="NAME", autocompletion=complete_method, help="Of the consensus."),
     ] = "auto",
+    control: Annotated[
+        str | None,
+        typer.Option(
+            "--control", metavar="A,B,C", help="Covariates of preferences, as in aggregate: who likes long answers."
+        ),
+    ] = None,
     seed: Seed = 0,
     reading: Reading,
     dependence: Annotated[
@@ -77,17 +84,21 @@ def diagnose(
     check_files([*votes, reading.items, truth], [out, *more], format=format, tables=more)
     api.check_aggregation(method)
     with Talk(quiet=quiet) as talk:
-        judgments = api.expect_one_kind(read_votes(votes, reading, talk), "diagnose")
-        known = None if truth is None else read_truth(truth)
+        judgments = api.expect_one_kind(read_votes(votes, reading, talk, control), "diagnose")
+        known = None if truth is None else read_truth(truth, options=options_of(reading))
         with talk.working("finding the consensus"):
-            consensus = api.aggregate(judgments, method, seed=seed)
+            consensus = None if control else api.aggregate(judgments, method, seed=seed)
         with talk.working("looking at the annotators"):
-            found = api.diagnose(judgments, consensus, truth=known)
-        for sentence in found.messages:
-            if not talk.warned(sentence):
+            diagnostics = api.diagnose(judgments, consensus, truth=known, control=control)
+        for sentence in diagnostics.messages:
+            if not talk.was_said(sentence):
                 talk.say(sentence)
-        deliver(found.annotators(), out, format, talk, lambda: _show(found.annotators()))
-        for name, table in ((dependence, found.dependence), (families, found.families), (groups, found.groups)):
+        deliver(diagnostics.annotators(), out, format, talk, lambda: _show(diagnostics.annotators()))
+        for name, table in (
+            (dependence, diagnostics.dependence),
+            (families, diagnostics.families),
+            (groups, diagnostics.groups),
+        ):
             if name is not None:
                 write_table(table(), name)
                 report_written(name, talk)
@@ -95,7 +106,7 @@ def diagnose(
 
 def _show(frame: pl.DataFrame) -> None:
     """Show the annotators without the bounds of their figures."""
-    from .tables import show_frame
+    from .terminal_tables import show_frame
 
     show_frame(
         frame.drop([name for name in frame.columns if name.endswith(("_lower", "_upper"))]),

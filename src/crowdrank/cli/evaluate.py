@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..errors import ParameterError
 from .help import examples
 from .options import AllQueries, Format, Metrics, Out, Quiet, Seed, Unjudged
 from .outputs import check_files, deliver, report_written
+from .reporting import check_report
+from .running import command_line
 from .talk import Talk
-from .words import listed
+from .words import split_list
+
+if TYPE_CHECKING:
+    from ..api import Evaluation
 
 EXAMPLES = examples(
     ("a ranking against known grades", "crowdrank evaluate ranks.csv truth.csv"),
@@ -24,6 +30,10 @@ EXAMPLES = examples(
     ),
     ("straight from aggregate", "crowdrank aggregate votes.csv | crowdrank evaluate - truth.csv"),
     ("values of each query, for a plot", "crowdrank evaluate ranks.csv truth.csv --per-query queries.csv"),
+    (
+        "is B better than A, and where: a page for the team",
+        "crowdrank evaluate A.run B.run --truth q.qrels --slices kinds.csv --report p.html",
+    ),
 )
 
 _TOLD = 12
@@ -36,15 +46,23 @@ def evaluate(
         typer.Argument(
             metavar="RESULT... TRUTH",
             show_default=False,
-            help="Results of aggregate, tables or TREC runs; then the truth.",
+            help="Results of aggregate, tables or TREC runs; then the truth, unless --truth names it.",
         ),
     ],
+    truth: Annotated[
+        str | None,
+        typer.Option("--truth", metavar="FILE", help="The truth; all files named before are results then."),
+    ] = None,
     metrics: Metrics = None,
     unjudged: Unjudged = "drop",
     all_queries: AllQueries = False,
     baseline: Annotated[
         str | None,
         typer.Option("--baseline", metavar="NAME", help="Test the other results against this one, and not every two."),
+    ] = None,
+    slices: Annotated[
+        str | None,
+        typer.Option("--slices", metavar="FILE", help="Query and columns such as intent; results within each value."),
     ] = None,
     level: Annotated[float, typer.Option("--level", metavar="LEVEL", help="Level of the intervals.")] = 0.95,
     seed: Seed = 0,
@@ -58,6 +76,19 @@ def evaluate(
             "--tests", metavar="FILE", help="Write the paired tests between results.", rich_help_panel="Output"
         ),
     ] = None,
+    report: Annotated[
+        str | None,
+        typer.Option(
+            "--report",
+            metavar="FILE.html",
+            rich_help_panel="Output",
+            help="Write a page there for any browser: verdict, queries with their items, slices, unjudged.",
+        ),
+    ] = None,
+    items: Annotated[
+        str | None,
+        typer.Option("--items", metavar="FILE", help="Item and text or url, for the page.", rich_help_panel="Output"),
+    ] = None,
     out: Out = None,
     format: Format = None,
     quiet: Quiet = False,
@@ -66,40 +97,55 @@ def evaluate(
 
     The truth has query, item and grade (or rank), or query, left, right and winner; or it is a qrels file, or another
     result. The mean is over the queries of both; how many one side lacks is said. Several results are also tested
-    against each other or a baseline, query by query (randomisation; Holm's correction within each metric).
+    against each other or a baseline, query by query (randomisation, Student's t; Holm's correction within each metric).
     """
     from ..api import evaluate_runs
-    from ..errors import ParameterError
     from ..io.output import write_table
-    from .tables import show_frame
+    from .terminal_tables import show_frame
 
-    if len(files) < 2:
-        raise ParameterError(f"{files[0]!r} alone cannot be measured; name the result and then the truth")
-    check_files(files, [out, per_query, tests], format=format, tables=[per_query, tests])
+    runs, known = _runs_and_truth(files, truth)
+    check_files(
+        [*runs, known, slices, items], [out, per_query, tests, report], format=format, tables=[per_query, tests]
+    )
+    check_report(report, None)
     with Talk(quiet=quiet) as talk:
         with talk.working("measuring"):
-            found = evaluate_runs(
-                files[:-1], files[-1], listed(metrics), unjudged=unjudged, all_queries=all_queries, baseline=baseline,
-                level=level, seed=seed,
+            evaluation = evaluate_runs(
+                runs, known, split_list(metrics), unjudged=unjudged, all_queries=all_queries, baseline=baseline,
+                slices=slices, level=level, seed=seed,
             )  # fmt: skip
-        deliver(found.table, out, format, talk, lambda: show_frame(found.table, bold="value", cut=("run",)))
-        for name, frame in ((per_query, found.per_query), (tests, found.comparisons)):
+        deliver(evaluation.table, out, format, talk, lambda: show_frame(evaluation.table, bold="value", cut=("run",)))
+        for name, frame in ((per_query, evaluation.per_query), (tests, evaluation.comparisons)):
             if name is not None:
                 write_table(frame, name)
                 report_written(name, talk)
-        for row in found.comparisons.head(_TOLD).iter_rows(named=True):
-            talk.say(_sentence(row))
-        if len(found.comparisons) > _TOLD:
-            talk.say(
-                f"and {len(found.comparisons) - _TOLD} more tests; --tests FILE writes them all, --baseline NAME tests "
-                "against one result only"
-            )
+        for sentence in _sentences(evaluation):
+            talk.say(sentence)
+        if report is not None:
+            from .. import report as reports
+
+            with talk.working("writing the page"):
+                reports.write_evaluation(evaluation, report, items=items, command=command_line())
+            report_written(report, talk)
 
 
-def _sentence(row: dict[str, object]) -> str:
-    """A paired test in words."""
-    p_value = row["p_holm"]
-    said = "too few queries for a test" if p_value is None else f"p = {p_value:.3g} after Holm's correction"
-    if row["difference"] is None:
-        return f"{row['metric']}: {row['run']} and {row['other']} have no query in common"
-    return f"{row['metric']}: {row['run']} - {row['other']} = {row['difference']:+.4f}, {said}"
+def _runs_and_truth(files: list[str], truth: str | None) -> tuple[list[str], str]:
+    """The results, and the truth that stands last or is named."""
+    if truth is not None:
+        return files, truth
+    if len(files) < 2:
+        raise ParameterError(f"{files[0]!r} alone cannot be measured; name the result and then the truth")
+    return files[:-1], files[-1]
+
+
+def _sentences(evaluation: Evaluation) -> list[str]:
+    """Paired tests in words, with the queries that differ most, slices that differ, and what is unjudged."""
+    from ..api import describe_evaluation
+
+    said = describe_evaluation(evaluation, tests=_TOLD)
+    if len(evaluation.comparisons) > _TOLD:
+        said.append(
+            f"and {len(evaluation.comparisons) - _TOLD} more tests; --tests FILE writes them all, --baseline NAME "
+            "tests against one result only"
+        )
+    return said

@@ -13,9 +13,16 @@ def examples(*pairs: tuple[str, str]) -> str:
 
 
 class _WithExamples:
-    """A help page whose end is examples, which stand as they are."""
+    """A help page that begins with an example and ends with more, which stand as they are."""
 
     epilog: str | None
+
+    def format_usage(self, ctx: Any, formatter: Any) -> None:
+        """Write the usage line, and the first example below it."""
+        super().format_usage(ctx, formatter)  # type: ignore[misc]
+        first = next((line for line in (self.epilog or "").splitlines() if not line.startswith("#")), None)
+        if first is not None:
+            formatter.write(f"Example:\n  {first}\n")
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Write the examples, however wide, without filling their lines."""

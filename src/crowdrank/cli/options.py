@@ -49,7 +49,9 @@ Out = Annotated[
 Format = Annotated[
     str | None,
     _writing(
-        "--format", metavar="FORMAT", help="csv, tsv, json, jsonl, parquet, qrels or run; by default what FILE says."
+        "--format",
+        metavar="FORMAT",
+        help="csv, tsv, json, jsonl, parquet, qrels, run, markdown, latex; else what FILE says.",
     ),
 ]
 Quiet = Annotated[bool, _writing("--quiet", "-q", help="Say nothing on standard error but warnings and errors.")]
@@ -85,9 +87,9 @@ class Reading:
         _reading("--winner-codes", metavar="1=left,...", help="What numeric winners mean: 1=left,2=right,0=tie."),
     ] = None
     duplicates: Annotated[
-        str,
+        str | None,
         _reading("--duplicates", metavar="RULE", help="keep, first, last or error, where an annotator answers twice."),
-    ] = "keep"
+    ] = None
     drop_invalid: Annotated[
         bool, _reading("--drop-invalid", help="Leave rows without a usable answer out, and say how many.")
     ] = False
@@ -95,6 +97,54 @@ class Reading:
         str | None,
         _reading("--items", metavar="FILE", help="All items (query, item), so that unjudged ones get a place."),
     ] = None
+    source: Annotated[
+        str | None,
+        _reading("--from", metavar="NAME", help="Tool whose export it is; found by itself, 'table' reads it plainly."),
+    ] = None
+    answer: Annotated[
+        str | None,
+        _reading("--answer", metavar="NAME", help="Which question, metric or answer column, where there are several."),
+    ] = None
+    where: Annotated[
+        list[str] | None,
+        _reading("--where", metavar="COL=VALUE", help="Only such rows; COL may be a path: doc.subject. Repeatable."),
+    ] = None
+    keep: Annotated[
+        str | None, _reading("--keep", metavar="A,B", help="Statuses to keep in place of the importer's own choice.")
+    ] = None
+    wide: Annotated[
+        str | None,
+        _reading("--wide", metavar="A,B,C", help="One column per annotator or per item, by names or as 'Q1_*'."),
+    ] = None
+    strength: Annotated[
+        str | None,
+        _reading("--strength", metavar="COL=left", help="Signed column: positive means that left (right) is better."),
+    ] = None
+    strength_weights: Annotated[
+        str | None, _reading("--strength-weights", metavar="1,3", help="Weights of preferences of strength 1, 2, ...")
+    ] = None
+    small_is_good: Annotated[
+        bool | None, _reading("--small-is-good/--large-is-good", help="Whether numbers count downwards.")
+    ] = None
+    no_annotators: Annotated[bool, _reading("--no-annotators", help="Nobody is named, and that is meant.")] = False
+    pseudonyms: Annotated[bool, _reading("--pseudonyms", help="Call annotators A1, A2, ... in what is written.")] = (
+        False
+    )
+    header: Annotated[
+        str | None, _reading("--header", metavar="A,B,C", help="Column names of a file without a header line.")
+    ] = None
+    sheet: Annotated[
+        str | None, _reading("--sheet", metavar="NAME", help="Sheet of an Excel file; else the first.")
+    ] = None
+    encoding: Annotated[
+        str | None, _reading("--encoding", metavar="NAME", help="Text encoding, such as latin-1; told by itself.")
+    ] = None
+    baseline_model: Annotated[
+        str | None, _reading("--baseline-model", metavar="MODEL", help="Arena-Hard's other model, in old files.")
+    ] = None
+    agreeing: Annotated[
+        bool, _reading("--agreeing", help="MT-Bench pairs as FastChat counts them: games that differ tie.")
+    ] = False
     without: Annotated[
         list[str] | None, _reading("--without", metavar="A,B,C", help="Leave these annotators out; repeatable.")
     ] = None

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from ..data.consensus import Consensus
-    from ..review.findings import Findings
+    from ..review.all_findings import Findings
     from .talk import Talk
 
 LEVEL = 0.95
@@ -95,6 +95,7 @@ def deliver_consensus(
     level: float | None,
     talk: Talk,
     about: Callable[[], tuple[Consensus, Findings | None]],
+    ratings: pl.DataFrame | None = None,
 ) -> Exception | None:
     """Write a consensus, or show its best items where people look on; return what went wrong afterwards, if anything.
 
@@ -108,23 +109,23 @@ def deliver_consensus(
     people = for_people(out, format)
     holds_all = not people and format_for(out, format) in ("json", "parquet")
     if people:
-        from .tables import show_ranking
+        from .terminal_tables import show_ranking
 
         talk.flush()
-        show_ranking(consensus, level)
+        show_ranking(consensus, level, ratings=ratings)
     elif not holds_all or out not in (None, "-"):
-        write_consensus(consensus, out, format, level=level, quality=False)
+        write_consensus(consensus, out, format, level=level, quality=False, ratings=ratings)
         if out not in (None, "-"):
             report_written(out, talk)
             talk.flush()
-    found, failed = None, None
+    findings, failed = None, None
     try:
-        consensus, found = about()
+        consensus, findings = about()
     except Exception as error:
         failed = error
     if holds_all and (failed is None or out in (None, "-")):
-        plain = None if found is None else found.plain()
-        write_consensus(consensus, out, format, quality=failed is None, level=level, findings=plain)
+        plain = None if findings is None else findings.plain()
+        write_consensus(consensus, out, format, quality=failed is None, level=level, findings=plain, ratings=ratings)
     return failed
 
 

@@ -26,6 +26,14 @@ EXAMPLES = examples(
         "which pairs to ask whom about, from a pool with prices",
         "crowdrank propose votes.csv -s information --pool who.csv --items all.csv -b 500",
     ),
+    (
+        "grades that change what a ranker shows, as long as each wins .002 nDCG",
+        "crowdrank propose grades.csv --goal ranker --least-gain 0.002",
+    ),
+    (
+        "grades that teach a ranker of these features most",
+        "crowdrank propose grades.csv --goal ranker --features features.parquet -b 500",
+    ),
     ("which pairs decide who is in the top five", "crowdrank propose votes.csv --goal top-5 -b 500"),
     ("what schemes would have cost on grades given several times", "crowdrank propose votes.csv --costs costs.csv"),
 )
@@ -49,7 +57,7 @@ def propose(
         str | None,
         typer.Option(
             "--goal", "-g", metavar="GOAL",
-            help="What preferences should decide: order (the default), top-5 (any number), or best.",
+            help="Of preferences: order (the default), top-5 (any number) or best; of grades: ranker, for nDCG@10.",
         ),
     ] = None,
     setting: Annotated[
@@ -68,14 +76,28 @@ def propose(
     ] = "1",
     least_gain: Annotated[
         float,
-        typer.Option("--least-gain", metavar="N", help="Ask nothing that brings less for each unit of money."),
+        typer.Option(
+            "--least-gain", metavar="N",
+            help="Ask nothing that brings less for each unit of money; with --goal ranker in nDCG@10.",
+        ),
     ] = 0.0,
+    features: Annotated[
+        str | None,
+        typer.Option(
+            "--features", metavar="FILE",
+            help="With --goal ranker: features of all items; grades are asked for that change what a ranker shows.",
+        ),
+    ] = None,
     method: Annotated[
         str | None,
         typer.Option(
             "--method", "-m", metavar="NAME", autocompletion=complete_method,
             help="Of the consensus that some schemes go by; by default their own choice.",
         ),
+    ] = None,
+    open: Annotated[
+        str | None,
+        typer.Option("--open", metavar="FILE", help="Requests that are out already, in the form that this writes."),
     ] = None,
     seed: Seed = 0,
     reading: Reading,
@@ -99,7 +121,7 @@ def propose(
     from ..errors import ParameterError
     from ..io.output import write_table
 
-    check_files([*votes, reading.items, pool], [out, costs], format=format, tables=[costs])
+    check_files([*votes, reading.items, pool, features, open], [out, costs], format=format, tables=[costs])
     params, prices = pairs(setting, "--set", "k=3"), _prices(price)
     api.check_requests(scheme, params, goal, budget=budget, price=prices, least_gain=least_gain, consensus=method)
     with Talk(quiet=quiet) as talk:
@@ -108,27 +130,28 @@ def propose(
         if costs is not None and judgments.kind != "grade":
             raise ParameterError(f"--costs counts grades, and these are {judgments.kind}s; leave it out")
         with talk.working("choosing what to ask") as progress:
-            found = api.requests(
+            proposed = api.requests(
                 judgments, scheme, reading.items, pool, budget, goal=goal, params=params,
-                price=prices, least_gain=least_gain, consensus=method, seed=seed, progress=progress,
+                price=prices, least_gain=least_gain, consensus=method, features=features, open=open,
+                seed=seed, progress=progress,
             )  # fmt: skip
-        deliver(found.frame(), out, format, talk, lambda: _show(found.frame()))
+        deliver(proposed.frame(), out, format, talk, lambda: _show(proposed.frame()))
         if costs is not None:
             write_table(api.scheme_costs(judgments, seed=seed), costs)
             report_written(costs, talk)
-        for note in (*found.notes, found.sentence()):
+        for note in (*proposed.notes, proposed.sentence()):
             talk.say(note)
 
 
 def _prices(text: str) -> float | dict[str, float]:
     """One price, or the price of each group, from text."""
     from ..errors import ParameterError
-    from .words import listed
+    from .words import split_list
 
     try:
         if "=" not in text:
             return float(text)
-        return {group: float(value) for group, value in pairs(listed(text), "--price", "person=4").items()}
+        return {group: float(value) for group, value in pairs(split_list(text), "--price", "person=4").items()}
     except ValueError:
         raise ParameterError(
             f"--price {text!r} is no number; write for example --price 2 or person=4,program=1"
@@ -137,7 +160,7 @@ def _prices(text: str) -> float | dict[str, float]:
 
 def _show(frame: pl.DataFrame) -> None:
     """Show the first requests."""
-    from .tables import show_frame
+    from .terminal_tables import show_frame
 
     what = "item" if "item" in frame.columns else "left"
     show_frame(frame, bold=what, cut=("query", "item", "left", "right", "annotator"), fill=("reason",))

@@ -16,6 +16,7 @@ from .talk import Talk
 EXAMPLES = examples(
     ("score and rank items by a model of crowdrank train", "crowdrank rank model features.csv -o ranks.csv"),
     ("as a TREC run", "crowdrank rank model test.txt -o test.run"),
+    ("texts, pages or recordings, by a model that learned from such", "crowdrank rank model new.csv --of text"),
     ("straight into a measure", "crowdrank rank model test.txt | crowdrank evaluate - truth.csv"),
 )
 
@@ -26,9 +27,19 @@ def rank(
     features: Annotated[
         str,
         typer.Argument(
-            metavar="FEATURES", help="Query, item and the numbers it was trained on, or LETOR.", show_default=False
+            metavar="FEATURES",
+            help="Query, item and the numbers it was trained on, or LETOR; or raw items as for crowdrank features.",
+            show_default=False,
         ),
     ],
+    of: Annotated[
+        str | None,
+        typer.Option("--of", metavar="text|page|speech", help="Take the items for raw ones; told by the table else."),
+    ] = None,
+    query: Annotated[
+        str | None,
+        typer.Option("--query", metavar="COLUMN|folder", help="Of raw items: the column of the query, or folder."),
+    ] = None,
     out: Out = None,
     format: Format = None,
     quiet: Quiet = False,
@@ -42,14 +53,14 @@ def rank(
     from .. import api
     from ..errors import ParameterError
     from ..io.trec import write_run
-    from .tables import show_frame
+    from .terminal_tables import show_frame
 
     check_files([model, features], [out], format=format)
     if model == "-":
         raise ParameterError("a model is a file that crowdrank train wrote; name it, and read the features from -")
     with Talk(quiet=quiet) as talk:
         with talk.working("ranking"):
-            table = api.rank(model, features)
+            table = api.rank(model, features, of=of, query=query)
         n_queries = table["query"].n_unique() if "query" in table.columns else 1
         talk.say(f"{counted(len(table), 'item')} of {counted(n_queries, 'query')} ranked by {model}")
         if format is not None or out is None or not out.lower().endswith((".run", ".run.gz")):

@@ -13,10 +13,12 @@ from ..registry import resolve
 from .outputs import report_written
 from .running import FAILED, command_line
 from .talk import complain
-from .words import listed, pairs
+from .votes import column_names
+from .words import split_list
 
 if TYPE_CHECKING:
-    from ..review.findings import Facts
+    from ..review.conditions import Condition
+    from ..review.facts import Facts
     from .options import Reading
     from .talk import Talk
 
@@ -51,17 +53,21 @@ class Conditions:
     """What a command fails on; a condition that cannot be read is refused before any work."""
 
     def __init__(self, texts: Sequence[str] | None) -> None:
-        from ..review.findings import parse_condition
-
         self.texts = list(texts or ())
-        self.parsed = [parse_condition(text) for text in self.texts]
+        self.parsed: list[tuple[tuple[Condition, ...], ...]] = []
+        if self.texts:
+            from ..review.conditions import parse_condition
+
+            self.parsed = [parse_condition(text) for text in self.texts]
 
     def holding(self, facts: Facts) -> list[str]:
         """Return those that hold, with what they hold of."""
-        from ..review.findings import check
+        if not self.parsed:
+            return []
+        from ..review.conditions import check
 
-        found = [check(one, facts) for one in self.parsed]
-        return [outcome.sentence for outcome in found if outcome.holds]
+        outcomes = [check(one, facts) for one in self.parsed]
+        return [outcome.sentence for outcome in outcomes if outcome.holds]
 
 
 def leave_if(holding: Sequence[str]) -> None:
@@ -82,13 +88,14 @@ def check_report(report: str | None, compared: str | None) -> None:
         )
     if compared is not None and report is None:
         raise ParameterError("--compare adds a section to the report; give --report FILE.html too, or use compare")
-    for name in () if compared in (None, "all") else listed(compared) or ():
+    for name in () if compared in (None, "all") else split_list(compared) or ():
         resolve("aggregator", name)
 
 
 def write_report(
-    facts: Facts, report: str, votes: Sequence[str], reading: Reading, compared: str | None, seed: int, talk: Talk
-) -> None:
+    facts: Facts, report: str, votes: Sequence[str], reading: Reading, compared: str | None, seed: int, talk: Talk,
+    *, title: str | None = None,
+) -> None:  # fmt: skip
     """Write the report of a consensus; text and links of items come from --items, else from the votes themselves."""
     from .. import report as reports
     from ..api import compare_methods
@@ -97,13 +104,14 @@ def write_report(
     comparison: Any = None
     if compared is not None:
         with talk.working("comparing methods") as progress:
-            methods = None if compared == "all" else listed(compared)
+            methods = None if compared == "all" else split_list(compared)
             comparison = compare_methods(facts.judgments, methods, seed=seed, progress=progress)
     with talk.working("writing the report"):
         about: Any = None if reading.items == "-" else reading.items
         if about is None:
-            about = describe_votes(votes, reading.kind, pairs(reading.column, "--column", "annotator=Who"))
+            about = describe_votes(votes, reading.kind, column_names(reading.column))
         reports.write(
-            facts.reviewed, facts.judgments, report, items=about, comparison=comparison, command=command_line()
-        )
+            facts.reviewed, facts.judgments, report, items=about, comparison=comparison, command=command_line(),
+            title=title,
+        )  # fmt: skip
     report_written(report, talk)

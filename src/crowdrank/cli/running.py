@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Examples
     --------
     >>> main(["--version"])
-    crowdrank 0.1.0
+    crowdrank 1.0.0rc1
     0
     """
     mend_streams()
@@ -77,10 +77,10 @@ def _run(arguments: Sequence[str] | None) -> int:
 
     _given[:] = sys.argv[1:] if arguments is None else arguments
     try:
-        found: Any = get_command(app).main(arguments, prog_name="crowdrank", standalone_mode=False)
+        status: Any = get_command(app).main(arguments, prog_name="crowdrank", standalone_mode=False)
     except SystemExit as leaving:
-        found = leaving.code
-    return found if isinstance(found, int) else 0
+        status = leaving.code
+    return status if isinstance(status, int) else 0
 
 
 def say_failed(error: Exception, what: str, *, fatal: bool) -> None:
@@ -142,7 +142,7 @@ def _is_broken_pipe(error: Exception) -> bool:
 
 
 def _close_stdout() -> None:
-    """Send the rest nowhere, so that the interpreter does not complain at exit either."""
+    """Send the rest nowhere, so the interpreter does not complain at exit either."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, sys.stdout.fileno())
     os.close(nowhere)

@@ -11,7 +11,7 @@ from .help import examples
 from .options import Format, Out, Quiet, Seed
 from .outputs import check_files, check_picture, deliver, report_written
 from .talk import Talk
-from .words import complete_method, listed
+from .words import complete_method, split_list
 
 EXAMPLES = examples(
     (
@@ -43,7 +43,7 @@ def _list_noises(wanted: bool) -> None:
     from rich.text import Text
 
     from ..simulate import NOISES
-    from .tables import console, grid
+    from .terminal_tables import console, grid
 
     heads = ("noise", "kinds", "what such annotators do")
     rows = [[Text(m.signature), Text(", ".join(m.kinds)), Text(m.description)] for m in NOISES.values()]
@@ -154,7 +154,7 @@ def simulate(
         asked = {"annotators": annotators, "noise": noise, "votes": votes, "kind": kind, "budget": budget}
         asked |= {"n_rounds": rounds, "n_seeds": seeds, "seed": seed, "chosen": choose, "aggregator": method}
         asked["goal"] = goal
-        _play(truth, listed(campaign) or [], asked, listed(metrics), (out, format, picture), Talk(quiet=quiet))
+        _play(truth, split_list(campaign) or [], asked, split_list(metrics), (out, format, picture), Talk(quiet=quiet))
         return
     if votes is not None or picture is not None or goal is not None:
         raise ParameterError("--votes, --picture and --goal go with --campaign; name schemes: --campaign if-good-3")
@@ -187,7 +187,7 @@ def _play(
     """Play schemes against each other, and write or show their curves."""
     from .. import api
     from ..report import CampaignDisplay, save_display
-    from .tables import show_frame
+    from .terminal_tables import show_frame
 
     out, format, picture = files
     with talk:

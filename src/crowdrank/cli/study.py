@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ..wording import counted
 from .help import examples
 from .options import Format, Quiet
 from .outputs import check_files, deliver
@@ -15,6 +16,8 @@ from .words import complete_study
 if TYPE_CHECKING:
     import polars as pl
 
+    from ..studies import Outcome, Ran
+
 EXAMPLES = examples(
     ("every study, the data it needs and how long it takes", "crowdrank study"),
     ("does it run here at all?", "crowdrank study crowdagg-trec --quick"),
@@ -22,7 +25,14 @@ EXAMPLES = examples(
     ("the paper's whole grid, with ten repetitions", "crowdrank study ltrma-ohsumed --full --seeds 10 --out results"),
 )
 
-_SIGNS = {"reproduced": "+", "same trend": "~", "not reproduced": "-", "not reproducible": "?"}
+_SIGNS = {
+    "reproduced": "+",
+    "same trend": "~",
+    "not reproduced": "-",
+    "undecided": "=",
+    "not decidable": "?",
+    "not measured": "!",
+}
 
 
 def study(
@@ -54,8 +64,8 @@ def study(
 ) -> None:
     """Measure the tables of a paper again, beside the printed numbers.
 
-    Writes a row for each figure: where it stands in the paper, the printed number, ours with its spread, and the
-    difference; then says how each claim fared. Without a name it lists the studies.
+    Shows the tables of the paper with our figures and their spread, the printed ones in brackets, then how each claim
+    fared and a tally. `--format csv` writes a row for each figure with all digits. Without a name it lists the studies.
     """
     from ..errors import ParameterError
     from ..studies import run_study
@@ -78,15 +88,27 @@ def study(
         if ran.n_resumed:
             talk.say(f"{ran.n_resumed} finished parts of a former run were taken over")
         _deliver(ran, format, talk)
-        talk.say(f"{ran.study.title}; took {ran.seconds:.0f} s")
+        talk.say(f"{ran.study.title}; took {_duration(ran.seconds)} on {counted(ran.cores, 'core')}")
         if quick:
             talk.say("a quick run only shows that it works; what it finds rests on too little")
         for found in ran.outcome.verdicts:
             talk.say(f"  {_SIGNS[found.verdict]} {found.claim}: {found.verdict}. {found.reason}")
+        talk.say(_tally_text(ran.outcome))
         for note in ran.outcome.notes:
             talk.say(f"  {note}")
         for file in ran.files:
             talk.say(f"wrote {file}")
+
+
+def _duration(seconds: float) -> str:
+    """Seconds or minutes, whichever reads better."""
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.1f} minutes"
+
+
+def _tally_text(outcome: Outcome) -> str:
+    """How many claims fared how."""
+    told = [f"{number} {verdict}" for verdict, number in outcome.tally().items() if number]
+    return f"{counted(len(outcome.verdicts), 'claim')}: {', '.join(told)}" if told else "no claims"
 
 
 def _list(folder: str | None, format: str | None, talk: Talk) -> None:
@@ -94,8 +116,8 @@ def _list(folder: str | None, format: str | None, talk: Talk) -> None:
     import polars as pl
 
     from ..datasets import present
-    from ..studies import STUDIES
-    from .tables import show_frame
+    from ..studies import CORES, STUDIES
+    from .terminal_tables import show_frame
 
     rows = [
         {
@@ -116,27 +138,28 @@ def _list(folder: str | None, format: str | None, talk: Talk) -> None:
         show_frame(frame.with_columns(minutes), bold="study", fill=("reproduces", "data"), rows=99)
 
     deliver(frame, None, format, talk, show)
+    talk.say(f"minutes as measured on {CORES} cores that had other work besides; full where not run by estimate")
 
 
-def _deliver(ran: Any, format: str | None, talk: Talk) -> None:
-    """The table of figures: in parts and rounded for people, as it is for programs."""
-    frame: pl.DataFrame = ran.outcome.frame()
-    deliver(frame, None, format, talk, lambda: _show(frame))
+def _deliver(ran: Ran, format: str | None, talk: Talk) -> None:
+    """The figures: as tables for people unless a format was asked for."""
+    frame = ran.outcome.frame()
+    if format is not None:
+        deliver(frame, None, format, talk, lambda: None)
+        return
+    talk.flush()
+    _show(frame)
 
 
 def _show(frame: pl.DataFrame) -> None:
-    """A table for each place in the paper, without columns that are empty there."""
-    import polars as pl
+    """A table for each place in the paper, methods down and measures across."""
+    from rich.text import Text
 
-    from ..studies.outcomes import OVER
-    from .tables import console, show_frame
+    from ..studies import pivots
+    from .terminal_tables import console, grid
 
-    for part in frame.partition_by("place", "over", maintain_order=True):
-        console().print(f"\n{part['place'][0]} ({OVER[part['over'][0]]})")
-        spread = [
-            f"{ours:.3f}" if spread is None else f"{ours:.3f} ± {spread:.3f}"
-            for ours, spread in part.select("ours", "spread").iter_rows()
-        ]
-        shown = part.drop("place", "spread", "n", "over").with_columns(ours=pl.Series(spread))
-        filled = [name for name in shown.columns if shown[name].null_count() < len(shown)]
-        show_frame(shown.select(filled), bold="ours", rows=len(shown))
+    page = console()
+    for table in pivots(frame):
+        page.print(f"\n{table.title}")
+        rows = [[Text(one) for one in row] for row in table.rows]
+        page.print(grid(table.heads, rows, right=table.heads[table.n_labels :], fill=table.heads))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
 
 PATIENCE = 2.0
 """Seconds that a step may take before it is spoken of."""
+
+LINE_SECONDS = 10.0
+"""Seconds between two lines about a step where there is no terminal."""
 
 _RED, _YELLOW = "1;31", "33"
 
@@ -32,7 +36,7 @@ def one_line(text: str) -> str:
 
 def complain(text: str) -> None:
     """Say what went wrong, in the one line that a failing command leaves."""
-    _write(f"{_coloured('crowdrank:', _RED)} {one_line(text)}")
+    _write(f"{_colour('crowdrank:', _RED)} {one_line(text)}")
 
 
 def _write(line: str) -> None:
@@ -44,7 +48,7 @@ def _write(line: str) -> None:
         return
 
 
-def _coloured(text: str, colour: str) -> str:
+def _colour(text: str, colour: str) -> str:
     """The text in a colour where standard error is a terminal that wants colours."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb" or not sys.stderr.isatty()
     return text if plain else f"\x1b[{colour}m{text}\x1b[0m"
@@ -72,7 +76,7 @@ class Talk:
         for category in (DataWarning, ConvergenceWarning):
             warnings.simplefilter("always", category)
         warnings.showwarning = self._warn
-        listen(self.say)
+        listen(self.say, self.say_anyway)
         self._undo.callback(listen, None)
         return self
 
@@ -100,7 +104,12 @@ class Talk:
         if not self.quiet:
             self._tell(one_line(text) if text == text.lstrip() else f"  {one_line(text)}")
 
-    def warned(self, text: str) -> bool:
+    def say_anyway(self, text: str) -> None:
+        """Say something that also those need to know who asked for silence."""
+        self._warned.add(one_line(text))
+        self._tell(one_line(text))
+
+    def was_said(self, text: str) -> bool:
         """Return whether a warning, or a former word, said the same."""
         return one_line(text) in self._warned
 
@@ -117,7 +126,7 @@ class Talk:
         text = one_line(str(message))
         if text not in self._warned:
             self._warned.add(text)
-            self._tell(f"{_coloured('warning:', _YELLOW)} {text}")
+            self._tell(f"{_colour('warning:', _YELLOW)} {text}")
 
     @contextmanager
     def working(self, what: str) -> Iterator[Progress]:
@@ -140,13 +149,14 @@ class Talk:
 
 
 class _Shown:
-    """A step as it is shown: a moving bar on a terminal, otherwise one line."""
+    """A step as it is shown: a moving bar on a terminal, otherwise a line now and then."""
 
     def __init__(self, what: str, moving: bool) -> None:
         self.what = what
         self.moving = moving
         self._bar: Any = None
         self._task: Any = None
+        self._told: float | None = None
         self._lock = threading.Lock()
         self._over = False
 
@@ -157,6 +167,7 @@ class _Shown:
                 return
             if not self.moving:
                 _write(f"{self.what} ...")
+                self._told = time.monotonic()
                 return
             from rich.console import Console
             from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
@@ -172,9 +183,12 @@ class _Shown:
             self._bar.start()
 
     def advance(self, done: int, total: int, name: str) -> None:
-        """Take note of how far the step is."""
+        """Take note of how far the step is; without a terminal a line says so every few seconds."""
         if self._bar is not None:
             self._bar.update(self._task, completed=done, total=total, description=f"{self.what}: {name}")
+        elif self._told is not None and not self._over and time.monotonic() - self._told > LINE_SECONDS:
+            self._told = time.monotonic()
+            _write(f"{self.what}: {name}, step {done:,}" + (f" of at most {total:,}" if total else ""))
 
     def end(self) -> None:
         """Take it off the terminal."""

@@ -12,13 +12,13 @@ from .options import Quiet, Reading, Seed, spread
 from .outputs import check_files, report_written
 from .talk import Talk
 from .votes import read_votes
-from .words import complete_aggregator, complete_joint, complete_ranker, listed, pairs
+from .words import complete_aggregator, complete_joint, complete_ranker, pairs, split_list
 
 if TYPE_CHECKING:
     import polars as pl
 
 EXAMPLES = examples(
-    ("trees on the consensus of the votes", "crowdrank train votes.csv features.csv --out model"),
+    ("the ranker that does best on held-out queries", "crowdrank train votes.csv features.csv --out model"),
     (
         "a linear ranker on expected grades, and its weights",
         "crowdrank train g.csv f.csv -r list_net --aggregator ds -o m --importance w.csv",
@@ -55,7 +55,7 @@ def train(
             "-r",
             metavar="NAME",
             autocompletion=complete_ranker,
-            help="See crowdrank methods; lambda_mart, or what the joint method has, by default.",
+            help="See crowdrank methods; by default the best on held-out queries, or what the joint method has.",
         ),
     ] = None,
     setting: Annotated[
@@ -108,6 +108,15 @@ def train(
         str | None,
         typer.Option("--truth", metavar="FILE", help="Grades of the items of the validation file, given apart."),
     ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster",
+            metavar="ADDRESS|local:N",
+            help="Grow the trees of lambda_mart on a Dask cluster.",
+            rich_help_panel="More than memory",
+        ),
+    ] = None,
     seed: Seed = 0,
     reading: Reading,
     out: Annotated[
@@ -142,7 +151,6 @@ def train(
     from .. import api
     from ..errors import ParameterError
     from ..io.output import write_table
-    from ..report import ImportanceDisplay, LearningCurveDisplay, save_display
 
     if len(files) < 2:
         raise ParameterError(f"{files[0]!r} alone is not enough to learn from; name the votes and then the features")
@@ -162,19 +170,27 @@ def train(
     with Talk(quiet=quiet) as talk:
         judgments = read_votes(files[:-1], reading, talk)
         with talk.working("reading the features"):
-            described = api.as_features(files[-1], listed(features))
+            described = api.as_features(files[-1], split_list(features))
         with talk.working("training") as progress:
-            fit = api.train(judgments, described, **learner, trusted=listed(trusted), seed=seed, progress=progress)
+            fit = api.train(
+                judgments,
+                described,
+                **learner,
+                trusted=split_list(trusted),
+                cluster=cluster,
+                seed=seed,
+                progress=progress,
+            )
         table = fit.ranker.importance()
         for line in _sentences(fit, table, truth or held):
             talk.say(line)
         # before anything is written: there may be nothing to draw
-        drawn = [_picture(importance, ImportanceDisplay, fit), _picture(curve, LearningCurveDisplay, fit)]
+        drawn = [_picture(importance, "ImportanceDisplay", fit), _picture(curve, "LearningCurveDisplay", fit)]
         fit.save(out)
         report_written(out, talk)
         for name, display, frame in zip((importance, curve), drawn, (table, fit.ranker.curve_), strict=True):
             if name is not None:
-                write_table(frame, name) if display is None else save_display(display, name)
+                write_table(frame, name) if display is None else _save_picture(display, name)
                 report_written(name, talk)
 
 
@@ -205,8 +221,17 @@ def _sentences(fit: Any, table: pl.DataFrame, measured_by: float | str | None) -
     return [*lines, f"features that count most: {most}"]
 
 
-def _picture(name: str | None, display: Any, fit: Any) -> Any:
+def _picture(name: str | None, display: str, fit: Any) -> Any:
     """The display for a file that is to be a picture, ``None`` for others."""
-    from ..report import picture_format
+    if name is None:
+        return None
+    from .. import report
 
-    return display.from_ranker(fit) if name is not None and picture_format(name) else None
+    return getattr(report, display).from_ranker(fit) if report.picture_format(name) else None
+
+
+def _save_picture(display: Any, name: str) -> None:
+    """Draw a display and write it."""
+    from ..report import save_display
+
+    save_display(display, name)

@@ -2,39 +2,130 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
+import typing
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..errors import ParameterError
 from ..wording import counted
-from .words import listed, pairs
+from .words import pairs, split_list
 
 if TYPE_CHECKING:
     from ..data.judgments import Judgments, Mixed
+    from ..io.read_options import ReadOptions
     from .options import Reading
     from .talk import Talk
 
 
-def read_votes(votes: Sequence[str], reading: Reading, talk: Talk) -> Judgments | Mixed:
-    """Return the judgments in the files, and say what they are."""
-    from ..io.judgments import read_judgments
+def read_votes(votes: Sequence[str], reading: Reading, talk: Talk, control: str | None = None) -> Judgments | Mixed:
+    """Return the judgments in the files, with the covariates to control for, and say what they are."""
+    from ..data.pseudonyms import with_pseudonyms
+    from ..io.judgments import read_files
 
-    codes = pairs(listed(reading.winner_codes), "--winner-codes", "1=left,2=right,0=tie")
+    # whoever is left out by name is so before names are gone
+    options = dataclasses.replace(options_of(reading), pseudonyms=False)
+    if control is not None:
+        from ..api import read_covariates_of
+
+        options = dataclasses.replace(options, **read_covariates_of(control))
     with talk.working("reading the votes"):
-        judgments = read_judgments(
-            votes,
-            reading.kind,
-            pairs(reading.column, "--column", "annotator=Who") or None,
-            levels=listed(reading.levels),
-            nominal=reading.nominal,
-            winner_codes=codes or None,
-            duplicates=reading.duplicates,
-            invalid="drop" if reading.drop_invalid else "error",
-            items=reading.items,
-        )
+        judgments = _packed_sample(votes) or read_files(votes, options)
         n_queries = judgments.n_queries
         judgments = _convert(judgments, reading)
+        judgments = with_pseudonyms(judgments) if reading.pseudonyms else judgments
     talk.say(_description(judgments, n_queries if reading.across_queries else 0))
     return judgments
+
+
+def _packed_sample(votes: Sequence[str]) -> Judgments | Mixed | None:
+    """Packed judgments, of very many a sample, which is said; ``None`` where votes are files."""
+    from ..cluster.packed import is_packed
+
+    packed = [name for name in votes if is_packed(name)]
+    if not packed:
+        return None
+    if len(votes) > 1:
+        raise ParameterError(f"{packed[0]} holds packed judgments, which are taken alone; pack the rest into it")
+    from ..api.aggregation import as_judgments
+
+    return as_judgments(packed[0])
+
+
+def options_of(reading: Reading) -> ReadOptions:
+    """Return how files are read, from what the command line says."""
+    from ..io.read_options import read_options
+
+    return read_options(
+        kind=reading.kind,
+        columns=column_names(reading.column),
+        levels=split_list(reading.levels),
+        nominal=reading.nominal,
+        winner_codes=pairs(split_list(reading.winner_codes), "--winner-codes", "1=left,2=right,0=tie") or None,
+        duplicates=reading.duplicates,
+        invalid="drop" if reading.drop_invalid else "error",
+        items=reading.items,
+        source=reading.source,
+        answer=reading.answer,
+        where=pairs(reading.where, "--where", "criterion=helpful"),
+        keep=split_list(reading.keep),
+        wide=split_list(reading.wide),
+        strength=pairs([reading.strength] if reading.strength else None, "--strength", "score=left") or None,
+        small_is_good=reading.small_is_good,
+        baseline_model=reading.baseline_model,
+        sheet=reading.sheet,
+        encoding=reading.encoding,
+        header=split_list(reading.header),
+        no_annotators=reading.no_annotators,
+        agreeing=reading.agreeing,
+        pseudonyms=reading.pseudonyms,
+        strength_weights=_numbers(reading.strength_weights),
+    )
+
+
+def reading_words(reading: Reading) -> list[str]:
+    """Return the options about reading as words of a command.
+
+    Examples
+    --------
+    >>> from .options import Reading
+    >>> reading_words(Reading(column=["item=id"], nominal=True))
+    ['--column', 'item=id', '--nominal']
+    """
+    hints = typing.get_type_hints(type(reading), include_extras=True)
+    words: list[str] = []
+    for field in dataclasses.fields(reading):
+        value, told = getattr(reading, field.name), hints[field.name].__metadata__[0]
+        flag = next(one for one in (told.default, *(told.param_decls or ())) if str(one).startswith("--"))
+        if value is True:
+            words.append(flag)
+        elif value is not None and value is not False:
+            words += [word for one in (value if isinstance(value, list) else [value]) for word in (flag, str(one))]
+    return words
+
+
+def column_names(texts: Sequence[str] | None) -> dict[str, str]:
+    """Return house word -> column name of ``--column``, several of which may stand behind each other.
+
+    Examples
+    --------
+    >>> column_names(["query=doc_id,item=model", "grade=so, so"])
+    {'query': 'doc_id', 'item': 'model', 'grade': 'so, so'}
+    """
+    from ..data.columns import FOREIGN
+
+    words = "|".join(FOREIGN)
+    each = [part for text in texts or () for part in re.split(rf",(?=\s*(?:{words})\s*=)", text)]
+    return pairs(each, "--column", "annotator=Who")
+
+
+def _numbers(text: str | None) -> list[float] | None:
+    """Weights as they stand between commas."""
+    try:
+        return None if text is None else [float(part) for part in text.split(",")]
+    except ValueError:
+        raise ParameterError(f"--strength-weights {text!r} is no list of numbers; write for example 1,3") from None
 
 
 def _convert(judgments: Judgments | Mixed, reading: Reading) -> Judgments | Mixed:
@@ -56,7 +147,7 @@ def _leave_out(judgments: Judgments | Mixed, names: Sequence[str]) -> Judgments 
 
     known = judgments.annotators
     # an id may hold a comma itself, so the whole text is tried first
-    each = [part for name in names for part in ([name] if name in map(str, known) else listed(name) or [])]
+    each = [part for name in names for part in ([name] if name in map(str, known) else split_list(name) or [])]
     gone = [known.code(name, "annotator") for name in each]
     keep = ~np.isin(judgments.annotator, gone)
     if not keep.any():
@@ -74,5 +165,5 @@ def _description(judgments: Judgments | Mixed, n_merged: int) -> str:
     by = f" by {counted(n_annotators, 'annotator')}" if judgments.n_annotators else ""
     queries = f" of {counted(judgments.n_queries, 'query')}" if not judgments.items.single else ""
     merged = f", over {counted(n_merged, 'query')} taken together" if n_merged else ""
-    given = " and ".join(counted(len(part), part.kind) for part in parts_of(judgments))
+    given = " and ".join(counted(part.n_judgments, part.kind) for part in parts_of(judgments))
     return f"{given}{by} on {counted(judgments.n_items, 'item')}{queries}{merged}"

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from ..errors import ParameterError
 
 
-def listed(text: str | None) -> list[str] | None:
+def split_list(text: str | None) -> list[str] | None:
     """Return the parts between commas, those within brackets left alone; ``None`` stays ``None``.
 
     Examples
     --------
-    >>> listed("ndcg@5(linear, ties=first), map")
+    >>> split_list("ndcg@5(linear, ties=first), map")
     ['ndcg@5(linear, ties=first)', 'map']
     """
     if text is None:
@@ -29,17 +29,17 @@ def pairs(texts: Sequence[str] | None, option: str, example: str) -> dict[str, s
     >>> pairs(["alpha=2"], "--set", "alpha=2")
     {'alpha': '2'}
     """
-    found: dict[str, str] = {}
+    by_key: dict[str, str] = {}
     for text in texts or ():
         key, equals, value = (part.strip() for part in text.partition("="))
         if not (key and equals and value):
             raise ParameterError(
                 f"{option} {text!r} is not of the form key=value; write for example {option} {example}"
             )
-        if key in found:
+        if key in by_key:
             raise ParameterError(f"{option} names {key!r} twice; keep one of them")
-        found[key] = value
-    return found
+        by_key[key] = value
+    return by_key
 
 
 def complete_method(incomplete: str) -> list[str]:

@@ -10,22 +10,25 @@ import numpy as np
 import polars as pl
 
 from ..errors import JudgmentError, ParameterError
-from ..protocols import Floats, Ints, Outcomes
+from ..protocols import Counts, Floats, Ints, Outcomes
 from ..wording import either, option
 from .coding import factorize
 from .columns import plain_name
 from .index import Index
 from .intake import DROP, LARGEST_NUMBER, Rows, numbers_of, short
+from .winner_codes import codes_of
 
-_KEYWORDS = {
-    "left": 1, "model_a": 1, "right": -1, "model_b": -1,
-    "tie": 0, "tie (bothbad)": 0, "tie_bothbad": 0, "bothbad": 0, "same": 0, "equal": 0, "draw": 0,
-}  # fmt: skip
 _OUTCOMES = {"left": 1, "right": -1, "tie": 0}
 _NUMBERS = {"1": 1, "-1": -1, "0": 0, "1.0": 1, "-1.0": -1, "0.0": 0, "+1": 1}
 _NEITHER = 2
+BLANKS = ("na", "n/a", "null", "none", "nan", "-", "–", "—")
+"""Words for nothing, in lower case."""
+
 _YES = ("true", "yes", "y", "t", "1", "1.0", "tie", "tied", "draw")
 _NO = ("", "false", "no", "n", "f", "0", "0.0")
+_LONGEST_CODE = 60
+_MOST_LEVELS = 8
+_MOST_ARROWS = 100
 _MOST_CODES = 4
 """More different winners than this are no codes for left, right and two kinds of tie."""
 
@@ -47,10 +50,17 @@ def read_grades(rows: Rows, levels: Sequence[Any] | None, nominal: bool) -> tupl
         first = cells.filter(pl.Series(text))[0]
         raise JudgmentError(
             f"the grades are text ({short(first)} in {rows.where(text)}); give the levels, worst first "
-            f"({option('levels', ['Bad', 'Good'])}), or say that they have no order ({option('nominal', True)})"
+            f"({option('levels', _levels_shown(cells))}), or say that they have no order ({option('nominal', True)})"
         )
     remedy = f"{DROP}; for grades in words give {option('levels')} or {option('nominal', True)}"
     return rows.numbers("grade", text=remedy), None
+
+
+def _levels_shown(cells: pl.Series) -> list[str]:
+    """The words that grades are given in, where they are few; such as there may be otherwise."""
+    words = cells.cast(pl.String).str.strip_chars().drop_nulls().unique().sort().to_list()
+    fits = 2 <= len(words) <= _MOST_LEVELS and all(word and "," not in word for word in words)
+    return words if fits else ["Bad", "Good"]
 
 
 def checked_levels(levels: Sequence[Any]) -> list[Any]:
@@ -66,7 +76,7 @@ def checked_levels(levels: Sequence[Any]) -> list[Any]:
 
 
 def _rising_numbers(levels: list[Any]) -> bool:
-    """Whether the levels are numbers in rising order, so that a grade keeps its own value."""
+    """Whether the levels are numbers in rising order, so a grade keeps its own value."""
     try:
         values = [float(level) for level in levels]
     except (TypeError, ValueError):
@@ -115,16 +125,25 @@ def read_winners(
                 "winner_codes= says what a winner column beside left and right means, and the table names winners and "
                 "losers; leave it out"
             )
-        return _won(rows, left, right)
+        return _winner_loser_outcomes(rows, left, right)
     number, values = rows.values("winner")
     values = values.cast(pl.String)
     sides = {plain_name(rows.names[side]): side for side in ("left", "right")}
-    outcome = _outcomes(_words(values, winner_codes, sides), number)
+    words = _words(values, winner_codes, sides)
+    outcome = _outcomes(words, number)
     as_item = Index(item_ids).codes(values)
+    number = _without_blanks(number, values, as_item)
+    outcome[number < 0] = 0
+    if winner_codes is not None:
+        # what the user says a value means goes before an id that is spelt alike
+        as_item = np.where(words == _NEITHER, as_item, np.int32(-1))
     if (as_item >= 0).any():
         # blank winners have number -1 and so take the last entry
         named = np.append(as_item, np.int32(-1))[number]
         is_item = [named == left, named == right]
+        both = np.flatnonzero((as_item >= 0) & (np.abs(words) == 1))
+        if len(both) and not (is_item[0] | is_item[1] | (outcome == 0)).all():
+            _refuse_ids(values, words, both)
         outcome = np.select(is_item, [np.int8(1), np.int8(-1)], outcome)
     if number.min() < 0:
         rows.blame(number < 0, "the winner is blank", DROP)
@@ -139,7 +158,53 @@ def read_winners(
     return outcome
 
 
-def _won(rows: Rows, left: Ints, right: Ints) -> Outcomes:
+def _without_blanks(number: Ints, values: pl.Series, as_item: Ints) -> Ints:
+    """The numbers of winners, -1 where a winner only says that it is blank and is no item."""
+    if len(values) > _MOST_ARROWS:
+        return number
+    blank = values.str.strip_chars().str.to_lowercase().is_in(list(BLANKS)).fill_null(False).to_numpy() & (as_item < 0)
+    return np.where(np.append(blank, False)[number], np.int32(-1), number) if blank.any() else number
+
+
+def read_strength(rows: Rows, outcome: Outcomes) -> Floats | None:
+    """Return by how much the winner of each row was better, 0 where it is a tie; ``None`` where nobody was asked."""
+    if not rows.has("strength"):
+        return None if rows.by_winner else _arrow_strength(rows, outcome)
+    values, blank, text = numbers_of(rows.frame["strength"])
+    rows.blame(text | (blank & (outcome != 0)), "the strength is blank or not a number", DROP)
+    values = np.where(blank & (outcome == 0), 0.0, values)
+    rows.blame(values < 0, "the strength is below 0", "give its size, and the side in the winner column")
+    rows.blame(np.isinf(values) | (np.abs(values) > LARGEST_NUMBER), "the strength is too large", DROP)
+    rows.blame((values > 0) & (outcome == 0), "the strength is above 0 where two items tie", DROP)
+    rows.blame((values == 0) & (outcome != 0), "the strength is 0 where an item won", DROP)
+    return values
+
+
+def _arrow_strength(rows: Rows, outcome: Outcomes) -> Floats | None:
+    """Strengths of winners written as A>>B, or in words; ``None`` unless all that are no ties are written so."""
+    number, values = rows.values("winner")
+    texts = values.cast(pl.String).to_list() if len(values) <= _MOST_ARROWS else []
+    codes = codes_of([text for text in texts if len(text) <= _LONGEST_CODE])
+    told = {text: code.strength for text, code in codes.items() if code.strength is not None}
+    if not told:
+        return None
+    each = [told.get(text, np.nan) for text in texts]
+    strength: Floats = np.append(np.array(each, np.float64), 0.0)[number]
+    strength[outcome == 0] = 0.0
+    return None if np.isnan(strength[np.abs(outcome) == 1]).any() else np.where(np.isnan(strength), 0.0, strength)
+
+
+def read_numbers(rows: Rows) -> Ints | None:
+    """Return the number of each row's judgment; ``None`` where each row is one of its own."""
+    if not rows.has("judgment"):
+        return None
+    number = rows.values("judgment")[0].copy()
+    blank = number < 0
+    number[blank] = number.max(initial=-1) + 1 + np.arange(blank.sum(), dtype=np.int32)
+    return None if len(np.unique(number)) == len(number) else number
+
+
+def _winner_loser_outcomes(rows: Rows, left: Ints, right: Ints) -> Outcomes:
     """Outcomes of a table of winners and losers: 1, and 0 where its tie column says so."""
     rows.blame((left == right) & (left >= 0), "winner and loser are the same item", "drop that row")
     outcome = np.ones(rows.n, np.int8)
@@ -154,8 +219,8 @@ def _won(rows: Rows, left: Ints, right: Ints) -> Outcomes:
 def _outcomes(words: Outcomes, number: Ints) -> Outcomes:
     """What each row's winner value stands for; 0 for a blank one. A comparison a word beats a look-up a row."""
     if len(words) > 8:
-        found: Outcomes = np.append(words, np.int8(0))[number]
-        return found
+        outcomes: Outcomes = np.append(words, np.int8(0))[number]
+        return outcomes
     outcome = np.zeros(len(number), np.int8)
     for value, word in enumerate(words):
         if word:
@@ -168,15 +233,20 @@ def _words(values: pl.Series, winner_codes: Mapping[Any, str] | None, sides: Map
 
     ``sides`` are the table's own names of the two columns, which some tables give as the winner.
     """
-    table: dict[str, int] = _KEYWORDS | {name: _OUTCOMES[side] for name, side in sides.items()}
+    texts = [text for text in values.to_list() if len(text) <= _LONGEST_CODE]
+    table: dict[str, int] = {name: _OUTCOMES[side] for name, side in sides.items()}
+    codes = codes_of(texts)
+    # a letter among ids may be an id as well
+    letters = len(codes) == len(values)
+    table |= {text.lower(): code.outcome for text, code in codes.items() if letters or len(text.strip("[] ")) > 1}
     if winner_codes is not None:
         check_codes(winner_codes)
         table |= {_by_value(str(code)): _OUTCOMES[word] for code, word in winner_codes.items()}
     elif any(value in ("-1", "-1.0") for value in values):
         table |= _NUMBERS
     by_name = {name: table[name] for name in sides}
-    found = [table.get(v.lower(), table.get(_by_value(v), by_name.get(plain_name(v), _NEITHER))) for v in values]
-    return np.array(found, np.int8)
+    each = [table.get(v.lower(), table.get(_by_value(v), by_name.get(plain_name(v), _NEITHER))) for v in values]
+    return np.array(each, np.int8)
 
 
 def check_codes(winner_codes: Mapping[Any, str]) -> None:
@@ -189,7 +259,7 @@ def check_codes(winner_codes: Mapping[Any, str]) -> None:
 
 
 def _by_value(text: str) -> str:
-    """A winner value as it is compared: a number by its value, so that 1.0 is 1; text without case."""
+    """A winner value as it is compared: a number by its value, so 1.0 is 1; text without case."""
     try:
         number = float(text)
     except ValueError:
@@ -197,21 +267,31 @@ def _by_value(text: str) -> str:
     return str(int(number)) if number.is_integer() else text.strip().lower()
 
 
+def _refuse_ids(values: pl.Series, words: Outcomes, both: Counts) -> None:
+    """Ask what winners mean that are ids of items as well as codes for a side."""
+    named = {1: "left", -1: "right"}
+    meant = {values[int(number)]: named[int(words[number])] for number in both}
+    raise JudgmentError(
+        f"the winners {either(map(short, list(meant)[:5]), 'and')} are codes for a side and ids of items as well; if "
+        f"they mean the side: {option('winner_codes', meant)}; else write the ids of items otherwise"
+    )
+
+
 def _refuse_codes(values: pl.Series, used: Ints, *, words: bool) -> None:
     """Ask what winners mean that are bare numbers, true and false, or any few ``words`` where no row names a side."""
-    found = sorted((values[int(number)] for number in used), key=_code_order)
-    numbers = all(not isinstance(_code_order(value)[1], str) or value.lower() in ("true", "false") for value in found)
-    if len(found) > _MOST_CODES or not (numbers or words):
+    given = sorted((values[int(number)] for number in used), key=_code_order)
+    numbers = all(not isinstance(_code_order(value)[1], str) or value.lower() in ("true", "false") for value in given)
+    if len(given) > _MOST_CODES or not (numbers or words):
         return
-    codes = [int(_by_value(value)) if _by_value(value).removeprefix("-").isdigit() else value for value in found]
-    if numbers and "true" in map(str.lower, found):
+    codes = [int(_by_value(value)) if _by_value(value).removeprefix("-").isdigit() else value for value in given]
+    if numbers and "true" in map(str.lower, given):
         codes.reverse()
     meanings = {2: ("left", "right"), 3: ("left", "right", "tie"), 4: ("left", "right", "tie", "tie")}
     if len(codes) > 2 and codes[0] == 0:
         codes = [*codes[1:], 0]
     meant = dict(zip(codes, meanings.get(len(codes), ("left",)), strict=True))
     raise JudgmentError(
-        f"the winners are given as {either(map(short, found), 'and')}, which could mean anything; say what with "
+        f"the winners are given as {either(map(short, given), 'and')}, which could mean anything; say what with "
         f"{option('winner_codes', meant)}, if that is what they mean"
     )
 
@@ -227,5 +307,5 @@ def _code_order(value: str) -> tuple[bool, float | str]:
 
 def _neither_says(values: pl.Series, used: Ints) -> str:
     """Complaint about winners that are neither item, with the first few values."""
-    found = [short(values[int(number)]) for number in np.unique(used)[:3]]
-    return f"the winner ({', '.join(found)}) is neither of the two items nor left, right or tie"
+    examples = [short(values[int(number)]) for number in np.unique(used)[:3]]
+    return f"the winner ({', '.join(examples)}) is neither of the two items nor left, right or tie"

@@ -79,31 +79,31 @@ def factorize_groups(groups: Sequence[Sequence[pl.Series]]) -> list[Coded]:
         coded.append(_factorize_integers(series) if integers else None)
         texts += [] if integers else [series]
     long = sum(len(column) for series in texts for column in series) >= LONG
-    found = iter(_by_hash(texts) if long else [_code_texts(*_encode(series)) for series in texts])
-    return [done or next(found) for done in coded]
+    coded_texts = iter(_by_hash(texts) if long else [_code_texts(*_encode(series)) for series in texts])
+    return [done or next(coded_texts) for done in coded]
 
 
 def _by_hash(groups: list[list[pl.Series]]) -> list[Coded]:
     """Codes of long columns of text, on all cores.
 
-    Texts are told apart by two hashes of 64 bits. Those of a sample are numbered first, in sorted order, so that
+    Texts are distinguished by two hashes of 64 bits. Those of a sample are numbered first, in sorted order, so
     columns with few different texts need no second pass.
     """
     samples = [_sample(series) for series in groups]
     jobs = [(sample, column) for sample, series in zip(samples, groups, strict=True) for column in series]
     with ThreadPoolExecutor(min(len(jobs), os.cpu_count() or 1)) as pool:
-        numbered = iter(list(pool.map(lambda job: _numbered(*job), jobs)))
-    return [_merged([next(numbered) for _ in series]) for series in groups]
+        numbered = iter(list(pool.map(lambda job: _number_texts(*job), jobs)))
+    return [_merge_codes([next(numbered) for _ in series]) for series in groups]
 
 
 def _sample(series: list[pl.Series]) -> pl.Series:
     """Sorted texts of a sample of rows; none where they are too many for the sample to hold them all."""
     rows = pl.concat([s.gather_every(max(1, len(s) // _SAMPLE)).rename("id") for s in series])
-    found = rows.drop_nulls().unique()
-    return found.sort() if 10 * len(found) < len(rows) else found.head(0)
+    distinct = rows.drop_nulls().unique()
+    return distinct.sort() if 10 * len(distinct) < len(rows) else distinct.head(0)
 
 
-def _numbered(known: pl.Series, column: pl.Series) -> tuple[pl.Series, Ints]:
+def _number_texts(known: pl.Series, column: pl.Series) -> tuple[pl.Series, Ints]:
     """The distinct texts of a column, known ones first, and the number of each cell's; a missing text is blank."""
     from ..kernels.hashing import number_hashes
 
@@ -119,7 +119,7 @@ def _numbered(known: pl.Series, column: pl.Series) -> tuple[pl.Series, Ints]:
     return pl.concat([known.alias("id"), cells.gather(new).alias("id")]), numbers
 
 
-def _merged(columns: list[tuple[pl.Series, Ints]]) -> Coded:
+def _merge_codes(columns: list[tuple[pl.Series, Ints]]) -> Coded:
     """Codes over the sorted, stripped texts of all columns of a group."""
     stripped = [texts.str.strip_chars() for texts, _ in columns]
     together = pl.concat(stripped)
@@ -132,7 +132,7 @@ def _merged(columns: list[tuple[pl.Series, Ints]]) -> Coded:
 
 def _places(ids: pl.Series, texts: pl.Series) -> Ints:
     """Place of each text among the ids, -1 for a blank one."""
-    places = _numbered(ids, texts)[1]
+    places = _number_texts(ids, texts)[1]
     return np.where(places < len(ids), places, np.int32(-1))
 
 

@@ -41,6 +41,9 @@ FOREIGN: dict[str, tuple[str, ...]] = {
     "weight": ("count",),
     "time": ("timestamp", "tstamp", "datetime", "date", "created_at", "submitted_at"),
     "group": ("family",),
+    "strength": (),
+    "duration": ("duration_seconds", "lead_time"),
+    "judgment": (),
     "price": ("cost", "rate", "fee", "pay"),
     "capacity": ("limit", "quota", "available", "max_judgments"),
 }  # fmt: skip
@@ -62,9 +65,9 @@ EITHER = (
 
 NEEDED = {"grade": ("item", "grade"), "preference": ("left", "right", "winner"), "ranking": ("item", "rank")}
 OPTIONAL = {
-    "grade": ("query", "annotator", "weight", "time", "group"),
-    "preference": ("query", "annotator", "weight", "time", "group"),
-    "ranking": ("query", "annotator", "ranking", "weight", "time", "group"),
+    "grade": ("query", "annotator", "weight", "time", "group", "duration"),
+    "preference": ("query", "annotator", "weight", "time", "group", "strength", "duration", "judgment"),
+    "ranking": ("query", "annotator", "ranking", "weight", "time", "group", "duration"),
 }
 BY_WINNER = (
     ("winner", "loser"), ("winner_id", "loser_id"), ("winning_item", "losing_item"), ("chosen", "rejected"),
@@ -83,6 +86,8 @@ class Understood:
     columns: dict[str, str]
     """House word -> column name of the table."""
     ignored: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    """What is to be known about it beside, in sentences."""
 
     def sentence(self) -> str:
         """Say what was understood, in one line."""
@@ -92,100 +97,42 @@ class Understood:
         return f"read as {self.kind}s: {', '.join(parts)}{left_out}{sides}"
 
 
-def understand(names: Iterable[str], kind: str | None = None, columns: Mapping[str, str] | None = None) -> Understood:
-    """Return the kind of judgment a table holds and the column for each house word.
-
-    Parameters
-    ----------
-    names
-        The table's column names.
-    kind
-        ``"grade"``, ``"preference"`` or ``"ranking"``; ``None`` tells it from the columns.
-    columns
-        House word -> column name, for names that are not understood by themselves.
-
-    Examples
-    --------
-    >>> understand(["task", "worker", "label"]).sentence()
-    "read as grades: item = 'task', grade = 'label', annotator = 'worker'"
-    """
-    names = [str(name) for name in names]
-    _check_names(names)
-    given = _given(names, columns or {})
-    check_words({}, kind)
-    kinds = [kind] if kind else list(NEEDED)
-    found = {k: _columns_for(k, names, given) for k in kinds}
-    complete = [k for k in kinds if all(word in found[k] for word in NEEDED[k])]
-    by_winner = _by_winner(names, given) if "preference" in kinds else {}
-    if by_winner and ("loser" in given or "preference" not in complete):
-        found["preference"], complete = by_winner, ["preference"]
-    if not complete:
-        raise JudgmentError(_missing(names, found))
-    if "preference" in complete:
-        complete = ["preference"]
-    if len(complete) > 1:
-        raise JudgmentError(
-            "the table has both a grade and a rank column; say which is meant "
-            f"with {option('kind', 'grade')} or {option('kind', 'ranking')}"
-        )
-    chosen = found[complete[0]]
-    if "loser" not in chosen:
-        _check_single(complete[0], names, chosen, given)
-    ignored = tuple(name for name in names if name not in chosen.values())
-    return Understood(complete[0], chosen, ignored)
-
-
 def understand_items(
     names: Iterable[str], columns: Mapping[str, str] | None = None, also: tuple[str, ...] = ()
 ) -> dict[str, str]:
     """Return the columns of a table about items, such as features or truth: item, query and the words in ``also``."""
     names = [str(name) for name in names]
-    _check_names(names)
-    given = _given(names, columns or {})
+    check_names(names)
+    given = given_columns(names, columns or {})
     words = ("item", "query", *also)
-    found = _assign(words, names, given)
+    found = assign_columns(words, names, given)
     if "item" not in found:
-        raise JudgmentError(f"the table has no item column ({_could_serve(names, found)}); {naming('item')}")
+        raise JudgmentError(f"the table has no item column ({could_serve(names, found)}); {naming('item')}")
     return found
 
 
 def understand_pairs(names: Iterable[str], columns: Mapping[str, str] | None = None) -> dict[str, str] | None:
     """Return the columns left, right and query of a table about pairs of items; ``None`` where it is about none."""
     names = [str(name) for name in names]
-    _check_names(names)
-    found = _assign(("left", "right", "query"), names, _given(names, columns or {}))
+    check_names(names)
+    found = assign_columns(("left", "right", "query"), names, given_columns(names, columns or {}))
     return found if "left" in found and "right" in found else None
 
 
 def understand_annotators(names: Iterable[str], columns: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the columns of a table about annotators: annotator, and price, capacity and group where they are there."""
     names = [str(name) for name in names]
-    _check_names(names)
-    found = _assign(("annotator", "price", "capacity", "group"), names, _given(names, columns or {}))
+    check_names(names)
+    found = assign_columns(("annotator", "price", "capacity", "group"), names, given_columns(names, columns or {}))
     if "annotator" not in found:
-        raise JudgmentError(f"the table has no annotator column ({_could_serve(names, found)}); {naming('annotator')}")
+        raise JudgmentError(
+            f"the table has no annotator column ({could_serve(names, found)}); "
+            "rename the one that holds it to annotator"
+        )
     return found
 
 
-def _columns_for(kind: str, names: list[str], given: dict[str, str]) -> dict[str, str]:
-    """House word -> column for one kind, as far as the names tell."""
-    found = _assign((*NEEDED[kind], *OPTIONAL[kind]), names, given)
-    return {word: found[word] for word in (*NEEDED[kind], *OPTIONAL[kind]) if word in found}
-
-
-def _by_winner(names: list[str], given: dict[str, str]) -> dict[str, str]:
-    """House word -> column of a table of winners and losers; empty where it is none."""
-    plain = {plain_name(name): name for name in reversed(names)}
-    for winner, loser in BY_WINNER:
-        pair = {"winner": given.get("winner", plain.get(winner)), "loser": given.get("loser", plain.get(loser))}
-        both = {word: name for word, name in pair.items() if name is not None}
-        if len(set(both.values())) == 2:
-            found = _assign(("winner", "loser", "tie", *OPTIONAL["preference"]), names, given | both)
-            return {word: found[word] for word in ("winner", "loser", "tie", *OPTIONAL["preference"]) if word in found}
-    return {}
-
-
-def _assign(words: tuple[str, ...], names: list[str], given: dict[str, str]) -> dict[str, str]:
+def assign_columns(words: tuple[str, ...], names: list[str], given: dict[str, str]) -> dict[str, str]:
     """Give each word its column: the given one, its own name, or the first foreign name that is free."""
     plain = {plain_name(name): name for name in reversed(names)}
     plain |= {name: name for name in names if name == plain_name(name)}
@@ -211,13 +158,13 @@ def plain_name(name: str) -> str:
     return re.sub(r"[\s.\-]+", "_", name.strip().lower())
 
 
-def _given(names: list[str], columns: Mapping[str, str]) -> dict[str, str]:
+def given_columns(names: list[str], columns: Mapping[str, str]) -> dict[str, str]:
     """The user's own naming, checked."""
     check_words(columns)
     for word, name in columns.items():
         if name not in names:
             raise JudgmentError(
-                f"{option('columns')} says {word} is {name!r}, but the table's columns are {quoted(names)}"
+                f"{option('columns')} says {word} is {name!r}, but the table's columns are {quote_names(names)}"
             )
     return dict(columns)
 
@@ -231,7 +178,7 @@ def check_words(columns: Mapping[str, str], kind: str | None = None) -> None:
         one_of(kind, NEEDED, "kind", of_verb=True)
 
 
-def _check_names(names: list[str]) -> None:
+def check_names(names: list[str]) -> None:
     """Refuse doubled column names."""
     plain = [name.strip() for name in names]
     doubled = sorted({name for name in plain if plain.count(name) > 1})
@@ -241,36 +188,11 @@ def _check_names(names: list[str]) -> None:
         )
 
 
-def _check_single(kind: str, names: list[str], chosen: dict[str, str], given: dict[str, str]) -> None:
-    """Refuse a needed column that two foreign names could equally mean."""
-    for word in NEEDED[kind]:
-        if word in given or plain_name(chosen[word]) == word:
-            continue
-        rivals = [n for n in names if n not in chosen.values() and plain_name(n) in FOREIGN[word] and word != "item"]
-        if rivals:
-            raise JudgmentError(
-                f"columns {chosen[word]!r} and {rivals[0]!r} could both be the {word}; "
-                f"say which with {option('columns', {word: ...})}"
-            )
-
-
-def _missing(names: list[str], found: dict[str, dict[str, str]]) -> str:
-    """Sentence saying what was understood and what is missing for the nearest kind."""
-    kind = max(found, key=lambda k: sum(word in found[k] for word in NEEDED[k]))
-    lacking = [word for word in NEEDED[kind] if word not in found[kind]]
-    known = ", ".join(f"{word} = {name!r}" for word, name in found[kind].items()) or "nothing"
-    return (
-        f"the table lacks {' and '.join(lacking)} to be read as {kind}s "
-        f"(understood: {known}; {_could_serve(names, found[kind])}); "
-        f"name the column with {option('columns', {lacking[0]: ...})}"
-    )
-
-
-def _could_serve(names: list[str], found: Mapping[str, str]) -> str:
+def could_serve(names: list[str], found: Mapping[str, str]) -> str:
     """The columns that are free for what is missing."""
-    return f"columns that could serve: {quoted([name for name in names if name not in found.values()])}"
+    return f"columns that could serve: {quote_names([name for name in names if name not in found.values()])}"
 
 
-def quoted(names: Sequence[str]) -> str:
+def quote_names(names: Sequence[str]) -> str:
     """Return the names in quotes; of a very wide table so many as fit a screen."""
     return first_few([repr(name[:60]) for name in names], shown=_MOST_LISTED)

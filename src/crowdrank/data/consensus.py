@@ -16,8 +16,9 @@ from ..protocols import Counts, Floats, Ints, method_name
 from ..wording import counted, option
 from .diagnostics import Diagnostics
 from .index import Index, Items
+from .log_odds import RATING_CENTRE, RATING_UNIT, OddsScale, odds_scale
 from .showing import Shown, html_table
-from .ties import settled
+from .ties import settle_ties
 from .uncertainty import Uncertainty
 
 COVARIANCE_ITEMS = 700
@@ -26,12 +27,23 @@ COVARIANCE_ITEMS = 700
 
 @dataclass(frozen=True)
 class Trace(Shown):
-    """How a fit went: rounds, whether the tolerance was met, the last change, the log-likelihood where there is one."""
+    """How a fit went: rounds, whether the tolerance was met, the last change, the log-likelihood where there is one.
+
+    ``errors`` names the standard errors where they are not the method's own.
+
+    Examples
+    --------
+    >>> import crowdrank as cr
+    >>> votes = {"item": list("xyxyxy"), "annotator": list("aabbcc"), "grade": [3, 1, 2, 1, 3, 2]}
+    >>> cr.aggregate(votes, "dawid_skene").trace.converged
+    True
+    """
 
     n_iter: int = 1
     converged: bool = True
     change: float = 0.0
     log_likelihood: tuple[float, ...] | None = None
+    errors: str | None = None
 
     def __len__(self) -> int:
         return 1
@@ -43,7 +55,9 @@ class Trace(Shown):
     def frame(self) -> pl.DataFrame:
         """Return a table of one row: n_iter, converged, change and the last log_likelihood where there is one."""
         last = {} if not self.log_likelihood else {"log_likelihood": [self.log_likelihood[-1]]}
-        return pl.DataFrame({"n_iter": [self.n_iter], "converged": [self.converged], "change": [self.change], **last})
+        errors = {} if self.errors is None else {"errors": [self.errors]}
+        columns = {"n_iter": [self.n_iter], "converged": [self.converged], "change": [self.change]}
+        return pl.DataFrame({**columns, **last, **errors})
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,12 +65,21 @@ class Quality(Shown):
     """Quality of each annotator: the probability of ordering a random pair of unequal items correctly.
 
     1 is perfect, 0.5 is guessing, below 0.5 reversed. ``parameters`` holds what else is known, one entry an annotator.
+    ``n_sampled`` is the number of judgments that it was measured by, where that was a sample of them.
+
+    Examples
+    --------
+    >>> import crowdrank as cr
+    >>> votes = {"item": list("xyxyxy"), "annotator": list("aabbcc"), "grade": [3, 1, 2, 1, 3, 2]}
+    >>> cr.aggregate(votes, "mean_grade").quality.frame().columns[:3]
+    ['annotator', 'quality', 'n_judgments']
     """
 
     annotators: Index
     quality: Floats
     n_judgments: Floats
     parameters: Mapping[str, Any] = field(default_factory=dict)
+    n_sampled: int | None = None
 
     def __len__(self) -> int:
         return len(self.quality)
@@ -74,7 +97,7 @@ class Quality(Shown):
         columns |= {name: value for name, value in self.parameters.items() if np.ndim(value) == 1}
         return pl.DataFrame(columns).sort("quality", "annotator", descending=[True, False])
 
-    def with_parameters(self, **parameters: Any) -> Quality:
+    def with_parameters(self, /, **parameters: Any) -> Quality:
         """Return the same quality with further parameters."""
         return dataclasses.replace(self, parameters={**self.parameters, **parameters})
 
@@ -106,11 +129,19 @@ class Consensus(Shown):
     confidence
         Probability of the chosen level, where the probabilities of the others are not known.
     nominal
-        Whether the levels are classes without an order, so that scores say nothing of it.
+        Whether the levels are classes without an order, so scores say nothing of it.
     estimates
         What the method estimated besides, such as a tie parameter of the whole crowd.
     diagnostics
         What is odd about the judgments, where a file that was read holds it; :func:`crowdrank.diagnose` computes it.
+
+    Examples
+    --------
+    >>> import crowdrank as cr
+    >>> votes = {"item": list("xyxyxy"), "annotator": list("aabbcc"), "grade": [3, 1, 2, 1, 3, 2]}
+    >>> consensus = cr.aggregate(votes, "mean_grade")
+    >>> consensus.order(), consensus.frame()["rank"].to_list(), consensus.beats("x", "y") > 0.9
+    (['x', 'y'], [1, 2], True)
     """
 
     items: Items
@@ -187,11 +218,15 @@ class Consensus(Shown):
         levels: tuple[Any, ...] | None = None,
         grade: Ints | None = None,
         estimates: Mapping[str, Any] | None = None,
+        unit: float = 1.0,
     ) -> Consensus:
-        """Return the consensus that a method found for judgments, scores that only rounding tells apart made equal."""
+        """Return the consensus that a method found for judgments, scores that differ only by rounding made equal.
+
+        ``unit`` is what 1 on the method's own scale is in these scores.
+        """
         return cls(
             items=judgments.items,
-            scores=settled(method, judgments, np.asarray(scores, np.float64)),
+            scores=settle_ties(method, judgments, np.asarray(scores, np.float64), unit),
             method=method_name(method),
             params=dataclasses.asdict(method),
             trace=trace or Trace(),
@@ -273,7 +308,7 @@ class Consensus(Shown):
         return ranks
 
     def order(self, query: str | int | None = None) -> list[str | int]:
-        """Return the item ids of a query, best first; the query may be left out where there is but one."""
+        """Return the item ids of a query, best first; the query may be left out where there is only one."""
         if query is None and self.items.n_queries != 1:
             raise ParameterError(f"there are {self.items.n_queries} queries; name one, as in order('q1')")
         where = 0 if query is None else self.items.queries.code(query, "query")
@@ -296,10 +331,10 @@ class Consensus(Shown):
         if not 0 < level < 1:
             raise ParameterError(f"level={level} must lie between 0 and 1")
         where = None if query is None else self.items.queries.code(query, "query")
-        found = self._uncertainty().intervals(level, where)
+        bounds = self._uncertainty().intervals(level, where)
         columns: dict[str, Any] = {} if self.items.single else {"query": self.items.query_ids()}
-        columns |= {"item": self.items.ids, "score": self.scores, "lower": found["lower"], "upper": found["upper"]}
-        columns |= {"rank": self.ranks(), "rank_lower": found["rank_lower"], "rank_upper": found["rank_upper"]}
+        columns |= {"item": self.items.ids, "score": self.scores, "lower": bounds["lower"], "upper": bounds["upper"]}
+        columns |= {"rank": self.ranks(), "rank_lower": bounds["rank_lower"], "rank_upper": bounds["rank_upper"]}
         basis = pl.repeat(self.uncertainty, len(self.items), eager=True)
         table = pl.DataFrame({**columns, "basis": basis})[self._best_first()]
         if where is None:
@@ -314,6 +349,71 @@ class Consensus(Shown):
     def beats_each(self, first: Counts, second: Counts) -> Floats:
         """Return :meth:`beats` of many pairs at once, given as item codes; the two of a pair are of one query."""
         return self._uncertainty().beats_each(first, second)
+
+    def rating(
+        self, anchor: str | int | None = None, *, level: float = 0.95, query: str | int | None = None
+    ) -> pl.DataFrame:
+        """Return ratings on the scale of chess, best first: item, rating, lower, upper.
+
+        A rating is 1000 plus 400 / ln 10 times the log-odds of winning against the ``anchor``, or against the mean item
+        where there is none. The interval is that of this difference, so the anchor itself has none. Only scores that
+        are log-odds have ratings, such as those of ``bradley_terry`` and ``latent_score``.
+
+        Examples
+        --------
+        >>> from crowdrank import Preferences, aggregators
+        >>> rows = [("ann", "q", "x", "y", "x"), ("bob", "q", "x", "y", "x"), ("cy", "q", "y", "x", "y")]
+        >>> consensus = aggregators.BradleyTerry().fit(Preferences.from_rows(rows))
+        >>> consensus.rating(anchor="y")["rating"].round().to_list()
+        [1112.0, 1000.0]
+        """
+        number, part = self._one_query(query, "rating('gpt-4', query='q1')")
+        unit = RATING_UNIT * self._odds_scale().per_score
+        place = None if anchor is None else self.items.code(anchor, query) - part.start
+        scores, known = self.scores[part], self._uncertainty()
+        columns: dict[str, Any] = {"item": self.items.ids[part]}
+        base = scores.mean() if place is None else scores[place]
+        columns["rating"] = RATING_CENTRE + unit * (scores - base)
+        if known.basis is not None:
+            lower, upper = known.contrasts(level, number, place)
+            columns |= {"lower": RATING_CENTRE + unit * lower, "upper": RATING_CENTRE + unit * upper}
+        return pl.DataFrame(columns)[np.argsort(-scores, kind="stable")]
+
+    def win_rate(
+        self, a: str | int, b: str | int | None = None, *, level: float = 0.95, query: str | int | None = None
+    ) -> dict[str, float]:
+        """Return the share of wins of ``a`` against ``b``, or against all others, with its interval.
+
+        The judge is a typical annotator without a favourite side; a tie is half a win. Keys: share, lower, upper.
+        """
+        number, part = self._one_query(query, "win_rate('a', 'b', query='q1')")
+        first = self.items.code(a, query) - part.start
+        if b is None:
+            others = np.delete(np.arange(part.stop - part.start), first)
+        else:
+            others = np.array([self.items.code(b, query) - part.start])
+        if not len(others) or others[0] == first:
+            raise ParameterError("an item has no win rate against itself; name two items")
+        scale, scores = self._odds_scale(), self.scores[part]
+        share = float(scale.share(scores[first] - scores[others]).mean())
+        drawn = self._uncertainty().draws(number)
+        shares = scale.share(drawn[:, [first]] - drawn[:, others]).mean(axis=1)
+        lower, upper = np.quantile(shares, [0.5 - 0.5 * level, 0.5 + 0.5 * level]).tolist()
+        return {"share": share, "lower": min(lower, share), "upper": max(upper, share)}
+
+    def _odds_scale(self) -> OddsScale:
+        """How scores become log-odds."""
+        return odds_scale(self.method, self.params, self.estimates)
+
+    def _one_query(self, query: str | int | None, example: str) -> tuple[int, slice]:
+        """Number and items of the query named, or of the only one."""
+        if query is None and self.items.n_queries != 1:
+            raise ParameterError(
+                f"there are {self.items.n_queries} queries; name one, as in {example}, or rank items over all of them "
+                f"with {option('across_queries')}"
+            )
+        number = 0 if query is None else self.items.queries.code(query, "query")
+        return number, slice(int(self.items.offsets[number]), int(self.items.offsets[number + 1]))
 
     def _uncertainty(self) -> Uncertainty:
         """The scores with whatever says how sure they are."""

@@ -30,6 +30,13 @@ class Diagnostics(Shown):
     annotator_table, dependence_table, family_table, group_table
         The tables that the methods of these names return. Files hold neither pairs of annotators nor groups of items,
         which may be very many: read from a file, these two are ``None``.
+
+    Examples
+    --------
+    >>> import crowdrank as cr
+    >>> votes = {"item": list("xyxyxy"), "annotator": list("aabbcc"), "grade": [3, 1, 2, 1, 3, 2]}
+    >>> cr.diagnose(votes).kind
+    'grade'
     """
 
     kind: str
@@ -64,6 +71,11 @@ class Diagnostics(Shown):
         """All there is to say, a sentence each."""
         return self.group_messages + self.annotator_messages + self.notes
 
+    @property
+    def sample_notes(self) -> tuple[str, ...]:
+        """The notes that say of which sample the rest is told."""
+        return tuple(note for note in self.notes if "were looked at on" in note)
+
     def annotators(self) -> pl.DataFrame:
         """Return a row for each annotator; all intervals are of 90 %.
 
@@ -88,7 +100,7 @@ class Diagnostics(Shown):
         alarms to expect among all pairs with a value as small), agreement_when_wrong (share of the same wrong answer
         where either is wrong).
         """
-        return _held(self.dependence_table)
+        return _expect_table(self.dependence_table)
 
     def families(self) -> pl.DataFrame:
         """Return a row for each group of annotators, those given with the judgments first, then those found.
@@ -102,12 +114,12 @@ class Diagnostics(Shown):
         """Return the items whose place among the others of their query the judgments leave open.
 
         query, item, group (a number), relation: ``apart`` (never compared with the query's other groups), ``won`` or
-        ``lost`` (all contests with others).
+        ``lost`` (all comparisons with others).
         """
-        return _held(self.group_table)
+        return _expect_table(self.group_table)
 
 
-def _held(table: pl.DataFrame | None) -> pl.DataFrame:
+def _expect_table(table: pl.DataFrame | None) -> pl.DataFrame:
     """The table, unless it was left behind when the result was written to a file."""
     if table is None:
         raise ParameterError("files do not hold this table; make it with crowdrank.diagnose(judgments, consensus)")

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from ..errors import JudgmentError, ParameterError
 from ..wording import did_you_mean
-from .columns import EITHER, FOREIGN, plain_name, quoted, understand_items
+from .columns import EITHER, FOREIGN, plain_name, quote_names, understand_items
 
 _MEASURED = {"score", "value", "result"}
 """Foreign names of judgments that features have too, such as the score of BM25; they are features."""
@@ -71,9 +71,9 @@ def understand_features(
     ('docid', 'qid', 'relevance', ('bm25',))
     """
     names = [str(name) for name in names]
-    found = understand_items(names, columns)
+    understood = understand_items(names, columns)
     given = dict(columns or {})
-    used = set(found.values()) | set(given.values())
+    used = set(understood.values()) | set(given.values())
     rest = [name for name in names if name not in used]
     judged = [name for name in rest if _like_judgment(name, names)]
     ids = [name for name in rest if name not in judged and _like_id(name)]
@@ -84,7 +84,12 @@ def understand_features(
         judged, ids = [name for name in judged if name not in chosen], []
     grade = given.get("grade") or _grade_among(judged)
     return FeatureColumns(
-        found["item"], found.get("query"), grade, tuple(chosen), tuple(judged) if features is None else (), tuple(ids)
+        understood["item"],
+        understood.get("query"),
+        grade,
+        tuple(chosen),
+        tuple(judged) if features is None else (),
+        tuple(ids),
     )
 
 
@@ -97,7 +102,7 @@ def expect_names(wanted: Sequence[str], names: Sequence[str]) -> list[str]:
         raise ParameterError("features= names no column; name at least one, or leave it out")
     for place, name in enumerate(wanted):
         if name not in known:
-            hint, shown = did_you_mean(name, names, cutoff=0.6), quoted(names)
+            hint, shown = did_you_mean(name, names, cutoff=0.6), quote_names(names)
             raise JudgmentError(f"the features lack {name!r}; {hint}add it or name other columns (there are: {shown})")
         if name in wanted[:place]:
             raise ParameterError(f"features= names {name!r} twice; keep one of them")

@@ -5,26 +5,31 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import polars as pl
 
 from ..errors import DataWarning, JudgmentError
 from ..protocols import AnyFloats, Bools, Counts, Floats, Ints
+from ..wording import first_few
 from .coding import factorize, plain_cells
 from .feature_columns import FeatureColumns, expect_names, understand_features
 from .frames import to_frame
 from .index import NO_QUERY, Index, Items, build_items
 from .intake import short
-from .naming import named
+from .naming import first_ids
+
+if TYPE_CHECKING:
+    from .extractor import Extractor
 
 
 @dataclass(frozen=True, eq=False)
 class Features:
     """A matrix with one row per item, in the order of ``items``; a missing value is NaN.
 
-    ``grade`` holds the grades that came with the file or table, or ``None``.
+    ``grade`` holds the grades that came with the file or table, or ``None``; ``extractor`` how the columns are made of
+    raw items, where ``cr.features`` made them.
 
     Examples
     --------
@@ -37,6 +42,7 @@ class Features:
     matrix: AnyFloats
     names: tuple[str, ...]
     grade: Floats | None = None
+    extractor: Extractor | None = None
 
     def __post_init__(self) -> None:
         if self.matrix.shape != (len(self.items), len(self.names)):
@@ -50,6 +56,14 @@ class Features:
                 view = values.view()
                 view.flags.writeable = False
                 object.__setattr__(self, name, view)
+        foreign = set(self.names) - set(self.extractor.names) if self.extractor is not None else set()
+        if foreign:
+            other = first_few([repr(name) for name in self.names if name in foreign])
+            warnings.warn(
+                f"{other} cannot be made of raw items, so a ranker of these features will not take raw items",
+                DataWarning, stacklevel=3,
+            )  # fmt: skip
+            object.__setattr__(self, "extractor", None)
 
     def __len__(self) -> int:
         return len(self.items)
@@ -82,20 +96,20 @@ class Features:
         ('bm25', 'rating')
         """
         frame = to_frame(data)
-        found = understand_features(frame.columns, columns, features)
+        understood = understand_features(frame.columns, columns, features)
         if not len(frame):
             raise JudgmentError("the table of features has a header but no rows; it should hold one item in each")
-        if not found.features:
-            besides = f" and {', '.join(map(repr, found.judgments))}" if found.judgments else ""
+        if not understood.features:
+            besides = f" and {', '.join(map(repr, understood.judgments))}" if understood.judgments else ""
             raise JudgmentError(
                 f"the table of features has no column besides the ids{besides}; add the numbers that describe the "
                 "items, or name the columns to use with features= (--features)"
             )
-        matrix = np.column_stack([_numbers(frame[name]) for name in found.features])
-        _warn_of_left_out(frame, found)
-        query = None if found.query is None else frame[found.query]
-        grade = None if found.grade is None else _grades(frame[found.grade])
-        return cls.from_arrays(query, frame[found.item], matrix, names=found.features, grade=grade)
+        matrix = np.column_stack([_numbers(frame[name]) for name in understood.features])
+        _warn_of_left_out(frame, understood)
+        query = None if understood.query is None else frame[understood.query]
+        grade = None if understood.grade is None else _grades(frame[understood.grade])
+        return cls.from_arrays(query, frame[understood.item], matrix, names=understood.features, grade=grade)
 
     def select(self, names: Sequence[str]) -> Self:
         """Return the same items with the features of these names, in this order.
@@ -110,9 +124,35 @@ class Features:
             return self
         place = {name: number for number, name in enumerate(self.names)}
         chosen = expect_names(names, self.names)
-        # rows stay side by side in memory, so that sums over them are added in one order
+        # rows stay side by side in memory, so sums over them are added in one order
         matrix = np.ascontiguousarray(self.matrix[:, [place[name] for name in chosen]])
         return replace(self, matrix=matrix, names=tuple(chosen))
+
+    def frame(self) -> pl.DataFrame:
+        """Return a table of query, item and the features, which :meth:`from_frame` reads back."""
+        columns = [pl.Series(name, np.ascontiguousarray(self.matrix[:, k])) for k, name in enumerate(self.names)]
+        return self.items.frame().with_columns(columns)
+
+    def join(self, other: Features) -> Features:
+        """Return the items of both with the columns of both; columns that are not made of raw items lose the extractor.
+
+        Examples
+        --------
+        >>> lengths = Features.from_frame({"item": ["b", "a"], "length": [3, 5]})
+        >>> lengths.join(Features.from_frame({"item": ["a", "b"], "age": [0.5, 1.5]})).matrix.tolist()
+        [[5.0, 0.5], [3.0, 1.5]]
+        """
+        rows = other.items.codes_of(self.items, "other features", "features")
+        if (rows < 0).any():
+            lacking = first_ids(self.items, rows < 0)
+            raise JudgmentError(
+                f"the other features have no row for item {lacking}; make both tables of the same items"
+            )
+        doubled = [name for name in other.names if name in self.names]
+        if doubled:
+            raise JudgmentError(f"both tables have a feature {doubled[0]!r}; rename one of them")
+        matrix = np.hstack([self.matrix, other.matrix[rows]])
+        return replace(self, matrix=matrix, names=self.names + other.names)
 
     @classmethod
     def from_arrays(
@@ -163,7 +203,9 @@ class Features:
         value, remedy = "infinite", "give it a number"
         if np.isnan(self.matrix[row, column]):
             value, remedy = "missing", "give it a number, or use lambda_mart, which takes missing values"
-        raise JudgmentError(f"feature {self.names[column]!r} of item {named(self.items, only)} is {value}; {remedy}")
+        raise JudgmentError(
+            f"feature {self.names[column]!r} of item {first_ids(self.items, only)} is {value}; {remedy}"
+        )
 
     def match(self, judged: Any, *, so: str = "teach nothing") -> Ints:
         """Return the row of each item of judgments, -1 for items that nobody judged or that have no features.
@@ -177,13 +219,13 @@ class Features:
         if n_lacking == n_judged:
             first = np.arange(len(self)) == 0
             raise JudgmentError(
-                f"none of the {n_judged:,} judged items has features: judged were {named(judged.items, lacking)}, "
-                f"the first features are of item {named(self.items, first)}; make ids of queries and items agree"
+                f"none of the {n_judged:,} judged items has features: judged were {first_ids(judged.items, lacking)}, "
+                f"the first features are of item {first_ids(self.items, first)}; make ids of queries and items agree"
             )
         if n_lacking:
             warnings.warn(
                 f"{n_lacking:,} of {n_judged:,} judged items have no features and {so}: "
-                f"{named(judged.items, lacking)}",
+                f"{first_ids(judged.items, lacking)}",
                 DataWarning, stacklevel=3,
             )  # fmt: skip
         return rows
@@ -220,12 +262,12 @@ def _grades(column: pl.Series) -> Floats | None:
     return None if wrong.any() or column.dtype.is_temporal() or np.isnan(values).all() else values
 
 
-def _warn_of_left_out(frame: pl.DataFrame, found: FeatureColumns) -> None:
+def _warn_of_left_out(frame: pl.DataFrame, understood: FeatureColumns) -> None:
     """Name the columns that are not taken for features; an id in words could not be one."""
-    ids = [name for name in found.ids if not _read_numbers(frame[name])[1].any()]
+    ids = [name for name in understood.ids if not _read_numbers(frame[name])[1].any()]
     said = [
         f"{', '.join(map(repr, names))} (named like {what})"
-        for names, what in ((found.judgments, "a judgment or truth"), (ids, "an id"))
+        for names, what in ((understood.judgments, "a judgment or truth"), (ids, "an id"))
         if names
     ]
     if said:

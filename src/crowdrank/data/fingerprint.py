@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .judgments import Judgments, Rankings
+from .covariates import covariate_labels
+from .judgments import Judgments, Preferences, Rankings
 from .mixed import Mixed, parts_of
 
 _DIGITS = 16
@@ -33,25 +34,36 @@ def fingerprint(judgments: Judgments | Mixed) -> str:
     digest.update(np.ascontiguousarray(judgments.items.query).astype(np.int64).tobytes())
     for part in parts_of(judgments):
         digest.update(part.kind.encode())
-        digest.update(np.sort(_rows(part)).tobytes())
+        if isinstance(part, Preferences) and part.covariates is not None:
+            digest.update("\x1f".join(covariate_labels(part.covariate_names, part.covariate_transforms)).encode())
+        digest.update(np.sort(row_numbers_of(part)).tobytes())
     return digest.hexdigest()[:_DIGITS]
 
 
-def _rows(part: Judgments) -> NDArray[np.uint64]:
-    """A number for each judgment that any change of it would change."""
+def row_numbers_of(part: Judgments) -> NDArray[np.uint64]:
+    """Return a number for each judgment that any change of it would change."""
     columns: list[Any] = [part.annotator] if part.n_annotators else []
-    columns += [column for column in (part.weight, part.time, part.block) if column is not None]
+    columns += [column for column in (part.weight, part.time, part.block, part.duration) if column is not None]
     if isinstance(part, Rankings):
-        own = _mixed([part.item, part.rank])
+        own = row_numbers([part.item, part.rank])
         # the places of a ranking may stand in any order
         columns.append(np.add.reduceat(np.append(own, np.uint64(0)), part.offsets[:-1]) if len(part) else own)
     else:
         columns += [getattr(part, name) for name in part.answers]
-    return _mixed(columns)
+    if not isinstance(part, Preferences):
+        return row_numbers(columns)
+    columns += [] if part.strength is None else [part.strength]
+    columns += [] if part.covariates is None else [np.ascontiguousarray(column) for column in part.covariates.T]
+    own = row_numbers(columns)
+    if part.judgment is None:
+        return own
+    together = np.zeros(int(part.judgment.max(initial=-1)) + 1, np.uint64)
+    np.add.at(together, part.judgment, own)
+    return row_numbers([own, together[part.judgment]])
 
 
-def _mixed(columns: list[Any]) -> NDArray[np.uint64]:
-    """A number for each row, from all its columns (SplitMix64)."""
+def row_numbers(columns: list[Any]) -> NDArray[np.uint64]:
+    """Return a number for each row, from all its columns (SplitMix64)."""
     state = np.zeros(len(columns[0]), np.uint64)
     for column in columns:
         array = np.asarray(column)

@@ -55,10 +55,19 @@ def _column(name: str, values: Any) -> pl.Series:
     except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError) as error:
         if all(value is None or (isinstance(value, int | float) and not isinstance(value, bool)) for value in values):
             return pl.Series(name, [None if value is None else float(value) for value in values])
-        raise JudgmentError(_mixed(name)) from error
+        raise JudgmentError(_half_character_message(name, values) or _mixed_types_message(name)) from error
 
 
-def _mixed(name: str) -> str:
+def _half_character_message(name: str, values: Any) -> str | None:
+    """Sentence for a column in which a text holds a lone surrogate, which no encoding can store."""
+    for row, value in enumerate(values, 1):
+        if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
+            what = f"row {row} of column {name!r} holds half of a character (a lone surrogate)"
+            return f"{what}; mend it, or replace it by text.encode('utf-8', 'replace').decode()"
+    return None
+
+
+def _mixed_types_message(name: str) -> str:
     """Sentence for a column whose values are of several types."""
     return f"column {name!r} mixes integers, text or other kinds of values; turn it into text first"
 
@@ -67,7 +76,10 @@ def _cannot_convert(data: Any) -> str:
     """Sentence naming the column that keeps a foreign frame from being read."""
     for name in getattr(data, "columns", ()):
         kinds = {type(value) for value in list(data[name])[:100_000] if value is not None and value == value}
+        half = _half_character_message(str(name), list(data[name])) if str in kinds else None
+        if half is not None:
+            return half
         if len(kinds) > 1:
-            return _mixed(str(name))
+            return _mixed_types_message(str(name))
     what = f"this {type(data).__name__} could not be read through the Arrow interface"
     return f"{what}; convert its columns to text or numbers"

@@ -14,12 +14,13 @@ from ..errors import JudgmentError, ParameterError
 from ..protocols import Bools, Counts, Floats, Ints
 from ..wording import option
 from .answers import numeric_levels, read_grades
+from .guessing import Wishes
 from .intake import LARGEST_NUMBER, Rows, shared_fields
 from .judged import Judged, check_codes, columns_of, judged_frame, without_repeats
 from .pairing import pairs_of_groups
 from .preferences import Preferences
 from .rankings import Rankings
-from .wide import unpivot
+from .wide import survey_rows, unpivot
 
 MAX_LEVELS = 30
 """More distinct grades than this and a class method asks for bins."""
@@ -62,9 +63,7 @@ class Grades(Judged):
         if len(self.grade) and max(self.grade.max(), -self.grade.min()) > LARGEST_NUMBER:
             raise JudgmentError(f"a grade is beyond {LARGEST_NUMBER:g}, too large to compute with; use another unit")
 
-    @property
-    def n_judgments(self) -> int:
-        """Number of grades."""
+    def __len__(self) -> int:
         return len(self.grade)
 
     @cached_property
@@ -77,11 +76,16 @@ class Grades(Judged):
         """The number that each level counts as."""
         if self.declared is None:
             return np.unique(self.grade)
-        if not self.nominal and all(isinstance(level, int | float) for level in self.declared):
-            values = np.array([float(level) for level in self.declared])
+        return self.values_of_levels(self.declared, nominal=self.nominal)
+
+    @staticmethod
+    def values_of_levels(levels: Sequence[Any], *, nominal: bool) -> Floats:
+        """Return the number that each of declared levels counts as: itself, or its place where they are words."""
+        if not nominal and all(isinstance(level, int | float) for level in levels):
+            values = np.array([float(level) for level in levels])
             if (np.diff(values) > 0).all():
                 return values
-        return np.arange(len(self.declared), dtype=np.float64)
+        return np.arange(len(levels), dtype=np.float64)
 
     def level_codes(self, bins: int | None = None) -> tuple[Ints, tuple[Any, ...], Floats]:
         """Return the level code of each grade, the levels as the user writes them, and the number each counts as.
@@ -89,12 +93,8 @@ class Grades(Judged):
         More than 30 distinct values are refused unless ``bins`` cuts their range into that many equal parts.
         """
         if bins is not None:
-            return _binned(self.grade, bins)
-        if self.declared is None and len(self.levels) > MAX_LEVELS:
-            raise ParameterError(
-                f"there are {len(self.levels)} distinct grades, too many classes; cut them with bins=, as in "
-                f"{option('params', {'bins': 5})}, or use a method for numbers such as mean_grade"
-            )
+            return _cut_into_bins(self.grade, bins)
+        check_levels(self.levels, self.declared)
         from ..kernels.segments import level_places
 
         return level_places(self.level_values, self.grade), self.levels, self.level_values
@@ -123,9 +123,7 @@ class Grades(Judged):
     def level_number(self, level: Any) -> float:
         """Return the number that a level counts as: itself, or the place of one of the user's own words."""
         if self.nominal:
-            raise JudgmentError(
-                f"nominal grades have no order, so that none is at least another; give {option('levels')}"
-            )
+            raise JudgmentError(f"nominal grades have no order, so none is at least another; give {option('levels')}")
         if isinstance(level, str) and level in self.levels:
             return float(self.level_values[self.levels.index(level)])
         try:
@@ -174,14 +172,14 @@ class Grades(Judged):
         nominal
             The grades are classes without an order.
         items
-            Table of query and item with everything there is, so that unjudged items get a place too.
+            Table of query and item with everything there is, so unjudged items get a place too.
         duplicates
             What to do when an annotator grades an item twice: ``"keep"`` (each counts), ``"first"``, ``"last"``,
             ``"error"``.
         invalid
             ``"error"``, or ``"drop"`` to leave out rows without a usable answer.
         """
-        rows = Rows(data, "grade", columns, invalid)
+        rows = Rows(data, "grade", columns, invalid, Wishes(nominal=nominal or levels is not None))
         grade, declared = read_grades(rows, levels, nominal)
         fields = shared_fields(rows, items, {"grade": grade}, rows.codes("item"))
         grades = cls(**fields, declared=declared, nominal=nominal)
@@ -219,6 +217,46 @@ class Grades(Judged):
             duplicates=duplicates, invalid=invalid,
         )  # fmt: skip
 
+    @classmethod
+    def from_survey(
+        cls,
+        data: Any,
+        items: Sequence[str],
+        *,
+        annotator: str | None = None,
+        columns: Mapping[str, str] | None = None,
+        levels: Sequence[Any] | None = None,
+        nominal: bool = False,
+        duplicates: str = "keep",
+        invalid: str = "error",
+    ) -> Self:
+        """Return grades from a table with a row per respondent and a column per item; a blank is simply not judged.
+
+        Parameters
+        ----------
+        data
+            A frame that speaks the Arrow C interface, or a dict of columns.
+        items
+            The columns that hold grades, each of the item that it is called by.
+        annotator
+            The column that says who answered; ``None`` looks for one by its name, and calls people 1, 2, ... by row
+            where there is none.
+        columns, levels, nominal, duplicates, invalid
+            As for :meth:`from_frame`.
+
+        Examples
+        --------
+        >>> table = {"respondent": ["ann", "bob"], "tea": [5, 4], "milk": [2, None]}
+        >>> Grades.from_survey(table, ["tea", "milk"]).frame().rows()
+        [('tea', 5, 'ann'), ('tea', 4, 'bob'), ('milk', 2, 'ann')]
+        """
+        named = {**(columns or {}), **({"annotator": annotator} if annotator is not None else {})}
+        own = {"item": "item", "grade": "grade", "annotator": "annotator"}
+        return cls.from_frame(
+            survey_rows(data, items, named), columns={**named, **own}, levels=levels, nominal=nominal,
+            duplicates=duplicates, invalid=invalid,
+        )  # fmt: skip
+
     def select(self, mask: Bools | Counts) -> Self:
         """Return the grades of some rows only; items and annotators stay."""
         return replace(self, item=self.item[mask], grade=self.grade[mask], **self.meta(mask))
@@ -251,10 +289,10 @@ class Grades(Judged):
         if not ties:
             keep &= outcome != 0
         first, second = first[keep], second[keep]
-        fields = self.meta(first)
+        fields = self.meta(first) | {"duration": None}
         if self.weight is not None:
             fields["weight"] = self.weight[first] * self.weight[second]
-        # the item with the lower code stands left, so that the side tells nothing about who won
+        # the item with the lower code stands left, so the side tells nothing about who won
         swap = self.item[first] > self.item[second]
         left, right = np.where(swap, second, first), np.where(swap, first, second)
         return Preferences(
@@ -280,12 +318,30 @@ class Grades(Judged):
         return Rankings.of_answers(self, self.item, self.grade)
 
 
-def _binned(grade: Floats, bins: int) -> tuple[Ints, tuple[Any, ...], Floats]:
-    """Grades cut into equally wide parts, each counted as its middle."""
+def check_levels(levels: Sequence[Any], declared: Sequence[Any] | None) -> None:
+    """Refuse more levels than methods for levels take, unless the user declared them."""
+    if declared is None and len(levels) > MAX_LEVELS:
+        raise ParameterError(
+            f"there are {len(levels)} distinct grades, too many classes; cut them with bins=, as in "
+            f"{option('params', {'bins': 5})}, or use a method for numbers such as mean_grade"
+        )
+
+
+def bin_middles(low: float, high: float, bins: int) -> Floats:
+    """Return the middles of so many equally wide parts of a range of grades."""
     if not 2 <= bins <= MAX_BINS:
         raise ParameterError(f"bins={bins} must lie between 2 and {MAX_BINS}")
+    middles: Floats = low + ((high - low) / bins or 1.0) * (np.arange(bins, dtype=np.float64) + 0.5)
+    return middles
+
+
+def bin_codes(grade: Floats, low: float, high: float, bins: int) -> Ints:
+    """Return the part of the range that each grade falls into."""
+    return np.clip(((grade - low) / ((high - low) / bins or 1.0)).astype(np.int32), 0, bins - 1)
+
+
+def _cut_into_bins(grade: Floats, bins: int) -> tuple[Ints, tuple[Any, ...], Floats]:
+    """Grades cut into equally wide parts, each counted as its middle."""
     low, high = float(grade.min()), float(grade.max())
-    width = (high - low) / bins or 1.0
-    codes = np.clip(((grade - low) / width).astype(np.int32), 0, bins - 1)
-    middles: Floats = low + width * (np.arange(bins, dtype=np.float64) + 0.5)
-    return codes, tuple(middles.tolist()), middles
+    middles = bin_middles(low, high, bins)
+    return bin_codes(grade, low, high, bins), tuple(middles.tolist()), middles

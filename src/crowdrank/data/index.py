@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import polars as pl
 
 from ..errors import JudgmentError, UnknownNameError
 from ..protocols import Counts, Ints
-from ..wording import nearest
+from ..wording import counted, nearest
 from .coding import LONG, compact, factorize, id_series, look_up
 
 NO_QUERY = ""
@@ -55,15 +56,15 @@ class Index:
 
     def code(self, value: str | int, what: str = "id") -> int:
         """Return the code of one id, or say which known id is nearest."""
-        found = int(self.codes(pl.Series([value]))[0])
-        if found < 0:
+        code = int(self.codes(pl.Series([value]))[0])
+        if code < 0:
             raise UnknownNameError(f"there is no {what} {value!r}{_nearest(str(value), self.ids)}")
-        return found
+        return code
 
 
 @dataclass(frozen=True, eq=False)
 class Items:
-    """Items within their queries, sorted by query and then item, so that the items of a query are contiguous.
+    """Items within their queries, sorted by query and then item, so the items of a query are contiguous.
 
     Parameters
     ----------
@@ -95,7 +96,7 @@ class Items:
 
     @property
     def single(self) -> bool:
-        """Whether there is but the one unnamed query."""
+        """Whether the only query is the unnamed one."""
         return self.n_queries == 1 and self.queries.ids[0] == NO_QUERY
 
     def query_ids(self) -> pl.Series:
@@ -103,7 +104,7 @@ class Items:
         return self.queries.ids.gather(self.query).alias("query")
 
     def frame(self) -> pl.DataFrame:
-        """Return a table of query and item, in code order; without the query where there is but the unnamed one."""
+        """Return a table of query and item, in code order; without the query where that is the unnamed one only."""
         columns = {} if self.single else {"query": self.query_ids()}
         return pl.DataFrame({**columns, "item": self.ids})
 
@@ -130,17 +131,57 @@ class Items:
         return self.codes(None, other.ids)
 
     def code(self, item: str | int, query: str | int | None = None) -> int:
-        """Return the code of one item; the query may be left out where there is but one."""
+        """Return the code of one item; the query may be left out where there is only one."""
         if query is None and self.n_queries != 1:
             raise UnknownNameError(f"item {item!r} needs its query (query=...): there are {self.n_queries} queries")
         where = 0 if query is None else self.queries.code(query, "query")
         start, stop = self.offsets[where], self.offsets[where + 1]
         within = self.ids.slice(int(start), int(stop - start))
-        found = int(look_up([within], [pl.Series([item])])[0])
-        if found < 0:
+        code = int(look_up([within], [pl.Series([item])])[0])
+        if code < 0:
             place = "" if self.single else f" in query {self.queries.ids[where]!r}"
             raise UnknownNameError(f"there is no item {item!r}{place}{_nearest(str(item), within)}")
-        return int(start) + found
+        return int(start) + code
+
+
+class _Indexed(Protocol):
+    """What has items and annotators."""
+
+    @property
+    def items(self) -> Items:
+        """Items within their queries."""
+        ...
+
+    @property
+    def annotators(self) -> Index:
+        """Annotators."""
+        ...
+
+
+class Sized:
+    """How many items, queries and annotators there are in something that has items and annotators."""
+
+    @property
+    def n_items(self: _Indexed) -> int:
+        """Number of items, over all queries."""
+        return len(self.items)
+
+    @property
+    def n_queries(self: _Indexed) -> int:
+        """Number of queries."""
+        return self.items.n_queries
+
+    @property
+    def n_annotators(self: _Indexed) -> int:
+        """Number of annotators; 0 where the judgments do not say who gave them."""
+        return len(self.annotators)
+
+    def _sizes(self: _Indexed, counts: dict[str, int]) -> str:
+        """Counts of judgments, then of items, queries and annotators, with their nouns."""
+        counts = counts | {"item": len(self.items)}
+        counts |= {} if self.items.single else {"query": self.items.n_queries}
+        counts |= {"annotator": len(self.annotators)} if len(self.annotators) else {}
+        return ", ".join(counted(number, word) for word, number in counts.items())
 
 
 def build_items(
@@ -186,8 +227,8 @@ def _cell_passes(n: int) -> tuple[Callable[..., None], Callable[..., Ints]]:
         table[row.astype(np.int64) * n_columns + column] = 1
 
     def read(row: Ints, column: Ints, n_columns: int, table: Ints) -> Ints:
-        found: Ints = table[row.astype(np.int64) * n_columns + column]
-        return found
+        numbers: Ints = table[row.astype(np.int64) * n_columns + column]
+        return numbers
 
     return mark, read
 

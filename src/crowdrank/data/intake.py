@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -14,8 +16,9 @@ from ..errors import DataWarning, JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints
 from ..wording import first_few, one_of, option
 from .coding import LONG, compact, factorize, factorize_groups, id_series
-from .columns import understand, understand_items
+from .columns import understand_items
 from .frames import to_frame
+from .guessing import Wishes, understand
 from .index import NO_QUERY, Index, Items, build_items
 
 CodedIds: TypeAlias = tuple[dict[str, Ints], pl.Series]
@@ -23,7 +26,7 @@ CodedIds: TypeAlias = tuple[dict[str, Ints], pl.Series]
 
 ID_GROUPS: dict[str, tuple[tuple[str, ...], ...]] = {
     "grade": (("item",), ("query",), ("annotator",), ("group",)),
-    "preference": (("left", "right"), ("query",), ("annotator",), ("group",), ("winner",)),
+    "preference": (("left", "right"), ("query",), ("annotator",), ("group",), ("winner",), ("judgment",)),
     "ranking": (("item",), ("query",), ("annotator",), ("group",), ("ranking",)),
 }
 """Columns of each kind that hold ids, those with common ids together."""
@@ -37,18 +40,41 @@ LARGEST_WEIGHT = 1e12
 """A weight lies between one over this and this, and the largest is at most so many times the smallest."""
 
 _LARGEST_TIME = 1e20
+_SOME_CELLS = 5_000
 
 DROP = "mend them"
-"""Remedy of rows that may as well be left out; that is said too, unless no row would be left."""
+"""Remedy of rows that may as well be left out; that is said too where few would be."""
+
+_FEW_BAD = 0.1
+"""Share of the rows from which on bad ones are no slips: the columns may be other ones."""
+
+
+_FIRST_ROW: ContextVar[int | None] = ContextVar("first row", default=None)
+"""Rows of a longer table before those at hand; ``None`` where these are all."""
+
+
+@contextmanager
+def counting_from(first: int) -> Iterator[None]:
+    """Name rows in messages by their number in a longer table, of which those at hand begin behind ``first``.
+
+    Repeated judgments are not counted meanwhile: some of the rows would say too little of them.
+    """
+    token = _FIRST_ROW.set(first)
+    try:
+        yield
+    finally:
+        _FIRST_ROW.reset(token)
 
 
 class Rows:
     """The rows of one table on their way in, and what is wrong with them."""
 
-    def __init__(self, data: Any, kind: str, columns: Mapping[str, str] | None, invalid: str) -> None:
+    def __init__(
+        self, data: Any, kind: str, columns: Mapping[str, str] | None, invalid: str, wishes: Wishes | None = None
+    ) -> None:
         check_rules(invalid=invalid)
         table = to_frame(data)
-        understood = understand(table.columns, kind, columns)
+        understood = understand(table, kind, columns, wishes=wishes)
         self.names = understood.columns
         self.frame = table.select([pl.col(name).alias(word) for word, name in self.names.items()])
         self.by_winner = "loser" in self.names
@@ -81,7 +107,7 @@ class Rows:
             return None
         if self.invalid == "error":
             said, remedy = self._complaints[0]
-            if remedy.startswith(DROP) and not self.bad.all():
+            if remedy.startswith(DROP) and self.bad.sum() < _FEW_BAD * self.n:
                 dropped = f"{DROP}, or leave such rows out with {option('invalid', 'drop')}"
                 remedy = dropped + remedy.removeprefix(DROP)
             raise JudgmentError(f"{said}; {remedy}")
@@ -104,7 +130,7 @@ class Rows:
         """A row by its number and ids."""
         words = [w for w in ("query", "item", "left", "right", "annotator", "ranking") if self.has(w)]
         named = [f"{self.word(w)} {short(self.frame[w][row])}" for w in words]
-        return f"row {row + 1} ({', '.join(named)})"
+        return f"row {(_FIRST_ROW.get() or 0) + row + 1} ({', '.join(named)})"
 
     def word(self, word: str) -> str:
         """The house word that the table itself has for a column."""
@@ -181,6 +207,36 @@ class Rows:
         self._bound("time", values, empty, _LARGEST_TIME)
         return values
 
+    def duration(self) -> Floats | None:
+        """The seconds that each judgment took, NaN where the cell is blank."""
+        if not self.has("duration"):
+            return None
+        values, empty, text = numbers_of(self.frame["duration"])
+        self.blame(text, "the duration is not a number of seconds", DROP)
+        self._bound("duration", values, empty | text, LARGEST_NUMBER)
+        self.blame(values < 0, "the duration is below 0", DROP)
+        return np.where(empty, np.nan, values)
+
+
+def are_times(cells: pl.Series) -> bool:
+    """Return whether a column can be read as times: every cell is a number or a date of a known form.
+
+    Examples
+    --------
+    >>> are_times(pl.Series(["2024-05-01 10:00:00"])), are_times(pl.Series(["noon"])), are_times(pl.Series([1.5, None]))
+    (True, False, False)
+    """
+    if cells.dtype.is_temporal():
+        return cells.null_count() == 0
+    if cells.dtype.is_nested() or cells.null_count():
+        return False
+    # of very many cells some will do
+    cells = cells.gather_every(max(len(cells) // _SOME_CELLS, 1))
+    _, blank, text = numbers_of(cells)
+    if blank.any() or not text.any():
+        return not blank.any()
+    return _timestamps(id_series(cells).cast(pl.String).str.strip_chars()).null_count() == 0
+
 
 def _timestamps(cells: pl.Series) -> pl.Series:
     """Cells as timestamps, with a time zone or without; null where they are none."""
@@ -220,7 +276,7 @@ def shared_fields(rows: Rows, items: Any | None, answers: dict[str, Any], item_c
 
     ``answers`` are the kind's own columns, already read; ``item_codes`` holds the item columns by their words.
     """
-    columns: dict[str, Any] = {**answers, "weight": rows.weight(), "time": rows.time()}
+    columns: dict[str, Any] = {**answers, "weight": rows.weight(), "time": rows.time(), "duration": rows.duration()}
     query, query_ids = (
         rows.codes("query") if rows.has("query") else ({"query": np.zeros(rows.n, np.int32)}, _no_query())
     )
@@ -230,8 +286,8 @@ def shared_fields(rows: Rows, items: Any | None, answers: dict[str, Any], item_c
     keep = rows.settle()
     if keep is not None:
         columns = {word: None if column is None else column[keep] for word, column in columns.items()}
-        query_ids = _used("query", columns, query_ids)
-        annotator_ids = _used("annotator", columns, annotator_ids)
+        query_ids = _recode_used("query", columns, query_ids)
+        annotator_ids = _recode_used("annotator", columns, annotator_ids)
     columns.setdefault("annotator", np.empty(0, np.int32))
     words = tuple(item_codes[0])
     parts = [(columns["query"], columns[word]) for word in words]
@@ -245,7 +301,7 @@ def shared_fields(rows: Rows, items: Any | None, answers: dict[str, Any], item_c
     return columns | {"items": coded[0], "annotators": Index(annotator_ids)}
 
 
-def _used(word: str, columns: dict[str, Any], ids: pl.Series) -> pl.Series:
+def _recode_used(word: str, columns: dict[str, Any], ids: pl.Series) -> pl.Series:
     """Recode a column over those ids only that dropped rows have left, and return them."""
     if word in columns:
         columns[word], ids = compact(columns[word], ids)
@@ -308,7 +364,7 @@ def handle_duplicates(keys: Sequence[tuple[Ints, int]], duplicates: str, describ
     """
     check_rules(duplicates)
     n_rows = len(keys[0][0])
-    n_again = _count_repeats(keys)
+    n_again = 0 if duplicates == "keep" and _FIRST_ROW.get() is not None else count_repeats(keys)
     if not n_again:
         return None
     key = _row_keys(keys) if duplicates != "keep" else pl.Series()
@@ -336,16 +392,16 @@ def check_rules(duplicates: str = "keep", invalid: str = "error") -> None:
     one_of(invalid, ("error", "drop"), "invalid")
 
 
-def _count_repeats(keys: Sequence[tuple[Ints, int]]) -> int:
-    """Number of rows that repeat an earlier one; a bit per possible row is quickest for long tables."""
+def count_repeats(keys: Sequence[tuple[Ints, int]]) -> int:
+    """Return the number of rows that repeat an earlier one; a bit per possible row is quickest for long tables."""
     n_rows = len(keys[0][0])
     cells = math.prod(max(size, 1) for _, size in keys)
     if n_rows < LONG or cells > _MOST_BITS:
         return n_rows - _row_keys(keys).n_unique()
-    from ..kernels.repeats import count_repeats
+    from ..kernels.repeats import count_repeats as count
 
     third = keys[2] if len(keys) > 2 else (np.empty(0, np.int32), 1)
-    return int(count_repeats(keys[0][0], keys[1][0], keys[1][1], third[0], third[1], cells))
+    return int(count(keys[0][0], keys[1][0], keys[1][1], third[0], third[1], cells))
 
 
 def _row_keys(keys: Sequence[tuple[Ints, int]]) -> pl.Series:

@@ -67,6 +67,8 @@ class JointFit:
         How many items have features but were not judged.
     pairs
         How sure each judged pair is, where the method says so.
+    choice, reason
+        Rankers that were compared on held-out queries, and why this one was taken, where one was chosen.
     """
 
     method: str
@@ -76,6 +78,8 @@ class JointFit:
     n_queries: int
     n_unjudged: int = 0
     pairs: PairPosteriors | None = None
+    choice: pl.DataFrame | None = None
+    reason: str | None = None
 
     def __repr__(self) -> str:
         learned = "no features" if self.ranker is None else type(self.ranker).__name__
@@ -116,8 +120,8 @@ class JointFit:
             import polars as pl
 
             return features.items.frame().with_columns(score=pl.Series(item_scores(ranker, features)))
-        found: AnyFloats = ranker.predict(features, qid)
-        return found
+        scores: AnyFloats = ranker.predict(features, qid)
+        return scores
 
     def save(self, path: PathLike) -> None:
         """Write the ranker to a file that :func:`crowdrank.load_ranker` reads; consensus and quality are not in it."""
@@ -126,9 +130,7 @@ class JointFit:
     def _expect_ranker(self) -> Any:
         """The ranker, if there is one."""
         if self.ranker is None:
-            raise ParameterError(
-                f"{self.method} was fitted without features, so that it scores no other items; give some"
-            )
+            raise ParameterError(f"{self.method} was fitted without features, so it scores no other items; give some")
         return self.ranker
 
 
@@ -144,5 +146,5 @@ def item_scores(ranker: Any, features: Features) -> Floats:
     learned_from = getattr(ranker, "feature_names_in_", None)
     features = features if learned_from is None else features.select(list(learned_from))
     features.expect_numbers(missing=takes_missing(ranker))
-    found: Floats = ranker.predict(features).astype(np.float64, copy=False)
-    return found
+    scores: Floats = ranker.predict(features).astype(np.float64, copy=False)
+    return scores

@@ -12,9 +12,9 @@ import polars as pl
 
 from ..errors import JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints
-from ..wording import counted, first_few
+from ..wording import first_few
 from .coding import factorize
-from .index import NO_QUERY, Index, Items, build_items
+from .index import NO_QUERY, Index, Items, Sized, build_items
 from .intake import LARGEST_WEIGHT, handle_duplicates
 from .showing import ROWS, Shown, html_table
 
@@ -23,8 +23,11 @@ _MOST_TIMES = 1e15
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class Judged(Shown):
-    """What every kind has: who judged what; arrays are read-only and one entry a judgment."""
+class Judged(Sized, Shown):
+    """What every kind has: who judged what; arrays are read-only and one entry a judgment.
+
+    ``duration`` is how many seconds a judgment took, NaN where that is not known.
+    """
 
     kind: ClassVar[str]
     answers: ClassVar[tuple[str, ...]]
@@ -34,20 +37,21 @@ class Judged(Shown):
     annotator: Ints
     weight: Floats | None = None
     time: Floats | None = None
+    duration: Floats | None = None
     groups: Index | None = None
     group: Ints | None = None
     blocks: Index | None = None
     block: Ints | None = None
 
     def __post_init__(self) -> None:
-        for name in ("annotator", "weight", "time", "block", "group", *self.answers):
+        for name in ("annotator", "weight", "time", "duration", "block", "group", *self.answers):
             column = getattr(self, name)
             if column is not None:
                 view = np.ascontiguousarray(column).view()
                 view.flags.writeable = False
                 object.__setattr__(self, name, view)
-        n = self.n_judgments
-        for name in ("annotator", "weight", "time", "block"):
+        n = len(self)
+        for name in ("annotator", "weight", "time", "duration", "block"):
             column = getattr(self, name)
             if column is not None and len(column) != n and not (name == "annotator" and not len(self.annotators)):
                 raise JudgmentError(f"{name} has {len(column)} entries for {n} {self.kind}s; give one for each")
@@ -63,16 +67,16 @@ class Judged(Shown):
                 )
         if self.time is not None and not np.isfinite(self.time).all():
             raise JudgmentError("times must be finite numbers")
+        if self.duration is not None and (np.isinf(self.duration).any() or (self.duration < 0).any()):
+            raise JudgmentError("durations must be seconds of 0 or more, NaN where they are not known")
         check_codes("annotator", self.annotator, len(self.annotators))
 
     def __len__(self) -> int:
-        return self.n_judgments
+        """Number of rows, one for each judgment unless shares of a judgment have rows of their own."""
+        raise NotImplementedError
 
     def __repr__(self) -> str:
-        counts = {"judgment": self.n_judgments, "item": self.n_items}
-        counts |= {} if self.items.single else {"query": self.n_queries}
-        counts |= {"annotator": self.n_annotators} if self.n_annotators else {}
-        return f"{type(self).__name__}({', '.join(counted(n, word) for word, n in counts.items())})"
+        return f"{type(self).__name__}({self._sizes({'judgment': self.n_judgments})})"
 
     def _repr_html_(self) -> str:
         """The first judgments, for notebooks."""
@@ -86,27 +90,12 @@ class Judged(Shown):
     @property
     def n_judgments(self) -> int:
         """Number of judgments."""
-        raise NotImplementedError
-
-    @property
-    def n_items(self) -> int:
-        """Number of items, over all queries."""
-        return len(self.items)
-
-    @property
-    def n_queries(self) -> int:
-        """Number of queries."""
-        return self.items.n_queries
-
-    @property
-    def n_annotators(self) -> int:
-        """Number of annotators; 0 where the judgments do not say who gave them."""
-        return len(self.annotators)
+        return len(self)
 
     @property
     def row_weight(self) -> Floats:
         """Weight of each judgment, ones where none were given."""
-        return np.broadcast_to(1.0, self.n_judgments) if self.weight is None else self.weight
+        return np.broadcast_to(1.0, len(self)) if self.weight is None else self.weight
 
     @property
     def judged_items(self) -> Bools:
@@ -118,7 +107,11 @@ class Judged(Shown):
 
     def in_time(self) -> Counts:
         """Return the rows in the order in which judgments were given: by time, as they stand where there is none."""
-        return np.arange(self.n_judgments) if self.time is None else np.argsort(self.time, kind="stable")
+        return np.arange(len(self)) if self.time is None else np.argsort(self.time, kind="stable")
+
+    def first_rows(self) -> Counts:
+        """Return one row of each judgment, the first."""
+        return np.arange(len(self))
 
     def reweighted(self, weight: Floats) -> Self:
         """Return the judgments with other weights, those of weight 0 left out; items and annotators stay."""
@@ -137,7 +130,7 @@ class Judged(Shown):
 
     def meta(self, keep: Any) -> dict[str, Any]:
         """Columns that every kind has, at the rows ``keep``."""
-        columns = {name: getattr(self, name) for name in ("annotator", "weight", "time", "block")}
+        columns = {name: getattr(self, name) for name in ("annotator", "weight", "time", "duration", "block")}
         return {
             n: c if c is None or (n == "annotator" and not self.n_annotators) else c[keep] for n, c in columns.items()
         }
@@ -153,6 +146,8 @@ class Judged(Shown):
             columns["weight"] = self.weight
         if self.time is not None:
             columns["time"] = self.time
+        if self.duration is not None:
+            columns["duration"] = pl.Series(self.duration).fill_nan(None)
         return columns
 
     def merged(self) -> tuple[Items, Ints, Ints]:
@@ -182,7 +177,7 @@ def columns_of(rows: Iterable[tuple[Any, ...]], words: tuple[str, ...]) -> dict[
 
 
 def judged_frame(items: Items, coded: dict[str, Ints], rest: dict[str, Any]) -> pl.DataFrame:
-    """Table with ids in place of item codes; the query stands first unless there is but the unnamed one."""
+    """Table with ids in place of item codes; the query stands first unless it is only the unnamed one."""
     columns: dict[str, Any] = {}
     if not items.single:
         first = next(iter(coded.values()))
@@ -197,20 +192,24 @@ def without_repeats(judged: AnyJudged, duplicates: str, *what: tuple[Ints, int])
     if not judged.n_annotators:
         return judged
     keys = [(judged.annotator, judged.n_annotators), *what]
+    number, rows = getattr(judged, "judgment", None), np.arange(len(judged))
+    if number is not None:
+        # shares of one judgment are no repeats of each other
+        _, rows, number = np.unique(number, return_index=True, return_inverse=True)
+        keys = [(code[rows], size) for code, size in keys]
 
     def where(mask: Bools) -> str:
-        rows = np.flatnonzero(mask)[:5]
-        shown = (
-            judged.select(rows)
-            .frame()
-            .select(pl.exclude("grade", "winner", "weight", "time", "group"))
-            .rows(named=True)
-        )
+        first = rows[mask][:5]
+        ids = ("query", "item", "left", "right", "annotator")
+        found = judged.select(first).frame()
+        shown = found.select(name for name in found.columns if name in ids).rows(named=True)
         named = [
             f"{row + 1} ({', '.join(f'{word} {value!r}' for word, value in ids.items())})"
-            for row, ids in zip(rows.tolist(), shown, strict=True)
+            for row, ids in zip(first.tolist(), shown, strict=True)
         ]
         return f"{'row' if mask.sum() == 1 else 'rows'} {first_few(named, int(mask.sum()))}"
 
     keep = handle_duplicates(keys, duplicates, "an annotator judged the same thing twice", where)
-    return judged if keep is None else judged.select(keep)
+    if keep is None:
+        return judged
+    return judged.select(keep if number is None else keep[number])

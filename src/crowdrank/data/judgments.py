@@ -26,7 +26,7 @@ __all__ = ["KINDS", "Grades", "Judgments", "Mixed", "Preferences", "Rankings", "
 def expect(judgments: Any, method: Any, *, instead: Sequence[str] = ()) -> Any:
     """Return the judgments if the method takes their kind; otherwise say which call to make, or which methods do."""
     name = method_label(method)
-    others = f", or choose a method that takes {_taken(judgments)}: {', '.join(instead)}" if instead else ""
+    others = f", or choose a method that takes {_kinds_in_words(judgments)}: {', '.join(instead)}" if instead else ""
     if isinstance(judgments, Mixed):
         return _expect_mixed(judgments, method, name, others)
     if not isinstance(judgments, Grades | Preferences | Rankings):
@@ -50,7 +50,7 @@ def expect(judgments: Any, method: Any, *, instead: Sequence[str] = ()) -> Any:
     return judgments
 
 
-def _taken(judgments: Any) -> str:
+def _kinds_in_words(judgments: Any) -> str:
     """What a method would have to take, in words."""
     if isinstance(judgments, Mixed):
         return "them together"

@@ -13,8 +13,9 @@ from ..protocols import Bools, Ints
 from .coding import factorize
 from .columns import understand_items, understand_pairs
 from .frames import to_frame
-from .index import Index, build_items
+from .index import Index, Items, build_items
 from .judged import AnyJudged
+from .mixed import Mixed
 
 
 def with_items(judged: AnyJudged, items: Any) -> tuple[AnyJudged, Bools]:
@@ -45,6 +46,19 @@ def with_items(judged: AnyJudged, items: Any) -> tuple[AnyJudged, Bools]:
     chosen[listed] = True
     columns = {name: moved[getattr(judged, name)] for name in {"item", "left", "right"}.intersection(judged.answers)}
     return replace(judged, items=placed, **columns), chosen
+
+
+def with_described_items(judged: Any, items: Items) -> Any:
+    """Return judgments of one kind or several with a place for each of some items, such as those that have features."""
+    if len(items) <= len(judged.items) and (judged.items.codes_of(items, "judgments", "items") >= 0).all():
+        return judged
+    table = items.frame()
+    if judged.items.single and "query" in table.columns:
+        table = table.drop("query")
+    if not isinstance(judged, Mixed):
+        return with_items(judged, table)[0]
+    parts = [with_items(part, table)[0] for part in judged.parts]
+    return Mixed(tuple(replace(part, items=parts[0].items) for part in parts))
 
 
 def with_pairs(judged: AnyJudged, pairs: Any) -> tuple[AnyJudged, tuple[Ints, Ints]] | None:

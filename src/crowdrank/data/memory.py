@@ -1,4 +1,4 @@
-"""How much memory there is, so that what would not fit is refused before it is tried."""
+"""How much memory there is, so what would not fit is refused before it is tried."""
 
 from __future__ import annotations
 

@@ -12,20 +12,20 @@ import polars as pl
 
 from ..errors import DataWarning, JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints
-from ..wording import counted, option
+from ..wording import option
 from .grades import Grades
-from .index import Index, Items
+from .index import Index, Items, Sized
 from .judged import AnyJudged
 from .preferences import Preferences
 from .rankings import Rankings
 from .showing import Shown
-from .stacking import aligned, stacked
+from .stacking import align_judgments, stack_judgments
 
 Part: TypeAlias = Grades | Preferences | Rankings
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Mixed(Shown):
+class Mixed(Sized, Shown):
     """Grades, preferences and rankings together, with one numbering of items and of annotators.
 
     ``parts`` holds one set of judgments of each kind that occurs, in the order grades, preferences, rankings. A
@@ -67,20 +67,17 @@ class Mixed(Shown):
                     f"beside other judgments; give {option('levels')} from worst to best, "
                     "or aggregate them by themselves"
                 )
-        found = aligned(judgments)
-        pieces = [[part for part in found if isinstance(part, kind)] for kind in (Grades, Preferences, Rankings)]
-        mixed = cls(tuple(stacked(same) for same in pieces if same))
+        parts = align_judgments(judgments)
+        pieces = [[part for part in parts if isinstance(part, kind)] for kind in (Grades, Preferences, Rankings)]
+        mixed = cls(tuple(stack_judgments(same) for same in pieces if same))
         _warn_apart(mixed.parts)
         return mixed
 
     def __len__(self) -> int:
-        return self.n_judgments
+        return sum(len(part) for part in self.parts)
 
     def __repr__(self) -> str:
-        counts = {part.kind: len(part) for part in self.parts} | {"item": self.n_items}
-        counts |= {} if self.items.single else {"query": self.n_queries}
-        counts |= {"annotator": self.n_annotators} if self.n_annotators else {}
-        return f"Mixed({', '.join(counted(n, word) for word, n in counts.items())})"
+        return f"Mixed({self._sizes({part.kind: part.n_judgments for part in self.parts})})"
 
     @property
     def items(self) -> Items:
@@ -100,22 +97,7 @@ class Mixed(Shown):
     @property
     def n_judgments(self) -> int:
         """Number of judgments, a ranking counted as one."""
-        return sum(len(part) for part in self.parts)
-
-    @property
-    def n_items(self) -> int:
-        """Number of items, over all queries."""
-        return len(self.items)
-
-    @property
-    def n_queries(self) -> int:
-        """Number of queries."""
-        return self.items.n_queries
-
-    @property
-    def n_annotators(self) -> int:
-        """Number of annotators; 0 where the judgments do not say who gave them."""
-        return len(self.annotators)
+        return sum(part.n_judgments for part in self.parts)
 
     @property
     def annotator(self) -> Ints:
@@ -161,7 +143,7 @@ class Mixed(Shown):
 
     def select(self, mask: Bools | Counts) -> Self:
         """Return some of the judgments only; items and annotators stay, a part without a judgment does not."""
-        chosen = np.arange(self.n_judgments)[mask]
+        chosen = np.arange(len(self))[mask]
         places = [
             chosen[(chosen >= start) & (chosen < stop)] - start
             for start, stop in zip(self.offsets[:-1], self.offsets[1:], strict=True)
@@ -172,8 +154,8 @@ class Mixed(Shown):
     def reweighted(self, weight: Floats) -> Self:
         """Return the judgments with other weights, those of weight 0 left out; items and annotators stay."""
         of_parts = np.split(weight, self.offsets[1:-1])
-        found = [part.reweighted(own) for part, own in zip(self.parts, of_parts, strict=True)]
-        return type(self)(tuple(part for part in found if len(part)) or (found[0],))
+        parts = [part.reweighted(own) for part, own in zip(self.parts, of_parts, strict=True)]
+        return type(self)(tuple(part for part in parts if len(part)) or (parts[0],))
 
     def _repr_html_(self) -> str:
         """The first judgments of each kind, for notebooks."""
@@ -186,9 +168,9 @@ class Mixed(Shown):
 
     def across_queries(self) -> Self:
         """Return the same judgments with equal item ids of different queries taken as one item."""
-        found = [part.across_queries() for part in self.parts]
+        parts = [part.across_queries() for part in self.parts]
         # the parts have the same items, so the first one's numbering is that of all
-        return type(self)(tuple(replace(part, items=found[0].items) for part in found))
+        return type(self)(tuple(replace(part, items=parts[0].items) for part in parts))
 
     def as_preferences(self, *, ties: bool = True) -> Preferences:
         """Return every part as preferences, in one set of them; with times only if every part has them."""
@@ -202,7 +184,7 @@ class Mixed(Shown):
         """The parts, now of one kind, as one."""
         if any(part.time is None for part in parts):
             parts = [replace(part, time=None) for part in parts]
-        return stacked(parts)
+        return stack_judgments(parts)
 
 
 def parts_of(judgments: Part | Mixed) -> tuple[Part, ...]:

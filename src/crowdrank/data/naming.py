@@ -10,7 +10,7 @@ from .index import Items
 from .intake import short
 
 
-def named(items: Items, chosen: Bools) -> str:
+def first_ids(items: Items, chosen: Bools) -> str:
     """Return the ids of the first five items chosen, then how many more there are."""
     codes = np.flatnonzero(chosen)
     ids, queries = items.ids.gather(codes[:SHOWN]).to_list(), items.query_ids().gather(codes[:SHOWN]).to_list()

@@ -11,8 +11,12 @@ import numpy as np
 import polars as pl
 
 from ..errors import JudgmentError
-from ..protocols import Bools, Counts, Ints, Outcomes
-from .answers import read_winners
+from ..protocols import Bools, Counts, Floats, Ints, Outcomes
+from ..wording import one_of
+from .answers import read_numbers, read_strength, read_winners
+from .covariates import GIVEN, covariate_labels, read_covariates
+from .frames import to_frame
+from .guessing import Wishes
 from .intake import Rows, shared_fields
 from .judged import Judged, check_codes, columns_of, judged_frame, without_repeats
 from .recording import shown_sides
@@ -29,6 +33,15 @@ class Preferences(Judged):
     ``recorded`` is true in rows whose left and right are known to be the order of whoever wrote them down, as in tables
     of winners and losers, and not that in which the annotator saw the items; ``None`` where nothing is known.
 
+    ``strength`` is by how much the winner was better, where annotators were asked: 0 exactly where the two tie, and
+    ``strength_levels`` is the largest there is on their scale. ``judgment`` numbers judgments where one has several
+    rows, such as a probability p that right is better, in two rows of weights 1 - p and p: these count as one.
+
+    ``covariates``, (n, k), are what left and right differ in besides, left against right, such as their lengths;
+    ``covariate_names`` names them, ``covariate_transforms`` says how each was made of two numbers: ``"ratio"``,
+    ``"log"``, ``"difference"``, ``"tanh"``, or ``"given"`` where it was one. Methods use those only that they are told
+    to control for.
+
     Examples
     --------
     >>> table = {"left": ["x", "y"], "right": ["y", "z"], "winner": ["left", "z"], "annotator": ["ann", "bob"]}
@@ -43,6 +56,12 @@ class Preferences(Judged):
     right: Ints
     outcome: Outcomes
     recorded: Bools | None = None
+    strength: Floats | None = None
+    strength_levels: float | None = None
+    judgment: Ints | None = None
+    covariates: Floats | None = None
+    covariate_names: tuple[str, ...] = ()
+    covariate_transforms: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -56,11 +75,64 @@ class Preferences(Judged):
             raise JudgmentError("left, right and outcome differ in length; give one of each a row")
         if self.recorded is not None and len(self.recorded) != len(self.outcome):
             raise JudgmentError(f"recorded has {len(self.recorded)} entries for {len(self.outcome)} preferences")
+        self._check_strength()
+        self._check_covariates()
+        if self.judgment is not None:
+            if len(self.judgment) != len(self.outcome):
+                raise JudgmentError(f"judgment has {len(self.judgment)} entries for {len(self.outcome)} preferences")
+            number = np.ascontiguousarray(self.judgment, np.int32).view()
+            number.flags.writeable = False
+            object.__setattr__(self, "judgment", number)
+
+    def _check_strength(self) -> None:
+        """Refuse strengths that do not go with the outcomes, and keep the largest."""
+        if self.strength is None:
+            object.__setattr__(self, "strength_levels", None)
+            return
+        strength = np.ascontiguousarray(self.strength, np.float64).view()
+        if len(strength) != len(self.outcome):
+            raise JudgmentError(f"strength has {len(strength)} entries for {len(self.outcome)} preferences")
+        if not (np.isfinite(strength).all() and (strength >= 0).all()):
+            raise JudgmentError("strengths must be finite numbers of at least 0")
+        if ((strength == 0) != (self.outcome == 0)).any():
+            raise JudgmentError("a strength is 0 exactly where two items tie; mend the strengths or the outcomes")
+        strength.flags.writeable = False
+        object.__setattr__(self, "strength", strength)
+        largest = float(strength.max(initial=0.0))
+        object.__setattr__(self, "strength_levels", max(largest, self.strength_levels or 0.0))
+
+    def _check_covariates(self) -> None:
+        """Refuse covariates that do not go with the preferences or their names."""
+        if self.covariates is None:
+            object.__setattr__(self, "covariate_names", ())
+            object.__setattr__(self, "covariate_transforms", ())
+            return
+        values = np.ascontiguousarray(self.covariates, np.float64).view()
+        if values.shape != (len(self.outcome), len(self.covariate_names)):
+            raise JudgmentError(
+                f"covariates of shape {values.shape} do not go with {len(self.outcome)} preferences and the names "
+                f"{', '.join(self.covariate_names)}; give a row to each and a column to each name"
+            )
+        if not np.isfinite(values).all():
+            raise JudgmentError("covariates must be finite numbers")
+        transforms = self.covariate_transforms or (GIVEN,) * len(self.covariate_names)
+        if len(transforms) != len(self.covariate_names):
+            raise JudgmentError("covariate_transforms has another length than covariate_names; give one to each name")
+        object.__setattr__(self, "covariate_transforms", transforms)
+        values.flags.writeable = False
+        object.__setattr__(self, "covariates", values)
+
+    def __len__(self) -> int:
+        return len(self.outcome)
 
     @property
     def n_judgments(self) -> int:
-        """Number of preferences."""
-        return len(self.outcome)
+        """Number of preferences; rows with the same ``judgment`` count as one."""
+        return len(self) if self.judgment is None else len(np.unique(self.judgment))
+
+    def first_rows(self) -> Counts:
+        """Return one row of each judgment, the first."""
+        return super().first_rows() if self.judgment is None else np.unique(self.judgment, return_index=True)[1]
 
     @cached_property
     def shown(self) -> Bools:
@@ -78,13 +150,15 @@ class Preferences(Judged):
         *,
         columns: Mapping[str, str] | None = None,
         winner_codes: Mapping[Any, str] | None = None,
+        covariates: str | Sequence[str] = (),
         items: Any | None = None,
         duplicates: str = "keep",
         invalid: str = "error",
     ) -> Self:
         """Return preferences from a table with left, right and winner [, query, annotator, weight, time, group].
 
-        A table without left and right may have winner and loser [, tie]: then winners stand left, and the sides, which
+        Further columns are strength, duration and judgment, the number that rows of one judgment have in common. A
+        table without left and right may have winner and loser [, tie]: then winners stand left, and the sides, which
         are ``recorded``, tell nothing of what annotators saw.
 
         Parameters
@@ -93,12 +167,26 @@ class Preferences(Judged):
             As for :meth:`Grades.from_frame`. A pair asked again with left and right exchanged is not a duplicate.
         winner_codes
             What other winner values mean, such as ``{1: "left", 2: "right", 0: "tie"}``.
+        covariates
+            Names of what to control for, such as ``length``, in columns ``length_left`` and ``length_right`` (also
+            ``_a`` and ``_b``), or in one column that is left less right. ``length:log`` chooses how two columns become
+            one number: ``ratio`` (l - r) / (l + r), the default; ``log`` of 1 + l less that of 1 + r; ``difference``;
+            ``tanh`` of the difference over its root mean square.
         """
-        rows = Rows(data, "preference", columns, invalid)
+        table = to_frame(data)
+        rows = Rows(table, "preference", columns, invalid, Wishes(coded=winner_codes is not None))
         codes = rows.codes("left", "right")
         outcome = read_winners(rows, codes[0]["left"], codes[0]["right"], codes[1], winner_codes)
-        answers = {"outcome": outcome, "recorded": np.ones(rows.n, bool) if rows.by_winner else None}
-        preferences = cls(**shared_fields(rows, items, answers, codes))
+        answers = {
+            "outcome": outcome, "recorded": np.ones(rows.n, bool) if rows.by_winner else None,
+            "strength": read_strength(rows, outcome), "judgment": read_numbers(rows),
+        }  # fmt: skip
+        names: tuple[str, ...] = ()
+        transforms: tuple[str, ...] = ()
+        if covariates:
+            answers["covariates"], names, transforms = read_covariates(rows, table, covariates)
+        fields = shared_fields(rows, items, answers, codes)
+        preferences = cls(**fields, covariate_names=names, covariate_transforms=transforms)
         left, right, n = preferences.left, preferences.right, preferences.n_items
         if rows.by_winner:
             # who won does not make it another question
@@ -131,17 +219,21 @@ class Preferences(Judged):
 
     def select(self, mask: Bools | Counts) -> Self:
         """Return the preferences of some rows only; items and annotators stay."""
-        known = None if self.recorded is None else self.recorded[mask]
+        own = {name: getattr(self, name) for name in ("recorded", "strength", "judgment", "covariates")}
+        kept: dict[str, Any] = {name: None if column is None else column[mask] for name, column in own.items()}
         return replace(
-            self, left=self.left[mask], right=self.right[mask], outcome=self.outcome[mask], recorded=known,
-            **self.meta(mask),
-        )  # fmt: skip
+            self, left=self.left[mask], right=self.right[mask], outcome=self.outcome[mask], **kept, **self.meta(mask)
+        )
 
     def frame(self) -> pl.DataFrame:
         """Return a table with the user's own ids; the winner is left, right or tie."""
         winner = pl.Series(["right", "tie", "left"]).gather(self.outcome.astype(np.int64) + 1)
+        own = {name: getattr(self, name) for name in ("strength", "judgment") if getattr(self, name) is not None}
+        if self.covariates is not None:
+            labels = covariate_labels(self.covariate_names, self.covariate_transforms)
+            own |= dict(zip(labels, self.covariates.T, strict=True))
         return judged_frame(
-            self.items, {"left": self.left, "right": self.right}, {"winner": winner, **self.meta_frame()}
+            self.items, {"left": self.left, "right": self.right}, {"winner": winner, **self.meta_frame(), **own}
         )
 
     def across_queries(self) -> Self:
@@ -149,6 +241,56 @@ class Preferences(Judged):
         items, new, query = self.merged()
         left, right = new[self.left], new[self.right]
         return replace(self, items=items, left=left, right=right, blocks=self.items.queries, block=query[self.left])
+
+    def with_covariate(self, name: str, values: Floats) -> Self:
+        """Return the preferences with one more covariate, left against right."""
+        if name in self.covariate_names:
+            raise JudgmentError(f"there is a covariate {name!r} already; choose another name")
+        column = np.asarray(values, np.float64)[:, None]
+        whole = column if self.covariates is None else np.hstack([self.covariates, column])
+        return replace(
+            self, covariates=whole, covariate_names=(*self.covariate_names, name),
+            covariate_transforms=(*self.covariate_transforms, GIVEN),
+        )  # fmt: skip
+
+    def settle_swaps(self, rule: str) -> Self:
+        """Return the preferences after a rule for annotators whose answer changes when left and right are exchanged.
+
+        ``"keep"``: each answer counts. ``"tie"``: where the answers to both orders of a pair name different winners,
+        all of them become ties. ``"drop"``: such answers are left out. Pairs asked in one order only stay.
+
+        Examples
+        --------
+        >>> table = {"left": ["x", "y"], "right": ["y", "x"], "winner": ["left", "left"], "annotator": ["ann", "ann"]}
+        >>> Preferences.from_frame(table).settle_swaps("tie").outcome.tolist()
+        [0, 0]
+        """
+        one_of(rule, ("keep", "tie", "drop"), "swaps", of_verb=True)
+        if rule == "keep" or not len(self):
+            return self
+        unstable = self._changed_by_swaps()
+        if rule == "drop":
+            if unstable.all():
+                raise JudgmentError("no answer stays the same when sides are exchanged, so none is left to use")
+            return self.select(~unstable)
+        strength = None if self.strength is None else np.where(unstable, 0.0, self.strength)
+        return replace(self, outcome=np.where(unstable, 0, self.outcome).astype(np.int8), strength=strength)
+
+    def _changed_by_swaps(self) -> Bools:
+        """Rows of an annotator, pair and query whose answers in both orders name different winners."""
+        turned = self.left > self.right
+        first, second = np.where(turned, self.right, self.left), np.where(turned, self.left, self.right)
+        outcome = np.where(turned, -self.outcome, self.outcome) * self.row_weight
+        keys = [first, second, *([self.annotator] if self.n_annotators else [])]
+        keys += [] if self.block is None else [self.block]
+        cell = pl.DataFrame({str(place): key for place, key in enumerate(keys)}).to_struct("key").rank("dense")
+        number = cell.to_numpy().astype(np.int64) - 1
+        n = int(number.max()) + 1
+        asked = [np.bincount(number[side], minlength=n) > 0 for side in (~turned, turned)]
+        sums = [np.bincount(number[side], outcome[side], n) for side in (~turned, turned)]
+        differ = asked[0] & asked[1] & (np.sign(sums[0]) != np.sign(sums[1]))
+        rows: Bools = differ[number]
+        return rows
 
     def as_rankings(self) -> Rankings:
         """Return each preference as a ranking of two items; a tie ranks both equally.

@@ -46,15 +46,13 @@ class Rankings(Judged):
         if len(self.item) != len(self.rank) or self.offsets[0] != 0 or self.offsets[-1] != len(self.item):
             raise JudgmentError("item, rank and offsets of the rankings do not go together")
 
-    @property
-    def n_judgments(self) -> int:
-        """Number of rankings."""
+    def __len__(self) -> int:
         return len(self.offsets) - 1
 
     @property
     def ranking(self) -> Ints:
         """Number of the ranking that each row belongs to."""
-        return np.repeat(np.arange(self.n_judgments, dtype=np.int32), np.diff(self.offsets))
+        return np.repeat(np.arange(len(self), dtype=np.int32), np.diff(self.offsets))
 
     @property
     def query(self) -> Ints:
@@ -84,7 +82,7 @@ class Rankings(Judged):
         if rows.has("ranking"):
             answers["ranking"] = rows.codes("ranking")[0]["ranking"]
         fields = shared_fields(rows, items, answers, rows.codes("item"))
-        return cls(**_assemble(fields))
+        return cls(**assemble_rankings(fields))
 
     @classmethod
     def from_rows(cls, rows: Iterable[tuple[Any, Any, Any, Any]]) -> Self:
@@ -114,7 +112,7 @@ class Rankings(Judged):
         # rounding must not tell equal values apart
         mean = join_ties(mean, np.append(starts, len(mean)))
         best = np.lexsort((codes, -mean, number))
-        meta = judged.meta(order[lists])
+        meta = judged.meta(order[lists]) | {"duration": None}
         if judged.weight is not None:
             meta["weight"] = np.add.reduceat(weight, lists) / np.diff(lists, append=len(order))
         if judged.time is not None:
@@ -127,7 +125,7 @@ class Rankings(Judged):
 
     def select(self, mask: Bools | Counts) -> Self:
         """Return some of the rankings only; items and annotators stay."""
-        chosen = np.arange(self.n_judgments)[mask]
+        chosen = np.arange(len(self))[mask]
         lengths = np.diff(self.offsets)[chosen]
         offsets = np.concatenate([[0], np.cumsum(lengths)])
         rows = np.repeat(self.offsets[chosen] - offsets[:-1], lengths) + np.arange(offsets[-1])
@@ -163,13 +161,14 @@ class Rankings(Judged):
         if not ties:
             keep = outcome != 0
             first, second, outcome = first[keep], second[keep], outcome[keep]
-        # the item with the lower code stands left, so that the side tells nothing about who won
+        # the item with the lower code stands left, so the side tells nothing about who won
         swap = self.item[first] > self.item[second]
         left, right = np.where(swap, second, first), np.where(swap, first, second)
         return Preferences(
             items=self.items, annotators=self.annotators, left=self.item[left], right=self.item[right],
             outcome=np.where(swap, -outcome, outcome).astype(np.int8), groups=self.groups, group=self.group,
-            blocks=self.blocks, recorded=np.ones(len(first), bool), **self.meta(self.ranking[first]),
+            blocks=self.blocks, recorded=np.ones(len(first), bool),
+            **(self.meta(self.ranking[first]) | {"duration": None}),
         )  # fmt: skip
 
 
@@ -180,8 +179,8 @@ def _starts(keys: list[Any]) -> Counts:
     return np.flatnonzero(new)
 
 
-def _assemble(fields: dict[str, Any]) -> dict[str, Any]:
-    """Sort rows into rankings, check each, and make its ranks dense."""
+def assemble_rankings(fields: dict[str, Any]) -> dict[str, Any]:
+    """Sort rows into rankings, check each, and make its ranks dense; return the fields of rankings."""
     items: Items = fields["items"]
     item, rank, row = fields["item"], fields.pop("rank"), fields.pop("row")
     annotator, number = fields["annotator"], fields.pop("ranking", None)
@@ -194,8 +193,8 @@ def _assemble(fields: dict[str, Any]) -> dict[str, Any]:
     number_of = np.repeat(np.arange(len(starts)), np.diff(offsets))
     _check_once(items, item[order], number_of, row[order], number is not None or len(annotator) > 0)
     fields.update(item=item[order], rank=_dense(rank[order], starts, number_of), offsets=offsets)
-    for name in ("annotator", "weight", "time"):
-        column = fields[name]
+    for name in ("annotator", "weight", "time", "duration", "block"):
+        column = fields.get(name)
         if column is not None and len(column):
             fields[name] = _per_ranking(name, column[order], starts, number_of, row[order])
     return fields

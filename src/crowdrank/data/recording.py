@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .preferences import Preferences
 
 FEWEST = 20
-"""Of fewer answers nothing is said; an annotator with more counts no more than one with so many."""
+"""Of fewer answers nothing is said; an annotator with more counts no more than one with this many."""
 
 NEARLY_ALL = 0.95
 """Share of an annotator's answers, or of a file's, on one side that is nearly all."""
@@ -29,7 +29,7 @@ _WITH_THE_SIDE = 0.75
 
 
 def shown_sides(preferences: Preferences) -> Bools:
-    """Return which rows have left and right as the annotator saw them, as far as that can be told, (n,).
+    """Return which rows have left and right as the annotator saw them, as far as that is known, (n,).
 
     Not those known to be written by a recorder, nor any where nearly everybody has all their winners on one side. That
     is how tables of winners and losers are written, and no crowd clicks so. Everybody is 90 % of the annotators, each
@@ -52,7 +52,7 @@ def _one_side_wins(preferences: Preferences) -> bool:
     """Whether nearly everybody's winners stand on one side, and not because nearly everybody goes by the side."""
     n = max(preferences.n_annotators, 1)
     who = preferences.annotator if preferences.n_annotators else np.zeros(len(preferences), np.int32)
-    right, _, left = _heard(who, preferences, n).T
+    right, _, left = _outcome_weights(who, preferences, n).T
     decided = left + right
     busy = decided > 0
     if max(float(decided.sum()), float(np.count_nonzero(preferences.outcome))) < _CHANCE:
@@ -86,7 +86,7 @@ def _goes_with_the_side(preferences: Preferences, who: Ints) -> bool:
     return both >= _FEWEST_BOTH and bool(changed.sum() >= _WITH_THE_SIDE * (changed.sum() + kept.sum()))
 
 
-def _heard(who: Ints, preferences: Preferences, n: int) -> Floats:
+def _outcome_weights(who: Ints, preferences: Preferences, n: int) -> Floats:
     """Weight of the answers right, tie and left of each annotator, (n, 3)."""
     if preferences.weight is None:
         return outcome_counts(who, preferences.outcome, n).astype(np.float64)

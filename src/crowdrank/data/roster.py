@@ -19,7 +19,7 @@ from .index import Index
 from .intake import numbers_of, short
 
 UNLIMITED = 2**62
-"""Capacity of whoever names none."""
+"""Capacity where none is named."""
 
 Price = float | Mapping[str, float]
 """One price for all, or a price for each group of annotators or kind of judgment."""
@@ -79,10 +79,10 @@ def price_of(price: Price | None, kind: str) -> float:
         if kind not in price:
             raise ParameterError(f"there is no price for {kind}s; give {option('price', {kind: ...})}, or one for all")
         price = price[kind]
-    return _checked(1.0 if price is None else price)
+    return _check_price(1.0 if price is None else price)
 
 
-def _checked(price: float) -> float:
+def _check_price(price: float) -> float:
     """A price that is above 0."""
     if not 0 < float(price) < np.inf:
         raise ParameterError(f"{option('price', price)} must be a number above 0")
@@ -102,7 +102,7 @@ def _prices(table: pl.DataFrame, names: dict[str, str], price: Price | None, cod
         _refuse(text | ~(values > 0) | ~np.isfinite(values), codes, ids, "the price is no number above 0")
         return values
     if not isinstance(price, Mapping):
-        return np.full(len(table), _checked(1.0 if price is None else price))
+        return np.full(len(table), _check_price(1.0 if price is None else price))
     if "group" not in names:
         raise ParameterError(
             f"{option('price')} names groups, and the pool has no group column; add it, or give one price for all"
@@ -110,7 +110,7 @@ def _prices(table: pl.DataFrame, names: dict[str, str], price: Price | None, cod
     groups = table[names["group"]].cast(pl.String).to_list()
     lacking = np.array([group not in price for group in groups])
     _refuse(lacking, codes, ids, f"the price is missing, as {option('price')} names but {', '.join(map(str, price))}")
-    return np.array([_checked(price[group]) for group in groups])
+    return np.array([_check_price(price[group]) for group in groups])
 
 
 def _capacities(table: pl.DataFrame, names: dict[str, str], codes: Any, ids: pl.Series) -> Counts:

@@ -22,7 +22,7 @@ from .preferences import Preferences
 from .rankings import Rankings
 
 
-def aligned(sets: Sequence[AnyJudged]) -> list[AnyJudged]:
+def align_judgments(sets: Sequence[AnyJudged]) -> list[AnyJudged]:
     """Return the sets of judgments with codes over the items and annotators of all of them.
 
     Where one names no query, all may have but one, and items alone are compared.
@@ -31,7 +31,7 @@ def aligned(sets: Sequence[AnyJudged]) -> list[AnyJudged]:
     annotators, annotator_codes = _annotators(sets)
     fields = {"items": items, "annotators": annotators, **_groups(sets, annotators, annotator_codes)}
     blocks = _blocks(sets)
-    found = []
+    aligned_sets = []
     for number, judged in enumerate(sets):
         of_items = item_codes[number]
         columns: dict[str, Any] = {
@@ -41,8 +41,8 @@ def aligned(sets: Sequence[AnyJudged]) -> list[AnyJudged]:
             columns["annotator"] = annotator_codes[number][judged.annotator]
         if judged.blocks is not None and judged.block is not None and blocks is not None:
             columns |= {"blocks": blocks, "block": blocks.codes(judged.blocks.ids)[judged.block]}
-        found.append(replace(judged, **fields, **columns))
-    return found
+        aligned_sets.append(replace(judged, **fields, **columns))
+    return aligned_sets
 
 
 def _items(sets: Sequence[Judged]) -> tuple[Items, list[Ints]]:
@@ -94,13 +94,13 @@ def _groups(sets: Sequence[Judged], annotators: Index, codes: Sequence[Ints]) ->
     of_sets, ids = factorize([judged.groups.ids for judged, _ in given if judged.groups is not None])
     group = np.full(len(annotators), -1, np.int32)
     for (judged, code), of_groups in zip(given, of_sets, strict=True):
-        found = of_groups[judged.group]
-        differ = np.flatnonzero((group[code] >= 0) & (group[code] != found))
+        group_codes = of_groups[judged.group]
+        differ = np.flatnonzero((group[code] >= 0) & (group[code] != group_codes))
         if len(differ):
             who, first = int(code[differ[0]]), int(group[code[differ[0]]])
-            shown = f"{short(ids[first])} and {short(ids[int(found[differ[0]])])}"
+            shown = f"{short(ids[first])} and {short(ids[int(group_codes[differ[0]])])}"
             raise JudgmentError(f"annotator {short(annotators.ids[who])} stands in two groups, {shown}; name one")
-        group[code] = found
+        group[code] = group_codes
     if (group < 0).any():
         lacking = short(annotators.ids[int(np.argmin(group))])
         warnings.warn(
@@ -112,8 +112,8 @@ def _groups(sets: Sequence[Judged], annotators: Index, codes: Sequence[Ints]) ->
     return {"groups": Index(ids), "group": group}
 
 
-def stacked(sets: Sequence[AnyJudged]) -> AnyJudged:
-    """Return one set of judgments with those of several sets of one kind, which :func:`aligned` has numbered alike."""
+def stack_judgments(sets: Sequence[AnyJudged]) -> AnyJudged:
+    """Return the judgments of several sets of one kind, numbered by :func:`align_judgments`, as one set."""
     first = sets[0]
     if len(sets) == 1:
         return first
@@ -127,11 +127,12 @@ def stacked(sets: Sequence[AnyJudged]) -> AnyJudged:
         columns["time"] = np.concatenate([judged.time for judged in sets])
     if _in_all(sets, "block", "queries that were taken together"):
         columns["block"] = np.concatenate([judged.block for judged in sets])
-    known = [judged.recorded for judged in sets if isinstance(judged, Preferences)]
-    if any(column is not None for column in known):
-        sizes = [len(judged) for judged in sets]
-        rows = [np.zeros(n, bool) if column is None else column for column, n in zip(known, sizes, strict=True)]
-        columns["recorded"] = np.concatenate(rows)
+    if any(judged.duration is not None for judged in sets):
+        columns["duration"] = _fill_column(sets, "duration", np.nan)
+    preferences = [judged for judged in sets if isinstance(judged, Preferences)]
+    if any(judged.recorded is not None for judged in preferences):
+        columns["recorded"] = _fill_column(sets, "recorded", False)
+    columns |= _strengths(preferences) | _judgment_numbers(preferences) | _covariates(preferences)
     if isinstance(first, Rankings):
         lengths = np.concatenate([np.diff(judged.offsets) for judged in sets if isinstance(judged, Rankings)])
         columns["offsets"] = np.concatenate([[0], np.cumsum(lengths)])
@@ -140,6 +141,65 @@ def stacked(sets: Sequence[AnyJudged]) -> AnyJudged:
             f"the sets of grades have different levels; give each the same {option('levels')} from worst to best"
         )
     return replace(first, **columns)
+
+
+def _fill_column(sets: Sequence[Judged], name: str, missing: Any) -> Any:
+    """A column of all sets, with a value for the rows of those that lack it."""
+    given = [getattr(judged, name) for judged in sets]
+    return np.concatenate([np.full(len(s), missing) if c is None else c for s, c in zip(sets, given, strict=True)])
+
+
+def _strengths(sets: Sequence[Preferences]) -> dict[str, Any]:
+    """Strength of the preferences of all sets, left out unless all have one."""
+    lacking = sum(len(judged) for judged in sets if judged.strength is None)
+    if not lacking:
+        levels = [judged.strength_levels for judged in sets if judged.strength_levels is not None]
+        return {"strength": _fill_column(sets, "strength", 0.0), "strength_levels": max(levels)} if sets else {}
+    if any(judged.strength is not None for judged in sets):
+        warnings.warn(
+            f"the strengths of preferences are left out, since {lacking} preferences have none; only who won is used",
+            DataWarning, stacklevel=5,
+        )  # fmt: skip
+    return {"strength": None, "strength_levels": None}
+
+
+def _covariates(sets: Sequence[Preferences]) -> dict[str, Any]:
+    """Covariates of the preferences of all sets, those that all have, in the order of the first."""
+    if not any(judged.covariate_names for judged in sets):
+        return {}
+    names = [name for name in sets[0].covariate_names if all(name in judged.covariate_names for judged in sets)]
+    lost = sorted({name for judged in sets for name in judged.covariate_names if name not in names})
+    if lost:
+        raise JudgmentError(
+            f"covariate {lost[0]!r} stands in some sets of preferences and not in others; add it to all of them, or "
+            "leave it out"
+        )
+    made = [dict(zip(judged.covariate_names, judged.covariate_transforms, strict=True)) for judged in sets]
+    for name in names:
+        ways = list(dict.fromkeys(one[name] for one in made))
+        if len(ways) > 1:
+            raise JudgmentError(
+                f"covariate {name!r} is made in two ways, {ways[0]} and {ways[1]}; read all sets of preferences with "
+                "the same columns and transform"
+            )
+    parts = [judged.covariates[:, [judged.covariate_names.index(name) for name in names]] for judged in sets
+             if judged.covariates is not None]  # fmt: skip
+    transforms = tuple(made[0][name] for name in names)
+    return {
+        "covariates": np.concatenate(parts), "covariate_names": tuple(names), "covariate_transforms": transforms
+    }  # fmt: skip
+
+
+def _judgment_numbers(sets: Sequence[Preferences]) -> dict[str, Any]:
+    """Number of each row's judgment over all sets."""
+    if all(judged.judgment is None for judged in sets):
+        return {}
+    numbers, start = [], 0
+    for judged in sets:
+        own = np.arange(len(judged)) if judged.judgment is None else np.unique(judged.judgment, return_inverse=True)[1]
+        numbers.append(own + start)
+        start += len(judged)
+    return {"judgment": np.concatenate(numbers).astype(np.int32)}
 
 
 def _in_all(sets: Sequence[Judged], column: str, what: str) -> bool:

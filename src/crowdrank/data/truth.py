@@ -13,10 +13,12 @@ from ..errors import JudgmentError
 from ..protocols import Floats, Ints, Outcomes
 from ..wording import naming
 from .answers import numeric_levels
-from .columns import BY_WINNER, quoted, understand_items
+from .column_names import is_gold, person_column
+from .columns import BY_WINNER, quote_names, understand_items
 from .consensus import Consensus
 from .frames import to_frame
 from .grades import Grades
+from .guessing import understand
 from .index import Items
 from .intake import numbers_of
 from .judged import judged_frame
@@ -28,7 +30,7 @@ from .showing import Shown
 class Truth(Shown):
     """Known grades of items (``form`` "grade" or "rank") or winners of pairs (``form`` "pairs"); it may cover a part.
 
-    A rank becomes the grade ``-rank``, so that larger is better everywhere.
+    A rank becomes the grade ``-rank``, so larger is better everywhere.
 
     Examples
     --------
@@ -69,18 +71,25 @@ class Truth(Shown):
         if any({first, second} <= words for first, second in (("left", "right"), ("model_a", "model_b"), *BY_WINNER)):
             pairs = Preferences.from_frame(frame, columns=columns, winner_codes=winner_codes)
             return cls("pairs", pairs.items, None, pairs.left, pairs.right, pairs.outcome)
-        found = understand_items(frame.columns, {**(columns or {})}, also=("grade", "rank"))
-        form = "grade" if "grade" in found else "rank" if "rank" in found else None
-        if form is None and "truth" in frame.columns:
-            form, found["grade"] = "grade", "truth"
+        understood = understand_items(frame.columns, {**(columns or {})}, also=("grade", "rank"))
+        form = "grade" if "grade" in understood else "rank" if "rank" in understood else None
+        gold = [name for name in frame.columns if is_gold(name) and name not in understood.values()]
+        beside = "grade" in understood and person_column(frame.columns) is not None
+        if gold and "grade" not in (columns or {}) and (form is None or beside):
+            if beside:
+                # what is right stands beside what annotators said, about the items that they judged
+                judged = understand(frame, "grade", columns).columns
+                understood = {word: judged[word] for word in ("item", "query") if word in judged}
+            form, understood["grade"] = "grade", gold[0]
+            frame = frame.filter(frame[gold[0]].is_not_null())
         if form is None:
             raise JudgmentError(
                 "the truth has no grade, rank or winner column (its columns: "
-                f"{quoted(frame.columns)}); {naming('grade')}"
+                f"{quote_names(frame.columns)}); {naming('grade')}"
             )
-        keep = {"item": pl.col(found["item"]), "grade": pl.col(found[form])}
-        if "query" in found:
-            keep["query"] = pl.col(found["query"])
+        keep = {"item": pl.col(understood["item"]), "grade": pl.col(understood[form])}
+        if "query" in understood:
+            keep["query"] = pl.col(understood["query"])
         table = frame.select(**keep)
         _, blank, text = numbers_of(table["grade"])
         nominal = form == "grade" and bool(text.sum() > 0.5 * (~blank).sum())

@@ -48,7 +48,7 @@ class Uncertainty:
 
         self._require()
         tail = (1 - level) / 2
-        found = {name: np.zeros(len(self.scores)) for name in ("lower", "upper", "rank_lower", "rank_upper")}
+        bounds = {name: np.zeros(len(self.scores)) for name in ("lower", "upper", "rank_lower", "rank_upper")}
         for number in range(self.items.n_queries) if query is None else (query,):
             part = slice(int(self.items.offsets[number]), int(self.items.offsets[number + 1]))
             if part.start == part.stop:
@@ -57,28 +57,52 @@ class Uncertainty:
             if self.replicates is not None:
                 lower, upper = np.quantile(draws, [tail, 1 - tail], axis=0)
                 # where scores are drawn to the middle, most replicates may lie to one side of the estimate
-                found["lower"][part], found["upper"][part] = np.minimum(lower, scores), np.maximum(upper, scores)
+                bounds["lower"][part], bounds["upper"][part] = np.minimum(lower, scores), np.maximum(upper, scores)
             else:
-                half = _normal_quantile(1 - tail) * self._spread(number)
-                found["lower"][part], found["upper"][part] = scores - half, scores + half
+                half = _normal_quantile(1 - tail) * self._query_std_errors(number)
+                bounds["lower"][part], bounds["upper"][part] = scores - half, scores + half
             equal = (ROUNDING if self.replicates is None else SINGLE) * float(np.abs(draws).max())
             lower, upper = _rank_bounds(draws, scores, tail, equal)
             # one of many near-equal items is hardly ever first in a draw, though nothing speaks against it
-            found["rank_lower"][part] = np.where(self.may_be_first(level, number), 1, np.maximum(lower, 2))
-            found["rank_upper"][part] = upper
-        return {name: values.astype(np.int32) if "rank" in name else values for name, values in found.items()}
+            bounds["rank_lower"][part] = np.where(self.may_be_first(level, number), 1, np.maximum(lower, 2))
+            bounds["rank_upper"][part] = upper
+        return {name: values.astype(np.int32) if "rank" in name else values for name, values in bounds.items()}
+
+    def contrasts(self, level: float, query: int, anchor: int | None) -> tuple[Floats, Floats]:
+        """Return bounds of the scores of a query less that of its item number ``anchor``, or less their mean."""
+        self._require()
+        if not 0 < level < 1:
+            raise ParameterError(f"level={level} must lie between 0 and 1")
+        part = slice(int(self.items.offsets[query]), int(self.items.offsets[query + 1]))
+        scores = self.scores[part]
+        gap = scores - (scores.mean() if anchor is None else scores[anchor])
+        if self.replicates is not None:
+            drawn = self.draws(query)
+            drawn = drawn - (drawn.mean(axis=1) if anchor is None else drawn[:, anchor])[:, None]
+            lower, upper = np.quantile(drawn, [0.5 - 0.5 * level, 0.5 + 0.5 * level], axis=0)
+            return np.minimum(lower, gap), np.maximum(upper, gap)
+        if anchor is not None:
+            variance = self._pair_variances(query, np.array([anchor]))[0]
+            variance[anchor] = 0.0
+        else:
+            block = self._block(query)
+            squares = self._query_std_errors(query) ** 2
+            means = squares / len(squares) if block is None else block.mean(axis=1)
+            variance = np.maximum(squares - 2 * means + means.mean(), 0.0)
+        half = _normal_quantile(0.5 + 0.5 * level) * np.sqrt(variance)
+        return gap - half, gap + half
 
     def may_be_first(self, level: float, query: int) -> Bools:
         """Return which items of a query may be the best: those that no other item surely beats.
 
-        Surely is with a probability of ``(1 + level) / 2``, so that a two-sided interval of this level is meant. Of
+        Surely is with a probability of ``(1 + level) / 2``, so a two-sided interval of this level is meant. Of
         large queries, the other items are those that are best for sure: whose lower bounds are highest.
         """
         part = slice(int(self.items.offsets[query]), int(self.items.offsets[query + 1]))
         sure, scores = 0.5 + 0.5 * level, self.scores[part]
         if self.replicates is None:
             reach = _normal_quantile(sure)
-            rivals = np.argsort(reach * self._spread(query) - scores, kind="stable")[:_RIVALS]
+            rivals = np.argsort(reach * self._query_std_errors(query) - scores, kind="stable")[:_RIVALS]
             gap, variance = scores[rivals, None] - scores, self._pair_variances(query, rivals)
             beaten = ((gap > 0) & (gap >= reach * np.sqrt(variance))).any(axis=0)
         else:
@@ -95,7 +119,7 @@ class Uncertainty:
     def _pair_variances(self, query: int, rivals: Counts) -> Floats:
         """Variance of the difference between some items of a query and each of them, (n_rivals, items of the query)."""
         block = self._block(query)
-        squares = self._spread(query) ** 2 if block is None else np.diag(block)
+        squares = self._query_std_errors(query) ** 2 if block is None else np.diag(block)
         together = 0.0 if block is None else 2.0 * block[rivals]
         return np.maximum(squares[rivals, None] + squares - together, 0.0)
 
@@ -113,14 +137,14 @@ class Uncertainty:
 
         self._require()
         if self.replicates is not None:
-            found = np.empty(len(first))
+            probabilities = np.empty(len(first))
             for start in range(0, len(first), _PAIRS_AT_ONCE):
                 part = slice(start, start + _PAIRS_AT_ONCE)
                 one, other = self.replicates[:, first[part]], self.replicates[:, second[part]]
                 equal = SINGLE * np.maximum(np.abs(one).max(axis=0), np.abs(other).max(axis=0))
                 difference = one - other
-                found[part] = 0.5 * np.mean(1.0 + (difference > equal) - (difference < -equal), axis=0)
-            return found
+                probabilities[part] = 0.5 * np.mean(1.0 + (difference > equal) - (difference < -equal), axis=0)
+            return probabilities
         gap, variance = self.scores[first] - self.scores[second], self._variances(first, second)
         root = np.sqrt(np.maximum(variance, 0.0))
         spread = root > 0
@@ -153,7 +177,7 @@ class Uncertainty:
         noise = rng.standard_normal((n_draws, n))
         block = self._block(query)
         if block is None:
-            return self.scores[part] + noise * self._spread(query)
+            return self.scores[part] + noise * self._query_std_errors(query)
         values, vectors = np.linalg.eigh(block)
         correlated: Floats = noise @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
         return self.scores[part] + correlated
@@ -162,8 +186,8 @@ class Uncertainty:
         """Replicates of a query that scatter as their standard errors say, which may be more [SilvermanYoung87]_."""
         if self.std_error is None or len(drawn) < 2:
             return drawn
-        lacking = self._spread(query) ** 2 - drawn.var(axis=0, ddof=1)
-        few = lacking > _ROUNDING * self._spread(query) ** 2
+        lacking = self._query_std_errors(query) ** 2 - drawn.var(axis=0, ddof=1)
+        few = lacking > _ROUNDING * self._query_std_errors(query) ** 2
         if few.any():
             noise = np.random.default_rng([seed, query]).standard_normal((len(drawn), int(few.sum())))
             drawn[:, few] += np.sqrt(lacking[few]) * noise
@@ -173,7 +197,7 @@ class Uncertainty:
         """Covariance of a query's scores, if there is one."""
         return None if self.covariance is None else self.covariance[query]
 
-    def _spread(self, query: int) -> Floats:
+    def _query_std_errors(self, query: int) -> Floats:
         """Standard error of each item of a query."""
         part = slice(int(self.items.offsets[query]), int(self.items.offsets[query + 1]))
         if self.std_error is not None:

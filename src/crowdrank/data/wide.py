@@ -1,18 +1,21 @@
-"""Tables with one column per annotator, as panels of LLM judges are stored."""
+"""Tables with one column per annotator, as panels of LLM judges are stored, or one per item, as surveys are."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from ..errors import JudgmentError
+from .column_names import person_column
 from .frames import to_frame
 
 
-def unpivot(data: Any, annotators: Sequence[str], answer: str) -> pl.DataFrame:
+def unpivot(data: Any, annotators: Sequence[str], answer: str, *, of: str = "annotator") -> pl.DataFrame:
     """Return one row per filled cell, with the column's name as annotator and its value as ``answer``.
+
+    ``of`` says what the columns stand for, such as ``"item"`` in a survey.
 
     Examples
     --------
@@ -20,22 +23,39 @@ def unpivot(data: Any, annotators: Sequence[str], answer: str) -> pl.DataFrame:
     [('x', 'gpt', 1), ('y', 'gpt', 2), ('x', 'kim', 3)]
     """
     if isinstance(annotators, str):
-        raise JudgmentError(f"annotators={annotators!r} is one text; give a list of the columns that hold answers")
+        raise JudgmentError(f"{of}s={annotators!r} is one text; give a list of the columns that hold answers")
     frame = to_frame(data)
     absent = [name for name in annotators if name not in frame.columns]
     if not annotators or absent:
-        said = f"there is no column {absent[0]!r}" if absent else "annotators= is empty"
-        raise JudgmentError(
-            f"{said}; annotators= names the columns that hold answers, out of {', '.join(frame.columns)}"
-        )
+        said = f"there is no column {absent[0]!r}" if absent else f"{of}s= is empty"
+        raise JudgmentError(f"{said}; {of}s= names the columns that hold answers, out of {', '.join(frame.columns)}")
     kinds = {frame[name].dtype == pl.String for name in annotators}
     if len(kinds) > 1:
         frame = frame.with_columns(pl.col(list(annotators)).cast(pl.String))
     index = [name for name in frame.columns if name not in annotators]
-    long = frame.unpivot(on=list(annotators), index=index, variable_name="annotator", value_name=answer)
+    long = frame.unpivot(on=list(annotators), index=index, variable_name=of, value_name=answer)
     filled = pl.col(answer).is_not_null()
     if long[answer].dtype == pl.String:
         filled &= pl.col(answer).str.strip_chars() != ""
     elif long[answer].dtype.is_float():
         filled &= pl.col(answer).is_not_nan()
     return long.filter(filled)
+
+
+def survey_rows(data: Any, items: Sequence[str], columns: Mapping[str, str]) -> pl.DataFrame:
+    """Return one row per filled cell of a survey: item, grade and annotator, by the row's number if nobody is named.
+
+    Examples
+    --------
+    >>> survey_rows({"tea": [5, 4], "milk": [2, None]}, ["tea", "milk"], {}).select("item", "grade", "annotator").rows()
+    [('tea', 5, '1'), ('tea', 4, '2'), ('milk', 2, '1')]
+    """
+    frame = to_frame(data)
+    rest = [name for name in frame.columns if name not in items]
+    who = columns.get("annotator") or person_column(rest)
+    if who is not None and who not in frame.columns:
+        raise JudgmentError(f"there is no column {who!r} to say who answered; name one of {', '.join(map(repr, rest))}")
+    number = pl.Series("annotator", range(1, len(frame) + 1)).cast(pl.String)
+    person = number if who is None else frame[who].alias("annotator")
+    kept = [name for name in columns.values() if name in rest and name != who]
+    return unpivot(frame.select(*items, *kept).with_columns(person), items, "grade", of="item")

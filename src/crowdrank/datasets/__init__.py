@@ -49,9 +49,9 @@ def load(name: str, folder: str | os.PathLike[str] | None = None) -> Dataset:
     except JudgmentError as error:
         if store.place.name in str(error):
             raise
-        store.damaged(None, str(error))
+        store.refuse_damaged(None, str(error))
     except (LookupError, TypeError, AttributeError, PolarsError) as error:
-        store.damaged(None, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
+        store.refuse_damaged(None, f"{type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}")
 
 
 def present(name: str, folder: str | os.PathLike[str] | None = None) -> bool:

@@ -52,17 +52,17 @@ def _rag(dimension: str) -> dict[str, Entry]:
 ENTRIES: dict[str, Entry] = {
     "letor-ohsumed": Entry(
         "letor-ohsumed",
-        "letor:graded",
+        "letor:load_graded",
         "LETOR 3.0 OHSUMED: 106 queries, 16,140 items graded 0 to 2, 45 features scaled to 0..1 per query.",
     ),
     "letor2-ohsumed": Entry(
         "letor2-ohsumed",
-        "letor:graded",
+        "letor:load_graded",
         "LETOR 2.0 OHSUMED: the queries, items and grades of letor-ohsumed with 25 raw features.",
     ),
     "letor-mq2008": Entry(
         "letor-mq2008",
-        "letor:graded",
+        "letor:load_graded",
         "LETOR 4.0 MQ2008: 784 queries, 15,211 items graded 0 to 2, 46 features normalised per query.",
     ),
     "letor-mq2007-agg": Entry(
@@ -82,18 +82,20 @@ ENTRIES: dict[str, Entry] = {
     ),
     "wine-quality/red": Entry(
         "wine-quality",
-        "tables:wine",
+        "feature_tables:wine",
         "UCI Wine Quality: 1,599 red wines, 11 features, quality 3 to 8.",
         {"colour": "red"},
     ),
     "wine-quality/white": Entry(
         "wine-quality",
-        "tables:wine",
+        "feature_tables:wine",
         "UCI Wine Quality: 4,898 white wines, 11 features, quality 3 to 9.",
         {"colour": "white"},
     ),
     "pendigits": Entry(
-        "pendigits", "tables:digits", "UCI pen-based digits: 7,494 + 3,498 handwritten digits as 16 coordinates."
+        "pendigits",
+        "feature_tables:digits",
+        "UCI pen-based digits: 7,494 + 3,498 handwritten digits as 16 coordinates.",
     ),
     "trec-rf10-labels-full": Entry(
         "trec-rf10-labels-full",
@@ -275,8 +277,20 @@ ENTRIES: dict[str, Entry] = {
     ),
     "visual-clutter": Entry(
         "visual-clutter",
-        "tables:clutter",
+        "feature_tables:clutter",
         "Web pages ranked by three measures of image clutter, least cluttered first, with cheap features; no truth.",
+    ),
+    "visual-clutter-first-screen": Entry(
+        "visual-clutter-first-screen",
+        "feature_tables:first_screens",
+        "119 template pages, one per site, counted over the whole page and over the first screen, with two numbers of "
+        "the screenshot, ranked by three measures of clutter; no truth.",
+    ),
+    "neural-codec-mushra": Entry(
+        "neural-codec-mushra",
+        "feature_tables:codecs",
+        "Sentences through seven speech codecs, graded 0 to 100 by 21 listeners (MUSHRA), with 76 columns measured on "
+        "the recordings; no truth.",
     ),
     "visual-clutter/calista": Entry(
         "visual-clutter/calista",

@@ -38,7 +38,7 @@ def adult(store: Store) -> Dataset:
     for file, frame in (("labels.tsv", given), ("gold.tsv", gold)):
         strange = frame.filter(~pl.col("grade").is_in(SITES))
         if len(strange):
-            store.damaged(file, f"{strange['grade'][0]!r} is none of {', '.join(SITES)}")
+            store.refuse_damaged(file, f"{strange['grade'][0]!r} is none of {', '.join(SITES)}")
     positions = {level: float(position) for position, level in enumerate(SITES)}
     gold = gold.with_columns(pl.col("grade").replace_strict(positions, return_dtype=pl.Float64))
     labelled = int(gold["item"].is_in(given["item"].unique().implode()).sum())

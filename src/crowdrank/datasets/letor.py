@@ -19,17 +19,17 @@ from .store import Store
 SPLITS = ("train", "test")
 
 
-def graded(store: Store) -> Dataset:
+def load_graded(store: Store) -> Dataset:
     """Items with features and grades; the grades are also the truth."""
     parts = _partitions(store)
-    features = _joined(list(parts.values()))
+    features = _join_parts(list(parts.values()))
     return store.dataset(features=features, truth=_truth(features), folds=_folds(store, parts))
 
 
 def aggregation(store: Store) -> Dataset:
     """Rankings by the input rankers of an aggregation set, one annotator each; an item not listed is not judged."""
     parts = _partitions(store)
-    ranks = _joined(list(parts.values()))
+    ranks = _join_parts(list(parts.values()))
     return store.dataset(judgments=_rankings(ranks), truth=_truth(ranks), folds=_folds(store, parts))
 
 
@@ -59,7 +59,7 @@ def _rankings(ranks: Features) -> Rankings:
 def sample(store: Store) -> Dataset:
     """The sample of LightGBM; its queries have no ids and are numbered within train and test."""
     parts = [read_letor(store.path(f"rank.{split}"), groups=store.path(f"rank.{split}.query")) for split in SPLITS]
-    features = _joined(parts, prefixes=[f"{split}-" for split in SPLITS])
+    features = _join_parts(parts, prefixes=[f"{split}-" for split in SPLITS])
     queries = [str(query) for query in features.items.queries]
     train, test = (tuple(query for query in queries if query.startswith(split)) for split in SPLITS)
     return store.dataset(features=features, truth=_truth(features), folds=(Fold("source", train, (), test),))
@@ -71,7 +71,7 @@ def _partitions(store: Store) -> dict[str, Features]:
     return {file.removesuffix(".txt"): read_letor(store.path(file)) for file in files}
 
 
-def _joined(parts: list[Features], prefixes: list[str] | None = None) -> Features:
+def _join_parts(parts: list[Features], prefixes: list[str] | None = None) -> Features:
     """Several parts as one; a part without the last features has zeros there, as sparse files leave zeros out."""
     width = max(part.matrix.shape[1] for part in parts)
     queries, items, matrices, grades = [], [], [], []
@@ -79,7 +79,7 @@ def _joined(parts: list[Features], prefixes: list[str] | None = None) -> Feature
         ids = part.items.frame()
         queries.append((prefixes[number] if prefixes else "") + ids["query"])
         items.append(ids["item"])
-        matrices.append(_widened(part.matrix, width))
+        matrices.append(_widen(part.matrix, width))
         grades.append(part.grade if part.grade is not None else np.full(len(part), np.nan))
     names = max((part.names for part in parts), key=len)
     return Features.from_arrays(
@@ -87,7 +87,7 @@ def _joined(parts: list[Features], prefixes: list[str] | None = None) -> Feature
     )
 
 
-def _widened(matrix: AnyFloats, width: int) -> AnyFloats:
+def _widen(matrix: AnyFloats, width: int) -> AnyFloats:
     """A matrix with zeros for the columns it lacks."""
     return np.pad(matrix, ((0, 0), (0, width - matrix.shape[1])))
 
@@ -104,7 +104,7 @@ def _folds(store: Store, parts: dict[str, Features]) -> tuple[Fold, ...]:
     try:
         return tuple(_fold(name, roles, queries) for name, roles in table.items())
     except (KeyError, TypeError, AttributeError) as error:
-        store.damaged("folds.json", f"no partition {error}")
+        store.refuse_damaged("folds.json", f"no partition {error}")
 
 
 def _fold(name: str, roles: dict[str, Any], queries: dict[str, list[str]]) -> Fold:

@@ -41,6 +41,6 @@ def preflib(store: Store, *, ordered: bool = False) -> Dataset:
     if ordered:
         items = rows.select("query", "item").unique().with_columns(rank=pl.col("item").cast(pl.Int64, strict=False))
         if items["rank"].null_count():
-            store.damaged(next(iter(store.terms.files)), "its alternatives are not called by numbers")
+            store.refuse_damaged(next(iter(store.terms.files)), "its alternatives are not called by numbers")
         truth = Truth.from_frame(items.with_columns(pl.col("rank").rank("dense").over("query")))
     return store.dataset(judgments=Rankings.from_frame(rows), truth=truth)

@@ -121,7 +121,7 @@ FOLDERS: dict[str, Folder] = {
         Source("kgolofit/MOW-14Z", "012ab2ff3e1d", "winequality-*.csv"),
         "none stated in the repository (UCI: CC BY 4.0)",
         {"winequality-red.csv": "", "winequality-white.csv": ""},
-        "tables:wine",
+        "feature_tables:wine",
     ),
     "pendigits": Folder(
         Source("kgolofit/MOW-14Z", "f2596d1bdc2e", "pendigits.*"),
@@ -231,6 +231,21 @@ FOLDERS: dict[str, Folder] = {
         Source("", remark="a table of numbers measured by this project and stored nowhere else"),
         "as this project",
         {"features.csv": "", "annotators.csv": ""},
+    ),
+    "visual-clutter-first-screen": Folder(
+        Source("", remark="a table of numbers measured by this project and stored nowhere else"),
+        "as this project",
+        {"pages.csv": ""},
+    ),
+    "neural-codec-mushra": Folder(
+        Source(
+            "BenjSta/bernoulli-var-speech-codec",
+            "49b03fe36fa0",
+            "mushra_results_dataset",
+            remark="the grades; the columns of the recordings were measured by this project",
+        ),
+        "CC BY 4.0",
+        {"grades.csv": "", "features.csv": ""},
     ),
     "visual-clutter/calista": Folder(
         Source("calista-ai/website-aesthetics-datasets", "b45fb864e819", "comparison-based-dataset"),

@@ -83,10 +83,10 @@ class Store:
 
     def path(self, file: str) -> Path:
         """Return where a file lies, or say how to get it."""
-        found = self.find(file)
-        if found is None:
+        place = self.find(file)
+        if place is None:
             raise MissingDataError(self._missing(file))
-        return found
+        return place
 
     def neighbour(self, folder: str) -> Store:
         """Return the store of another folder of the same place."""
@@ -99,14 +99,14 @@ class Store:
             content = path.read_bytes()
             return gzip.decompress(content) if path.suffix == ".gz" else content
         except (OSError, EOFError, zlib.error) as error:
-            self.damaged(file, str(error))
+            self.refuse_damaged(file, str(error))
 
     def text(self, file: str, encoding: str = "utf-8") -> str:
         """Return the text of a file."""
         try:
             return self.read(file).decode(encoding).removeprefix("\ufeff")
         except UnicodeDecodeError as error:
-            self.damaged(file, f"byte {error.start + 1} is not {encoding}")
+            self.refuse_damaged(file, f"byte {error.start + 1} is not {encoding}")
 
     def table(
         self,
@@ -146,10 +146,10 @@ class Store:
                 truncate_ragged_lines=not header,
             )
         except pl.exceptions.PolarsError as error:
-            self.damaged(file, str(error).splitlines()[0])
+            self.refuse_damaged(file, str(error).splitlines()[0])
         if isinstance(columns, Mapping):
             if lost := [name for name in columns.values() if name not in frame.columns]:
-                self.damaged(file, f"its header lacks {lost[0]!r}")
+                self.refuse_damaged(file, f"its header lacks {lost[0]!r}")
             frame = frame.select([pl.col(name).alias(word) for word, name in columns.items()])
         else:
             frame.columns = list(columns)
@@ -160,24 +160,24 @@ class Store:
         try:
             return pl.read_ndjson(io.BytesIO(self.read(file)), infer_schema_length=None)
         except pl.exceptions.PolarsError as error:
-            self.damaged(file, str(error).splitlines()[0])
+            self.refuse_damaged(file, str(error).splitlines()[0])
 
     def json(self, file: str) -> Any:
         """Return the content of a JSON file."""
         try:
             return json.loads(self.text(file))
         except json.JSONDecodeError as error:
-            self.damaged(file, str(error))
+            self.refuse_damaged(file, str(error))
 
     def match(self, table: pl.DataFrame, other: pl.DataFrame, word: str, file: str) -> pl.DataFrame:
         """Return the table with the columns of another, which ``file`` holds and must have for every row."""
         joined = table.join(other, on=word, how="inner", maintain_order="left")
         if len(joined) != len(table):
             lost = table.join(other, on=word, how="anti", maintain_order="left")[word]
-            self.damaged(file, f"it lacks {word} {lost[0]!r}" if len(lost) else f"a {word} stands in it twice")
+            self.refuse_damaged(file, f"it lacks {word} {lost[0]!r}" if len(lost) else f"a {word} stands in it twice")
         return joined
 
-    def damaged(self, file: str | None, what: str) -> NoReturn:
+    def refuse_damaged(self, file: str | None, what: str) -> NoReturn:
         """Say that a file, or ``None`` for one of them, is damaged, how, and where to get it again."""
         named = self.path(file) if file else f"a file in {self.place}"
         raise JudgmentError(f"{named} is damaged ({what}); get it again from {self.terms.source}")
@@ -188,7 +188,7 @@ class Store:
             cells = frame[word].cast(pl.Float64, strict=False)
             if cells.null_count():
                 row = int(cells.is_null().arg_true()[0])
-                self.damaged(file, f"row {row + 1} has {frame[word][row]!r} where a number should stand")
+                self.refuse_damaged(file, f"row {row + 1} has {frame[word][row]!r} where a number should stand")
             frame = frame.with_columns(cells)
         return frame
 

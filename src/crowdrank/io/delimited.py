@@ -7,18 +7,22 @@ import io
 import mmap
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
+from itertools import takewhile
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from ..errors import JudgmentError, ParameterError
-from .sources import BLOCK, Source, shown
+from .sources import BLOCK, NotUtf8Error, Source, as_windows_text, show_value
 
 _SEPARATORS = ",\t;|"
+_TOLD = re.compile(r'"?sep=([,;|\t])"?', re.IGNORECASE)
 _ROWS_AT_ONCE = 100_000
 _NEWLINE, _RETURN, _QUOTE = 10, 13, 34
 
@@ -37,6 +41,8 @@ class _Layout:
     """Whether cells may have white space around them."""
     plain: bool
     """Whether all quotes and line ends stand where polars and the csv module agree on their meaning."""
+    n_nameless: int = 0
+    """Number of blank names at the end of the header, which rows may have no cells for."""
 
 
 def read_delimited(source: Source, *, names: Sequence[str] | None = None, separator: str | None = None) -> pl.DataFrame:
@@ -51,6 +57,47 @@ def read_delimited(source: Source, *, names: Sequence[str] | None = None, separa
     return frame
 
 
+class Scan(NamedTuple):
+    """A text table that is read lazily."""
+
+    frame: pl.LazyFrame
+    """Every cell as text, with the white space around it; rows without any cell are not left out."""
+    last: str
+    """Name of the last column, whose cells are null where a row may be too short."""
+    is_ragged: Callable[[], bool]
+    """Says whether a row is of another length than the header."""
+
+
+def scan_delimited(source: Source, *, names: Sequence[str] | None = None) -> Scan | None:
+    """Return the table to be read lazily; ``None`` where only the careful reader will do."""
+    layout = _layout(source, names, None)
+    if not layout.plain or source.path is None or layout.start != source.start or layout.n_nameless:
+        return None
+    frame = pl.scan_csv(
+        source.path, has_header=layout.has_header, separator=layout.separator, infer_schema=False, glob=False,
+        with_column_names=lambda _: list(layout.names),
+    )  # fmt: skip
+    return Scan(frame, layout.names[-1], partial(_is_ragged, source.data, layout))
+
+
+def first_cells(source: Source) -> list[str]:
+    """Return the cells of the first line of a text table."""
+    source = _with_newlines(source)
+    first = _first_record(source, _first_content(source))
+    return _split(source, first, _separator(first, source.suffix)) if not _TOLD.fullmatch(first) else []
+
+
+def separator_of(source: Source) -> str:
+    """Return what stands between the cells of a text table."""
+    source = _with_newlines(source)
+    try:
+        first = _first_record(source, _first_content(source))
+        told = _TOLD.fullmatch(first)
+        return told[1] if told is not None else _separator(first, source.suffix)
+    except NotUtf8Error:
+        return separator_of(as_windows_text(source)[0])
+
+
 def _with_newlines(source: Source) -> Source:
     """The source with lines ended by newlines, where they end in bare carriage returns."""
     if source.data.find(b"\n") >= 0 or source.data.find(b"\r") < 0:
@@ -62,6 +109,11 @@ def _layout(source: Source, names: Sequence[str] | None, separator: str | None) 
     """Look at the first record and once over all bytes."""
     start = _first_content(source)
     first = _first_record(source, start)
+    told = _TOLD.fullmatch(first)
+    if told is not None:
+        # a line that Excel writes for itself
+        start = _first_content(source, start + len(first.encode()))
+        first, separator = _first_record(source, start), separator or told[1]
     if separator is None:
         separator = _separator(first, source.suffix)
     elif len(separator) != 1 or not separator.isascii() or separator in '"\r\n':
@@ -74,16 +126,17 @@ def _layout(source: Source, names: Sequence[str] | None, separator: str | None) 
     if doubled is not None:
         times = found.count(doubled)
         raise JudgmentError(
-            f"{source.name}: column {shown(doubled)} stands {times} times in the header; rename one of them"
+            f"{source.name}: column {show_value(doubled)} stands {times} times in the header; rename one of them"
         )
     quotes, loose = _scan(source, separator)
     plain = re.search(rb"\r(?!\n)", source.data) is None and (not quotes or _well_quoted(source.data, start, separator))
-    return _Layout(found, separator, start, names is None, quotes, loose, plain)
+    nameless = sum(1 for _ in takewhile(lambda cell: not cell, reversed(cells))) if names is None else 0
+    return _Layout(found, separator, start, names is None, quotes, loose, plain, nameless)
 
 
-def _first_content(source: Source) -> int:
+def _first_content(source: Source, start: int | None = None) -> int:
     """Start of the first line that is not blank."""
-    start = source.start
+    start = source.start if start is None else start
     while start < len(source.data):
         end = source.data.find(b"\n", start)
         end = len(source.data) if end < 0 else end
@@ -138,6 +191,7 @@ def _scan(source: Source, separator: str) -> tuple[bool, bool]:
             raise source.nul_byte()
         quotes = quotes or b'"' in block
         loose = loose or not block.isascii() or any(blank in block for blank in blanks)
+        source.release(start + len(block))
     return quotes, loose or quotes
 
 
@@ -266,6 +320,11 @@ def _records(name: str, text: str, layout: _Layout, first_line: int) -> Iterator
         if not any(cells):
             continue
         number += 1
+        if len(cells) > wanted and not any(cells[wanted:]):
+            # separators without anything behind them
+            cells = cells[:wanted]
+        elif wanted - layout.n_nameless <= len(cells) < wanted:
+            cells += [None] * (wanted - len(cells))
         if len(cells) != wanted:
             raise JudgmentError(
                 f"{name}: {place} has {len(cells)} cells where the header has {wanted}; "

@@ -9,10 +9,13 @@ from typing import Any
 
 import polars as pl
 
-from ..data.columns import plain_name, understand, understand_items
+from ..data.columns import plain_name, understand_items
 from ..data.files import PathLike
 from ..data.frames import to_frame
+from ..data.guessing import understand
 from ..data.index import Items
+from ..errors import JudgmentError
+from . import exports
 from .preflib import SUFFIXES
 from .sources import open_source
 from .tables import read_source, read_table
@@ -78,17 +81,21 @@ def describe_votes(
     >>> describe_votes([path]).rows()
     [('x', 'Why not?', None), ('y', 'Why?', None)]
     """
-    found = [table for path in paths if str(path) != "-" for table in _described(path, kind, columns)]
+    found = [table for path in paths if str(path) != "-" for table in _describe_file(path, kind, columns)]
     return pl.concat(found, how="diagonal") if found else None
 
 
-def _described(path: PathLike, kind: str | None, columns: Mapping[str, str] | None) -> list[pl.DataFrame]:
+def _describe_file(path: PathLike, kind: str | None, columns: Mapping[str, str] | None) -> list[pl.DataFrame]:
     """What one file of judgments tells of items, a table for each side."""
-    source = open_source(path)
-    if source.suffix in SUFFIXES:
+    try:
+        source = open_source(path, archives=True)
+        if source.suffix in SUFFIXES or exports.detect(source) is not None:
+            return []
+        frame = read_source(source)[0]
+        understood = understand(frame, kind, columns)
+    except JudgmentError:
+        # read with options that say more, so that its columns are not these
         return []
-    frame = read_source(source)[0]
-    understood = understand(frame.columns, kind, columns)
     free = {plain_name(name): name for name in reversed(understood.ignored)}
     tables = []
     sides = ("winner", "loser") if "loser" in understood.columns else ("item", "left", "right")

@@ -55,7 +55,7 @@ def encode_params(params: Mapping[str, Any]) -> dict[str, Any]:
 
 def decode_params(params: Mapping[str, Any]) -> dict[str, Any]:
     """Return parameters from plain values; lists come back as tuples, as frozen methods hold them."""
-    return {name: _settled(value) for name, value in params.items()}
+    return {name: _decode_param(value) for name, value in params.items()}
 
 
 def _plain(value: Any) -> Any:
@@ -75,12 +75,12 @@ def _plain(value: Any) -> Any:
     return str(value)
 
 
-def _settled(value: Any) -> Any:
+def _decode_param(value: Any) -> Any:
     """One parameter as a method holds it."""
     if isinstance(value, list):
-        return tuple(_settled(inner) for inner in value)
+        return tuple(_decode_param(inner) for inner in value)
     if isinstance(value, dict) and value.keys() == {_NUMBER}:
         return float(value[_NUMBER])
     if isinstance(value, dict):
-        return {key: _settled(inner) for key, inner in value.items()}
+        return {key: _decode_param(inner) for key, inner in value.items()}
     return value

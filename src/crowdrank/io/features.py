@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
 
 from ..data.features import Features
 from ..data.files import PathLike
+from ..errors import DataWarning
 from .letor import groups_beside, letor_of, looks_like_letor
+from .output import write_table
 from .sources import blaming, open_source
 from .tables import read_source, table_format
 
@@ -40,5 +48,64 @@ def read_features(
     with blaming(source.name):
         if table_format(source) == "csv" and looks_like_letor(source):
             found = letor_of(source, groups_beside(path))
-            return found if features is None else found.select(features)
-        return Features.from_frame(read_source(source)[0], columns=columns, features=features)
+            return found if features is None else _with_absent(found, features, source.name).select(features)
+        found = Features.from_frame(read_source(source)[0], columns=columns, features=features)
+        return _with_extractor(found, path)
+
+
+def extractor_file(path: PathLike) -> str:
+    """Return the name of the file beside a table of features that says how they were made.
+
+    Examples
+    --------
+    >>> extractor_file("pages/features.csv.gz")
+    'pages/features.extractor'
+    """
+    where = Path(path)
+    while where.suffix.lower() in (".gz", ".csv", ".tsv", ".json", ".jsonl", ".parquet", ".pq"):
+        where = where.with_suffix("")
+    return f"{where}.extractor"
+
+
+def write_features(features: Features, path: PathLike | None, format: str | None = None) -> None:
+    """Write a table of features, and beside its file how they are made of raw items, for :func:`read_features`.
+
+    Parameters
+    ----------
+    features
+        The features.
+    path
+        Name of the file; ``None`` or ``-`` writes the table alone to standard output.
+    format
+        As for other tables.
+    """
+    write_table(features.frame(), path, format)
+    if path is not None and path != "-" and features.extractor is not None:
+        from ..rankers.saving import write_extractor
+
+        write_extractor(features.extractor, extractor_file(path))
+
+
+def _with_extractor(features: Features, path: PathLike) -> Features:
+    """The features with the extractor that lies beside their file, if it makes their columns."""
+    beside = extractor_file(path)
+    if path == "-" or not os.path.isfile(beside):
+        return features
+    from ..rankers.saving import read_extractor
+
+    found = read_extractor(beside)
+    return replace(features, extractor=found) if set(features.names) <= set(found.names) else features
+
+
+def _with_absent(found: Features, wanted: Sequence[str], name: str) -> Features:
+    """Features of a LETOR file with those that none of its lines mentions, as those that a line leaves out."""
+    known = set(found.names)
+    absent = [str(number) for number in wanted if str(number) not in known and str(number).isdecimal()]
+    if not absent:
+        return found
+    value = float("nan") if np.isnan(found.matrix).any() else 0.0
+    shown = ", ".join(absent[:5]) + (f" and {len(absent) - 5} more" if len(absent) > 5 else "")
+    taken = "missing" if np.isnan(value) else "0"
+    warnings.warn(f"no line of {name} mentions feature {shown}; taken as {taken}, as LETOR files do", DataWarning, 3)
+    matrix = np.hstack([found.matrix, np.full((len(found.matrix), len(absent)), value)])
+    return replace(found, matrix=matrix, names=(*found.names, *absent))

@@ -15,7 +15,7 @@ from ..data.files import PathLike
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Counts, Floats, Ints
 from .output import write_text
-from .sources import Source, blaming, open_source, plain_line_ends, shown
+from .sources import Source, blaming, open_source, plain_line_ends, show_value
 
 _BYTES_AT_ONCE = 1 << 25
 _MOST_CELLS = 1 << 31
@@ -95,12 +95,13 @@ def write_letor(features: Features, path: PathLike | None) -> None:
         bad = text.filter(text.str.contains(r"[\s#]"))
         if len(bad):
             raise ParameterError(
-                f"{what} {shown(bad[0])} has white space or '#' in its id, which LETOR cannot hold; rename it"
+                f"{what} {show_value(bad[0])} has white space or '#' in its id, which LETOR cannot hold; rename it"
             )
     matrix = features.matrix.astype(np.float64)
     if np.isinf(matrix).any():
         row = int(np.argmax(np.isinf(matrix).any(axis=1)))
-        raise ParameterError(f"a feature of item {shown(items.ids[row])} is infinite, which LETOR cannot hold; cap it")
+        item = show_value(items.ids[row])
+        raise ParameterError(f"a feature of item {item} is infinite, which LETOR cannot hold; cap it")
     width = matrix.shape[1]
     first = 0 if features.names == tuple(str(number) for number in range(width)) else 1
     values = {
@@ -151,7 +152,7 @@ def _take_apart(source: Source, lines: pl.Series, first_line: int) -> _Block:
     finite = grade.is_finite().fill_null(False)
     if not finite.all():
         bad = int((~finite).arg_max() or 0)
-        raise _broken(source, line[bad], f"starts with {shown(tokens[bad][0])} where the grade belongs")
+        raise _broken_line(source, line[bad], f"starts with {show_value(tokens[bad][0])} where the grade belongs")
     second = tokens.list.get(1, null_on_oob=True)
     query = second.str.strip_prefix("qid:").set(~second.str.starts_with("qid:").fill_null(False), None)
     pairs = _pairs(tokens, query.is_not_null())
@@ -187,8 +188,8 @@ def _numbers(source: Source, pairs: pl.DataFrame, line: Counts) -> tuple[Ints, F
     bad = feature.is_null() | (feature < 0).fill_null(True) | failed
     if bad.any():
         first = int(bad.arg_max() or 0)
-        token = pairs["token"][first]
-        raise _broken(source, line[pairs["row"][first]], f"has {shown(token)} where feature:value was expected")
+        token = show_value(pairs["token"][first])
+        raise _broken_line(source, line[pairs["row"][first]], f"has {token} where feature:value was expected")
     return feature.to_numpy(), value.to_numpy()
 
 
@@ -201,7 +202,7 @@ def _check_once(source: Source, row: Ints, feature: Ints, line: Counts) -> None:
     twice = (np.diff(row[order]) == 0) & (np.diff(feature[order]) == 0)
     if twice.any():
         first = order[int(np.argmax(twice))]
-        raise _broken(source, line[row[first]], f"has feature {feature[first]} twice")
+        raise _broken_line(source, line[row[first]], f"has feature {feature[first]} twice")
 
 
 def _matrix(source: Source, blocks: list[_Block]) -> tuple[Floats, tuple[str, ...]]:
@@ -212,7 +213,7 @@ def _matrix(source: Source, blocks: list[_Block]) -> tuple[Floats, tuple[str, ..
     if n_rows * width > _MOST_CELLS:
         block = next(block for block in blocks if highest in block.feature)
         line = block.line[block.row[int(np.argmax(block.feature))]]
-        raise _broken(
+        raise _broken_line(
             source, line, f"has feature {highest}, too many for a matrix of {n_rows} rows", "renumber the features"
         )
     absent = float("nan") if any(np.isnan(block.value).any() for block in blocks) else 0.0
@@ -238,7 +239,7 @@ def _queries(source: Source, groups: PathLike | None, blocks: list[_Block]) -> p
         return query
     if query.null_count() < len(query):
         line = np.concatenate([block.line for block in blocks])
-        raise _broken(source, line[int(query.is_null().arg_max() or 0)], "has no qid: while other lines have one")
+        raise _broken_line(source, line[int(query.is_null().arg_max() or 0)], "has no qid: while other lines have one")
     if groups is None:
         return None
     sizes, name = _group_sizes(groups)
@@ -267,12 +268,12 @@ def _group_sizes(path: PathLike) -> tuple[Counts, str]:
             continue
         if not text.strip().isdecimal() or int(text) < 1:
             raise JudgmentError(
-                f"{source.name}: line {number} holds {shown(text)}; each line should count the lines of one query"
+                f"{source.name}: line {number} holds {show_value(text)}; each line should count the lines of one query"
             )
         sizes.append(int(text))
     return np.array(sizes, np.int64), source.name
 
 
-def _broken(source: Source, line: int, what: str, remedy: str = _SHAPE) -> JudgmentError:
+def _broken_line(source: Source, line: int, what: str, remedy: str = _SHAPE) -> JudgmentError:
     """The error for a line that cannot be read."""
     return JudgmentError(f"{source.name}: line {line} {what}; {remedy}")

@@ -19,15 +19,15 @@ import polars as pl
 from ..data.files import PathLike, plain, refusal, whole_file
 from ..errors import ParameterError
 from ..wording import one_of, option
-from .sources import shown
+from .sources import show_value
 
 _AMBIGUOUS = re.compile(r"[\",;|\s]")
 
-FORMATS = ("csv", "tsv", "json", "jsonl", "parquet", "qrels", "run")
+FORMATS = ("csv", "tsv", "json", "jsonl", "parquet", "qrels", "run", "markdown", "latex")
 _BY_SUFFIX = {
     ".csv": "csv", ".tsv": "tsv", ".tab": "tsv", ".json": "json", ".jsonl": "jsonl", ".ndjson": "jsonl",
     ".parquet": "parquet", ".pq": "parquet", ".qrels": "qrels", ".qrel": "qrels", ".run": "run",
-    ".txt": "csv", ".dat": "csv", ".out": "csv",
+    ".txt": "csv", ".dat": "csv", ".out": "csv", ".md": "markdown", ".tex": "latex",
 }  # fmt: skip
 
 SAFE_CSV: ContextVar[bool] = ContextVar("safe_csv", default=False)
@@ -39,7 +39,7 @@ _FORMULA = r"^[=+\-@\t\r]"
 def write_table(
     frame: pl.DataFrame, path: PathLike | None = None, format: str | None = None, *, safe: bool | None = None
 ) -> None:
-    """Write a table that :func:`~crowdrank.io.tables.read_table` reads back.
+    """Write a table that :func:`~crowdrank.io.tables.read_table` reads back, or one for a page or a paper.
 
     Parameters
     ----------
@@ -48,8 +48,9 @@ def write_table(
     path
         Name of the file, gzipped where it ends in ``.gz``; ``None`` or ``-`` writes to standard output.
     format
-        ``"csv"``, ``"tsv"``, ``"json"`` (an array of objects), ``"jsonl"``, ``"parquet"``, ``"qrels"`` or ``"run"``;
-        ``None`` tells it from the name and takes CSV where that says nothing. A name of some other format is refused.
+        ``"csv"``, ``"tsv"``, ``"json"`` (an array of objects), ``"jsonl"``, ``"parquet"``, ``"qrels"`` or ``"run"``, or
+        for people, with rounded numbers, ``"markdown"`` or ``"latex"``; ``None`` tells it from the name and takes CSV
+        where that says nothing. A name of some other format is refused.
     safe
         Put an apostrophe before text in CSV and TSV that a spreadsheet would take for a formula (``=``, ``+``, ``-``,
         ``@``). Ids then do not come back as they were, so that by default they are written as they are.
@@ -69,12 +70,16 @@ def write_table(
     if chosen in ("csv", "tsv"):
         nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
         if nested:
-            raise ParameterError(f"column {shown(nested[0])} holds lists, which {chosen} cannot; write parquet or json")
+            raise ParameterError(
+                f"column {show_value(nested[0])} holds lists, which {chosen} cannot; write parquet or json"
+            )
         if SAFE_CSV.get() if safe is None else safe:
             frame = _without_formulas(frame)
 
     def write(handle: IO[bytes]) -> None:
-        if chosen == "parquet":
+        if chosen in ("markdown", "latex"):
+            handle.write((_markdown(frame) if chosen == "markdown" else _latex(frame)).encode())
+        elif chosen == "parquet":
             write_parquet(frame, handle)
         elif chosen in ("csv", "tsv"):
             _write_delimited(frame, handle, "," if chosen == "csv" else "\t")
@@ -96,7 +101,7 @@ def format_for(path: PathLike | None, format: str | None) -> str:
         last = suffixes[-1] if suffixes else ""
         # behind a point that starts no word, as in v1.2, stands no format
         if last[1:2].isalpha() and last not in _BY_SUFFIX and not str(path).startswith("/dev/"):
-            known = ", ".join(name for name in _BY_SUFFIX if name[1:] in FORMATS)
+            known = ", ".join(name for name in _BY_SUFFIX if name[1:] in (*FORMATS, "md", "tex"))
             raise ParameterError(
                 f"{plain(str(path))}: {last} cannot be written; use one of {known}, or say {option('format', 'csv')}"
             )
@@ -182,7 +187,9 @@ def _write_delimited(frame: pl.DataFrame, handle: IO[bytes], separator: str) -> 
     """CSV whose header names its separator beyond doubt; a NUL, which no reader takes, is refused."""
     for name, dtype in frame.schema.items():
         if "\0" in name or (dtype == pl.String and frame[name].str.contains("\0", literal=True).any()):
-            raise ParameterError(f"column {shown(name)} holds a NUL character, which a text file cannot; write parquet")
+            raise ParameterError(
+                f"column {show_value(name)} holds a NUL character, which a text file cannot; write parquet"
+            )
     cells = [f'"{name.replace(chr(34), chr(34) * 2)}"' if _AMBIGUOUS.search(name) else name for name in frame.columns]
     handle.write(f"{separator.join(cells)}\n".encode())
     frame.write_csv(handle, separator=separator, include_header=False)
@@ -199,3 +206,35 @@ def _write_json(frame: pl.DataFrame, handle: IO[bytes], *, lines: bool) -> None:
         text = between.join(json.dumps(row, ensure_ascii=False, allow_nan=False, default=str) for row in rows)
         handle.write(f"{between if start else ''}{text}".encode())
     handle.write(around[1].encode())
+
+
+_MARKDOWN = str.maketrans({"|": "\\|", "\n": " ", "\r": " ", "<": "&lt;"})
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\n": " ", "\r": " ",
+        **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    }
+)  # fmt: skip
+
+
+def _markdown(frame: pl.DataFrame) -> str:
+    """A table of GitHub's Markdown, numbers to the right."""
+    rules = ["---:" if dtype.is_numeric() else "---" for dtype in frame.dtypes]
+    rows = [[name.translate(_MARKDOWN) for name in frame.columns], rules]
+    rows += [[_for_people(cell).translate(_MARKDOWN) for cell in row] for row in frame.iter_rows()]
+    return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+def _latex(frame: pl.DataFrame) -> str:
+    """A tabular with the rules of booktabs."""
+    sides = "".join("r" if dtype.is_numeric() else "l" for dtype in frame.dtypes)
+    rows = [[_for_people(cell).translate(_LATEX) for cell in row] for row in (frame.columns, *frame.iter_rows())]
+    head, *body = [f"{' & '.join(row)} \\\\\n" for row in rows]
+    return f"\\begin{{tabular}}{{{sides}}}\n\\toprule\n{head}\\midrule\n{''.join(body)}\\bottomrule\n\\end{{tabular}}\n"
+
+
+def _for_people(cell: Any) -> str:
+    """A cell in words: floats to three digits behind the point, nothing for null."""
+    if cell is None:
+        return ""
+    return f"{cell:.3f}" if isinstance(cell, float) else str(cell)

@@ -33,12 +33,12 @@ def load_ranker(path: PathLike) -> Ranker:
     >>> bool((again.predict([[3.0], [2.0]]) == ranker.predict([[3.0], [2.0]])).all())
     True
     """
-    from ..rankers.saving import damaged, read_saved
+    from ..rankers.saving import damage_error, read_saved
 
     saved = read_saved(path)
     name = plain(str(path))
     try:
-        return _rebuilt(saved)
+        return _rebuild(saved)
     except UnknownNameError:
         raise JudgmentError(
             f"{name} holds a ranker {plain(saved.method[:50])!r}, which this version does not know; install a newer one"
@@ -46,14 +46,14 @@ def load_ranker(path: PathLike) -> Ranker:
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         if isinstance(error, ParameterError):
             raise JudgmentError(f"{name}: {error}; the file was saved by another version, or is damaged") from None
-        raise damaged(name, error) from None
+        raise damage_error(name, error) from None
 
 
-def _rebuilt(saved: Saved) -> Ranker:
+def _rebuild(saved: Saved) -> Ranker:
     """The fitted ranker, of parts that are rebuilt first where it has any."""
     ranker: Ranker = blank_ranker(saved.method, saved.params)
     if saved.method not in FITTED:
         ranker._check()
     if saved.parts:
-        ranker.parts_ = tuple(_rebuilt(part) for part in saved.parts)
+        ranker.parts_ = tuple(_rebuild(part) for part in saved.parts)
     return ranker.restore(saved)

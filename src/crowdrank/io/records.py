@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 
 import polars as pl
 
+from ..data.column_names import is_known_name
 from ..data.files import plain
 from ..errors import JudgmentError
 from .sources import Source, without_panics
@@ -22,7 +23,13 @@ Mixed = dict[str, int]
 
 
 def read_lines(source: Source) -> tuple[pl.DataFrame, Mixed]:
-    """Return the table of a file with one JSON object per line, and its columns of mixed kinds."""
+    """Return the table of a file with one JSON object per line, and its columns of mixed kinds.
+
+    A file that is one object may hold the table as a list of objects, or by columns, as pandas writes it.
+    """
+    rows = _unwrap_rows(source)
+    if rows is not None:
+        return _frame(source, rows)
     frame = _fast(source)
     if frame is not None:
         doubtful = [name for name, dtype in frame.schema.items() if dtype == pl.String and _has_bare(source, name)]
@@ -51,6 +58,51 @@ def read_document(source: Source) -> Any:
         line = f"line {error.lineno}" if isinstance(error, json.JSONDecodeError) else "it"
         raise JudgmentError(f"{source.name}: {line} is broken JSON ({_reason(error)}); {_SHAPE}") from None
 
+
+def _unwrap_rows(source: Source) -> list[dict[str, Any]] | None:
+    """The rows inside a file that is one JSON object; ``None`` where it is none, or is a row itself."""
+    head = source.data[source.start : source.start + _LOOKED_AT]
+    first = head.split(b"\n", 1)[0].strip()
+    if source.suffix in (".jsonl", ".ndjson") or (first.endswith(b"}") and len(head) < len(source.data)):
+        return None
+    try:
+        found = _parse(source.text())
+    except (ValueError, RecursionError):
+        return None
+    return rows_inside(found) if isinstance(found, dict) else None
+
+
+def rows_inside(found: dict[str, Any]) -> list[dict[str, Any]] | None:
+    """Return the rows of a table that one object holds: its only list of objects, numbered rows, or columns.
+
+    Examples
+    --------
+    >>> rows_inside({"item": {"0": "x", "1": "y"}, "grade": {"0": 1, "1": 2}})
+    [{'item': 'x', 'grade': 1}, {'item': 'y', 'grade': 2}]
+    >>> rows_inside({"item": ["x", "y"], "grade": [1, 2]}) == rows_inside({"n": 2, "rows": [{"item": "x", "grade": 1},
+    ... {"item": "y", "grade": 2}]})
+    True
+    >>> rows_inside({"item": "x", "grade": 1}) is None
+    True
+    """
+    lists = {name: value for name, value in found.items() if isinstance(value, list) and value}
+    records = [value for value in lists.values() if all(isinstance(one, dict) for one in value)]
+    if len(records) == 1 and not any(is_known_name(name) for name in found if found[name] is not records[0]):
+        return records[0]
+    if all(name.isdigit() and isinstance(row, dict) for name, row in found.items()):
+        return list(found.values())
+    if found.keys() == {"columns", "index", "data"} and all(isinstance(row, list) for row in found["data"]):
+        return [dict(zip(map(str, found["columns"]), row, strict=False)) for row in found["data"]]
+    if len(found) > 1 and all(isinstance(value, dict) and value for value in found.values()):
+        keys = [list(value) for value in found.values()]
+        if all(one == keys[0] for one in keys):
+            return [{name: found[name][key] for name in found} for key in keys[0]]
+    if len(lists) == len(found) > 1 and len({len(value) for value in lists.values()}) == 1:
+        return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
+    return None
+
+
+_LOOKED_AT = 1 << 16
 
 _SHAPE = 'give an array of objects, or one object such as {"item": "a", "grade": 1} on each line'
 
@@ -151,7 +203,8 @@ def _column(name: str, values: list[Any], mixed: Mixed) -> pl.Series:
         return pl.Series(name, values, pl.Boolean)
     if kinds and kinds <= {list, dict}:
         try:
-            return pl.Series(name, values, strict=True)
+            # a Series of dicts would have the fields of the first one only
+            return pl.from_dicts([{name: value} for value in values], infer_schema_length=None)[name]
         except (pl.exceptions.PolarsError, TypeError, ValueError, OverflowError):
             pass
     if str in kinds and len(kinds) > 1:

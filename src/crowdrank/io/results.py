@@ -12,13 +12,13 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ..data.coding import id_series, plain_cells
-from ..data.columns import quoted, understand_items
-from ..data.consensus import Consensus, Quality, Trace
+from ..data.columns import quote_names, understand_items
+from ..data.consensus import Consensus, Trace
 from ..data.files import PathLike
 from ..data.index import Index, Items
 from ..errors import JudgmentError
 from ..protocols import Counts, Floats
-from .diagnosed import diagnostics_from_json, diagnostics_to_json
+from .annotator_json import diagnostics_from_json, diagnostics_to_json, quality_from_json, quality_to_json
 from .encoding import decode_array, decode_params, encode_array, encode_params
 from .output import format_for, write_parquet, write_table, write_text, write_with
 from .records import read_document
@@ -49,6 +49,7 @@ def to_json(
     quality: bool = True,
     level: float | None = None,
     findings: Sequence[Mapping[str, Any]] | None = None,
+    ratings: pl.DataFrame | None = None,
 ) -> dict[str, Any]:
     """Return a consensus as plain values that strict JSON can hold.
 
@@ -67,6 +68,8 @@ def to_json(
         Level of the intervals of score and rank to put in; ``None`` for none.
     findings
         What there is to say, as plain values, to put in.
+    ratings
+        What ``consensus.rating()`` gave, to put beside the items.
 
     Examples
     --------
@@ -82,7 +85,8 @@ def to_json(
     if findings is not None:
         document["findings"] = [encode_params(one) for one in findings]
     document["items"] = [
-        {name: _cell(value) for name, value in row.items()} for row in _table(consensus, level).iter_rows(named=True)
+        {name: _cell(value) for name, value in row.items()}
+        for row in consensus_table(consensus, level, ratings).iter_rows(named=True)
     ]
     if consensus.probabilities is not None:
         document["probabilities"] = encode_array(consensus.probabilities[best])
@@ -117,6 +121,7 @@ def write_consensus(
     quality: bool = True,
     level: float | None = None,
     findings: Sequence[Mapping[str, Any]] | None = None,
+    ratings: pl.DataFrame | None = None,
 ) -> None:
     """Write a consensus that :func:`read_consensus` reads back.
 
@@ -136,18 +141,22 @@ def write_consensus(
         Level of the intervals of score and rank to write as lower, upper, rank_lower and rank_upper.
     findings
         What there is to say, as plain values, which JSON holds too.
+    ratings
+        What ``consensus.rating()`` gave, to write as rating, rating_lower and rating_upper.
     """
     chosen = format_for(path, format)
     if chosen == "json":
-        write_text(json_text(to_json(consensus, quality=quality, level=level, findings=findings)), path)
+        write_text(
+            json_text(to_json(consensus, quality=quality, level=level, findings=findings, ratings=ratings)), path
+        )
     elif chosen == "parquet":
-        frame = _with_arrays(consensus, level)
+        frame = _with_arrays(consensus, level, ratings)
         metadata = {_METADATA: json.dumps(_header(consensus, quality), ensure_ascii=False, allow_nan=False)}
         write_with(lambda handle: write_parquet(frame, handle, metadata), path)
     elif chosen in ("qrels", "run"):
-        write_trec(_table(consensus, None), path, chosen, consensus.method)
+        write_trec(consensus_table(consensus), path, chosen, consensus.method)
     else:
-        write_table(_table(consensus, level), path, chosen)
+        write_table(consensus_table(consensus, level, ratings), path, chosen)
 
 
 def json_text(document: Mapping[str, Any]) -> str:
@@ -161,7 +170,16 @@ def json_text(document: Mapping[str, Any]) -> str:
 
 
 def read_consensus(path: PathLike) -> Consensus:
-    """Return the consensus in a file: JSON or Parquet as written here, or any table with item and score (or rank)."""
+    """Return the consensus in a file: JSON or Parquet as written here, or any table with item and score (or rank).
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "ranks.csv")
+    >>> _ = path.write_text("item,score\\nx,2.5\\ny,1.0\\n")
+    >>> read_consensus(path).order()
+    ['x', 'y']
+    """
     source = open_source(path)
     with blaming(source.name):
         return consensus_of(source)
@@ -211,6 +229,7 @@ def _header(consensus: Consensus, quality: bool) -> dict[str, Any]:
             "converged": bool(trace.converged),
             "change": encode_array(np.float64(trace.change)),
             "log_likelihood": None if trace.log_likelihood is None else encode_array(np.array(trace.log_likelihood)),
+            **({} if trace.errors is None else {"errors": trace.errors}),
         },
         "nominal": consensus.nominal,
         "levels": None if consensus.levels is None else [_cell(level) for level in consensus.levels],
@@ -220,46 +239,12 @@ def _header(consensus: Consensus, quality: bool) -> dict[str, Any]:
     }
 
 
-def quality_to_json(quality: Quality) -> dict[str, Any]:
-    """Return the quality of the annotators as plain values: a row for each, in the order of their ids."""
-    n = len(quality.annotators)
-    arrays = {name: np.asarray(value) for name, value in quality.parameters.items()}
-    each = {name: array for name, array in arrays.items() if array.ndim and len(array) == n and array.dtype != object}
-    columns = {
-        "annotator": quality.annotators.ids.to_list(),
-        "quality": encode_array(quality.quality),
-        "n_judgments": encode_array(quality.n_judgments),
-        **{name: encode_array(array) for name, array in each.items()},
-    }
-    return {
-        "annotators": [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)],
-        "parameters": {name: {"dtype": str(array.dtype), "shape": list(array.shape)} for name, array in each.items()},
-        "shared": encode_params({name: value for name, value in quality.parameters.items() if name not in each}),
-    }
-
-
-def quality_from_json(document: Mapping[str, Any]) -> Quality:
-    """Return the quality that :func:`quality_to_json` made plain values of."""
-    rows = document["annotators"]
-    ids = pl.Series("id", [row["annotator"] for row in rows], None if rows else pl.String)
-    parameters = {
-        name: decode_array([row[name] for row in rows], form["dtype"]).reshape(form["shape"])
-        for name, form in document["parameters"].items()
-    }
-    return Quality(
-        Index(ids),
-        decode_array([row["quality"] for row in rows], "float64"),
-        decode_array([row["n_judgments"] for row in rows], "float64"),
-        {**parameters, **decode_params(document["shared"])},
-    )
-
-
 def _from_document(document: Mapping[str, Any]) -> Consensus:
     """Consensus from its JSON form."""
     rows, covariance = document["items"], document.get("covariance")
     columns: dict[str, Any] = {name: [row[name] for row in rows] for name in (rows[0] if rows else {})}
     columns |= {name: decode_array(columns[name], "float64") for name in _FLOATS if name in columns}
-    return _rebuilt(
+    return _rebuild(
         document,
         pl.DataFrame(columns),
         probabilities=_matrix(document.get("probabilities"), np.float64, (len(rows), -1)),
@@ -268,18 +253,23 @@ def _from_document(document: Mapping[str, Any]) -> Consensus:
     )
 
 
-def _table(consensus: Consensus, level: float | None) -> pl.DataFrame:
-    """The rows of a consensus, with intervals where a level is given."""
+def consensus_table(
+    consensus: Consensus, level: float | None = None, ratings: pl.DataFrame | None = None
+) -> pl.DataFrame:
+    """Return the rows of a consensus, with intervals where a level is given, and ratings where these are."""
     frame = consensus.frame()
-    if level is None:
-        return frame
-    return frame.hstack(consensus.intervals(level).select("lower", "upper", "rank_lower", "rank_upper"))
+    if level is not None:
+        frame = frame.hstack(consensus.intervals(level).select("lower", "upper", "rank_lower", "rank_upper"))
+    if ratings is not None:
+        names = {name: name if name in ("item", "rating") else f"rating_{name}" for name in ratings.columns}
+        frame = frame.join(ratings.rename(names), on="item", how="left", maintain_order="left")
+    return frame
 
 
-def _with_arrays(consensus: Consensus, level: float | None) -> pl.DataFrame:
+def _with_arrays(consensus: Consensus, level: float | None, ratings: pl.DataFrame | None) -> pl.DataFrame:
     """The table with probabilities, covariance and replicates as a list in each row."""
     best = _best_first(consensus)
-    frame = _table(consensus, level)
+    frame = consensus_table(consensus, level, ratings)
     lists: dict[str, pl.Series] = {}
     if consensus.probabilities is not None:
         lists["probabilities"] = _lists(consensus.probabilities[best])
@@ -298,7 +288,7 @@ def _lists(matrix: NDArray[Any]) -> pl.Series:
     return pl.Series(matrix).cast(pl.List(pl.Series(matrix[:0].ravel()).dtype))
 
 
-def _unlisted(column: pl.Series) -> NDArray[Any]:
+def _matrix_of_lists(column: pl.Series) -> NDArray[Any]:
     """The matrix whose rows a column holds as lists."""
     return column.explode().to_numpy().reshape(len(column), -1)
 
@@ -316,13 +306,13 @@ def _parquet_header(source: Source) -> dict[str, Any] | None:
 
 def _from_parquet(header: Mapping[str, Any], frame: pl.DataFrame) -> Consensus:
     """Consensus from the table and header of a Parquet file."""
-    arrays = {name: _unlisted(frame[name]) for name in ("probabilities", "replicates") if name in frame.columns}
+    arrays = {name: _matrix_of_lists(frame[name]) for name in ("probabilities", "replicates") if name in frame.columns}
     covariance = None
     if "covariance" in frame.columns:
         rows = frame["covariance"].to_list()
         sizes = frame.group_by("query", maintain_order=True).len() if "query" in frame.columns else None
         covariance = _cut(header, rows, sizes)
-    return _rebuilt(
+    return _rebuild(
         header,
         frame,
         probabilities=arrays.get("probabilities"),
@@ -344,7 +334,7 @@ def _cut(header: Mapping[str, Any], rows: list[Any], sizes: pl.DataFrame | None)
     return blocks
 
 
-def _rebuilt(
+def _rebuild(
     header: Mapping[str, Any],
     frame: pl.DataFrame,
     *,
@@ -371,6 +361,7 @@ def _rebuilt(
             trace["converged"],
             float(decode_array(trace["change"], "float64")),
             None if likelihood is None else tuple(decode_array(likelihood, "float64").tolist()),
+            trace.get("errors"),
         ),
         std_error=_numbers(frame["std_error"])[order] if "std_error" in frame.columns else None,
         covariance=None if covariance is None else _sorted_blocks(covariance, items, order),
@@ -391,7 +382,7 @@ def _from_table(frame: pl.DataFrame) -> Consensus:
     if "score" not in frame.columns and "rank" not in found:
         raise JudgmentError(
             "a consensus needs a score or a rank column "
-            f"(its columns: {quoted(frame.columns)}); rename the one that holds it"
+            f"(its columns: {quote_names(frame.columns)}); rename the one that holds it"
         )
     query = frame[found["query"]] if "query" in found else None
     items, order = _items(frame[found["item"]], query, None)
@@ -402,7 +393,7 @@ def _from_table(frame: pl.DataFrame) -> Consensus:
     numbers = {n: _numbers(frame[n])[order] for n in ("std_error", "confidence") if n in frame.columns}
     grades = plain_cells(frame["grade"]) if "grade" in frame.columns else None
     grades = grades.fill_nan(None) if grades is not None and grades.dtype.is_float() else grades
-    chosen = None if grades is None or grades.null_count() == len(grades) else _chosen(grades, score)
+    chosen = None if grades is None or grades.null_count() == len(grades) else _levels_and_codes(grades, score)
     levels, grade = (None, None) if chosen is None else (chosen[0], chosen[1][order])
     std_error, confidence = numbers.get("std_error"), numbers.get("confidence")
     if confidence is not None:
@@ -413,7 +404,7 @@ def _from_table(frame: pl.DataFrame) -> Consensus:
     )  # fmt: skip
 
 
-def _chosen(grade: pl.Series, score: Floats) -> tuple[tuple[Any, ...], NDArray[np.int32]]:
+def _levels_and_codes(grade: pl.Series, score: Floats) -> tuple[tuple[Any, ...], NDArray[np.int32]]:
     """Levels of a column of grades, those of low scores first, and the code of each row, -1 where blank."""
     table = pl.DataFrame({"grade": grade, "score": score}).drop_nulls("grade")
     means = table.group_by("grade").agg(pl.col("score").mean()).sort("score", "grade")

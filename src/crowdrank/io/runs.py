@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..data.columns import quoted, understand_items
+from ..data.columns import assign_columns, check_names, quote_names, understand_items
 from ..data.consensus import Consensus
 from ..data.features import Features
 from ..data.frames import to_frame
@@ -17,6 +17,7 @@ from ..errors import JudgmentError
 from ..validation.scored_items import Scored
 from .results import consensus_of
 from .sources import Source, blaming, open_source
+from .tables import read_table
 from .trec import looks_like_run, run_of
 
 
@@ -27,6 +28,28 @@ def as_scored(source: Any) -> dict[str, Scored]:
     if isinstance(source, str | os.PathLike):
         return _from_file(open_source(source))
     return {"scores": _from_frame(to_frame(source), retrieved=False)}
+
+
+def read_slices(data: Any) -> pl.DataFrame:
+    """Return a table of query and the columns that queries are sliced by, from a frame or file.
+
+    Examples
+    --------
+    >>> read_slices({"qid": [1, 2], "intent": ["buy", "learn"]}).rows()
+    [('1', 'buy'), ('2', 'learn')]
+    """
+    frame = read_table(data) if isinstance(data, str | os.PathLike) else to_frame(data)
+    check_names(frame.columns)
+    found = assign_columns(("query",), list(frame.columns), {})
+    if "query" not in found or frame.width < 2:
+        raise JudgmentError(
+            f"slices need a query column and one column or more to slice by; the table has {quote_names(frame.columns)}"
+        )
+    query = frame[found["query"]].cast(pl.String)
+    again = (~query.is_first_distinct()).arg_true()
+    if len(again):
+        raise JudgmentError(f"row {again[0] + 1} repeats query {query[again[0]]!r} in the slices; keep one row of each")
+    return frame.drop(found["query"]).insert_column(0, query.alias("query"))
 
 
 def _from_file(source: Source) -> dict[str, Scored]:
@@ -49,7 +72,7 @@ def _from_frame(frame: pl.DataFrame, *, retrieved: bool) -> Scored:
     elif "rank" in found:
         score = -frame[found["rank"]].cast(pl.Float64, strict=False)
     else:
-        raise JudgmentError(f"the table has no score column (its columns: {quoted(frame.columns)}); add one")
+        raise JudgmentError(f"the table has no score column (its columns: {quote_names(frame.columns)}); add one")
     if score.null_count() or not score.is_finite().all():
         row = int((~score.is_finite().fill_null(False)).arg_true()[0]) + 1
         raise JudgmentError(f"the score is blank or not a number in row {row}; fill it in or drop the row")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 import mmap
 import os
+import re
 import stat
 import sys
 import tempfile
@@ -29,19 +31,37 @@ _MOST_TIMES = 300
 _LARGE = 1 << 29
 """Bytes from which on a file counts as large."""
 
+_FEWEST_BYTES = 8
+_MOSTLY = 0.9
+
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 _QUIET = threading.RLock()
 """Held while standard error leads elsewhere."""
 
+ZIP = b"PK\x03\x04"
+"""First bytes of a zip archive, which spreadsheets are too."""
+
 _PACKED = {
-    b"PK\x03\x04": ("a zip archive or a spreadsheet", "unpack it, or save the sheet as CSV"),
+    ZIP: ("a zip archive or a spreadsheet", "unpack it, or save the sheet as CSV"),
     b"BZh": ("compressed with bzip2", "decompress it, or use gzip"),
     b"\xfd7zXZ\x00": ("compressed with xz", "decompress it, or use gzip"),
     b"\x28\xb5\x2f\xfd": ("compressed with zstd", "decompress it, or use gzip"),
-    b"\xff\xfe": ("UTF-16 text", "save it as UTF-8"),
-    b"\xfe\xff": ("UTF-16 text", "save it as UTF-8"),
 }
+
+_MARKS = {
+    b"\xff\xfe\x00\x00": "utf-32", b"\x00\x00\xfe\xff": "utf-32", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16",
+}  # fmt: skip
+"""Byte-order marks of text that is not UTF-8, the longer first."""
+
+OLD_SPREADSHEET = b"\xd0\xcf\x11\xe0"
+"""First bytes of a spreadsheet of before 2007."""
+
+_LOOKED_AT = 4096
+
+
+class NotUtf8Error(JudgmentError):
+    """A text file whose bytes are not UTF-8, and that may be read in another encoding."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +74,8 @@ class Source:
     data: bytes | mmap.mmap
     path: Path | None
     """Set when the bytes are those of the file as it is, so that a reader may open it by itself."""
+    encoding: str = "UTF-8"
+    """In which a text file was, before it was turned into UTF-8."""
 
     @property
     def start(self) -> int:
@@ -65,6 +87,13 @@ class Source:
         """What to give to a reader of polars: the path, or the bytes where it would take the name for a pattern."""
         patterned = self.path is None or any(letter in str(self.path) for letter in "*?[")
         return self.data[:] if patterned or self.path is None else self.path
+
+    def release(self, end: int) -> None:
+        """Let go of the memory that pages of a mapped file before a position take; they are read again when needed."""
+        if isinstance(self.data, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            whole_pages = min(end, len(self.data)) // mmap.PAGESIZE * mmap.PAGESIZE
+            if whole_pages:
+                self.data.madvise(mmap.MADV_DONTNEED, 0, whole_pages)
 
     def text(self) -> str:
         """Return everything as text without byte-order mark and with plain line ends."""
@@ -85,7 +114,7 @@ class Source:
 
     def not_utf8(self, position: int) -> JudgmentError:
         """Return the error for bytes that are not UTF-8."""
-        return JudgmentError(
+        return NotUtf8Error(
             f"{self.name}: line {self.line_at(position)} holds bytes that are not UTF-8; save the file as UTF-8"
         )
 
@@ -101,16 +130,21 @@ class Source:
         return JudgmentError(f"{self.name} holds no rows; it should have a header line and one row each below it")
 
 
-def open_source(path: PathLike) -> Source:
-    """Open a file, or standard input for ``-``, and unpack gzip whatever the file is called."""
+def open_source(path: PathLike, *, archives: bool = False) -> Source:
+    """Open a file, or standard input for ``-``, and unpack gzip whatever the file is called.
+
+    Zip archives are refused unless ``archives`` says that their reader looks inside.
+    """
     if isinstance(path, str) and path == "-":
-        return _unpacked("standard input", "", _standard_input(), None)
+        return _unpack("standard input", "", _standard_input(), None, archives=archives)
     if not isinstance(path, str | os.PathLike):
         raise JudgmentError(f"a {type(path).__name__} is not a path; give the name of a file, or - for standard input")
     where = Path(path)
     suffixes = [suffix.lower() for suffix in where.suffixes if suffix.lower() != ".gz"]
     data, as_it_is = _bytes_of(where)
-    return _unpacked(plain(str(where)), suffixes[-1] if suffixes else "", data, where if as_it_is else None)
+    return _unpack(
+        plain(str(where)), suffixes[-1] if suffixes else "", data, where if as_it_is else None, archives=archives
+    )
 
 
 def check_source(path: PathLike) -> None:
@@ -122,7 +156,7 @@ def check_source(path: PathLike) -> None:
 def as_utf8(source: Source, encoding: str) -> Source:
     """Return the source with text of another encoding turned into UTF-8."""
     try:
-        data = source.data[:].decode(encoding).encode()
+        data = source.data[:].decode(encoding).removeprefix("\ufeff").encode()
     except LookupError:
         raise ParameterError(f"encoding={encoding!r} is not known; use a name such as 'latin-1'") from None
     except UnicodeError as error:
@@ -130,10 +164,10 @@ def as_utf8(source: Source, encoding: str) -> Source:
         raise JudgmentError(
             f"{source.name}: line {source.line_at(start)} holds bytes that are not {encoding}; name another encoding"
         ) from None
-    return Source(source.name, source.suffix, data, None)
+    return Source(source.name, source.suffix, data, None, encoding.upper().removesuffix("-LE").removesuffix("-BE"))
 
 
-def shown(value: Any) -> str:
+def show_value(value: Any) -> str:
     """Return a value as it stands in a message: on one line, text in quotes, and cut where it is long."""
     text = str(value)
     text = text if len(text) <= 80 else f"{text[:40]}…{text[-39:]}"
@@ -171,19 +205,59 @@ def _similar(path: Path) -> str:
         near = nearest(path.name, os.listdir(path.parent), cutoff=0.7)
     except (OSError, ValueError):
         return "; the folder does not exist either, check the path"
-    return f"; did you mean {shown(near)}?" if near else "; check the path"
+    return f"; did you mean {show_value(near)}?" if near else "; check the path"
 
 
-def _unpacked(name: str, suffix: str, data: bytes | mmap.mmap, path: Path | None) -> Source:
+def _unpack(name: str, suffix: str, data: bytes | mmap.mmap, path: Path | None, *, archives: bool) -> Source:
     """The source with gzip taken off and other packings refused."""
     if data[:2] == b"\x1f\x8b":
         data, path = _gunzip(name, data), None
-    for magic, (what, remedy) in _PACKED.items():
-        if data[: len(magic)] == magic:
-            raise JudgmentError(f"{name} is {what}, which is not read; {remedy}")
+    magic = next((magic for magic in _PACKED if data[: len(magic)] == magic), None)
+    if magic is not None and not (archives and magic == ZIP):
+        raise not_unpacked(name, magic)
     if not len(data):
         raise JudgmentError(f"{name} is empty; check that it was written in full")
-    return Source(name, suffix, data, path)
+    encoding = _wide_encoding(data)
+    source = Source(name, suffix, data, path)
+    return source if encoding is None else as_utf8(source, encoding)
+
+
+def _wide_encoding(data: bytes | mmap.mmap) -> str | None:
+    """UTF-16 or UTF-32, told by a byte-order mark or by zeros at every second byte; ``None`` for anything else."""
+    head = data[:_LOOKED_AT]
+    marked = next((encoding for mark, encoding in _MARKS.items() if head.startswith(mark)), None)
+    if marked is not None or head[:4] in (b"PAR1", ZIP, OLD_SPREADSHEET) or len(head) < _FEWEST_BYTES:
+        return marked
+    even, odd = head[0 : len(head) // 2 * 2 : 2], head[1::2]
+    for zeros, others, encoding in ((odd, even, "utf-16-le"), (even, odd, "utf-16-be")):
+        if zeros.count(0) > _MOSTLY * len(zeros) and not others.count(0):
+            return encoding
+    return None
+
+
+def as_windows_text(source: Source) -> tuple[Source, str]:
+    """Return a file that is not UTF-8 as Windows-1252, Latin-1 where that has no character, and the first such word."""
+    raw = bytes(source.data[:])
+    text = raw.decode("cp1252", "latin-1-where-undefined")
+    position = next(n for n, letter in enumerate(text) if not letter.isascii())
+    before, after = text[max(position - 40, 0) : position], text[position : position + 40]
+    word = re.split(r"[^\w'-]", before)[-1] + re.split(r"[^\w'-]", after)[0]
+    return Source(source.name, source.suffix, text.encode(), None, "Windows-1252"), word or after[:1]
+
+
+def _as_latin(error: UnicodeError) -> tuple[str, int]:
+    """The characters of Latin-1 for bytes that Windows-1252 leaves undefined."""
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("latin-1"), error.end
+
+
+codecs.register_error("latin-1-where-undefined", _as_latin)
+
+
+def not_unpacked(name: str, magic: bytes) -> JudgmentError:
+    """Return the error for a packing that is not read."""
+    what, remedy = _PACKED[magic]
+    return JudgmentError(f"{name} is {what}, which is not read; {remedy}")
 
 
 def _gunzip(name: str, data: bytes | mmap.mmap) -> bytes:

@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TypeVar
 
 import polars as pl
 
 from ..data.files import PathLike
 from ..errors import JudgmentError
+from ..wording import option
 from .delimited import read_delimited
+from .notices import say
 from .records import Mixed, read_array, read_lines
-from .sources import Source, as_utf8, open_source, without_panics
+from .sources import (
+    OLD_SPREADSHEET,
+    ZIP,
+    NotUtf8Error,
+    Source,
+    as_utf8,
+    as_windows_text,
+    open_source,
+    show_value,
+    without_panics,
+)
 
 _PARQUET = b"PAR1"
 _TEXT_SUFFIXES = {".csv", ".tsv", ".tab", ".psv"}
 _PARQUET_SUFFIXES = {".parquet", ".pq"}
+
+Result = TypeVar("Result")
 
 Choose = Callable[[list[str]], list[str]]
 """Given a table's column names, returns the ones worth reading."""
@@ -55,8 +71,8 @@ def read_table(
     >>> read_table(path).rows()
     [('007', '3'), ('008', '1')]
     """
-    source = open_source(path)
-    if encoding.lower() not in ("utf-8", "utf8") and table_format(source) != "parquet":
+    source = open_source(path, archives=True)
+    if encoding.lower() not in ("utf-8", "utf8") and table_format(source) not in ("parquet", "excel"):
         source = as_utf8(source, encoding)
     frame, _ = read_source(source, names=names, separator=separator)
     return frame if text_ids else _with_numbers(frame)
@@ -68,20 +84,50 @@ def read_source(
     names: Sequence[str] | None = None,
     separator: str | None = None,
     choose: Choose | None = None,
+    sheet: str | None = None,
 ) -> tuple[pl.DataFrame, Mixed]:
     """Return the table in an opened file, and which columns mix text and numbers; ``choose`` spares Parquet columns."""
     form = table_format(source)
+    if form == "excel":
+        from .spreadsheets import read_sheet
+
+        return read_sheet(source, sheet, names), {}
     if form == "parquet":
         return _read_parquet(source, choose), {}
+    with_text = partial(_read_text, form=form, names=names, separator=separator)
+    return in_any_encoding(source, with_text)
+
+
+def in_any_encoding(source: Source, read: Callable[[Source], Result]) -> Result:
+    """Return what a reader makes of a file, which is read as Windows-1252 where it is not UTF-8."""
+    try:
+        return read(source)
+    except NotUtf8Error:
+        changed, word = as_windows_text(source)
+        found = read(changed)
+    other = option("encoding", "NAME")
+    say(f"{source.name}: not UTF-8, so read as Windows-1252, as in {show_value(word)}; {other} names another encoding")
+    return found
+
+
+def _read_text(
+    source: Source, form: str, names: Sequence[str] | None, separator: str | None
+) -> tuple[pl.DataFrame, Mixed]:
+    """The table of a text file."""
     if form == "csv":
         return read_delimited(source, names=names, separator=separator), {}
     return read_array(source) if form == "json" else read_lines(source)
 
 
 def table_format(source: Source) -> str:
-    """Return ``"parquet"``, ``"json"`` (an array), ``"jsonl"`` or ``"csv"`` for what a file holds."""
+    """Return ``"excel"``, ``"parquet"``, ``"json"`` (an array), ``"jsonl"`` or ``"csv"`` for what a file holds."""
     if source.data[:4] == _PARQUET or source.suffix in _PARQUET_SUFFIXES:
         return "parquet"
+    if source.data[:4] in (ZIP, OLD_SPREADSHEET):
+        from .spreadsheets import is_spreadsheet
+
+        if is_spreadsheet(source):
+            return "excel"
     if source.suffix in _TEXT_SUFFIXES:
         return "csv"
     first = source.data[source.start : source.start + 4096].lstrip()[:1]

@@ -7,7 +7,7 @@ import polars as pl
 from ..data.files import PathLike
 from ..errors import JudgmentError, ParameterError
 from .output import write_text
-from .sources import Source, open_source, shown
+from .sources import Source, open_source, show_value
 
 _QRELS = ("query", "iteration", "item", "grade")
 _RUN = ("query", "q0", "item", "rank", "score", "run")
@@ -135,7 +135,7 @@ def _columns(source: Source, names: tuple[str, ...]) -> pl.DataFrame:
     wrong = words.list.len() != len(names)
     if wrong.any():
         first = int(wrong.arg_max() or 0)
-        raise _broken(source, lines["line"][first], f"has {len(words[first])} columns", names)
+        raise _broken_line(source, lines["line"][first], f"has {len(words[first])} columns", names)
     cells = [words.list.get(number).alias(name) for number, name in enumerate(names)]
     return pl.DataFrame([lines["line"], *cells])
 
@@ -148,7 +148,7 @@ def _with_number(source: Source, frame: pl.DataFrame, name: str, names: tuple[st
         wrong = wrong | (number != number.round()).fill_null(True) | (number.abs() > 1e15).fill_null(True)
     if wrong.any():
         first = int(wrong.arg_max() or 0)
-        raise _broken(source, frame["line"][first], f"has the {name} {shown(frame[name][first])}", names)
+        raise _broken_line(source, frame["line"][first], f"has the {name} {show_value(frame[name][first])}", names)
     return frame.with_columns(number.alias(name))
 
 
@@ -158,12 +158,12 @@ def _check_once(source: Source, frame: pl.DataFrame, key: list[str]) -> None:
     if again.any():
         first = int(again.arg_max() or 0)
         raise JudgmentError(
-            f"{source.name}: line {frame['line'][first]} repeats item {shown(frame['item'][first])} of query "
-            f"{shown(frame['query'][first])}; keep one of the lines"
+            f"{source.name}: line {frame['line'][first]} repeats item {show_value(frame['item'][first])} of query "
+            f"{show_value(frame['query'][first])}; keep one of the lines"
         )
 
 
-def _broken(source: Source, line: int, what: str, names: tuple[str, ...]) -> JudgmentError:
+def _broken_line(source: Source, line: int, what: str, names: tuple[str, ...]) -> JudgmentError:
     """The error for a line of the wrong shape."""
     return JudgmentError(f"{source.name}: line {line} {what}; a line should be '{' '.join(names)}'")
 
@@ -175,7 +175,7 @@ def _check_ids(frame: pl.DataFrame, names: tuple[str, ...]) -> None:
         bad = text.filter((text == "") | text.str.contains(r"\s") | text.is_null())
         if len(bad):
             raise ParameterError(
-                f"{name} {shown(bad[0])} is blank or has white space in it, which TREC files cannot hold"
+                f"{name} {show_value(bad[0])} is blank or has white space in it, which TREC files cannot hold"
             )
 
 

@@ -14,7 +14,7 @@ def mark_cells(row, column, n_columns, table):  # type: ignore[no-untyped-def]
 @numba.njit(cache=True, nogil=True)
 def read_cells(row, column, n_columns, table):  # type: ignore[no-untyped-def]
     """Return what stands in the cells (row, column) of a table, (n,) int32."""
-    found = np.empty(len(row), np.int32)
+    values = np.empty(len(row), np.int32)
     for place in range(len(row)):
-        found[place] = table[np.int64(row[place]) * n_columns + column[place]]
-    return found
+        values[place] = table[np.int64(row[place]) * n_columns + column[place]]
+    return values

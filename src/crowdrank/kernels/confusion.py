@@ -116,6 +116,13 @@ def _pack(
             place[by_code[row]] = at + 1
 
 
+def levels_given(grades: PackedGrades, n_annotators: int, n_levels: int) -> tuple[NDArray[np.uint8], Floats]:
+    """Return the level of each row, (n,), and the weight of each annotator's grades, (n_annotators, n_levels)."""
+    levels = read_only((grades.code % np.uint32(n_levels)).astype(np.uint8))
+    counts = np.bincount(grades.code, grades.weight if grades.weight.size else None, n_annotators * n_levels)
+    return levels, counts.reshape(n_annotators, n_levels).astype(np.float64)
+
+
 def several_annotators(grades: PackedGrades, n_levels: int, *, named: bool) -> Bools:
     """Return the mask of the items that two annotators graded or more, (n_items,); without names, two rows are."""
     first, last = grades.starts[:-1], grades.starts[1:]
@@ -138,13 +145,13 @@ def vote_pass(grades: PackedGrades, n_annotators: int, n_levels: int, known: Int
     fixed, chosen = read_only(known), read_only(np.ones(len(known), bool) if use is None else use)
 
     def work(begin: int, end: int) -> list[Floats]:
-        found = []
+        by_thread = []
         for part in range(begin, end):
             sums = np.zeros((n_codes + 1, n_levels))
             first, last = grades.parts[part], grades.parts[part + 1]
             run(grades.starts, grades.code, grades.weight, fixed, chosen, first, last, sums)
-            found.append(sums)
-        return found
+            by_thread.append(sums)
+        return by_thread
 
     threads = over_bounds(work, even_bounds(len(grades.parts) - 1, 1))
     sums = total([part for parts in threads for part in parts])
@@ -187,14 +194,14 @@ def _run(grades: PackedGrades, confusion: Floats, prior: Floats, known: Ints, pr
     fixed, shares, run = read_only(known), read_only(prior), _pass_for(n_levels)
 
     def work(begin: int, end: int) -> list[Floats]:
-        found = []
+        by_thread = []
         for part in range(begin, end):
-            found.append(np.zeros((len(table) + 2, n_levels)))
+            by_thread.append(np.zeros((len(table) + 2, n_levels)))
             run(
                 grades.starts, grades.code, grades.weight, fixed, table, log_table, shares, longest,
-                grades.parts[part], grades.parts[part + 1], probabilities, found[-1],
+                grades.parts[part], grades.parts[part + 1], probabilities, by_thread[-1],
             )  # fmt: skip
-        return found
+        return by_thread
 
     threads = over_bounds(work, even_bounds(len(grades.parts) - 1, 1))
     return total([part for parts in threads for part in parts])
@@ -239,7 +246,7 @@ def tied_confusion(numbers: Floats) -> Floats:
 def fit_tied(counts: Floats, numbers: Floats, *, max_iter: int) -> Floats:
     """Return the numbers of :func:`tied_confusion` that make counts (n_annotators, n_levels, n_levels) likeliest.
 
-    At most so many Newton steps from the given numbers, each halved for annotators whose likelihood it would lower.
+    At most this many Newton steps from the given numbers, each halved for annotators whose likelihood it would lower.
     """
     totals = counts.sum(axis=2)
     logs = tied_confusion(numbers)
@@ -286,12 +293,12 @@ def _ties(n_levels: int) -> Floats:
 
 @cache
 def _vote_pass_for(n_levels: int) -> Any:
-    """The pass by vote shares for so many levels."""
+    """The pass by vote shares for this many levels."""
 
     @njit(cache=True, nogil=True)
     def run(starts: Any, code: Any, weight: Any, known: Any, use: Any, begin: int, end: int, sums: Any) -> None:
         """Add the counts by code, and the shares of levels, of items begin to end to the rows of ``sums``."""
-        found = np.empty(n_levels)
+        votes = np.empty(n_levels)
         weighted = weight.size > 0
         for item in range(begin, end):
             first, last = starts[item], starts[item + 1]
@@ -299,28 +306,28 @@ def _vote_pass_for(n_levels: int) -> Any:
                 continue
             norm = 0.0
             for k in range(n_levels):
-                found[k] = 0.0
+                votes[k] = 0.0
             for row in range(first, last):
                 amount = weight[row] if weighted else 1.0
-                found[code[row] % np.uint32(n_levels)] += amount
+                votes[code[row] % np.uint32(n_levels)] += amount
                 norm += amount
             for k in range(n_levels):
-                share = found[k] / norm
+                share = votes[k] / norm
                 if known[item] >= 0:
                     share = 1.0 if known[item] == k else 0.0
-                found[k] = (share + EXACT_SUM_SHIFT) - EXACT_SUM_SHIFT
-                sums[sums.shape[0] - 1, k] += found[k]
+                votes[k] = (share + EXACT_SUM_SHIFT) - EXACT_SUM_SHIFT
+                sums[sums.shape[0] - 1, k] += votes[k]
             for row in range(first, last):
                 at, amount = np.uint64(code[row]), weight[row] if weighted else 1.0
                 for k in range(n_levels):
-                    sums[at, k] += amount * found[k]
+                    sums[at, k] += amount * votes[k]
 
     return run
 
 
 @cache
 def _pass_for(n_levels: int) -> Any:
-    """The pass for so many levels; with their number fixed, the loops over levels are unrolled."""
+    """The pass for this many levels; with their number fixed, the loops over levels are unrolled."""
 
     @njit(cache=True, nogil=True)
     def run(
@@ -331,26 +338,26 @@ def _pass_for(n_levels: int) -> Any:
 
         Where there is room for probabilities, (n_items, n_levels), fill these in instead.
         """
-        found, shares, product = np.empty(n_levels), np.zeros(n_levels), 1.0
+        posterior, shares, product = np.empty(n_levels), np.zeros(n_levels), 1.0
         wanted, weighted, last_row = probabilities.shape[0] > 0, weight.size > 0, sums.shape[0] - 1
         for item in range(begin, end):
             first, last = starts[item], starts[item + 1]
             if first == last:
                 continue
             if weighted or last - first > longest:
-                _add_by_logs(code, weight, known, log_table, prior, item, first, last, probabilities, found, sums)
+                _add_by_logs(code, weight, known, log_table, prior, item, first, last, probabilities, posterior, sums)
                 continue
             at = np.uint64(code[first])
             for k in range(n_levels):
-                found[k] = prior[k] * table[at, k]
+                posterior[k] = prior[k] * table[at, k]
             for row in range(first + 1, last):
                 at = np.uint64(code[row])
                 for k in range(n_levels):
-                    found[k] *= table[at, k]
+                    posterior[k] *= table[at, k]
             norm = 0.0
             for k in range(n_levels):
-                found[k] = found[k] if known[item] < 0 or known[item] == k else 0.0
-                norm += found[k]
+                posterior[k] = posterior[k] if known[item] < 0 or known[item] == k else 0.0
+                norm += posterior[k]
             # one logarithm for many items
             product *= max(norm, _MIN_PRODUCT)
             if norm < _MIN_PRODUCT or product < _MIN_PRODUCT:
@@ -359,15 +366,15 @@ def _pass_for(n_levels: int) -> Any:
             norm = 1.0 / norm
             if wanted:
                 for k in range(n_levels):
-                    probabilities[item, k] = found[k] * norm
+                    probabilities[item, k] = posterior[k] * norm
                 continue
             for k in range(n_levels):
-                found[k] = (found[k] * norm + EXACT_SUM_SHIFT) - EXACT_SUM_SHIFT
-                shares[k] += found[k]
+                posterior[k] = (posterior[k] * norm + EXACT_SUM_SHIFT) - EXACT_SUM_SHIFT
+                shares[k] += posterior[k]
             for row in range(first, last):
                 at = np.uint64(code[row])
                 for k in range(n_levels):
-                    sums[at, k] += found[k]
+                    sums[at, k] += posterior[k]
         sums[last_row, 0] += np.log(product)
         for k in range(n_levels):
             sums[last_row - 1, k] += shares[k]
@@ -378,31 +385,31 @@ def _pass_for(n_levels: int) -> Any:
 @njit(cache=True, nogil=True)
 def _add_by_logs(
     code: Any, weight: Any, known: Any, log_table: Any, prior: Any, item: int, first: int, last: int,
-    probabilities: Any, found: Any, sums: Any,
+    probabilities: Any, posterior: Any, sums: Any,
 ) -> None:  # fmt: skip
     """Do the same for one item by sums of logarithms, which weights and many grades need."""
-    n_levels, weighted = found.size, weight.size > 0
+    n_levels, weighted = posterior.size, weight.size > 0
     for k in range(n_levels):
-        found[k] = np.log(prior[k])
+        posterior[k] = np.log(prior[k])
     for row in range(first, last):
         at, amount = np.uint64(code[row]), weight[row] if weighted else 1.0
         for k in range(n_levels):
-            found[k] += amount * log_table[at, k]
-    top = found[max(known[item], 0)]
+            posterior[k] += amount * log_table[at, k]
+    top = posterior[max(known[item], 0)]
     for k in range(n_levels):
-        top = max(top, found[k]) if known[item] < 0 else top
+        top = max(top, posterior[k]) if known[item] < 0 else top
     norm = 0.0
     for k in range(n_levels):
-        found[k] = np.exp(found[k] - top) if known[item] < 0 else 1.0 * (k == known[item])
-        norm += found[k]
+        posterior[k] = np.exp(posterior[k] - top) if known[item] < 0 else 1.0 * (k == known[item])
+        norm += posterior[k]
     for k in range(n_levels):
-        found[k] /= norm
+        posterior[k] /= norm
         if probabilities.shape[0] > 0:
-            probabilities[item, k] = found[k]
-        found[k] = (found[k] + EXACT_SUM_SHIFT) - EXACT_SUM_SHIFT
-        sums[sums.shape[0] - 2, k] += found[k]
+            probabilities[item, k] = posterior[k]
+        posterior[k] = (posterior[k] + EXACT_SUM_SHIFT) - EXACT_SUM_SHIFT
+        sums[sums.shape[0] - 2, k] += posterior[k]
     sums[sums.shape[0] - 1, 0] += top + np.log(norm)
     for row in range(first, last):
         at, amount = np.uint64(code[row]), weight[row] if weighted else 1.0
         for k in range(n_levels):
-            sums[at, k] += amount * found[k]
+            sums[at, k] += amount * posterior[k]

@@ -8,7 +8,7 @@ their covariance.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numba import njit
@@ -17,6 +17,7 @@ from ..protocols import Bools, Counts, Floats, Ints
 from .threads import dot, one_blas_thread, over_bounds, pair_bounds, read_only, total
 
 _FLATTEST = 1e-4
+_LARGEST_WHOLE = 2000
 _SMALL_SYSTEM = 300
 _LEAST_EIGENVALUE = 1e-14
 _NOTHING = 1e-300
@@ -28,6 +29,8 @@ _FEWEST_PROBES = 4
 
 
 Product: TypeAlias = Callable[[Floats], Floats]
+Products: TypeAlias = Callable[[Floats], Floats]
+"""Multiply a matrix with a vector, and with the columns of an (n_items, n) array."""
 
 _MOST_STEPS = 2000
 
@@ -75,7 +78,7 @@ def conjugate_gradient(
     """Solve ``A x = right`` (n,), ``A`` positive definite, by conjugate gradients preconditioned with its diagonal.
 
     Stops when the residual, in the norm that the diagonal gives, has fallen to ``accuracy`` times its start. Each
-    iterate leads upwards from zero, so that a solution cut short is still a direction of ascent; it is cut short, too,
+    iterate leads upwards from zero, so a solution cut short is still a direction of ascent; it is cut short, too,
     where ``A`` turns out not to be positive definite, or goes ``onwards`` there, as far as if it were.
     """
     return _conjugate_gradient(product, diagonal, right, accuracy, max_iter, onwards)[0]
@@ -117,8 +120,8 @@ def _dense_solution(product: Product, diagonal: Floats, right: Floats) -> Floats
     matrix = np.stack([product(root * unit) for unit in np.eye(len(right))], axis=1) * root[:, None]
     values, vectors = np.linalg.eigh(0.5 * (matrix + matrix.T))
     least = _LEAST_EIGENVALUE * float(np.abs(values).max(initial=_NOTHING))
-    found: Floats = root * (vectors @ ((vectors.T @ (root * right)) / np.maximum(np.abs(values), least)))
-    return found
+    solution: Floats = root * (vectors @ ((vectors.T @ (root * right)) / np.maximum(np.abs(values), least)))
+    return solution
 
 
 def newton_step(
@@ -171,6 +174,23 @@ def solve_together(product: Product, diagonal: Floats, right: Floats, *, accurac
     return solution
 
 
+def solve_columns(starts: Counts, second: Ints, bend: Floats, diagonal: Floats, right: Floats) -> Floats:
+    """Solve ``A x = right`` for each column of (n, m), with ``A`` as in :func:`laplacian_product`."""
+    n = len(diagonal)
+    if n <= _LARGEST_WHOLE:
+        from scipy.linalg import cho_factor, cho_solve
+
+        matrix = np.zeros((n, n))
+        first = np.repeat(np.arange(n), np.diff(starts))
+        matrix[first, second] = matrix[second, first] = -bend
+        matrix[np.arange(n), np.arange(n)] = diagonal
+        solved: Floats = cho_solve(cho_factor(matrix, overwrite_a=True, check_finite=False), right, check_finite=False)
+        return solved
+    product = laplacian_product(starts, second, bend, diagonal)
+    columns = [conjugate_gradient(product, diagonal, np.ascontiguousarray(c), accuracy=1e-11) for c in right.T]
+    return np.column_stack(columns)
+
+
 def _dots(first: Floats, second: Floats) -> Floats:
     """Inner product of each column with its own."""
     products: Floats = np.einsum("ik,ik->k", first, second)
@@ -192,7 +212,7 @@ def centred_inverses(
     ``less`` of the same shape, whose rows sum to 0, is taken off the matrices first; where that leaves one that is not
     positive definite, its inverse is NaN.
     """
-    matrix, excess = _lifted(starts, second, bend, degree, ridge, offsets, queries)
+    matrix, excess = _lift_constant(starts, second, bend, degree, ridge, offsets, queries)
     size = matrix.shape[1]
     if less is not None:
         matrix -= less
@@ -223,7 +243,7 @@ def _indefinite(matrices: Floats) -> Bools:
     return np.zeros(len(matrices), bool)
 
 
-def _lifted(
+def _lift_constant(
     starts: Counts, second: Ints, bend: Floats, degree: Floats, ridge: float, offsets: Counts, queries: Counts
 ) -> tuple[Floats, Floats]:
     """Upper triangles of the queries' matrices, lifted in the constant direction, and what that adds to the inverse.
@@ -250,7 +270,7 @@ def _lifted(
 def centred_inverse_diagonal(product: Product, diagonal: Floats, offsets: Counts, *, most: int = 64) -> Floats:
     """Estimate the diagonal (n_items,) of the inverse on centred scores from products with random signs [Bekas07]_.
 
-    The inverse is compared with its two-term series, whose diagonal is known, so that only longer paths between items
+    The inverse is compared with its two-term series, whose diagonal is known, so only longer paths between items
     are left to chance. Probes are added until the square roots are known to half a per cent (root mean square), at
     most ``most``; the estimate never falls below the reciprocal of the diagonal. ``offsets`` bound the queries' items.
     """
@@ -277,6 +297,78 @@ def centred_inverse_diagonal(product: Product, diagonal: Floats, offsets: Counts
             if 0.25 * relative.mean() <= _ERROR_OF_ROOTS**2:
                 break
     return estimate
+
+
+def probed_diagonal(
+    products: Products,
+    diagonal: Floats,
+    offsets: Counts | None,
+    *,
+    n_probes: int,
+    along: Floats | None = None,
+    plain: Products | None = None,
+) -> Floats:
+    """Estimate the diagonal (n_items,) of the inverse on centred scores, see [Bekas07]_.
+
+    ``products`` multiplies the matrix, whose own diagonal is ``diagonal``, with the columns of (n_items, n) arrays;
+    ``offsets`` bound the items of each query, or are ``None`` where scores are not centred. As in
+    :func:`centred_inverse_diagonal`, the inverse is compared with its two-term series,
+    that of the matrix ``plain`` if there is one, which then has the diagonal. ``along`` (n_items,), centred, is a
+    direction in which the inverse is large; its part is not left to chance.
+    """
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], (n_probes, len(diagonal))).T.copy()
+    centred, scale, share = signs, diagonal[:, None], np.zeros(len(diagonal))
+    if offsets is not None:
+        query, sizes = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets)), np.maximum(np.diff(offsets), 1)
+        means = np.stack([np.bincount(query, column, len(sizes)) / sizes for column in signs.T], axis=1)
+        centred, share = signs - means[query], 1.0 / sizes[query]
+
+    def series(columns: Floats) -> Floats:
+        return (2 * columns - (plain or products)(columns / scale)) / scale
+
+    certain = np.zeros((len(diagonal), 1))
+    if along is not None and along.any():
+        certain = along[:, None] / np.sqrt(along @ products(along[:, None])[:, 0])
+    ones = series(np.ones((len(diagonal), 1)))[:, 0]
+    known = 1 / diagonal - ones * share + certain[:, 0] ** 2
+    solution = solve_together(products, diagonal[:, None], centred, accuracy=_ACCURACY_OF_PROBES)
+    chance = signs * (solution - series(centred) - certain * (certain[:, 0] @ centred))
+    estimate: Floats = np.maximum(known + chance.mean(axis=1), (1 - share) / diagonal)
+    return estimate
+
+
+def laplacian_products(starts: Counts, second: Ints, bend: Floats, diagonal: Floats) -> Products:
+    """Return the function that multiplies the matrix with columns side by side, in one pass over the pairs."""
+    rows, partners, weights, bounds = read_only(starts), read_only(second), read_only(bend), pair_bounds(starts)
+
+    def products(columns: Floats) -> Floats:
+        given = read_only(columns)
+
+        def work(begin: int, end: int) -> Floats:
+            neighbours = np.zeros(columns.shape)
+            _adjacent_columns(rows, partners, weights, given, begin, end, np.empty(columns.shape[1]), neighbours)
+            return neighbours
+
+        image: Floats = diagonal[:, None] * columns - total(over_bounds(work, bounds))
+        return image
+
+    return products
+
+
+@njit(cache=True, nogil=True)
+def _adjacent_columns(
+    starts: Any, second: Any, bend: Any, columns: Any, begin: int, end: int, own: Any, neighbours: Any
+) -> None:
+    """Add to each item the columns at its neighbours times the weight of the pair."""
+    for i in range(begin, end):
+        own[:] = 0.0
+        for pair in range(starts[i], starts[i + 1]):
+            j, weight = second[pair], bend[pair]
+            for m in range(own.size):
+                own[m] += weight * columns[j, m]
+                neighbours[j, m] += weight * columns[i, m]
+        for m in range(own.size):
+            neighbours[i, m] += own[m]
 
 
 def connected_groups(starts: Counts, second: Ints, offsets: Counts) -> Ints:
@@ -306,37 +398,37 @@ def _connect(starts: Counts, second: Ints, group: Ints, n_joins: int) -> None:
             if a != b:
                 n_joins -= 1
                 group[max(a, b)] = min(a, b)
-    # leaders come first, so that each item finds its leader's group settled
+    # leaders come first, so each item finds its leader's group settled
     for i in range(group.size):
         group[i] = group[group[i]]
 
 
-def reached(starts: Counts, second: Ints, up: Bools, down: Bools, seeds: Bools) -> Bools:
+def reachable_items(starts: Counts, second: Ints, up: Bools, down: Bools, seeds: Bools) -> Bools:
     """Return which items can be reached from the seeds, (n_items,).
 
     ``up`` says of each pair whether it may be followed from its lower item to the other, ``down`` the way back.
     """
-    found, news = seeds.copy(), 1
+    is_reached, news = seeds.copy(), 1
     while news:
-        left = len(found) - int(np.count_nonzero(found))
-        news = _follow(read_only(starts), read_only(second), read_only(up), read_only(down), found, left)
-    return found
+        left = len(is_reached) - int(np.count_nonzero(is_reached))
+        news = _follow(read_only(starts), read_only(second), read_only(up), read_only(down), is_reached, left)
+    return is_reached
 
 
 @njit(cache=True, nogil=True)
-def _follow(starts: Counts, second: Ints, up: Bools, down: Bools, found: Bools, left: int) -> int:
+def _follow(starts: Counts, second: Ints, up: Bools, down: Bools, is_reached: Bools, left: int) -> int:
     """Follow every pair once, from the first item on and then back, while items are left; return how many it found."""
     news = 0
-    for step in range(2 * found.size):
+    for step in range(2 * is_reached.size):
         if news == left:
             break
-        i = step if step < found.size else 2 * found.size - 1 - step
+        i = step if step < is_reached.size else 2 * is_reached.size - 1 - step
         for pair in range(starts[i], starts[i + 1]):
             j = second[pair]
-            if up[pair] and found[i] and not found[j]:
-                found[j] = True
+            if up[pair] and is_reached[i] and not is_reached[j]:
+                is_reached[j] = True
                 news += 1
-            elif down[pair] and found[j] and not found[i]:
-                found[i] = True
+            elif down[pair] and is_reached[j] and not is_reached[i]:
+                is_reached[i] = True
                 news += 1
     return news

@@ -16,7 +16,7 @@ _BLOCK = 256
 def count_outcomes(annotator: Ints, outcome: Outcomes, n: int, step: int = 1) -> Counts:
     """Return how often each of ``n`` annotators chose right, tied and chose left, (n, 3).
 
-    ``step`` of 2 or more looks at one block of 256 rows in so many.
+    With a ``step`` of 2 or more it looks at one in ``step`` blocks of 256 rows.
     """
     who, result = read_only(annotator), read_only(outcome)
 

@@ -13,7 +13,6 @@ import numpy as np
 from numba import njit
 
 from ..protocols import Bools, Counts, Floats, Ints, Outcomes
-from .segments import segment_sums
 from .threads import even_bounds, over_bounds, read_only, total
 
 _MAX_TABLE_CELLS = 2_000_000
@@ -55,7 +54,7 @@ class OutcomeCounts(NamedTuple):
 def count_pairs(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | None, offsets: Counts) -> OutcomeCounts:
     """Return the counts of each pair of items; ``offsets`` (n_queries + 1,) bound the items of the queries.
 
-    A table of all pairs of a query is used where it is small or well filled, sorting otherwise, so that memory
+    A table of all pairs of a query is used where it is small or well filled, sorting otherwise, so memory
     grows with the number of rows and never with the square of many items. Few rows are not worth a compiled pass.
     """
     if len(left) <= _MAX_ROWS_IN_NUMPY:
@@ -73,7 +72,9 @@ def count_few_rows(left: Ints, right: Ints, outcome: Outcomes, weight: Floats | 
     result = np.where(left < right, outcome, -outcome)
     pairs, number = np.unique(low * n_items + high, return_inverse=True)
     count = np.ones(len(left)) if weight is None else weight
-    wins, losses, ties = (segment_sums(None, number, count * (result == kind), len(pairs)) for kind in (1, -1, 0))
+    wins, losses, ties = (
+        np.bincount(number, count * (result == kind), len(pairs)).astype(np.float64) for kind in (1, -1, 0)
+    )
     starts = np.searchsorted(pairs, np.arange(n_items + 1) * n_items)
     return OutcomeCounts(starts, (pairs % max(n_items, 1)).astype(np.int32), wins, losses, ties)
 
@@ -304,7 +305,7 @@ class PreferencesByPair(NamedTuple):
         return (self.code & 3).astype(np.float64) - 1.0
 
     def every(self, step: int) -> PreferencesByPair:
-        """Return the preferences about every so many-th pair only."""
+        """Return the preferences about every n-th pair only."""
         chosen = np.arange(0, len(self.second), step)
         sizes = np.diff(self.bounds)[chosen]
         bounds = np.concatenate([[0], np.cumsum(sizes)])
@@ -406,3 +407,20 @@ def _mark_pairs(
     starts[begins.size - 1] = n_pairs
     bounds[n_pairs] = n_kept
     return n_pairs
+
+
+def side_differences(left: Ints, right: Ints, weight: Floats, values: Floats, n_items: int) -> Floats:
+    """Return for each item the weighted sums of rows of ``values`` (n, k) where it stands left less those right."""
+    sums = np.zeros((n_items, values.shape[1]))
+    _add_differences(read_only(left), read_only(right), read_only(weight), read_only(values), sums)
+    return sums
+
+
+@njit(cache=True, nogil=True)
+def _add_differences(left: Any, right: Any, weight: Any, values: Any, sums: Floats) -> None:
+    """Add each row to the sums of its left item, and take it from those of its right item."""
+    for row in range(len(left)):
+        for c in range(values.shape[1]):
+            value = weight[row] * values[row, c]
+            sums[left[row], c] += value
+            sums[right[row], c] -= value

@@ -116,20 +116,20 @@ def _arrange(
         for item in range(low, high):
             spare[n_candidates] = item
             n_candidates += scores[item] >= bound - slack
-        found = _insert_top(spare, n_candidates, scores, min(k, n), slack, order, best)
-        if ties == AVERAGE and found < n:
-            last = best[found - 1]
+        n_placed = _insert_top(spare, n_candidates, scores, min(k, n), slack, order, best)
+        if ties == AVERAGE and n_placed < n:
+            last = best[n_placed - 1]
             inside = 0
-            for place in range(found):
+            for place in range(n_placed):
                 inside += best[place] <= last + slack
             for candidate in range(n_candidates):
                 if last - slack <= scores[spare[candidate]] <= last + slack:
                     if inside > 0:  # the earliest of the equal ones are in already
                         inside -= 1
                     else:
-                        order[found] = spare[candidate]
-                        found += 1
-        return found
+                        order[n_placed] = spare[candidate]
+                        n_placed += 1
+        return n_placed
     for place in range(n):
         order[place] = low + place
     if ties == WORST:  # items of equal score and value are interchangeable, so reversing does no harm
@@ -170,7 +170,7 @@ def _group_end(scores: Floats, order: Counts, start: int, n: int, ties: int, sla
 @njit(cache=True, nogil=True)
 def level(values: Floats, offsets: Counts) -> Floats:
     """Values with each group of equal ones of a query at the largest of them: (n_items,)."""
-    found = np.empty(len(values))
+    joined = np.empty(len(values))
     longest = _longest(offsets)
     order, spare = np.empty(longest, np.int64), np.empty(longest, np.int64)
     for query in range(len(offsets) - 1):
@@ -184,9 +184,9 @@ def level(values: Floats, offsets: Counts) -> Floats:
         while start < n:
             end = _group_end(values, order, start, n, AVERAGE, slack)
             for place in range(start, end):
-                found[order[place]] = values[order[start]]
+                joined[order[place]] = values[order[start]]
             start = end
-    return found
+    return joined
 
 
 @njit(cache=True, nogil=True)
@@ -227,11 +227,11 @@ def discounted_gain(
     for query in range(len(total)):
         low, high = offsets[query], offsets[query + 1]
         slack = _slack(scores, low, high)
-        found = _arrange(values, scores, low, high, k, ties, slack, order, spare, best)
-        depth = _depth(scores, order, min(k, found))
+        n_placed = _arrange(values, scores, low, high, k, ties, slack, order, spare, best)
+        depth = _depth(scores, order, min(k, n_placed))
         start = 0
         while start < depth:
-            end = _group_end(scores, order, start, found, ties, slack)
+            end = _group_end(scores, order, start, n_placed, ties, slack)
             gain = 0.0
             for place in range(start, end):
                 value = values[order[place]]
@@ -297,12 +297,12 @@ def average_precision(relevant: Floats, scores: Floats, offsets: Counts, k: int,
         if n_relevant == 0:
             continue
         slack = _slack(scores, low, high)
-        found = _arrange(relevant, scores, low, high, k, ties, slack, order, spare, best)
-        depth = _depth(scores, order, min(k, found))
+        n_placed = _arrange(relevant, scores, low, high, k, ties, slack, order, spare, best)
+        depth = _depth(scores, order, min(k, n_placed))
         above = 0.0
         start = 0
         while start < depth:
-            end = _group_end(scores, order, start, found, ties, slack)
+            end = _group_end(scores, order, start, n_placed, ties, slack)
             n = end - start
             here = 0.0
             for place in range(start, end):
@@ -328,11 +328,11 @@ def reciprocal_rank(relevant: Floats, scores: Floats, offsets: Counts, k: int, t
     for query in range(len(result)):
         low, high = offsets[query], offsets[query + 1]
         slack = _slack(scores, low, high)
-        found = _arrange(relevant, scores, low, high, k, ties, slack, order, spare, best)
-        depth = _depth(scores, order, min(k, found))
+        n_placed = _arrange(relevant, scores, low, high, k, ties, slack, order, spare, best)
+        depth = _depth(scores, order, min(k, n_placed))
         start = 0
         while start < depth:
-            end = _group_end(scores, order, start, found, ties, slack)
+            end = _group_end(scores, order, start, n_placed, ties, slack)
             n = end - start
             here = 0.0
             for place in range(start, end):
@@ -361,12 +361,12 @@ def expected_reciprocal_rank(stop: Floats, scores: Floats, offsets: Counts, k: i
     for query in range(len(result)):
         low, high = offsets[query], offsets[query + 1]
         slack = _slack(scores, low, high)
-        found = _arrange(stop, scores, low, high, k, ties, slack, order, spare, best)
-        depth = _depth(scores, order, min(k, found))
+        n_placed = _arrange(stop, scores, low, high, k, ties, slack, order, spare, best)
+        depth = _depth(scores, order, min(k, n_placed))
         reading = 1.0
         start = 0
         while start < depth and reading > 0:
-            end = _group_end(scores, order, start, found, ties, slack)
+            end = _group_end(scores, order, start, n_placed, ties, slack)
             kept = min(end, depth) - start
             product[: kept + 1] = 0.0
             product[0] = 1.0

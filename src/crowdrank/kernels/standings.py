@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..protocols import Counts, Floats, Ints
+from .segments import average_repeats
 from .ties import join_ties
 
 
@@ -32,7 +33,7 @@ def grade_standings(group: Counts, item: Ints, grade: Floats, weight: Floats | N
     ``group`` (rows,) tells which grades are compared, such as those of one annotator in one query; the weight of
     a grade is also that of the item's being there for others. Several grades of an item in a group are averaged.
     """
-    group, item, grade, weight = one_each(group, item, grade, np.ones(len(grade)) if weight is None else weight)
+    group, item, grade, weight = average_repeats(group, item, grade, np.ones(len(grade)) if weight is None else weight)
     order = np.lexsort((grade, group))
     group, item, grade, weight = group[order], item[order], grade[order], weight[order]
     new = np.diff(group, prepend=-1) != 0
@@ -41,7 +42,7 @@ def grade_standings(group: Counts, item: Ints, grade: Floats, weight: Floats | N
     starts, ends = np.repeat(begin, sizes), np.repeat(begin + sizes, sizes)
     # grades that were averaged differ by rounding
     first, after = _runs(join_ties(grade, np.append(begin, len(group))), starts)
-    climbed, base = _climbed(weight, begin)
+    climbed, base = _running_weights(weight, begin)
     below = np.where(first > starts, climbed[first - 1] - base[starts], 0.0)
     above = climbed[ends - 1] - climbed[after - 1]
     alike = np.where(after - first > 1, climbed[after - 1] - base[starts] - below - weight, 0.0)
@@ -49,7 +50,7 @@ def grade_standings(group: Counts, item: Ints, grade: Floats, weight: Floats | N
     return item[use], ((below - above)[use] / (below + above + alike)[use]), weight[use]
 
 
-def _climbed(weight: Floats, begin: Counts) -> tuple[Floats, Floats]:
+def _running_weights(weight: Floats, begin: Counts) -> tuple[Floats, Floats]:
     """Sum of the weights of a group up to each row, up to a constant of the group, and that constant at its first row.
 
     One sum over all rows would carry the rounding of all groups before.
@@ -68,20 +69,6 @@ def _runs(values: Ints | Floats, starts: Counts) -> tuple[Counts, Counts]:
     begin = np.flatnonzero(new)
     lengths = np.diff(begin, append=len(values))
     return np.repeat(begin, lengths), np.repeat(begin + lengths, lengths)
-
-
-def one_each(group: Counts, item: Ints, grade: Floats, weight: Floats) -> tuple[Counts, Ints, Floats, Floats]:
-    """Return the grades (rows,) with those of the same item in the same group averaged, their weights added."""
-    # sorting plain keys is ten times faster than finding the order of the rows, and mostly there is nothing to average
-    keys = np.sort(group * (int(item.max(initial=0)) + 1) + item)
-    if not (keys[1:] == keys[:-1]).any():
-        return group, item, grade, weight
-    order = np.lexsort((item, group))
-    group, item, grade, weight = group[order], item[order], grade[order], weight[order]
-    new = (np.diff(group, prepend=-1) != 0) | (np.diff(item, prepend=-1) != 0)
-    begin = np.flatnonzero(new)
-    weights = np.add.reduceat(weight, begin)
-    return group[begin], item[begin], np.add.reduceat(grade * weight, begin) / weights, weights
 
 
 def group_codes(query: Ints, annotator: Ints, block: Ints | None) -> Counts:

@@ -49,7 +49,7 @@ def structure_numbers(starts: Counts, second: Ints, up: Numbers, down: Numbers, 
     numbers, before = np.zeros(n_items, np.uint64), np.minimum(sizes, 1)
     active, rounds, visits = sizes > 1, 1, 0
     while active.any():
-        # looking for what is new takes longer than a round, so that it is done after 1, 2, 4, ... of them
+        # looking for what is new takes longer than a round, so it is done after 1, 2, 4, ... of them
         for _ in range(rounds):
             numbers = _refine_once(rows, columns, above, below, numbers, active[query] & linked)
         rounds, visits = 2 * rounds, visits + rounds * len(second)

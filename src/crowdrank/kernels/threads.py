@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
+from contextvars import ContextVar
 from functools import cache
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -19,9 +20,11 @@ Result = TypeVar("Result")
 Entry = TypeVar("Entry", bound=np.generic)
 
 _MOST_THREADS = 8
-"""Each thread has arrays of its own to add up afterwards, so that more threads would cost more than they save."""
+"""Each thread has arrays of its own to add up afterwards, so more threads would cost more than they save."""
 
 _PAIRS_PER_THREAD = 1_000_000
+
+_limit: ContextVar[int] = ContextVar("most threads", default=_MOST_THREADS)
 
 
 def over_bounds(work: Callable[[int, int], Result], bounds: Counts) -> list[Result]:
@@ -50,7 +53,7 @@ def pair_bounds(starts: Counts) -> Counts:
 
 
 def read_only(array: NDArray[Entry]) -> NDArray[Entry]:
-    """Return a contiguous read-only view, so that a kernel is compiled for one kind of array only."""
+    """Return a contiguous read-only view, so a kernel is compiled for one kind of array only."""
     view = np.ascontiguousarray(array).view()
     view.flags.writeable = False
     return view
@@ -63,6 +66,16 @@ def dot(first: Floats, second: Floats) -> float:
     the sum takes whenever another process keeps a core busy.
     """
     return float(np.einsum("i,i->", first, second))
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Work in one thread, so that sums do not depend on the number of cores."""
+    before = _limit.set(1)
+    try:
+        yield
+    finally:
+        _limit.reset(before)
 
 
 def one_blas_thread() -> AbstractContextManager[Any]:
@@ -94,4 +107,4 @@ def total(parts: list[NDArray[Any]]) -> NDArray[Any]:
 def _n_threads(n_rows: int, smallest: int) -> int:
     """How many threads share the rows when none is to get fewer than ``smallest``."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, min(cores, _MOST_THREADS, n_rows // smallest))
+    return max(1, min(cores, _limit.get(), n_rows // smallest))

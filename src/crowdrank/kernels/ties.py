@@ -63,15 +63,15 @@ def join_ties(values: Floats, offsets: Counts, tolerance: Floats | None = None) 
     if not (joined & (ranked[1:] != ranked[:-1])).any():
         return values
     first = np.maximum.accumulate(np.where(np.append(True, ~joined), np.arange(len(order)), 0))
-    found = np.empty(len(order))
-    found[order] = ranked[first]
-    return found
+    settled = np.empty(len(order))
+    settled[order] = ranked[first]
+    return settled
 
 
 def _over_segments(reduce: np.ufunc, values: NDArray[np.floating[Any]], offsets: Counts) -> Floats:
     """What a ufunc makes of each segment, 0 of an empty one."""
-    found = np.zeros(len(offsets) - 1)
+    reduced = np.zeros(len(offsets) - 1)
     filled = np.diff(offsets) > 0
     if filled.any():
-        found[filled] = reduce.reduceat(values, offsets[:-1][filled])
-    return found
+        reduced[filled] = reduce.reduceat(values, offsets[:-1][filled])
+    return reduced

@@ -6,16 +6,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .agreement import accuracy, cohen_kappa, fleiss_kappa, krippendorff_alpha
+    from .agreement import accuracy, cohen_kappa, fleiss_kappa, krippendorff_alpha, quality_divergence
     from .correlation import footrule, kendall_tau, pair_accuracy, preference_accuracy, spearman, tau_ap, weighted_tau
     from .measures import Measure, names, parse
+    from .prediction_powered import prediction_powered_mean
     from .ranking import average_precision, dcg, err, ndcg, precision, rbp, recall, reciprocal_rank
-    from .significance import bootstrap_interval, holm, paired_randomisation
+    from .significance import bootstrap_interval, coefficient_of_variation, holm, mcnemar, paired_randomisation
 
 _HOMES = {
     "accuracy": "agreement",
     "average_precision": "ranking",
     "bootstrap_interval": "significance",
+    "coefficient_of_variation": "significance",
     "cohen_kappa": "agreement",
     "dcg": "ranking",
     "err": "ranking",
@@ -24,6 +26,7 @@ _HOMES = {
     "holm": "significance",
     "kendall_tau": "correlation",
     "krippendorff_alpha": "agreement",
+    "mcnemar": "significance",
     "Measure": "measures",
     "names": "measures",
     "ndcg": "ranking",
@@ -31,7 +34,9 @@ _HOMES = {
     "paired_randomisation": "significance",
     "parse": "measures",
     "precision": "ranking",
+    "prediction_powered_mean": "prediction_powered",
     "preference_accuracy": "correlation",
+    "quality_divergence": "agreement",
     "rbp": "ranking",
     "recall": "ranking",
     "reciprocal_rank": "ranking",
@@ -45,6 +50,7 @@ __all__ = [
     "accuracy",
     "average_precision",
     "bootstrap_interval",
+    "coefficient_of_variation",
     "cohen_kappa",
     "dcg",
     "err",
@@ -53,13 +59,16 @@ __all__ = [
     "holm",
     "kendall_tau",
     "krippendorff_alpha",
+    "mcnemar",
     "names",
     "ndcg",
     "pair_accuracy",
     "paired_randomisation",
     "parse",
     "precision",
+    "prediction_powered_mean",
     "preference_accuracy",
+    "quality_divergence",
     "rbp",
     "recall",
     "reciprocal_rank",

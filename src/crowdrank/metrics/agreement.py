@@ -64,7 +64,7 @@ def krippendorff_alpha(item: Any, annotator: Any = None, grade: Any = None, *, l
     """
     level = _level(item, level)
     items, values, own = _long(item, annotator, grade, ordered=level != "nominal")
-    paired = _compared(items, own)[items] > 0
+    paired = _count_ordered_pairs(items, own)[items] > 0
     if not paired.any():
         raise JudgmentError(_alone(own))
     items, values, own = items[paired], values[paired], None if own is None else own[paired]
@@ -110,7 +110,7 @@ def fleiss_kappa(item: Any, annotator: Any = None, grade: Any = None) -> float:
     0.25
     """
     items, codes, own = _long(item, annotator, grade, ordered=False)
-    size, compared = np.bincount(items), _compared(items, own)
+    size, compared = np.bincount(items), _count_ordered_pairs(items, own)
     if not compared.any():
         raise JudgmentError(_alone(own))
     several = compared > 0
@@ -229,12 +229,12 @@ def _long(item: Any, annotator: Any, grade: Any, *, ordered: bool) -> tuple[Coun
     if not made.any():
         raise JudgmentError("there is no grade to measure agreement on; give at least two judgments of an item")
     rows = np.flatnonzero(made)
-    codes = dense_codes(_kept(ids, made), "item", rows)[0]
-    own = None if who is None else _own_cells(codes, dense_codes(_kept(who, made), "annotator", rows)[0])
+    codes = dense_codes(_keep_ids(ids, made), "item", rows)[0]
+    own = None if who is None else _own_cells(codes, dense_codes(_keep_ids(who, made), "annotator", rows)[0])
     return codes, values[made], own
 
 
-def _kept(ids: Any, made: Bools) -> Any:
+def _keep_ids(ids: Any, made: Bools) -> Any:
     """The ids of judgments that were made."""
     return ids.filter(pl.Series(made)) if isinstance(ids, pl.Series) else ids[made]
 
@@ -243,11 +243,11 @@ def _own_cells(items: Counts, annotator: Any) -> Counts | None:
     """A number for each item and annotator, ``None`` where nobody graded an item twice."""
     if annotator is None or not len(annotator):
         return None
-    found, own = np.unique(items.astype(np.int64) * (int(annotator.max()) + 1) + annotator, return_inverse=True)
-    return None if len(found) == len(items) else own
+    cells, own = np.unique(items.astype(np.int64) * (int(annotator.max()) + 1) + annotator, return_inverse=True)
+    return None if len(cells) == len(items) else own
 
 
-def _compared(items: Counts, own: Counts | None) -> Counts:
+def _count_ordered_pairs(items: Counts, own: Counts | None) -> Counts:
     """Ordered pairs of grades by different annotators of each item."""
     size = np.bincount(items)
     if own is None:
@@ -291,15 +291,15 @@ def _class_codes(column: NDArray[Any] | pl.Series) -> Counts:
 def _squares(items: Counts, values: Floats, own: Counts | None) -> tuple[float, float]:
     """Squared differences within items, by one less than their grades, and overall; both on the same scale."""
     values = values - values.mean()
-    size, compared = np.bincount(items), _compared(items, own)
-    spread = _spread(items, values, size) * size[items]
+    size, compared = np.bincount(items), _count_ordered_pairs(items, own)
+    spread = _squared_deviations(items, values, size) * size[items]
     if own is not None:
         again = np.bincount(own)
-        spread = spread - _spread(own, values, again) * again[own]
+        spread = spread - _squared_deviations(own, values, again) * again[own]
     return float(spread @ (size[items] / compared[items])), float(values @ values)
 
 
-def _spread(cell: Counts, values: Floats, size: Counts) -> Floats:
+def _squared_deviations(cell: Counts, values: Floats, size: Counts) -> Floats:
     """Squared distance of each value from the mean of its cell."""
     means = np.bincount(cell, values, len(size)) / np.maximum(size, 1)
     spread: Floats = (values - means[cell]) ** 2
@@ -308,7 +308,7 @@ def _spread(cell: Counts, values: Floats, size: Counts) -> Floats:
 
 def _unlike(items: Counts, codes: Counts, own: Counts | None) -> tuple[float, float]:
     """Pairs of unlike grades within items, by one less than their grades, and overall; both on the same scale."""
-    size, compared = np.bincount(items), _compared(items, own)
+    size, compared = np.bincount(items), _count_ordered_pairs(items, own)
     several = compared > 0
     unlike = compared[several] - _alike(items, codes, own, len(size))[several]
     within = np.sum(unlike * (size[several] / compared[several]))
@@ -335,10 +335,10 @@ def _cell_counts(items: Counts, codes: Counts) -> tuple[Counts, Counts]:
     cells = items.astype(np.int64) * n_levels + codes
     if (int(items.max()) + 1) * n_levels <= max(_TABLE_CELLS, len(items)):
         table = np.bincount(cells)
-        found = np.flatnonzero(table)
-        return found // n_levels, table[found]
-    found, counts = np.unique(cells, return_counts=True)
-    return found // n_levels, counts
+        occurring = np.flatnonzero(table)
+        return occurring // n_levels, table[occurring]
+    occurring, counts = np.unique(cells, return_counts=True)
+    return occurring // n_levels, counts
 
 
 def _two_of(grades: Any, annotators: tuple[str | int, str | int] | None) -> tuple[Counts, Counts, int]:
@@ -383,3 +383,40 @@ def _two_arrays(
         raise JudgmentError(f"grade {unknown[0]!r} is not one of the levels; add it to levels= or correct the grade")
     codes = np.array([position[value] for value in both], np.int64)
     return codes[: len(left)], codes[len(left) :], len(position)
+
+
+def quality_divergence(real: ArrayLike, estimated: ArrayLike, *, bins: int = 10, pseudo_count: float = 0.5) -> float:
+    """Kullback-Leibler divergence of the distribution of annotators' real qualities from that of the estimated ones.
+
+    Both are counted in equally wide bins from 0 to 1, and the divergence is the sum of :math:`p \\log(p / q)` over
+    bins, :math:`p` being the shares of the real qualities and :math:`q` those of the estimates [Niu15]_. It compares
+    distributions, not annotators: estimates that exchange two annotators have divergence 0.
+
+    Parameters
+    ----------
+    real, estimated
+        A quality from 0 to 1 for each annotator; they need not be the same annotators.
+    bins
+        Number of bins; more of them see finer differences and need more annotators.
+    pseudo_count
+        Annotators added to each bin, without which an empty bin makes the divergence infinite.
+
+    Examples
+    --------
+    >>> round(quality_divergence([0.95, 0.85, 0.55], [0.95, 0.85, 0.55]), 3)
+    0.0
+    >>> round(quality_divergence([0.95, 0.85, 0.55], [0.15, 0.25, 0.35]), 3)
+    0.412
+    """
+    if bins < 1:
+        raise ParameterError(f"bins={bins} must be at least 1")
+    if not pseudo_count > 0:
+        raise ParameterError(f"pseudo_count={pseudo_count} must be above 0, or empty bins make the divergence infinite")
+    shares = []
+    for name, values in (("real", real), ("estimated", estimated)):
+        quality = np.asarray(values, np.float64)
+        if quality.ndim != 1 or not len(quality) or not ((quality >= 0) & (quality <= 1)).all():
+            raise JudgmentError(f"{name} has to be a list of qualities between 0 and 1, one for each annotator")
+        counts = np.histogram(quality, bins, (0, 1))[0] + pseudo_count
+        shares.append(counts / counts.sum())
+    return float((shares[0] * np.log(shares[0] / shares[1])).sum())

@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import JudgmentError
+from ..kernels.threads import read_only
 from ..protocols import Bools, Counts, Floats
 from ..wording import one_of
-from .queries import Arranged, arrange, dense_codes, frozen, numbers, one_dimensional, over_queries, summary
+from .queries import Arranged, arrange, dense_codes, numbers, one_dimensional, over_queries, summary
 
 VARIANTS = ("a", "b")
 
@@ -49,7 +50,7 @@ def kendall_tau(
     truth, scores, qid, empty, per_query
         See the module.
     variant
-        ``"b"`` reaches 1 when scores and truth have the same ties; ``"a"`` divides by all pairs, so that ties keep it
+        ``"b"`` reaches 1 when scores and truth have the same ties; ``"a"`` divides by all pairs, so ties keep it
         below 1.
 
     Examples
@@ -101,7 +102,7 @@ def tau_ap(
     Notes
     -----
     It is not symmetric: ranks are those of the scores. Ties count with their expected value over shuffles of the tied
-    items, in truth and scores alike (the variant *a* of [Urbano17]_), so that truth with ties keeps it below 1;
+    items, in truth and scores alike (the variant *a* of [Urbano17]_), so truth with ties keeps it below 1;
     :func:`weighted_tau` reaches 1 there.
 
     Examples
@@ -115,7 +116,7 @@ def tau_ap(
 
     items = arrange(truth, scores, qid)
     ranks = over_queries(middle_ranks, (items.truth,), items.offsets)
-    shares = over_queries(precise_above, (frozen(ranks), items.scores), items.offsets)
+    shares = over_queries(precise_above, (read_only(ranks), items.scores), items.offsets)
     value = 2 * shares / np.maximum(np.diff(items.offsets) - 1, 1) - 1
     return items.report(value, _orders(items, items.truth), empty, per_query)
 
@@ -137,10 +138,10 @@ def weighted_tau(
 
     items = arrange(truth, scores, qid)
     defined, decided = _orders(items, items.truth), _orders(items, items.scores)
-    value, (known, found) = np.zeros(len(defined)), _level(items)
+    value, (known, ranked) = np.zeros(len(defined)), _level(items)
     for query in np.flatnonzero(defined & decided):
         span = slice(items.offsets[query], items.offsets[query + 1])
-        value[query] = weightedtau(known[span], found[span]).statistic
+        value[query] = weightedtau(known[span], ranked[span]).statistic
     return items.report(value, defined, empty, per_query)
 
 
@@ -214,7 +215,7 @@ def preference_accuracy(
     """
     from ..kernels.ties import ROUNDING
 
-    left, right, sign, weights = _checked(left_score, right_score, outcome, weight)
+    left, right, sign, weights = _check_pairs(left_score, right_score, outcome, weight)
     query, n_queries = _codes(qid, len(left))
     size, larger = np.zeros(n_queries), np.maximum(np.abs(left), np.abs(right))
     np.maximum.at(size, query, np.where(np.isfinite(larger), larger, 0.0))
@@ -227,7 +228,7 @@ def preference_accuracy(
     return summary(value, total > 0, empty, per_query)
 
 
-def _checked(
+def _check_pairs(
     left_score: ArrayLike, right_score: ArrayLike, outcome: ArrayLike, weight: ArrayLike | None
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Scores, outcome and weight of each pair, once they are known to make sense."""
@@ -289,7 +290,7 @@ def _level(items: Arranged) -> tuple[Floats, Floats]:
     def of(values: Floats) -> Floats:
         # whole numbers, which grades mostly are, are not rounded
         whole = np.abs(values).max() < _WHOLE and bool((values == np.rint(values)).all())
-        return values if whole else frozen(over_queries(level, (values,), items.offsets))
+        return values if whole else read_only(over_queries(level, (values,), items.offsets))
 
     return of(items.truth), of(items.scores)
 

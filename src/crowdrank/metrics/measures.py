@@ -102,7 +102,7 @@ class Measure:
     larger_is_better
         False for distances.
     ranks_suffice
-        Whether only the order of the truth counts, so that ranks serve as well as grades.
+        Whether only the order of the truth counts, so ranks serve as well as grades.
     """
 
     name: str
@@ -159,10 +159,10 @@ def parse(text: str) -> Measure:
     array([1.])
     """
     shown = str(text).strip()
-    found = _FORM.fullmatch(shown.lower())
-    if found is None:
+    matched = _FORM.fullmatch(shown.lower())
+    if matched is None:
         raise UnknownNameError(f"metric {shown!r} is not of the form name@number(options); for example ndcg@10(linear)")
-    name = found["name"].strip().replace("-", "_").replace(" ", "_")
+    name = matched["name"].strip().replace("-", "_").replace(" ", "_")
     name = ALIASES.get(name, name)
     if name not in MEASURES:
         hint = did_you_mean(name, [*MEASURES, *ALIASES])
@@ -170,8 +170,8 @@ def parse(text: str) -> Measure:
     entry = MEASURES[name]
     module, _, function_name = entry.function.partition(":")
     function = getattr(import_module(f".{module}", __package__), function_name)
-    parameters = {} if found["at"] is None else _at(name, entry.at, found["at"])
-    parameters |= _options(shown, function, found["options"] or "")
+    parameters = {} if matched["at"] is None else _at(name, entry.at, matched["at"])
+    parameters |= _options(shown, function, matched["options"] or "")
     return Measure(
         name=shown.lower(),
         function=function,

@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..data.coding import factorize
 from ..errors import JudgmentError, ParameterError
+from ..kernels.threads import read_only
 from ..protocols import Bools, Counts, Floats
 from ..wording import one_of
 
@@ -86,9 +87,9 @@ def arrange(truth: ArrayLike, scores: ArrayLike, qid: Any = None) -> Arranged:
                 "qid goes with one-dimensional truth and scores; leave it out for a table, whose rows are queries"
             )
         offsets = np.arange(0, truth.size + 1, truth.shape[1], dtype=np.int64)
-        return Arranged(frozen(truth.ravel()), frozen(scores.ravel()), frozen(offsets))
+        return Arranged(read_only(truth.ravel()), read_only(scores.ravel()), read_only(offsets))
     if qid is None:
-        return Arranged(frozen(truth), frozen(scores), frozen(np.array([0, len(truth)], np.int64)))
+        return Arranged(read_only(truth), read_only(scores), read_only(np.array([0, len(truth)], np.int64)))
     return _side_by_side(truth, scores, one_dimensional(qid, len(truth), "qid"))
 
 
@@ -97,7 +98,7 @@ def _side_by_side(truth: Floats, scores: Floats, qid: NDArray[Any] | pl.Series) 
     groups = group_rows(qid)
     if groups.rows is not None:
         truth, scores = truth[groups.rows], scores[groups.rows]
-    return Arranged(frozen(truth), frozen(scores), groups.offsets, groups.by_id)
+    return Arranged(read_only(truth), read_only(scores), groups.offsets, groups.by_id)
 
 
 class Groups(NamedTuple):
@@ -115,11 +116,11 @@ def group_rows(qid: NDArray[Any] | pl.Series) -> Groups:
     ends = np.append(starts, len(qid))
     if n_queries == len(starts):
         sorted_already = bool((codes[1:] > codes[:-1]).all())
-        return Groups(frozen(ends), None, None if sorted_already else np.argsort(codes))
+        return Groups(read_only(ends), None, None if sorted_already else np.argsort(codes))
     from ..kernels.ranking_measures import gather
 
-    offsets, rows = gather(frozen(np.repeat(codes, np.diff(ends))), n_queries)
-    return Groups(frozen(offsets), rows, None)
+    offsets, rows = gather(read_only(np.repeat(codes, np.diff(ends))), n_queries)
+    return Groups(read_only(offsets), rows, None)
 
 
 def _run_starts(ids: NDArray[Any] | pl.Series) -> Counts:
@@ -144,7 +145,7 @@ def over_queries(
 
     def share(part: int) -> NDArray[Any]:
         own = offsets[bounds[part] : bounds[part + 1] + 1]
-        return kernel(*(column[own[0] : own[-1]] for column in columns), frozen(own - own[0]), *rest)
+        return kernel(*(column[own[0] : own[-1]] for column in columns), read_only(own - own[0]), *rest)
 
     others = [_threads().submit(share, part) for part in range(1, n_threads)]
     return np.concatenate([share(0), *(other.result() for other in others)])
@@ -201,13 +202,6 @@ def dense_codes(ids: NDArray[Any] | pl.Series, name: str, rows: Counts | None = 
         row = first if rows is None else int(rows[first])
         raise JudgmentError(f"{name} is missing in row {row + 1}; give every row an id or drop that row")
     return codes.astype(np.int64), len(known)
-
-
-def frozen(array: NDArray[Any]) -> NDArray[Any]:
-    """Return a read-only view, so that kernels meet one array type only and are compiled once."""
-    view = array.view()
-    view.flags.writeable = False
-    return view
 
 
 def cutoff(k: int | None, longest: int) -> int:

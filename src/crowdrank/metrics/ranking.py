@@ -16,7 +16,7 @@ a score of minus infinity, and they earn nothing themselves, as in trec_eval.
     tied items stay in input order. trec_eval breaks ties by item id, last id first: sort the input that way to get its
     values.
 ``"worst"``
-    of tied items the least relevant comes first, so that nothing is gained by not deciding.
+    of tied items the least relevant comes first, so nothing is gained by not deciding.
 
 ``empty`` says what a query without any relevant item counts: ``"zero"`` (as trec_eval), ``"one"``, or ``"skip"`` (left
 out of the mean, NaN per query).
@@ -31,9 +31,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import JudgmentError, ParameterError
+from ..kernels.threads import read_only
 from ..protocols import Floats
 from ..wording import one_of
-from .queries import Arranged, arrange, cutoff, frozen, over_queries
+from .queries import Arranged, arrange, cutoff, over_queries
 
 TIES = {"first": 0, "average": 1, "worst": 2}
 GAINS = ("exponential", "linear")
@@ -87,7 +88,7 @@ def ndcg(
     items, exponential = _gains(truth, scores, qid, gain, negative)
     depth, rule = cutoff(k, items.longest), TIES[one_of(ties, TIES, "ties")]
     best = _ideal(items, depth, exponential, _logarithmic(depth))
-    value = _discounted(items.truth, items.scores, items, depth, rule, exponential, _logarithmic(depth))
+    value = _discounted_sums(items.truth, items.scores, items, depth, rule, exponential, _logarithmic(depth))
     # rounding may lift a perfect order above 1
     return items.report(np.minimum(_share(value, best), 1.0), best > 0, empty, per_query)
 
@@ -112,7 +113,7 @@ def dcg(
     """
     items, exponential = _gains(truth, scores, qid, gain, negative)
     depth, rule = cutoff(k, items.longest), TIES[one_of(ties, TIES, "ties")]
-    value = _discounted(items.truth, items.scores, items, depth, rule, exponential, _logarithmic(depth))
+    value = _discounted_sums(items.truth, items.scores, items, depth, rule, exponential, _logarithmic(depth))
     return items.report(value, np.isfinite(value), "zero", per_query)
 
 
@@ -146,9 +147,8 @@ def precision(
     if k is None:
         raise ParameterError("precision needs a cutoff; give k, for example k=10")
     items, relevant = _relevant(truth, scores, qid, relevant_from)
-    depth = cutoff(k, items.longest)
-    found = _discounted(relevant, items.scores, items, depth, TIES[one_of(ties, TIES, "ties")], False, np.ones(depth))
-    return items.report(found / k, items.sums(relevant) > 0, empty, per_query)
+    n_found = _count_relevant(items, relevant, k, ties)
+    return items.report(n_found / k, items.sums(relevant) > 0, empty, per_query)
 
 
 def recall(
@@ -170,10 +170,8 @@ def recall(
     array([0.6667])
     """
     items, relevant = _relevant(truth, scores, qid, relevant_from)
-    depth = cutoff(k, items.longest)
-    found = _discounted(relevant, items.scores, items, depth, TIES[one_of(ties, TIES, "ties")], False, np.ones(depth))
-    n_relevant = items.sums(relevant)
-    return items.report(_share(found, n_relevant), n_relevant > 0, empty, per_query)
+    n_found, n_relevant = _count_relevant(items, relevant, k, ties), items.sums(relevant)
+    return items.report(_share(n_found, n_relevant), n_relevant > 0, empty, per_query)
 
 
 def rbp(
@@ -217,7 +215,7 @@ def rbp(
     items, relevant = _relevant(truth, scores, qid, relevant_from)
     depth = cutoff(k, items.longest)
     weights = np.asarray((1 - p) * p ** np.arange(depth), dtype=np.float64)
-    value = _discounted(relevant, items.scores, items, depth, TIES[one_of(ties, TIES, "ties")], False, weights)
+    value = _discounted_sums(relevant, items.scores, items, depth, TIES[one_of(ties, TIES, "ties")], False, weights)
     return items.report(value, items.sums(relevant) > 0, empty, per_query)
 
 
@@ -341,7 +339,7 @@ def err(
     stop = (np.exp2(items.truth) - 1) / np.exp2(top)
     depth, rule = cutoff(k, items.longest), TIES[one_of(ties, TIES, "ties")]
     kernel = kernels.expected_reciprocal_rank
-    value = over_queries(kernel, (frozen(stop), items.scores), items.offsets, depth, rule)
+    value = over_queries(kernel, (read_only(stop), items.scores), items.offsets, depth, rule)
     return items.report(value, items.sums(stop) > 0, empty, per_query)
 
 
@@ -350,7 +348,7 @@ def _gains(truth: ArrayLike, scores: ArrayLike, qid: Any, gain: str, negative: s
     exponential = one_of(gain, GAINS, "gain") == "exponential"
     items = arrange(truth, scores, qid)
     if one_of(negative, NEGATIVE, "negative") == "zero":
-        items = replace(items, truth=frozen(np.maximum(items.truth, 0)))
+        items = replace(items, truth=read_only(np.maximum(items.truth, 0)))
     lowest, highest = items.truth.min(), items.truth.max()
     if lowest < 0:
         raise JudgmentError(
@@ -369,16 +367,24 @@ def _gains(truth: ArrayLike, scores: ArrayLike, qid: Any, gain: str, negative: s
 def _relevant(truth: ArrayLike, scores: ArrayLike, qid: Any, relevant_from: float) -> tuple[Arranged, Floats]:
     """Items, and 1 for each relevant one, 0 for the others."""
     items = arrange(truth, scores, qid)
-    return items, frozen((items.truth >= relevant_from).astype(np.float64))
+    return items, read_only((items.truth >= relevant_from).astype(np.float64))
 
 
-def _discounted(
+def _count_relevant(items: Arranged, relevant: Floats, k: int | None, ties: str) -> Floats:
+    """Number of relevant items among the first ``k`` places of each query."""
+    depth = cutoff(k, items.longest)
+    return _discounted_sums(
+        relevant, items.scores, items, depth, TIES[one_of(ties, TIES, "ties")], False, np.ones(depth)
+    )
+
+
+def _discounted_sums(
     values: Floats, scores: Floats, items: Arranged, depth: int, rule: int, exponential: bool, discount: Floats
 ) -> Floats:
     """Sum over the first places of gain times discount, for each query."""
     from ..kernels import ranking_measures as kernels
 
-    rest = depth, rule, exponential, frozen(discount)
+    rest = depth, rule, exponential, read_only(discount)
     return over_queries(kernels.discounted_gain, (values, scores), items.offsets, *rest)
 
 
@@ -386,7 +392,7 @@ def _ideal(items: Arranged, depth: int, exponential: bool, discount: Floats) -> 
     """The same sum when the items of each query stand in the best order."""
     from ..kernels import ranking_measures as kernels
 
-    return over_queries(kernels.ideal_gain, (items.truth,), items.offsets, depth, exponential, frozen(discount))
+    return over_queries(kernels.ideal_gain, (items.truth,), items.offsets, depth, exponential, read_only(discount))
 
 
 def _logarithmic(depth: int) -> Floats:

@@ -2,13 +2,85 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import JudgmentError, ParameterError
-from ..protocols import Floats
+from ..protocols import Bools, Floats
 
 _CELLS = 1 << 22  # random numbers held at a time, 32 MB
+_FEW_DISCORDANT = 1000
+"""Cases that only one of two gets right, up to which McNemar's test is exact."""
+
+
+class McNemar(NamedTuple):
+    """McNemar's test: cases that only the first or only the second gets right, chi-square and two-sided p value."""
+
+    only_first: int
+    only_second: int
+    chi_square: float
+    p_value: float
+
+
+def mcnemar(first: ArrayLike, second: ArrayLike) -> McNemar:
+    """McNemar's test of whether two classifiers are right equally often on the same cases [McNemar47]_.
+
+    Cases that both get right, or neither, say nothing. Of the :math:`b + c` others each is as likely the first's as
+    the second's if both are equally good, so :math:`b` is binomial. The p value is exact up to 1,000 such cases;
+    beyond that it is that of :math:`\\chi^2 = (b - c)^2 / (b + c)` with one degree of freedom.
+
+    The test takes cases for independent. Pairs of the same items are not: draw items again instead.
+
+    Parameters
+    ----------
+    first, second
+        Whether each case is right, in the same order.
+
+    Examples
+    --------
+    >>> mcnemar([1, 1, 1, 1, 1, 1, 0, 1], [0, 0, 0, 0, 0, 0, 1, 1])
+    McNemar(only_first=6, only_second=1, chi_square=3.5714285714285716, p_value=0.125)
+    """
+    from scipy.stats import binom, chi2
+
+    right, other = (_truths(values, name) for values, name in ((first, "first"), (second, "second")))
+    if right.shape != other.shape:
+        raise JudgmentError(f"first has {len(right)} cases and second {len(other)}; give the same cases")
+    b, c = int((right & ~other).sum()), int((other & ~right).sum())
+    if not b + c:
+        return McNemar(0, 0, 0.0, 1.0)
+    chi_square = (b - c) ** 2 / (b + c)
+    p = min(1.0, 2 * binom.cdf(min(b, c), b + c, 0.5)) if b + c <= _FEW_DISCORDANT else chi2.sf(chi_square, 1)
+    return McNemar(b, c, chi_square, float(p))
+
+
+def _truths(values: ArrayLike, name: str) -> Bools:
+    """One-dimensional array of right and wrong."""
+    array = np.asarray(values)
+    if array.ndim != 1 or not (array.dtype == bool or np.isin(array, (0, 1)).all()):
+        raise JudgmentError(f"{name} has to be a list of 1 for right and 0 for wrong cases")
+    return array.astype(bool)
+
+
+def coefficient_of_variation(values: ArrayLike) -> float:
+    """Standard deviation of some values as a share of their mean: how little a method depends on what is varied.
+
+    [Niu15]_ takes it over shares of spammers. NaN is left out; of one value it is 0.
+
+    Examples
+    --------
+    >>> coefficient_of_variation([0.9, 1.0, 1.1])
+    0.1
+    """
+    sample = _values(values, "values")
+    sample = sample[~np.isnan(sample)]
+    if not len(sample):
+        raise JudgmentError("there is no value; give at least one")
+    if not (mean := abs(float(sample.mean()))) > 0:
+        raise JudgmentError("the mean of the values is 0, so a spread relative to it does not exist")
+    return round(float(sample.std(ddof=1)) / mean, 15) if len(sample) > 1 else 0.0
 
 
 def paired_randomisation(a: ArrayLike, b: ArrayLike, *, n: int = 10_000, seed: int = 0) -> float:
@@ -55,6 +127,40 @@ def paired_randomisation(a: ArrayLike, b: ArrayLike, *, n: int = 10_000, seed: i
     return (larger + 1) / (n + 1)
 
 
+def paired_t(a: ArrayLike, b: ArrayLike) -> float:
+    """Two-sided p value of Student's t test of the mean difference of paired values.
+
+    It takes the mean difference over queries as normal; of many queries it is near :func:`paired_randomisation`, which
+    takes nothing for granted. Values that differ by the same amount everywhere have p value 0, equal ones 1.
+
+    Parameters
+    ----------
+    a, b
+        Values of the two rankings for the same queries in the same order; a query with NaN in either is left out.
+
+    Examples
+    --------
+    >>> round(paired_t([0.9, 0.8, 0.7, 0.6], [0.1, 0.2, 0.6, 0.4]), 3)
+    0.082
+    """
+    from scipy.special import stdtr
+
+    first, second = _values(a, "a"), _values(b, "b")
+    if first.shape != second.shape:
+        raise JudgmentError(f"a has {len(first)} queries and b {len(second)}; give values of the same queries")
+    difference = first - second
+    difference = difference[~np.isnan(difference)]
+    if len(difference) < 2:
+        raise JudgmentError("a t test needs at least two queries with both values")
+    mean, spread = float(difference.mean()), float(difference.std(ddof=1))
+    size = float(np.abs(difference).max())
+    if size <= 1e-12 * max(1.0, float(np.abs(first[~np.isnan(first)]).max())):
+        return 1.0
+    if spread <= 1e-12 * size:  # the same difference everywhere, but for rounding
+        return 0.0
+    return float(2 * stdtr(len(difference) - 1, -abs(mean) / (spread / np.sqrt(len(difference)))))
+
+
 def _all_sums(difference: Floats) -> Floats:
     """Sum of the differences under every pattern of signs."""
     sums = np.zeros(1)
@@ -80,6 +186,33 @@ def holm(p_values: ArrayLike) -> Floats:
     adjusted = np.empty_like(p)
     adjusted[order] = np.minimum(np.maximum.accumulate(p[order] * np.arange(len(p), 0, -1)), 1.0)
     return adjusted
+
+
+def mean_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]:
+    """Student's interval for the mean of values, the one that goes with :func:`paired_t`.
+
+    Parameters
+    ----------
+    values
+        Two values or more, such as differences of two rankings by query; NaN is left out.
+    level
+        Chance that the interval covers the mean; raising it widens the interval.
+
+    Examples
+    --------
+    >>> [round(end, 3) for end in mean_interval([0.1, 0.2, 0.3])]
+    [-0.048, 0.448]
+    """
+    from scipy.special import stdtrit
+
+    sample = _values(values, "values")
+    sample = sample[~np.isnan(sample)]
+    if len(sample) < 2:
+        raise JudgmentError("an interval of a mean needs at least two values")
+    if not 0 < level < 1:
+        raise ParameterError(f"level={level!r} is not a probability; give a number between 0 and 1, for example 0.95")
+    reach = float(stdtrit(len(sample) - 1, (1 + level) / 2) * sample.std(ddof=1) / np.sqrt(len(sample)))
+    return float(sample.mean()) - reach, float(sample.mean()) + reach
 
 
 def bootstrap_interval(

@@ -1,7 +1,8 @@
-"""What every ranker is: a scikit-learn estimator that knows which rows belong to one query."""
+"""What every ranker is: a scikit-learn estimator that knows which rows belong to one query; and its scorer."""
 
 from __future__ import annotations
 
+import inspect
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
@@ -12,16 +13,24 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from ..data.extractor import Extractor
 from ..data.features import Features
 from ..data.files import PathLike
 from ..errors import JudgmentError, ParameterError
 from ..protocols import AnyFloats, Counts, Floats, Progress, method_name
 from ..wording import one_of
 from .lists import Lists, group_queries
-from .matrix import Matrix
-from .saving import MAX_ABS_WEIGHT, Saved, real_number, weights_of, whole_number, write_saved
-from .scaling import SCALES, Scaling
-from .scoring import without_queries
+from .matrix import SCALES, Matrix, Scaling
+from .saving import (
+    MAX_ABS_WEIGHT,
+    Saved,
+    real_number,
+    restored_extractor,
+    saved_extractor,
+    weights_of,
+    whole_number,
+    write_saved,
+)
 from .stopping import CURVE, ItemGain, ValidationRows, Watch
 
 
@@ -46,7 +55,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
 
     ``_watch(self, held, progress)`` may be overridden to set cutoff, gain, patience and number of steps of the watch.
     ``_takes_missing`` and ``_takes_sparse`` say what X may be; with ``_scales`` the ranker keeps the
-    :class:`Scaling` that :func:`~crowdrank.rankers.scaling.learn_scaling` returns as ``scaling_``.
+    :class:`Scaling` that :func:`~crowdrank.rankers.matrix.learn_scaling` returns as ``scaling_``.
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("features",)
@@ -65,6 +74,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     scaling_: Scaling
     parts_: tuple[Ranker, ...] = ()
     """Fitted rankers that it is made of, for one that is."""
+    extractor_: Extractor | None = None
+    """What makes its features of raw items, where they were made so."""
 
     def fit(
         self,
@@ -72,10 +83,12 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         y: ArrayLike | None = None,
         *,
         qid: Any = None,
+        group: Any = None,
         item: Any = None,
         sample_weight: ArrayLike | None = None,
         eval_set: Any = None,
         eval_qid: Any = None,
+        eval_group: Any = None,
         eval_item: Any = None,
         progress: Progress | None = None,
     ) -> Self:
@@ -90,28 +103,43 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
             grades that came with :class:`~crowdrank.Features`.
         qid
             Query of each row, any type, in any order; ``None`` takes all rows as one query.
+        group
+            In place of ``qid``: the number of rows of each query, whose rows stand side by side, as LightGBM has it.
         item
             Item of each row, where items have several rows, such as one for each judgment.
         sample_weight
             How often each row counts; a row of weight 2 is that row twice.
         eval_set
             Validation rows as ``(X, y)``.
-        eval_qid, eval_item
-            Their queries and items.
+        eval_qid, eval_group, eval_item
+            Their queries, or sizes of queries, and their items.
         progress
             Called with (steps done, steps at most, name of the method).
         """
         self.check()
         # a fit that fails leaves no half of a ranker behind
         self.__dict__.pop("curve_", None)
+        if group is not None:
+            qid = ids_of_groups(qid, group, len(X) if isinstance(X, Features) else np.shape(X)[0], "")
+        if eval_group is not None:
+            eval_qid = ids_of_groups(eval_qid, eval_group, _eval_rows(eval_set), "eval_")
         matrix, qid = self._read(X, qid, reset=True)
         y = X.grade if y is None and isinstance(X, Features) else y
         lists = Lists.of(matrix.n_rows, y, qid, item, sample_weight)
         lists.expect_contrast()
-        held = self._held(eval_set, eval_qid, eval_item, named=qid is not None)
-        watch = self._watch(held, progress)
+        held = self._validation_rows(eval_set, eval_qid, eval_item, named=qid is not None)
+        self.learn(matrix, lists, self._watch(held, progress))
+        return self
+
+    def learn(self, matrix: Matrix, lists: Lists, watch: Watch) -> None:
+        """Fit to rows that were read and checked already."""
+        self.n_features_in_ = matrix.n_features
         self._learn(matrix, lists, watch)
         self.curve_ = watch.curve()
+
+    @property
+    def fitted(self) -> Ranker:
+        """The ranker that scores: itself, or the one that it chose."""
         return self
 
     def check(self) -> None:
@@ -144,16 +172,16 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
 
     def save(self, path: PathLike) -> None:
         """Write the fitted ranker to a file that :func:`crowdrank.load_ranker` reads; no pickle is involved."""
-        write_saved(self.saved(), path)
+        write_saved(self.to_saved(), path)
 
-    def saved(self) -> Saved:
+    def to_saved(self) -> Saved:
         """Return what a file holds of the fitted ranker."""
         check_is_fitted(self)
         if type(self).__module__.partition(".")[0] != __package__.partition(".")[0]:
             raise ParameterError(
                 f"{type(self).__name__} is not one of crowdrank's own rankers, which alone can be saved"
             )
-        facts, numbers = self._saved()
+        facts, numbers = self._state()
         names = getattr(self, "feature_names_in_", None)
         facts = {
             **facts,
@@ -164,8 +192,9 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         if hasattr(self, "scaling_"):
             facts["scaling"] = self.scaling_.kind
             numbers = {**numbers, "centre": self.scaling_.centre, "spread": self.scaling_.spread}
-        parts = tuple(part.saved() for part in self.parts_)
-        return Saved(method_name(self), self.get_params(deep=False), facts, numbers, parts)
+        parts = tuple(part.to_saved() for part in self.parts_)
+        extractor = None if self.extractor_ is None else saved_extractor(self.extractor_)
+        return Saved(method_name(self), self.get_params(deep=False), facts, numbers, parts, extractor)
 
     def restore(self, saved: Saved) -> Self:
         """Take over what was saved of a fitted ranker of the same method; raises where parts are missing."""
@@ -180,8 +209,9 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
                 raise ValueError(f"a scale of {spread.min():g}")
             self.scaling_ = Scaling(facts["scaling"], weights_of(numbers, "centre", n), spread)
         self._restore(facts, numbers)
+        self.extractor_ = None if saved.extractor is None else restored_extractor(saved.extractor)
         self.curve_ = _saved_curve(facts["curve"])
-        if numbers.keys() != self.saved().numbers.keys() or bool(saved.parts) != self._has_parts:
+        if numbers.keys() != self.to_saved().numbers.keys() or bool(saved.parts) != self._has_parts:
             raise ValueError(f"parts that {method_name(self)} does not have")
         return self
 
@@ -221,7 +251,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         """What each feature counts for."""
 
     @abstractmethod
-    def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """What was learned: facts for JSON, arrays by name."""
 
     @abstractmethod
@@ -232,7 +262,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         """What follows the fit."""
         return Watch(held, n_steps=getattr(self, "max_iter", 0), progress=progress, what=method_name(self))
 
-    def _held(self, eval_set: Any, eval_qid: Any, eval_item: Any, *, named: bool) -> ValidationRows | None:
+    def _validation_rows(self, eval_set: Any, eval_qid: Any, eval_item: Any, *, named: bool) -> ValidationRows | None:
         """Validation rows, read as those to predict are; their queries too must be ``named`` if those learned are."""
         if eval_set is None:
             if eval_qid is not None or eval_item is not None:
@@ -253,6 +283,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     def _read(self, X: Any, qid: Any, *, reset: bool) -> tuple[Matrix, Any]:
         """The matrix, checked, and the queries, which features bring along."""
         named = isinstance(X, Features)
+        extractor = X.extractor if named else None
         if named:
             qid = X.items.query if qid is None else qid
             X = self._by_name(X, reset=reset).matrix
@@ -262,6 +293,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         )  # fmt: skip
         if reset:
             self.n_features_in_ = values.shape[1]
+            self.extractor_ = extractor
         self._expect_columns(values.shape[1])
         if not named:
             validate_data(self, X, y="no_validation", reset=reset, skip_check_array=True)
@@ -304,9 +336,136 @@ def _saved_curve(columns: Any) -> pl.DataFrame:
     return pl.DataFrame(dict(zip(CURVE, columns, strict=True)), schema=CURVE)
 
 
+def ids_of_groups(qid: Any, group: Any, n_rows: int, what: str) -> Any:
+    """Return the query of each row, from ids or from the sizes of queries."""
+    if qid is not None:
+        raise ParameterError(f"{what}qid and {what}group both say which rows are of one query; give one of them")
+    sizes = np.asarray(group)
+    if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 0).any() or int(sizes.sum()) != n_rows:
+        raise ParameterError(
+            f"{what}group must have the number of rows of each query, {n_rows:,} in all; give those, or {what}qid"
+        )
+    return np.repeat(np.arange(len(sizes)), sizes)
+
+
+def _eval_rows(eval_set: Any) -> int:
+    """Number of validation rows."""
+    pair = eval_set[0] if isinstance(eval_set, list) and len(eval_set) == 1 else eval_set
+    if not isinstance(pair, tuple | list) or len(pair) != 2:
+        raise ParameterError("eval_group goes with eval_set=(X, y); give that too or leave it out")
+    return len(pair[0]) if isinstance(pair[0], Features) else int(np.shape(pair[0])[0])
+
+
 def scored_groups(scaling: Scaling, matrix: Matrix, qid: Any) -> tuple[Counts | None, Counts]:
     """Return rows and offsets to scale a matrix by; scaling that does not look at queries needs none of them."""
     if scaling.per_query:
         groups = group_queries(qid, matrix.n_rows)
         return groups.rows, groups.offsets
     return None, np.array([0, matrix.n_rows], np.int64)
+
+
+class NDCGScorer:
+    """Mean nDCG of a ranker's scores over queries, with the query of each row routed by scikit-learn.
+
+    Parameters
+    ----------
+    k
+        Number of places that are read; ``None`` for all.
+    gain
+        ``"exponential"`` (2 ** y - 1), ``"linear"`` or ``"given"`` (both y itself).
+
+    Notes
+    -----
+    Rankers and this scorer ask for ``qid`` and ``item`` by themselves, so it is enough to switch scikit-learn's
+    metadata routing on and to give them to ``fit``; weights are asked for with ``set_fit_request(sample_weight=True)``.
+    Folds have to keep the rows of a query together, as ``GroupKFold`` does when ``qid`` is given as ``groups`` too.
+
+    Examples
+    --------
+    >>> import numpy as np, sklearn
+    >>> from sklearn.model_selection import GridSearchCV, GroupKFold
+    >>> from crowdrank.rankers import ListNet
+    >>> rng = np.random.default_rng(0)
+    >>> X, qid = rng.normal(size=(60, 3)), np.repeat(np.arange(12), 5)
+    >>> y = np.clip(np.round(X[:, 0] + rng.normal(size=60)), 0, 2)
+    >>> with sklearn.config_context(enable_metadata_routing=True):
+    ...     search = GridSearchCV(ListNet(), {"ridge": [0.1, 10.0]}, cv=GroupKFold(4), scoring=ndcg_scorer(k=5))
+    ...     search = search.fit(X, y, qid=qid, groups=qid)
+    >>> search.best_params_, round(float(search.best_score_), 2)
+    ({'ridge': 0.1}, 0.79)
+    """
+
+    def __init__(self, k: int | None = 10, gain: str = "exponential") -> None:
+        self.k, self.gain = k, gain
+        self._requests: dict[str, bool | str | None] = {"qid": True, "item": True}
+
+    def __repr__(self) -> str:
+        return f"NDCGScorer(k={self.k!r}, gain={self.gain!r})"
+
+    def __call__(self, estimator: Any, X: Any, y: ArrayLike, *, qid: Any = None, item: Any = None) -> float:
+        """Return the mean nDCG of what a fitted ranker predicts; queries without gain count 0."""
+        if qid is None:
+            return without_queries("the nDCG scorer")
+        scores = predict_scores(estimator, X, qid)
+        lists = Lists.of(len(scores), y, qid, item)
+        return ItemGain(lists, self.k, self.gain).ndcg(scores if lists.rows is None else scores[lists.rows])
+
+    def set_score_request(self, **requests: bool | str | None) -> Self:
+        """Choose which metadata the scorer asks for; by default ``qid=True`` and ``item=True``."""
+        for name in requests:
+            if name not in ("qid", "item"):
+                raise ParameterError(f"the nDCG scorer takes qid and item, not {name!r}")
+        self._requests.update(requests)
+        return self
+
+    def get_metadata_routing(self) -> Any:
+        """Return what scikit-learn is to pass on."""
+        from sklearn.utils.metadata_routing import MetadataRequest
+
+        routing = MetadataRequest(owner=type(self).__name__)
+        for name, alias in self._requests.items():
+            routing.score.add_request(param=name, alias=alias)
+        return routing
+
+
+class _NoScore:
+    """What a search gets in place of a score; it ends when it reads the number in it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+    @property
+    def item(self) -> float:
+        raise ParameterError(self.text)
+
+
+def without_queries(what: str) -> float:
+    """Refuse to score rows whose queries are not known.
+
+    Taken as one query they would get a figure that means nothing. Searches of scikit-learn turn what a scorer raises
+    into NaN and carry on (``error_score``), so they get something that raises once they read it.
+    """
+    text = (
+        f"{what} does not know the query of each row; give qid= (one value for all rows if they are of one query); "
+        "for GridSearchCV or cross_validate call sklearn.set_config(enable_metadata_routing=True) and give qid to fit, "
+        "or to cross_validate in params"
+    )
+    frame = inspect.currentframe()
+    while frame is not None:
+        if (
+            frame.f_globals.get("__name__") == "sklearn.model_selection._validation"
+            and frame.f_code.co_name == "_score"
+        ):
+            return _NoScore(text)  # type: ignore[return-value]
+        frame = frame.f_back
+    raise ParameterError(text)
+
+
+def predict_scores(estimator: Any, X: Any, qid: Any) -> Any:
+    """Return what an estimator predicts; our rankers get the queries, which some scale features by."""
+    return estimator.predict(X, qid=qid) if isinstance(estimator, Ranker) else estimator.predict(X)
+
+
+def ndcg_scorer(k: int | None = 10, gain: str = "exponential") -> NDCGScorer:
+    """Return a scorer for ``GridSearchCV(scoring=...)`` and ``cross_validate``; see :class:`NDCGScorer`."""
+    return NDCGScorer(k, gain)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from string import ascii_lowercase
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -12,21 +13,25 @@ from numpy.typing import NDArray
 from ..errors import MissingExtraError, ParameterError
 from ..protocols import Floats, Progress
 from ..wording import one_of
-from .design import Design
 from .estimator import Ranker, scored_groups
 from .lists import Lists
 from .losses import best_of_query, better_first, swap_gains
-from .matrix import Matrix
+from .matrix import SCALES, Design, Matrix, learn_scaling
 from .saving import weights_of, whole_number
-from .scaling import SCALES, learn_scaling
 from .stopping import GAINS, ValidationRows, Watch, gains
 
 _LOSSES = ("lambda_rank", "list_net", "list_mle")
+_MOST_LAYERS = len(ascii_lowercase)
+_DECAY, _LEAST_SCALE = (0.9, 0.999), 1e-8
+"""How slowly Adam forgets gradients and their squares, and what keeps its steps finite: its usual choice."""
+
+Layers = tuple[Floats, ...]
+"""Weights and offsets of each hidden layer, then the weights of the output."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class LambdaRank(Ranker):
-    r"""LambdaRank: a neural network with one hidden layer on LambdaRank gradients.
+    r"""LambdaRank: a small neural network on LambdaRank gradients.
 
     The score of an item with features :math:`x` is :math:`s = v \cdot \tanh(W x + b)`. A pair of items whose gains
     :math:`g_i > g_j` differ pulls its scores apart by
@@ -35,19 +40,21 @@ class LambdaRank(Ranker):
               \cdot \frac{\sigma}{1 + e^{\sigma (s_i - s_j)}}, \qquad D(r) = \frac{1}{\log_2(1 + r)},
 
     what nDCG would lose if the two swapped their ranks :math:`r`, times how surely the scores have them the wrong way
-    round [Burges10]_. Needs torch: ``pip install 'crowdrank[neural]'``; predicting does not.
+    round [Burges10]_. More than one hidden layer needs torch: ``pip install 'crowdrank[neural]'``; predicting does not.
 
     When to use
     -----------
-    Use it where a smooth non-linear score is wanted and torch can be installed for training. ``lambda_mart`` usually
-    needs less tuning; linear rankers need fewer labels.
+    Use it where a smooth non-linear score is wanted. ``lambda_mart`` usually needs less tuning; linear rankers need
+    fewer labels.
 
     Parameters
     ----------
     loss
         ``"lambda_rank"``, or the losses of the linear rankers of these names: ``"list_net"``, ``"list_mle"``.
     n_hidden
-        Units of the hidden layer.
+        Units of each hidden layer.
+    n_layers
+        Number of hidden layers; one is trained by numpy, more by torch.
     n_epochs
         Passes over the training queries, the most there may be where ``patience`` is set.
     learning_rate
@@ -57,7 +64,7 @@ class LambdaRank(Ranker):
     ridge
         Pull of the network's weights towards 0, against a mean over queries.
     truncation
-        Pairs count where at least one item is among so many first ranks; ``None`` for all pairs.
+        Pairs count where at least one item is among this many first ranks; ``None`` for all pairs.
     sigma
         How steeply the pull falls with the difference of scores.
     gain
@@ -65,9 +72,9 @@ class LambdaRank(Ranker):
         the target itself.
     scale
         ``"overall"``: features less their mean, by their standard deviation; ``"query"``: from 0 to 1 within each
-        query, so that ``predict`` needs ``qid`` too; ``"none"``: as they are.
+        query, so ``predict`` needs ``qid`` too; ``"none"``: as they are.
     patience
-        Stop after so many epochs without a better nDCG on the validation queries; ``None`` runs all epochs. In either
+        Stop after this many epochs without a better nDCG on the validation queries; ``None`` runs all epochs. In either
         case the best epoch is kept where there is an ``eval_set``.
     k
         Places of the nDCG that validation queries are measured by.
@@ -77,7 +84,7 @@ class LambdaRank(Ranker):
     Attributes
     ----------
     layers_
-        Weights and offsets of the two layers, as arrays.
+        Weights and offsets of each hidden layer, and the weights of the output, as arrays.
     n_epochs_
         The epoch that was kept.
     scaling_, curve_
@@ -88,7 +95,8 @@ class LambdaRank(Ranker):
     Notes
     -----
     Queries of a batch stand one after the other, whatever their lengths, and a compiled kernel goes over the pairs:
-    nothing is padded. Queries are put into batches once, and the batches are shuffled in every epoch.
+    nothing is padded. Slopes go back through one hidden layer by hand, in double precision. Queries are put into
+    batches once, and the batches are shuffled in every epoch.
 
     Weights stand as :math:`w_i w_j` before every pair, relative to the query's mean weight of an item. Where items have
     several rows (``item=``), ranks, truncation and ideal DCG count items, rows of one item form no pair, slopes do not
@@ -99,13 +107,14 @@ class LambdaRank(Ranker):
     >>> rng = np.random.default_rng(0)
     >>> X, qid = rng.random((400, 3)), np.repeat(np.arange(20), 20)
     >>> y = np.floor(3 * X[:, 0])
-    >>> ranker = LambdaRank(n_epochs=30).fit(X, y, qid=qid)  # doctest: +SKIP
-    >>> ranker.score(X, y, qid=qid) > 0.9  # doctest: +SKIP
+    >>> ranker = LambdaRank(n_epochs=30).fit(X, y, qid=qid)
+    >>> ranker.score(X, y, qid=qid) > 0.9
     True
     """
 
     loss: str = "lambda_rank"
     n_hidden: int = 10
+    n_layers: int = 1
     n_epochs: int = 100
     learning_rate: float = 0.01
     batch: int = 8
@@ -124,10 +133,12 @@ class LambdaRank(Ranker):
         """Refuse parameters outside their range."""
         for name, known in (("loss", _LOSSES), ("gain", GAINS), ("scale", SCALES)):
             one_of(getattr(self, name), known, name)
-        for name in ("n_hidden", "n_epochs", "batch", "k", "patience", "truncation"):
+        for name in ("n_hidden", "n_layers", "n_epochs", "batch", "k", "patience", "truncation"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise ParameterError(f"{name}={value} must be at least 1")
+        if self.n_layers > _MOST_LAYERS:
+            raise ParameterError(f"n_layers={self.n_layers} must be at most {_MOST_LAYERS}")
         for name in ("learning_rate", "sigma"):
             if not getattr(self, name) > 0:
                 raise ParameterError(f"{name}={getattr(self, name)} must be above 0")
@@ -145,66 +156,79 @@ class LambdaRank(Ranker):
 
     def _learn(self, matrix: Matrix, lists: Lists, watch: Watch) -> None:
         """Train the network, keeping the best epoch."""
-        torch = _torch()
+        from ..kernels.threads import one_blas_thread
+
         lists = lists.best_first() if self.loss == "list_mle" else lists
         # what a feature differs by between queries does not cancel in a network, and would saturate it
         self.scaling_ = learn_scaling(self.scale, matrix, lists, within=False)
         rng = np.random.default_rng(self.seed)
         batches = [_Batch.of(self, matrix, lists, queries) for queries in _split(lists.n_queries, self.batch, rng)]
         held = None if watch.held is None else _features(watch.held.matrix, watch.held.lists, self)
-        network = _Network(torch, matrix.n_features, self.n_hidden, rng)
-        adam = torch.optim.Adam(network.parameters, lr=self.learning_rate)
-        for epoch in range(1, self.n_epochs + 1):
-            for number in rng.permutation(len(batches)):
-                network.step(adam, batches[number], self.ridge)
-            layers = network.layers()
-            scores = None if held is None else _forward(layers, held)
-            if watch.note(epoch, scores=scores):
-                self.layers_, self.n_epochs_ = layers, epoch
-            if watch.exhausted:
-                break
+        network = (_Network if self.n_layers == 1 else _DeepNetwork)(
+            _first_layers(matrix.n_features, self.n_hidden, self.n_layers, rng), self.learning_rate, self.ridge
+        )
+        with one_blas_thread():
+            for epoch in range(1, self.n_epochs + 1):
+                for number in rng.permutation(len(batches)):
+                    network.step(batches[number])
+                layers = network.layers()
+                scores = None if held is None else _forward(layers, held)
+                if watch.note(epoch, scores=scores):
+                    self.layers_, self.n_epochs_ = layers, epoch
+                if watch.exhausted:
+                    break
 
     def _score_rows(self, matrix: Matrix, qid: Any) -> Floats:
         """Output of the network for each row."""
         rows, offsets = scored_groups(self.scaling_, matrix, qid)
-        found = np.empty(matrix.n_rows)
+        of_rows = np.empty(matrix.n_rows)
         for begin, end, block in Design(matrix, rows, offsets, self.scaling_).blocks():
             places = slice(begin, end) if rows is None else rows[begin:end]
-            found[places] = _forward(self.layers_, block)
-        return found
+            of_rows[places] = _forward(self.layers_, block)
+        return of_rows
 
     def _importance(self) -> Floats:
         """How far the output moves with each feature where all features are at their mean."""
-        inner, shift, outer = self.layers_
-        importance: Floats = (outer * (1.0 - np.tanh(shift) ** 2)) @ inner
+        values, slopes = np.zeros(self.n_features_in_), np.eye(self.n_features_in_)
+        for weights, shift in zip(self.layers_[:-1:2], self.layers_[1::2], strict=True):
+            values = np.tanh(weights @ values + shift)
+            slopes = (1.0 - values**2)[:, None] * (weights @ slopes)
+        importance: Floats = self.layers_[-1] @ slopes
         return importance
 
-    def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The layers."""
-        inner, shift, outer = self.layers_
-        return {"n_epochs": self.n_epochs_}, {"inner": inner, "shift": shift, "outer": outer}
+        return {"n_epochs": self.n_epochs_}, dict(zip(_names(self.n_layers), self.layers_, strict=True))
 
     def _restore(self, facts: Mapping[str, Any], numbers: Mapping[str, NDArray[Any]]) -> None:
         """The layers."""
-        n_hidden = len(numbers["inner"])
-        inner = weights_of(numbers, "inner", n_hidden, self.n_features_in_)
-        self.layers_ = (inner, weights_of(numbers, "shift", n_hidden), weights_of(numbers, "outer", n_hidden))
+        n_hidden, layers, width = len(numbers["inner"]), [], self.n_features_in_
+        for number in range(self.n_layers):
+            weights, shift = _names(self.n_layers)[2 * number : 2 * number + 2]
+            layers += [weights_of(numbers, weights, n_hidden, width), weights_of(numbers, shift, n_hidden)]
+            width = n_hidden
+        self.layers_ = (*layers, weights_of(numbers, "outer", n_hidden))
         self.n_epochs_ = whole_number(facts["n_epochs"])
 
 
-class _Batch(NamedTuple):
-    """Scaled features of some queries, as torch has them, and what gives the slopes at their scores."""
+def _names(n_layers: int) -> list[str]:
+    """Names of the arrays of all layers, as files have them."""
+    # names in files have no digits
+    ends = ["", *(f"_{letter}" for letter in ascii_lowercase[1:n_layers])]
+    return [*(f"{part}{end}" for end in ends for part in ("inner", "shift")), "outer"]
 
-    features: Any
+
+class _Batch(NamedTuple):
+    """Scaled features of some queries, and what gives the slopes at their scores."""
+
+    features: Floats
     slopes: Callable[[Floats], Floats]
-    n_queries: int
 
     @classmethod
     def of(cls, method: LambdaRank, matrix: Matrix, lists: Lists, queries: NDArray[np.int64]) -> _Batch:
         """The batch of some queries."""
         part = _part(lists, queries)
-        features = _torch().from_numpy(_features(matrix, part, method).astype(np.float32))
-        return cls(features, _slopes(method, part), len(queries))
+        return cls(_features(matrix, part, method), _slopes(method, part))
 
 
 def _slopes(method: LambdaRank, lists: Lists) -> Callable[[Floats], Floats]:
@@ -222,41 +246,84 @@ def _slopes(method: LambdaRank, lists: Lists) -> Callable[[Floats], Floats]:
     return lambda scores: share * pulls(scores)[0]
 
 
+def _first_layers(n_features: int, n_hidden: int, n_layers: int, rng: np.random.Generator) -> Layers:
+    """Random weights of all layers, offsets of 0."""
+    layers: list[Floats] = []
+    for width in [n_features, *[n_hidden] * (n_layers - 1)]:
+        wide = 1.0 / np.sqrt(width)
+        layers += [rng.uniform(-wide, wide, (n_hidden, width)), np.zeros(n_hidden)]
+    narrow = 1.0 / np.sqrt(n_hidden)
+    return (*layers, rng.uniform(-narrow, narrow, n_hidden))
+
+
 class _Network:
-    """One hidden layer of tanh units and a linear output, trained by given slopes."""
+    """One hidden layer of tanh units and a linear output, trained by given slopes with Adam [Kingma15]_."""
 
-    def __init__(self, torch: Any, n_features: int, n_hidden: int, rng: np.random.Generator) -> None:
-        self.torch = torch
-        wide, narrow = 1.0 / np.sqrt(n_features), 1.0 / np.sqrt(n_hidden)
-        starts = (
-            rng.uniform(-wide, wide, (n_hidden, n_features)),
-            np.zeros(n_hidden),
-            rng.uniform(-narrow, narrow, n_hidden),
-        )
-        self.parameters = [torch.tensor(start, dtype=torch.float32, requires_grad=True) for start in starts]
+    def __init__(self, first: Layers, rate: float, ridge: float) -> None:
+        self._layers, self._rate, self._ridge = list(first), rate, ridge
+        self._mean, self._square = ([np.zeros_like(layer) for layer in first] for _ in range(2))
+        self._n_steps = 0
 
-    def step(self, adam: Any, batch: _Batch, ridge: float) -> None:
+    def step(self, batch: _Batch) -> None:
         """Go one step down the slopes of a batch."""
-        inner, shift, outer = self.parameters
-        scores = self.torch.tanh(batch.features @ inner.T + shift) @ outer
-        slopes = batch.slopes(scores.detach().numpy().astype(np.float64))
-        penalty = 0.5 * ridge * (inner.square().sum() + outer.square().sum())
-        adam.zero_grad(set_to_none=True)
-        self.torch.autograd.backward(
-            [scores, penalty], [self.torch.from_numpy(slopes.astype(np.float32)), self.torch.ones(())]
-        )
-        adam.step()
+        for layer, step in zip(self._layers, self._steps(self._gradients(batch)), strict=True):
+            layer -= step
 
-    def layers(self) -> tuple[Floats, Floats, Floats]:
+    def _gradients(self, batch: _Batch) -> Layers:
+        """Slopes of the loss, with the pull of the weights, at the layers."""
+        inner, shift, outer = self._layers
+        hidden = np.tanh(batch.features @ inner.T + shift)
+        slopes = batch.slopes(hidden @ outer)
+        back = slopes[:, None] * outer * (1.0 - hidden**2)
+        return back.T @ batch.features + self._ridge * inner, back.sum(axis=0), hidden.T @ slopes + self._ridge * outer
+
+    def _steps(self, gradients: Layers) -> Iterator[Floats]:
+        """Adam's step of each layer."""
+        self._n_steps += 1
+        fresh, steady = (1.0 - decay**self._n_steps for decay in _DECAY)
+        for place, gradient in enumerate(gradients):
+            self._mean[place] += (1.0 - _DECAY[0]) * (gradient - self._mean[place])
+            self._square[place] += (1.0 - _DECAY[1]) * (gradient**2 - self._square[place])
+            yield self._rate * (self._mean[place] / fresh) / (np.sqrt(self._square[place] / steady) + _LEAST_SCALE)
+
+    def layers(self) -> Layers:
         """The weights as they are, copied."""
-        inner, shift, outer = (parameter.detach().numpy().astype(np.float64) for parameter in self.parameters)
-        return inner, shift, outer
+        return tuple(layer.copy() for layer in self._layers)
 
 
-def _forward(layers: tuple[Floats, Floats, Floats], features: Floats) -> Floats:
+class _DeepNetwork:
+    """Several hidden layers, trained by torch."""
+
+    def __init__(self, first: Layers, rate: float, ridge: float) -> None:
+        self._torch, self._ridge = _torch(), ridge
+        self._layers = [self._torch.tensor(layer, requires_grad=True) for layer in first]
+        self._adam = self._torch.optim.Adam(self._layers, lr=rate, betas=_DECAY, eps=_LEAST_SCALE)
+
+    def step(self, batch: _Batch) -> None:
+        """Go one step down the slopes of a batch."""
+        values, penalty = self._torch.from_numpy(batch.features), self._torch.zeros(())
+        for weights, shift in zip(self._layers[:-1:2], self._layers[1::2], strict=True):
+            values = self._torch.tanh(values @ weights.T + shift)
+            penalty = penalty + 0.5 * self._ridge * weights.square().sum()
+        scores = values @ self._layers[-1]
+        penalty = penalty + 0.5 * self._ridge * self._layers[-1].square().sum()
+        slopes = batch.slopes(scores.detach().numpy())
+        self._adam.zero_grad(set_to_none=True)
+        ones = self._torch.ones((), dtype=penalty.dtype)
+        self._torch.autograd.backward([scores, penalty], [self._torch.from_numpy(slopes), ones])
+        self._adam.step()
+
+    def layers(self) -> Layers:
+        """The weights as they are, copied."""
+        return tuple(layer.detach().numpy().copy() for layer in self._layers)
+
+
+def _forward(layers: Layers, features: Floats) -> Floats:
     """Scores of scaled features."""
-    inner, shift, outer = layers
-    scores: Floats = np.tanh(features @ inner.T + shift) @ outer
+    values = features
+    for weights, shift in zip(layers[:-1:2], layers[1::2], strict=True):
+        values = np.tanh(values @ weights.T + shift)
+    scores: Floats = values @ layers[-1]
     return scores
 
 
@@ -291,5 +358,8 @@ def _torch() -> Any:
     try:
         import torch
     except ImportError:
-        raise MissingExtraError("lambda_rank needs torch; install it with pip install 'crowdrank[neural]'") from None
+        raise MissingExtraError(
+            "lambda_rank with several layers needs torch; set n_layers=1, or install it with pip install "
+            "'crowdrank[neural]'"
+        ) from None
     return torch

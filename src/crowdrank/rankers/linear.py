@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Callable
+from typing import ClassVar, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..data.consensus import Trace
 from ..errors import ParameterError
 from ..fitting import newton
 from ..protocols import Floats, method_name
 from ..wording import one_of
-from .design import Design
-from .estimator import Ranker, scored_groups
+from .linear_score import WeightedFeatures
 from .lists import Lists
 from .losses import ScoreLoss
-from .matrix import Matrix
-from .saving import real_number, weights_of, whole_number
-from .scaling import SCALES, learn_scaling
+from .matrix import SCALES, Design, Matrix, learn_scaling
 from .stopping import Watch
 
 _MAX_DIRECT_FEATURES = 512
@@ -38,50 +34,6 @@ class Point(NamedTuple):
     log_likelihood: float
     weights: Floats
     loss: ScoreLoss
-
-
-class WeightedFeatures(Ranker):
-    """Base of rankers whose score is a weighted sum of scaled features: scoring, the table of weights, files.
-
-    Once it is fitted one has ``scaling_``, ``weights_`` and ``trace_``.
-    """
-
-    _scales: ClassVar[bool] = True
-
-    weights_: Floats
-    n_iter_: int
-    trace_: Trace
-
-    def _score_rows(self, matrix: Matrix, qid: Any) -> Floats:
-        """Weighted sum of each row's scaled features."""
-        from ..kernels.threads import one_blas_thread
-
-        rows, offsets = scored_groups(self.scaling_, matrix, qid)
-        with one_blas_thread():
-            scores = Design(matrix, rows, offsets, self.scaling_).scores(self.weights_)
-        if rows is None:
-            return scores
-        found = np.empty_like(scores)
-        found[rows] = scores
-        return found
-
-    def _importance(self) -> Floats:
-        """The weight of each feature on its scale."""
-        return self.weights_
-
-    def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-        """Weights and trace."""
-        trace = self.trace_
-        facts = {"n_iter": trace.n_iter, "converged": trace.converged, "change": trace.change}
-        return facts | {"log_likelihood": list(trace.log_likelihood or ())}, {"weights": self.weights_}
-
-    def _restore(self, facts: Mapping[str, Any], numbers: Mapping[str, NDArray[Any]]) -> None:
-        """Weights and trace."""
-        self.weights_ = weights_of(numbers, "weights", self.n_features_in_)
-        likelihoods = tuple(real_number(value) for value in facts["log_likelihood"])
-        n_iter, change = whole_number(facts["n_iter"]), real_number(facts["change"])
-        self.trace_ = Trace(n_iter, bool(facts["converged"]), change, likelihoods)
-        self.n_iter_ = self.trace_.n_iter
 
 
 class LinearRanker(WeightedFeatures):
@@ -108,7 +60,7 @@ class LinearRanker(WeightedFeatures):
             return self.ridge
         return usual_ridge(self._usual_ridge, self.scale)
 
-    def _ordered(self, lists: Lists) -> Lists:
+    def _order_lists(self, lists: Lists) -> Lists:
         """The lists in the order that the loss needs."""
         return lists
 
@@ -126,7 +78,7 @@ class LinearRanker(WeightedFeatures):
         """Scale the features and find the weights."""
         from ..kernels.threads import one_blas_thread
 
-        lists = self._ordered(lists)
+        lists = self._order_lists(lists)
         # blocks are shared among threads already, and a library's own would wait for each other on a busy machine
         with one_blas_thread():
             self.scaling_ = learn_scaling(self.scale, matrix, lists)
@@ -139,10 +91,10 @@ class LinearRanker(WeightedFeatures):
     ) -> tuple[Floats, Trace]:
         """The weights where loss and penalty are least."""
         share = np.repeat(lists.query_weights() / np.diff(lists.offsets), np.diff(lists.offsets))
-        evaluate, direction = penalised(design, self._loss(lists), share, self.used_ridge, self.tol)
+        evaluate, direction = penalised_objective(design, self._loss(lists), share, self.used_ridge, self.tol)
         steps = 0
 
-        def followed(here: Point) -> Floats:
+        def follow_and_step(here: Point) -> Floats:
             nonlocal steps
             follow(steps, -here.value, here.weights)
             steps += 1
@@ -150,7 +102,7 @@ class LinearRanker(WeightedFeatures):
 
         start = np.zeros(design.n_features)
         weights, best, trace = newton(
-            evaluate, followed, start, tol=self.tol, max_iter=self.max_iter, what=method_name(self)
+            evaluate, follow_and_step, start, tol=self.tol, max_iter=self.max_iter, what=method_name(self)
         )
         follow(steps, -best.value, weights)
         return weights, trace
@@ -169,7 +121,7 @@ def usual_ridge(ridge: float, scale: str) -> float:
     return ridge * (_QUERY_SCALE_SPREAD**2 if scale == "query" else 1.0)
 
 
-def penalised(
+def penalised_objective(
     design: Design, loss: Callable[[Floats], ScoreLoss], share: Floats, ridge: float, tol: float
 ) -> tuple[Callable[[Floats], Point], Callable[[Point], Floats]]:
     """Return functions that evaluate the objective and give the Newton step from an evaluated point.

@@ -1,21 +1,67 @@
-"""A weighted sum of features whose weights were found elsewhere, as by a joint method."""
+"""Scores that are weighted sums of features: what linear rankers share, and weights that a joint method learned."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from ..data.consensus import Trace
 from ..errors import ParameterError
 from ..protocols import Floats
-from .linear import WeightedFeatures
+from .estimator import Ranker, scored_groups
 from .lists import Lists
-from .matrix import Matrix
-from .scaling import Scaling
+from .matrix import Design, Matrix, Scaling
+from .saving import real_number, weights_of, whole_number
 from .stopping import CURVE, Watch
+
+
+class WeightedFeatures(Ranker):
+    """Base of rankers whose score is a weighted sum of scaled features: scoring, the table of weights, files.
+
+    Once it is fitted one has ``scaling_``, ``weights_`` and ``trace_``.
+    """
+
+    _scales: ClassVar[bool] = True
+
+    weights_: Floats
+    n_iter_: int
+    trace_: Trace
+
+    def _score_rows(self, matrix: Matrix, qid: Any) -> Floats:
+        """Weighted sum of each row's scaled features."""
+        from ..kernels.threads import one_blas_thread
+
+        rows, offsets = scored_groups(self.scaling_, matrix, qid)
+        with one_blas_thread():
+            scores = Design(matrix, rows, offsets, self.scaling_).scores(self.weights_)
+        if rows is None:
+            return scores
+        of_rows = np.empty_like(scores)
+        of_rows[rows] = scores
+        return of_rows
+
+    def _importance(self) -> Floats:
+        """The weight of each feature on its scale."""
+        return self.weights_
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Weights and trace."""
+        trace = self.trace_
+        facts = {"n_iter": trace.n_iter, "converged": trace.converged, "change": trace.change}
+        return facts | {"log_likelihood": list(trace.log_likelihood or ())}, {"weights": self.weights_}
+
+    def _restore(self, facts: Mapping[str, Any], numbers: Mapping[str, NDArray[Any]]) -> None:
+        """Weights and trace."""
+        self.weights_ = weights_of(numbers, "weights", self.n_features_in_)
+        likelihoods = tuple(real_number(value) for value in facts["log_likelihood"])
+        n_iter, change = whole_number(facts["n_iter"]), real_number(facts["change"])
+        self.trace_ = Trace(n_iter, bool(facts["converged"]), change, likelihoods)
+        self.n_iter_ = self.trace_.n_iter
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

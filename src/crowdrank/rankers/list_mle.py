@@ -39,7 +39,7 @@ class ListMLE(LinearRanker):
     ----------
     scale
         ``"overall"``: features less their mean, by their standard deviation within queries; ``"query"``: from 0 to 1
-        within each query, so that ``predict`` needs ``qid`` too; ``"none"``: as they are.
+        within each query, so ``predict`` needs ``qid`` too; ``"none"``: as they are.
     ridge
         Pull of the weights towards 0, against a mean over queries of the likelihood, which grows with their length;
         raise it where queries are few or features many.
@@ -57,7 +57,7 @@ class ListMLE(LinearRanker):
     Attributes
     ----------
     weights_
-        One weight a feature, on its scale; :meth:`importance` has them by name.
+        One weight per feature, on its scale; :meth:`importance` has them by name.
     scaling_, curve_, trace_, n_iter_
         The scaling that was learned, the learning curve, what happened on the way and the steps taken.
     n_features_in_, feature_names_in_
@@ -100,7 +100,7 @@ class ListMLE(LinearRanker):
         super()._check()
         one_of(self.ties, _TIES, "ties")
 
-    def _ordered(self, lists: Lists) -> Lists:
+    def _order_lists(self, lists: Lists) -> Lists:
         """Best first, equal targets shuffled where one order of them is taken for the truth."""
         return lists.best_first(np.random.default_rng(self.seed) if self.ties == "random" else None)
 

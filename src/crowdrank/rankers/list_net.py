@@ -9,14 +9,15 @@ from typing import ClassVar
 import numpy as np
 
 from ..data.consensus import Trace
+from ..errors import JudgmentError, ParameterError
 from ..protocols import Floats
 from ..wording import one_of
-from .design import Design
 from .linear import LinearRanker
 from .lists import Lists
 from .losses import ScoreLoss, best_of_query
+from .matrix import Design
 
-_SOLVERS = ("newton", "paper")
+_SOLVERS = ("newton", "paper", "stochastic")
 _MOMENTUM = 0.9
 _STEPS_PER_MEASUREMENT = 2
 
@@ -42,21 +43,29 @@ class ListNet(LinearRanker):
     ----------
     scale
         ``"overall"``: features less their mean, by their standard deviation within queries; ``"query"``: from 0 to 1
-        within each query, so that ``predict`` needs ``qid`` too; ``"none"``: as they are.
+        within each query, so ``predict`` needs ``qid`` too; ``"none"``: as they are.
     ridge
         Pull of the weights towards 0, against a mean over queries; raise it where queries are few or features many.
         ``None`` takes 0.2, with ``scale="query"`` a sixteenth of that, as its features spread a quarter as far.
     solver
-        ``"newton"``: to the minimum; ``"paper"``: a run as in [KumarLease11]_, see the notes.
+        ``"newton"``: to the minimum; ``"paper"``: a run as in [KumarLease11]_; ``"stochastic"``: a gradient step for
+        each query in turn, as [Cao07]_ prints it; see the notes.
     tol
         Largest change of a weight in the last Newton step.
     max_iter
-        Most Newton steps, or steps of the paper's run.
+        Most Newton steps, steps of the paper's run, or passes over the queries of the stochastic one.
+    learning_rate
+        Length of the steps of the stochastic run.
+    start
+        Standard deviation of the random first weights of the stochastic run; 0 begins at 0, from where the first steps
+        already point the way, however short they are.
+    seed
+        Start of the random draws of the stochastic run: first weights, and orders of the queries.
 
     Attributes
     ----------
     weights_
-        One weight a feature, on its scale; :meth:`importance` has them by name.
+        One weight per feature, on its scale; :meth:`importance` has them by name.
     scaling_, curve_, trace_, n_iter_
         The scaling that was learned, the learning curve, what happened on the way and the steps taken.
     n_features_in_, feature_names_in_
@@ -72,7 +81,12 @@ class ListNet(LinearRanker):
     validation queries the last. The step is made for features from 0 to 1: use it with ``scale="query"``, as the
     registry's ``listnet-paper`` does.
 
-    A row of weight 2 is that row twice: weights stand before the exponentials of both targets and scores, so that they
+    ``solver="stochastic"`` takes a step of ``learning_rate`` down the slopes of each query, without
+    a ridge, the queries in a new random order in each of ``max_iter`` passes; a query's slopes are those of its own
+    cross entropy, so more queries are more steps. The pass that is best on the validation queries is kept, else the
+    last. It takes one row per item.
+
+    A row of weight 2 is that row twice: weights stand before the exponentials of both targets and scores, so they
     say how much an item matters and do not lift it. An item with several rows has the weighted mean of their
     :math:`e^y`. A query counts by the mean weight of its items; one with a single item teaches nothing, and one whose
     targets are equal teaches that its items are alike.
@@ -92,11 +106,18 @@ class ListNet(LinearRanker):
     solver: str = "newton"
     tol: float = 1e-6
     max_iter: int = 100
+    learning_rate: float = 0.01
+    start: float = 0.0
+    seed: int = 0
 
     def _check(self) -> None:
         """Refuse parameters outside their range."""
         super()._check()
         one_of(self.solver, _SOLVERS, "solver")
+        if not self.learning_rate > 0:
+            raise ParameterError(f"learning_rate={self.learning_rate} must be above 0")
+        if not self.start >= 0:
+            raise ParameterError(f"start={self.start} must not be below 0")
 
     def _loss(self, lists: Lists) -> Callable[[Floats], ScoreLoss]:
         """Cross entropy of the chances that targets and scores give."""
@@ -108,6 +129,8 @@ class ListNet(LinearRanker):
         """The weights where loss and penalty are least, or those of the paper's run."""
         if self.solver == "newton":
             return super()._solve(design, lists, follow)
+        if self.solver == "stochastic":
+            return self._descend(design, lists, follow)
         loss = self._loss(lists)
         weights, speed = np.zeros(design.n_features), np.zeros(design.n_features)
         best, values = weights, []
@@ -121,3 +144,28 @@ class ListNet(LinearRanker):
                 speed = _MOMENTUM * speed - design.pulls(here.slopes)
                 weights = weights + speed
         return best, Trace(self.max_iter, True, float(np.max(np.abs(speed))), tuple(values))
+
+    def _descend(
+        self, design: Design, lists: Lists, follow: Callable[[int, float, Floats], bool]
+    ) -> tuple[Floats, Trace]:
+        """The weights after a gradient step for each query in turn, in some passes."""
+        from .kernels.list_losses import choice_chances, descend_queries
+
+        if lists.item is not None:
+            raise JudgmentError("solver='stochastic' takes one row per item; average the rows of an item first")
+        features = np.concatenate([block for _, _, block in design.blocks()])
+        wanted, loss = choice_chances(lists.target, lists.weights, lists.offsets)[0], self._loss(lists)
+        rng = np.random.default_rng(self.seed)
+        weights = self.start * rng.standard_normal(design.n_features)
+        best, change, values = weights, 0.0, []
+        for done in range(1, self.max_iter + 1):
+            order = rng.permutation(lists.n_queries)
+            following = descend_queries(
+                features, wanted, lists.weights, lists.offsets, order, weights, self.learning_rate
+            )
+            change, weights = float(np.max(np.abs(following - weights), initial=0.0)), following
+            here = loss(design.scores(weights)).value
+            values.append(-here)
+            if follow(done, here, weights):
+                best = weights
+        return best, Trace(self.max_iter, True, change, tuple(values))

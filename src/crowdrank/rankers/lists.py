@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import JudgmentError
-from ..metrics.queries import Groups, dense_codes, frozen, group_rows, one_dimensional
+from ..kernels.threads import read_only
+from ..metrics.queries import Groups, dense_codes, group_rows, one_dimensional
 from ..protocols import Bools, Counts, Floats, Ints
 
 
@@ -76,7 +77,9 @@ class Lists:
             target = target[rows]
             weight, codes = None if weight is None else weight[rows], None if codes is None else codes[rows]
         numbers, n_items = _item_numbers(codes, offsets)
-        return cls(n_rows, rows, offsets, frozen(target), None if weight is None else frozen(weight), numbers, n_items)
+        return cls(
+            n_rows, rows, offsets, read_only(target), None if weight is None else read_only(weight), numbers, n_items
+        )
 
     @property
     def n_queries(self) -> int:
@@ -100,8 +103,8 @@ class Lists:
 
     def item_weights(self) -> Floats:
         """Return the weight of each query's rows for each of its items, 1 where each has one row without a weight."""
-        found: Floats = np.add.reduceat(self.weights, self.offsets[:-1]) / self.n_items
-        return found
+        weights: Floats = np.add.reduceat(self.weights, self.offsets[:-1]) / self.n_items
+        return weights
 
     def query_weights(self) -> Floats:
         """Return the share of each query in what is learned, adding up to 1.
@@ -125,13 +128,31 @@ class Lists:
                 "check y and qid, or give queries with better and worse items"
             )
 
+    def take(self, queries: Counts) -> Lists:
+        """Return the lists of some queries, in this order; they are of the same matrix."""
+        sizes, n_items = np.diff(self.offsets)[queries], self.n_items[queries]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        place = np.arange(offsets[-1]) + np.repeat(self.offsets[:-1][queries] - offsets[:-1], sizes)
+        item = None
+        if self.item is not None:
+            moved = np.concatenate([[0], np.cumsum(n_items)])[:-1] - self.item_offsets[:-1][queries]
+            item = read_only((self.item[place] + np.repeat(moved, sizes)).astype(np.int32))
+        return replace(
+            self, rows=place if self.rows is None else self.rows[place], offsets=read_only(offsets), item=item,
+            target=read_only(self.target[place]), n_items=read_only(n_items),
+            weight=None if self.weight is None else read_only(self.weight[place]),
+        )  # fmt: skip
+
     def best_first(self, rng: np.random.Generator | None = None) -> Lists:
         """Return the lists with the places of each query by falling target, equal ones shuffled if there is a rng."""
         tie = np.arange(self.n_places) if rng is None else rng.permutation(self.n_places)
         order = np.lexsort((tie, -self.target, self.query))
         rows = order if self.rows is None else self.rows[order]
-        weight, item = (None if c is None else frozen(c[order]) for c in (self.weight, self.item))
-        return replace(self, rows=rows, target=frozen(self.target[order]), weight=weight, item=item)
+        return replace(
+            self, rows=rows, target=read_only(self.target[order]),
+            weight=None if self.weight is None else read_only(self.weight[order]),
+            item=None if self.item is None else read_only(self.item[order]),
+        )  # fmt: skip
 
     def tie_starts(self) -> Counts:
         """Return the first place with the same query and target as each place; best first order is needed."""
@@ -157,7 +178,7 @@ class Lists:
 def group_queries(qid: Any, n_rows: int, name: str = "qid") -> Groups:
     """Return how rows are brought together by query; without ids all are one query."""
     if qid is None:
-        return Groups(frozen(np.array([0, n_rows], np.int64)), None, None)
+        return Groups(read_only(np.array([0, n_rows], np.int64)), None, None)
     return group_rows(_ids(qid, n_rows, name))
 
 
@@ -208,17 +229,17 @@ def _leave_out(gone: Bools, rows: Counts | None, offsets: Counts) -> tuple[Count
     rows = np.arange(len(gone)) if rows is None else rows
     keep = ~gone[rows]
     ends = np.concatenate([[0], np.cumsum(keep)])[offsets]
-    return rows[keep], frozen(np.unique(ends))
+    return rows[keep], read_only(np.unique(ends))
 
 
 def _item_numbers(codes: Counts | None, offsets: Counts) -> tuple[Ints | None, Counts]:
     """Number of the item at each place, ``None`` where each has a place of its own, and the items of each query."""
     sizes: NDArray[np.int64] = np.diff(offsets)
     if codes is None:
-        return None, frozen(sizes)
+        return None, read_only(sizes)
     query = np.repeat(np.arange(len(sizes)), sizes)
     known, number = np.unique(query * (int(codes.max(initial=0)) + 1) + codes, return_inverse=True)
     if len(known) == len(codes):
-        return None, frozen(sizes)
+        return None, read_only(sizes)
     n_items = np.bincount(known // (int(codes.max()) + 1), minlength=len(sizes))
-    return frozen(number.astype(np.int32)), frozen(n_items)
+    return read_only(number.astype(np.int32)), read_only(n_items)

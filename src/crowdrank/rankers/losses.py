@@ -45,7 +45,7 @@ def better_first(lists: Lists, *, ties_together: bool = True) -> Callable[[Float
 
     offsets, weight = lists.offsets, lists.weights
     tie = lists.tie_starts() if ties_together else np.arange(lists.n_places)
-    # weights are in the sum over places already, so that queries need none of their own
+    # weights are in the sum over places already, so queries need none of their own
     factor = np.full(lists.n_queries, 1 / lists.item_weights().sum())
 
     def loss(scores: Floats) -> ScoreLoss:

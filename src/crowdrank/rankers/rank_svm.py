@@ -47,12 +47,12 @@ class RankSVM(LinearRanker):
         a Bradley-Terry model.
     scale
         ``"overall"``: features less their mean, by their standard deviation within queries; ``"query"``: from 0 to 1
-        within each query, so that ``predict`` needs ``qid`` too; ``"none"``: as they are.
+        within each query, so ``predict`` needs ``qid`` too; ``"none"``: as they are.
     ridge
         Pull of the weights towards 0, against a mean over pairs; raise it where queries are few or features many.
         ``None`` takes 0.1, with ``scale="query"`` a sixteenth of that, as its features spread a quarter as far.
     balance
-        ``"pairs"``: every pair counts the same, so that long queries count for more; ``"queries"``: every query does.
+        ``"pairs"``: every pair counts the same, so long queries count for more; ``"queries"``: every query does.
     tol
         Largest change of a weight in the last Newton step.
     max_iter
@@ -61,7 +61,7 @@ class RankSVM(LinearRanker):
     Attributes
     ----------
     weights_
-        One weight a feature, on its scale; :meth:`importance` has them by name.
+        One weight per feature, on its scale; :meth:`importance` has them by name.
     scaling_, curve_, trace_, n_iter_
         The scaling that was learned, the learning curve, what happened on the way and the steps taken.
     n_features_in_, feature_names_in_
@@ -73,7 +73,7 @@ class RankSVM(LinearRanker):
     objective is convex, and Newton steps reach its minimum in about six. With an ``eval_set`` the curve tells the
     nDCG@10 of the validation queries at each step; the last one is kept.
 
-    A pair has the product of its rows' weights by the mean weight of its query's items, so that a row of weight 2 is
+    A pair has the product of its rows' weights by the mean weight of its query's items, so a row of weight 2 is
     that row twice and a constant weight of a query's rows is a weight of the query. Two rows of one ``item`` form no
     pair. Equal targets form none either, and a query whose targets are all equal teaches nothing.
 
@@ -100,8 +100,8 @@ class RankSVM(LinearRanker):
         one_of(self.loss, _LOSSES, "loss")
         one_of(self.balance, _BALANCES, "balance")
 
-    def _ordered(self, lists: Lists) -> Lists:
-        """Best first, so that the worse items of a pair stand below."""
+    def _order_lists(self, lists: Lists) -> Lists:
+        """Best first, so the worse items of a pair stand below."""
         return lists.best_first()
 
     def _loss(self, lists: Lists) -> Callable[[Floats], ScoreLoss]:
@@ -139,5 +139,5 @@ class RankSVM(LinearRanker):
             alike: Floats = 1 / (by_item * (total / by_item).sum())
             return alike
         shares = np.where(total > 0, lists.query_weights(), 0.0)
-        found: Floats = np.divide(shares, total * shares.sum(), out=np.zeros_like(shares), where=total > 0)
-        return found
+        factor: Floats = np.divide(shares, total * shares.sum(), out=np.zeros_like(shares), where=total > 0)
+        return factor

@@ -1,35 +1,44 @@
-"""Rankers as files: numbers and JSON in one archive with a checksum, nothing that could run code when it is read."""
+"""Rankers as files: numbers and JSON in one archive with a checksum, nothing that could run code when it is read.
+
+First a ranker and its card; then the zip archive that holds them, read by a parser that trusts none of its numbers.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import io
 import json
 import math
 import os
 import re
 import stat
+import struct
 import sys
 import warnings
+import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..data.extractor import Extractor
 from ..data.files import PathLike, os_reason, plain, refusal, whole_file
 from ..errors import DataWarning, JudgmentError, ParameterError
-from .archive import NoArchive, seal, unseal
-from .trees import Trees
 
 FORMAT = 2
 """Number of the file format; a reader refuses files of a higher one."""
 
-MAX_ABS_WEIGHT = 1e100
-"""Weights, like features, are no larger, nor scales smaller than its inverse, so that no score is infinite."""
+TREES_AS_TEXT = "trees.txt"
+"""Trees as LightGBM writes them, in files of format 1; no array of a file can have this name."""
 
-_CARD = "ranker.json"
+MAX_ABS_WEIGHT = 1e100
+"""Weights, like features, are no larger, nor scales smaller than its inverse, so no score is infinite."""
+
+_CARD, _EXTRACTOR_CARD = "ranker.json", "extractor.json"
 _NAME = re.compile(r"[a-z][a-z_]{0,40}")
 _HEADER = re.compile(
     rb"\{'descr': '([<>|][fiu][1248])', 'fortran_order': False, 'shape': \((\d{0,12}(?:, ?\d{1,12}){0,2}),?\), \} *\n"
@@ -38,6 +47,21 @@ _MAX_JSON_DEPTH, _MAX_JSON_ENTRIES = 40, 1_500_000
 """Nesting of the JSON and entries in it: more than any ranker needs, and little enough for any machine."""
 
 _MAX_TEXT_LENGTH = 200
+
+_SEAL = b"crowdrank, sha256 of all before: "
+_DIGEST_DIGITS = 64
+_CHUNK_BYTES = 1 << 20
+_FIXED_DATE = (1980, 1, 1, 0, 0, 0)
+
+_END, _ENTRY, _LOCAL = struct.Struct("<4s4H2LH"), struct.Struct("<4s6H3L5H2L"), struct.Struct("<4s5H3L2H")
+_STORED, _DEFLATED = 0, 8
+_ENCRYPTED, _SIZES_LATER, _UNICODE = 1, 8, 0x800
+
+_MAX_DIRECTORY_BYTES = 1 << 24
+"""Bytes of the list of members, which is enough for 200,000 of them."""
+
+_MAX_COMPRESSED_BYTES, _MAX_COMPRESSED_RATIO = 1 << 23, 10
+"""Parts may be so large, plus so many times the file, where they are compressed; numbers compress less."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +80,8 @@ class Saved:
         Arrays by name.
     parts
         Rankers that it is made of.
+    extractor
+        What makes its features of raw items.
     """
 
     method: str
@@ -63,13 +89,49 @@ class Saved:
     facts: Mapping[str, Any] = field(default_factory=dict)
     numbers: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     parts: tuple[Saved, ...] = ()
+    extractor: Saved | None = None
 
 
 def write_saved(saved: Saved, path: PathLike) -> None:
     """Write a ranker's file; it is there whole or not at all, and the same ranker gives the same bytes."""
+    _write(_CARD, saved, path)
+
+
+def write_extractor(extractor: Extractor, path: PathLike) -> None:
+    """Write the file of an extractor alone, in the same form."""
+    _write(_EXTRACTOR_CARD, saved_extractor(extractor), path)
+
+
+def read_extractor(path: PathLike) -> Extractor:
+    """Read the file of an extractor alone, or of a ranker that has one, or say in one sentence what is wrong."""
+    saved = read_saved(path, extractor=True)
+    try:
+        return restored_extractor(saved)
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise damage_error(plain(str(path)), error) from None
+
+
+def saved_extractor(extractor: Extractor) -> Saved:
+    """Return what a file holds of an extractor."""
+    facts = {"version": extractor.version, "names": list(extractor.names), "fitted": dict(extractor.facts)}
+    return Saved(extractor.kind, extractor.params, facts, extractor.numbers)
+
+
+def restored_extractor(saved: Saved) -> Extractor:
+    """Return the extractor that a file holds, or raise."""
+    names, fitted = saved.facts["names"], saved.facts["fitted"]
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names) or not isinstance(fitted, dict):
+        raise ValueError("its extractor is not described as it should be")
+    return Extractor(
+        saved.method, whole_number(saved.facts["version"], 1), saved.params, tuple(names), fitted, saved.numbers
+    )
+
+
+def _write(name: str, saved: Saved, path: PathLike) -> None:
+    """Write a card of some name and the arrays."""
     card = {"format": FORMAT, "crowdrank": _version(), **_card(saved)}
     text = json.dumps(card, indent=1, allow_nan=False, default=lambda number: number.item())
-    data = seal({_CARD: text.encode(), **dict(_array_members(saved, ""))})
+    data = seal({name: text.encode(), **dict(_array_members(saved, ""))})
     target = Path(os.path.realpath(path))
     try:
         with whole_file(target) as handle:
@@ -81,8 +143,12 @@ def write_saved(saved: Saved, path: PathLike) -> None:
 def _card(saved: Saved) -> dict[str, Any]:
     """What a file says of a ranker, besides its arrays; rankers within it likewise."""
     numbers = {name: [_little(values).dtype.str, *values.shape] for name, values in sorted(saved.numbers.items())}
-    card = {"method": saved.method, "params": saved.params, "facts": saved.facts, "numbers": numbers}
-    return card | ({"parts": [_card(part) for part in saved.parts]} if saved.parts else {})
+    card: dict[str, Any] = {"method": saved.method, "params": saved.params, "facts": saved.facts, "numbers": numbers}
+    if saved.parts:
+        card["parts"] = [_card(part) for part in saved.parts]
+    if saved.extractor is not None:
+        card["extractor"] = _card(saved.extractor)
+    return card
 
 
 def _array_members(saved: Saved, place: str) -> Iterator[tuple[str, bytes]]:
@@ -95,6 +161,8 @@ def _array_members(saved: Saved, place: str) -> Iterator[tuple[str, bytes]]:
         yield f"{place}{name}.npy", b"".join(memory.parts)
     for number, part in enumerate(saved.parts):
         yield from _array_members(part, f"{place}{number}/")
+    if saved.extractor is not None:
+        yield from _array_members(saved.extractor, f"{place}extractor/")
 
 
 class _Memory:
@@ -112,8 +180,8 @@ def _little(values: NDArray[Any]) -> NDArray[Any]:
     return np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
 
 
-def read_saved(path: PathLike) -> Saved:
-    """Read a ranker's file, or say in one sentence what is wrong with it."""
+def read_saved(path: PathLike, *, extractor: bool = False) -> Saved:
+    """Read a ranker's file, or its extractor only, or say in one sentence what is wrong with it."""
     name = plain(str(path))
     try:
         mode = os.stat(path).st_mode
@@ -121,7 +189,7 @@ def read_saved(path: PathLike) -> Saved:
             raise JudgmentError(f"{name} is a pipe or a device; give the file that a ranker was saved to")
         with open(path, "rb") as handle:
             members, has_seal = unseal(handle)
-        return _unpacked(members, has_seal, name)
+        return _extractor_in(members, has_seal, name) if extractor else _unpack(members, has_seal, name)
     except FileNotFoundError:
         raise JudgmentError(f"there is no file {name}; check the path") from None
     except IsADirectoryError:
@@ -133,30 +201,43 @@ def read_saved(path: PathLike) -> Saved:
     except (KeyError, TypeError, ValueError, OverflowError, zlib.error) as error:
         if isinstance(error, JudgmentError):
             raise
-        raise damaged(name, error) from None
+        raise damage_error(name, error) from None
     except OSError as error:
         raise JudgmentError(f"{name} cannot be read: {plain(os_reason(error))}; check the path") from None
 
 
-def damaged(name: str, error: Exception) -> JudgmentError:
+def damage_error(name: str, error: Exception) -> JudgmentError:
     """Return the error for a file whose parts do not fit."""
     said = str(error) if type(error) is ValueError else f"{type(error).__name__}: {error}"
     reason = plain(said.split("\n", 1)[0][:_MAX_TEXT_LENGTH])
     return JudgmentError(f"{name} is damaged ({reason}); save the ranker again")
 
 
-def _unpacked(members: dict[str, bytes], has_seal: bool, name: str) -> Saved:
-    """The ranker that members of an archive hold."""
-    if _CARD not in members:
+def _extractor_in(members: dict[str, bytes], has_seal: bool, name: str) -> Saved:
+    """The extractor that members of an archive hold, alone or with a ranker."""
+    if _EXTRACTOR_CARD in members:
+        return _unpack(members, has_seal, name, _EXTRACTOR_CARD)
+    found = _unpack(members, has_seal, name).extractor
+    if found is None:
+        raise JudgmentError(
+            f"{name} was trained on a table of features, so it makes none of raw items; give a table of features, or "
+            "train on what cr.features or crowdrank features made"
+        )
+    return found
+
+
+def _unpack(members: dict[str, bytes], has_seal: bool, name: str, main: str = _CARD) -> Saved:
+    """The ranker that members of an archive hold, or the extractor."""
+    if main not in members:
         raise JudgmentError(f"{name} is an archive of something else; give the file that a ranker was saved to")
-    card = _json(members.pop(_CARD))
+    card = _json(members.pop(main))
     _expect_known(card, has_seal, name)
     saved = _ranker(members, card, "", old=card["format"] == 1)
     if members:
         raise ValueError(f"it has a part {next(iter(members))!r} that it does not name")
     if card["format"] == 1:
         warnings.warn(
-            f"{name} was saved by an older version, without a checksum; save it anew, as by "
+            f"{name} was saved by an older version, without a checksum; save it again, with "
             "cr.load_ranker(path).save(path)",
             DataWarning,
             stacklevel=4,
@@ -180,16 +261,18 @@ def _ranker(members: dict[str, bytes], card: Any, place: str, *, old: bool) -> S
     shapes: dict[Any, Any] = dict.fromkeys(numbers) if old else dict(numbers)
     if len(shapes) != len(numbers) or not all(_NAME.fullmatch(key) for key in shapes):
         raise ValueError("it names an array twice, or by no name")
-    arrays = {key: _array(_taken(members, f"{place}{key}.npy"), shape) for key, shape in shapes.items()}
+    arrays = {key: _array(_take_member(members, f"{place}{key}.npy"), shape) for key, shape in shapes.items()}
     if card.get("texts"):
         if not old or card["texts"] != ["trees"]:
             raise ValueError("it holds texts that no ranker has")
-        arrays |= Trees.from_lightgbm(_taken(members, f"{place}trees.txt")).numbers()
+        arrays[TREES_AS_TEXT] = np.frombuffer(_take_member(members, f"{place}{TREES_AS_TEXT}"), np.uint8)
     parts = [_ranker(members, part, f"{place}{number}/", old=old) for number, part in enumerate(card.get("parts", ()))]
-    return Saved(method, params, facts, arrays, tuple(parts))
+    extractor = card.get("extractor")
+    maker = None if extractor is None else _ranker(members, extractor, f"{place}extractor/", old=False)
+    return Saved(method, params, facts, arrays, tuple(parts), maker)
 
 
-def _taken(members: dict[str, bytes], name: str) -> bytes:
+def _take_member(members: dict[str, bytes], name: str) -> bytes:
     """A member, which nobody else can take then."""
     if name not in members:
         raise ValueError(f"its part {name} is missing")
@@ -200,10 +283,10 @@ def _json(data: bytes) -> Any:
     """A JSON object that is neither deep nor has too many entries, which is looked at before it is parsed."""
     if sum(map(data.count, (b",", b"[", b"{"))) > _MAX_JSON_ENTRIES or _depth(data) > _MAX_JSON_DEPTH:
         raise ValueError("its description is too deep or too long")
-    found = json.loads(data.decode(), parse_constant=_refuse_constant)
-    if not isinstance(found, dict):
+    parsed = json.loads(data.decode(), parse_constant=_refuse_constant)
+    if not isinstance(parsed, dict):
         raise ValueError("its description is not that of a ranker")
-    return found
+    return parsed
 
 
 def _depth(data: bytes) -> int:
@@ -221,15 +304,16 @@ def _refuse_constant(text: str) -> float:
 
 def _expect_known(card: dict[str, Any], has_seal: bool, name: str) -> None:
     """Refuse the file of a newer version, and one whose checksum was lost."""
-    found = card["format"]
-    if isinstance(found, bool) or not isinstance(found, int) or found < 1:
-        raise ValueError(f"its format is {str(found)[:_MAX_TEXT_LENGTH]!r}")
-    if found > FORMAT:
+    version = card["format"]
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise ValueError(f"its format is {str(version)[:_MAX_TEXT_LENGTH]!r}")
+    if version > FORMAT:
         raise JudgmentError(
-            f"{name} was saved by crowdrank {plain(str(card.get('crowdrank', '?'))[:20])} in format {found}, and this "
+            f"{name} was saved by crowdrank {plain(str(card.get('crowdrank', '?'))[:20])} in format {version}, and "
+            "this "
             f"is {_version()}, which reads formats up to {FORMAT}; install that version or a newer one"
         )
-    if has_seal != (found > 1):
+    if has_seal != (version > 1):
         raise ValueError("its checksum is missing")
 
 
@@ -249,10 +333,10 @@ def _array(data: bytes, wanted: Any) -> NDArray[Any]:
         raise ValueError(f"an array of shape {shape} is not the one described")
     if math.prod(shape) * dtype.itemsize != len(data) - 10 - length:
         raise ValueError(f"an array of shape {shape} has {len(data) - 10 - length} bytes")
-    found = np.frombuffer(data, dtype, offset=10 + length).reshape(shape)
-    if np.isnan(found).any():
+    array = np.frombuffer(data, dtype, offset=10 + length).reshape(shape)
+    if np.isnan(array).any():
         raise ValueError("an array has entries that are no numbers (NaN)")
-    return found.astype(dtype.newbyteorder("="))
+    return array.astype(dtype.newbyteorder("="))
 
 
 def whole_number(value: Any, least: int = 0) -> int:
@@ -271,9 +355,128 @@ def real_number(value: Any) -> float:
 
 def weights_of(numbers: Mapping[str, NDArray[Any]], name: str, *shape: int) -> NDArray[np.float64]:
     """Return the weights of some name and shape that a file holds, or raise."""
-    found = numbers[name]
-    if found.dtype != np.float64 or found.shape != shape:
-        raise ValueError(f"{name} of shape {found.shape} where {shape} is wanted")
-    if not np.abs(found).max(initial=0.0) <= MAX_ABS_WEIGHT:
+    weights = numbers[name]
+    if weights.dtype != np.float64 or weights.shape != shape:
+        raise ValueError(f"{name} of shape {weights.shape} where {shape} is wanted")
+    if not np.abs(weights).max(initial=0.0) <= MAX_ABS_WEIGHT:
         raise ValueError(f"{name} beyond {MAX_ABS_WEIGHT:g}")
-    return found
+    return weights
+
+
+class NoArchive(ValueError):
+    """The file is no archive at all."""
+
+
+class Member(NamedTuple):
+    """Where a member is and how large."""
+
+    method: int
+    crc: int
+    packed: int
+    size: int
+    offset: int
+
+
+def seal(members: Mapping[str, bytes]) -> bytes:
+    """Return the bytes of an archive that ends in the checksum of all that is before; nothing in it is compressed."""
+    memory = io.BytesIO()
+    with zipfile.ZipFile(memory, "w", zipfile.ZIP_STORED) as archive:
+        for name, data in members.items():
+            archive.writestr(zipfile.ZipInfo(name, _FIXED_DATE), data)
+        archive.comment = _SEAL + b"0" * _DIGEST_DIGITS
+    body = memory.getvalue()[:-_DIGEST_DIGITS]
+    return body + hashlib.sha256(body).hexdigest().encode()
+
+
+def unseal(handle: IO[bytes]) -> tuple[dict[str, bytes], bool]:
+    """Return the members of an archive and whether it had a checksum, or raise ValueError where anything is wrong.
+
+    The checksum is compared before anything else is looked at.
+    """
+    size = handle.seek(0, io.SEEK_END)
+    start, tail = _at(handle, 0, min(4, size)), _at(handle, max(0, size - _DIGEST_DIGITS - len(_SEAL)), None)
+    if start != b"PK\3\4":
+        raise NoArchive("it is empty" if not size else "it does not begin as one")
+    has_seal = tail.startswith(_SEAL)
+    if has_seal and _digest(handle, size - _DIGEST_DIGITS) != tail[-_DIGEST_DIGITS:]:
+        raise ValueError("its checksum does not fit")
+    end = size - _END.size - (_DIGEST_DIGITS + len(_SEAL) if has_seal else 0)
+    entries = _entries(handle, end, size, has_seal)
+    return {name: _member(handle, name, entry, end) for name, entry in entries.items()}, has_seal
+
+
+def _digest(handle: IO[bytes], length: int) -> bytes:
+    """Checksum of the first bytes."""
+    digest = hashlib.sha256()
+    handle.seek(0)
+    while length > 0 and (part := handle.read(min(_CHUNK_BYTES, length))):
+        digest.update(part)
+        length -= len(part)
+    return digest.hexdigest().encode()
+
+
+def _at(handle: IO[bytes], offset: int, length: int | None) -> bytes:
+    """Bytes from some place on, all of those asked for."""
+    handle.seek(offset)
+    data = handle.read() if length is None else handle.read(length)
+    if length is not None and len(data) != length:
+        raise ValueError("its end is missing")
+    return data
+
+
+def _entries(handle: IO[bytes], end: int, size: int, has_seal: bool) -> dict[str, Member]:
+    """The members by name, from the list at the archive's end; their sizes together are bounded by the file's."""
+    if end < 0:
+        raise ValueError("its end is missing")
+    mark, disk, first_disk, here, count, length, offset, comment = _END.unpack(_at(handle, end, _END.size))
+    if mark != b"PK\5\6" or comment != (_DIGEST_DIGITS + len(_SEAL) if has_seal else 0):
+        raise ValueError("its end is missing")
+    if disk or first_disk or here != count or length > _MAX_DIRECTORY_BYTES or offset + length != end:
+        raise ValueError("its list of parts does not fit")
+    directory, members, place = _at(handle, offset, length), {}, 0
+    while place < length:
+        name, member, place = _entry(directory, place)
+        if name in members:
+            raise ValueError(f"it has two parts {name!r}")
+        members[name] = member
+    if len(members) & 0xFFFF != count:
+        raise ValueError("its list of parts does not fit")
+    if has_seal and any(member.method != _STORED for member in members.values()):
+        raise ValueError("a part is compressed")
+    most = size if has_seal else _MAX_COMPRESSED_BYTES + _MAX_COMPRESSED_RATIO * size
+    if sum(member.size for member in members.values()) > most:
+        raise ValueError(f"its parts are larger than {most / 1e6:,.1f} MB, the most for a file of its size")
+    return members
+
+
+def _entry(directory: bytes, place: int) -> tuple[str, Member, int]:
+    """Name of the member that is listed at a place, the member, and where the next one is listed."""
+    if place + _ENTRY.size > len(directory):
+        raise ValueError("its list of parts ends early")
+    fields = _ENTRY.unpack_from(directory, place)
+    mark, _, _, flags, method, _, _, crc, packed, size, n_name, n_extra, n_comment, disk, _, _, offset = fields
+    name = directory[place + _ENTRY.size : place + _ENTRY.size + n_name]
+    if flags & _ENCRYPTED:
+        raise ValueError("it is encrypted")
+    known = method in (_STORED, _DEFLATED) and not flags & ~(_SIZES_LATER | _UNICODE)
+    if mark != b"PK\1\2" or disk or not known or not re.fullmatch(rb"[\w/.-]{1,200}", name):
+        raise ValueError("its list of parts does not fit")
+    return name.decode(), Member(method, crc, packed, size, offset), place + _ENTRY.size + n_name + n_extra + n_comment
+
+
+def _member(handle: IO[bytes], name: str, member: Member, end: int) -> bytes:
+    """What a member holds."""
+    mark, _, flags, method, _, _, _, _, _, n_name, n_extra = _LOCAL.unpack(_at(handle, member.offset, _LOCAL.size))
+    begin = member.offset + _LOCAL.size + n_name + n_extra
+    same = method == member.method and _at(handle, member.offset + _LOCAL.size, n_name) == name.encode()
+    if mark != b"PK\3\4" or flags & _ENCRYPTED or not same or begin + member.packed > end:
+        raise ValueError(f"its part {name} is not where it should be")
+    data = _at(handle, begin, member.packed)
+    if member.method == _DEFLATED:
+        unpacker = zlib.decompressobj(-zlib.MAX_WBITS)
+        data = unpacker.decompress(data, member.size + 1)
+        if not unpacker.eof:
+            raise ValueError(f"its part {name} is longer than it says")
+    if len(data) != member.size or zlib.crc32(data) != member.crc:
+        raise ValueError(f"the checksum of its part {name} does not fit")
+    return data

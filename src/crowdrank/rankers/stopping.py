@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from ..errors import JudgmentError
-from ..metrics.queries import frozen
+from ..kernels.threads import read_only
 from ..protocols import Floats, Progress
 from ..wording import one_of
 from .lists import Lists
@@ -44,8 +44,8 @@ def gains(target: Floats, gain: str, what: str = "y") -> Floats:
         return target
     if target.max() > _MAX_EXPONENTIAL_TARGET:
         raise JudgmentError(f"{what} has a target of {target.max():g}, too large for 2 ** y - 1; use gain='linear'")
-    found: Floats = np.exp2(target) - 1
-    return found
+    gained: Floats = np.exp2(target) - 1
+    return gained
 
 
 class ItemGain:
@@ -71,21 +71,26 @@ class ItemGain:
         from ..kernels.ranking_measures import ideal_gain
 
         self.lists = lists
-        self.offsets = frozen(lists.item_offsets)
-        self.gain = frozen(lists.on_items(gains(lists.target, gain, what)))
+        self.offsets = read_only(lists.item_offsets)
+        self.gain = read_only(lists.on_items(gains(lists.target, gain, what)))
         longest = int(lists.n_items.max())
         self.k = longest if k is None else min(k, longest)
-        self.discount = frozen(1 / np.log2(np.arange(2, self.k + 2)))
+        self.discount = read_only(1 / np.log2(np.arange(2, self.k + 2)))
         self.ideal = ideal_gain(self.gain, self.offsets, self.k, False, self.discount)
 
     def ndcg(self, scores: Floats) -> float:
-        """Return the mean nDCG of the queries, 0 for those without gain; one score a place, ties by expectation."""
+        """Return the mean nDCG of the queries, 0 for those without gain; one score per place, ties by expectation."""
+        return float(self.by_query(scores).mean())
+
+    def by_query(self, scores: Floats) -> Floats:
+        """Return the nDCG of each query, 0 without gain."""
         from ..kernels.ranking_measures import AVERAGE, discounted_gain
 
-        on_items = frozen(self.lists.on_items(np.ascontiguousarray(scores, np.float64)))
-        found = discounted_gain(self.gain, on_items, self.offsets, self.k, AVERAGE, False, self.discount)
-        shares = np.divide(found, self.ideal, out=np.zeros_like(found), where=self.ideal > 0)
-        return float(np.minimum(shares, 1.0).mean())
+        on_items = read_only(self.lists.on_items(np.ascontiguousarray(scores, np.float64)))
+        dcg = discounted_gain(self.gain, on_items, self.offsets, self.k, AVERAGE, False, self.discount)
+        shares = np.divide(dcg, self.ideal, out=np.zeros_like(dcg), where=self.ideal > 0)
+        ndcg: Floats = np.minimum(shares, 1.0)
+        return ndcg
 
 
 class Watch:
@@ -98,7 +103,7 @@ class Watch:
     k, gain
         How they are measured, see :class:`ItemGain`.
     patience
-        Stop after so many notes without a better value on the validation rows; ``None`` never.
+        Stop after this many notes without a better value on the validation rows; ``None`` never.
     n_steps
         Steps there will be at most.
     progress
@@ -122,8 +127,16 @@ class Watch:
         self.measure = None if held is None else ItemGain(held.lists, k, gain, "y of eval_set")
         self.patience, self.n_steps, self.progress, self.what = patience, n_steps, progress, what
         self.best, self.best_iteration = -np.inf, 0
+        self.by_query: list[Floats] = []
+        """The nDCG of each validation query after every measured step."""
         self._rows: list[tuple[int, float | None, float | None, float | None]] = []
         self._waited = 0
+
+    def ndcg(self, scores: Floats) -> float:
+        """Return the mean nDCG of the validation queries, and keep that of each; one score per place."""
+        assert self.measure is not None
+        self.by_query.append(self.measure.by_query(scores))
+        return float(self.by_query[-1].mean())
 
     def note(
         self,
@@ -139,7 +152,7 @@ class Watch:
         Without validation rows the last step is the best.
         """
         if scores is not None and self.measure is not None:
-            valid = self.measure.ndcg(scores)
+            valid = self.ndcg(scores)
         self._rows.append((iteration, objective, train, valid))
         if self.progress is not None:
             self.progress(min(iteration, self.n_steps), self.n_steps, self.what)

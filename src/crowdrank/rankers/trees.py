@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 import warnings
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -50,6 +50,9 @@ class Trees:
         What each leaf adds.
     gain
         What the splits on each feature gained in training.
+    category_starts, category_words
+        Splits on categories have 4 for their bits, and for a threshold the number of their set: the bits of the words
+        from its start on are set for categories that go left.
 
     Examples
     --------
@@ -66,6 +69,8 @@ class Trees:
     right: Ints
     values: Floats
     gain: Floats
+    category_starts: Ints = field(default_factory=lambda: np.zeros(0, np.int32))
+    category_words: NDArray[np.uint32] = field(default_factory=lambda: np.zeros(0, np.uint32))
 
     def __post_init__(self) -> None:
         """Refuse arrays that are no trees: the sum over such could read what is not there, or never end."""
@@ -80,8 +85,11 @@ class Trees:
             if len(getattr(self, name)) != length:
                 raise ValueError(f"{len(getattr(self, name))} entries of {name} for trees that need {length}")
         self._expect_children()
-        if n_splits and not (self.feature.min() >= 0 and self.feature.max() < len(self.gain) and self.bits.max() <= 3):
+        if n_splits and not (
+            self.feature.min() >= 0 and self.feature.max() < len(self.gain) and self.bits.max() <= CATEGORIES
+        ):
             raise ValueError(f"splits on features that are not among the {len(self.gain)} there are")
+        self._expect_categories()
         highest = np.maximum.reduceat(np.abs(self.values), self._first_leaves)
         for name, sizes in (("values", highest), ("gain", np.abs(self.gain))):
             if not sizes.max(initial=0.0) <= _MAX_ABS_SUM / max(len(sizes), 1):
@@ -100,6 +108,17 @@ class Trees:
         # a tree of n splits has 2 n children; none can be missing where none stands twice
         if len(np.unique(self.arrays.children)) != 2 * len(self.left):
             raise ValueError("trees in which two splits share a child")
+
+    def _expect_categories(self) -> None:
+        """Refuse splits on sets of categories that are not there."""
+        number, starts = self.threshold[self.bits == CATEGORIES], self.category_starts
+        if not len(starts):
+            if len(number) or len(self.category_words):
+                raise ValueError("trees with splits on categories, but without categories")
+            return
+        whole = starts[0] == 0 and starts[-1] == len(self.category_words) and bool((np.diff(starts) >= 0).all())
+        if not whole or not bool(((number >= 0) & (number < len(starts) - 1) & (number == np.floor(number))).all()):
+            raise ValueError("trees with splits on categories that are not there")
 
     def __len__(self) -> int:
         return len(self.leaves)
@@ -133,17 +152,19 @@ class Trees:
         roots = np.where(self._splits > 0, self._first_splits, ~self._first_leaves)
         return TreeArrays(
             self.feature, self.threshold, self.bits, children.ravel().astype(np.int32), roots.astype(np.int32),
-            self.values,
+            self.values, self.category_starts, self.category_words,
         )  # fmt: skip
 
     def numbers(self) -> dict[str, NDArray[Any]]:
         """Return the arrays by name, as a file holds them."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        numbers = {one.name: getattr(self, one.name) for one in fields(self)}
+        return {name: array for name, array in numbers.items() if len(array) or name not in _OF_CATEGORIES}
 
     @classmethod
     def of(cls, numbers: Mapping[str, NDArray[Any]]) -> Trees:
         """Return the trees that a file holds, or raise where they are none."""
-        return cls(**{field.name: numbers[field.name] for field in fields(cls)})
+        names = [one.name for one in fields(cls) if one.name in numbers or one.name not in _OF_CATEGORIES]
+        return cls(**{name: numbers[name] for name in names})
 
     @classmethod
     def from_lightgbm(cls, text: bytes) -> Trees:
@@ -154,11 +175,30 @@ class Trees:
             raise ValueError(f"LightGBM's text does not describe {n_features} features")
         trees = [_tree(block) for block in blocks]
         columns = {name: np.concatenate([tree[name] for tree in trees]) for name in trees[0]}
+        columns |= _numbered_throughout(trees, columns)
         gained = np.maximum(columns.pop("gained"), 0.0)
         if ((columns["feature"] < 0) | (columns["feature"] >= n_features)).any():
             raise ValueError(f"splits on features that are not among the {n_features} there are")
         gain = np.bincount(columns["feature"], gained, n_features).astype(np.float64)
         return cls(**columns, gain=gain)
+
+    @classmethod
+    def join(cls, parts: Sequence[Trees]) -> Trees:
+        """Return the trees of several, one after the other, all on the same features."""
+        if len(parts) == 1:
+            return parts[0]
+        names = ("leaves", "feature", "threshold", "bits", "left", "right", "values", "category_words")
+        joined = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+        if len(joined["category_words"]):
+            # a set is numbered behind those of the trees before; trees without categories have no start
+            ends = [part.category_starts[1:] for part in parts]
+            sets = np.cumsum([0, *(len(one) for one in ends)])
+            words = np.cumsum([0, *(len(part.category_words) for part in parts)])
+            first = np.repeat(sets[:-1], [len(part.threshold) for part in parts])
+            joined["threshold"] = joined["threshold"] + np.where(joined["bits"] == CATEGORIES, first, 0)
+            moved = [one + before for one, before in zip(ends, words[:-1], strict=True)]
+            joined["category_starts"] = np.concatenate([[0], *moved]).astype(np.int32)
+        return cls(**joined, gain=np.sum([part.gain for part in parts], axis=0))
 
     def sums(self, matrix: Matrix, n_threads: int = 0) -> Floats:
         """Return the sum of the trees for each row, equal to LightGBM's to the last bit; 0 threads for all cores.
@@ -173,15 +213,17 @@ class Trees:
         used, place = np.unique(self.feature, return_inverse=True)
         trees = self.arrays._replace(feature=place.astype(np.int32))
         narrow = matrix if len(used) == matrix.n_features else Matrix(matrix.values[:, used])
-        found = np.empty(matrix.n_rows)
+        sums = np.empty(matrix.n_rows)
         for begin, end in pairwise(narrow.bounds(matrix.n_rows).tolist()):
-            found[begin:end] = sum_trees(trees, narrow.block(None, begin, end), n_threads)
-        return found
+            sums[begin:end] = sum_trees(trees, narrow.block(None, begin, end), n_threads)
+        return sums
 
+
+_OF_CATEGORIES = ("category_starts", "category_words")
 
 _DTYPES = {
     "leaves": "<i4", "feature": "<i4", "threshold": "<f8", "bits": "|u1", "left": "<i4", "right": "<i4",
-    "values": "<f8", "gain": "<f8",
+    "values": "<f8", "gain": "<f8", "category_starts": "<i4", "category_words": "<u4",
 }  # fmt: skip
 
 _WHOLE, _DECIMAL = re.compile(rb"[-0-9 ]+"), re.compile(rb"[-+.0-9einf ]+")
@@ -190,6 +232,9 @@ _WHOLE, _DECIMAL = re.compile(rb"[-0-9 ]+"), re.compile(rb"[-+.0-9einf ]+")
 _DEFAULT_LEFT, _ZERO_IS_MISSING, _NAN_IS_MISSING = 2, 4, 8
 _DECISIONS = (0, 2, 4, 6, 8, 10)
 """Decisions on numbers; odd ones are on categories."""
+
+CATEGORIES = 4
+"""Bits of a split on categories."""
 
 
 def _parts_of(text: bytes) -> tuple[dict[bytes, bytes], list[bytes]]:
@@ -216,23 +261,27 @@ def _facts(text: bytes) -> dict[bytes, bytes]:
     pairs = [line.split(b"=", 1) for line in lines]
     if any(len(pair) != 2 for pair in pairs):
         raise ValueError("a line of the trees is not a name and a value")
-    found = {pair[0]: pair[1] for pair in pairs}
-    if len(found) != len(lines):
+    facts = {pair[0]: pair[1] for pair in pairs}
+    if len(facts) != len(lines):
         raise ValueError("a line of the trees stands there twice")
-    return found
+    return facts
 
 
 def _tree(text: bytes) -> dict[str, NDArray[Any]]:
     """Arrays of one tree."""
     facts = _facts(text)
-    if facts.get(b"num_cat") != b"0" or facts.get(b"is_linear", b"0") != b"0":
-        raise ValueError("trees with categories or linear leaves, which this version does not grow")
+    n_sets = _whole(facts, b"num_cat", _MAX_LEAVES)
+    if facts.get(b"is_linear", b"0") != b"0" or (n_sets > 0 and b"cat_boundaries" not in facts):
+        raise ValueError("trees with categories or linear leaves that this version does not know")
+    starts = _list(facts, b"cat_boundaries", _WHOLE, n_sets + 1) if n_sets else np.zeros(0, np.int64)
+    words = _words(facts, int(starts[-1])) if n_sets else np.zeros(0, np.uint32)
     n_leaves = _whole(facts, b"num_leaves", _MAX_LEAVES)
     splits = {name: _list(facts, name, _WHOLE, n_leaves - 1) for name in _SPLIT_NUMBERS}
     decision = splits[b"decision_type"]
     threshold = _list(facts, b"threshold", _DECIMAL, n_leaves - 1)
-    if not np.isin(decision, _DECISIONS).all():
-        raise ValueError("trees with splits on categories, which this version does not grow")
+    by_set = decision % 2 == 1
+    if not np.isin(decision[~by_set], _DECISIONS).all() or (by_set.any() and not n_sets):
+        raise ValueError("trees with splits on categories that are not there, or of an unknown kind")
     default, zero = decision & _DEFAULT_LEFT > 0, threshold >= 0
     missing = np.where(decision < _ZERO_IS_MISSING, zero, default)
     zero = np.where(decision & _ZERO_IS_MISSING > 0, default, zero)
@@ -240,12 +289,36 @@ def _tree(text: bytes) -> dict[str, NDArray[Any]]:
         "leaves": np.array([n_leaves], np.int32),
         "feature": splits[b"split_feature"].astype(np.int32),
         "threshold": threshold,
-        "bits": (missing + 2 * zero).astype(np.uint8),
+        "bits": np.where(by_set, CATEGORIES, missing + 2 * zero).astype(np.uint8),
+        "category_starts": starts.astype(np.int32),
+        "category_words": words,
         "left": splits[b"left_child"].astype(np.int32),
         "right": splits[b"right_child"].astype(np.int32),
         "values": _list(facts, b"leaf_value", _DECIMAL, n_leaves),
         "gained": _list(facts, b"split_gain", _DECIMAL, n_leaves - 1),
     }
+
+
+def _numbered_throughout(trees: list[dict[str, NDArray[Any]]], columns: dict[str, NDArray[Any]]) -> dict[str, Any]:
+    """Sets of categories of all trees one after the other, and thresholds that are their numbers there."""
+    if not len(columns["category_words"]):
+        return {"category_starts": np.zeros(0, np.int32)}
+    ends = [tree["category_starts"][1:] for tree in trees]
+    words = np.cumsum([0, *(len(tree["category_words"]) for tree in trees)])
+    starts = np.concatenate([[0], *(end + before for end, before in zip(ends, words[:-1], strict=True))])
+    sets = np.cumsum([0, *(len(end) for end in ends)])
+    first = np.repeat(sets[:-1], [len(tree["threshold"]) for tree in trees])
+    threshold = columns["threshold"] + np.where(columns["bits"] == CATEGORIES, first, 0)
+    return {"category_starts": starts.astype(np.int32), "threshold": threshold}
+
+
+def _words(facts: Mapping[bytes, bytes], length: int) -> NDArray[np.uint32]:
+    """Words of the sets of categories."""
+    text = facts.get(b"cat_threshold", b"")
+    numbers = [int(part) for part in text.split(b" ")] if re.fullmatch(rb"\d{1,10}( \d{1,10})*", text) else []
+    if len(numbers) != length or max(numbers, default=0) >= 1 << 32:
+        raise ValueError(f"the trees have other cat_threshold than {length} numbers")
+    return np.array(numbers, np.uint32)
 
 
 _SPLIT_NUMBERS = (b"split_feature", b"decision_type", b"left_child", b"right_child")
@@ -266,12 +339,12 @@ def _list(facts: Mapping[bytes, bytes], name: bytes, kind: re.Pattern[bytes], le
     if length == 0 and not text:
         return np.zeros(0, dtype)
     fits = text.count(b" ") + 1 == length and kind.fullmatch(text) is not None
-    found = _numbers(text.decode(), dtype) if fits else np.zeros(0)
-    if not fits or len(found) != length:
+    numbers = _numbers(text.decode(), dtype) if fits else np.zeros(0)
+    if not fits or len(numbers) != length:
         raise ValueError(f"the trees have other {name.decode()} than {length} numbers")
-    if dtype == np.int64 and len(found) and np.abs(found).max() > np.iinfo(np.int32).max:
+    if dtype == np.int64 and len(numbers) and np.abs(numbers).max() > np.iinfo(np.int32).max:
         raise ValueError(f"the trees have {name.decode()} too large for 32 bits")
-    return found
+    return numbers
 
 
 def _numbers(text: str, dtype: type[Any]) -> NDArray[Any]:
@@ -279,10 +352,10 @@ def _numbers(text: str, dtype: type[Any]) -> NDArray[Any]:
     with warnings.catch_warnings():
         warnings.simplefilter("error", DeprecationWarning)
         try:
-            found: NDArray[Any] = np.fromstring(text, dtype, sep=" ")
+            numbers: NDArray[Any] = np.fromstring(text, dtype, sep=" ")
         except (ValueError, DeprecationWarning):
             return np.zeros(0)
-    return found
+    return numbers
 
 
 def lightgbm_rows(matrix: Matrix, lists: Lists) -> Any:

@@ -3,25 +3,17 @@
 Displays compute in ``from_...`` and draw in ``plot(ax=None)``; :func:`write` writes everything as one page.
 """
 
-from .campaigns import CampaignDisplay
-from .comparison import ComparisonDisplay, OrdersDisplay
-from .displays import (
-    AgreementDisplay,
-    BeatsDisplay,
-    ConfusionDisplay,
-    ConsensusDisplay,
-    ConvergenceDisplay,
-    ImportanceDisplay,
-    LearningCurveDisplay,
-    PositionBiasDisplay,
-    QualityDisplay,
-    QueriesDisplay,
-    TimeDisplay,
-    picture_format,
-    save_display,
-)
+from .annotator_displays import ConfusionDisplay, PositionBiasDisplay, QualityDisplay
+from .campaign_displays import CampaignDisplay
+from .comparison_displays import ComparisonDisplay, OrdersDisplay
+from .crowd_displays import AgreementDisplay, ConvergenceDisplay, TimeDisplay
+from .drawing import picture_format, save_display
+from .evaluation_page import write_evaluation
 from .html import render, write
+from .item_displays import BeatsDisplay, ConsensusDisplay, QueriesDisplay
 from .plotting import plot
+from .ranker_displays import ImportanceDisplay, LearningCurveDisplay
+from .run_displays import DifferencesDisplay
 
 __all__ = [
     "AgreementDisplay",
@@ -31,6 +23,7 @@ __all__ = [
     "ConfusionDisplay",
     "ConsensusDisplay",
     "ConvergenceDisplay",
+    "DifferencesDisplay",
     "ImportanceDisplay",
     "LearningCurveDisplay",
     "OrdersDisplay",
@@ -43,4 +36,5 @@ __all__ = [
     "render",
     "save_display",
     "write",
+    "write_evaluation",
 ]

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Self
 
 from ..data.files import PathLike, plain
 from ..errors import ParameterError
 from ..io.output import write_with
 
+if TYPE_CHECKING:
+    import polars as pl
+
 BLUE, ORANGE = "#0072B2", "#D55E00"
-"""Two colours that colour-blind readers tell apart, in print too (Okabe and Ito)."""
+"""Two colours that colour-blind readers can distinguish, in print too (Okabe and Ito)."""
 
 GREEN, PURPLE, SKY, AMBER = "#009E73", "#CC79A7", "#56B4E9", "#E69F00"
 """Four more of the same palette; where a picture uses them, shapes differ too."""
@@ -35,22 +39,57 @@ STYLE: Any = {
 """How pictures of the report look; a display drawn on axes of one's own looks as those do."""
 
 
-class Display(Protocol):
-    """A picture that can be drawn on axes."""
+class Display(ABC):
+    """A picture of a result: computed by a ``from_...`` method, drawn by ``plot``.
+
+    Attributes
+    ----------
+    ax_, figure_
+        Axes and figure that were drawn on last.
+    """
 
     ax_: Any
     figure_: Any
 
-    def plot(self, ax: Any = None) -> Any:
-        """Draw on the axes, on new ones if there are none."""
-        ...
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height that suit the picture, in inches."""
+        return 6.4, 4.0
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw on the axes, on those of a new figure if there are none."""
+        if ax is None:
+            import matplotlib.pyplot as plt
+
+            ax = plt.subplots(figsize=self.size, layout="constrained")[1]
+        self.ax_, self.figure_ = ax, ax.figure
+        self._draw()
+        return self
+
+    @abstractmethod
+    def _draw(self) -> None:
+        """Draw on the axes."""
 
 
-def new_axes(width: float, height: float) -> Any:
-    """Return axes of a new figure."""
-    import matplotlib.pyplot as plt
+class RowsDisplay(Display):
+    """A picture with a line for each row of its table; a subclass says how wide it is and what stands around them."""
 
-    return plt.subplots(figsize=(width, height), layout="constrained")[1]
+    table: pl.DataFrame
+    width: ClassVar[float] = 6.4
+    margin: ClassVar[float] = 1.1
+    """Inches above and below the lines."""
+
+    min_lines: ClassVar[int] = 0
+
+    @property
+    def n_lines(self) -> int:
+        """Number of lines."""
+        return len(self.table)
+
+    @property
+    def size(self) -> tuple[float, float]:
+        """Width and height that suit the picture, in inches."""
+        return self.width, self.margin + ROW * max(self.n_lines, self.min_lines)
 
 
 def short(name: Any, longest: int = LONGEST) -> str:
@@ -65,19 +104,13 @@ def short(name: Any, longest: int = LONGEST) -> str:
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
 
 
-def size_of(display: Display) -> tuple[float, float]:
-    """Return the width and height that suit a display, in inches."""
-    found: tuple[float, float] = getattr(display, "size", (6.4, 4.0))
-    return found
-
-
-def drawn(display: Display) -> Any:
+def draw_figure(display: Display) -> Any:
     """Return a figure with the display on it, in the style of the report; no window is opened."""
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=size_of(display), layout="constrained")
+        figure = Figure(figsize=display.size, layout="constrained")
         display.plot(figure.subplots())
     return figure
 
@@ -89,7 +122,7 @@ def save_display(display: Display, path: PathLike) -> None:
     ending = picture_format(path)
     if ending is None:
         raise ParameterError(f"{plain(str(path))} is no picture; let its name end in {', '.join(PICTURES)}")
-    figure = drawn(display)
+    figure = draw_figure(display)
 
     def write(handle: IO[bytes]) -> None:
         with mpl.rc_context(STYLE):

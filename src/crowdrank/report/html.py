@@ -2,15 +2,7 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import os
-import time
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
-
-from markupsafe import Markup
 
 from ..api.aggregation import as_judgments
 from ..data.consensus import Consensus
@@ -19,13 +11,11 @@ from ..data.fingerprint import fingerprint
 from ..data.mixed import Mixed
 from ..io.descriptions import describe_items, web_link
 from ..io.output import check_target, write_text
-from ..review.finding import named
-from ..review.findings import Finding, Findings, facts_of, findings_of
+from ..review.all_findings import Finding, Findings, facts_of, findings_of
+from ..review.finding import name_ids
 from ..wording import counted, percent
-from .page import Section, headline
+from .page import Section, headline, origin, render_page
 from .sections import Material, provenance, sections, without_command
-
-TEMPLATES = Path(__file__).parent / "templates"
 
 
 def write(
@@ -92,16 +82,16 @@ def render(
     judged = as_judgments(judgments)
     facts = facts_of(consensus, judged)
     consensus = facts.reviewed
-    suggested = _suggested(consensus, judged) if isinstance(actions, str) and actions == "auto" else actions
+    suggested = _suggest_actions(consensus, judged) if isinstance(actions, str) and actions == "auto" else actions
     material = Material(
-        consensus, judged, facts, findings_of(facts), _described(consensus, items), suggested, comparison
+        consensus, judged, facts, findings_of(facts), _describe_items(consensus, items), suggested, comparison
     )
     parts = _with_commands(sections(material), suggested, command)
     parts.append(provenance(material, _origin(judged), command))
-    return _rendered(material, parts, title or f"Consensus of {_counts(judged)}")
+    return _render_page(material, parts, title or f"Consensus of {_counts(judged)}")
 
 
-def _suggested(consensus: Consensus, judgments: Any) -> Any:
+def _suggest_actions(consensus: Consensus, judgments: Any) -> Any:
     """What to do about each annotator, where they are named and there are several."""
     if consensus.quality is None or judgments.n_annotators < 2:
         return None
@@ -110,7 +100,7 @@ def _suggested(consensus: Consensus, judgments: Any) -> Any:
     return suggest_actions(consensus, judgments)
 
 
-def _described(consensus: Consensus, items: Any | None) -> Any:
+def _describe_items(consensus: Consensus, items: Any | None) -> Any:
     """Text and links of the items: from a table about them, or their ids where those are addresses."""
     import polars as pl
 
@@ -135,29 +125,25 @@ def _with_commands(parts: list[Section], suggested: Any, command: str | None) ->
 
 def _origin(judgments: Any) -> list[tuple[str, str]]:
     """What tells the data and the version apart from others."""
-    from .. import __version__
-
-    made = datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH", time.time())), UTC)
     return [
         ("judgments", _counts(judgments)),
         ("fingerprint of the judgments", fingerprint(judgments)),
-        ("version", f"crowdrank {__version__}"),
-        ("made", f"{made:%Y-%m-%d %H:%M} UTC"),
+        *origin(),
     ]
 
 
 def _counts(judgments: Any) -> str:
     """How many judgments, of what kind."""
     if isinstance(judgments, Mixed):
-        return " and ".join(counted(len(part), part.kind) for part in judgments.parts)
-    return counted(len(judgments), judgments.kind)
+        return " and ".join(counted(part.n_judgments, part.kind) for part in judgments.parts)
+    return counted(judgments.n_judgments, judgments.kind)
 
 
 def _cards(material: Material) -> list[tuple[str, str]]:
     """The numbers that stand on top."""
     numbers = {one.kind: one.numbers for one in material.findings}
     judged = material.judgments
-    cards = [(f"{len(judged):,}", "judgments"), (f"{judged.n_items:,}", "items")]
+    cards = [(f"{judged.n_judgments:,}", "judgments"), (f"{judged.n_items:,}", "items")]
     cards += [] if judged.n_queries == 1 else [(f"{judged.n_queries:,}", "queries")]
     n = numbers.get("judgments", {}).get("n_annotators", 0)
     cards += [(f"{n:,}", "annotators")] if n else []
@@ -200,26 +186,18 @@ def _advice(material: Material) -> list[str]:
     suggested = material.actions
     if suggested is not None:
         effect = f"; {suggested.sentence}" if suggested.sentence else ""
-        told += [f"leave out {named(suggested.dropped)}{effect}"] if suggested.dropped else []
-        told += [f"look at {named(suggested.reviewed)}"] if suggested.reviewed else []
+        told += [f"leave out {name_ids(suggested.dropped)}{effect}"] if suggested.dropped else []
+        told += [f"look at {name_ids(suggested.reviewed)}"] if suggested.reviewed else []
     more = material.findings.of("more_judgments", "equals")
     told += [] if more is None else [more.sentence]
     return [f"{headline(one)}." for one in told]
 
 
-def _rendered(material: Material, parts: list[Section], title: str) -> str:
+def _render_page(material: Material, parts: list[Section], title: str) -> str:
     """The page as text."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    from .. import __version__
-
-    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
-    script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
-    # the page says which script may run, so that none from the data could even if it stood there
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     told = material.findings.worst_first()
     judged = material.findings.of("judgments")
-    return environment.get_template("report.html.j2").render(
+    return render_page(
         title=title,
         lead=f"{headline(judged.sentence)}, ranked by {material.consensus.method}." if judged else "",
         cards=_cards(material),
@@ -227,8 +205,4 @@ def _rendered(material: Material, parts: list[Section], title: str) -> str:
         advice=_advice(material),
         findings=_to_tell(told),
         sections=parts,
-        script=Markup(script),
-        script_hash=f"sha256-{digest}",
-        style=Markup((TEMPLATES / "report.css").read_text(encoding="utf-8")),
-        version=__version__,
     )

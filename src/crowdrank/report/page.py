@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import os
+import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
 
 from markupsafe import Markup
 
-from ..review.findings import Finding
+from ..review.all_findings import Finding
 from .drawing import Display
+from .page_tables import Table
 from .svg import inline_svg
-from .tables import Table
+
+TEMPLATES = Path(__file__).parent / "templates"
 
 
 @dataclass(frozen=True)
@@ -70,3 +79,45 @@ def headline(sentence: str, finding: Finding | None = None) -> str:
     if any(sentence.startswith(start) for start in starts) or (finding is not None and finding.about == "method"):
         return sentence
     return sentence[:1].upper() + sentence[1:]
+
+
+def origin() -> list[tuple[str, str]]:
+    """Return which version made a page, and when."""
+    from .. import __version__
+
+    made = datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH", time.time())), UTC)
+    return [("version", f"crowdrank {__version__}"), ("made", f"{made:%Y-%m-%d %H:%M} UTC")]
+
+
+def render_page(
+    *,
+    title: str,
+    lead: str,
+    cards: Sequence[tuple[str, str]],
+    summary: str,
+    advice: Sequence[str],
+    findings: Sequence[Finding],
+    sections: Sequence[Section],
+) -> str:
+    """Return a page as text: title, numbers on top, findings, sections; nothing in it comes from outside."""
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    from .. import __version__
+
+    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined)
+    script = (TEMPLATES / "report.js").read_text(encoding="utf-8")
+    # the page says which script may run, so none from the data could even if it stood there
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return environment.get_template("report.html.j2").render(
+        title=title,
+        lead=lead,
+        cards=cards,
+        summary=summary,
+        advice=advice,
+        findings=findings,
+        sections=sections,
+        script=Markup(script),
+        script_hash=f"sha256-{digest}",
+        style=Markup((TEMPLATES / "report.css").read_text(encoding="utf-8")),
+        version=__version__,
+    )

@@ -11,18 +11,19 @@ from ..data.consensus import Consensus, Quality, Trace
 from ..data.judgments import Grades, Mixed, Preferences, Rankings
 from ..errors import ParameterError
 from ..simulate import Campaign
-from .annotators import ConfusionDisplay, QualityDisplay
-from .campaigns import CampaignDisplay
-from .comparison import ComparisonDisplay
-from .crowd import ConvergenceDisplay
+from .annotator_displays import ConfusionDisplay, QualityDisplay
+from .campaign_displays import CampaignDisplay
+from .comparison_displays import ComparisonDisplay
+from .crowd_displays import ConvergenceDisplay
 from .drawing import STYLE, Display
-from .items import ConsensusDisplay, QueriesDisplay
-from .rankers import ImportanceDisplay
+from .item_displays import ConsensusDisplay, QueriesDisplay
+from .ranker_displays import ImportanceDisplay
+from .run_displays import DifferencesDisplay
 
 _CURVES = {"scheme", "seed", "round", "cost"}
 _DRAWN = (
-    "a consensus, its quality or trace, a comparison of methods (compare_methods), curves of campaigns, "
-    "and a trained ranker"
+    "a consensus, its quality or trace, a comparison of methods (compare_methods), two runs (evaluate_runs), "
+    "curves of campaigns, and a trained ranker"
 )
 
 
@@ -56,7 +57,7 @@ def plot(result: Any, ax: Any = None, *, query: Any = None) -> Display:
     import matplotlib as mpl
 
     if query is not None and not isinstance(result, Consensus):
-        raise ParameterError(f"query= is for a consensus, not for {_named(result)}; leave it out")
+        raise ParameterError(f"query= is for a consensus, not for {_result_name(result)}; leave it out")
     display = _display(result, query)
     if ax is not None:
         display.plot(ax)
@@ -76,6 +77,8 @@ def _display(result: Any, query: Any) -> Display:
         return ConvergenceDisplay.from_trace(result)
     if isinstance(result, Comparison):
         return ComparisonDisplay.from_comparison(result)
+    if isinstance(result, Evaluation) and len(result.comparisons):
+        return DifferencesDisplay.from_evaluation(result)
     if isinstance(result, pl.DataFrame) and _CURVES.issubset(result.columns):
         return CampaignDisplay.from_curves(result)
     if isinstance(result, Campaign):
@@ -83,7 +86,7 @@ def _display(result: Any, query: Any) -> Display:
         return CampaignDisplay.from_curves(curve)
     if hasattr(getattr(result, "ranker", result), "importance"):
         return ImportanceDisplay.from_ranker(result)
-    raise ParameterError(f"there is no picture of {_named(result)}; {_instead(result)}")
+    raise ParameterError(f"there is no picture of {_result_name(result)}; {_instead(result)}")
 
 
 def _of_consensus(consensus: Consensus, query: Any) -> Display:
@@ -106,7 +109,7 @@ def _instead(result: Any) -> str:
     return f"drawn are {_DRAWN}"
 
 
-def _named(result: Any) -> str:
+def _result_name(result: Any) -> str:
     """A result in words."""
     if result is None:
         return "nothing (None)"

@@ -13,23 +13,30 @@ import numpy as np
 import polars as pl
 
 from ..data.consensus import Consensus
-from ..data.judgments import Judgments
+from ..data.judgments import Judgments, Preferences
 from ..data.mixed import Mixed, parts_of
 from ..errors import ParameterError, UnknownNameError
 from ..registry import card
-from ..review.findings import Facts, Finding, Findings
+from ..review.all_findings import Facts, Finding, Findings
 from ..review.flags import BY_QUALITY
-from .annotators import ConfusionDisplay, PositionBiasDisplay, QualityDisplay, marked
-from .crowd import AgreementDisplay, ConvergenceDisplay, TimeDisplay
+from .annotator_displays import ConfusionDisplay, PositionBiasDisplay, QualityDisplay, mark_annotators
+from .control_section import control_section, leaderboard_tables
+from .crowd_displays import AgreementDisplay, ConvergenceDisplay, TimeDisplay
 from .drawing import Display
-from .items import LEVEL, BeatsDisplay, ConsensusDisplay, QueriesDisplay
+from .item_displays import LEVEL, BeatsDisplay, ConsensusDisplay, QueriesDisplay
 from .page import Picture, Section, headline, picture
-from .tables import Column, Table
+from .page_tables import Column, Table
+
+_NOT_COVERED = (
+    "Intervals tell what more judgments of this crowd would change, not what all annotators get wrong alike: by "
+    "independent gold of ten public sets, pairs whose order was called .95 sure or more were right in .78 to 1.00 of "
+    "cases."
+)
 
 _SHOWN_QUERIES = 2
 _SHOWN_CONFUSIONS = 3
 _HALF = 8
-"""Up to so many rows a picture needs but half the width."""
+"""Up to this many rows a picture needs only half the width."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,24 +54,26 @@ class Material:
 
 def sections(material: Material) -> list[Section]:
     """Return the sections of a report that there is something to show in."""
-    made = [_ranking(material), _annotators(material), _agreement(material), _time(material), _methods(material)]
+    control = control_section(material.consensus, material.facts, material.findings)
+    made = [_ranking(material), control, _annotators(material), _agreement(material), _time(material)]
+    made.append(_methods(material))
     return [section for section in made if section is not None]
 
 
-def _heading(found: Sequence[Finding | None], otherwise: str) -> str:
+def _heading(candidates: Sequence[Finding | None], otherwise: str) -> str:
     """The first findings there are, as one heading."""
-    told = [one for one in found if one is not None]
+    told = [one for one in candidates if one is not None]
     if not told:
         return headline(otherwise)
     return headline("; ".join(one.sentence for one in told), told[0])
 
 
-def _rest(found: Findings, used: Sequence[Finding | None]) -> tuple[str, ...]:
+def _rest(findings: Findings, used: Sequence[Finding | None]) -> tuple[str, ...]:
     """What else there is to say."""
-    return tuple(f"{headline(one.sentence, one)}." for one in found if one not in used)
+    return tuple(f"{headline(one.sentence, one)}." for one in findings if one not in used)
 
 
-def _drawn(make: Callable[[], Display], caption: str, key: str, *, wide: bool = True) -> tuple[Picture, ...]:
+def _draw_picture(make: Callable[[], Display], caption: str, key: str, *, wide: bool = True) -> tuple[Picture, ...]:
     """A picture, or none where there is nothing to draw."""
     try:
         return (picture(make(), caption, key, wide=wide),)
@@ -74,33 +83,44 @@ def _drawn(make: Callable[[], Display], caption: str, key: str, *, wide: bool = 
 
 def _ranking(material: Material) -> Section:
     """What won, and how sure that is."""
-    consensus, found = material.consensus, material.findings.about("items")
-    first = found.of("winner", "winners", "shared_first", "all_tied", "only_item", "classes", "empty")
+    consensus, findings = material.consensus, material.findings.about("items")
+    first = findings.of("winner", "winners", "shared_first", "all_tied", "only_item", "classes", "empty")
     if consensus.grade is not None:
-        first = found.of("uncertain_grades", "grades") or first
+        first = findings.of("uncertain_grades", "grades") or first
     items = consensus.items
     pictures: tuple[Picture, ...] = ()
     if not consensus.nominal and len(items):
         pictures = _several_queries(consensus) if items.n_queries > 1 else _one_query(consensus, None, "q")
     return Section(
-        "ranking", "Ranking", _heading([first], "the items"), _rest(found, [first]), pictures, (_item_table(material),)
+        "ranking",
+        "Ranking",
+        _heading([first], "the items"),
+        _rest(findings, [first]),
+        pictures,
+        (*_leaderboard(material), _item_table(material)),
     )
+
+
+def _leaderboard(material: Material) -> list[Table]:
+    """Differences to the leader, of items over many queries."""
+    across = isinstance(material.judgments, Preferences) and material.judgments.block is not None
+    return leaderboard_tables(material.consensus) if across else []
 
 
 def _one_query(consensus: Consensus, query: Any, key: str, *, beats: bool = True) -> tuple[Picture, ...]:
     """Pictures of the items of one query: scores and, if asked for, which beats which."""
     of = "" if query is None else f" of query {query}"
     sure = consensus.uncertainty is not None
-    words = f" with {100 * LEVEL:g} % interval, and the ranks that it may truly hold" if sure else ""
-    ranked = _drawn(
+    words = f" with {100 * LEVEL:g} % interval, and the ranks that it may truly hold. {_NOT_COVERED}" if sure else "."
+    ranked = _draw_picture(
         lambda: ConsensusDisplay.from_consensus(consensus, query=query),
-        f"Score of each item{of}{words}.",
+        f"Score of each item{of}{words}",
         f"{key}-score",
     )
     if not sure or not beats:
         return ranked
     caption = f"How likely each item{of} is better than each other one."
-    return ranked + _drawn(lambda: BeatsDisplay.from_consensus(consensus, query=query), caption, f"{key}-beats")
+    return ranked + _draw_picture(lambda: BeatsDisplay.from_consensus(consensus, query=query), caption, f"{key}-beats")
 
 
 def _several_queries(consensus: Consensus) -> tuple[Picture, ...]:
@@ -108,7 +128,7 @@ def _several_queries(consensus: Consensus) -> tuple[Picture, ...]:
     pictures: tuple[Picture, ...] = ()
     if consensus.uncertainty is not None:
         caption = "How sure the first place of each query is."
-        pictures = _drawn(lambda: QueriesDisplay.from_consensus(consensus), caption, "queries")
+        pictures = _draw_picture(lambda: QueriesDisplay.from_consensus(consensus), caption, "queries")
     sizes = np.diff(consensus.items.offsets)
     largest = np.argsort(-sizes, kind="stable")[:_SHOWN_QUERIES]
     for number in largest[sizes[largest] > 1].tolist():
@@ -138,7 +158,7 @@ def _item_table(material: Material) -> Table:
 
 
 def _one_fewer(frame: pl.DataFrame, consensus: Consensus) -> pl.DataFrame:
-    """The table without the query where there is but one."""
+    """The table without the query where there is only one."""
     return frame.drop("query", strict=False) if consensus.items.n_queries == 1 else frame
 
 
@@ -161,26 +181,26 @@ _ITEM_COLUMNS = (
 
 def _annotators(material: Material) -> Section:
     """Whom to keep, to talk to, to drop."""
-    consensus, found = material.consensus, material.findings.about("annotators")
-    first = [found.of(kind) for kind in BY_QUALITY]
+    consensus, findings = material.consensus, material.findings.about("annotators")
+    first = [findings.of(kind) for kind in BY_QUALITY]
     if not any(first):
-        first = [found.of("annotators_fine", "no_annotators", "one_annotator", "too_few_judgments")]
+        first = [findings.of("annotators_fine", "no_annotators", "one_annotator", "too_few_judgments")]
     table = material.facts.table
     if table is None or not len(table):
-        return Section("annotators", "Annotators", _heading(first, "annotators"), _rest(found, first))
-    pictures = _drawn(
+        return Section("annotators", "Annotators", _heading(first, "annotators"), _rest(findings, first))
+    pictures = _draw_picture(
         lambda: QualityDisplay.from_consensus(consensus),
         "Quality of each annotator, the probability of ordering two unequal items right; those worth a look are named.",
         "quality",
     )
-    if found.of("leans", "one_side"):
-        pictures += _drawn(
+    if findings.of("leans", "one_side"):
+        pictures += _draw_picture(
             lambda: PositionBiasDisplay.from_consensus(consensus),
             "How far each annotator would choose by side between two equal items.",
             "position",
         )
     pictures += _confusions(material)
-    sentences = _rest(found, first)
+    sentences = _rest(findings, first)
     if material.actions is not None:
         sentences += tuple(f"{headline(one)}." for one in material.actions.sentences())
     tables = [_annotator_table(material), *_changes(material.actions)]
@@ -192,11 +212,11 @@ def _confusions(material: Material) -> tuple[Picture, ...]:
     """What all annotators mix up, and what the worst of them do."""
     consensus = material.consensus
     caption = "Which grades are given to items of each grade, by all annotators."
-    pictures = _drawn(lambda: ConfusionDisplay.from_consensus(consensus), caption, "confusion", wide=False)
+    pictures = _draw_picture(lambda: ConfusionDisplay.from_consensus(consensus), caption, "confusion", wide=False)
     if not pictures:
         return ()
     for number, one in enumerate(material.facts.suspects[:_SHOWN_CONFUSIONS]):
-        pictures += _drawn(
+        pictures += _draw_picture(
             partial(ConfusionDisplay.from_consensus, consensus, annotator=one.annotator),
             f"The same of {one.annotator} alone.", f"confusion-{number}", wide=False,
         )  # fmt: skip
@@ -205,7 +225,7 @@ def _confusions(material: Material) -> tuple[Picture, ...]:
 
 def _annotator_table(material: Material) -> Table:
     """All annotators with what to do about them, the worst first."""
-    frame = marked(material.consensus).reverse()
+    frame = mark_annotators(material.consensus).reverse()
     if material.actions is not None:
         suggested = material.actions.frame().select("annotator", "action", "reason")
         frame = suggested.join(frame, on="annotator", how="left", maintain_order="left")
@@ -254,24 +274,24 @@ def _changes(actions: Any) -> list[Table]:
 
 def _agreement(material: Material) -> Section | None:
     """How far annotators agree, and where they do not."""
-    found = material.findings.about("agreement")
-    first = found.of("agreement", "no_overlap", "self_consistency")
+    findings = material.findings.about("agreement")
+    first = findings.of("agreement", "no_overlap", "self_consistency")
     if first is None:
         return None
     caption = (
         "Share of equal answers of each two annotators; those who agree stand together, grey have nothing in common."
     )
-    pictures = _drawn(lambda: AgreementDisplay.from_judgments(material.judgments), caption, "agreement")
-    tables = _repeated(material)
-    if len(material.facts.contested):
-        named = "Pairs of items" if "other" in material.facts.contested.columns else "Items"
+    pictures = _draw_picture(lambda: AgreementDisplay.from_judgments(material.judgments), caption, "agreement")
+    tables = _repeat_tables(material)
+    if len(material.facts.contested_items):
+        named = "Pairs of items" if "other" in material.facts.contested_items.columns else "Items"
         caption = f"{named} that annotators are most divided on"
-        divided = _one_fewer(material.facts.contested, material.consensus)
+        divided = _one_fewer(material.facts.contested_items, material.consensus)
         tables.append(Table.of("contested", caption, divided, _CONTESTED_COLUMNS, 200_000))
-    return Section("agreement", "Agreement", _heading([first], ""), _rest(found, [first]), pictures, tuple(tables))
+    return Section("agreement", "Agreement", _heading([first], ""), _rest(findings, [first]), pictures, tuple(tables))
 
 
-def _repeated(material: Material) -> list[Table]:
+def _repeat_tables(material: Material) -> list[Table]:
     """How often each annotator gave the same answer again, those least often first."""
     odd = material.facts.diagnostics
     if odd is None or material.facts.consistency is None:
@@ -323,7 +343,9 @@ def _time(material: Material) -> Section | None:
         return None
     low, high = min(float(time.min()) for time in times), max(float(time.max()) for time in times)
     caption = "Judgments over time (bars), and the share of them that orders items as the consensus does (line)."
-    pictures = _drawn(lambda: TimeDisplay.from_judgments(material.judgments, material.consensus), caption, "time")
+    pictures = _draw_picture(
+        lambda: TimeDisplay.from_judgments(material.judgments, material.consensus), caption, "time"
+    )
     heading = f"Judgments came in {_span(low, high)}"
     return Section("time", "Time", heading, (), pictures)
 
@@ -348,17 +370,17 @@ def _methods(material: Material) -> Section | None:
     comparison = material.comparison
     if comparison is None:
         return None
-    from .comparison import ComparisonDisplay, OrdersDisplay
+    from .comparison_displays import ComparisonDisplay, OrdersDisplay
 
     told = comparison.sentences()
     pictures: tuple[Picture, ...] = ()
     for number, measure in enumerate(comparison.measures):
-        pictures += _drawn(
+        pictures += _draw_picture(
             partial(ComparisonDisplay.from_comparison, comparison, measure=measure.name),
             f"{headline(measure.title)}.", f"measure-{number}",
         )  # fmt: skip
     caption = "How far the orders of two methods agree (Kendall's tau)."
-    pictures += _drawn(lambda: OrdersDisplay.from_comparison(comparison), caption, "orders")
+    pictures += _draw_picture(lambda: OrdersDisplay.from_comparison(comparison), caption, "orders")
     frame = comparison.frame()
     columns = [Column(name, name.replace("_", " "), 3 if dtype.is_float() else 0 if dtype.is_integer() else None)
                for name, dtype in frame.schema.items()]  # fmt: skip
@@ -368,16 +390,16 @@ def _methods(material: Material) -> Section | None:
 
 
 def provenance(material: Material, extra: Sequence[tuple[str, str]], command: str | None) -> Section:
-    """Return how the report was made, so that it can be made again."""
+    """Return how the report was made, so it can be made again."""
     consensus = material.consensus
-    found = material.findings.of("converged", "not_converged")
+    convergence = material.findings.of("converged", "not_converged")
     facts = [("method", consensus.method), *_summary(consensus.method)]
     facts += [(f"parameter {name}", _value(value)) for name, value in consensus.params.items()]
     facts += [(f"estimated {name}", _value(value)) for name, value in consensus.estimates.items() if _small(value)]
     caption = "Log-likelihood of the fit, round after round."
-    pictures = _drawn(lambda: ConvergenceDisplay.from_consensus(consensus), caption, "convergence")
+    pictures = _draw_picture(lambda: ConvergenceDisplay.from_consensus(consensus), caption, "convergence")
     commands = (command,) if command else ()
-    heading = headline(found.sentence, found) if found else "How this was made"
+    heading = headline(convergence.sentence, convergence) if convergence else "How this was made"
     return Section("making", "How this was made", heading, (), pictures, facts=(*facts, *extra), commands=commands)
 
 

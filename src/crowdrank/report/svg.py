@@ -8,7 +8,7 @@ import warnings
 from typing import Any
 from xml.etree import ElementTree
 
-from .drawing import AMBER, BLUE, GREEN, GREY, INK, ORANGE, PAPER, PURPLE, RULE, SKY, STYLE, Display, drawn
+from .drawing import AMBER, BLUE, GREEN, GREY, INK, ORANGE, PAPER, PURPLE, RULE, SKY, STYLE, Display, draw_figure
 
 VARIABLES = {
     BLUE: "blue", ORANGE: "orange", GREEN: "green", PURPLE: "purple", SKY: "sky", AMBER: "amber", GREY: "grey",
@@ -37,7 +37,7 @@ def inline_svg(display: Display, *, prefix: str) -> str:
     with warnings.catch_warnings(), mpl.rc_context(STYLE):
         # a letter that the font lacks is drawn by the browser, with a font of its own
         warnings.filterwarnings("ignore", message="Glyph .* missing")
-        figure = drawn(display)
+        figure = draw_figure(display)
         figure.patch.set_alpha(0.0)
         for ax in figure.axes:
             ax.patch.set_alpha(0.0)
@@ -68,16 +68,16 @@ def _settle(element: Any, prefix: str) -> None:
         elif local == "href" and value.startswith("data:"):
             pass
         elif local in ("href", "clip-path", "style"):
-            value = _POINTER.sub(lambda found: _renamed(found, prefix), value)
+            value = _POINTER.sub(lambda found: _rename_pointer(found, prefix), value)
         if local in ("style", "fill", "stroke"):
             value = _COLOUR.sub(lambda found: _BY_NAME[found.group().lower()], value)
             value = _FONT.sub("", value)
         element.set(local, value)
 
 
-def _renamed(found: re.Match[str], prefix: str) -> str:
+def _rename_pointer(match: re.Match[str], prefix: str) -> str:
     """A pointer to the id as it is now called."""
-    return f"url(#{prefix}-{found.group(1)})" if found.group(1) else f"#{prefix}-{found.group(2)}"
+    return f"url(#{prefix}-{match.group(1)})" if match.group(1) else f"#{prefix}-{match.group(2)}"
 
 
 def _local(name: Any) -> str:

@@ -21,7 +21,7 @@ from ..protocols import Bools, Ints
 from ..quality import held_out_quality, pair_accuracy, trusted_annotators
 from ..registry import make
 from ..wording import counted
-from .diagnosis import diagnose, matched
+from .diagnosis import diagnose, match_items
 from .flagging import better_flags, choose_actions, flag_annotators, quality_in_words, surely_bad
 from .flags import EMPTY
 from .verdicts import annotator_table
@@ -71,7 +71,15 @@ class Actions(Shown):
     effect
         How far the two differ.
     notes
-        What could not be told, and why.
+        What could not be determined, and why.
+
+    Examples
+    --------
+    >>> import crowdrank as cr
+    >>> votes = {"item": list("xyxyxy"), "annotator": list("aabbcc"), "grade": [3, 1, 2, 1, 3, 2]}
+    >>> advice = cr.actions(cr.aggregate(votes, "mean_grade"), votes)
+    >>> advice, advice.frame().columns[:3]
+    (Actions(drop 0, review 0, keep 3), ['annotator', 'action', 'reason'])
     """
 
     table: pl.DataFrame
@@ -172,30 +180,30 @@ def suggest_actions(
         )
     if not isinstance(consensus, Consensus):
         raise ParameterError(f"consensus= takes a consensus, not a {type(consensus).__name__}; make one with aggregate")
-    known = matched(consensus, judged)
+    known = match_items(consensus, judged)
     notes: list[str] = []
     aggregator = _aggregator(consensus, method, notes)
     table = _table(consensus, judged, aggregator)
     flags = flag_annotators(table, judged, known, _diagnostics(consensus, judged, known))
     sure = judged.annotators.ids.filter(pl.Series(trusted_annotators(judged, trusted))).to_list()
     action = choose_actions(table, flags, sure, notes)
-    without, gone = None, _gone(judged, action)
+    without, gone = None, _annotators_to_drop(judged, action)
     if aggregator is not None and gone.any():
-        without = _refitted(aggregator, judged, gone, consensus, trusted, notes)
+        without = _refit(aggregator, judged, gone, consensus, trusted, notes)
         again = {} if without is None else _measured_again(judged, gone, flags, without)
         if again:
             flags = pl.concat([flags, better_flags(again, flags)])
             action |= dict.fromkeys(again, "review")
-            gone = _gone(judged, action)
-            without = _refitted(aggregator, judged, gone, consensus, trusted, notes) if gone.any() else None
+            gone = _annotators_to_drop(judged, action)
+            without = _refit(aggregator, judged, gone, consensus, trusted, notes) if gone.any() else None
     return Actions(
-        table=_shown(table, flags, action), flags=flags, consensus=known, without=without, notes=tuple(notes),
+        table=_action_table(table, flags, action), flags=flags, consensus=known, without=without, notes=tuple(notes),
         n_judgments_dropped=float(judged.row_weight[gone[judged.annotator]].sum()),
         effect=None if without is None else _effect(known, without, judged, gone),
     )  # fmt: skip
 
 
-def _gone(judged: Judgments | Mixed, action: dict[Any, str]) -> Bools:
+def _annotators_to_drop(judged: Judgments | Mixed, action: dict[Any, str]) -> Bools:
     """Which annotators are to be left out."""
     return np.array([action.get(name) == "drop" for name in judged.annotators.ids.to_list()], bool)
 
@@ -262,14 +270,14 @@ def _diagnostics(consensus: Consensus, judged: Judgments | Mixed, known: Consens
     """What is odd about the judgments; nothing for several kinds, each of which has habits of its own."""
     if isinstance(judged, Mixed):
         return None
-    found = consensus.diagnostics
-    if found is None or found.dependence_table is None:
+    diagnostics = consensus.diagnostics
+    if diagnostics is None or diagnostics.dependence_table is None:
         return diagnose(judged, known)
-    same = found.annotators()["annotator"].equals(judged.annotators.ids, check_names=False)
-    return found if same else diagnose(judged, known)
+    same = diagnostics.annotators()["annotator"].equals(judged.annotators.ids, check_names=False)
+    return diagnostics if same else diagnose(judged, known)
 
 
-def _shown(table: pl.DataFrame, flags: pl.DataFrame, action: dict[Any, str]) -> pl.DataFrame:
+def _action_table(table: pl.DataFrame, flags: pl.DataFrame, action: dict[Any, str]) -> pl.DataFrame:
     """The table with actions and reasons, those to be left out first."""
     told = flags.group_by("annotator", maintain_order=True).agg(pl.col("reason").str.join("; "))
     shown = table.join(told, on="annotator", how="left", maintain_order="left")
@@ -283,7 +291,7 @@ def _shown(table: pl.DataFrame, flags: pl.DataFrame, action: dict[Any, str]) -> 
     )
 
 
-def _refitted(
+def _refit(
     aggregator: Any, judged: Judgments | Mixed, gone: Bools, start: Consensus, trusted: Any | None, notes: list[str]
 ) -> Consensus | None:
     """The consensus without some annotators, started from that of all."""

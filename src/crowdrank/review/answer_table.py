@@ -12,9 +12,9 @@ from ..data.judgments import Grades, Judgments, Preferences, Rankings
 from ..protocols import Bools, Counts, Floats, Ints, Outcomes
 
 MOST_CLASSES = 7
-"""Grades of more levels are cut into so many classes."""
+"""Grades of more levels are cut into this many classes."""
 
-MOST_ANSWERS = 3_000_000
+MOST_ANSWERS = 500_000
 """Of more grades, preferences or pairs of rankings, those on a part of the items are looked at."""
 
 NOT_ASKED = 2.0
@@ -37,7 +37,7 @@ class AnswerTable:
         Who answered, (n,); all 0 where nobody is named.
     code
         The answer, (n,): the class of the grade; or 0, 1, 2 where the second item was preferred, neither, the first.
-        AnswerTable several times, it is the mean, so that a choice that goes with the side is no choice.
+        AnswerTable several times, it is the mean, so a choice that goes with the side is no choice.
     n_codes
         Number of answers there are.
     first, second
@@ -50,7 +50,7 @@ class AnswerTable:
         the second did, (n,); 2 where nothing was asked so.
     classes
         For grades each distinct grade that was looked at, its class, and the number that stands for each class;
-        otherwise ``None``. Rows of a sample are not those of all grades, so that nothing here is by row.
+        otherwise ``None``. Rows of a sample are not those of all grades, so nothing here is by row.
     note
         What was left out, in a sentence.
     """
@@ -72,12 +72,12 @@ def answer_table(judgments: Judgments) -> AnswerTable:
     """Return judgments by what was asked."""
     fewer, note = fewer_items(judgments)
     if isinstance(fewer, Grades):
-        found = _graded_items(fewer)
+        answers = _graded_items(fewer)
     elif isinstance(fewer, Preferences):
-        found = _compared_pairs(fewer)
+        answers = _compared_pairs(fewer)
     else:
-        found = replace(_compared_pairs(fewer.as_preferences()), low_left=None, high_left=None)
-    return replace(found, note=note)
+        answers = replace(_compared_pairs(fewer.as_preferences()), low_left=None, high_left=None)
+    return replace(answers, note=note)
 
 
 def _graded_items(grades: Grades) -> AnswerTable:
@@ -96,9 +96,9 @@ def _graded_items(grades: Grades) -> AnswerTable:
     sums = np.add.reduceat(keys % MOST_CLASSES, begin) if len(begin) else np.zeros(0, np.int64)
     code = np.round(sums / np.diff(begin, append=len(keys))).astype(np.int32)
     if grades.nominal:
-        # classes have no mean, so that of several the first counts
+        # classes have no mean, so of several the first counts
         code = (keys[begin] % MOST_CLASSES).astype(np.int32)
-    things, thing = _numbered(own[begin] // n_annotators)
+    things, thing = _number_values(own[begin] // n_annotators)
     item = (things % grades.n_items).astype(np.int32)
     where = (things // grades.n_items).astype(np.int32) if grades.block is not None else place[item]
     who = (own[begin] % n_annotators).astype(np.int32)
@@ -143,7 +143,7 @@ def _compared_pairs(preferences: Preferences) -> AnswerTable:
         number = numbered.astype(np.int64)
     who = preferences.annotator if preferences.n_annotators else np.zeros(len(preferences), np.int32)
     own, low_left, high_left = leads_of_left(number * n_annotators + who, turned & preferences.shown, outcome)
-    things, thing = _numbered(own // n_annotators)
+    things, thing = _number_values(own // n_annotators)
     things = things if names is None else names[things]
     first = (things // span % n_items).astype(np.int32)
     second = (first + things % span).astype(np.int32)
@@ -176,7 +176,7 @@ def leads_of_left(key: Counts, turned: Bools, outcome: Outcomes) -> tuple[Counts
     return own[begin], halves[0], halves[1]
 
 
-def _numbered(rising: Counts) -> tuple[Counts, Ints]:
+def _number_values(rising: Counts) -> tuple[Counts, Ints]:
     """The distinct values of a rising array, and the number of each entry's value."""
     new = np.diff(rising, prepend=-1) != 0
     return rising[new], (np.cumsum(new) - 1).astype(np.int32)
@@ -195,9 +195,7 @@ def fewer_items(judgments: Judgments) -> tuple[Judgments, str | None]:
     kept = drawn < (share if judgments.kind == "grade" else np.sqrt(share))
     # of very few items with very many answers each, at least two are looked at
     kept[np.argsort(drawn)[:2]] = True
-    note = (
-        f"there are {n_answers:,} answers, so that habits and dependence were looked at on {kept.sum():,} of the items"
-    )
+    note = f"there are {n_answers:,} answers, so habits and dependence were looked at on {kept.sum():,} of the items"
     if isinstance(judgments, Grades):
         return judgments.select(kept[judgments.item]), note
     if isinstance(judgments, Preferences):

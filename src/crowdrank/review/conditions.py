@@ -58,8 +58,8 @@ def _column(facts: Facts, name: str, *, absolute: bool = False) -> Values | None
 
 def _mean_quality(facts: Facts) -> Values | None:
     """The mean over annotators."""
-    found = _column(facts, "quality")
-    return None if found is None else _one(float(found.values.mean()))
+    quality = _column(facts, "quality")
+    return None if quality is None else _one(float(quality.values.mean()))
 
 
 def _number_of(verdicts: tuple[str, ...], *, share: bool = False) -> Callable[[Facts], Values | None]:
@@ -89,10 +89,10 @@ def _winner(facts: Facts) -> Values | None:
     return Values(pairs.probability[top], items.queries.ids.gather(items.query[pairs.first[top]]))
 
 
-def _separated(facts: Facts) -> Values | None:
+def _separated_share(facts: Facts) -> Values | None:
     """Share of neighbours that can be distinguished."""
-    found = facts.neighbours.probability
-    return None if found is None else _one(float((found >= SURE).mean()))
+    probability = facts.neighbours.probability
+    return None if probability is None else _one(float((probability >= SURE).mean()))
 
 
 def _confidence(facts: Facts) -> Values | None:
@@ -108,8 +108,8 @@ def _agreement(name: str) -> Callable[[Facts], Values | None]:
     """One of the figures of agreement."""
 
     def read(facts: Facts) -> Values | None:
-        found = facts.agreement
-        return None if found is None else _one(getattr(found, name))
+        agreement = facts.agreement
+        return None if agreement is None else _one(getattr(agreement, name))
 
     return read
 
@@ -127,7 +127,7 @@ def _size(name: str) -> Callable[[Facts], Values | None]:
     return read
 
 
-def _unjudged(facts: Facts) -> Values | None:
+def _n_unjudged(facts: Facts) -> Values | None:
     """Number of items that nobody judged."""
     return None if facts.unjudged is None else _one(int(facts.unjudged.sum()))
 
@@ -152,10 +152,10 @@ QUANTITIES = {
     "agreement": Quantity("share of equal answers to the same thing by different annotators", _agreement("same")),
     "alpha": Quantity("Krippendorff's alpha", _agreement("alpha")),
     "winner_probability": Quantity("probability that the first item of each query is better than the next", _winner),
-    "separated": Quantity("share of neighbours in the order distinguished with 95 % certainty", _separated),
+    "separated": Quantity("share of neighbours in the order distinguished with 95 % certainty", _separated_share),
     "confidence": Quantity("probability of the grade of each item", _confidence),
     "judgments_per_item": Quantity("judgments of each item", _per_item),
-    "n_unjudged": Quantity("items that nobody judged", _unjudged),
+    "n_unjudged": Quantity("items that nobody judged", _n_unjudged),
     "n_judgments": Quantity("judgments", _size("n_judgments")),
     "n_annotators": Quantity("annotators who judged something", _size("n_annotators")),
     "n_items": Quantity("items", _size("n_items")),
@@ -204,10 +204,10 @@ def parse_condition(text: str) -> tuple[tuple[Condition, ...], ...]:
 
 def _comparison(piece: str, whole: str) -> Condition:
     """One comparison, or a sentence that says what is wrong with it."""
-    found = _TERM.fullmatch(piece)
-    if found is None:
+    matched = _TERM.fullmatch(piece)
+    if matched is None:
         raise ParameterError(f"{piece.strip()!r} in the condition {whole!r} is not a comparison; {_FORM}")
-    quantity, compare, number, per_cent = found.groups()
+    quantity, compare, number, per_cent = matched.groups()
     if quantity not in QUANTITIES:
         hint = did_you_mean(quantity, QUANTITIES)
         raise UnknownNameError(f"there is no quantity {quantity!r}; {hint}known: {', '.join(QUANTITIES)}")
@@ -217,27 +217,27 @@ def _comparison(piece: str, whole: str) -> Condition:
 def check(condition: tuple[tuple[Condition, ...], ...], facts: Facts) -> Outcome:
     """Return whether a condition holds, and the first alternative that does in words."""
     for both in condition:
-        found = [_holds(one, facts) for one in both]
-        if all(outcome.holds for outcome in found):
-            return Outcome(True, " and ".join(outcome.sentence for outcome in found))
+        outcomes = [_holds(one, facts) for one in both]
+        if all(outcome.holds for outcome in outcomes):
+            return Outcome(True, " and ".join(outcome.sentence for outcome in outcomes))
     return Outcome(False, "")
 
 
 def _holds(one: Condition, facts: Facts) -> Outcome:
     """Whether a comparison holds, of what."""
-    found = QUANTITIES[one.quantity].read(facts)
-    if found is None:
+    values = QUANTITIES[one.quantity].read(facts)
+    if values is None:
         raise ParameterError(
             f"{one.quantity} is not known here: {facts.consensus.method} does not give it for these judgments; "
             "put the condition on something else, or add --bootstrap 200 for probabilities"
         )
-    mask: Bools = np.asarray(_COMPARE[one.compare](found.values, one.number))
+    mask: Bools = np.asarray(_COMPARE[one.compare](values.values, one.number))
     if not mask.any():
         return Outcome(False, "")
-    if found.ids is None or len(found.values) == 1:
-        return Outcome(True, f"{one.quantity} is {found.values[0]:.4g} ({one})")
+    if values.ids is None or len(values.values) == 1:
+        return Outcome(True, f"{one.quantity} is {values.values[0]:.4g} ({one})")
     where = np.flatnonzero(mask)
     # what is furthest from the number is worst
-    where = where[np.argsort(-np.abs(found.values[where] - one.number), kind="stable")]
-    told = [f"{name(found.ids[int(w)])} {found.values[w]:.4g}" for w in where[:_SHOWN]]
+    where = where[np.argsort(-np.abs(values.values[where] - one.number), kind="stable")]
+    told = [f"{name(values.ids[int(w)])} {values.values[w]:.4g}" for w in where[:_SHOWN]]
     return Outcome(True, f"{one} holds of {len(where):,} of {len(mask):,}: {first_few(told, len(where), _SHOWN)}")

@@ -18,7 +18,7 @@ _FEWEST = 3
 _DIVIDED = 0.35
 
 
-def contested(judgments: Judgments | Mixed, consensus: Consensus) -> pl.DataFrame:
+def contested_items(judgments: Judgments | Mixed, consensus: Consensus) -> pl.DataFrame:
     """Return where the crowd disagrees most, the most divided first; at most 200 rows.
 
     For preferences and rankings: [query,] item, other, n_answers, n_item (prefer the item), n_other, n_tied and
@@ -61,7 +61,7 @@ def _pairs(part: Judgments, answers: AnswerTable, consensus: Consensus) -> pl.Da
 
 
 def _cautious(part: Floats, whole: Floats) -> Floats:
-    """A share less one standard error (Wilson), so that few votes do not look more divided than many."""
+    """A share less one standard error (Wilson), so few votes do not look more divided than many."""
     share = part / whole
     middle, reach = share + 0.5 / whole, np.sqrt(share * (1 - share) / whole + 0.25 / whole**2)
     bound: Floats = (middle - reach) / (1 + 1 / whole)
@@ -100,7 +100,7 @@ def contested_findings(facts: Facts) -> list[Finding]:
     """Return what the crowd is most divided on."""
     if facts.judgments is None or not len(facts.judgments):
         return []
-    table = facts.contested
+    table = facts.contested_items
     if not len(table):
         return []
     top = table.row(0, named=True)

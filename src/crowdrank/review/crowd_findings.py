@@ -11,10 +11,10 @@ import polars as pl
 from ..data.judgments import Grades, Judgments, Preferences
 from ..data.mixed import Mixed, parts_of
 from ..data.recording import FEWEST
-from ..wording import SHOWN, counted, first_few, of_all, percent
-from .agreement import Agreement
+from ..wording import SHOWN, counted, first_few, of_all, option, percent
+from .crowd_agreement import Agreement
 from .facts import Facts
-from .finding import Finding, name, named
+from .finding import Finding, name, name_ids
 from .flags import BY_QUALITY, FLAGS
 from .messages import flagged_habits
 from .self_consistency import consistency
@@ -24,6 +24,8 @@ from .verdicts import POOR, unsure
 _LOW_ALPHA = 0.2
 _CHANCE = 0.5
 _FEW_GAVE_HALF = 0.05
+_FEW_SHARED, _MANY_SHARED = 0.01, 0.05
+"""Shares of items that annotators may get wrong together, from which on it is said, and is a warning."""
 
 
 def annotator_findings(facts: Facts) -> list[Finding]:
@@ -44,24 +46,24 @@ def annotator_findings(facts: Facts) -> list[Finding]:
 
 def _verdicts(facts: Facts, table: pl.DataFrame) -> list[Finding]:
     """Those who guess, are reversed or poor; those who judged too little."""
-    n, found = len(table), []
+    n, findings = len(table), []
     for code in BY_QUALITY:
         who = tuple(one.annotator for one in facts.suspects if one.verdict == code)
         if who:
-            found.append(_flagged(code, who, n, named(who)))
+            findings.append(_flag_finding(code, who, n, name_ids(who)))
     few = tuple(table.filter(unsure(table))["annotator"].to_list())
-    if not found and len(few) < n:
+    if not findings and len(few) < n:
         rest = f"{n - len(few):,} other" if few else f"{n:,}"
         sentence = f"none of the {rest} annotators seems to guess or to be reversed"
-        found.append(Finding("annotators_fine", "annotators", "good", sentence, {"n_annotators": n}))
+        findings.append(Finding("annotators_fine", "annotators", "good", sentence, {"n_annotators": n}))
     if few:
         sentence = f"{of_all(len(few), n, 'annotator')} {FLAGS['unsure'].words(len(few))}"
         numbers = {"n": len(few), "n_annotators": n}
-        found.append(Finding("too_few_judgments", "annotators", FLAGS["unsure"].severity, sentence, numbers, few))
-    return found
+        findings.append(Finding("too_few_judgments", "annotators", FLAGS["unsure"].severity, sentence, numbers, few))
+    return findings
 
 
-def _flagged(code: str, who: tuple[Any, ...], n: int, names: str) -> Finding:
+def _flag_finding(code: str, who: tuple[Any, ...], n: int, names: str) -> Finding:
     """The finding that some of ``n`` annotators have a flag."""
     flag = FLAGS[code]
     sentence = f"{of_all(len(who), n, 'annotator')} {flag.words(len(who))}: {names}"
@@ -84,7 +86,7 @@ def _habits(facts: Facts) -> list[Finding]:
     if odd is None or not odd.n_annotators or judged is None or isinstance(judged, Mixed):
         return []
     n, flagged = odd.n_annotators, flagged_habits(judged, odd.annotators(), facts.consensus.scores)
-    found: list[Finding] = []
+    findings: list[Finding] = []
     one_sided: set[int] = set()
     for habit, (codes, words) in flagged.items():
         # those who always choose one side lean to it, which goes without saying
@@ -94,12 +96,12 @@ def _habits(facts: Facts) -> list[Finding]:
         one_sided |= {code for code, _ in kept} if habit == "one_side" else set()
         ids = judged.annotators.ids.gather([code for code, _ in kept]).to_list()
         names = [f"{name(one)} ({word})" for one, (_, word) in zip(ids[:SHOWN], kept, strict=False)]
-        found.append(_flagged(habit, tuple(ids), n, first_few(names, len(ids))))
+        findings.append(_flag_finding(habit, tuple(ids), n, first_few(names, len(ids))))
     unseen = _unseen_sides(facts)
-    if "leans" in flagged and not unseen and not {"leans", "one_side"} & {one.kind for one in found}:
+    if "leans" in flagged and not unseen and not {"leans", "one_side"} & {one.kind for one in findings}:
         sentence = "no annotator leans clearly to one side"
-        found.append(Finding("no_bias", "annotators", "info", sentence, {"n_annotators": n}))
-    return found + unseen
+        findings.append(Finding("no_bias", "annotators", "info", sentence, {"n_annotators": n}))
+    return findings + unseen
 
 
 def _unseen_sides(facts: Facts) -> list[Finding]:
@@ -118,46 +120,65 @@ def _dependent(facts: Facts) -> list[Finding]:
     if odd is None or odd.effective_annotators is None or not odd.n_annotators:
         return []
     families = odd.families()
-    found = families.filter(pl.col("origin") == "found") if len(families) else families
-    if not len(found):
+    own_families = families.filter(pl.col("origin") == "found") if len(families) else families
+    if not len(own_families):
         return []
     n, worth = odd.n_annotators, odd.effective_annotators
     table = odd.annotators()
     ids = tuple(table.filter(pl.col("family").is_not_null())["annotator"].to_list())
-    what = "group errs" if len(found) == 1 else "groups err"
-    sentence = f"{len(found)} {what} together ({named(ids)}), so the {n:,} annotators are worth {worth:.1f} "
+    what = "group errs" if len(own_families) == 1 else "groups err"
+    sentence = f"{len(own_families)} {what} together ({name_ids(ids)}), so the {n:,} annotators are worth {worth:.1f} "
     sentence += "independent ones"
-    numbers = {"n_families": len(found), "effective_annotators": worth, "n_annotators": n}
+    numbers = {"n_families": len(own_families), "effective_annotators": worth, "n_annotators": n}
     return [Finding("dependent", "annotators", "warning", sentence, numbers, ids)]
 
 
 def agreement_findings(facts: Facts) -> list[Finding]:
     """Return how far annotators agree."""
-    found, judged = facts.agreement, facts.judgments
-    if found is None or judged is None:
+    agreement, judged = facts.agreement, facts.judgments
+    if agreement is None or judged is None:
         return []
-    return [*_between(facts, found, judged), *_self_consistency(facts, judged)]
+    return [*_between(facts, agreement, judged), *_shared_errors(facts, judged), *_self_consistency(facts, judged)]
 
 
-def _between(facts: Facts, found: Agreement, judged: Judgments | Mixed) -> list[Finding]:
+def _between(facts: Facts, agreement: Agreement, judged: Judgments | Mixed) -> list[Finding]:
     """How far two annotators agree."""
     what = facts.what
-    if not found.n_shared:
+    if not agreement.n_shared:
         if facts.per_annotator is not None and (facts.per_annotator > 0).sum() == 1:
             return []
         by = "twice" if facts.consistency is None else "by two annotators"
         sentence = f"no {what} was judged {by}, so nothing shows whether annotators agree"
         return [Finding("no_overlap", "agreement", "warning", sentence)]
-    numbers = {"agreement": found.same, "n_shared": found.n_shared}
-    sentence = f"two annotators who judge the same {what} agree in {percent(found.same)} of cases"
+    numbers = {"agreement": agreement.same, "n_shared": agreement.n_shared}
+    sentence = f"two annotators who judge the same {what} agree in {percent(agreement.same)} of cases"
     if not judged.n_annotators:
-        sentence = f"two judgments of the same {what} agree in {percent(found.same)} of cases"
-    if not math.isfinite(found.alpha):
+        sentence = f"two judgments of the same {what} agree in {percent(agreement.same)} of cases"
+    if not math.isfinite(agreement.alpha):
         return [Finding("agreement", "agreement", "info", sentence, numbers)]
-    numbers["alpha"] = found.alpha
-    severity = "warning" if found.alpha < _LOW_ALPHA else "info"
-    sentence += f" (Krippendorff's alpha {found.alpha:.2f}; 0 is chance, 1 is full agreement)"
+    numbers["alpha"] = agreement.alpha
+    severity = "warning" if agreement.alpha < _LOW_ALPHA else "info"
+    sentence += f" (Krippendorff's alpha {agreement.alpha:.2f}; 0 is chance, 1 is full agreement)"
     return [Finding("agreement", "agreement", severity, sentence, numbers)]
+
+
+def _shared_errors(facts: Facts, judged: Judgments | Mixed) -> list[Finding]:
+    """That answers to one item depend on each other beyond its class, so that annotators may be wrong together."""
+    told = facts.consensus.estimates.get("calibration")
+    if not told or not told["likeliest"] or told["shared_error"] < _FEW_SHARED or not isinstance(judged, Grades):
+        return []
+    correlation, shared = float(told["correlation"]), float(told["shared_error"])
+    each = len(judged) / max(int(judged.judged_items.sum()), 1)
+    worth = each / (1.0 + (each - 1.0) * correlation)
+    numbers = {"correlation": correlation, "shared_error": shared, "n_each": each, "effective_each": worth}
+    sentence = (
+        f"answers to one item correlate by up to {correlation:.2f} beyond what its class and the annotators explain: "
+        f"{each:.1f} annotators an item are worth {worth:.1f} independent ones, and on up to {percent(shared)} of "
+        "items even many like them would settle on a wrong class; agreement cannot show which, a few known answers "
+        f"can ({option('known')})"
+    )
+    severity = "warning" if shared >= _MANY_SHARED else "info"
+    return [Finding("shared_errors", "agreement", severity, sentence, numbers)]
 
 
 def _self_consistency(facts: Facts, judged: Judgments | Mixed) -> list[Finding]:
@@ -186,19 +207,24 @@ def judgment_findings(facts: Facts) -> list[Finding]:
         return []
     counts = facts.per_annotator
     n = 0 if counts is None else int((counts > 0).sum())
-    given = " and ".join(counted(len(part), part.kind) for part in parts_of(judged))
+    given = " and ".join(counted(part.n_judgments, part.kind) for part in parts_of(judged))
     by = f" by {counted(n, 'annotator')}" if n else ""
     of = "" if judged.n_queries == 1 else f" of {counted(judged.n_queries, 'query')}"
     on = f"{counted(judged.n_items, 'item')}{of}"
-    numbers = {"n_judgments": len(judged), "n_annotators": n, "n_items": judged.n_items, "n_queries": judged.n_queries}
-    found = [Finding("judgments", "judgments", "info", f"{given}{by} on {on}", numbers)]
+    numbers = {
+        "n_judgments": judged.n_judgments,
+        "n_annotators": n,
+        "n_items": judged.n_items,
+        "n_queries": judged.n_queries,
+    }
+    findings = [Finding("judgments", "judgments", "info", f"{given}{by} on {on}", numbers)]
     if counts is not None and n > 1:
         falling = np.sort(counts)[::-1]
         half = int(np.searchsorted(np.cumsum(falling), 0.5 * counts.sum())) + 1
         severity = "warning" if n >= 10 and half <= _FEW_GAVE_HALF * n else "info"
         sentence = f"{of_all(half, n, 'annotator')} gave half of the judgments"
-        found.append(Finding("load", "judgments", severity, sentence, {"n": half, "n_annotators": n}))
-    return found
+        findings.append(Finding("load", "judgments", severity, sentence, {"n": half, "n_annotators": n}))
+    return findings
 
 
 def method_findings(facts: Facts) -> list[Finding]:

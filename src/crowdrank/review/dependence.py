@@ -112,7 +112,7 @@ def dependence(
         How clear each thing is, such as the distance of two items, (n_things,), where that is known from more than the
         answers to it: annotators then have a confusion for each of some parts of the things, from unclear to clear.
     """
-    panel, wrong, items, clear, n_things = _looked_at(panel, wrong, items, clear)
+    panel, wrong, items, clear, n_things = _pairs_to_test(panel, wrong, items, clear)
     part = _parts(panel, clear)
     listed = _events(panel)
     if listed is None:
@@ -124,9 +124,9 @@ def dependence(
     inflation = None
     seen: list[Bools] = []
     for _ in range(_ROUNDS if panel.known is None else 1):
-        sums = _summed(panel, part, wrong, events, family, len(one))
+        sums = _sum_pairs(panel, part, wrong, events, family, len(one))
         inflation = _inflation(sums, events, panel, items) if inflation is None else inflation
-        tested = _tested(sums, inflation, level=panel.known is None, named=dependent)
+        tested = _test_pairs(sums, inflation, level=panel.known is None, named=dependent)
         excess, std_error, correlation, p_value, rate = tested
         dependent = (rate <= FALSE_DISCOVERY) & (correlation >= MIN_CORRELATION)
         if any((dependent == before).all() for before in seen):
@@ -144,7 +144,7 @@ def effective_number(n: int, correlation: float) -> float:
     return n / (1.0 + (n - 1) * min(max(correlation, 0.0), 1.0))
 
 
-def _looked_at(
+def _pairs_to_test(
     panel: Panel, wrong: Bools, items: tuple[Ints, Ints] | None, clear: Floats | None
 ) -> tuple[Panel, Bools, tuple[Ints, Ints] | None, Floats | None, int]:
     """Things that several annotators answered, a part of them where they are very many, and how many there were."""
@@ -173,7 +173,7 @@ def _events(panel: Panel) -> tuple[Ints, Ints, Events] | None:
     ends = np.cumsum(np.bincount(panel.thing, minlength=panel.n_things))[panel.thing]
     first, second = pairs_within(np.arange(len(panel.thing)), ends)
     keys = panel.annotator[first].astype(np.int64) * n + panel.annotator[second]
-    pairs, number = _counted(keys, n)
+    pairs, number = _count_pairs(keys, n)
     enough = number >= MIN_COMMON
     if int(enough.sum()) > MOST_PAIRS:
         enough[np.argsort(-number, kind="stable")[MOST_PAIRS:]] = False
@@ -194,7 +194,7 @@ def _events(panel: Panel) -> tuple[Ints, Ints, Events] | None:
     return (pairs // n).astype(np.int32), (pairs % n).astype(np.int32), events
 
 
-def _counted(keys: Counts, n: int) -> tuple[Counts, Counts]:
+def _count_pairs(keys: Counts, n: int) -> tuple[Counts, Counts]:
     """The pairs of annotators that occur, and how often."""
     if n * n <= _CELLS:
         counts = np.bincount(keys, minlength=n * n)
@@ -203,11 +203,11 @@ def _counted(keys: Counts, n: int) -> tuple[Counts, Counts]:
     return np.unique(keys, return_counts=True)
 
 
-def _summed(panel: Panel, part: Ints, wrong: Bools, events: Events, family: Ints, n_pairs: int) -> Sums:
+def _sum_pairs(panel: Panel, part: Ints, wrong: Bools, events: Events, family: Ints, n_pairs: int) -> Sums:
     """Sums over things of each pair of annotators, given who is of one family; each part has confusions of its own."""
     from .kernels.pairings import Events, Rows, Sums, add_up
 
-    found = []
+    sums = []
     for number in range(int(part.max(initial=0)) + 1):
         inside = part[panel.thing] == number
         some = panel.keep(part == number)
@@ -218,11 +218,11 @@ def _summed(panel: Panel, part: Ints, wrong: Bools, events: Events, family: Ints
         rows = Rows(some.thing, some.annotator, some.code, expected.cell, wrong[inside].astype(np.int32))
         few = few_answers(panel) and len(events.pair) <= _FEW_EVENTS
         model = (expected.confusion, expected.whole, expected.parts)
-        found.append(add_up(chosen, rows, *model, n_pairs, few=few))
-    return Sums(*(np.sum(columns, axis=0) for columns in zip(*found, strict=True)))
+        sums.append(add_up(chosen, rows, *model, n_pairs, few=few))
+    return Sums(*(np.sum(columns, axis=0) for columns in zip(*sums, strict=True)))
 
 
-def _tested(
+def _test_pairs(
     sums: Sums, inflation: Floats, *, level: bool, named: Bools
 ) -> tuple[Floats, Floats, Floats, Floats, Floats]:
     """Excess, its standard error, correlation, p value and false discovery rate of each pair."""
@@ -230,7 +230,7 @@ def _tested(
 
     variance = np.maximum(sums.variance * inflation, 1e-12)
     scale = np.maximum(sums.scale, 1e-12)
-    shared = _shared(sums.excess / scale, scale**2 / variance, ~named) if level else 0.0
+    shared = _common_correlation(sums.excess / scale, scale**2 / variance, ~named) if level else 0.0
     excess = sums.excess - shared * scale
     skew = np.maximum(sums.third * inflation / variance**1.5, _LEAST_SKEW)
     shape = 4.0 / skew**2
@@ -239,7 +239,7 @@ def _tested(
     return excess / sums.number, np.sqrt(variance) / sums.number, excess / scale, p_value, rate
 
 
-def _shared(correlation: Floats, weight: Floats, use: Bools) -> float:
+def _common_correlation(correlation: Floats, weight: Floats, use: Bools) -> float:
     """Correlation that the middle pair has, and so is no matter of two annotators; 0 where that is below or unknown."""
     if int(use.sum()) < _FEWEST_FOR_LEVEL:
         return 0.0
@@ -258,9 +258,9 @@ def false_discovery_rates(p_value: Floats) -> Floats:
     """
     order = np.argsort(p_value, kind="stable")
     rates = p_value[order] * len(p_value) / np.arange(1, len(p_value) + 1)
-    found = np.empty(len(p_value))
-    found[order] = np.minimum(np.minimum.accumulate(rates[::-1])[::-1], 1.0)
-    return found
+    discovery_rates = np.empty(len(p_value))
+    discovery_rates[order] = np.minimum(np.minimum.accumulate(rates[::-1])[::-1], 1.0)
+    return discovery_rates
 
 
 def _inflation(sums: Sums, events: Events, panel: Panel, items: tuple[Ints, Ints] | None) -> Floats:
@@ -288,7 +288,7 @@ def _inflation(sums: Sums, events: Events, panel: Panel, items: tuple[Ints, Ints
 def _families(one: Ints, other: Ints, joined: Bools, correlation: Floats, n: int) -> Ints:
     """Family of each annotator, (n,): all that are joined by clear correlations, but never most of the crowd.
 
-    A family that is the majority cannot be told from the truth, so that it is made smaller until it is none.
+    A family that is the majority cannot be distinguished from the truth, so it is made smaller until it is none.
     """
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components

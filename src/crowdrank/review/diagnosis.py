@@ -55,7 +55,7 @@ def diagnose(judgments: Judgments, consensus: Consensus, truth: Truth | None = N
     )  # fmt: skip
 
 
-def matched(consensus: Consensus, judgments: Judgments | Mixed) -> Consensus:
+def match_items(consensus: Consensus, judgments: Judgments | Mixed) -> Consensus:
     """Return the consensus with the items of the judgments, all of which it has to know."""
     items = judgments.items
     if consensus.items is items:
@@ -165,8 +165,8 @@ def _family_table(judgments: Judgments, pairs: Dependence | None) -> pl.DataFram
         for code, name in enumerate(judgments.groups.ids.to_list()):
             rows.append(_family_row(judgments, pairs, str(name), "given", active & (judgments.group == code)))
     numbers = _family_numbers(pairs, judgments.n_annotators).fill_null(0).to_numpy()
-    found = range(1, int(numbers.max(initial=0)) + 1)
-    rows += [_family_row(judgments, pairs, str(number), "found", numbers == number) for number in found]
+    family_numbers = range(1, int(numbers.max(initial=0)) + 1)
+    rows += [_family_row(judgments, pairs, str(number), "found", numbers == number) for number in family_numbers]
     return pl.DataFrame(rows, schema=_FAMILY)
 
 

@@ -11,10 +11,14 @@ import polars as pl
 
 from ..data.consensus import Consensus
 from ..data.diagnostics import Diagnostics
+from ..data.index import Items
 from ..data.judgments import Grades, Judgments, Preferences
 from ..data.mixed import Mixed, parts_of
+from ..errors import ParameterError
 from ..protocols import Bools, Counts, Floats
-from .agreement import Agreement, agreement
+from ..quality import scores_quietly
+from ..registry import method_class
+from .crowd_agreement import Agreement, agreement
 from .diagnosis import diagnose
 from .self_consistency import consistency_sentence
 from .verdicts import Suspect, annotator_table, suspects
@@ -75,6 +79,15 @@ class Facts:
         return None if odd is None or not odd.n_annotators else consistency_sentence(odd.kind, odd.annotators())
 
     @cached_property
+    def uncontrolled_scores(self) -> Floats | None:
+        """Scores that the method gives without control for covariates; ``None`` where nothing is controlled for."""
+        if not self.consensus.estimates.get("control") or not isinstance(self.judgments, Preferences):
+            return None
+        method = method_class("aggregator", self.consensus.method)(**self.consensus.params)
+        scores: Floats = scores_quietly(method, self.judgments)
+        return scores
+
+    @cached_property
     def per_item(self) -> Counts | None:
         """Number of judgments that each item is part of."""
         if self.judgments is None:
@@ -120,14 +133,38 @@ class Facts:
         return None if self.judgments is None else ~self.judgments.judged_items
 
     @cached_property
-    def contested(self) -> pl.DataFrame:
+    def contested_items(self) -> pl.DataFrame:
         """Where the crowd disagrees most."""
-        from .contested import contested
+        from .contested import contested_items
 
         assert self.judgments is not None
-        return contested(self.judgments, self.consensus)
+        return contested_items(self.judgments, self.consensus)
 
     @property
     def what(self) -> str:
         """What annotators agree or disagree on."""
         return "item" if self.judgments is None or isinstance(self.judgments, Grades) else "pair"
+
+
+def facts_of(consensus: Consensus, judgments: Judgments | Mixed | None) -> Facts:
+    """Return what findings are made of."""
+    if not isinstance(consensus, Consensus):
+        raise ParameterError(
+            f"findings are about a consensus, not about a {type(consensus).__name__}; make one with aggregate"
+        )
+    if judgments is not None and not _same_items(consensus.items, judgments.items):
+        raise ParameterError(
+            f"the consensus has {len(consensus.items):,} items and the judgments {judgments.n_items:,}, which are not "
+            "the same; give the judgments it was made from"
+        )
+    return Facts(consensus, judgments)
+
+
+def _same_items(one: Items, other: Items) -> bool:
+    """Whether items are the same, so their codes are too."""
+    if one is other:
+        return True
+    return len(one) == len(other) and all(
+        mine.cast(pl.String).equals(theirs.cast(pl.String), check_names=False)
+        for mine, theirs in ((one.ids, other.ids), (one.query_ids(), other.query_ids()))
+    )

@@ -1,4 +1,4 @@
-"""One finding, and all findings of a consensus in the order in which they are told."""
+"""One finding, and all findings of a consensus in the order of the report."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SEVERITIES = ("problem", "warning", "info", "good")
 """From what calls for action to what is well."""
 
 ABOUT = ("items", "annotators", "agreement", "judgments", "method")
-"""What findings are about, in the order in which they are told."""
+"""What findings are about, in the order of the report."""
 
 _PLAIN = re.compile(r"(?=.*[^\W\d])[\w.+:/@-]{1,40}")
 
@@ -67,7 +67,7 @@ class Finding:
 
 
 class Findings(Shown, Sequence[Finding]):
-    """All that was found, in the order in which it is told.
+    """All that was found, in the order of the report.
 
     Examples
     --------
@@ -126,14 +126,14 @@ class Findings(Shown, Sequence[Finding]):
         return [one.plain() for one in self]
 
 
-def named(ids: Sequence[Any]) -> str:
+def name_ids(ids: Sequence[Any]) -> str:
     """Return the first five ids in words, then how many more there are; quoted where they are no plain word.
 
     Examples
     --------
-    >>> named(["ann", "bob"]), named(["<b>"]), named(list("abcdefg"))
+    >>> name_ids(["ann", "bob"]), name_ids(["<b>"]), name_ids(list("abcdefg"))
     ('ann and bob', "'<b>'", 'a, b, c, d, e and 2 more')
-    >>> named(["7", "8"])
+    >>> name_ids(["7", "8"])
     "'7' and '8'"
     """
     return first_few([name(one) for one in ids[:SHOWN]], len(ids))

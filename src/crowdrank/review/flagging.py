@@ -127,7 +127,7 @@ def choose_actions(table: pl.DataFrame, flags: pl.DataFrame, trusted: list[Any],
 
 
 def surely_bad(table: pl.DataFrame) -> Bools:
-    """Return who is below 0.6 beyond doubt, so many annotators being looked at [Benjamini95]_."""
+    """Return who is below 0.6 beyond doubt, this many annotators being looked at [Benjamini95]_."""
     from scipy.special import ndtr
 
     from .dependence import false_discovery_rates

@@ -22,7 +22,7 @@ class Flag:
     scale
         How to read the numbers behind it, in brackets after the words; empty where they need none.
     empty
-        Whether the answers have little to do with the items, so that a low quality is enough to leave them out.
+        Whether the answers have little to do with the items, so a low quality is enough to leave them out.
     """
 
     code: str
@@ -34,7 +34,7 @@ class Flag:
     empty: bool = False
 
     def words(self, number: int) -> str:
-        """Return what so many annotators do."""
+        """Return what this many annotators do."""
         return self.singular if number == 1 else self.plural
 
     @property

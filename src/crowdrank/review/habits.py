@@ -14,8 +14,7 @@ from ..data.recording import outcome_counts
 from ..protocols import Bools, Counts, Floats, Ints
 from ..quality import INTERVAL
 from .answer_table import NOT_ASKED, AnswerTable, answer_table
-from .self_consistency import Repeats, repeats
-from .shares import jeffreys, share_of
+from .self_consistency import Repeats, jeffreys, repeats, share_of
 from .sides import OneSided
 
 _CUTS = np.linspace(0, 1, 17)[1:-1]
@@ -41,7 +40,7 @@ def habits(judgments: Judgments, answers: AnswerTable, scores: Floats) -> pl.Dat
     n = max(judgments.n_annotators, 1)
     who = judgments.annotator if judgments.n_annotators else np.zeros(len(judgments), np.int32)
     ids = judgments.annotators.ids if judgments.n_annotators else pl.Series([None], dtype=pl.String)
-    columns: dict[str, Any] = {"annotator": ids, "n_judgments": np.bincount(who, minlength=n)}
+    columns: dict[str, Any] = {"annotator": ids, "n_judgments": np.bincount(who[judgments.first_rows()], minlength=n)}
     if isinstance(judgments, Grades):
         columns |= _same_grade(judgments, who, n)
     elif isinstance(judgments, Preferences):
@@ -59,7 +58,7 @@ def _same_grade(grades: Grades, who: Ints, n: int) -> dict[str, Any]:
     begin = np.flatnonzero(np.diff(keys, prepend=-1))
     cells, times = keys[begin], np.diff(begin, append=len(keys))
     best = np.full(n, -1, np.int64)
-    # rising, so that the commonest comes last; of two as common the higher one
+    # rising, so the commonest comes last; of two as common the higher one
     order = np.argsort(times, kind="stable")
     best[cells[order] // n_values] = order
     some = np.flatnonzero(best >= 0)
@@ -92,10 +91,13 @@ def _sides(preferences: Preferences, answers: AnswerTable, scores: Floats, who: 
     return columns | (_both_orders(seen, n) | _circles(answers, n) if preferences.n_annotators else {})
 
 
-def _consistency(found: Repeats) -> dict[str, Any]:
+def _consistency(repeats: Repeats) -> dict[str, Any]:
     """How often each annotator gives the same answer again, with intervals."""
     columns: dict[str, Any] = {}
-    for name, n_things, same in (("repeated", found.n_again, found.again), ("swapped", found.n_swapped, found.swapped)):
+    for name, n_things, same in (
+        ("repeated", repeats.n_again, repeats.again),
+        ("swapped", repeats.n_swapped, repeats.swapped),
+    ):
         if n_things is None or same is None:
             continue
         lower, upper = jeffreys(same, n_things)
@@ -103,8 +105,8 @@ def _consistency(found: Repeats) -> dict[str, Any]:
             f"n_{name}": n_things, f"share_{name}": share_of(same, n_things), f"{name}_lower": lower,
             f"{name}_upper": upper,
         }  # fmt: skip
-    if found.difference is not None:
-        columns["repeated_difference"] = share_of(found.difference, found.n_again)
+    if repeats.difference is not None:
+        columns["repeated_difference"] = share_of(repeats.difference, repeats.n_again)
     return columns
 
 
@@ -178,7 +180,7 @@ def _explanation(gap: Floats, lead: Floats) -> Callable[[Floats], Floats]:
     for row, ahead in enumerate((side > 0, side < 0)):
         sums = np.bincount(place[ahead], lead[ahead], n_bins)
         margins[row] = sums / np.maximum(np.bincount(place[ahead], minlength=n_bins), 1)
-    # the mean over both sides, so that a bias of the whole crowd drops out
+    # the mean over both sides, so a bias of the whole crowd drops out
     margin = np.maximum.accumulate(np.clip(0.5 * (margins[0] - margins[1]), 0.0, 1.0))
 
     def explains(gap: Floats) -> Floats:

@@ -24,7 +24,7 @@ ALPHA = 4.0
 """Answers that the crowd's confusion counts for in that of an annotator."""
 
 FEW = 5_000
-"""Up to so many answers arrays will do, and no compiled pass is loaded."""
+"""Up to this many answers arrays will do, and no compiled pass is loaded."""
 
 Counter: TypeAlias = Callable[[Floats | None, Floats | None], tuple[Floats, Floats]]
 
@@ -61,7 +61,7 @@ class Panel:
     known: Ints | None = None
 
     def keep(self, things: Bools) -> Panel:
-        """Return some of the things only, numbered anew."""
+        """Return some of the things only, renumbered."""
         number = (np.cumsum(things) - 1).astype(np.int32)
         rows = things[self.thing]
         known = None if self.known is None else self.known[things]
@@ -89,7 +89,7 @@ def expected_answers(panel: Panel, family: Ints) -> Expected:
     """Return the confusions of annotators whose families, (n_annotators,), count as one voice each."""
     cell, sizes = _cells(panel, family)
     weight = None if sizes.max(initial=1) == 1 else 1.0 / sizes[cell]
-    confusion, prior = _fitted(panel, weight)
+    confusion, prior = _fit_classes(panel, weight)
     if panel.known is not None:
         certain = np.where(np.arange(panel.n_classes) == panel.known[:, None], 0.0, -np.inf)
         return Expected(confusion, certain, np.zeros((1, panel.n_classes)), np.zeros(len(cell), np.int32))
@@ -109,13 +109,13 @@ def _cells(panel: Panel, family: Ints) -> tuple[Ints, Counts]:
     return cell.astype(np.int32), sizes
 
 
-def _fitted(panel: Panel, weight: Floats | None) -> tuple[Floats, Floats]:
+def _fit_classes(panel: Panel, weight: Floats | None) -> tuple[Floats, Floats]:
     """Confusions and shares of the classes, from the vote shares on."""
     count = _counts(panel, weight) if few_answers(panel) else _counts_of_many(panel, weight)
-    confusion, prior = _learned(*count(None, None), panel.mirrored)
+    confusion, prior = _learn_confusions(*count(None, None), panel.mirrored)
     for _ in range(_MAX_ITER if panel.known is None else 0):
         before = confusion
-        confusion, prior = _learned(*count(confusion, prior), panel.mirrored)
+        confusion, prior = _learn_confusions(*count(confusion, prior), panel.mirrored)
         if float(np.abs(confusion - before).max(initial=0.0)) <= _TOL:
             break
     return confusion, prior
@@ -136,10 +136,10 @@ def _counts_of_many(panel: Panel, weight: Floats | None) -> Counter:
 
     def count(confusion: Floats | None, prior: Floats | None) -> tuple[Floats, Floats]:
         if confusion is None or prior is None:
-            found = vote_pass(packed, panel.n_annotators, panel.n_classes, known)
+            counts = vote_pass(packed, panel.n_annotators, panel.n_classes, known)
         else:
-            found = confusion_pass(packed, confusion, prior, known)
-        return found.counts, found.shares
+            counts = confusion_pass(packed, confusion, prior, known)
+        return counts.counts, counts.shares
 
     return count
 
@@ -168,7 +168,7 @@ def _counts(panel: Panel, weight: Floats | None) -> Counter:
     return count
 
 
-def _learned(counts: Floats, shares: Floats, mirrored: bool) -> tuple[Floats, Floats]:
+def _learn_confusions(counts: Floats, shares: Floats, mirrored: bool) -> tuple[Floats, Floats]:
     """Confusions drawn towards that of the crowd, and shares of the classes, both from expected counts."""
     if mirrored:
         counts, shares = counts + counts[:, ::-1, ::-1], shares + shares[::-1]

@@ -11,7 +11,7 @@ import polars as pl
 
 from ..wording import SHOWN, counted, first_few, of_all, percent
 from .facts import SURE, Facts
-from .finding import Finding, name, named
+from .finding import Finding, name, name_ids
 
 _HOPELESS = 20.0
 _UNCERTAIN = 0.8
@@ -21,8 +21,8 @@ def item_findings(facts: Facts) -> list[Finding]:
     """Return what there is to say of items."""
     if not len(facts.consensus.items):
         return [Finding("empty", "items", "problem", "there are no items", {"n_items": 0})]
-    found = _of_classes(facts) if facts.consensus.nominal else [*_winner(facts), *_order(facts)]
-    return [*found, *_uncertain_grades(facts), *_unjudged(facts), *_coverage(facts), *_open_places(facts)]
+    findings = _of_classes(facts) if facts.consensus.nominal else [*_winner(facts), *_order(facts)]
+    return [*findings, *_uncertain_grades(facts), *_unjudged_finding(facts), *_coverage(facts), *_open_places(facts)]
 
 
 def _winner(facts: Facts) -> list[Finding]:
@@ -38,7 +38,7 @@ def _winner(facts: Facts) -> list[Finding]:
         sentence = f"{of_all(n, n, 'item')} have the same score: the judgments do not distinguish them"
         return [Finding("all_tied", "items", "warning", sentence, {"n_items": n})]
     if len(best) > 1:
-        sentence = f"{len(best):,} of {n:,} items share the first place: {named(ids)}"
+        sentence = f"{len(best):,} of {n:,} items share the first place: {name_ids(ids)}"
         return [Finding("shared_first", "items", "warning", sentence, {"n_first": len(best), "n_items": n}, ids)]
     pairs = facts.neighbours
     second = items.ids[int(pairs.second[0])]
@@ -104,18 +104,18 @@ def _order(facts: Facts) -> list[Finding]:
         return []
     n, apart = len(pairs.probability), int((pairs.probability >= SURE).sum())
     numbers = {"n_neighbours": n, "n_apart": apart}
-    found = []
+    findings = []
     if n > 1:
         sentence = f"{of_all(apart, n, 'neighbour')} in the order can be distinguished with {percent(SURE)} certainty"
         sentence = sentence if apart else f"no two neighbours in the order can be distinguished with {percent(SURE)}"
-        found.append(Finding("order", "items", "info", sentence if apart else f"{sentence} certainty", numbers))
+        findings.append(Finding("order", "items", "info", sentence if apart else f"{sentence} certainty", numbers))
     if items.n_queries == 1 and pairs.probability[0] < SURE and facts.intervals is not None:
         # a rank interval begins at 1 just where an item may be first
         first = facts.intervals.filter(pl.col("rank_lower") == 1)["item"].to_list()
         if 1 < len(first) < len(items):
-            sentence = f"{len(first):,} items may be first: no other is surely better: {named(first)}"
-            found.append(Finding("may_be_first", "items", "info", sentence, {"n_first": len(first)}, tuple(first)))
-    return found
+            sentence = f"{len(first):,} items may be first: no other is surely better: {name_ids(first)}"
+            findings.append(Finding("may_be_first", "items", "info", sentence, {"n_first": len(first)}, tuple(first)))
+    return findings
 
 
 def _of_classes(facts: Facts) -> list[Finding]:
@@ -142,16 +142,16 @@ def _uncertain_grades(facts: Facts) -> list[Finding]:
         return [Finding("grades", "items", "good", sentence, numbers)]
     ids = low["item"].to_list()
     sentence = f"the grades of {of_all(len(low), len(known), 'item')} are less than {percent(_UNCERTAIN)} certain: "
-    return [Finding("uncertain_grades", "items", "warning", sentence + named(ids), numbers, tuple(ids))]
+    return [Finding("uncertain_grades", "items", "warning", sentence + name_ids(ids), numbers, tuple(ids))]
 
 
-def _unjudged(facts: Facts) -> list[Finding]:
+def _unjudged_finding(facts: Facts) -> list[Finding]:
     """Items that nobody judged."""
     if facts.unjudged is None or not facts.unjudged.any():
         return []
     ids, n = facts.consensus.items.ids.filter(pl.Series(facts.unjudged)).to_list(), len(facts.unjudged)
     verb = "was" if len(ids) == 1 else "were"
-    sentence = f"{of_all(len(ids), n, 'item')} {verb} never judged: {named(ids)}"
+    sentence = f"{of_all(len(ids), n, 'item')} {verb} never judged: {name_ids(ids)}"
     return [Finding("unjudged", "items", "warning", sentence, {"n_unjudged": len(ids), "n_items": n}, tuple(ids))]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import polars as pl
 
@@ -81,11 +83,11 @@ def one_grade(table: pl.DataFrame) -> Counts:
 def _one_grade(table: pl.DataFrame) -> Flagged:
     """Those who give one grade nearly always."""
     share, others, number = _columns(table, "share_same", "share_same_others", "n_judgments")
-    found, same = one_grade(table), table["same_grade"].to_list()
+    lazy, same = one_grade(table), table["same_grade"].to_list()
     numbers = [
-        f"{same[a]} in {percent(share[a])} of {number[a]:,.0f} grades, others in {percent(others[a])}" for a in found
+        f"{same[a]} in {percent(share[a])} of {number[a]:,.0f} grades, others in {percent(others[a])}" for a in lazy
     ]
-    return Flagged(found, numbers)
+    return Flagged(lazy, numbers)
 
 
 def leaning(table: pl.DataFrame) -> Counts:
@@ -95,29 +97,29 @@ def leaning(table: pl.DataFrame) -> Counts:
     bias, lower, upper, number = _columns(table, "position_bias", "position_lower", "position_upper", "n_judgments")
     error = np.maximum((upper - lower) / 3.29, 1e-9)
     chance = 2 * ndtr(-np.abs(bias) / error) * max(int((number > 0).sum()), 1)
-    found = np.flatnonzero((np.abs(bias) >= _BIASED) & (number >= FEWEST) & (chance <= _RARELY * 10))
-    return found[np.argsort(-np.abs(bias[found]), kind="stable")]
+    places = np.flatnonzero((np.abs(bias) >= _BIASED) & (number >= FEWEST) & (chance <= _RARELY * 10))
+    return places[np.argsort(-np.abs(bias[places]), kind="stable")]
 
 
 def _leaning(table: pl.DataFrame) -> Flagged:
     """Those whose position bias is large and clear."""
     bias, lower, upper = _columns(table, "position_bias", "position_lower", "position_upper")
-    found = leaning(table)
-    return Flagged(found, [f"{bias[a]:+.2f}, {lower[a]:+.2f} to {upper[a]:+.2f}" for a in found])
+    places = leaning(table)
+    return Flagged(places, [f"{bias[a]:+.2f}, {lower[a]:+.2f} to {upper[a]:+.2f}" for a in places])
 
 
 def flipping(table: pl.DataFrame) -> Counts:
     """Return the rows of annotators who often answer otherwise when the items change sides, the most often first."""
     share, lower, number = _columns(table, "share_flipped", "flipped_lower", "n_both_orders")
-    found = np.flatnonzero((lower >= _OFTEN) & (number >= FEWEST))
-    return found[np.argsort(-share[found], kind="stable")]
+    places = np.flatnonzero((lower >= _OFTEN) & (number >= FEWEST))
+    return places[np.argsort(-share[places], kind="stable")]
 
 
 def _flipping(table: pl.DataFrame) -> Flagged:
     """Those who often answer otherwise when the items change sides."""
     share, number = _columns(table, "share_flipped", "n_both_orders")
-    found = flipping(table)
-    return Flagged(found, [f"{percent(share[a])} of {number[a]:,.0f} pairs" for a in found])
+    places = flipping(table)
+    return Flagged(places, [f"{percent(share[a])} of {number[a]:,.0f} pairs" for a in places])
 
 
 def circular(table: pl.DataFrame) -> Counts:
@@ -129,20 +131,20 @@ def circular(table: pl.DataFrame) -> Counts:
 def _circular(table: pl.DataFrame) -> Flagged:
     """Those whose answers go round in circles as those of guessing would."""
     share, number = _columns(table, "share_circular", "n_triads")
-    found = circular(table)
-    return Flagged(found, [f"{percent(share[a])} of {number[a]:,.0f} triads" for a in found])
+    places = circular(table)
+    return Flagged(places, [f"{percent(share[a])} of {number[a]:,.0f} triads" for a in places])
 
 
-def dependence_sentences(annotators: Index, found: Dependence | None, n: int, worth: float) -> list[str]:
+def dependence_sentences(annotators: Index, dependence: Dependence | None, n: int, worth: float) -> list[str]:
     """Return what there is to say of annotators who are not independent, and of what the crowd is worth."""
-    if found is None or not found.dependent.any():
+    if dependence is None or not dependence.dependent.any():
         return []
-    pairs = np.flatnonzero(found.dependent)
-    pairs = pairs[np.argsort(-found.excess[pairs], kind="stable")]
-    same = found.sums.same / found.sums.number
+    pairs = np.flatnonzero(dependence.dependent)
+    pairs = pairs[np.argsort(-dependence.excess[pairs], kind="stable")]
+    same = dependence.sums.same / dependence.sums.number
     names = [
-        f"{short(annotators.ids[int(found.one[p])])} with {short(annotators.ids[int(found.other[p])])} "
-        f"({percent(same[p])} of {found.sums.number[p]:,.0f}, {percent(same[p] - found.excess[p])} expected)"
+        f"{short(annotators.ids[int(dependence.one[p])])} with {short(annotators.ids[int(dependence.other[p])])} "
+        f"({percent(same[p])} of {dependence.sums.number[p]:,.0f}, {percent(same[p] - dependence.excess[p])} expected)"
         for p in pairs[:5].tolist()
     ]
     what = "1 pair of annotators agrees" if len(pairs) == 1 else f"{len(pairs):,} pairs of annotators agree"
@@ -158,14 +160,14 @@ def dependence_sentences(annotators: Index, found: Dependence | None, n: int, wo
     return sentences
 
 
-def note_sentences(judgments: Judgments, found: AnswerTable, pairs: Dependence | None, n: int) -> list[str]:
+def note_sentences(judgments: Judgments, answers: AnswerTable, pairs: Dependence | None, n: int) -> list[str]:
     """Return what could not be looked at."""
     sentences = recorded_sentences(judgments) if isinstance(judgments, Preferences) else []
     if not n:
         return [
             *sentences, "the judgments name no annotators, so nothing can be said about them; add an annotator column"
         ]  # fmt: skip
-    sentences += [found.note] if found.note else []
+    sentences += [answers.note] if answers.note else []
     if pairs is None and n > 1:
         sentences.append(
             f"no two annotators judged {MIN_COMMON} things in common, so copies among them cannot be found; ask "
@@ -192,18 +194,28 @@ def group_sentences(items: Items, table: pl.DataFrame) -> list[str]:
     for word in ("won", "lost"):
         rows = table.filter(pl.col("relation") == word)
         if len(rows):
-            which = _items(items, rows)
             sentences.append(
-                f"{counted(len(rows), 'item')} {word} every comparison with others of the query, {which}, "
-                "so the judgments do not say by how much; ask for judgments between them and their nearest"
+                f"{_parts(items, rows)} {word} every comparison with the others of their query, so the judgments do "
+                "not say by how much; ask for judgments between them and their nearest"
             )
     return sentences
 
 
+def _parts(items: Items, rows: pl.DataFrame) -> str:
+    """Items that stand alone, and groups by size and first item, with the first five of these."""
+    sizes = rows.group_by("group", maintain_order=True).agg(pl.len().alias("n"), pl.all().first())
+    singles, several = sizes.filter(pl.col("n") == 1), sizes.filter(pl.col("n") > 1)
+    numbers = [counted(len(part), word) for part, word in ((singles, "item"), (several, "group")) if len(part)]
+    names = [_name(items, row) for row in singles.head(5).rows(named=True)]
+    names += [f"the {row['n']:,} items with {_name(items, row)}" for row in several.head(5).rows(named=True)]
+    return f"{' and '.join(numbers)} ({first_few(names[:5], len(sizes))})"
+
+
 def _items(items: Items, rows: pl.DataFrame) -> str:
     """The first five items of rows, with their queries where there are several."""
-    shown = rows.head(5).rows(named=True)
-    names = [
-        short(row["item"]) if items.single else f"{short(row['item'])} (query {short(row['query'])})" for row in shown
-    ]
-    return first_few(names, len(rows))
+    return first_few([_name(items, row) for row in rows.head(5).rows(named=True)], len(rows))
+
+
+def _name(items: Items, row: dict[str, Any]) -> str:
+    """The item of a row, with its query where there are several."""
+    return short(row["item"]) if items.single else f"{short(row['item'])} (query {short(row['query'])})"

@@ -23,7 +23,7 @@ def open_groups(judgments: Judgments) -> pl.DataFrame:
         return _table(judgments.items, nothing, nothing, nothing)
     winner, loser = _wins(judgments) if isinstance(judgments, Preferences) else _neighbours(judgments)
     items = judgments.items
-    group = _connected(winner, loser, len(items))
+    group = _connect_items(winner, loser, len(items))
     judged = np.zeros(len(items), bool)
     judged[winner] = judged[loser] = True
     codes = np.flatnonzero(judged)
@@ -31,10 +31,10 @@ def open_groups(judgments: Judgments) -> pl.DataFrame:
     number = np.bincount(items.query[heads], minlength=items.n_queries)
     part, won, lost = one_way_parts(winner, loser, len(items))
     kinds = [(judged & (number > 1)[items.query], group), (won, part), (lost, part)]
-    found = [np.flatnonzero(mask) for mask, _ in kinds]
-    groups = [own[code] for code, (_, own) in zip(found, kinds, strict=True)]
-    relation = np.repeat(np.arange(len(kinds)), [len(code) for code in found])
-    return _table(items, np.concatenate(found), np.concatenate(groups), relation)
+    members = [np.flatnonzero(mask) for mask, _ in kinds]
+    groups = [own[code] for code, (_, own) in zip(members, kinds, strict=True)]
+    relation = np.repeat(np.arange(len(kinds)), [len(code) for code in members])
+    return _table(items, np.concatenate(members), np.concatenate(groups), relation)
 
 
 def _table(items: Items, code: Any, group: Any, relation: Any) -> pl.DataFrame:
@@ -46,8 +46,8 @@ def _table(items: Items, code: Any, group: Any, relation: Any) -> pl.DataFrame:
     return frame.with_columns(relation=pl.Series(RELATIONS).gather(frame["relation"]))
 
 
-def _connected(winner: Ints, loser: Ints, n: int) -> Ints:
-    """Number of the group of items that contests connect each of ``n`` items with."""
+def _connect_items(winner: Ints, loser: Ints, n: int) -> Ints:
+    """Number of the group of items that preferences connect each of ``n`` items with."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -57,7 +57,7 @@ def _connected(winner: Ints, loser: Ints, n: int) -> Ints:
 
 
 def _wins(preferences: Preferences) -> tuple[Ints, Ints]:
-    """Winner and loser of contests, each pair at least once; a tie is a win of either."""
+    """Winner and loser of comparisons, each pair at least once; a tie is a win of either."""
     if len(preferences) < LONG:
         left, right, outcome = preferences.left, preferences.right, preferences.outcome
         forth, back = outcome >= 0, outcome <= 0

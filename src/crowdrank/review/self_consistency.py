@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -10,9 +10,9 @@ import polars as pl
 from ..data.intake import short
 from ..data.judgments import Grades, Judgments, Preferences
 from ..protocols import Bools, Counts, Floats
+from ..quality import INTERVAL
 from ..wording import percent
 from .answer_table import fewer_items
-from .shares import jeffreys
 
 
 class Things(NamedTuple):
@@ -139,13 +139,13 @@ def consistency_sentence(kind: str, table: pl.DataFrame) -> str | None:
     again, swapped = consistency(table, "repeated"), consistency(table, "swapped")
     told = {
         "grade": "items graded again", "ranking": "pairs ranked again",
-        "preference": "pairs asked again in the same order" if _sided(table) else "pairs asked again",
+        "preference": "pairs asked again in the same order" if _has_sides(table) else "pairs asked again",
     }  # fmt: skip
     parts = []
-    for found, what in ((again, told[kind]), (swapped, "pairs asked again with the sides swapped")):
-        if found is not None:
-            bounds = f"{percent(found.lower)} to {percent(found.upper)}"
-            parts.append(f"in {percent(found.share)} of {found.n:,} {what} ({bounds})")
+    for repeats, what in ((again, told[kind]), (swapped, "pairs asked again with the sides swapped")):
+        if repeats is not None:
+            bounds = f"{percent(repeats.lower)} to {percent(repeats.upper)}"
+            parts.append(f"in {percent(repeats.share)} of {repeats.n:,} {what} ({bounds})")
     if not parts:
         return None
     whose = list(dict.fromkeys([*(again.annotators if again else ()), *(swapped.annotators if swapped else ())]))
@@ -153,6 +153,23 @@ def consistency_sentence(kind: str, table: pl.DataFrame) -> str | None:
     return f"self-consistency of {of}: the same answer {' and '.join(parts)}"
 
 
-def _sided(table: pl.DataFrame) -> bool:
+def _has_sides(table: pl.DataFrame) -> bool:
     """Whether it is known on which side items were shown."""
     return "share_left" in table.columns and table["share_left"].null_count() < len(table)
+
+
+def share_of(part: Any, whole: Any) -> Floats:
+    """Return a part of a whole, NaN where that is nothing."""
+    shares: Floats = np.divide(part, whole, out=np.full(len(whole), np.nan), where=whole > 0)
+    return shares
+
+
+def jeffreys(part: Any, whole: Any) -> tuple[Floats, Floats]:
+    """Return the bounds of a share by Jeffreys' interval; it holds 0 and 1 where these were seen, NaN of nothing."""
+    from scipy.special import betaincinv
+
+    tail = (1 - INTERVAL) / 2
+    lower, upper = (betaincinv(part + 0.5, whole - part + 0.5, p) for p in (tail, 1 - tail))
+    none = np.asarray(whole) <= 0
+    lower = np.where(none, np.nan, np.where(np.asarray(part) <= 0, 0.0, lower))
+    return lower, np.where(none, np.nan, np.where(np.asarray(part) >= whole, 1.0, upper))

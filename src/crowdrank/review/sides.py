@@ -114,7 +114,7 @@ class OneSided(NamedTuple):
     against, kept
         Of those, in how many answers the other item scores higher, and in how many of these the side was kept to.
     looks
-        Of those, whose winners are the better items far more often than on that side, so that it is the winner who was
+        Of those, whose winners are the better items far more often than on that side, so it is the winner who was
         put there.
     """
 
@@ -170,19 +170,21 @@ def _look(always: Bools, against: Counts, wrong: Floats, decided: Counts) -> Boo
 def one_side(preferences: Preferences, scores: Floats) -> Flagged:
     """Return those who choose one side, also where the other item has the higher score."""
     of = OneSided.of(preferences, scores)
-    found = np.flatnonzero(of.always & ~of.looks & (of.against >= _FEWEST_AGAINST) & (of.kept >= _AGAINST * of.against))
+    places = np.flatnonzero(
+        of.always & ~of.looks & (of.against >= _FEWEST_AGAINST) & (of.kept >= _AGAINST * of.against)
+    )
     numbers = [
         f"{'left' if of.side[a] > 0 else 'right'} in {of.most[a]:,} of {of.decided[a]:,} answers, "
         f"also in {of.kept[a]:,} of {of.against[a]:,} where the other item scores higher"
-        for a in found.tolist()
+        for a in places.tolist()
     ]
-    return Flagged(found, numbers)
+    return Flagged(places, numbers)
 
 
 def all_ties(counts: Counts) -> Flagged:
     """Return those who tie nearly always where others do not; ``counts`` are those of :func:`outcome_counts`."""
     number, tied = counts.sum(axis=1), counts[:, 1]
     rest = (tied.sum() - tied) / np.maximum(number.sum() - number, 1)
-    found = np.flatnonzero((number >= FEWEST) & (tied >= NEARLY_ALL * number) & (rest <= _MOST_CROWD_TIES))
-    numbers = [f"{tied[a]:,} of {number[a]:,} answers, others tie in {percent(rest[a])}" for a in found.tolist()]
-    return Flagged(found, numbers)
+    places = np.flatnonzero((number >= FEWEST) & (tied >= NEARLY_ALL * number) & (rest <= _MOST_CROWD_TIES))
+    numbers = [f"{tied[a]:,} of {number[a]:,} answers, others tie in {percent(rest[a])}" for a in places.tolist()]
+    return Flagged(places, numbers)

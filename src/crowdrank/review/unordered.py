@@ -9,7 +9,7 @@ from ..data.judgments import Grades
 from ..protocols import Floats
 
 _FEWEST_LEVELS = 4
-"""Three levels have as many ways to disagree as shares of levels explain, so that nothing is left to test."""
+"""Three levels have as many ways to disagree as shares of levels explain, so nothing is left to test."""
 
 _FEWEST_DISAGREEMENTS = 100.0
 _LEAST_KAPPA = 0.25
@@ -26,7 +26,7 @@ _ROUNDS = 500
 
 
 def looks_unordered(grades: Grades) -> str | None:
-    """Return why grades look like classes without an order, nothing where they do not, or where that cannot be told.
+    """Return why grades look like classes without an order, nothing where they do not, or where that is not clear.
 
     Two annotators who disagree on an item are a number of levels apart. In an order they are mostly near; classes are
     as far apart as the shares of the classes have it (quasi-independence [Goodman68]_). Said where the mean distance is

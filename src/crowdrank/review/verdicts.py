@@ -61,13 +61,13 @@ def suspects(frame: pl.DataFrame) -> list[Suspect]:
     >>> [(one.annotator, one.verdict) for one in found]
     [('bob', 'reversed')]
     """
-    found = []
+    suspicious = []
     for row in frame.iter_rows(named=True):
         lower, upper = row.get("lower", row["quality"]), row.get("upper", row["quality"])
         judged = verdict(row["quality"], lower, upper, row["n_judgments"])
         if judged:
-            found.append(Suspect(row["annotator"], row["quality"], lower, upper, row["n_judgments"], judged))
-    return sorted(found, key=lambda one: (one.upper >= 0.5, one.quality, str(one.annotator)))
+            suspicious.append(Suspect(row["annotator"], row["quality"], lower, upper, row["n_judgments"], judged))
+    return sorted(suspicious, key=lambda one: (one.upper >= 0.5, one.quality, str(one.annotator)))
 
 
 def verdict(quality: float, lower: float, upper: float, n_judgments: float) -> str:
@@ -89,8 +89,8 @@ def _surely_reversed(lower: float, upper: float) -> bool:
 
     def second(first: float) -> float:
         # the other parameter that puts the upper end in its place
-        found: float = brentq(lambda b: betainc(first, b, upper) - (1 - tail), 1e-6, 1e9)
-        return found
+        root: float = brentq(lambda b: betainc(first, b, upper) - (1 - tail), 1e-6, 1e9)
+        return root
 
     if betainc(_LEAST_SHAPE, second(_LEAST_SHAPE), lower) < tail:
         first = _LEAST_SHAPE

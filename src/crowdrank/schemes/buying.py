@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -63,6 +63,7 @@ def requests_for(scheme: Any, situation: Situation, wanted: WishList) -> Request
         )
     from .kernels.assigning import NOBODY, UNAFFORDABLE, UNWORTHY
 
+    wanted = _without_open(situation, wanted)
     if situation.roster is None:
         status, price = _by_budget(situation, wanted), np.full(len(wanted), situation.price)
     else:
@@ -89,6 +90,32 @@ def requests_for(scheme: Any, situation: Situation, wanted: WishList) -> Request
         n_unaffordable=int((status == UNAFFORDABLE).sum()),
         n_unworthy=int((status == UNWORTHY).sum()),
         n_nobody=int((status == NOBODY).sum()),
+    )
+
+
+def _without_open(situation: Situation, wanted: WishList) -> WishList:
+    """The wish list without as many judgments of each thing as were asked for before and have not come in yet."""
+    if situation.open is None or not len(situation.open) or not len(wanted):
+        return wanted
+    n_items = situation.judgments.n_items
+    keys = thing_keys(wanted.things, n_items)
+    open_things, n_open = np.unique(thing_keys(situation.open.things, n_items), return_counts=True)
+    order = np.argsort(keys, kind="stable")
+    rising = keys[order]
+    starts = np.flatnonzero(np.append(True, rising[1:] != rising[:-1]))
+    place = np.empty(len(keys), np.int64)
+    # the first, second, ... judgment that is wished for of the same thing
+    place[order] = np.arange(len(keys)) - np.repeat(starts, np.diff(np.append(starts, len(keys))))
+    found = np.minimum(np.searchsorted(open_things, keys), len(open_things) - 1)
+    keep = place >= np.where(open_things[found] == keys, n_open[found], 0)
+    return replace(
+        wanted,
+        things={name: codes[keep] for name, codes in wanted.things.items()},
+        gain=wanted.gain[keep],
+        reason=wanted.reason[keep],
+        named=None if wanted.named is None else wanted.named[keep],
+        detail=None if wanted.detail is None else wanted.detail[keep],
+        annotator=None if wanted.annotator is None else wanted.annotator[keep],
     )
 
 
@@ -142,6 +169,10 @@ def past_annotators(situation: Situation, things: Counts) -> tuple[Counts, Ints]
     assert roster is not None
     done = _judged_keys(judgments)
     who = roster.annotators.codes(judgments.annotators.ids)[judgments.annotator] if len(done) else done.astype(np.int32)
+    if situation.open is not None and situation.open.annotator is not None:
+        # whoever was asked and has not answered yet is not asked again
+        done = np.append(done, thing_keys(situation.open.things, judgments.n_items))
+        who = np.append(who, roster.annotators.codes(situation.open.annotator))
     place = np.searchsorted(things, done)
     known = (place < len(things)) & (who >= 0)
     known[known] = things[place[known]] == done[known]
@@ -174,7 +205,7 @@ def _judged_keys(judgments: Any) -> Counts:
 
 
 def _draw_sides(things: dict[str, Ints], seed: int) -> dict[str, Ints]:
-    """Pairs with their sides drawn by a fair coin, so that a liking for one side cannot favour the better item."""
+    """Pairs with their sides drawn by a fair coin, so a liking for one side cannot favour the better item."""
     if "item" in things:
         return things
     left, right = things["left"], things["right"]
@@ -234,6 +265,19 @@ def even_loads(roster: Roster, order: Ints, share: float, number: int) -> Counts
 def tie_draws(seed: int, number: int) -> Floats:
     """Return a random share of the largest gain for each of some things, too small to change more than ties."""
     return _TIE_SHARE * np.random.default_rng([seed, 2]).random(number)
+
+
+def tie_draws_over_queries(seed: int, query: Ints) -> Floats:
+    """Return draws as :func:`tie_draws` does, by which equal things are taken from one query after the other."""
+    rng = np.random.default_rng([seed, 2])
+    shuffled = rng.permutation(len(query))
+    order = shuffled[np.argsort(query[shuffled], kind="stable")]
+    start = np.concatenate([[True], np.diff(query[order]) != 0]) if len(order) else np.empty(0, bool)
+    turn = np.empty(len(query))
+    first = np.maximum.accumulate(np.where(start, np.arange(len(order)), 0))
+    turn[order] = np.arange(len(order)) - first
+    draws: Floats = _TIE_SHARE / (1.0 + turn + rng.random(len(query)))
+    return draws
 
 
 def falling_order(gain: Floats, draws: Floats) -> Counts:

@@ -60,7 +60,7 @@ def pairs_below(situation: Situation, asked: JudgedPairs, k: int) -> tuple[Ints,
     pays for.
     """
     rng = np.random.default_rng(situation.seed)
-    first, second = candidate_pairs(situation, situation.n_affordable, len(asked.key), rng)
+    first, second = candidate_pairs(situation, situation.n_to_choose, len(asked.key), rng)
     count = asked.counts(first.astype(np.int64) * situation.judgments.n_items + second)
     keep = np.flatnonzero(count < k)
     keep = keep[np.lexsort((rng.random(len(keep)), count[keep]))]

@@ -18,7 +18,7 @@ _PRIOR_ACCURACY, _PRIOR_GRADES = 0.7, 20.0
 
 
 _MAX_LEVELS_OF_THREE_GRADES = 7
-"""Up to so many levels every outcome of three further grades is looked at, beyond it those of two."""
+"""Up to this many levels every outcome of three further grades is looked at, beyond it those of two."""
 
 LIKELIEST = "its most probable grade has a probability of {:.2f}"
 
@@ -36,8 +36,8 @@ def pooled_confusion(grades: Grades, posterior: Floats) -> Floats:
         )
     of_levels = [np.bincount(codes, posterior[grades.item, level], n_levels) for level in range(n_levels)]
     counts = np.stack(of_levels) + np.eye(n_levels)
-    found: Floats = counts / counts.sum(axis=1, keepdims=True)
-    return found
+    shares: Floats = counts / counts.sum(axis=1, keepdims=True)
+    return shares
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,8 +78,9 @@ class CautiousLevels:
         shared = np.bincount(grades.item, minlength=grades.n_items)[grades.item] > 1
         number = np.bincount(annotator[shared], minlength=n_annotators)[:, None, None]
         own = np.broadcast_to(crowd, (n_annotators, *crowd.shape))
-        if consensus.quality is not None and "confusion" in consensus.quality.parameters:
-            own = consensus.quality.parameters["confusion"]
+        learned = consensus.learned
+        if learned is not None and "confusion" in learned[1]:
+            own = learned[1]["confusion"]
         supposed = _prior_confusion(len(crowd), grades.nominal)
         confusion = (number * own + _PRIOR_GRADES * supposed) / (number + _PRIOR_GRADES)
         shares = consensus.probabilities.mean(axis=0) + 1.0 / len(grades)
@@ -96,24 +97,26 @@ class CautiousLevels:
 
 def _prior_confusion(n_levels: int, nominal: bool) -> Floats:
     """How an annotator is supposed to mix up levels: near ones more than far ones, unless they have no order."""
+    if n_levels == 1:
+        return np.ones((1, 1))
     places = np.arange(n_levels)
     apart = np.abs(places[:, None] - places)
     wrong = np.where(apart == 0, 0.0, 1.0 if nominal else np.exp(1.0 - apart))
-    found: Floats = (1 - _PRIOR_ACCURACY) * wrong / wrong.sum(axis=1, keepdims=True) + _PRIOR_ACCURACY * np.eye(
+    confusion: Floats = (1 - _PRIOR_ACCURACY) * wrong / wrong.sum(axis=1, keepdims=True) + _PRIOR_ACCURACY * np.eye(
         n_levels
     )
-    return found
+    return confusion
 
 
 def expected_confidence(posterior: Floats, confusion: Floats, number: int = 1) -> Floats:
     """Return the expected probability of the most probable level after ``number`` more grades, (n_items,)."""
-    found = np.zeros(len(posterior))
+    confidence = np.zeros(len(posterior))
     for given in combinations_with_replacement(range(confusion.shape[1]), number):
         orders = factorial(number)
         for level in set(given):
             orders //= factorial(given.count(level))
-        found += orders * (posterior * confusion[:, given].prod(axis=1)).max(axis=1)
-    return found
+        confidence += orders * (posterior * confusion[:, given].prod(axis=1)).max(axis=1)
+    return confidence
 
 
 def confidence_gain(posterior: Floats, confusion: Floats) -> Floats:
@@ -122,8 +125,8 @@ def confidence_gain(posterior: Floats, confusion: Floats) -> Floats:
     One grade alone often cannot change which level that is, where two or three can: this is the largest mean over the
     next one, two or three (two where there are many levels).
     """
-    sure, found = posterior.max(axis=1), np.zeros(len(posterior))
+    sure, gain = posterior.max(axis=1), np.zeros(len(posterior))
     for number in range(1, 4 if confusion.shape[1] <= _MAX_LEVELS_OF_THREE_GRADES else 3):
-        found = np.maximum(found, (expected_confidence(posterior, confusion, number) - sure) / number)
+        gain = np.maximum(gain, (expected_confidence(posterior, confusion, number) - sure) / number)
     # what is left of the sums is rounding
-    return np.where(found > 1e-12, found, 0.0)
+    return np.where(gain > 1e-12, gain, 0.0)

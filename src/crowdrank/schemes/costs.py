@@ -66,7 +66,7 @@ class Priced(GradeRule, Protocol):
 
     k: int
 
-    def expected(self, runs: Runs) -> tuple[Floats, Floats]:
+    def asking_probabilities(self, runs: Runs) -> tuple[Floats, Floats]:
         """Return the probability that each of an item's first ``k`` grades is asked for, and that it is and is good."""
         ...
 
@@ -80,7 +80,7 @@ def cost_table(grades: Grades, rules: Mapping[str, Priced], *, good_from: Any, n
     """
     rows = []
     for name, rule in rules.items():
-        asked, good = (float(part.sum()) for part in rule.expected(Runs.of(grades, good_from, rule.k)))
+        asked, good = (float(part.sum()) for part in rule.asking_probabilities(Runs.of(grades, good_from, rule.k)))
         labelling, share = _counted_costs(grades, rule, good_from, n_draws, seed)
         rows.append({
             "scheme": name, "labelling": labelling, "labelling_exact": asked, "training": labelling,
@@ -113,7 +113,7 @@ def n_asked_by_rule(rule: GradeRule, asked: OrderedGrades) -> Counts:
     number = np.minimum(1, asked.counts)
     while True:
         begun = asked.first(number)
-        further = np.minimum(np.maximum(rule.wanted(begun.grade, begun.offsets), number), asked.counts)
+        further = np.minimum(np.maximum(rule.n_wanted(begun.grade, begun.offsets), number), asked.counts)
         if (further == number).all():
             return number
         number = further
@@ -132,5 +132,5 @@ def replay(rule: GradeRule, grades: Grades) -> Grades:
 
 
 def _without_times(grades: Grades) -> Grades:
-    """The grades without their times, so that their order is that of the rows."""
+    """The grades without their times, so their order is that of the rows."""
     return replace(grades, time=None)

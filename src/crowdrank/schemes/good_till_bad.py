@@ -59,14 +59,14 @@ class GoodTillBad:
         if self.k < 1:
             raise ParameterError(f"k={self.k} must be at least 1; it is the most grades of an item")
 
-    def wanted(self, grade: Floats, offsets: Counts) -> Counts:
+    def n_wanted(self, grade: Floats, offsets: Counts) -> Counts:
         """Return the number of grades each item should have: one more where all are good and ``k`` are not reached."""
         counts = np.diff(offsets)
         item = np.repeat(np.arange(len(counts)), counts)
         n_good = np.bincount(item, grade >= float(self.good_from), len(counts))
         return np.where(n_good == counts, np.minimum(counts + 1, self.k), counts)
 
-    def expected(self, runs: Runs) -> tuple[Floats, Floats]:
+    def asking_probabilities(self, runs: Runs) -> tuple[Floats, Floats]:
         """Return the probability that each of an item's grades is asked for, and that it is and is good."""
         return runs.all_before, runs.all_and_this
 

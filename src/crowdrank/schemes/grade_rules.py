@@ -26,7 +26,7 @@ class GradeRule(Protocol):
 
     kinds: ClassVar[tuple[str, ...]]
 
-    def wanted(self, grade: Floats, offsets: Counts) -> Counts:
+    def n_wanted(self, grade: Floats, offsets: Counts) -> Counts:
         """Return the number of grades each item should have in all.
 
         The grades of item ``i``, first one first, are ``grade[offsets[i]:offsets[i + 1]]``.
@@ -63,7 +63,7 @@ class OrderedGrades:
         return np.diff(self.offsets)
 
     def first(self, number: Counts) -> OrderedGrades:
-        """Return the first so many grades of each item."""
+        """Return the first grades of each item, up to a number."""
         number = np.minimum(number, self.counts)
         place = np.arange(len(self.grade)) - np.repeat(self.offsets[:-1], self.counts)
         keep = place < np.repeat(number, self.counts)
@@ -78,7 +78,7 @@ def ask_by_rule(rule: GradeRule, situation: Situation, reason: str, *, rounds: b
     """
     grades: Grades = expect(situation.judgments, rule)
     asked = OrderedGrades.of(grades)
-    more = np.where(situation.askable, rule.wanted(asked.grade, asked.offsets) - asked.counts, 0)
+    more = np.where(situation.askable, rule.n_wanted(asked.grade, asked.offsets) - asked.counts, 0)
     wanted = units_of(grades, asked.counts, np.maximum(more, 0), reason, situation, rounds=rounds)
     return requests_for(rule, situation, wanted)
 
@@ -154,9 +154,9 @@ class GainErrors:
         return cls(slope if judged.any() else np.ones(len(number)), within, max(total, within), number)
 
     def error(self, item: Ints, n_grades: Floats) -> Floats:
-        """Return the expected squared error of items with so many grades."""
-        found: Floats = self.slope[item] * np.where(n_grades > 0, self.within / np.maximum(n_grades, 1), self.total)
-        return found
+        """Return the expected squared error of items with this many grades."""
+        variance: Floats = self.slope[item] * np.where(n_grades > 0, self.within / np.maximum(n_grades, 1), self.total)
+        return variance
 
     def now(self) -> Floats:
         """Return the expected squared error of each item."""

@@ -22,7 +22,7 @@ class IfGoodK:
     r"""If-good-k: one grade per item, and ``k - 1`` more where the first is good.
 
     A share :math:`g` of good first grades makes it cost :math:`1 + (k - 1) g` an item ("if-good-k" of [Yang10]_). Gains
-    double with each grade, so that an item rated too high costs most; asking again about good ones only buys nearly the
+    double with each grade, so an item rated too high costs most; asking again about good ones only buys nearly the
     error of ``k`` grades of everything for half the money. It pays where errors go upwards. Misses, good items
     graded as poor, are never asked about again: where they are many, use ``k_overlap``.
 
@@ -40,7 +40,7 @@ class IfGoodK:
 
     Notes
     -----
-    The first grade is the first by ``time``; without times, that of the first row, so that the order of rows matters
+    The first grade is the first by ``time``; without times, that of the first row, so the order of rows matters
     then. Grades that arrive later never change what the first one was. What promises the largest fall of the expected
     squared error of an item's gain comes first. Train on ``mean_gain``, not on a row for each grade.
 
@@ -61,14 +61,14 @@ class IfGoodK:
         if self.k < 1:
             raise ParameterError(f"k={self.k} must be at least 1; it is the number of grades of a good item")
 
-    def wanted(self, grade: Floats, offsets: Counts) -> Counts:
+    def n_wanted(self, grade: Floats, offsets: Counts) -> Counts:
         """Return the number of grades each item should have: ``k`` where the first is good, otherwise one."""
         number = np.ones(len(offsets) - 1, np.int64)
         judged = np.flatnonzero(np.diff(offsets))
         number[judged[grade[offsets[judged]] >= float(self.good_from)]] = self.k
         return number
 
-    def expected(self, runs: Runs) -> tuple[Floats, Floats]:
+    def asking_probabilities(self, runs: Runs) -> tuple[Floats, Floats]:
         """Return the probability that each of an item's grades is asked for, and that it is and is good."""
         return np.append(runs.exists[:1], runs.good[1:]), runs.first_and_this
 

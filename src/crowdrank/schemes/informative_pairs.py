@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from .kernels.deciding import Edges
 
 _FEW_PAIRS = 300_000
-"""Up to so many pairs are all weighed; beyond it, pairs that stand near each other and as many random ones."""
+"""Up to this many pairs are all weighed; beyond it, pairs that stand near each other and as many random ones."""
 
 _SAMPLE_PAIRS = 300_000
-"""Of more pairs so many random ones tell how much is wrong in all."""
+"""Of more pairs this many random ones tell how much is wrong in all."""
 
 _SPARE_PER_ANSWER, _SPARE_PAIRS = 4, 5_000
-"""Of many pairs only so many for each answer wanted, and so many besides, are weighed for every annotator."""
+"""Of many pairs only this many for each answer wanted, and this many besides, are weighed for every annotator."""
 
 _MIN_INFORMATION = 1e-12
 """Less information than this is none; what is worth its price is seen to when it is bought."""
@@ -51,10 +51,10 @@ class Goal:
         word = text.strip().lower().replace("_", "-") if isinstance(text, str) else ""
         if word in ("order", "best"):
             return cls(word, int(word == "best"))
-        found = re.fullmatch(r"top-([0-9]{1,9})", word)
-        if found is None or not int(found[1]):
+        matched = re.fullmatch(r"top-([0-9]{1,9})", word)
+        if matched is None or not int(matched[1]):
             raise ParameterError(f"goal={text!r} is not known; use 'order', 'best', or 'top-5' for the first 5 places")
-        return cls(f"top-{int(found[1])}", int(found[1]))
+        return cls(f"top-{int(matched[1])}", int(matched[1]))
 
     def expect_items(self, items: Items) -> str | None:
         """Return what to say of queries that have too few items for the goal; if all have, that is an error."""
@@ -137,8 +137,8 @@ def choose_answers(
         starts, by = past_annotators(situation, thing_keys(things, situation.judgments.n_items))
         pairs = pairs._replace(starts=starts, judged_by=_places(order, len(situation.roster))[by])
     spread = spreads(pairs, scores)
-    budget = np.inf if situation.budget is None else float(situation.budget)
-    pair, who, worth, weight = choose_pairs(pairs, scores, annotators, budget, _MIN_INFORMATION, most)
+    money = situation.money_to_choose
+    pair, who, worth, weight = choose_pairs(pairs, scores, annotators, money, _MIN_INFORMATION, most)
     gap, told = scores.score[pairs.left[pair]] - scores.score[pairs.right[pair]], weight * spread[pair]
     return ChosenPairs(
         left=np.where(gap < 0, pairs.right[pair], pairs.left[pair]),
@@ -304,12 +304,9 @@ def _annotators(
 
 
 def _annotator_codes(consensus: Consensus, roster: Roster) -> Ints:
-    """Code of each annotator of the roster in the quality of the consensus, -1 for new ones."""
-    known = consensus.learned or consensus.quality
-    if known is None:
-        return np.full(len(roster), -1, np.int32)
-    annotators = known[0] if isinstance(known, tuple) else known.annotators
-    return annotators.codes(roster.annotators.ids)
+    """Code of each annotator of the roster in what the consensus learned of them, -1 for those it knows nothing of."""
+    known = consensus.learned
+    return np.full(len(roster), -1, np.int32) if known is None else known[0].codes(roster.annotators.ids)
 
 
 def _places(order: Ints, n: int) -> Ints:

@@ -38,7 +38,7 @@ class KOverlap:
 
     Notes
     -----
-    The least judged items or pairs come first, in random order drawn with the seed, so that all are judged once before
+    The least judged items or pairs come first, in random order drawn with the seed, so all are judged once before
     any is twice. The expected gain is the fall of the expected squared error of an item's gain; of preferences, that of
     the variance of a pair's share of wins, before anything is known of it.
 
@@ -51,6 +51,7 @@ class KOverlap:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("grade", "preference")
+    nominal: ClassVar[bool] = True
     needs: ClassVar[Mapping[str, str]] = {}
     k: int = 3
 
@@ -58,11 +59,11 @@ class KOverlap:
         if self.k < 1:
             raise ParameterError(f"k={self.k} must be at least 1; it is the number of judgments of each item")
 
-    def wanted(self, grade: Floats, offsets: Counts) -> Counts:
+    def n_wanted(self, grade: Floats, offsets: Counts) -> Counts:
         """Return the number of grades each item should have: ``k``."""
         return np.full(len(offsets) - 1, self.k)
 
-    def expected(self, runs: Runs) -> tuple[Floats, Floats]:
+    def asking_probabilities(self, runs: Runs) -> tuple[Floats, Floats]:
         """Return the probability that each of an item's grades is asked for, and that it is and is good."""
         return runs.exists, runs.good
 

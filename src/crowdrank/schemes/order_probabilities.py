@@ -14,8 +14,8 @@ def wrong_now(gap: Floats, spread: Floats) -> Floats:
     """Return the probability that the order of two scores is wrong, by their difference and its variance."""
     from scipy.special import ndtr
 
-    found: Floats = ndtr(-np.abs(gap) / np.sqrt(np.maximum(spread, _MIN_VARIANCE)))
-    return found
+    probability: Floats = ndtr(-np.abs(gap) / np.sqrt(np.maximum(spread, _MIN_VARIANCE)))
+    return probability
 
 
 def wrong_after(gap: Floats, spread: Floats, left: Floats) -> Floats:
@@ -26,11 +26,11 @@ def wrong_after(gap: Floats, spread: Floats, left: Floats) -> Floats:
     """
     from scipy.special import owens_t
 
-    found = wrong_now(gap, spread)
+    probability = wrong_now(gap, spread)
     use = np.flatnonzero(left < spread * (1 - _MIN_VARIANCE))
     before = spread[use]
-    found[use] = 2 * owens_t(np.abs(gap[use]) / np.sqrt(before), np.sqrt(left[use] / (before - left[use])))
-    return found
+    probability[use] = 2 * owens_t(np.abs(gap[use]) / np.sqrt(before), np.sqrt(left[use] / (before - left[use])))
+    return probability
 
 
 def order_gain(gap: Floats, sure: Floats, usual: Floats) -> Floats:

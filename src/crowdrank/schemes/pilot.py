@@ -54,6 +54,7 @@ class Pilot:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("grade",)
+    nominal: ClassVar[bool] = True
     needs: ClassVar[Mapping[str, str]] = {}
     k: int = 5
     share: float = 0.5

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
+import polars as pl
 
 from ..data.consensus import Consensus
+from ..data.features import Features
 from ..data.judgments import Judgments
 from ..data.roster import Roster
 from ..errors import ParameterError
@@ -23,6 +25,25 @@ def check_limits(budget: float | None = None, least_gain: float = 0.0, price: fl
         raise ParameterError(f"{option('least_gain', least_gain)} must not be below 0")
     if not 0 < price < np.inf:
         raise ParameterError(f"{option('price', price)} must be a number above 0")
+
+
+@dataclass(frozen=True, eq=False)
+class OpenRequests:
+    """Judgments that were asked for and have not come in yet, one entry each.
+
+    Parameters
+    ----------
+    things
+        Item codes of what each is about: ``item``, or ``left`` and ``right``.
+    annotator
+        Ids of those who were asked, blank where that is not known; ``None`` where it is known of none.
+    """
+
+    things: dict[str, Ints]
+    annotator: pl.Series | None = None
+
+    def __len__(self) -> int:
+        return len(next(iter(self.things.values())))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -47,6 +68,10 @@ class Situation:
         The consensus of the judgments, for schemes that go by one.
     least_gain
         Expected gain for each unit of money below which nothing is bought.
+    open
+        What was asked for and has not come in yet; it is neither asked for nor paid again.
+    features
+        Features of items, where grades are bought for the ranker that learns from them.
     seed
         Start of the random draws, such as between equally urgent things.
     """
@@ -59,6 +84,8 @@ class Situation:
     price: float = 1.0
     consensus: Consensus | None = None
     least_gain: float = 0.0
+    open: OpenRequests | None = None
+    features: Features | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -76,6 +103,20 @@ class Situation:
             return None
         lowest = self.price if self.roster is None else float(self.roster.price.min(initial=np.inf))
         return int(self.budget / lowest * (1 + 1e-12))
+
+    @property
+    def n_to_choose(self) -> int | None:
+        """Judgments that a scheme should choose so that the budget is used after those open already are left out."""
+        number = self.n_affordable
+        return number if number is None or self.open is None else number + len(self.open)
+
+    @property
+    def money_to_choose(self) -> float:
+        """The budget with what such judgments would cost, which are paid already; infinite without a limit."""
+        if self.budget is None:
+            return float("inf")
+        highest = self.price if self.roster is None else float(self.roster.price.max(initial=0.0))
+        return self.budget + (0.0 if self.open is None else highest * len(self.open))
 
     def expect_consensus(self, scheme: str) -> Consensus:
         """Return the consensus, which must be of the items of the judgments."""

@@ -31,7 +31,7 @@ class Uncertainty:
 
     When to use
     -----------
-    Use it as a baseline. The least certain pairs are often nearly equal, so that ``information`` is usually the better
+    Use it as a baseline. The least certain pairs are often nearly equal, so ``information`` is usually the better
     choice.
 
     Parameters

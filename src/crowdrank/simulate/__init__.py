@@ -2,6 +2,7 @@
 
 from .answering import Recorded, SimulatedCrowd
 from .campaigns import Campaign, Trained, campaign
+from .click_draws import draw_clicks
 from .corpora import Corpus, draw_corpus
 from .designs import AllPairs, ConnectedPairs, PerItem, PerQuery, RandomPairs, RoundRobin
 from .graders import Confusions, LatentGraders, confusion, false_bad, false_good, growing, profile, symmetric
@@ -42,6 +43,7 @@ __all__ = [
     "campaign",
     "check_simulation",
     "confusion",
+    "draw_clicks",
     "draw_corpus",
     "draw_truth",
     "false_bad",

@@ -15,7 +15,6 @@ from ..data.roster import UNLIMITED, Roster
 from ..errors import JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints
 from ..schemes.buying import thing_keys
-from ..wording import option
 from .known import Known, annotator_index
 from .pools import Pool
 
@@ -29,7 +28,7 @@ class Answers(NamedTuple):
 
 
 class Answerers(Protocol):
-    """Whoever answers."""
+    """Those who answer."""
 
     kind: str
     items: Items
@@ -56,6 +55,7 @@ class Asked:
     items: Items
     annotators: Index
     levels: tuple[object, ...] | None
+    nominal: bool = False
     things: dict[str, Ints] = field(default_factory=dict)
     annotator: Ints = field(default_factory=lambda: np.empty(0, np.int32))
     value: Floats = field(default_factory=lambda: np.empty(0))
@@ -84,7 +84,8 @@ class Asked:
             "time": np.arange(len(self), dtype=np.float64),
         }  # fmt: skip
         if self.kind == "grade":
-            return Grades(item=self.things["item"], grade=self.value, declared=self.levels, **shared)  # type: ignore[arg-type]
+            classes = {"declared": self.levels, "nominal": self.nominal}
+            return Grades(item=self.things["item"], grade=self.value, **classes, **shared)  # type: ignore[arg-type]
         return Preferences(**self.things, outcome=self.value.astype(np.int8), **shared)  # type: ignore[arg-type]
 
     def keys(self) -> Counts:
@@ -116,7 +117,7 @@ class SimulatedCrowd:
         pool.require(self.kind)
         known = Known.of(truth)
         self.pool, self.chosen = pool, chosen
-        self.known = pool.prepared(known, np.random.default_rng(seed)) if self.kind == "grade" else known
+        self.known = pool.prepare(known, np.random.default_rng(seed)) if self.kind == "grade" else known
         self.items, self.annotators = known.items, annotator_index(len(pool))
         self.levels = numeric_levels(known.levels) if self.kind == "grade" else None
 
@@ -137,7 +138,7 @@ class SimulatedCrowd:
         key = thing_keys(things, len(self.items))
         annotator = requests.annotator[row].astype(np.int32)
         open_to_all = np.flatnonzero(annotator == ANYBODY)
-        annotator[open_to_all] = _drawn(key[open_to_all], asked.keys(), len(self.pool), rng)
+        annotator[open_to_all] = _draw_annotators(key[open_to_all], asked.keys(), len(self.pool), rng)
         unit = np.flatnonzero(annotator != ANYBODY)
         who = annotator[unit]
         if self.kind == "grade":
@@ -148,10 +149,10 @@ class SimulatedCrowd:
         return Answers(unit, who, value)
 
 
-def _drawn(key: Counts, taken: Counts, n_annotators: int, rng: np.random.Generator) -> Ints:
+def _draw_annotators(key: Counts, taken: Counts, n_annotators: int, rng: np.random.Generator) -> Ints:
     """An annotator for each thing, drawn among those who have not judged it; ``ANYBODY`` where all have."""
     busy = set(taken.tolist())
-    found = np.full(len(key), ANYBODY, np.int32)
+    annotators = np.full(len(key), ANYBODY, np.int32)
     for place, thing in enumerate((key * n_annotators).tolist()):
         for _ in range(8):
             who = int(rng.integers(n_annotators))
@@ -163,8 +164,8 @@ def _drawn(key: Counts, taken: Counts, n_annotators: int, rng: np.random.Generat
                 continue
             who = free[int(rng.integers(len(free)))]
         busy.add(thing + who)
-        found[place] = who
-    return found
+        annotators[place] = who
+    return annotators
 
 
 class Recorded:
@@ -181,12 +182,11 @@ class Recorded:
     def __init__(self, judgments: Judgments, *, seed: int = 0) -> None:
         if not isinstance(judgments, Grades | Preferences):
             raise JudgmentError(f"a campaign replays grades or preferences, not {judgments.kind}s; choose others")
-        if isinstance(judgments, Grades) and judgments.nominal:
-            raise JudgmentError(f"a campaign replays grades with an order; give {option('levels')} from worst to best")
         self.kind, self.items = judgments.kind, judgments.items
-        n = judgments.n_judgments
+        n = len(judgments)
         self.annotators = judgments.annotators if judgments.n_annotators else annotator_index(n)
         self.levels = judgments.levels if isinstance(judgments, Grades) else None
+        self.nominal = isinstance(judgments, Grades) and judgments.nominal
         order = np.random.default_rng(seed).permutation(n)
         self.annotator = (judgments.annotator if judgments.n_annotators else np.arange(n, dtype=np.int32))[order]
         words = ("item",) if self.kind == "grade" else ("left", "right")

@@ -16,7 +16,7 @@ from ..data.judgments import Grades, Judgments
 from ..data.truth import Truth
 from ..errors import DataWarning, ParameterError
 from ..metrics.measures import parse
-from ..protocols import Floats, Progress, method_name
+from ..protocols import Counts, Floats, Progress, method_name
 from ..quality import fit_quietly
 from ..schemes.situation import Situation
 from ..wording import option
@@ -27,8 +27,10 @@ from .pools import Pool
 LABEL_MEASURES = ("accuracy", "log_loss", "gain_error")
 """What labels themselves are measured by; any measure of a ranking may be named besides."""
 
-USUAL = {"grade": ("gain_error", "ndcg@10", "tau"), "preference": ("tau",)}
+USUAL = {"grade": ("gain_error", "ndcg@10", "tau"), "preference": ("tau",), "class": ("accuracy", "log_loss")}
 """Kind of judgment -> what a campaign measures unless said."""
+
+_USUAL_AGGREGATORS = {"grade": "mean_gain", "preference": "latent_score", "class": "dawid_skene"}
 
 _ROUNDS, _TRIES = 20, 8
 _SMALLEST = 1e-6
@@ -111,8 +113,8 @@ def campaign(
     budget
         What may be spent.
     aggregator
-        Makes a consensus of what was bought, which is measured; ``mean_gain`` of grades and ``latent_score`` of
-        preferences unless said.
+        Makes a consensus of what was bought, which is measured; ``mean_gain`` of grades, ``latent_score`` of
+        preferences and ``dawid_skene`` of classes without an order unless said.
     measures
         ``"accuracy"``, ``"log_loss"`` (of the true grade) and ``"gain_error"`` (root mean square error of the gain) of
         labels, or measures of rankings such as ``"ndcg@10"`` and ``"tau"``.
@@ -151,7 +153,8 @@ def campaign(
         raise ParameterError(f"{option('n_rounds', n_rounds)} must be at least 1")
     crowd = _answerers(pool, truth, chosen, seed)
     yard = _Yardstick.of(crowd, truth, aggregator, measures, trained)
-    asked = Asked(crowd.kind, crowd.items, crowd.annotators, getattr(crowd, "levels", None))
+    classes = getattr(crowd, "levels", None), getattr(crowd, "nominal", False)
+    asked = Asked(crowd.kind, crowd.items, crowd.annotators, *classes)
     called = method_name(scheme) if name is None else name
     rng, rows, stopped = np.random.default_rng(seed), [], ""
     for number in range(n_rounds):
@@ -160,7 +163,10 @@ def campaign(
         for again in range(_TRIES):
             if limit - asked.cost < price * (1 - 1e-9):
                 break
-            requests = _proposed(scheme, crowd, asked, limit - asked.cost, price, seed + 7919 * number + again)
+            requests = _propose_round(
+                scheme, crowd, asked, limit - asked.cost, price, seed + 7919 * number + again,
+                None if trained is None else trained.features,
+            )  # fmt: skip
             answers = crowd.answer(requests, asked, rng)
             if not len(answers.unit):
                 stopped = f"nothing is left to ask ({requests.sentence()})"
@@ -180,7 +186,7 @@ def campaign(
 
 
 def _answerers(pool: Any, truth: Any, chosen: bool, seed: int) -> Answerers:
-    """Whoever answers."""
+    """Those who answer."""
     if isinstance(pool, Pool):
         return SimulatedCrowd(pool, truth, chosen=chosen, seed=seed)
     if isinstance(pool, SimulatedCrowd | Recorded):
@@ -199,7 +205,9 @@ def _truth(truth: Any) -> Truth:
     return Truth.from_frame(truth)
 
 
-def _proposed(scheme: Any, crowd: Answerers, asked: Asked, budget: float, price: float, seed: int) -> Any:
+def _propose_round(
+    scheme: Any, crowd: Answerers, asked: Asked, budget: float, price: float, seed: int, features: Features | None
+) -> Any:
     """The requests of one round."""
     judgments, (askable, pairs) = asked.judgments(), crowd.askable()
     needed = getattr(scheme, "needs", {}).get(crowd.kind)
@@ -208,10 +216,10 @@ def _proposed(scheme: Any, crowd: Answerers, asked: Asked, budget: float, price:
 
         scheme, needed = KOverlap(k=1), None
     # what there is to warn of when little is known was to be expected
-    consensus = None if needed is None else fit_quietly(_made(needed), judgments)
+    consensus = None if needed is None else fit_quietly(_make_aggregator(needed), judgments)
     situation = Situation(
         judgments=judgments, askable=askable, pairs=pairs, roster=crowd.roster(price), budget=budget, price=price,
-        consensus=consensus, seed=seed,
+        consensus=consensus, features=features, seed=seed,
     )  # fmt: skip
     return scheme.propose(situation)
 
@@ -225,7 +233,7 @@ _AGGREGATORS = {
 """Aggregators that schemes go by, or that measure what was bought, as the registry, which stands above, has them."""
 
 
-def _made(name: str) -> Any:
+def _make_aggregator(name: str) -> Any:
     """An aggregator by its name."""
     from importlib import import_module
 
@@ -247,10 +255,11 @@ class _Yardstick:
         cls, crowd: Answerers, truth: Any, aggregator: Any, measures: Sequence[str] | None, trained: Trained | None
     ) -> _Yardstick:
         """Return the yardstick for a crowd's judgments."""
-        found = _truth(truth)
-        usual = USUAL[crowd.kind] if found.form != "pairs" else ("preference_accuracy",)
-        chosen = _made({"grade": "mean_gain", "preference": "latent_score"}[crowd.kind])
-        return cls(chosen if aggregator is None else aggregator, found, tuple(measures or usual), trained)
+        known = _truth(truth)
+        kind = "class" if getattr(crowd, "nominal", False) else crowd.kind
+        usual = USUAL[kind] if known.form != "pairs" else ("preference_accuracy",)
+        chosen = _make_aggregator(_USUAL_AGGREGATORS[kind])
+        return cls(chosen if aggregator is None else aggregator, known, tuple(measures or usual), trained)
 
     def read(self, asked: Asked) -> dict[str, float]:
         """Return each measure of what is known so far."""
@@ -262,7 +271,11 @@ class _Yardstick:
     def _value(self, measure: str, consensus: Consensus, judgments: Judgments) -> float:
         """One measure of the consensus; of labels over all items with a truth, of rankings the mean over queries."""
         if measure in LABEL_MEASURES:
-            return _label_measure(measure, consensus, self.truth.align(consensus.items), judgments)
+            return _label_measure(measure, consensus, self.truth, judgments)
+        if isinstance(judgments, Grades) and judgments.nominal:
+            raise ParameterError(
+                f"{measure} is about an order, and these classes have none; use {' or '.join(USUAL['class'])}"
+            )
         parsed = parse(measure)
         query = consensus.items.query
         if parsed.needs == "pairs":
@@ -288,21 +301,32 @@ class _Yardstick:
         return float(np.nanmean(values))
 
 
-def _label_measure(measure: str, consensus: Consensus, grade: Floats, judgments: Judgments) -> float:
+def _label_measure(measure: str, consensus: Consensus, truth: Truth, judgments: Judgments) -> float:
     """A measure of the labels of items whose true grade is known."""
     if not isinstance(judgments, Grades):
         raise ParameterError(f"{measure} is about grades, and preferences are asked for; name another measure")
+    grade = truth.align(consensus.items)
     use = np.isfinite(grade)
     if measure == "gain_error":
+        if judgments.nominal:
+            raise ParameterError("gain_error is about an order, and these classes have none; use accuracy or log_loss")
         error = _gains(consensus, judgments)[use] - (np.exp2(grade[use]) - 1)
         return float(np.sqrt(np.mean(error**2)))
     if consensus.grade is None or consensus.probabilities is None:
         raise ParameterError(f"{measure} needs a class method, such as dawid_skene, as the aggregator")
-    true = np.searchsorted(judgments.level_values, grade[use])
+    true = _true_codes(truth, grade[use], judgments)
     if measure == "accuracy":
         return float(np.mean(consensus.grade[use] == true))
-    given = consensus.probabilities[use][np.arange(len(true)), true]
+    given = np.where(true >= 0, consensus.probabilities[use][np.arange(len(true)), true], 0.0)
     return float(-np.mean(np.log(np.maximum(given, _SMALLEST))))
+
+
+def _true_codes(truth: Truth, grade: Floats, grades: Grades) -> Counts:
+    """Codes of true grades among the levels; of classes without an order by their names, -1 where nobody gave one."""
+    if not grades.nominal:
+        return np.searchsorted(grades.level_values, grade)
+    codes = {str(level): code for code, level in enumerate(grades.levels)}
+    return np.array([codes.get(name, -1) for name in truth.labels(grade).to_list()], np.int64)
 
 
 def _gains(consensus: Consensus, grades: Grades) -> Floats:

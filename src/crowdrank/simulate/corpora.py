@@ -11,11 +11,11 @@ from ..data.features import Features
 from ..data.truth import Truth
 from ..errors import ParameterError
 from ..protocols import Floats
-from .known import CUTS, LatentTruth, Seed, draw_truth, numbered
-from .pools import checked
+from .known import CUTS, LatentTruth, Seed, draw_truth, numbered_ids
+from .pools import check_range
 
 _PAIRS = 4
-"""Pairs of features that act together, where there are so many features."""
+"""Pairs of features that act together, where there are this many features."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,19 +81,19 @@ def draw_corpus(
     (Corpus(950 items of 50 queries), (950, 20), Truth(950 grades, 50 queries))
     """
     for name, share in (("explained", explained), ("interactions", interactions)):
-        checked(name, share, 0, 1)
+        check_range(name, share, 0, 1)
     if n_features < 1 or (interactions > 0 and n_features < 2):
         raise ParameterError(f"n_features={n_features} is too few; give at least 2, or 1 and interactions=0")
     noise_rng, feature_rng = np.random.default_rng(seed).spawn(2)
     noise = draw_truth(n_queries, n_items, cuts=cuts, seed=noise_rng)
     matrix = feature_rng.standard_normal((n_queries * n_items, n_features))
-    z = np.sqrt(explained) * _told(matrix, interactions, function) + np.sqrt(1 - explained) * noise.z
+    z = np.sqrt(explained) * _feature_signal(matrix, interactions, function) + np.sqrt(1 - explained) * noise.z
     items, grade = noise.truth.items, np.searchsorted(noise.cuts, z).astype(float)
-    features = Features(items, matrix, tuple(numbered("f", n_features)), grade)
+    features = Features(items, matrix, tuple(numbered_ids("f", n_features)), grade)
     return Corpus(LatentTruth(Truth("grade", items, grade), z, noise.cuts), features)
 
 
-def _told(matrix: Floats, interactions: float, function: int) -> Floats:
+def _feature_signal(matrix: Floats, interactions: float, function: int) -> Floats:
     """What the features tell of the relevance, of variance 1."""
     rng, n_features = np.random.default_rng(function), matrix.shape[1]
     straight, together = rng.standard_normal(n_features), rng.standard_normal(_PAIRS)[: n_features // 2]

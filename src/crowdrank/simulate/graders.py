@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import ParameterError
 from ..protocols import Floats, Ints
 from .known import Known, Seed
-from .pools import Pool, checked, positive
+from .pools import Pool, check_range, positive
 
 _SUPPORT = 64
 
@@ -35,7 +35,7 @@ class Confusions(Pool):
     matrices: Floats
 
     def __post_init__(self) -> None:
-        matrices = checked("a probability of a confusion matrix", self.matrices, 0, 1)
+        matrices = check_range("a probability of a confusion matrix", self.matrices, 0, 1)
         if matrices.ndim != 3 or matrices.shape[1] != matrices.shape[2]:
             raise ParameterError(f"confusion matrices have shape (annotators, levels, levels), not {matrices.shape}")
         off = np.abs(matrices.sum(axis=2) - 1)
@@ -56,7 +56,7 @@ class Confusions(Pool):
         entries = {f"p_{t}_{g}": self.matrices[:, t, g] for t in range(n_levels) for g in range(n_levels)}
         return {"accuracy": np.einsum("akk->a", self.matrices) / n_levels, **entries}
 
-    def prepared(self, known: Known, rng: np.random.Generator) -> Known:
+    def prepare(self, known: Known, rng: np.random.Generator) -> Known:
         """Return the truth, once it is clear that it has as many levels as the matrices."""
         if known.n_levels != self.matrices.shape[1]:
             raise ParameterError(
@@ -117,10 +117,10 @@ class LatentGraders(Pool):
         ranges = {"raised": (0.0, 1.0), "lowered": (0.0, 1.0), "bias": (-np.inf, np.inf), "scale": (-np.inf, np.inf)}
         for name in self.columns:
             low, high = ranges.get(name, (1e-9, np.inf))
-            object.__setattr__(self, name, checked(name, getattr(self, name), low, high, len(self.bias)))
-        checked("raised and lowered together", self.raised + self.lowered, 0, 1 + 1e-9)
+            object.__setattr__(self, name, check_range(name, getattr(self, name), low, high, len(self.bias)))
+        check_range("raised and lowered together", self.raised + self.lowered, 0, 1 + 1e-9)
 
-    def prepared(self, known: Known, rng: np.random.Generator) -> Known:
+    def prepare(self, known: Known, rng: np.random.Generator) -> Known:
         """Return the truth with a latent relevance, drawn given the grades where there is none."""
         return known.with_latent(rng)
 
@@ -165,8 +165,8 @@ def confusion(
     >>> round(float(pool.parameters()["accuracy"].mean()), 2)
     0.7
     """
-    checked("accuracy", accuracy, 0.001, 0.999)
-    checked("concentration", concentration, 1e-3, np.inf)
+    check_range("accuracy", accuracy, 0.001, 0.999)
+    check_range("concentration", concentration, 1e-3, np.inf)
     if n_levels < 2:
         raise ParameterError(f"n_levels must be at least 2, not {n_levels}")
     means = np.full((n_levels, n_levels), (1 - accuracy) / (n_levels - 1))
@@ -182,7 +182,13 @@ def symmetric(noise: float = 0.7, *, n_annotators: int) -> LatentGraders:
 
 
 def profile(
-    bias: float = 0.35, scale: float = 0.25, noise: float = 0.5, *, n_annotators: int, seed: Seed = 0
+    bias: float = 0.35,
+    scale: float = 0.25,
+    noise: float = 0.5,
+    shift: float = 0.0,
+    *,
+    n_annotators: int,
+    seed: Seed = 0,
 ) -> LatentGraders:
     """Return graders with a profile: some are mild, some strict, some use more of the scale than others.
 
@@ -194,16 +200,18 @@ def profile(
         Standard deviation of the logarithm of the annotators' stretches.
     noise
         Standard deviation of the noise of each grade.
+    shift
+        Mean of the annotators' shifts: below 0 they are strict on the whole.
 
     Examples
     --------
     >>> len(profile(n_annotators=120, seed=1))
     120
     """
-    checked("bias", bias, 0, np.inf)
-    checked("scale", scale, 0, np.inf)
+    check_range("bias", bias, 0, np.inf)
+    check_range("scale", scale, 0, np.inf)
     rng, count = np.random.default_rng(seed), positive(n_annotators)
-    return _latent(count, bias=rng.normal(0, bias, count), scale=np.exp(rng.normal(0, scale, count)), noise=noise)
+    return _latent(count, bias=rng.normal(shift, bias, count), scale=np.exp(rng.normal(0, scale, count)), noise=noise)
 
 
 def false_good(share: float = 0.1, jump: float = 1.3, noise: float = 0.25, *, n_annotators: int) -> LatentGraders:

@@ -72,7 +72,7 @@ def grades(
     known = Known.of(truth, levels)
     latent_rng, design_rng, draw_rng = np.random.default_rng(seed).spawn(3)
     pool.require("grade")
-    known = pool.prepared(known, latent_rng)
+    known = pool.prepare(known, latent_rng)
     item, annotator = (PerItem() if design is None else design).rows(known.items, len(pool), seed=design_rng)
     grade = known.levels[pool.draw_grades(known, item, annotator, draw_rng)]
     judgments = Grades(

@@ -91,9 +91,9 @@ class Known:
             items, grade = truth.items, truth.grade
         if len(grade) != len(items) or not np.isfinite(grade).all():
             raise JudgmentError(f"the truth needs one finite grade for each of its {len(items)} items")
-        found = np.unique(grade)
-        values = found if levels is None else np.unique(np.asarray(levels, float))
-        missing = np.setdiff1d(found, values)
+        distinct = np.unique(grade)
+        values = distinct if levels is None else np.unique(np.asarray(levels, float))
+        missing = np.setdiff1d(distinct, values)
         if len(missing):
             raise ParameterError(f"the truth has grade {missing[0]:g}, which levels= does not name; add it")
         return cls(items, grade, values, np.searchsorted(values, grade).astype(np.int32))
@@ -170,7 +170,7 @@ def draw_truth(n_queries: int = 300, n_items: int = 19, *, cuts: Sequence[float]
         raise ParameterError(f"cuts must be rising finite numbers, at least one, not {list(cuts)}")
     z = np.random.default_rng(seed).standard_normal(n_queries * n_items)
     grade = np.searchsorted(bounds, z).astype(float)
-    query, item = numbered("q", n_queries), numbered("i", n_items)
+    query, item = numbered_ids("q", n_queries), numbered_ids("i", n_items)
     frame = {"query": query.gather(np.repeat(np.arange(n_queries), n_items)), "item": pl.concat([item] * n_queries)}
     return LatentTruth(Truth.from_frame(pl.DataFrame(frame).with_columns(grade=grade)), z, bounds)
 
@@ -192,7 +192,7 @@ def latent_truth(truth: Any, *, seed: Seed = 0) -> LatentTruth:
     return LatentTruth(truth if isinstance(truth, Truth) else Truth("grade", known.items, known.grade), *known.latent)
 
 
-def numbered(letter: str, count: int) -> pl.Series:
+def numbered_ids(letter: str, count: int) -> pl.Series:
     """Return ids such as a01, a02, ..., which sort in the order of their numbers."""
     width = len(str(count))
     return pl.Series("id", [f"{letter}{number:0{width}d}" for number in range(1, count + 1)], dtype=pl.String)
@@ -200,7 +200,7 @@ def numbered(letter: str, count: int) -> pl.Series:
 
 def annotator_index(count: int) -> Index:
     """Return the ids of simulated annotators."""
-    return Index(numbered("a", count))
+    return Index(numbered_ids("a", count))
 
 
 def spread_offsets(counts: Counts) -> Counts:

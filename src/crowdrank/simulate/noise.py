@@ -54,7 +54,7 @@ class Parameter:
         words = f"{self.low:g} or more" if self.high == _INF else f"{self.low:g} to {self.high:g}"
         return f"a whole number, {words}" if self.whole else words
 
-    def drawn(self, value: Value, n_annotators: int, rng: np.random.Generator) -> float | Floats:
+    def draw(self, value: Value, n_annotators: int, rng: np.random.Generator) -> float | Floats:
         """Return the value for all annotators, or one drawn for each."""
         if not isinstance(value, tuple):
             return value
@@ -142,7 +142,7 @@ class Noise:
         value_rng, pool_rng, spam_rng = np.random.default_rng(seed).spawn(3)
         count = positive(n_annotators)
         pairs = zip(self.model.parameters, self.values, strict=True)
-        values = [parameter.drawn(value, count, value_rng) for parameter, value in pairs]
+        values = [parameter.draw(value, count, value_rng) for parameter, value in pairs]
         extra: dict[str, Any] = {"seed": pool_rng, "n_levels": n_levels}
         pool = self.model.make(*values, n_annotators=count, **{name: extra[name] for name in self.model.wants})
         if not self.random and not self.malicious:
@@ -250,10 +250,10 @@ def _flip(flip: Any, tie: Any, position: Any, *, n_annotators: int) -> Pool:
 def _same(make: Callable[[Floats], Pool]) -> Callable[..., Pool]:
     """Maker of a pool with one parameter per annotator from that parameter."""
 
-    def filled(value: Any, *, n_annotators: int) -> Pool:
+    def fill_pool(value: Any, *, n_annotators: int) -> Pool:
         return make(np.broadcast_to(np.asarray(value, float), n_annotators))
 
-    return filled
+    return fill_pool
 
 
 def _ltrma(*, n_annotators: int) -> Pool:

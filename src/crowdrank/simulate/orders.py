@@ -11,7 +11,7 @@ from ..errors import ParameterError
 from ..protocols import Counts, Floats, Ints, Outcomes
 from .designs import all_pairs, pair_places
 from .known import Known, spread_offsets
-from .pools import Lists, Pool, checked, positive
+from .pools import Lists, Pool, check_range, positive
 
 _MAX_PAIRS = 1 << 21
 _BINS = 2048
@@ -40,7 +40,7 @@ class PlackettLuce(Pool):
     slope: Floats
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "slope", checked("slope", self.slope, -np.inf, np.inf))
+        object.__setattr__(self, "slope", check_range("slope", self.slope, -np.inf, np.inf))
 
     def draw_preferences(
         self, known: Known, left: Ints, right: Ints, annotator: Ints, rng: np.random.Generator
@@ -89,7 +89,7 @@ class Mallows(Pool):
     concentration: Floats
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "concentration", checked("concentration", self.concentration, 0, np.inf))
+        object.__setattr__(self, "concentration", check_range("concentration", self.concentration, 0, np.inf))
 
     def draw_rankings(self, known: Known, lists: Lists, rng: np.random.Generator) -> Counts:
         """Return the places in the true order of what comes first, second, ..."""
@@ -110,14 +110,14 @@ class Mallows(Pool):
         thetas, where = np.unique(self.concentration, return_inverse=True)
         if not len(distance):
             return np.full(len(self), np.nan)
-        kept: Floats = np.array([gaps[distance] @ _kept(theta, distance) for theta in thetas])
+        kept: Floats = np.array([gaps[distance] @ _keep_probability(theta, distance) for theta in thetas])
         return np.asarray(kept[where] / gaps.sum())
 
     def expected_distance(self, n_items: int) -> Floats:
         """Return each annotator's expected Kendall distance to the true ranking of ``n_items`` items."""
         distance = np.arange(1, max(n_items, 1))
         pairs = n_items - distance
-        return np.array([pairs @ (1 - _kept(theta, distance)) for theta in self.concentration])
+        return np.array([pairs @ (1 - _keep_probability(theta, distance)) for theta in self.concentration])
 
 
 class _ClassFunction(Pool):
@@ -161,7 +161,7 @@ class CayleyMallows(_ClassFunction):
     concentration: Floats
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "concentration", checked("concentration", self.concentration, 0, np.inf))
+        object.__setattr__(self, "concentration", check_range("concentration", self.concentration, 0, np.inf))
 
     def draw_rankings(self, known: Known, lists: Lists, rng: np.random.Generator) -> Counts:
         """Return the places in the true order of what comes first, second, ..."""
@@ -191,7 +191,7 @@ class Swaps(_ClassFunction):
     n_swaps
         Number of swaps, per annotator.
     per_items
-        Length of the lists that take so many swaps; others take more or fewer in proportion, rounded. ``None`` makes
+        Length of the lists that take this many swaps; others take more or fewer in proportion, rounded. ``None`` makes
         the same number in all, which hardly harms long lists.
     """
 
@@ -201,7 +201,7 @@ class Swaps(_ClassFunction):
     per_items: int | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "n_swaps", checked("n_swaps", self.n_swaps, 0, np.inf).astype(np.int64))
+        object.__setattr__(self, "n_swaps", check_range("n_swaps", self.n_swaps, 0, np.inf).astype(np.int64))
         if self.per_items is not None and self.per_items < 1:
             raise ParameterError(f"per_items must be 1 or more, not {self.per_items}")
 
@@ -249,7 +249,7 @@ def _logistic(x: Floats) -> Floats:
     return np.where(x >= 0, 1 / (1 + small), small / (1 + small))
 
 
-def _kept(theta: float, distance: Counts) -> Floats:
+def _keep_probability(theta: float, distance: Counts) -> Floats:
     """Probability that Mallows keeps the order of two items that many places apart."""
     # (d + 1) / (1 - q^(d + 1)) - d / (1 - q^d) with q = exp(-theta), which cancels where theta d is small
     near = theta * distance < 1e-3

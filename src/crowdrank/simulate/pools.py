@@ -86,7 +86,7 @@ class Pool:
         """0 honest, 1 random, 2 malicious, for each annotator."""
         return np.zeros(len(self), np.int8)
 
-    def prepared(self, known: Known, rng: np.random.Generator) -> Known:
+    def prepare(self, known: Known, rng: np.random.Generator) -> Known:
         """Return the truth with all that drawing needs."""
         del rng
         return known
@@ -145,7 +145,7 @@ class OneCoin(Pool):
     accuracy: Floats
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "accuracy", checked("accuracy", self.accuracy, 0, 1))
+        object.__setattr__(self, "accuracy", check_range("accuracy", self.accuracy, 0, 1))
 
     def draw_grades(self, known: Known, item: Ints, annotator: Ints, rng: np.random.Generator) -> Ints:
         """Return the level each annotator gives each item."""
@@ -167,7 +167,7 @@ class OneCoin(Pool):
         self, known: Known, left: Ints, right: Ints, annotator: Ints, rng: np.random.Generator
     ) -> Outcomes:
         """Return the outcome of each comparison."""
-        return _flipped(known, left, right, rng.random(len(left)), 1 - self.accuracy[annotator])
+        return _flip_outcomes(known, left, right, rng.random(len(left)), 1 - self.accuracy[annotator])
 
     def preference_quality(self, known: Known) -> Floats:
         """Return the accuracy."""
@@ -199,16 +199,16 @@ class Flips(Pool):
     position_bias: Floats | float = 0.0
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "flip", checked("flip", self.flip, 0, 1))
+        object.__setattr__(self, "flip", check_range("flip", self.flip, 0, 1))
         for name, low in (("tie", 0), ("position_bias", -1)):
-            object.__setattr__(self, name, checked(name, getattr(self, name), low, 1, len(self.flip)))
+            object.__setattr__(self, name, check_range(name, getattr(self, name), low, 1, len(self.flip)))
 
     def draw_preferences(
         self, known: Known, left: Ints, right: Ints, annotator: Ints, rng: np.random.Generator
     ) -> Outcomes:
         """Return the outcome of each comparison."""
         flip_rng, position_rng, tie_rng = rng.spawn(3)
-        outcome = _flipped(known, left, right, flip_rng.random(len(left)), self.flip[annotator])
+        outcome = _flip_outcomes(known, left, right, flip_rng.random(len(left)), self.flip[annotator])
         bias, tie = np.asarray(self.position_bias), np.asarray(self.tie)
         if bias.any():
             pulled = position_rng.random(len(left)) < np.abs(bias)[annotator]
@@ -255,9 +255,9 @@ class Crowd(Pool):
         """Return the true parameters of the honest annotators, NaN for the spammers."""
         return {name: np.where(self.roles == HONEST, v, np.nan) for name, v in self.pool.parameters().items()}
 
-    def prepared(self, known: Known, rng: np.random.Generator) -> Known:
+    def prepare(self, known: Known, rng: np.random.Generator) -> Known:
         """Return the truth with all that drawing needs."""
-        return self.pool.prepared(known, rng)
+        return self.pool.prepare(known, rng)
 
     def draw_grades(self, known: Known, item: Ints, annotator: Ints, rng: np.random.Generator) -> Ints:
         """Return the level each annotator gives each item; spammers any level, or the level mirrored."""
@@ -283,7 +283,7 @@ class Crowd(Pool):
         role = self.roles[annotator]
         spam = np.flatnonzero(role != HONEST)
         flip = np.where(role[spam] == MALICIOUS, 1.0, 0.5)
-        outcome[spam] = _flipped(known, left[spam], right[spam], spam_rng.random(len(role))[spam], flip)
+        outcome[spam] = _flip_outcomes(known, left[spam], right[spam], spam_rng.random(len(role))[spam], flip)
         return outcome
 
     def preference_quality(self, known: Known) -> Floats:
@@ -317,15 +317,15 @@ def normal(mean: float, sd: float, *, n_annotators: int, seed: Seed = 0) -> OneC
     >>> round(float(pool.accuracy.mean()), 2), float(pool.accuracy.max())
     (0.68, 1.0)
     """
-    checked("mean", mean, 0, 1)
-    checked("sd", sd, 0, np.inf)
+    check_range("mean", mean, 0, 1)
+    check_range("sd", sd, 0, np.inf)
     return OneCoin(np.clip(np.random.default_rng(seed).normal(mean, sd, positive(n_annotators)), 0, 1))
 
 
 def log_normal(mean: float, sd: float, *, n_annotators: int, seed: Seed = 0) -> OneCoin:
     r"""Return one-coin annotators of log-normal accuracy, clipped to 0..1.
 
-    ``mean`` and ``sd`` are those of the accuracy itself, so that with :math:`s^2 = \log(1 + sd^2 / mean^2)` it is
+    ``mean`` and ``sd`` are those of the accuracy itself, so with :math:`s^2 = \log(1 + sd^2 / mean^2)` it is
     :math:`\exp N(\log mean - s^2 / 2, s^2)` before clipping.
 
     Examples
@@ -335,7 +335,7 @@ def log_normal(mean: float, sd: float, *, n_annotators: int, seed: Seed = 0) -> 
     """
     if not 0 < mean <= 1:
         raise ParameterError(f"mean must lie above 0 and be at most 1, not {mean}")
-    checked("sd", sd, 0, np.inf)
+    check_range("sd", sd, 0, np.inf)
     variance = np.log1p((sd / mean) ** 2)
     logs = np.random.default_rng(seed).normal(np.log(mean) - variance / 2, np.sqrt(variance), positive(n_annotators))
     return OneCoin(np.minimum(np.exp(logs), 1))
@@ -349,8 +349,8 @@ def uniform(low: float, high: float, *, n_annotators: int, seed: Seed = 0) -> On
     >>> bool((uniform(0.2, 0.6, n_annotators=50).accuracy < 0.6).all())
     True
     """
-    checked("low", low, 0, 1)
-    checked("high", high, 0, 1)
+    check_range("low", low, 0, 1)
+    check_range("high", high, 0, 1)
     if low > high:
         raise ParameterError(f"low must not be above high, but {low} > {high}")
     return OneCoin(np.random.default_rng(seed).uniform(low, high, positive(n_annotators)))
@@ -372,8 +372,8 @@ def with_spammers(pool: Pool, *, random: float = 0.0, malicious: float = 0.0, se
     >>> np.bincount(crowd.role).tolist()
     [17, 2, 1]
     """
-    checked("random", random, 0, 1)
-    checked("malicious", malicious, 0, 1)
+    check_range("random", random, 0, 1)
+    check_range("malicious", malicious, 0, 1)
     if random + malicious > 1 + 1e-9:
         raise ParameterError(f"random and malicious are shares of one pool, but {random} + {malicious} is above 1")
     n_random = round(random * len(pool))
@@ -400,7 +400,7 @@ def confusion_quality(confusions: Floats, level_pairs: Floats) -> Floats:
     return np.asarray(np.divide(right, right + wrong, out=np.full(len(right), 0.5), where=right + wrong > 0))
 
 
-def checked(name: str, value: Any, low: float, high: float, count: int | None = None) -> Floats:
+def check_range(name: str, value: Any, low: float, high: float, count: int | None = None) -> Floats:
     """Return the values as floats, one per annotator where ``count`` says so; an error outside ``low`` to ``high``."""
     values = np.asarray(value, float)
     if count is not None:
@@ -419,7 +419,7 @@ def positive(n_annotators: int) -> int:
     return int(n_annotators)
 
 
-def _flipped(known: Known, left: Ints, right: Ints, uniform: Floats, flip: Floats) -> Outcomes:
+def _flip_outcomes(known: Known, left: Ints, right: Ints, uniform: Floats, flip: Floats) -> Outcomes:
     """True outcome, flipped with probability ``flip``; a coin between items of equal truth."""
     truth = np.sign(known.grade[left] - known.grade[right]).astype(np.int8)
     outcome = np.where(uniform < flip, -truth, truth)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#8C510A", "#7F7F7F")
-"""Colours that colour-blind readers tell apart (Okabe and Ito, and two more)."""
+"""Colours that colour-blind readers can distinguish (Okabe and Ito, and two more)."""
 
 _MARKS = "osD^vPX*<"
 
@@ -75,6 +75,6 @@ def bars(
 
 
 def common_legend(figure: Any, *axes: Any, across: int = 3) -> None:
-    """Put one legend of the names in some of the axes below all of them, so many names beside each other."""
-    found = {name: handle for ax in axes for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)}
-    figure.legend(found.values(), found.keys(), loc="outside lower center", ncols=across, frameon=False, fontsize=8)
+    """Put one legend of the names in some of the axes below all of them, this many names beside each other."""
+    handles = {name: handle for ax in axes for handle, name in zip(*ax.get_legend_handles_labels(), strict=True)}
+    figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=across, frameon=False, fontsize=8)

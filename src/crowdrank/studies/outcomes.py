@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-VERDICTS = ("reproduced", "same trend", "not reproduced", "not reproducible")
+VERDICTS = {
+    "reproduced": "the figures say what the paper says",
+    "same trend": "the direction is that of the paper, its size or its certainty is not",
+    "not reproduced": "the figures say otherwise",
+    "undecided": "the spread over repetitions does not allow a verdict, and one repetition never does",
+    "not decidable": "what it takes was never published",
+    "not measured": "a package that it takes is not installed",
+}
+"""How a claim may fare, and what that means."""
+
+DECIDED = ("reproduced", "same trend", "not reproduced")
 
 OVER = {
     "seeds": "standard deviation over seeds",
@@ -85,13 +95,23 @@ class Verdict:
         assert self.verdict in VERDICTS, self.verdict
 
     @classmethod
-    def of(cls, claim: str, seen: str, *, reproduced: bool, trend: bool = False, why: str = "") -> Verdict:
+    def of(
+        cls, claim: str, seen: str, *, reproduced: bool, trend: bool = False, why: str = "", decided: bool = True
+    ) -> Verdict:
         """Return the verdict that what was measured comes to.
 
-        ``seen`` says what was measured, ``why`` what is known of the reasons, for where it was not reproduced.
+        ``seen`` says what was measured, ``why`` what is known of the reasons, for where it was not reproduced, and
+        ``decided`` whether the spread allows to say that it was not.
         """
-        verdict = VERDICTS[0] if reproduced else VERDICTS[1] if trend else VERDICTS[2]
+        verdict = "reproduced" if reproduced else "same trend" if trend else "not reproduced"
+        if not decided and not reproduced:
+            verdict = "undecided"
         return cls(claim, verdict, seen if reproduced or not why else f"{seen} {why}")
+
+    @property
+    def note(self) -> str:
+        """The same as a note, for what is not a claim of the paper."""
+        return f"{self.claim[0].upper()}{self.claim[1:]}: {self.reason}"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,6 +134,24 @@ class Outcome:
     verdicts: Sequence[Verdict]
     figures: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
     notes: Sequence[str] = ()
+
+    @property
+    def repeated(self) -> bool:
+        """Whether figures that are repeated by seeds were measured more than once."""
+        numbers = [len(row.values) for row in self.rows if row.over in ("seeds", "runs")]
+        return not numbers or max(numbers) > 1
+
+    def tally(self) -> dict[str, int]:
+        """Return how many claims fared how."""
+        return {verdict: sum(one.verdict == verdict for one in self.verdicts) for verdict in VERDICTS}
+
+    def leave_undecided(self, reason: str) -> Outcome:
+        """Return the same with no claim decided, and why."""
+        left = [
+            Verdict(one.claim, "undecided", f"{reason} {one.reason}") if one.verdict in DECIDED else one
+            for one in self.verdicts
+        ]
+        return replace(self, verdicts=left)
 
     def frame(self) -> pl.DataFrame:
         """Return a table: place, what the figures are of, paper, ours, spread, difference, n, over."""

@@ -6,19 +6,19 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 
-def shown(values: ArrayLike, digits: int = 1) -> str:
+def difference_text(values: ArrayLike, digits: int = 1) -> str:
     """Return a mean difference with its standard error."""
-    found = np.asarray(values, float)
-    told = f"{found.mean():+.{digits}f}"
-    if len(found) < 2:
+    differences = np.asarray(values, float)
+    told = f"{differences.mean():+.{digits}f}"
+    if len(differences) < 2:
         return told
-    return f"{told} ± {found.std(ddof=1) / np.sqrt(len(found)):.{digits}f}"
+    return f"{told} ± {differences.std(ddof=1) / np.sqrt(len(differences)):.{digits}f}"
 
 
 def clear(values: ArrayLike, least: float = 2.0) -> int:
-    """Return the sign of a mean that is more than so many standard errors from 0, else 0."""
-    found = np.asarray(values, float)
-    if len(found) < 2:
+    """Return the sign of a mean that is more than this many standard errors from 0, else 0."""
+    differences = np.asarray(values, float)
+    if len(differences) < 2:
         return 0
-    error = float(found.std(ddof=1) / np.sqrt(len(found)))
-    return int(np.sign(found.mean())) if abs(found.mean()) > least * error else 0
+    error = float(differences.std(ddof=1) / np.sqrt(len(differences)))
+    return int(np.sign(differences.mean())) if abs(differences.mean()) > least * error else 0

@@ -32,6 +32,7 @@ class Ran:
     outcome: Outcome
     scope: str
     seconds: float
+    cores: int
     n_resumed: int
     files: tuple[Path, ...]
 
@@ -56,7 +57,7 @@ def run_study(
     n_seeds
         Number of repetitions, in place of the study's own.
     out
-        Folder to write the numbers, the pictures and the protocol to; finished parts are kept there too, so that a run
+        Folder to write the numbers, the pictures and the protocol to; finished parts are kept there too, so a run
         that was stopped goes on where it was. ``None`` writes nothing.
     folder
         Where data sets lie, if not in ``CROWDRANK_DATA``.
@@ -64,7 +65,7 @@ def run_study(
         Called with (parts done, parts in all, the study).
     """
     chosen = study(name)
-    place = None if out is None else _made(Path(out))
+    place = None if out is None else _make_folder(Path(out))
     stem = chosen.name if scope == "default" else f"{chosen.name}-{scope}"
     work = Work(
         scope, n_seeds=n_seeds, folder=folder, kept=None if place is None else place / f"{stem}.cells.jsonl",
@@ -72,12 +73,15 @@ def run_study(
     )  # fmt: skip
     n_resumed, former, begun = work.n_resumed, work.seconds, time.perf_counter()
     outcome = chosen.run(work)
+    if work.quick or not outcome.repeated:
+        why = "A quick run decides nothing." if work.quick else "One repetition decides nothing."
+        outcome = outcome.leave_undecided(why)
     seconds = former + time.perf_counter() - begun
-    files = () if place is None else _written(chosen, outcome, work, seconds, place, stem)
-    return Ran(chosen, outcome, scope, seconds, n_resumed, files)
+    files = () if place is None else _write_results(chosen, outcome, work, seconds, place, stem)
+    return Ran(chosen, outcome, scope, seconds, os.cpu_count() or 1, n_resumed, files)
 
 
-def _made(folder: Path) -> Path:
+def _make_folder(folder: Path) -> Path:
     """The folder, made if need be."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -86,7 +90,9 @@ def _made(folder: Path) -> Path:
     return folder
 
 
-def _written(chosen: Study, outcome: Outcome, work: Work, seconds: float, place: Path, stem: str) -> tuple[Path, ...]:
+def _write_results(
+    chosen: Study, outcome: Outcome, work: Work, seconds: float, place: Path, stem: str
+) -> tuple[Path, ...]:
     """Write numbers, protocol and pictures."""
     from matplotlib import rc_context
 
@@ -100,7 +106,7 @@ def _written(chosen: Study, outcome: Outcome, work: Work, seconds: float, place:
         figure = draw()
         for suffix in ("png", "svg"):
             target = place / f"{stem}-{name}.{suffix}"
-            # neither the time of day nor random names, so that the same numbers give the same file
+            # neither the time of day nor random names, so the same numbers give the same file
             with whole_file(target) as handle, rc_context({"svg.hashsalt": stem}):
                 figure.savefig(handle, format=suffix, dpi=120, metadata={"Date": None} if suffix == "svg" else None)
             files.append(target)
@@ -129,10 +135,10 @@ def _protocol(chosen: Study, outcome: Outcome, work: Work, seconds: float) -> di
 
 def _versions() -> dict[str, str]:
     """Versions of what the numbers depend on."""
-    found = {}
+    versions = {}
     for library in _LIBRARIES:
         try:
-            found[library] = version(library)
+            versions[library] = version(library)
         except PackageNotFoundError:
-            found[library] = "?"
-    return found
+            versions[library] = "?"
+    return versions

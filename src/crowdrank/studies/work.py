@@ -35,7 +35,7 @@ class Work:
     folder
         Where data sets lie, if not in the usual place.
     kept
-        File of finished cells, ``None`` to keep none; one that another version or another scope wrote is begun anew.
+        File of finished cells, ``None`` to keep none; one that another version or another scope wrote is begun again.
     stamp
         What the cells depend on besides their keys, such as the version.
     progress
@@ -97,7 +97,7 @@ class Work:
         return self._data[name]
 
     def expect(self, n_cells: int, what: str) -> None:
-        """Say how many cells there will be in all, for whoever shows progress."""
+        """Say how many cells there will be in all, for progress bars."""
         self._total, self._what = n_cells, what
         self._tell()
 
@@ -157,11 +157,11 @@ class Work:
 def _kept_cell(line: str) -> tuple[str, Cell, float] | None:
     """Name, content and seconds of a kept cell, ``None`` for a damaged line."""
     try:
-        name, found, seconds = json.loads(line)
+        name, cell, seconds = json.loads(line)
     except (ValueError, TypeError):
         return None
-    whole = isinstance(name, str) and isinstance(found, dict) and isinstance(seconds, float | int)
-    return (name, found, seconds) if whole else None
+    whole = isinstance(name, str) and isinstance(cell, dict) and isinstance(seconds, float | int)
+    return (name, cell, seconds) if whole else None
 
 
 def _plain(value: Any) -> Any:

@@ -13,7 +13,7 @@ from ..data.intake import short
 from ..data.truth import Truth
 from ..errors import JudgmentError, ParameterError
 from ..metrics.measures import Measure
-from ..protocols import Bools, Floats, Ints
+from ..protocols import Bools, Counts, Floats, Ints
 from ..wording import option
 from .scored_items import Scored
 
@@ -43,8 +43,8 @@ class Aligned:
             query = self.run.items.query[self.truth.align_pairs(self.run.items)[0]]
         else:
             query = self.run.items.query[np.isfinite(self.grade)]
-        found = self.run.items.queries.ids.gather(np.unique(query)).cast(pl.String)
-        return pl.concat([found, self.truth.items.queries.ids.gather(self.absent).cast(pl.String)]).alias("query")
+        ids = self.run.items.queries.ids.gather(np.unique(query)).cast(pl.String)
+        return pl.concat([ids, self.truth.items.queries.ids.gather(self.absent).cast(pl.String)]).alias("query")
 
     def values(self, measure: Measure, grade: Floats | None = None) -> Floats:
         """Return the measure for each query; ``grade`` may stand for the truth of the judged items."""
@@ -58,8 +58,8 @@ class Aligned:
         assert self.truth.grade is not None
         query = self.truth.items.query
         use = np.isin(query, self.absent) & np.isfinite(self.truth.grade)
-        found = measure(self.truth.grade[use], np.full(int(use.sum()), -np.inf), query[use])
-        return np.where(np.isnan(found), np.nan, worst)
+        values = measure(self.truth.grade[use], np.full(int(use.sum()), -np.inf), query[use])
+        return np.where(np.isnan(values), np.nan, worst)
 
     def _values(self, measure: Measure, grade: Floats | None) -> Floats:
         """The measure for each query of both."""
@@ -81,25 +81,32 @@ class Aligned:
                 f"{self.name} chooses no grade; accuracy needs a class method, as with {option('want', 'grade')}"
             )
         known, chosen = self.truth.labels(self.grade), self.run.labels.cast(pl.String)
-        named, found = known.drop_nulls().unique(), chosen.drop_nulls().unique()
-        if len(named) and len(found) and not named.is_in(found.implode()).any():
+        named, answered = known.drop_nulls().unique(), chosen.drop_nulls().unique()
+        if len(named) and len(answered) and not named.is_in(answered.implode()).any():
             raise ParameterError(
-                f"the truth names grades such as {named.sort()[0]!r}, and {self.name} such as {found.sort()[0]!r}, "
+                f"the truth names grades such as {named.sort()[0]!r}, and {self.name} such as {answered.sort()[0]!r}, "
                 "with none in common; write both in the same levels"
             )
         return tuple(factorize([known, chosen])[0])  # type: ignore[return-value]
 
-    def unjudged_share(self, measure: Measure) -> float | None:
-        """Return the share of items without truth among the first k places, averaged over queries."""
+    def places(self) -> Counts:
+        """Return the place of each item in its query, from 0, in the order of the run; those not ranked come last."""
+        items = self.run.items
+        order = np.lexsort((-self.run.scores, ~self.ranked, items.query))
+        places = np.empty(len(order), np.int64)
+        places[order] = np.arange(len(order)) - items.offsets[items.query[order]]
+        return places
+
+    def unjudged_shares(self, measure: Measure) -> Floats | None:
+        """Return the share of items without truth among the first k places of each query, NaN where none is ranked."""
         if self.truth.form == "pairs":
             return None
         items, depth = self.run.items, measure.parameters.get("k")
-        order = np.lexsort((-self.run.scores, ~self.ranked, items.query))
-        position = np.arange(len(order)) - items.offsets[items.query[order]]
-        top = order[self.ranked[order] & (position < (depth or len(order)))]
+        top = self.ranked & (self.places() < (depth or len(items)))
         number = np.bincount(items.query[top], minlength=items.n_queries)
         shares = np.bincount(items.query[top], ~self.judged[top], items.n_queries) / np.maximum(number, 1)
-        return float(shares[np.unique(items.query[np.isfinite(self.grade)])].mean())
+        known = np.unique(items.query[np.isfinite(self.grade)])
+        return np.concatenate([shares[known], np.full(len(self.absent), np.nan)])
 
     def plausible_grades(self, seed: int) -> list[Floats] | None:
         """Return grades that the items may truly have, where the truth is a consensus that says how sure it is."""
@@ -171,7 +178,7 @@ def _match_queries(name: str, run: Scored, truth: Truth, notes: list[tuple[str, 
     """Note which queries one side lacks, and return the codes of those of the truth that count nevertheless."""
     nothing = np.empty(0, np.int32)
     if run.items.single or truth.items.single:
-        return nothing  # one of them names no query, so that both have but one
+        return nothing  # one of them names no query, so both have but one
     has_run, has_truth = np.unique(run.items.query), np.unique(truth.items.query)
     of_run, of_truth = run.items.queries.ids.gather(has_run), truth.items.queries.ids.gather(has_truth)
     lacking = look_up([of_run], [of_truth]) < 0

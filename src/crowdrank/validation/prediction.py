@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,6 +12,7 @@ from ..data.consensus import Consensus
 from ..data.judgments import Grades
 from ..protocols import Aggregator, Bools, Counts, Floats, Ints
 from ..quality import fit_quietly, scores_quietly
+from .pairing import fit_leads
 from .splits import Pairs, Split
 
 OWN_PULL = 4.0
@@ -19,7 +21,6 @@ OWN_PULL = 4.0
 OWN_COUNTS = 5.0
 """So many answers at each level the crowd's habits are worth against an annotator's own."""
 
-_SCALE_PAIRS = 100_000
 _CELLS = 4_000_000
 _LEAST = 1e-12
 
@@ -51,10 +52,10 @@ class Figure(NamedTuple):
     @property
     def error(self) -> float | None:
         """Standard error of the value, units being independent; ``None`` for a single one."""
-        return spread(self.sums - self.value * self.weight, self.weight)
+        return ratio_std_error(self.sums - self.value * self.weight, self.weight)
 
 
-def spread(rest: Floats, weight: Floats) -> float | None:
+def ratio_std_error(rest: Floats, weight: Floats) -> float | None:
     """Return the standard error of a ratio from what is left of each unit's sum; ``None`` for a single unit."""
     n = int((weight > 0).sum())
     if n < 2:
@@ -77,19 +78,26 @@ def predict_held_out(
         Called after each fit.
     """
     classes = _chooses(consensus, split)
-    order, grades = _OrderForetold(split), _GradesForetold(split)
+    order, grades = _OrderForetold(split), GradesForetold(split)
     for number in range(split.n_folds):
-        seen = split.seen(number)
+        seen = split.outside_fold(number)
         if classes:
-            found = fit_quietly(method, seen)
-            grades.add(number, found)
-            scores = found.scores
+            fitted = fit_quietly(without_calibration(method), seen)
+            grades.add(number, fitted)
+            scores = fitted.scores
         else:
             scores = scores_quietly(method, seen)
         order.add(number, scores)
         if step:
             step()
     return {**order.figures(), **(grades.figures() if classes else {})}
+
+
+def without_calibration(method: Any) -> Any:
+    """Return the method with its model's own probabilities: calibrated ones allow for mistakes that the crowd shares,
+    which its answers repeat.
+    """
+    return replace(method, calibrated=False) if getattr(method, "calibrated", False) else method
 
 
 def _chooses(consensus: Consensus, split: Split) -> bool:
@@ -108,19 +116,15 @@ class _OrderForetold:
         self.gaps: list[Floats] = []
         self.pair: list[Counts] = []
         self.right: list[Floats] = []
-        self.loss: list[Floats] = []
 
     def add(self, number: int, scores: Floats) -> None:
         """Take in the scores of the fit without a fold."""
         pairs, out = self.split.pairs, self.split.pair_fold == number
-        rows, rest = np.flatnonzero(out), np.flatnonzero(~out)
-        rest = rest[:: max(1, len(rest) // _SCALE_PAIRS)]
+        rows = np.flatnonzero(out)
         gap = scores[pairs.better[rows]] - scores[pairs.worse[rows]]
-        scale = common_scale(scores[pairs.better[rest]] - scores[pairs.worse[rest]], pairs.weight[rest])
         self.gaps.append(gap)
         self.pair.append(rows)
         self.right.append(0.5 * (1.0 + np.sign(gap)))
-        self.loss.append(np.logaddexp(0.0, -scale * gap))
 
     def figures(self) -> dict[str, Figure]:
         """Return the measures of all folds together."""
@@ -129,32 +133,47 @@ class _OrderForetold:
             return {}
         fold = np.repeat(np.arange(len(self.pair)), [len(rows) for rows in self.pair])
         pairs = self.split.pairs.some(pair)
-        found = {
+        common, own = self._losses(pairs, gap, fold, pair)
+        figures = {
             "pair_accuracy": self._figure(pairs, np.concatenate(self.right)),
-            "log_loss": self._figure(pairs, np.concatenate(self.loss)),
+            "log_loss": self._figure(pairs, common),
         }
         if self.split.unit_name == "annotator":
-            found["annotator_log_loss"] = self._figure(pairs, self._own_losses(pairs, gap, fold))
-        return found
+            figures["annotator_log_loss"] = self._figure(pairs, own)
+        return figures
 
     def _figure(self, pairs: Pairs, value: Floats) -> Figure:
         """The sums of a value over the pairs of each unit."""
         return Figure.of(self.split.unit[pairs.first], pairs.weight, value, self.split.n_units)
 
-    def _own_losses(self, pairs: Pairs, gap: Floats, fold: Counts) -> Floats:
-        """Log-loss of each pair, the scale of its annotator estimated from pairs of other folds and their fits.
+    def _losses(self, pairs: Pairs, gap: Floats, fold: Counts, pair: Counts) -> tuple[Floats, Floats]:
+        """Log-loss of each pair with one scale for all, and with a scale for each annotator.
 
-        Pairs that a fit has seen would make those look best whom it believed most.
+        Scales are estimated from pairs of other folds and their fits. On pairs that a fit has seen, its scores look
+        surer than they are, and those annotators look best whom it believed most.
         """
-        loss, n = np.empty(len(gap)), self.split.judgments.n_annotators
-        common, own = own_scales(gap, pairs.weight, pairs.annotator, n)
+        common_loss, own_loss = np.empty(len(gap)), np.empty(len(gap))
+        n = max(self.split.judgments.n_annotators, 1)
+        pairing = self.split.pairing
+        terms = None if pairing is None else np.column_stack([gap, pairing[pair]])
+        start = own_scales(gap, pairs.weight, pairs.annotator, n) if terms is None else None
         for number in range(self.split.n_folds):
             here, elsewhere = fold == number, fold != number
-            _, scales = own_scales(
-                gap[elsewhere], pairs.weight[elsewhere], pairs.annotator[elsewhere], n, start=(common, own)
-            )
-            loss[here] = np.logaddexp(0.0, -scales[pairs.annotator[here]] * gap[here])
-        return loss
+            lead = gap if terms is None else _leads(terms, pairs.weight, elsewhere)
+            rest = (lead[elsewhere], pairs.weight[elsewhere])
+            common, scales = own_scales(*rest, pairs.annotator[elsewhere], n, start=start)
+            common_loss[here] = np.logaddexp(0.0, -common * lead[here])
+            own_loss[here] = np.logaddexp(0.0, -scales[pairs.annotator[here]] * lead[here])
+        return common_loss, own_loss
+
+
+def _leads(terms: Floats, weight: Floats, use: Bools) -> Floats:
+    """The likeliest combination of terms, the first of them never counted the other way round."""
+    coefficients = fit_leads(terms[use], weight[use])[0]
+    if coefficients[0] < 0.0:
+        coefficients = np.append(0.0, fit_leads(terms[use, 1:], weight[use])[0])
+    leads: Floats = terms @ coefficients
+    return leads
 
 
 def common_scale(gap: Floats, weight: Floats, start: float | None = None) -> float:
@@ -183,7 +202,7 @@ def own_scales(
 ) -> tuple[float, Floats]:
     """Return the common scale, and that of each of ``n`` annotators, drawn towards it.
 
-    The scale of those who guess is near 0, so that their answers count for little whatever the scores; those who answer
+    The scale of those who guess is near 0, so their answers count for little whatever the scores; those who answer
     the wrong way round have one below 0. ``start`` are scales to start from.
     """
     common = common_scale(gap, weight, None if start is None else start[0])
@@ -214,7 +233,7 @@ def _behind(lead: Floats) -> Floats:
     return behind
 
 
-class _GradesForetold:
+class GradesForetold:
     """Grades that a fit predicts from the level it chose and from the probabilities of all, fold after fold."""
 
     def __init__(self, split: Split) -> None:
@@ -224,28 +243,28 @@ class _GradesForetold:
         self.known: list[Bools] = []
         self.shares: list[Floats] = []
 
-    def add(self, number: int, found: Consensus) -> None:
+    def add(self, number: int, consensus: Consensus) -> None:
         """Take in the fit without a fold."""
         grades: Any = self.split.judgments
         rows = np.flatnonzero(self.split.fold == number)
         item = grades.item[rows]
-        assert found.grade is not None
+        assert consensus.grade is not None
         self.rows.append(rows)
-        self.right.append((found.grade[item] == grades.level_codes()[0][rows]).astype(np.float64))
-        self.known.append(found.grade[item] >= 0)
-        if found.probabilities is not None:
-            self.shares.append(found.probabilities[item])
+        self.right.append((consensus.grade[item] == grades.level_codes()[0][rows]).astype(np.float64))
+        self.known.append(consensus.grade[item] >= 0)
+        if consensus.probabilities is not None:
+            self.shares.append(consensus.probabilities[item])
 
     def figures(self) -> dict[str, Figure]:
         """Return the measures of all folds together."""
         rows, known = np.concatenate(self.rows), np.concatenate(self.known)
         if not known.any():
             return {}
-        found = {"grade_accuracy": self._figure(rows[known], np.concatenate(self.right)[known])}
+        figures = {"grade_accuracy": self._figure(rows[known], np.concatenate(self.right)[known])}
         if len(self.shares) == len(self.rows):
-            # an item that the fit has not seen is foretold from the shares of all
-            found["grade_log_loss"] = self._figure(rows, self._losses(rows, np.concatenate(self.shares)))
-        return found
+            # an item that the fit has not seen is predicted from the shares of all
+            figures["grade_log_loss"] = self._figure(rows, self._losses(rows, np.concatenate(self.shares)))
+        return figures
 
     def _figure(self, rows: Counts, value: Floats) -> Figure:
         """The sums of a value over the grades of each unit."""

@@ -46,5 +46,5 @@ class Scored:
 
 
 def _text_ids(items: Items) -> pl.DataFrame:
-    """Query and item ids as text, so that integers meet text."""
+    """Query and item ids as text, so integers meet text."""
     return pl.DataFrame({"query": items.query_ids(), "item": items.ids}).select(pl.all().cast(pl.String))

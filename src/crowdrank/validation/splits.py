@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,12 +12,13 @@ from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
 from ..data.mixed import parts_of
 from ..errors import ParameterError
 from ..protocols import Counts, Floats, Ints
-from ..resampling import canonical_order, with_levels
+from ..resampling import canonical_order, judgment_numbers, with_levels
+from .pairing import pairing_terms
 
 N_FOLDS = 5
 
 PARTNERS = 5
-"""Each grade, and each item of a ranking, is compared with so many others of its group on either side."""
+"""Each grade, and each item of a ranking, is compared with this many others of its group on either side."""
 
 MOST_PAIRS = 200_000
 """Of more pairs than this a random part is looked at."""
@@ -35,7 +37,7 @@ class Pairs(NamedTuple):
     weight: Floats
 
     @classmethod
-    def joined(cls, parts: list[Pairs]) -> Pairs:
+    def join(cls, parts: list[Pairs]) -> Pairs:
         """Return the pairs of several parts as one."""
         return cls(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
@@ -68,7 +70,7 @@ class Split:
     n_units: int
     unit_name: str
 
-    def seen(self, number: int) -> Judgments | Mixed:
+    def outside_fold(self, number: int) -> Judgments | Mixed:
         """Return the judgments outside a fold."""
         return self.judgments.select(self.fold != number)
 
@@ -77,13 +79,18 @@ class Split:
         """Fold of each pair, in which both its answers are."""
         return self.fold[self.pairs.first]
 
+    @cached_property
+    def pairing(self) -> Floats | None:
+        """What the choice of opponents tells of each pair's answer, (n_pairs, 2), if pairs were chosen adaptively."""
+        return pairing_terms(self)
+
 
 def split_judgments(judgments: Judgments | Mixed, n_folds: int = N_FOLDS, seed: int = 0) -> Split:
     """Return judgments dealt into folds.
 
     What an annotator said of one item, or of one pair in either order, stays together, and each annotator's judgments
     are spread evenly over the folds (each query's where nobody is named). Grades of a query are dealt two or more at a
-    time, so that there are pairs of which neither grade is seen: beside a grade that was seen, methods that use
+    time, so there are pairs of which neither grade is seen: beside a grade that was seen, methods that use
     everybody alike know something of their annotator too. The order of the rows does not matter.
     """
     if isinstance(n_folds, bool) or not isinstance(n_folds, int | np.integer) or n_folds < 2:
@@ -96,18 +103,23 @@ def split_judgments(judgments: Judgments | Mixed, n_folds: int = N_FOLDS, seed: 
         folds.append(_folds(part, order, int(n_folds), rng))
         pairs.append(_pairs(part, order, folds[-1], start, rng))
         start += len(part)
-    fold, found = np.concatenate(folds), Pairs.joined(pairs)
+    fold, all_pairs = np.concatenate(folds), Pairs.join(pairs)
     if len(np.unique(fold)) < 2:
         raise ParameterError("there are too few judgments to hold some out; give a truth, or more judgments")
-    if len(found.better) > MOST_PAIRS:
-        found = found.some(np.sort(rng.choice(len(found.better), MOST_PAIRS, replace=False)))
-    return Split(laid_out, fold, int(fold.max()) + 1, found, *_units(laid_out, fold))
+    if len(all_pairs.better) > MOST_PAIRS:
+        all_pairs = all_pairs.some(np.sort(rng.choice(len(all_pairs.better), MOST_PAIRS, replace=False)))
+    return Split(laid_out, fold, int(fold.max()) + 1, all_pairs, *_units(laid_out, fold))
 
 
 def _copies(judgments: Judgments | Mixed) -> Judgments | Mixed:
-    """Judgments of nobody with whole weights as so many rows: they are by different annotators, so may be parted."""
+    """Judgments of nobody with whole weights as this many rows: they are by different annotators, so may be parted."""
     weight = judgments.weight
-    if judgments.n_annotators or weight is None or isinstance(judgments, Mixed):
+    if (
+        judgments.n_annotators
+        or weight is None
+        or isinstance(judgments, Mixed)
+        or len(judgments) > judgments.n_judgments
+    ):
         return judgments
     if (weight != np.round(weight)).any() or weight.sum() > _MOST_COPIES:
         return judgments
@@ -120,7 +132,9 @@ def _folds(judgments: Judgments, order: Counts, n_folds: int, rng: np.random.Gen
     n = len(judgments)
     named = judgments.n_annotators > 0
     thing = np.empty(n, np.int64)
-    thing[order] = _codes(_asked(judgments))[order] if named else np.arange(n)
+    number = None if named else judgment_numbers(judgments)
+    asked = np.arange(n) if number is None else number[order]
+    thing[order] = _codes(_asked_columns(judgments))[order] if named else asked
     n_things = int(thing.max(initial=-1)) + 1
     stratum, query = np.zeros(n_things, np.int64), np.zeros(n_things, np.int64)
     stratum[thing], query[thing] = judgments.annotator if named else _query(judgments), _query(judgments)
@@ -144,7 +158,7 @@ def _hands(stratum: Counts, query: Counts, n_folds: int) -> Counts:
     return np.cumsum(new | (np.diff(part, prepend=0) != 0)) - 1
 
 
-def _asked(judgments: Judgments) -> list[Any]:
+def _asked_columns(judgments: Judgments) -> list[Any]:
     """Who was asked what: answers with equal columns stay together."""
     keys: list[Any] = [judgments.annotator]
     if isinstance(judgments, Preferences):
@@ -185,10 +199,10 @@ def _pairs(judgments: Judgments, order: Counts, fold: Ints, start: int, rng: np.
     if isinstance(judgments, Grades):
         who = _who(judgments, np.arange(len(judgments)))
         first, second = _partners(_codes([_query(judgments), who, fold])[order], rng)
-        return _ordered(judgments, order[first], order[second], judgments.grade, None, start)
+        return _ordered_pairs(judgments, order[first], order[second], judgments.grade, None, start)
     owner = judgments.ranking
     first, second = _partners(owner.astype(np.int64), rng)
-    return _ordered(judgments, first, second, -judgments.rank.astype(np.float64), owner, start)
+    return _ordered_pairs(judgments, first, second, -judgments.rank.astype(np.float64), owner, start)
 
 
 def _who(judgments: Judgments, rows: Counts) -> Ints:
@@ -196,7 +210,7 @@ def _who(judgments: Judgments, rows: Counts) -> Ints:
     return judgments.annotator[rows] if judgments.n_annotators else np.zeros(len(rows), np.int32)
 
 
-def _ordered(
+def _ordered_pairs(
     judgments: Grades | Rankings, first: Counts, second: Counts, grade: Floats, owner: Ints | None, start: int
 ) -> Pairs:
     """Pairs of rows with unequal grades, the better one first; ``owner`` is the judgment of each row if not itself."""

@@ -132,3 +132,18 @@ def test_recovers_grades_of_a_good_crowd():
 def test_wrong_parameters():
     with pytest.raises(ParameterError, match="'better_middle', 'random'"):
         MajorityVote(ties="first")
+
+
+def test_random_ties_go_by_the_votes_and_not_by_the_ids():
+    rng = np.random.default_rng(3)
+    # no two items have the same votes: two tied levels, and as many votes of a third level as the item's number
+    rows = [(item, level) for item in range(40) for level in [0] * (item + 2) + [1] * (item + 2) + [2] * (item % 7)]
+    ids = np.array([f"i{number:02d}" for number in rng.permutation(40)])
+
+    def chosen(names):
+        found = MajorityVote(ties="random").fit(
+            Grades.from_frame({"item": [names[item] for item, _ in rows], "grade": [level for _, level in rows]})
+        )
+        return [found.grade[list(found.items.ids).index(name)] for name in names]
+
+    assert chosen([f"i{number:02d}" for number in range(40)]) == chosen(ids)

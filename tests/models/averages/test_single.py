@@ -57,5 +57,5 @@ def test_no_grades_left(pick):
 
 
 def test_wrong_parameters():
-    with pytest.raises(ParameterError, match="pick='last' is not known; use one of 'first', 'random'"):
+    with pytest.raises(ParameterError, match="pick='last' is not known; choose one of 'first', 'random'"):
         Single(pick="last")

@@ -53,7 +53,7 @@ def small_golden():
 @pytest.mark.parametrize(("inference", "field"), [("variational", "mace"), ("em", "mace_em")])
 def test_golden(inference, field):
     grades, small = small_golden()
-    consensus = MACE(inference=inference, n_restarts=1).fit(grades)
+    consensus = MACE(inference=inference, n_restarts=1, prior="uniform", calibrated=False).fit(grades)
     assert consensus.items.ids.to_list() == small["items"]
     np.testing.assert_allclose(consensus.probabilities, small[field], atol=2e-4)
     if inference == "em":
@@ -67,7 +67,7 @@ def test_golden(inference, field):
 def test_public_sets_against_the_peer(name, data_folder):
     peer = GOLDEN["sets"][name]
     loaded = datasets.load(name, data_folder)
-    consensus = MACE().fit(loaded.judgments)
+    consensus = MACE(prior="uniform", calibrated=False).fit(loaded.judgments)
     accuracy, loss = against_gold(consensus, loaded)
     ours = peer["ours"]["mace"]
     assert (accuracy, loss) == pytest.approx((ours["accuracy"], ours["log_loss"]), abs=1e-3)
@@ -86,6 +86,20 @@ def against_gold(consensus, loaded):
     code = truth[gold].astype(int)
     loss = -np.log(np.maximum(consensus.probabilities[gold, code], 1e-6)).mean()
     return float((consensus.grade[gold] == code).mean()), float(loss)
+
+
+def test_a_frequent_level_is_learned_of():
+    rng = np.random.default_rng(4)
+    truth = (rng.random(500) < 0.1).astype(int)
+    # everybody looks two times in three and otherwise says anything
+    rows = [
+        (f"a{who:02d}", "q", f"i{item:03d}", int(truth[item]) if rng.random() < 0.67 else int(rng.integers(0, 2)))
+        for item in range(500)
+        for who in rng.choice(20, 3, replace=False)
+    ]
+    grades = Grades.from_rows(rows)
+    found = {prior: MACE(prior=prior, calibrated=False).fit(grades).grade for prior in ("learned", "uniform")}
+    assert (found["learned"] == truth).mean() > (found["uniform"] == truth).mean() + 0.05
 
 
 @pytest.mark.data
@@ -108,7 +122,8 @@ def test_a_pass_of_the_slow_twin_changes_nothing_any_more(inference, rows):
     codes, levels, values = grades.level_codes()
     if len(levels) == 1 or len({(row[1], row[2]) for row in rows}) == len(rows):
         return
-    consensus = MACE(inference=inference, n_restarts=1, smoothing=1.0, tol=1e-8).fit(grades)
+    method = MACE(inference=inference, n_restarts=1, smoothing=1.0, tol=1e-8, prior="uniform", calibrated=False)
+    consensus = method.fit(grades)
     plain = list(zip(grades.item.tolist(), grades.annotator.tolist(), codes.tolist(), [1.0] * len(rows), strict=True))
     n_levels, counts = len(levels), slow.counts_of(plain, grades.n_annotators, len(levels))
     more, even = (0.5, 10.0) if inference == "variational" else (1 / n_levels, 1 / n_levels)
@@ -160,7 +175,8 @@ def test_quality_is_that_of_the_mixture():
     mixed = (1 - spam)[:, None, None] * np.eye(4) + spam[:, None, None] * answers[:, None, :]
     np.testing.assert_allclose(quality.parameters["confusion"], mixed)
     # who never looks orders half of the pairs right, who always does all of them: quality is linear in spamming
-    np.testing.assert_allclose(quality.quality, 0.5 + 0.5 * (1 - spam), atol=0.12)
+    # as far as held-out agreement, and a tenth of its interval, let it be
+    np.testing.assert_allclose(quality.quality, 0.5 + 0.5 * (1 - spam), atol=0.16)
 
 
 def climbed(monkeypatch, grades, **options):
@@ -175,7 +191,7 @@ def climbed(monkeypatch, grades, **options):
         return state, trace
 
     monkeypatch.setattr(mace, "accelerate", noted)
-    return MACE(**options).fit(grades), starts[:-1], ends[:-1]
+    return MACE(prior="uniform", calibrated=False, **options).fit(grades), starts[:-1], ends[:-1]
 
 
 def test_restarts_differ_and_the_best_wins(monkeypatch):
@@ -243,7 +259,7 @@ def test_bad_known_items_are_refused(known, message):
 @pytest.mark.parametrize("options", [{}, {"inference": "em", "smoothing": 1.0}, {"prior": "estimated"}])
 def test_warm_starts_end_where_cold_ones_do_but_sooner(options):
     rows, _, _, _ = spammed(n_items=400, seed=5)
-    method = MACE(n_restarts=1, tol=1e-7, **options)
+    method = MACE(n_restarts=1, tol=1e-7, calibrated=False, **({"prior": "uniform"} | options))
     former = method.fit(Grades.from_rows(rows[: int(0.99 * len(rows))]))
     more = Grades.from_rows([*rows, ("new", "q", "i000", 1), ("new", "q", "extra", 2), ("a00", "q", "extra", 2)])
     warm, cold = method.fit(more, start=former), method.fit(more)
@@ -267,10 +283,10 @@ def test_per_query_takes_annotators_apart():
     two, second, _, _ = spammed(n_items=150, honest=7, spammers=7, seed=20)
     rows = one + [(swap[who], "r", item, grade) for who, _, item, grade in two]
     grades = Grades.from_rows(rows)
-    apart, pooled = MACE(per_query=True).fit(grades), MACE().fit(grades)
+    apart, pooled = (MACE(per_query=each, calibrated=False).fit(grades) for each in (True, False))
     truth = np.append(first, second)
     assert (apart.grade == truth).mean() > (pooled.grade == truth).mean() + 0.03
-    alone = MACE().fit(Grades.from_rows(one))
+    alone = MACE(calibrated=False).fit(Grades.from_rows(one))
     np.testing.assert_allclose(apart.probabilities[:150], alone.probabilities, atol=1e-6)
     assert never_falls(apart.trace)
 

@@ -47,7 +47,7 @@ def test_golden():
     table = GOLDEN["dawid_skene"]["small"]["input"]
     grades = Grades.from_frame(pl.DataFrame(table["rows"], schema=table["columns"], orient="row"))
     small = GOLDEN["naive_bayes"]["small"]
-    consensus = NaiveBayes(a0=1e-6, b0=1e-6, prior="estimated", tol=1e-9).fit(grades)
+    consensus = NaiveBayes(a0=1e-6, b0=1e-6, prior="estimated", errors="even", tol=1e-9, calibrated=False).fit(grades)
     assert consensus.items.ids.to_list() == small["item"]
     # the peer has no prior at all; ours still begins with one item of each level
     np.testing.assert_allclose(consensus.probabilities, small["probabilities"], atol=0.02)
@@ -62,7 +62,7 @@ def test_public_sets_against_the_peer(name, prior, data_folder):
     loaded = datasets.load(name, data_folder)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
-        consensus = NaiveBayes(prior=prior).fit(loaded.judgments)
+        consensus = NaiveBayes(prior=prior, errors="even", calibrated=False).fit(loaded.judgments)
     truth = loaded.truth.align(consensus.items)
     values = np.array([k if isinstance(level, str) else float(level) for k, level in enumerate(consensus.levels)])
     gold = np.flatnonzero(np.isfinite(truth))
@@ -81,7 +81,7 @@ def test_equals_the_slow_twin(rows, prior):
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
-        consensus = NaiveBayes(prior=prior, tol=1e-10, max_iter=5000).fit(grades)
+        consensus = NaiveBayes(prior=prior, errors="even", tol=1e-10, max_iter=5000, calibrated=False).fit(grades)
     fixed = [1 / len(levels)] * len(levels) if prior == "uniform" else None
     accuracies, _, probabilities = slow.one_coin(
         plain_rows(grades), grades.n_annotators, len(levels), 2.0, 1.0, fixed, {}, n_iter=300
@@ -97,7 +97,7 @@ def test_the_first_pass_starts_from_vote_shares():
     grades, _ = crowd(normal(0.7), k=4, n_items=40)
     expected = slow.one_coin(plain_rows(grades), grades.n_annotators, 3, 2.0, 1.0, None, {}, n_iter=0)
     with pytest.warns(ConvergenceWarning, match="naive_bayes did not converge in 1 steps"):
-        consensus = NaiveBayes(prior="estimated", max_iter=1).fit(grades)
+        consensus = NaiveBayes(prior="estimated", errors="even", max_iter=1, calibrated=False).fit(grades)
     assert consensus.quality.parameters["accuracy"] == pytest.approx(expected[0], abs=1e-9)
     np.testing.assert_allclose(consensus.probabilities, [expected[2][k] for k in range(40)], atol=1e-8)
 
@@ -204,7 +204,7 @@ class TestLearned:
     def test_an_estimated_prior_is_better_where_errors_are_even(self):
         # label accuracy of the noisy-crowd study, N(0.5, 0.2) with five grades: about 73 against 81 %
         runs = [crowd(normal(0.5, seed=seed), k=5, seed=seed) for seed in range(6)]
-        uniform = np.mean([accuracy(NaiveBayes().fit(g), t) for g, t in runs])
+        uniform = np.mean([accuracy(NaiveBayes(prior="uniform").fit(g), t) for g, t in runs])
         estimated = np.mean([accuracy(NaiveBayes(prior="estimated").fit(g), t) for g, t in runs])
         assert estimated == pytest.approx(0.815, abs=0.03)
         assert estimated > uniform + 0.04
@@ -215,8 +215,19 @@ class TestLearned:
         pool = simulate.Confusions(np.array([lean, poor] * 20))
         grades = simulate.grades(truth, pool, simulate.PerItem(k=5), seed=3).judgments
         with pytest.warns(DataWarning, match="nearly all items came out as level 1"):
-            NaiveBayes(prior="estimated").fit(grades)
-        NaiveBayes().fit(grades)
+            NaiveBayes(prior="estimated", errors="even").fit(grades)
+        NaiveBayes(errors="even").fit(grades)
+
+    @pytest.mark.parametrize("errors", ["learned", "own"])
+    def test_who_nearly_always_gives_one_level_is_not_taken_for_able(self, errors):
+        lean, able = [[0.15, 0.85], [0.1, 0.9]], [[0.85, 0.15], [0.15, 0.85]]
+        truth = {"item": np.arange(400), "grade": np.arange(400) % 2}
+        pool = simulate.Confusions(np.array([lean, lean, able] * 13))
+        grades = simulate.grades(truth, pool, simulate.PerItem(k=5), seed=3).judgments
+        code = np.array([int(item) % 2 for item in grades.items.ids])
+        votes = accuracy(MajorityVote(ties="random").fit(grades), code)
+        assert accuracy(NaiveBayes(errors=errors).fit(grades), code) > votes + 0.1
+        assert accuracy(NaiveBayes(errors="even").fit(grades), code) < votes
 
     def test_a_crowd_that_guesses_is_warned_of(self):
         rng = np.random.default_rng(0)
@@ -264,7 +275,7 @@ class TestPrior:
 
     @pytest.mark.parametrize("prior", ["even", (), (-1.0, 2.0), (0.0, 0.0), "0.5,x"])
     def test_unknown_forms(self, prior):
-        with pytest.raises(ParameterError, match="use 'uniform', 'estimated'"):
+        with pytest.raises(ParameterError, match="use 'learned', 'uniform', 'estimated'"):
             NaiveBayes(prior=prior)
 
     def test_as_many_shares_as_levels(self):
@@ -296,11 +307,11 @@ def test_warm_start():
 def test_per_query_fits_each_query_apart():
     truth = simulate.draw_truth(3, 60, cuts=(-0.5, 0.5), seed=1)
     grades = simulate.grades(truth, normal(0.7), simulate.PerItem(k=5, panel=10), seed=3).judgments
-    together = NaiveBayes(per_query=True).fit(grades)
+    together = NaiveBayes(per_query=True, calibrated=False).fit(grades)
     for number, query in enumerate(grades.items.queries):
         alone = Grades.from_frame(grades.frame().filter(pl.col("query") == query), levels=[0, 1, 2])
         own = slice(*grades.items.offsets[number : number + 2])
-        np.testing.assert_allclose(together.scores[own], NaiveBayes().fit(alone).scores, atol=1e-6)
+        np.testing.assert_allclose(together.scores[own], NaiveBayes(calibrated=False).fit(alone).scores, atol=1e-6)
     assert (np.diff(together.trace.log_likelihood) >= 0).all()
     given_all = dict.fromkeys(grades.annotators, 0.8)
     one, other = (NaiveBayes(per_query=apart).fit(grades, accuracies=given_all) for apart in (True, False))

@@ -332,7 +332,7 @@ def test_too_many_levels_are_refused(monkeypatch):
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        ({"measure": "map"}, "measure='map' is not known; use one of 'ndcg', 'rbp'"),
+        ({"measure": "map"}, "measure='map' is not known; choose one of 'ndcg', 'rbp'"),
         ({"gap": "soft"}, "gap='soft' is not known"),
         ({"quality": "good"}, "quality='good' is not known"),
         ({"rho": 1.0}, r"rho=1.0 must lie between 0 and 1"),

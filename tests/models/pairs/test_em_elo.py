@@ -163,3 +163,61 @@ def test_wrong_parameters(wrong, said):
 def test_wrong_kind():
     with pytest.raises(JudgmentError, match="as_preferences"):
         EMElo().fit(Grades.from_rows([("ann", "q", "x", 1)]))
+
+
+def leaning_crowd(seed: int = 0) -> tuple[Preferences, list[str]]:
+    """Preferences on 12 items in a known order, by good annotators, one who says left always, and one reversed."""
+    rng, items = np.random.default_rng(seed), [f"i{number:02d}" for number in range(12)]
+    rows = []
+    for first in range(12):
+        for second in range(first + 1, 12):
+            for who, right in (("ann", 0.85), ("bob", 0.8), ("cy", 0.75), ("rev", 0.15), ("left", None)):
+                left, other = (first, second) if rng.random() < 0.5 else (second, first)
+                better, worse = ("left", "right") if left < other else ("right", "left")
+                said = "left" if right is None else better if rng.random() < right else worse
+                rows.append((who, "q", items[left], items[other], "tie" if rng.random() < 0.1 else said))
+    return Preferences.from_rows(rows), items
+
+
+def test_confusion_matrices_see_sides_and_reversal():
+    preferences, items = leaning_crowd()
+    consensus = EMElo(model="confusion").fit(preferences)
+    eta = dict(zip(preferences.annotators.ids, consensus.quality.parameters["eta"], strict=True))
+    assert eta["ann"] > 0.7
+    assert eta["rev"] < 0.4
+    assert abs(eta["left"] - 0.5) < 0.12
+
+    assert kendall_tau([-items.index(one) for one in preferences.items.ids], consensus.scores) > 0.7
+
+
+def test_confusion_does_not_depend_on_how_rows_are_written():
+    preferences, _ = leaning_crowd(1)
+    order = np.random.default_rng(2).permutation(len(preferences))
+    first, second = (EMElo(model="confusion").fit(one) for one in (preferences, preferences.select(order)))
+    np.testing.assert_allclose(first.scores, second.scores, atol=1e-6)
+
+
+def test_poor_annotators_are_filtered():
+    preferences, _ = leaning_crowd()
+    keep = preferences.select(~np.isin(preferences.annotators.ids.to_numpy()[preferences.annotator], ["rev", "left"]))
+    method = EMElo(model="confusion", min_quality=0.6)
+    eta = EMElo(model="confusion").fit(preferences).quality.parameters["eta"]
+    assert (eta < 0.6).sum() == 2
+    filtered, whole = method.fit(preferences), EMElo(model="confusion").fit(preferences)
+    assert not np.allclose(filtered.scores, whole.scores)
+    assert filtered.order("q")[0] == EMElo(model="confusion").fit(keep).order("q")[0]
+    with pytest.raises(JudgmentError, match="no annotator has a quality of min_quality"):
+        EMElo(min_quality=0.99).fit(preferences)
+
+
+def test_one_coin_without_side_leanings_agrees_with_the_matrix():
+    rng, rows = np.random.default_rng(3), []
+    for who, right in (("ann", 0.9), ("bob", 0.8), ("cy", 0.7)):
+        for better in range(15):
+            for worse in range(better + 1, 15):
+                pair = rng.permutation([better, worse])
+                said = better if rng.random() < right else worse
+                rows.append((who, "q", f"i{pair[0]}", f"i{pair[1]}", f"i{said}"))
+    preferences = Preferences.from_rows(rows)
+    coin, matrix = (EMElo(model=model).fit(preferences).quality for model in ("one_coin", "confusion"))
+    np.testing.assert_allclose(coin.parameters["eta"], matrix.parameters["eta"], atol=0.12)

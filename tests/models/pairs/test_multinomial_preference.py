@@ -228,3 +228,34 @@ def quiet_aggregate(judged, name):
 def test_wrong_parameters(params, message):
     with pytest.raises(ParameterError, match=message):
         MultinomialPreference(**params)
+
+
+@pytest.mark.parametrize("turn", range(5))
+def test_items_that_are_alike_share_a_rank_though_steps_end_before_all_digits_are_there(turn):
+    levels = {
+        "q1": {"a": (0, 1, 0), "b": (0, 0, 1), "c": (0, 1, 0), "d": (1, 0, 0), "e": (0, 1, 0)},
+        "q2": {"a": (1, 1, 0), "b": (0, 2, 2), "c": (2, 2, 0), "d": (0, 1, 1), "e": (0, 1, 0)},
+    }
+    new = dict(zip("abcde", np.roll(list("abcde"), turn).tolist(), strict=True))
+    rows = [
+        (f"w{(number + turn) % 3}", query, new[left], new[right], "left" if given[number] > other[number] else "right")
+        for query, items in levels.items()
+        for left, given in items.items() for right, other in items.items() for number in range(3)
+        if left < right and given[number] != other[number]
+    ]  # fmt: skip
+    found = quiet(MultinomialPreference(), Preferences.from_rows(rows))
+    ranks = dict(zip(zip(found.items.query_ids(), found.items.ids, strict=True), found.ranks().tolist(), strict=True))
+    assert [ranks["q1", new[item]] for item in "abcde"] == [1, 4, 1, 4, 1]
+    assert [ranks["q2", new[item]] for item in "abcde"] == [4, 1, 1, 4, 3]
+
+
+@pytest.mark.parametrize("method", ["crowd_bt", "multinomial_preference"])
+def test_a_crowd_that_contradicts_itself_evenly_puts_all_items_level(method):
+    rng = np.random.default_rng(4)
+    pairs = [tuple(rng.choice(list("uvwxyz"), 2, replace=False)) for _ in range(12)]
+    both = [(who, "q", *(pair if who == "ann" else pair[::-1]), "left") for pair in pairs for who in ("ann", "bob")]
+    weight = np.repeat(rng.choice([0.1, 0.3, 0.7], 12), 2)
+    columns = dict(zip(("annotator", "query", "left", "right", "winner"), zip(*both, strict=True), strict=True))
+    with pytest.warns(DataWarning):
+        found = aggregate(Preferences.from_frame({**columns, "weight": weight}), method)
+    assert found.ranks().tolist() == [1] * 6

@@ -1,5 +1,6 @@
 """A ranker for each annotator, and their sum."""
 
+import warnings
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from crowdrank.models.staged.added_scores import AddedScores
 from crowdrank.rankers import LambdaMART, ListNet, RankSVM
 from crowdrank.registry import make
 
-METHOD = IndependentAnnotators(ranker=RankSVM(loss="logistic"))
+METHOD = IndependentAnnotators(ranker=RankSVM(loss="logistic"), strength=0.0)
 
 
 def test_scores_are_the_mean_of_rankers_fitted_to_each_annotators_pairs():
@@ -65,7 +66,7 @@ def test_grades_and_rankings_are_lists(small):
         judgments = small[kind]
         matrix = np.array([[-float(ord(item))] for item in judgments.items.ids.to_list()])
         features = cr.Features(judgments.items, matrix, ("letter",))
-        for method in (METHOD, IndependentAnnotators(ranker=LambdaMART(n_trees=20, min_leaf=1))):
+        for method in (METHOD, IndependentAnnotators(ranker=LambdaMART(n_trees=20, min_leaf=1), strength=0.0)):
             assert method.fit(judgments, features).consensus.order("q1") == ["a", "b", "c", "d", "e"]
 
 
@@ -111,3 +112,53 @@ def test_a_damaged_sum_is_refused(tmp_path):
     fit.save(tmp_path / "model")
     with pytest.raises(JudgmentError, match="is damaged"):
         cr.load_ranker(tmp_path / "model")
+
+
+def few_lists(seed, n_annotators=40, n_pairs=3):
+    """Three preferences each by many annotators on items with ten features, and the true scores."""
+    rng = np.random.default_rng(seed)
+    matrix = rng.normal(size=(120, 10))
+    scores = matrix @ rng.normal(size=10)
+    left, right = rng.integers(0, 120, (2, n_annotators * n_pairs))
+    right = np.where(left == right, (right + 1) % 120, right)
+    annotator = np.repeat(np.arange(n_annotators), n_pairs)
+    winner = np.where(scores[left] - scores[right] + rng.logistic(size=len(left)) > 0, "left", "right")
+    items = [f"i{number:03}" for number in range(120)]
+    votes = cr.Preferences.from_frame(
+        {"left": [items[i] for i in left], "right": [items[i] for i in right], "annotator": annotator, "winner": winner}
+    )
+    return cr.Features.from_arrays(None, items, matrix), votes, scores
+
+
+def test_rankers_of_few_judgments_are_drawn_to_the_common_one():
+    features, votes, scores = few_lists(0)
+    ranker = RankSVM(loss="logistic")
+    drawn, paper = (IndependentAnnotators(ranker=ranker, strength=s).fit(votes, features) for s in (None, 0.0))
+    tau = [cr.metrics.kendall_tau(scores, fit.predict(features)["score"].to_numpy()) for fit in (drawn, paper)]
+    assert tau[0] > tau[1] + 0.05
+    common = IndependentAnnotators(ranker=ranker, strength=1e9).fit(votes, features)
+    assert np.corrcoef(common.predict(features)["score"], drawn.predict(features)["score"])[0, 1] > 0.9
+
+
+def test_annotators_who_differ_keep_their_own_rankers():
+    rng = np.random.default_rng(0)
+    matrix = rng.normal(size=(60, 2))
+    left, right = rng.integers(0, 60, (2, 600))
+    right = np.where(left == right, (right + 1) % 60, right)
+    annotator = np.arange(600) % 2
+    own = matrix[:, 0] * (annotator == 0)[:, None] + matrix[:, 1] * (annotator == 1)[:, None]
+    rows = np.arange(600)
+    winner = np.where(own[rows, left] > own[rows, right], "left", "right")
+    rows = {"left": left, "right": right, "annotator": annotator, "winner": winner}
+    with warnings.catch_warnings(action="ignore", category=DataWarning):
+        votes = cr.Preferences.from_frame(rows)
+    features = cr.Features.from_arrays(None, np.arange(60), matrix)
+    fit = IndependentAnnotators(ranker=RankSVM(loss="logistic")).fit(votes, features)
+    # the common ranker would order pairs by the sum of both features, and neither annotator's pairs well
+    assert len(fit.ranker.parts_) == 3
+    assert fit.ranker.shares_[1:].sum() > fit.ranker.shares_[0]
+
+
+def test_a_negative_strength_is_refused():
+    with pytest.raises(ParameterError, match=r"strength=-1.0 must not be below 0"):
+        IndependentAnnotators(ranker=RankSVM(), strength=-1.0)

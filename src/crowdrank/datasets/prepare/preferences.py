@@ -39,8 +39,8 @@ def convincing_arguments(work: Work) -> None:
 def _folder(work: Work, prefix: str) -> Path:
     """The folder whose name starts so; the sample and the copies that lie beside it are passed over."""
     tops = (work.source, work.source / work.terms.source.path)
-    found = sorted(path for top in tops if top.is_dir() for path in top.iterdir() if path.name.startswith(prefix))
-    plain = [path for path in found if path.is_dir() and not any(word in path.name for word in ("Sample", "copy"))]
+    folders = sorted(path for top in tops if top.is_dir() for path in top.iterdir() if path.name.startswith(prefix))
+    plain = [path for path in folders if path.is_dir() and not any(word in path.name for word in ("Sample", "copy"))]
     if not plain:
         raise MissingDataError(f"{work.source} has no folder {prefix}*; it should be a copy of {work.terms.source}")
     return plain[0]

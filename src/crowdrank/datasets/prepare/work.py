@@ -44,8 +44,8 @@ class Work:
         """Return the source's file of one of these names: at its path, at the top, or the only one anywhere below."""
         for name in names:
             for path in (self.source / name, self.source / PurePosixPath(name).name):
-                if found := _stored(path):
-                    return found
+                if stored := _find_file(path):
+                    return stored
         wanted = {PurePosixPath(name).name.lower() for name in names}
         below = sorted(path for path in self.source.rglob("*") if _plain(path).lower() in wanted and path.is_file())
         if len(below) == 1:
@@ -95,8 +95,8 @@ class Work:
     def check_free(self) -> None:
         """Refuse to write over files that are there."""
         for file in self.terms.files:
-            if found := _stored(self.place / file):
-                raise ParameterError(f"{found} is there already; delete it if it should be made anew")
+            if existing := _find_file(self.place / file):
+                raise ParameterError(f"{existing} is there already; delete it if it should be made again")
 
     def finish(self) -> tuple[Path, ...]:
         """Write what was noted, each file under another name first, and return where the files are."""
@@ -148,6 +148,6 @@ def _plain(path: Path) -> str:
     return path.stem if path.suffix in UNPACK else path.name
 
 
-def _stored(path: Path) -> Path | None:
+def _find_file(path: Path) -> Path | None:
     """A file under this name, plain or packed."""
     return next((each for each in (path, path.with_name(f"{path.name}.gz")) if each.is_file()), None)

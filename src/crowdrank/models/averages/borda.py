@@ -26,7 +26,7 @@ class Borda:
     1 for the first and -1 for the last, items placed equal counting as neither; the score is the weighted mean of an
     item's standings [Borda81]_. For full rankings that is the Borda count on another scale.
 
-    A preference is a ranking of two, so that the score is (wins - losses) / contests. Grades are ranked within each
+    A preference is a ranking of two, so the score is (wins - losses) / preferences. Grades are ranked within each
     annotator and query: whether an annotator is severe or mild does not matter, only whom they place above whom.
 
     When to use
@@ -38,7 +38,7 @@ class Borda:
 
     Notes
     -----
-    Points are shares of the rivals and not sums, so that an item is not better for having been judged more often, or in
+    Points are shares of the rivals and not sums, so an item is not better for having been judged more often, or in
     longer rankings, which partial rankings and random pairs leave to chance; in return the mean knows nothing of the
     strength of the rivals, as :class:`~crowdrank.models.pairs.bradley_terry.BradleyTerry` does.
 
@@ -56,6 +56,7 @@ class Borda:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("ranking", "preference", "grade")
+    one_pass: ClassVar[tuple[str, ...]] = ("query", "pairs")
 
     def fit(self, judgments: Judgments) -> Consensus:
         """Return the mean standing of each item."""
@@ -71,20 +72,20 @@ class Borda:
         if isinstance(judgments, Preferences):
             return partial(_of_preferences, judgments)
         if isinstance(judgments, Grades):
-            # rivals count by their weights, so that standings change too
+            # rivals count by their weights, so standings change too
             return lambda weight: _of_grades(judgments.reweighted(weight))
         return _of_rankings(judgments)
 
 
 def _of_preferences(preferences: Preferences, weight: Floats | None) -> Floats:
-    """Wins less losses, as a share of the contests."""
+    """Wins less losses, as a share of the preferences."""
     from ...kernels.segments import segment_sums
 
     n = preferences.n_items
     outcome = preferences.outcome.astype(np.float64)
     lead = segment_sums(outcome, preferences.left, weight, n) - segment_sums(outcome, preferences.right, weight, n)
-    contests = segment_sums(None, preferences.left, weight, n) + segment_sums(None, preferences.right, weight, n)
-    return np.divide(lead, contests, out=np.zeros(n), where=contests > 0)
+    n_preferences = segment_sums(None, preferences.left, weight, n) + segment_sums(None, preferences.right, weight, n)
+    return np.divide(lead, n_preferences, out=np.zeros(n), where=n_preferences > 0)
 
 
 def _of_grades(grades: Grades) -> Floats:

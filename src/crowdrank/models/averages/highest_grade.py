@@ -21,7 +21,7 @@ class HighestGrade:
 
     When to use
     -----------
-    Use it where errors are oversights, so that one annotator who saw the point outweighs several who missed it. Avoid
+    Use it where errors are oversights, so one annotator who saw the point outweighs several who missed it. Avoid
     it with careless or generous annotators: one high grade is never corrected.
 
     Notes
@@ -38,6 +38,7 @@ class HighestGrade:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("grade",)
+    one_pass: ClassVar[tuple[str, ...]] = ("query",)
     in_grades: ClassVar[bool] = True
 
     def fit(self, grades: Grades) -> Consensus:

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ...data.consensus import Consensus
 from ...data.judgments import Grades, expect
-from ...errors import ParameterError
 from ...protocols import Bools, Counts, Floats, Ints
 from ...quality import held_out
+from ...wording import one_of
+from .adversaries import check_adversaries, exchange_levels
 
 _TIES = ("better_middle", "random")
 _RELATIVE_SLACK = 1e-9
@@ -28,26 +29,35 @@ class MajorityVote:
 
     When to use
     -----------
-    Use it as the baseline, where annotators are not named, or where each gave too few grades to be told apart. Where
+    Use it as the baseline, where annotators are not named, or where each gave too few grades to distinguish them. Where
     annotators differ, ``dawid_skene`` or ``naive_bayes`` weigh them.
 
     Parameters
     ----------
     ties
         Which of several equally frequent levels to take. ``"better_middle"``: of :math:`t` tied levels, best first,
-        number :math:`\lceil t / 2 \rceil`, so that two tied give the better and three the middle [Yang10]_;
+        number :math:`\lceil t / 2 \rceil`, so two tied give the better and three the middle [Yang10]_;
         ``"random"``: one of them, each as likely as the other, drawn with ``seed``.
+    adversaries
+        What becomes of grades by annotators whose accuracy is below one in as many as there are levels. ``"keep"``:
+        they count as they are; ``"exchange"``: each is replaced by one of the other levels at random [KumarLease11]_.
     seed
-        Start of the random draws; one is made for each item, in the order of the items' ids.
+        Start of the random draws; one is made for each item, in the order of their votes, so that other ids lead to the
+        same grades; only among items with the same votes the order of the ids counts.
     bins
-        Cut grades into so many equally wide levels; needed when there are more than 30 distinct ones.
+        Cut grades into this many equally wide levels; needed when there are more than 30 distinct ones.
 
     Notes
     -----
     An unjudged item has no grade; its probabilities are the shares of all votes in its query, or of all votes where
     the query has none, and its score is the mean of its query's judged items in the same way (0 for classes without an
     order). Without an order, ``"better_middle"`` goes by the order in which the levels are listed. Annotators are not
-    needed.
+    needed unless adversaries are exchanged.
+
+    Who is adversarial, ``accuracies=`` of ``fit`` says, and for those who are not in it the mean share of the other
+    grades of their items that agree with them. That leans towards 1 where one level is far more frequent than the
+    others. Each exchanged grade is drawn with ``seed``. An accuracy of 0.2 on three levels leaves 0.4 for each of the
+    others, so little is gained; ``naive_bayes`` uses such accuracies without throwing anything away.
 
     Examples
     --------
@@ -59,23 +69,30 @@ class MajorityVote:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("grade",)
+    one_pass: ClassVar[tuple[str, ...]] = ("query",)
     nominal: ClassVar[bool] = True
     in_grades: ClassVar[bool] = True
     ties: str = "better_middle"
+    adversaries: str = "keep"
     seed: int = 0
     bins: int | None = None
 
     def __post_init__(self) -> None:
-        if self.ties not in _TIES:
-            raise ParameterError(f"ties={self.ties!r} is not known; use one of {', '.join(map(repr, _TIES))}")
+        one_of(self.ties, _TIES, "ties")
+        check_adversaries(self.adversaries, None)
 
-    def fit(self, grades: Grades) -> Consensus:
-        """Return the most frequent level of each item and the shares of all levels."""
+    def fit(self, grades: Grades, *, accuracies: Any | None = None) -> Consensus:
+        """Return the most frequent level of each item and the shares of all levels.
+
+        ``accuracies`` maps annotators to the probability of being right, or is a table of annotator and accuracy, by
+        which adversaries are told.
+        """
         expect(grades, self)
+        check_adversaries(self.adversaries, accuracies)
         quality = held_out(self, grades)
         if not len(grades):
             return Consensus.of(self, grades, np.zeros(grades.n_items), quality=quality)
-        codes, levels, values = grades.level_codes(self.bins)
+        codes, levels, values = self._levels(grades, accuracies)
         votes = _votes(grades, codes, len(levels), grades.weight)
         total, chosen = votes.sum(axis=0), self._choose_levels(votes)
         shares = _shares(votes, total, grades.items.query, grades.n_queries)
@@ -86,7 +103,7 @@ class MajorityVote:
 
     def scores_by_weight(self, grades: Grades) -> Callable[[Floats], Floats]:
         """Return the function from other weights of the grades to the scores."""
-        codes, levels, values = grades.level_codes(self.bins)
+        codes, levels, values = self._levels(grades, None)
 
         def scores(weight: Floats) -> Floats:
             votes = _votes(grades, codes, len(levels), weight)
@@ -94,10 +111,22 @@ class MajorityVote:
 
         return scores
 
+    def _levels(self, grades: Grades, accuracies: Any | None) -> tuple[Ints, tuple[Any, ...], Floats]:
+        """Level code of each grade, the levels, and the number each counts as."""
+        codes, levels, values = grades.level_codes(self.bins)
+        if self.adversaries == "exchange":
+            codes = exchange_levels(grades, codes, len(levels), accuracies, self.seed)
+        return codes, levels, values
+
     def _choose_levels(self, votes: Floats) -> Counts:
         """Level chosen for each item."""
-        rng = np.random.default_rng(self.seed)
-        return _choose_levels(votes, rng.random(len(votes[0])) if self.ties == "random" else None)
+        if self.ties != "random":
+            return _choose_levels(votes, None)
+        draws = np.empty(votes.shape[1])
+        # sums of fractional weights differ in their last digits
+        order = np.lexsort(np.round(votes / max(float(votes.max(initial=0.0)), 1e-300), 9))
+        draws[order] = np.random.default_rng(self.seed).random(len(draws))
+        return _choose_levels(votes, draws)
 
 
 def _scores(grades: Grades, votes: Floats, chosen: Counts, values: Floats) -> Floats:

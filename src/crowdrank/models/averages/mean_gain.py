@@ -35,9 +35,9 @@ class MeanGain:
 
     Notes
     -----
-    A ranker learns the mean gain itself: it is given :math:`\log_2(1 + s_i)`, the grade of that gain, so that its own
+    A ranker learns the mean gain itself: it is given :math:`\log_2(1 + s_i)`, the grade of that gain, so its own
     :math:`2^y - 1` gives :math:`s_i` back, on validation queries too, and rankers that read grades get grades. One row
-    an item has none of the troubles of a row a grade, where copies of an item fill places and trees. A ranker with
+    an item has none of the troubles of one row per grade, where copies of an item fill places and trees. A ranker with
     ``gain="given"`` or ``"linear"`` learns the score as it is.
 
     Scores have no standard error, as errors grow with the gain; ``bootstrap=`` gives intervals. An unjudged item has
@@ -52,6 +52,7 @@ class MeanGain:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("grade",)
+    one_pass: ClassVar[tuple[str, ...]] = ("query",)
     scale: ClassVar[str] = "gain"
 
     def fit(self, grades: Grades) -> Consensus:

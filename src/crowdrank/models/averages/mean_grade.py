@@ -25,18 +25,18 @@ class MeanGrade:
 
     where :math:`m` is the mean grade of the item's query. Its standard error is
     :math:`\sigma / \sqrt{\sum w + \alpha}` with :math:`\sigma^2` the variance of grades about the mean of their item,
-    pooled over all items of the crowd, so that an item graded once has one too.
+    pooled over all items of the crowd, so an item graded once has one too.
 
     When to use
     -----------
-    Use it where annotators are about equally good, or gave too few grades to be told apart, and grades have a numeric
+    Use it where annotators are about equally good, or gave too few grades to distinguish them, and grades are on a
     scale. Where annotators differ in quality or severity use ``latent_score``.
 
     Parameters
     ----------
     alpha
         Number of grades equal to the query's mean that are added to each item's own. Raise it when items have few
-        and unequal numbers of grades, so that a single high grade does not win.
+        and unequal numbers of grades, so a single high grade does not win.
 
     Notes
     -----
@@ -53,6 +53,7 @@ class MeanGrade:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("grade",)
+    one_pass: ClassVar[tuple[str, ...]] = ("query",)
     in_grades: ClassVar[bool] = True
     alpha: float = 0.0
 
@@ -64,10 +65,22 @@ class MeanGrade:
         """Return the mean grade of each item and its standard error."""
         expect(grades, self)
         scores, own, totals = _means(grades, grades.weight, self.alpha)
-        return Consensus.of(
-            self, grades, scores, std_error=_std_error(grades, own, scores, totals, self.alpha),
-            quality=held_out(self, grades),
-        )  # fmt: skip
+        std_error = self.errors_from_sums(*_squares(grades, own, totals), totals, scores)
+        return Consensus.of(self, grades, scores, std_error=std_error, quality=held_out(self, grades))
+
+    def error_sums(self, grades: Grades) -> tuple[float, float, Floats]:
+        """Return the sum of squares about the means of items, its degrees of freedom, and the weight of each item."""
+        _, own, totals = _means(grades, grades.weight, self.alpha)
+        return *_squares(grades, own, totals), totals
+
+    def errors_from_sums(self, squares: float, freedom: float, totals: Floats, scores: Floats) -> Floats | None:
+        """Return the standard error of each score from sums over parts of the grades; see :meth:`error_sums`."""
+        judged = totals > 0
+        if freedom <= 0:
+            return None
+        variance = squares / freedom
+        unknown = float(scores[judged].std(ddof=1)) if judged.sum() > 1 else variance**0.5
+        return np.where(judged, np.sqrt(variance / np.maximum(totals + self.alpha, 1e-300)), unknown)
 
     def scores_by_weight(self, grades: Grades) -> Callable[[Floats], Floats]:
         """Return the function from other weights of the grades to the scores."""
@@ -88,13 +101,8 @@ def _means(grades: Grades, weight: Floats | None, alpha: float) -> tuple[Floats,
     return own + alpha * (centre - own) / np.maximum(totals + alpha, 1e-300), own, totals
 
 
-def _std_error(grades: Grades, own: Floats, scores: Floats, totals: Floats, alpha: float) -> Floats | None:
-    """Standard error of each score from the pooled variance within items, if any item was graded twice."""
-    judged = totals > 0
-    freedom = float(totals.sum()) - int(judged.sum())
-    if freedom <= 0:
-        return None
+def _squares(grades: Grades, own: Floats, totals: Floats) -> tuple[float, float]:
+    """Sum of squares of grades about the mean of their item, and its degrees of freedom."""
     squares = (grades.grade - own[grades.item]) ** 2
-    variance = float(squares.sum() if grades.weight is None else squares @ grades.weight) / freedom
-    unknown = float(scores[judged].std(ddof=1)) if judged.sum() > 1 else variance**0.5
-    return np.where(judged, np.sqrt(variance / np.maximum(totals + alpha, 1e-300)), unknown)
+    total = float(squares.sum() if grades.weight is None else squares @ grades.weight)
+    return total, float(totals.sum()) - int((totals > 0).sum())

@@ -50,6 +50,7 @@ class MedianRank:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("ranking", "grade")
+    one_pass: ClassVar[tuple[str, ...]] = ("query",)
 
     def fit(self, judgments: Rankings | Grades) -> Consensus:
         """Return minus the median rank of each item."""

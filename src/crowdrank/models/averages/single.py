@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 
 from ...data.consensus import Consensus
 from ...data.judgments import Grades, expect
-from ...errors import ParameterError
 from ...protocols import Counts, Floats
 from ...quality import held_out
+from ...wording import one_of
+from .adversaries import check_adversaries, exchange_levels
 
 _PICKS = ("first", "random")
 
@@ -33,11 +34,17 @@ class Single:
     pick
         Which grade: ``"first"`` by time, by row where there are no times; or ``"random"``, drawn with ``seed`` in
         proportion to the weights.
+    adversaries
+        What becomes of grades by annotators whose accuracy is below one in as many as there are levels. ``"keep"``:
+        they count as they are; ``"exchange"``: each is replaced by one of the other levels at random [KumarLease11]_.
     seed
         Start of the random draws; one is made for each item.
 
     Notes
     -----
+    Who is adversarial, ``accuracies=`` of ``fit`` says, and for others the mean share of the other grades of their
+    items that agree with them; whose items have no other grade is kept. See ``majority_vote``.
+
     The result has a ``grade`` where there are up to 30 different levels. An unjudged item has no grade, and the mean
     score of its query's judged items (of all judged items where the query has none). Annotators are not needed.
 
@@ -51,23 +58,34 @@ class Single:
     kinds: ClassVar[tuple[str, ...]] = ("grade",)
     in_grades: ClassVar[bool] = True
     pick: str = "first"
+    adversaries: str = "keep"
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.pick not in _PICKS:
-            raise ParameterError(f"pick={self.pick!r} is not known; use one of {', '.join(map(repr, _PICKS))}")
+        one_of(self.pick, _PICKS, "pick")
+        check_adversaries(self.adversaries, None)
 
-    def fit(self, grades: Grades) -> Consensus:
-        """Return the one grade of each item."""
+    def fit(self, grades: Grades, *, accuracies: Any | None = None) -> Consensus:
+        """Return the one grade of each item.
+
+        ``accuracies`` maps annotators to the probability of being right, or is a table of annotator and accuracy, by
+        which adversaries are told.
+        """
         from ...kernels.segments import fill_from_query
 
         expect(grades, self)
+        check_adversaries(self.adversaries, accuracies)
+        quality = held_out(self, grades)
+        if self.adversaries == "exchange" and len(grades):
+            codes, _, numbers = grades.level_codes()
+            codes = exchange_levels(grades, codes, len(numbers), accuracies, self.seed)
+            grades = replace(grades, grade=numbers[codes])
         chosen = _first_rows(grades) if self.pick == "first" else _random_rows(grades, np.random.default_rng(self.seed))
         values, judged = np.zeros(grades.n_items), np.zeros(grades.n_items, bool)
         values[grades.item[chosen]], judged[grades.item[chosen]] = grades.grade[chosen], True
         levels, grade = grades.levels_of(values, judged)
         scores = fill_from_query(values, judged, grades.items.query, grades.n_queries)
-        return Consensus.of(self, grades, scores, levels=levels, grade=grade, quality=held_out(self, grades))
+        return Consensus.of(self, grades, scores, levels=levels, grade=grade, quality=quality)
 
 
 def _first_rows(grades: Grades) -> Counts:
@@ -80,7 +98,7 @@ def _first_rows(grades: Grades) -> Counts:
 def _random_rows(grades: Grades, rng: np.random.Generator) -> Counts:
     """Row of one grade of each judged item, drawn in proportion to the weights."""
     draws = rng.random(grades.n_items)
-    # rows in an order of their own, so that the order of the table does not matter
+    # rows in an order of their own, so the order of the table does not matter
     annotator = grades.annotator if grades.n_annotators else np.zeros(len(grades), np.int32)
     order = np.lexsort((grades.grade, annotator, grades.item))
     items, starts = np.unique(grades.item[order], return_index=True)

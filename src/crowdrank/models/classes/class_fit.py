@@ -1,39 +1,15 @@
-"""What class methods share: the frame of ``fit``, the estimate it leads to, and the consensus read out of it."""
+"""What a class method estimates: levels of items and confusion matrices."""
 
 from __future__ import annotations
 
-import warnings
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
-from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...data.consensus import Consensus, Quality, Trace
-from ...data.judgments import Grades, expect
-from ...errors import DataWarning
-from ...protocols import Bools, Counts, Floats, method_name
-from ...quality import MAX_FOLDS, LearnedQuality
-from ...resampling import with_levels
-from ...wording import option
-from .coded_grades import ClassRows, Former, QueryPart, class_rows, former_fit, is_identified, query_parts, vote_shares
-
-_MAX_TIED_DIFFERENCE = 1e-8
-"""Probabilities that differ by no more are equal: fits end within this of each other, whatever the order of sums."""
-
-_N_STRUCTURE_ROUNDS = 2
-"""Rounds in which items and annotators are known by each other: on public sets a third splits no group of items."""
-
-_MANY_GRADES, _FEW_FOLDS = 20_000, 5
-"""From so many grades on, annotators are left out in five parts, and fits to a part stop earlier."""
-
-_REFIT_TOL, _MAX_REFIT_PASSES = 1e-3, 20
-
-
-Numbers: TypeAlias = NDArray[np.uint64]
+from ...data.consensus import Trace
+from ...protocols import Bools, Floats
+from .coded_grades import ClassRows, Reading, VoteReading
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,285 +24,51 @@ class ClassFit:
         Share of each level, (n_levels,).
     confusion
         Probability of each given level for each true one, (n_annotators, n_levels, n_levels): true level first.
-    evidence
-        Number of grades that each row of a confusion matrix rests on, prior included, (n_annotators, n_levels).
     trace
         How the fit went.
     parameters
         What else the method knows of each annotator, (n_annotators, ...).
+    as_given
+        Mask of the items whose grades are kept as they are, since nothing could be learned; ``None`` for none.
+    reading
+        What the probabilities follow from; ``None`` where they were put together of several fits.
+    own_doubt
+        Whether the answers that it predicts decide alone how sure it may be: true of the hierarchy, of queries that
+        were fitted apart and of given accuracies. The doubt of other models is judged by the hierarchy.
     """
 
     probabilities: Floats
     prior: Floats
     confusion: Floats
-    evidence: Floats
     trace: Trace
     parameters: Mapping[str, Floats] = field(default_factory=dict)
+    as_given: Bools | None = None
+    reading: Reading | None = None
+    own_doubt: bool = False
+
+    @property
+    def kept(self) -> Bools:
+        """Mask of the items whose grades are kept as they are, (n_items,)."""
+        return np.zeros(len(self.probabilities), bool) if self.as_given is None else self.as_given
+
+    @property
+    def without_items(self) -> ClassFit:
+        """The same without what it says of items, as it is sent to parts."""
+        return replace(self, probabilities=self.probabilities[:0])
+
+    @property
+    def kept_all(self) -> bool:
+        """Whether all grades are kept as they are."""
+        return self.as_given is not None and bool(self.as_given.all())
 
 
-class ClassMethod(ABC):
-    """A method that finds the level of each item and how each annotator errs; a method adds its own steps.
-
-    The steps are ``_begin_from`` (what a former consensus tells), ``_fit_rows`` (the estimate of some grades) and
-    ``_take_votes`` (the grades as they are, where nothing can be learned).
-    """
-
-    kinds: ClassVar[tuple[str, ...]] = ("grade",)
-    nominal: ClassVar[bool] = True
-    in_grades: ClassVar[bool] = True
-    precision: ClassVar[float] = 1e-11
-    votes_without_overlap: ClassVar[bool] = True
-    """With ``per_query``: whether a query in which no item was graded twice keeps its grades as they are."""
-
-    per_query: bool
-    seed: int
-    bins: int | None
-
-    def fit(self, grades: Grades, *, known: Any | None = None, start: Consensus | None = None) -> Consensus:
-        """Return the level of each item and what was learned of each annotator.
-
-        ``known`` is a table of query, item and grade: items whose level is certain. ``start`` is a former consensus of
-        this method to go on from; new annotators and items begin with the prior.
-        """
-        return self._fit(grades, known, start)
-
-    def _fit(self, grades: Grades, known: Any | None, start: Consensus | None, **given: Any) -> Consensus:
-        """The frame of every fit; ``given`` goes to ``_begin_from``."""
-        expect(grades, self)
-        if not len(grades):
-            return Consensus.of(self, grades, np.zeros(grades.n_items))
-        rows = class_rows(grades, bins=self.bins, known=known)
-        former = None if start is None else former_fit(start, grades, rows)
-        fit = self._estimate(rows, grades.items.offsets, self._begin_from(former, rows, grades, **given))
-        again = partial(_brief(self, len(grades)).fit, known=known, **given)
-        return class_consensus(self, grades, rows, fit, again=again)
-
-    def _estimate(self, rows: ClassRows, offsets: Counts, begin: Any) -> ClassFit:
-        """The estimate of all grades: of each query by itself with ``per_query``, the votes where none is possible."""
-        if rows.n_levels == 1 or not is_identified(rows, method_name(self)):
-            return self._take_votes(rows)
-        return self._fit_queries(rows, offsets, begin) if self.per_query else self._fit_rows(rows, begin)
-
-    def _fit_queries(self, rows: ClassRows, offsets: Counts, begin: Any) -> ClassFit:
-        """The fits of the queries, each by itself, as one."""
-        fits, n_alone = [], 0
-        for part in query_parts(rows, offsets):
-            alone = self.votes_without_overlap and not part.rows.overlap
-            n_alone += alone
-            own = None if begin is None else begin.of(part.annotators)
-            fits.append((part, self._take_votes(part.rows) if alone else self._fit_rows(part.rows, own)))
-        if n_alone:
-            warnings.warn(
-                f"{method_name(self)}: in {n_alone} of {len(fits)} queries no item was graded by two annotators; their "
-                f"grades are kept as they are: leave per_query out, have some items graded twice, or give "
-                f"{option('known')}",
-                DataWarning,
-                stacklevel=3,
-            )
-        return join_fits(rows, fits, self._take_votes(rows))
-
-    @abstractmethod
-    def _begin_from(self, former: Former | None, rows: ClassRows, grades: Grades) -> Any:
-        """What is known before the first pass, with a method ``of`` for some annotators; ``None`` where nothing is."""
-
-    @abstractmethod
-    def _fit_rows(self, rows: ClassRows, begin: Any) -> ClassFit:
-        """The estimate of grades of which some item was graded twice."""
-
-    @abstractmethod
-    def _take_votes(self, rows: ClassRows) -> ClassFit:
-        """The grades as they are, by annotators as the prior has them."""
-
-
-def votes_as_fit(rows: ClassRows, confusion: Floats, evidence: Floats) -> ClassFit:
+def votes_as_fit(rows: ClassRows, confusion: Floats) -> ClassFit:
     """Return the grades themselves as a fit, with the annotators that a method's prior supposes."""
-    shares = vote_shares(rows)
-    prior = shares[rows.graded].mean(axis=0)
-    return ClassFit(shares, prior, confusion, evidence, Trace())
+    reading = VoteReading()
+    fit = ClassFit(rows.read(reading), np.empty(0), confusion, Trace(), as_given=rows.everything, reading=reading)
+    return replace(fit, prior=rows.mean_probabilities(fit))
 
 
-def join_fits(rows: ClassRows, fits: Sequence[tuple[QueryPart, ClassFit]], empty: ClassFit) -> ClassFit:
-    """Return the fits of all queries as one: items side by side, annotators averaged by the grades that each fit had.
-
-    ``empty`` is the fit of nothing, whose annotators stand for those who gave no grade.
-    """
-    probabilities = empty.probabilities.copy()
-    total, prior = np.zeros(rows.n_annotators), np.zeros(rows.n_levels)
-    sums = {name: np.zeros((rows.n_annotators, *np.shape(value)[1:])) for name, value in _per_annotator(empty).items()}
-    for part, fit in fits:
-        probabilities[part.items] = fit.probabilities
-        prior += fit.prior * part.rows.graded.sum()
-        given = np.bincount(part.rows.annotator, part.rows.weight, part.rows.n_annotators)
-        total[part.annotators] += given
-        for name, value in _per_annotator(fit).items():
-            sums[name][part.annotators] += value * given.reshape(-1, *[1] * (value.ndim - 1))
-    idle = total == 0
-    for name, value in _per_annotator(empty).items():
-        sums[name][idle] = value[idle]
-        sums[name][~idle] /= total[~idle].reshape(-1, *[1] * (value.ndim - 1))
-    evidence, confusion = sums.pop("evidence"), sums.pop("confusion")
-    trace = _join_traces([fit.trace for _, fit in fits])
-    return ClassFit(probabilities, prior / max(prior.sum(), 1e-300), confusion, evidence, trace, sums)
-
-
-def _per_annotator(fit: ClassFit) -> dict[str, Floats]:
-    """Everything that a fit has of each annotator."""
-    return {"confusion": fit.confusion, "evidence": fit.evidence, **fit.parameters}
-
-
-def _join_traces(traces: Sequence[Trace]) -> Trace:
-    """The longest of several traces, converged if all are; each log-likelihood stays where it ended."""
-    n_iter = max(trace.n_iter for trace in traces)
-    likelihoods = [trace.log_likelihood for trace in traces if trace.log_likelihood]
-    length = max(map(len, likelihoods), default=0)
-    padded = [np.pad(values, (0, length - len(values)), mode="edge") for values in likelihoods]
-    summed = tuple(np.sum(padded, axis=0).tolist()) if padded else None
-    return Trace(n_iter, all(t.converged for t in traces), max(t.change for t in traces), summed)
-
-
-def class_consensus(
-    method: Any, grades: Grades, rows: ClassRows, fit: ClassFit, *, again: Callable[..., Consensus]
-) -> Consensus:
-    """Return the consensus of a fit: expected grade as score, most probable level as grade, quality of annotators.
-
-    An item without grades takes the mean probabilities of its query's graded items, or the class prior where there are
-    none, and no grade. Of equally probable levels one is drawn with the seed, by who gave the item which level, so that
-    no name decides and ties do not all go to one level. For classes without an order the score is the probability of
-    the chosen one, 0 for an item without grades. ``again`` fits a part of the grades, from a ``start=``, for the
-    quality.
-    """
-    judged = rows.graded | (rows.known >= 0)
-    probabilities = _fill_unjudged(fit, judged, grades)
-    chosen = _most_probable(probabilities, rows, method.seed)
-    if rows.nominal:
-        scores = np.where(judged, probabilities[np.arange(len(chosen)), chosen], 0.0)
-    else:
-        # a matrix product would wake the threads of the linear algebra library, which then wait on a core for long
-        scores = np.einsum("ik,k->i", probabilities, rows.values)
-    found = Consensus.of(
-        method, grades, scores, trace=fit.trace, probabilities=_on_scale(probabilities, rows, 1), levels=rows.scale,
-        grade=np.where(judged, rows.used[chosen], -1).astype(np.int32),
-    )  # fmt: skip
-    return replace(found, quality_source=_quality(method, found, grades, rows, fit, again)) if rows.named else found
-
-
-def _on_scale(values: Floats, rows: ClassRows, *axes: int) -> Floats:
-    """Values over the levels in use as values over the whole scale, 0 for the other levels."""
-    for axis in axes if rows.n_levels < len(rows.scale) else ():
-        wide = np.zeros((*values.shape[:axis], len(rows.scale), *values.shape[axis + 1 :]))
-        wide[(slice(None),) * axis + (rows.used,)] = values
-        values = wide
-    return values
-
-
-def _fill_unjudged(fit: ClassFit, judged: Bools, grades: Grades) -> Floats:
-    """Probabilities with those of unjudged items taken from their query."""
-    unjudged = np.flatnonzero(~judged)
-    if not len(unjudged):
-        return fit.probabilities
-    probabilities = fit.probabilities.copy()
-    query, n_queries = grades.items.query, grades.n_queries
-    number = np.bincount(query[judged], minlength=n_queries)
-    sums = np.stack([np.bincount(query[judged], column[judged], n_queries) for column in probabilities.T], axis=1)
-    of_query = np.where(number[:, None] > 0, sums / np.maximum(number, 1)[:, None], fit.prior)
-    probabilities[unjudged] = of_query[query[unjudged]]
-    return probabilities
-
-
-def _most_probable(probabilities: Floats, rows: ClassRows, seed: int) -> Counts:
-    """Level of the largest probability of each item; of several equal ones that which the item's draw falls on."""
-    # level by level: with few of them, sums and maxima along the short axis take several times as long
-    top = probabilities[:, 0].copy()
-    for column in probabilities.T[1:]:
-        np.maximum(top, column, out=top)
-    top -= _MAX_TIED_DIFFERENCE
-    chosen, n_tied = np.zeros(len(top), np.int64), np.zeros(len(top), np.int8)
-    for level, column in enumerate(probabilities.T):
-        high = column >= top
-        np.copyto(chosen, level, where=high)
-        n_tied += high
-    tied = np.flatnonzero(n_tied > 1)
-    if len(tied):
-        wanted = _item_draws(rows, tied, seed) % n_tied[tied].astype(np.uint64)
-        number = np.cumsum(probabilities[tied] >= top[tied, None], axis=1)
-        chosen[tied] = (number <= wanted[:, None]).sum(axis=1)
-    return chosen
-
-
-def _item_draws(rows: ClassRows, items: Counts, seed: int) -> Numbers:
-    """Random number of each of some items, from who gave it which level; neither names nor the order of rows matter.
-
-    Annotators are known by the items that they gave each level, and items by the annotators, in turn [Weisfeiler68]_;
-    items that are alike in this share a number.
-    """
-    packed, rng = rows.packed, np.random.default_rng(seed)
-    item = np.repeat(np.arange(rows.n_items), np.diff(packed.starts))
-    # a level given twice counts once, as one of twice the weight does
-    new = np.append(True, (np.diff(packed.code) != 0) | (np.diff(item) != 0))[: len(item)]
-    item, annotator, level = item[new], *np.divmod(packed.code[new], np.uint32(rows.n_levels))
-
-    def sums_of_draws(known: Numbers, here: Counts, there: Counts, size: int) -> Numbers:
-        numbers, code = np.unique(known, return_inverse=True)
-        draws = rng.integers(0, 2**64, (len(numbers), rows.n_levels), np.uint64)
-        # sums that wrap do not depend on their order
-        sums = np.zeros(size, np.uint64)
-        np.add.at(sums, there, draws[code[here], level])
-        return sums
-
-    annotators = np.zeros(rows.n_annotators, np.uint64)
-    for _ in range(_N_STRUCTURE_ROUNDS):
-        number = sums_of_draws(annotators, annotator, item, rows.n_items)
-        annotators = sums_of_draws(number, item, annotator, rows.n_annotators)
-    return number[items]
-
-
-def _quality(
-    method: Any, found: Consensus, grades: Grades, rows: ClassRows, fit: ClassFit, again: Callable[..., Consensus]
-) -> LearnedQuality:
-    """Held-out quality, with the accuracy, bias and confusion of a fit and the method's own parameters."""
-    parameters: dict[str, Any] = {"accuracy": np.einsum("ajj,j->a", fit.confusion, fit.prior)}
-    if not rows.nominal:
-        error = rows.values[None, :] - rows.values[:, None]
-        parameters["bias"] = np.einsum("ajl,jl,j->a", fit.confusion, error, fit.prior)
-    parameters |= {**fit.parameters, "confusion": _on_scale(fit.confusion, rows, 1, 2)}
-    learned = Quality(grades.annotators, parameters["accuracy"], np.empty(0), parameters)
-    refit = _Refit(again, replace(found, quality_source=learned))
-    n_folds = MAX_FOLDS if len(grades) <= _MANY_GRADES else _FEW_FOLDS
-    # a part without a level still knows of it
-    whole = with_levels(grades)
-    return LearnedQuality(
-        whole, refit.scores, parameters, partial(_learned, rows, fit), n_folds=n_folds,
-        precision=method.precision, fit=refit.fit, known=rows.known >= 0, levelled=True,
-    )  # fmt: skip
-
-
-def _learned(rows: ClassRows, fit: ClassFit) -> Floats:
-    """Quality by the confusion matrices."""
-    from ...kernels.confusion import pair_quality
-
-    return pair_quality(fit.confusion, fit.prior, nominal=rows.nominal)
-
-
-def _brief(method: Any, n_grades: int) -> Any:
-    """The method for fits to a part of many grades: chosen levels need no more digits."""
-    if n_grades <= _MANY_GRADES:
-        return method
-    return replace(method, tol=max(method.tol, _REFIT_TOL), max_iter=min(method.max_iter, _MAX_REFIT_PASSES))
-
-
-@dataclass(frozen=True, eq=False)
-class _Refit:
-    """Fits to a part of the grades that go on from the fit to all of them."""
-
-    again: Callable[..., Consensus]
-    start: Consensus
-
-    def fit(self, grades: Grades) -> Consensus:
-        """Return the consensus of some grades."""
-        return self.again(grades, start=self.start)
-
-    def scores(self, grades: Grades) -> Floats:
-        """Return the chosen level of each item as a number: of two items of one level none is better."""
-        found = self.fit(grades)
-        assert found.grade is not None
-        return np.maximum(found.grade, 0).astype(np.float64)
+def level_counts(rows: ClassRows) -> tuple[Floats]:
+    """Return the weight of grades by annotator and level."""
+    return (rows.levels_by_row[1],)

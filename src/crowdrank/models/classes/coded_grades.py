@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
-from ...data.columns import quoted, understand_items
+from ...data.columns import quote_names, understand_items
 from ...data.consensus import Consensus
 from ...data.frames import to_frame
+from ...data.index import Items
 from ...data.judgments import Grades
 from ...data.truth import Truth
 from ...errors import DataWarning, JudgmentError, ParameterError
@@ -21,9 +23,13 @@ from ...protocols import Bools, Counts, Floats, Ints
 from ...wording import option
 
 if TYPE_CHECKING:
-    from ...kernels.confusion import PackedGrades
+    from ...kernels.confusion import PackedGrades, Tallies
 
 _N_SHOWN = 5
+_N_STRUCTURE_ROUNDS = 2
+"""Rounds in which items and annotators are known by each other: on public sets a third splits no group of items."""
+
+Numbers: TypeAlias = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,6 +91,111 @@ class ClassRows:
     def overlap(self) -> bool:
         """Whether some item was graded by two annotators, or was graded and is known."""
         return bool((self.several | (self.graded & (self.known >= 0))).any())
+
+    @property
+    def n_graded(self) -> float:
+        """Number of items that somebody graded."""
+        return float(self.graded.sum())
+
+    @property
+    def given(self) -> Floats:
+        """Weight of each annotator's grades, (n_annotators,)."""
+        return np.bincount(self.annotator, self.weight, self.n_annotators).astype(np.float64)
+
+    @property
+    def level_weights(self) -> Floats:
+        """Weight of the grades of each level, (n_levels,)."""
+        return np.bincount(self.level, self.weight, self.n_levels).astype(np.float64)
+
+    def votes(self, *, second_opinions: bool = False) -> Tallies:
+        """Return the counts with vote shares for the truth, of all items or of those that somebody else tells of."""
+        from ...kernels.confusion import vote_pass
+
+        use = self.several | (self.known >= 0) if second_opinions else None
+        return vote_pass(self.packed, self.n_annotators, self.n_levels, self.known, use)
+
+    def expected_counts(self, confusion: Floats, shares: Floats) -> Tallies:
+        """Return the expected counts under confusion matrices and shares of levels."""
+        from ...kernels.confusion import confusion_pass
+
+        return confusion_pass(self.packed, confusion, shares, self.known)
+
+    @cached_property
+    def levels_by_row(self) -> tuple[NDArray[np.uint8], Floats]:
+        """The level of each packed row, (n,), and the weight of grades by annotator and level."""
+        from ...kernels.confusion import levels_given
+
+        return levels_given(self.packed, self.n_annotators, self.n_levels)
+
+    def total(self, function: Callable[..., Any], *args: Any) -> tuple[Any, ...]:
+        """Return what a pass finds in all rows; over parts of the grades it is a sum of what it finds in each."""
+        return tuple(function(self, *args))
+
+    @property
+    def everything(self) -> Bools:
+        """Mask of all items, (n_items,)."""
+        return np.ones(self.n_items, bool)
+
+    @property
+    def any_several(self) -> bool:
+        """Whether two annotators graded some item."""
+        return bool(self.several.any())
+
+    def mean_probabilities(self, fit: Any) -> Floats:
+        """Return the mean probability of each level over the graded items, (n_levels,)."""
+        mean: Floats = fit.probabilities[self.graded].mean(axis=0)
+        return mean
+
+    def tallies(self, fit: Any) -> Tallies:
+        """Return the counts by the probabilities of a fit, whatever its model of annotators."""
+        from ...kernels.confusion import Tallies
+
+        packed, n_levels = self.packed, self.n_levels
+        item = np.repeat(np.arange(self.n_items), np.diff(packed.starts))
+        weight = packed.weight if packed.weight.size else np.ones(len(item))
+        given = [
+            np.bincount(packed.code, weight * column[item], self.n_annotators * n_levels)
+            for column in fit.probabilities.T
+        ]
+        counts: Floats = (
+            np.stack(given).astype(np.float64).reshape(n_levels, self.n_annotators, n_levels).transpose(1, 0, 2)
+        )
+        return Tallies(0.0, counts, fit.probabilities[self.graded].sum(axis=0))
+
+    def read(self, reading: Reading) -> Floats:
+        """Return the probability of each level for each item, (n_items, n_levels)."""
+        return reading.probabilities(self, None)
+
+
+class Reading(Protocol):
+    """How the levels of items follow from what was learned, for the rows of any part."""
+
+    def probabilities(self, rows: ClassRows, state: Any) -> Floats:
+        """Return the probability of each level for each item, (n_items, n_levels)."""
+        ...
+
+
+class MatrixReading(NamedTuple):
+    """Levels by Bayes' rule from confusion matrices and shares of levels."""
+
+    confusion: Floats
+    shares: Floats
+
+    def probabilities(self, rows: ClassRows, state: Any) -> Floats:
+        """Return the probability of each level for each item; rows of items without grades are 0."""
+        from ...kernels.confusion import fill_probabilities
+
+        probabilities = with_known(np.zeros((rows.n_items, rows.n_levels)), rows.known)
+        fill_probabilities(rows.packed, self.confusion, self.shares, rows.known, probabilities)
+        return probabilities
+
+
+class VoteReading(NamedTuple):
+    """Levels by the shares of the grades."""
+
+    def probabilities(self, rows: ClassRows, state: Any) -> Floats:
+        """Return the share of each level for each item."""
+        return vote_shares(rows)
 
 
 class Former(NamedTuple):
@@ -174,32 +285,61 @@ def _without_unused(rows: ClassRows) -> ClassRows:
 
 def _known_levels(grades: Grades, rows: ClassRows, known: Any, bins: int | None) -> Ints:
     """Level code of each item whose truth is known, (n_items,), -1 elsewhere."""
-    frame = known.frame() if isinstance(known, Truth) else to_frame(known)
-    found = understand_items(frame.columns, also=("grade",))
-    if "grade" not in found:
-        raise JudgmentError(
-            f"{option('known')} has no grade column (its columns: {quoted(frame.columns)}); "
-            "give a table of query, item and grade"
-        )
-    item = grades.items.codes(frame[found["query"]] if "query" in found else None, frame[found["item"]])
-    given = frame[found["grade"]]
-    level = _level_of(given, rows, grades.grade if bins else None)
-    _refuse(frame, found, item < 0, "is not among the judged items", f"leave it out, or list it with {option('items')}")
-    scale = ", ".join(str(level) for level in rows.levels[:12])
-    _refuse(
-        frame,
-        found,
-        level < 0,
-        f"has a known grade outside the scale {scale}",
-        "correct it, or declare it with levels=",
-    )
-    levels = np.full(grades.n_items, -1, np.int32)
-    levels[item] = level
-    _refuse(frame, found, levels[item] != level, "has two different known grades", "keep one of them")
-    return levels
+    table = KnownGrades.of(known, rows, grades.grade if bins else None)
+    table.refuse_missing(table.items_in(grades.items) < 0)
+    return table.levels_in(grades.items)
 
 
-def _level_of(given: pl.Series, rows: ClassRows, cut: Floats | None) -> Ints:
+class KnownGrades(NamedTuple):
+    """Items whose level is known: the user's table, the columns meant by query, item and grade, and level codes."""
+
+    frame: pl.DataFrame
+    found: Mapping[str, str]
+    level: Ints
+
+    @classmethod
+    def of(cls, known: Any, rows: Any, cut: Floats | None) -> KnownGrades:
+        """Return known items on the levels of ``rows``; ``cut`` holds the grades that bins were cut from."""
+        frame = known.frame() if isinstance(known, Truth) else to_frame(known)
+        found = understand_items(frame.columns, also=("grade",))
+        if "grade" not in found:
+            raise JudgmentError(
+                f"{option('known')} has no grade column (its columns: {quote_names(frame.columns)}); "
+                "give a table of query, item and grade"
+            )
+        level = _level_of(frame[found["grade"]], rows, cut)
+        scale = ", ".join(str(level) for level in rows.levels[:12])
+        remedy = "correct it, or declare it with levels="
+        _refuse(frame, found, level < 0, f"has a known grade outside the scale {scale}", remedy)
+        named = pl.DataFrame({name: frame[found[name]].cast(pl.String) for name in ("query", "item") if name in found})
+        several = pl.col("level").n_unique().over(named.columns) > 1
+        twice = named.with_columns(level=pl.Series(level)).select(several).to_series().to_numpy()
+        _refuse(frame, found, twice, "has two different known grades", "keep one of them")
+        return cls(frame, found, level)
+
+    def expect_queries(self, n_queries: int) -> None:
+        """Refuse a table that names no queries where there are several."""
+        if "query" not in self.found and n_queries != 1:
+            raise JudgmentError(f"a table without a query column does not fit {n_queries} queries; add the column")
+
+    def items_in(self, items: Items) -> Ints:
+        """Return the code of each known item among others, -1 where it is none of them."""
+        query = self.frame[self.found["query"]] if "query" in self.found else None
+        return items.codes(query, self.frame[self.found["item"]])
+
+    def levels_in(self, items: Items) -> Ints:
+        """Return the level code of each item, -1 where it is not known."""
+        levels, code = np.full(len(items), -1, np.int32), self.items_in(items)
+        levels[code[code >= 0]] = self.level[code >= 0]
+        return levels
+
+    def refuse_missing(self, missing: Bools) -> None:
+        """Refuse known items that nobody judged."""
+        remedy = f"leave it out, or list it with {option('items')}"
+        _refuse(self.frame, self.found, missing, "is not among the judged items", remedy)
+
+
+def _level_of(given: pl.Series, rows: Any, cut: Floats | None) -> Ints:
     """Level code of each known grade, -1 where it is none; ``cut`` holds the grades that bins were cut from."""
     distinct = given.unique()
     codes = []
@@ -260,30 +400,6 @@ def former_fit(start: Consensus, grades: Grades, rows: ClassRows) -> Former:
     return Former(start.method, np.append(shares, np.nan)[level], annotator, level, parameters)
 
 
-def given_accuracies(accuracies: Any, grades: Grades) -> Floats:
-    """Return the accuracy of each annotator as given, (n_annotators,), NaN for those not named.
-
-    ``accuracies`` maps annotators to numbers between 0 and 1, or is a table of annotator and accuracy; annotators in it
-    who gave no grade are passed over.
-    """
-    if not grades.n_annotators:
-        raise JudgmentError("accuracies= names annotators and the grades do not; leave it out, or add the column")
-    if isinstance(accuracies, Mapping) and all(np.ndim(value) == 0 for value in accuracies.values()):
-        accuracies = {"annotator": list(accuracies), "accuracy": list(accuracies.values())}
-    frame = to_frame(accuracies)
-    if not {"annotator", "accuracy"} <= set(frame.columns):
-        raise JudgmentError("accuracies= has no columns annotator and accuracy; give both, or a dict of accuracies")
-    values = frame["accuracy"].cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
-    wrong = np.flatnonzero(~((values >= 0) & (values <= 1)))
-    if len(wrong):
-        who, value = frame["annotator"][int(wrong[0])], frame["accuracy"][int(wrong[0])]
-        raise ParameterError(f"accuracies= gives annotator {who!r} {value!r}, which is not between 0 and 1; correct it")
-    code = grades.annotators.codes(frame["annotator"])
-    given = np.full(grades.n_annotators, np.nan)
-    given[code[code >= 0]] = values[code >= 0]
-    return given
-
-
 def is_identified(rows: ClassRows, what: str) -> bool:
     """Return whether some item was graded by two annotators or is known; otherwise warn that accuracies are unknown."""
     if not rows.overlap:
@@ -338,3 +454,47 @@ def query_parts(rows: ClassRows, offsets: Counts) -> Iterator[QueryPart]:
             items,
             annotators.astype(np.int32),
         )
+
+
+def structure_numbers(rows: ClassRows, seed: int) -> tuple[Numbers, Numbers]:
+    """Return a random number for each item and for each annotator, from who gave what, whatever names and row order.
+
+    Annotators are known by the items that they gave each level, and items by the annotators, in turn [Weisfeiler68]_;
+    items that are alike in this share a number.
+    """
+    annotators = np.zeros(rows.n_annotators, np.uint64)
+    for number in range(_N_STRUCTURE_ROUNDS):
+        items = item_numbers(rows, annotators, seed, number)
+        annotators = annotator_numbers(rows, items, seed, number)
+    return items, annotators
+
+
+def item_numbers(rows: ClassRows, annotators: Numbers, seed: int, number: int) -> Numbers:
+    """Return the number of each item in a round, from those of the annotators who gave it each level."""
+    item, annotator, level = _distinct_answers(rows)
+    return _sums_of_draws(annotators[annotator], level, item, rows.n_items, (seed, 2 * number))
+
+
+def annotator_numbers(rows: ClassRows, items: Numbers, seed: int, number: int) -> Numbers:
+    """Return the number of each annotator in a round; over parts of the grades these add up."""
+    item, annotator, level = _distinct_answers(rows)
+    return _sums_of_draws(items[item], level, annotator, rows.n_annotators, (seed, 2 * number + 1))
+
+
+def _distinct_answers(rows: ClassRows) -> tuple[Counts, Counts, Numbers]:
+    """Item, annotator and level of each answer; a level given twice counts once, as one of twice the weight does."""
+    packed = rows.packed
+    item = np.repeat(np.arange(rows.n_items), np.diff(packed.starts))
+    new = np.append(True, (np.diff(packed.code) != 0) | (np.diff(item) != 0))[: len(item)]
+    annotator, level = np.divmod(packed.code[new], np.uint32(rows.n_levels))
+    return item[new], annotator.astype(np.int64), level.astype(np.uint64)
+
+
+def _sums_of_draws(numbers: Numbers, level: Numbers, there: Counts, size: int, seeds: tuple[int, int]) -> Numbers:
+    """Sums of draws that numbers and levels decide; sums that wrap do not depend on their order."""
+    from ...kernels.structure import mix_bits
+
+    salt = np.random.default_rng(seeds).integers(0, 2**64, 1, np.uint64)
+    sums = np.zeros(size, np.uint64)
+    np.add.at(sums, there, mix_bits(mix_bits(numbers + salt) + level))
+    return sums

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -13,14 +13,19 @@ from ...data.judgments import Grades, expect
 from ...errors import ParameterError
 from ...fitting import accelerate, warn_unconverged
 from ...protocols import Floats
-from .class_fit import ClassFit, ClassMethod, votes_as_fit
+from ...wording import one_of
+from .class_fit import ClassFit, level_counts, votes_as_fit
+from .class_method import ClassMethod
 from .coded_grades import ClassRows, Former, class_rows, former_fit, with_known
+
+if TYPE_CHECKING:
+    from .kernels.glad import DifficultyPass
 
 _ERRORS = ("even", "own")
 _PRIORS = ("uniform", "estimated")
 _PRIOR_MEAN = 1.0
 _MAX_NUMBER = 20.0
-_N_SETTLING_PASSES = 3
+_N_SETTLING_PASSES, _MOST_SETTLING_PASSES = 3, 50
 _N_EASE_QUANTILES = 200
 
 
@@ -53,6 +58,9 @@ class GLAD(ClassMethod):
         What is answered in error: ``"even"``, each wrong level alike, as published; ``"own"``, see the notes.
     prior
         Shares of the levels: ``"uniform"``, as published, or ``"estimated"`` along with the rest.
+    calibrated
+        Whether to temper the probabilities so that they mean what they say (see the notes); ``False`` gives the
+        model's own.
     per_query
         Whether annotators are taken as different ones in each query.
     tol
@@ -79,6 +87,8 @@ class GLAD(ClassMethod):
 
     Where no item was graded by two annotators, or all grades are equal, the grades are kept as they are.
 
+    Probabilities are tempered so as to come closest to those of ``dawid_skene``, whose notes say how.
+
     Examples
     --------
     >>> said = {"ann": [2, 2, 1, 1, 0, 0], "bob": [2, 2, 1, 1, 0, 1], "cy": [2, 0, 1, 2, 0, 0]}
@@ -93,6 +103,7 @@ class GLAD(ClassMethod):
     ease_spread: float = 1.0
     errors: str = "even"
     prior: str = "uniform"
+    calibrated: bool = True
     per_query: bool = False
     tol: float = 1e-5
     max_iter: int = 1000
@@ -101,9 +112,7 @@ class GLAD(ClassMethod):
 
     def __post_init__(self) -> None:
         for name, known in (("errors", _ERRORS), ("prior", _PRIORS)):
-            if getattr(self, name) not in known:
-                choice = ", ".join(map(repr, known))
-                raise ParameterError(f"{name}={getattr(self, name)!r} is not known; use one of {choice}")
+            one_of(getattr(self, name), known, name)
         for name in ("ability_spread", "ease_spread"):
             if not getattr(self, name) > 0:
                 raise ParameterError(f"{name}={getattr(self, name)} must be above 0")
@@ -123,7 +132,7 @@ class GLAD(ClassMethod):
         expect(grades, self)
         rows = class_rows(grades, bins=self.bins, known=known)
         former = former_fit(consensus, grades, rows)
-        problem = _lay_out(rows, self)
+        problem = _lay_out(rows, self, rows.levels_by_row[1])
         state = problem.settled_state(_Beginning(former.of_annotators("ability"), former.prior), self.max_iter)
         difficulty = np.exp(-state[slice(*problem.parts)])
         table = grades.items.frame().with_columns(difficulty=difficulty).filter(pl.Series(rows.graded))
@@ -135,15 +144,16 @@ class GLAD(ClassMethod):
             return _Beginning(np.full(rows.n_annotators, np.nan), np.full(rows.n_levels, np.nan))
         return _Beginning(former.of_annotators("ability"), former.prior)
 
-    def _fit_rows(self, rows: ClassRows, begin: _Beginning) -> ClassFit:
+    def _fit_rows(self, rows: Any, begin: _Beginning) -> ClassFit:
         """The fit from former abilities and class shares, or from the prior where they are NaN."""
-        problem = _lay_out(rows, self)
+        if not isinstance(rows, ClassRows):
+            return _fit_in_parts(self, rows, begin)
+        problem = _lay_out(rows, self, rows.levels_by_row[1])
         n_before = 0 if np.isnan(begin.ability).all() else _N_SETTLING_PASSES
         start = problem.settled_state(begin, n_before)
         n_free, n_shares = problem.parts[1], len(start) - problem.parts[1]
         # entries count by the grades that they rest on, class shares by all
-        given = np.bincount(rows.annotator, rows.weight, rows.n_annotators)
-        numbers = given, np.bincount(rows.item, rows.weight, rows.n_items), np.full(n_shares, given.sum())
+        numbers = rows.given, np.bincount(rows.item, rows.weight, rows.n_items), np.full(n_shares, rows.given.sum())
         state, trace = accelerate(
             problem.step, start, lower=np.append(np.full(n_free, -_MAX_NUMBER), np.full(n_shares, 1e-12)),
             upper=_MAX_NUMBER, scale=np.sqrt(np.concatenate(numbers)), tol=self.tol, max_iter=self.max_iter,
@@ -158,7 +168,7 @@ class GLAD(ClassMethod):
         n_answers = n_levels if self.errors == "own" else max(n_levels - 1, 1)
         guesses = np.full((rows.n_annotators, n_levels), 1.0 / n_answers)
         confusion = _confusion(ability, np.full(1, _PRIOR_MEAN), guesses, self)
-        votes = votes_as_fit(rows, confusion, np.full(confusion.shape[:2], 1.0 / n_levels))
+        votes = votes_as_fit(rows, confusion)
         return replace(votes, parameters={"ability": ability})
 
 
@@ -199,24 +209,21 @@ class _Problem:
 
     def step(self, state: Floats) -> _Step:
         """One E-step and one M-step."""
+        ability, log_ease, shares = np.split(state, self.parts)
+        found, better = self.e_step(ability, log_ease, _log_shares(shares, self.rows.n_levels))
+        return _m_step(self.method, ability, shares, tuple(found), better)
+
+    def e_step(self, ability: Floats, log_ease: Floats, log_prior: Floats) -> tuple[DifficultyPass, Floats]:
+        """What a pass finds, and the better log ease of each item."""
         from .kernels.glad import difficulty_pass
 
-        n_levels, (ease_at, shares_at) = self.rows.n_levels, self.parts
-        ability, log_ease, shares = np.split(state, self.parts)
-        log_prior = np.log(shares / shares.sum()) if len(shares) else np.full(n_levels, -np.log(n_levels))
-        favour = float(log_prior.sum()) if len(shares) else 0.0
-        pull, following = self.method.ability_spread**-2, state.copy()
+        better = log_ease.copy()
         found = difficulty_pass(
             self.rows.packed, self.annotators, self.levels, ability, log_ease, np.log(self.guesses), log_prior,
-            self.rows.known, (_PRIOR_MEAN, self.method.ease_spread**-2), self.probabilities,
-            following[ease_at:shares_at], lucky=self.method.errors == "own",
+            self.rows.known, (_PRIOR_MEAN, self.method.ease_spread**-2), self.probabilities, better,
+            lucky=self.method.errors == "own",
         )  # fmt: skip
-        off = ability - _PRIOR_MEAN
-        following[:ease_at] += (found.slope - pull * off) / (found.bend + pull)
-        # one item more of each level keeps those possible that are never the likeliest
-        following[shares_at:] = ((found.shares + 1.0) / (found.shares.sum() + n_levels))[: len(shares)]
-        value = found.objective - 0.5 * pull * float(np.einsum("a,a->", off, off)) + favour
-        return _Step(value, following, found.shares / found.shares.sum())
+        return found, better
 
     def settled_state(self, begin: _Beginning, n_passes: int) -> Floats:
         """The state with these abilities and class shares (the prior's where NaN), and the log ease that fits them."""
@@ -237,29 +244,118 @@ class _Problem:
         return state
 
 
-def _lay_out(rows: ClassRows, method: GLAD) -> _Problem:
+def _log_shares(shares: Floats, n_levels: int) -> Floats:
+    """Logarithms of the shares of levels, even ones where they are not estimated."""
+    return np.log(shares / shares.sum()) if len(shares) else np.full(n_levels, -np.log(n_levels))
+
+
+def _m_step(method: GLAD, ability: Floats, shares: Floats, found: Any, better_ease: Floats) -> _Step:
+    """The objective where a pass was made, and better abilities, log ease and shares."""
+    objective, slope, bend, sums = found
+    n_levels, pull, off = len(sums), method.ability_spread**-2, ability - _PRIOR_MEAN
+    favour = float(_log_shares(shares, n_levels).sum()) if len(shares) else 0.0
+    # one item more of each level keeps those possible that are never the likeliest
+    more = ((sums + 1.0) / (sums.sum() + n_levels))[: len(shares)]
+    following = np.concatenate([ability + (slope - pull * off) / (bend + pull), better_ease, more])
+    value = objective - 0.5 * pull * float(np.einsum("a,a->", off, off)) + favour
+    return _Step(value, following, sums / sums.sum())
+
+
+def _fit_in_parts(method: GLAD, rows: Any, begin: _Beginning) -> ClassFit:
+    """The fit over parts, which keep the log ease of their items, settled in each pass for the abilities of now."""
+    (given,) = rows.total(level_counts)
+    guesses, n_annotators = _guesses(method, given), rows.n_annotators
+    shares = begin.shares if method.prior == "estimated" else np.empty(0)
+    start = np.concatenate(
+        [
+            np.where(np.isnan(part), prior, part)
+            for part, prior in ((begin.ability, _PRIOR_MEAN), (shares, 1 / len(begin.shares)))
+        ]
+    )
+
+    def step(state: Floats) -> _Step:
+        ability, shares = state[:n_annotators], state[n_annotators:]
+        log_prior = _log_shares(shares, rows.n_levels)
+        found = rows.total_with_state(_settled_sums, method, given, ability, log_prior)
+        return _m_step(method, ability, shares, found, np.empty(0))
+
+    lower = np.append(np.full(n_annotators, -_MAX_NUMBER), np.full(len(shares), 1e-12))
+    scale = np.sqrt(np.append(rows.given, np.full(len(shares), rows.given.sum())))
+    state, trace = accelerate(
+        step, start, lower=lower, upper=_MAX_NUMBER, scale=scale, tol=method.tol, max_iter=method.max_iter
+    )
+    if not trace.converged:
+        warn_unconverged("glad", method.max_iter, trace.change, method.tol)
+    last, ability = step(state), state[:n_annotators].copy()
+    log_ease = np.concatenate([values for (values,) in rows.each_with_state(_graded_ease)])
+    confusion = _confusion(ability, log_ease, guesses, method)
+    reading = EaseReading(method, given, ability, _log_shares(state[n_annotators:], rows.n_levels))
+    return ClassFit(rows.read(reading), last.shares, confusion, trace, {"ability": ability}, reading=reading)
+
+
+def _settled_sums(
+    rows: ClassRows, state: Any, method: GLAD, given: Floats, ability: Floats, log_prior: Floats
+) -> tuple[Any, tuple[Floats]]:
+    """What a pass finds in one part once the log ease of its items fits the abilities; it is the part's new state."""
+    problem, log_ease = _lay_out(rows, method, given), _ease_of(rows, state)
+    for _ in range(_MOST_SETTLING_PASSES):
+        found, better = problem.e_step(ability, log_ease, log_prior)
+        change = float(np.abs(better - log_ease).max(initial=0.0))
+        log_ease = better
+        if change <= 0.1 * method.tol:
+            break
+    return tuple(found), (log_ease,)
+
+
+def _ease_of(rows: ClassRows, state: Any) -> Floats:
+    """The log ease of the items of a part, the prior's before the first pass."""
+    return np.full(rows.n_items, _PRIOR_MEAN) if state is None else state[0]
+
+
+def _graded_ease(rows: ClassRows, state: Any) -> tuple[tuple[Floats], None]:
+    """The log ease of the graded items of a part."""
+    return (_ease_of(rows, state)[rows.graded],), None
+
+
+class EaseReading(NamedTuple):
+    """Levels by abilities and the log ease that a part keeps."""
+
+    method: GLAD
+    given: Floats
+    ability: Floats
+    log_prior: Floats
+
+    def probabilities(self, rows: ClassRows, state: Any) -> Floats:
+        """Return the probability of each level for each item."""
+        problem = _lay_out(rows, self.method, self.given)
+        problem.e_step(self.ability, _ease_of(rows, state), self.log_prior)
+        return problem.probabilities
+
+
+def _guesses(method: GLAD, given: Floats) -> Floats:
+    """What annotators answer where they do not know, (n_annotators, n_levels), from the weight of their grades."""
+    if method.errors != "own":
+        return np.full(given.shape, 1.0 / (given.shape[1] - 1))
+    guesses: Floats = (given + 1.0) / (given + 1.0).sum(axis=1, keepdims=True)
+    return guesses
+
+
+def _lay_out(rows: ClassRows, method: GLAD, given: Floats) -> _Problem:
     """The grades by item, and what annotators answer where they do not know."""
     from ...kernels.threads import read_only
-    from .kernels.mace import levels_given
 
-    levels, given = levels_given(rows.packed, rows.n_annotators, rows.n_levels)
-    guesses = np.full(given.shape, 1.0 / (rows.n_levels - 1))
-    if method.errors == "own":
-        guesses = (given + 1.0) / (given + 1.0).sum(axis=1, keepdims=True)
     # items that nobody graded are not visited
     probabilities = with_known(np.full((rows.n_items, rows.n_levels), 1.0 / rows.n_levels), rows.known)
-    return _Problem(
-        method, rows, read_only(rows.packed.code // np.uint32(rows.n_levels)), levels, guesses, probabilities
-    )
+    annotators = read_only(rows.packed.code // np.uint32(rows.n_levels))
+    return _Problem(method, rows, annotators, rows.levels_by_row[0], _guesses(method, given), probabilities)
 
 
 def _class_fit(problem: _Problem, state: Floats, trace: Trace) -> ClassFit:
     """Levels and abilities at a state."""
     rows, last = problem.rows, problem.step(state)
     ability, log_ease, _ = np.split(state, problem.parts)
-    evidence = np.outer(np.bincount(rows.annotator, rows.weight, rows.n_annotators) + 1.0, last.shares)
     confusion = _confusion(ability, log_ease[rows.graded], problem.guesses, problem.method)
-    return ClassFit(problem.probabilities, last.shares, confusion, evidence, trace, {"ability": ability.copy()})
+    return ClassFit(problem.probabilities, last.shares, confusion, trace, {"ability": ability.copy()})
 
 
 def _confusion(ability: Floats, log_ease: Floats, guesses: Floats, method: GLAD) -> Floats:

@@ -14,9 +14,9 @@ from ...data.consensus import Consensus, Quality, Trace
 from ...data.judgments import Judgments, Preferences, Rankings, expect
 from ...errors import ConvergenceWarning, ParameterError
 from ...fitting import iterate, warn_unconverged
-from ...protocols import Bools, Counts, Floats
+from ...protocols import Bools, Counts, Floats, Passes
 from ...quality import TRUSTED, held_out_quality, trusted_annotators, warn_near_chance
-from ...wording import option
+from ...wording import one_of, option
 
 if TYPE_CHECKING:
     from .kernels.poisson_binomial import Crowd
@@ -83,16 +83,16 @@ class CrowdAgg:
     Notes
     -----
     The paper prints its gap with the cases exchanged, which turns orders round. Put right, it is the best where
-    annotators judge few of many items, but those who judge all of them without ties give each the same chances, so that
+    annotators judge few of many items, but those who judge all of them without ties give each the same chances, so
     nothing is left of their order: with simulated grades NDCG@10 is .84 against .83 for hard where each judges 8 of 40
     items, and .64 against .99 where each judges 10 of 10. The paper learns quality, in each query, from a consensus
     that the annotator is part of, which confirms itself: on TREC crowd grades NDCG@10 is .71, against .74 without
     quality and .76 held out.
 
     Agreement is counted on pairs of items that others judged too, equal scores counting half. It jumps when two items
-    change places, so that qualities need not settle: each round goes half of the way, and from the eleventh on half as
+    change places, so qualities need not settle: each round goes half of the way, and from the eleventh on half as
     far each time. The paper's rounds end when an order comes back, with a warning if it is not the one of the round
-    before. A majority of reversed annotators cannot be told from a good crowd: see ``trusted=``.
+    before. A majority of reversed annotators cannot be distinguished from a good crowd: see ``trusted=``.
 
     Ties and equal grades are no preference; ``estimates`` has the number of ties. An annotator's preferences for the
     same pair are added up, and grades of the same item averaged; the annotator counts by the mean weight of their
@@ -127,9 +127,7 @@ class CrowdAgg:
 
     def __post_init__(self) -> None:
         for name, known in _CHOICES.items():
-            if getattr(self, name) not in known:
-                choice = ", ".join(map(repr, known))
-                raise ParameterError(f"{name}={getattr(self, name)!r} is not known; use one of {choice}")
+            one_of(getattr(self, name), known, name)
         if not 0 < self.rho < 1:
             raise ParameterError(f"rho={self.rho} must lie between 0 and 1")
         if self.prior is not None and not (np.shape(self.prior) == (2,) and self.prior[0] > self.prior[1] > 0):
@@ -138,11 +136,11 @@ class CrowdAgg:
     def fit(self, judgments: Judgments, *, trusted: Any | None = None) -> Consensus:
         """Return the scores and what was learned of the annotators.
 
-        ``trusted`` are the ids of annotators known to be good: their prior is (95, 5), and the first round heeds nobody
+        ``trusted`` are the ids of annotators known to be good: their prior is (95, 5), and the first round uses nobody
         else. It goes with held-out quality.
         """
         expect(judgments, self)
-        crowd, eta, trace = self._learned(judgments, trusted)
+        crowd, eta, trace = self._learn(judgments, trusted)
         if self.quality != "none" and trusted is None:
             warn_near_chance("crowd_agg", eta, crowd.pairs)
         ties = {"n_ties": int((judgments.outcome == 0).sum())} if isinstance(judgments, Preferences) else {}
@@ -151,13 +149,25 @@ class CrowdAgg:
             quality=partial(_quality, self, judgments, crowd.mean_quality(eta)),
         )  # fmt: skip
 
+    def passes(self, judged: Any, *, trusted: Any | None = None, **given: Any) -> Passes:
+        """Return the passes of a fit to judgments in parts."""
+        from .crowd_agg_passes import CrowdAggPasses
+
+        if self.per_query or self.quality == "paper":
+            which = "per_query" if self.per_query else "quality='paper'"
+            raise ParameterError(f"crowd_agg with {which} needs all judgments at once; leave it out for packed ones")
+        if judged.by != "query":
+            raise ParameterError("crowd_agg goes query by query; pack the judgments by query")
+        rounds = None if self.quality == "none" or not len(judged.annotators) else _held_out
+        return CrowdAggPasses(self, judged, trusted_annotators(judged, trusted), _crowd, rounds)
+
     def scores(self, judgments: Judgments) -> Floats:
-        """Return the scores alone, for whoever fits many times."""
+        """Return the scores alone, for repeated fits."""
         expect(judgments, self)
-        crowd, eta, _ = self._learned(judgments, None)
+        crowd, eta, _ = self._learn(judgments, None)
         return crowd.scores(eta)
 
-    def _learned(self, judgments: Judgments, trusted: Any | None) -> tuple[Crowd, Floats, Trace]:
+    def _learn(self, judgments: Judgments, trusted: Any | None) -> tuple[Crowd, Floats, Trace]:
         """The crowd, and the quality of each owner of preference sets."""
         named = trusted_annotators(judgments, trusted)
         if self.quality != "held_out" and named.any():
@@ -172,8 +182,8 @@ class CrowdAgg:
 
 def _quality(method: CrowdAgg, judgments: Judgments, eta: Floats) -> Quality | None:
     """Held-out quality with what was learned."""
-    found = held_out_quality(method, judgments)
-    return None if found is None else found.with_parameters(eta=eta)
+    quality = held_out_quality(method, judgments)
+    return None if quality is None else quality.with_parameters(eta=eta)
 
 
 def _held_out(crowd: Crowd, trusted: Bools, method: CrowdAgg) -> tuple[Floats, Trace]:
@@ -255,7 +265,7 @@ def _preference_sets(judgments: Judgments) -> tuple[PreferenceSets, Counts]:
     Every ranking is a set of its own, and so are the judgments of each former query after ``across_queries()``.
     Several grades of one item in a set are averaged. Judgments without annotators are all by one.
     """
-    from ...kernels.standings import one_each
+    from ...kernels.segments import average_repeats
     from .kernels.preference_sets import sets_of_levels, sets_of_preferences
 
     annotator = judgments.annotator if judgments.n_annotators else np.zeros(len(judgments), np.int32)
@@ -272,5 +282,5 @@ def _preference_sets(judgments: Judgments) -> tuple[PreferenceSets, Counts]:
     if isinstance(judgments, Preferences):
         sets = sets_of_preferences(code, judgments.left, judgments.right, judgments.outcome * weight, len(items))
     else:
-        sets = sets_of_levels(*one_each(code, item, judgments.grade, weight))
+        sets = sets_of_levels(*average_repeats(code, item, judgments.grade, weight))
     return sets, sets.code // n

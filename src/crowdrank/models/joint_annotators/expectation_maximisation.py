@@ -1,7 +1,8 @@
 """JAM and VRJAM by expectation-maximisation over the hidden better item of each pair.
 
 In order: the model with its E-step and M-step, the choice between a fit and its mirror image, the spread of the item
-effects, flip rates by cluster of pairs (VRJAM), and :class:`JointFitter`, which does one after the other.
+effects, flip rates by cluster of pairs (VRJAM), :class:`JointFitter`, which does one after the other, and a check
+whether the scores agree with the preferences.
 """
 
 from __future__ import annotations
@@ -14,10 +15,9 @@ import numpy as np
 
 from ...data.consensus import Trace
 from ...fitting import warn_unconverged
-from ...protocols import Floats
+from ...protocols import Bools, Counts, Floats, Ints
 from .item_scores import EqualScores, FeatureScores, ItemEffectScores, ScoreModel
-from .judged_pairs import START_FLIP_RATE, FlipPrior, JudgedPairs
-from .pair_clusters import cluster_pairs
+from .judged_pairs import KNOWN_FLIP_RATE, START_FLIP_RATE, FlipPrior, JudgedPairs, cluster_pairs
 
 if TYPE_CHECKING:
     from .kernels.pair_patterns import Expectation, PairPatterns
@@ -37,6 +37,17 @@ _STEPS_PER_LEAP = 3
 _LONGEST_LEAP = 0.7
 _LEAST_OBSERVED_SHARE = 0.1
 """Least share of an item's expected curvature that counts as observed."""
+
+_MOST_CHECKED_PAIRS = 20_000
+_LEAST_CHECKED_PAIRS = 100
+_N_DRAWS = 4
+_LEAST_PREFERENCES_PER_SOURCE = 50
+_CHECK_TOL, _MOST_CHECK_ITERATIONS = 1e-3, 100
+
+_CLEAR_RATIO = 1.15
+"""The ratio is 1.1 to 1.9 where annotators' errors follow the features, and at most 1.1 where they do not."""
+
+_CLEAR_STANDARD_ERRORS = 3.0
 
 
 class State(NamedTuple):
@@ -196,7 +207,7 @@ def _normal_scores(model: JointModel, here: NormalScores) -> NormalScores:
     variances = 1.0 / (np.maximum(expected.observed_degree, _LEAST_OBSERVED_SHARE * expected.degree) + precision)
     # halfway, since a large variance flattens the curvature that the next one comes from
     variances = np.sqrt(here.variances * variances)
-    own = variances * (1.0 - (items.explained**2).sum(axis=1))
+    own = variances * (1.0 - (items.explained_directions**2).sum(axis=1))
     square = (float(means @ items.residuals(means)) + float(own[items.judged].sum())) / items.n_free
     spread = float(np.clip(np.sqrt(square), *_SPREAD_RANGE))
     flip_rates = model.prior.flip_rates(*pairs.flip_counts(expected.n_lower, model.n_sources))
@@ -264,7 +275,7 @@ class JointFitter:
     Parameters
     ----------
     n_clusters, folded, seed
-        As for :func:`~crowdrank.models.joint_annotators.pair_clusters.cluster_pairs`; 1 means no clusters.
+        As for :func:`~crowdrank.models.joint_annotators.judged_pairs.cluster_pairs`; 1 means no clusters.
     cluster_alpha
         Number of preferences that an annotator's overall rate counts for in each cluster.
     tol, max_iter
@@ -330,3 +341,79 @@ class JointFitter:
 def _add_iterations(former: Run, run: Run) -> Run:
     """The run, with the iterations of a former one counted in."""
     return run._replace(trace=replace(run.trace, n_iter=former.trace.n_iter + run.trace.n_iter))
+
+
+class Overruled(NamedTuple):
+    """Share of pairs where scores and preferences together choose another item than preferences alone.
+
+    ``observed`` in the fit, ``expected`` if the model were true, over ``n_pairs`` pairs.
+    """
+
+    observed: float
+    expected: float
+    n_pairs: int
+
+    @property
+    def clear(self) -> bool:
+        """Whether the observed share is more than model and chance explain."""
+        chance = float(np.sqrt(self.expected / max(self.n_pairs, 1)))
+        return (
+            self.n_pairs >= _LEAST_CHECKED_PAIRS
+            and self.observed > _CLEAR_RATIO * self.expected + _CLEAR_STANDARD_ERRORS * chance
+        )
+
+
+def overruled_share(model: JointModel, state: State, *, seed: int) -> Overruled:
+    """Return how often scores overrule the preferences, and how often they would if the model were true.
+
+    Flip rates are estimated once more from preferences alone, for which pairs need two preferences. Other pairs are
+    left out, and all of them where sources gave too few such preferences. If the model is true, the rates are the same
+    but for chance; preferences are drawn from it for up to 20,000 pairs.
+    """
+    pairs, rng, scores = model.pairs, np.random.default_rng(seed), model.items.scores(state.parameters)
+    flip_rates, several = state.flip_rates, np.diff(model.pairs.bounds) > 1
+    chosen = np.flatnonzero(several[pairs.pattern]) if _enough_preferences(pairs, several) else np.empty(0, np.int64)
+    chosen = chosen[:: -(-len(chosen) // _MOST_CHECKED_PAIRS) or 1]
+    prior = (scores[pairs.first] - scores[pairs.second])[chosen]
+    pattern = pairs.pattern[chosen]
+    odds = model.pattern_odds(flip_rates)[pattern]
+    alone = model.pattern_odds(_rates_without_scores(model, flip_rates, several))[pattern]
+    place, pair = _preferences_of(pairs.bounds, pattern)
+    source, weight = pairs.source[place], pairs.weight[place] if pairs.weight.size else np.ones(len(place))
+    log_odds, shares = np.log1p(-flip_rates) - np.log(flip_rates), []
+    for _ in range(_N_DRAWS):
+        lower = rng.random(len(chosen)) < 0.5 + 0.5 * np.tanh(0.5 * prior)
+        side = np.where(lower[pair] == (rng.random(len(place)) >= flip_rates[source]), 1.0, -1.0)
+        drawn = np.bincount(pair, weight * side * log_odds[source], len(chosen)).astype(np.float64, copy=False)
+        shares.append(_share_apart(prior + drawn, drawn))
+    return Overruled(_share_apart(prior + odds, alone), float(np.mean(shares)), len(chosen))
+
+
+def _enough_preferences(pairs: PairPatterns, several: Bools) -> bool:
+    """Whether sources gave enough preferences on pairs with several to estimate their flip rates from these."""
+    number = np.bincount(pairs.source, pairs.total_weight * several[pairs.owner])
+    return bool(number.sum() >= _LEAST_PREFERENCES_PER_SOURCE * np.count_nonzero(number))
+
+
+def _rates_without_scores(model: JointModel, flip_rates: Floats, several: Bools) -> Floats:
+    """Flip rates by the patterns with several preferences, at equal scores."""
+    pairs = replace(model.pairs, number=np.where(several, model.pairs.number, 0.0))
+    known = flip_rates <= KNOWN_FLIP_RATE
+    prior = model.prior._replace(fixed=np.where(known, flip_rates, np.nan))
+    equal = JointModel(pairs, EqualScores(len(pairs.starts) - 1), prior)
+    # from the usual start, the same way round: the rates of the model may be far off
+    start = np.where(known, flip_rates, np.where(flip_rates < 0.5, START_FLIP_RATE, 1 - START_FLIP_RATE))
+    return equal.run(State(np.empty(0), start), tol=_CHECK_TOL, max_iter=_MOST_CHECK_ITERATIONS).state.flip_rates
+
+
+def _preferences_of(bounds: Counts, pattern: Ints) -> tuple[Counts, Counts]:
+    """Places of the preferences of each of some patterns, and which of the patterns each belongs to."""
+    sizes = np.diff(bounds)[pattern]
+    ends = np.concatenate([[0], np.cumsum(sizes)])
+    owner = np.repeat(np.arange(len(pattern)), sizes)
+    return bounds[pattern][owner] + np.arange(ends[-1]) - ends[:-1][owner], owner
+
+
+def _share_apart(together: Floats, alone: Floats) -> float:
+    """Share of pairs where the two choose different items."""
+    return float(np.mean(np.sign(together) * np.sign(alone) < 0)) if len(alone) else 0.0

@@ -17,7 +17,7 @@ from ...data.judgments import Judgments
 from ...protocols import Bools, Counts, Floats, Ints
 
 if TYPE_CHECKING:
-    from ...rankers.scaling import Scaling
+    from ...rankers.matrix import Scaling
     from .kernels.pair_patterns import Expectation, PairPatterns
 
 _LONGEST_WEIGHT_STEP = 5.0
@@ -50,8 +50,7 @@ class ItemFeatures:
     def of(cls, features: Features, judgments: Judgments) -> ItemFeatures:
         """Return the features of the items, on the scale of those that were judged; missing numbers are refused."""
         from ...rankers.lists import Lists
-        from ...rankers.matrix import Matrix
-        from ...rankers.scaling import learn_scaling
+        from ...rankers.matrix import Matrix, learn_scaling
 
         row = np.asarray(features.items.codes_of(judgments.items, "features", "judgments"))
         used = np.flatnonzero(features.match(judgments, so="are taken as average ones") >= 0)
@@ -104,7 +103,7 @@ class ScoreModel(Protocol):
 
 @dataclass(frozen=True)
 class EqualScores:
-    """All items alike, so that preferences alone decide a pair; there are no parameters."""
+    """All items alike, so preferences alone decide a pair; there are no parameters."""
 
     n_items: int
     hinge: bool = False
@@ -166,7 +165,7 @@ class FeatureScores:
 
     def _solve_directly(self, pairs: PairPatterns, here: Expectation, gradient: Floats) -> Floats:
         """The step from the whole matrix of second derivatives."""
-        from ...kernels.probes import laplacian_products
+        from ...kernels.laplacian import laplacian_products
 
         products = laplacian_products(pairs.starts, pairs.second, here.curvature, here.degree)
         curvature = self.matrix.T @ products(self.matrix)
@@ -212,7 +211,7 @@ class ItemEffectScores:
     hinge: bool = False
 
     @cached_property
-    def explained(self) -> Floats:
+    def explained_directions(self) -> Floats:
         """Directions of scores that features explain, (n_items, n_features); times its transpose, a projection."""
         from scipy.linalg import solve_triangular
 
@@ -224,7 +223,7 @@ class ItemEffectScores:
     @cached_property
     def n_free(self) -> float:
         """Degrees of freedom of the item effects: judged items less those that features can explain."""
-        return max(float(self.judged.sum() - (self.explained**2).sum()), 1.0)
+        return max(float(self.judged.sum() - (self.explained_directions**2).sum()), 1.0)
 
     def start(self) -> Floats:
         """Return equal scores."""
@@ -236,7 +235,7 @@ class ItemEffectScores:
 
     def residuals(self, scores: Floats) -> Floats:
         """Return the part of the scores that features do not explain."""
-        rest: Floats = scores - self.explained @ (self.explained.T @ scores)
+        rest: Floats = scores - self.explained_directions @ (self.explained_directions.T @ scores)
         return rest
 
     def log_prior(self, parameters: Floats) -> float:

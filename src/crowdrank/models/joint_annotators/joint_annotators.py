@@ -17,8 +17,7 @@ from ...errors import DataWarning, ParameterError
 from ...protocols import Bools, Floats, Progress
 from ...quality import warn_near_chance
 from ...wording import one_of
-from .expectation_maximisation import JointFitter, PairFit
-from .feature_check import overruled_share
+from .expectation_maximisation import JointFitter, PairFit, overruled_share
 from .item_scores import EqualScores, FeatureScores, ItemEffectScores, ItemFeatures, ScoreModel
 from .judged_pairs import JudgedPairs
 

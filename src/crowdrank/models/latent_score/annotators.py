@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...protocols import Bools, Floats
-from .items import ItemEstimates
+from .control import Eliminated, control_step, eliminate, learned_variances
+from .items import ItemSums, VarianceSums
 from .layout import Kind, Layout
 from .state import (
     MAX_MEAN_LAPSE,
@@ -26,6 +27,7 @@ from .state import (
     State,
     first_cuts,
     first_shares,
+    weight_variances,
 )
 
 if TYPE_CHECKING:
@@ -57,13 +59,14 @@ _LOG_SCALE_PRECISION = 16.0
 _CUT_PRECISION = 0.1
 _SHARES_PRIOR_ANNOTATORS = 10.0
 _SCALE_PRIOR_ANNOTATORS = 0.5
+_MIN_RESCALING = 0.7
 _MIN_VARIANCE = 4e-4
 
 _PRIOR_COUNTS = {"item": 4.0, "alpha": 50.0, "bias": 4.0, "spread": 4.0, "level": 4.0, "weight": 4.0}
 """Number of items, annotators, queries and features that the start of a variance counts as."""
 
-_PRIOR_COUNT_SHARES = {"item": 0.05}
-"""Share of the items that it counts as besides: with few comparisons nothing else bounds the variance of scores."""
+_PRIOR_COUNT_SHARES = {"item": 0.05, "weight": 0.05}
+"""Share of them that it counts as besides: with few comparisons nothing else bounds the variance of scores."""
 
 _WIDENING = 2.0
 _WIDENING_ITEMS = 50.0
@@ -90,6 +93,8 @@ def damp_curvature(sums: list[AnnotatorSums], state: State) -> list[AnnotatorSum
         if habits.curvature is not None:
             one, two, three, four = 0.5 * (_curvature(of) + habits.curvature)
             of = of._replace(alpha_alpha=one, alpha_bias=two, bias_bias=three, spread_spread=four)
+        if habits.control is not None and habits.control.curvature is not None:
+            of = of._replace(control_curvature=0.5 * (of.control_curvature + habits.control.curvature))
         damped.append(of)
     return damped
 
@@ -122,9 +127,15 @@ def annotator_step(
     lapses look rarer than they are.
     """
     gradient, curvature = np.zeros(layout.n_annotators), np.zeros(layout.n_annotators)
-    for kind, habits, of in zip(layout.kinds, state.kinds, sums, strict=True):
+    rests = [
+        eliminated_habits(kind, habits, of) for kind, habits, of in zip(layout.kinds, state.kinds, sums, strict=True)
+    ]
+    for kind, habits, of, rest in zip(layout.kinds, state.kinds, sums, rests, strict=True):
         gradient, curvature = gradient + of.alpha, curvature + of.alpha_alpha
-        if kind.has_bias:
+        if rest is not None:
+            gradient = gradient - (rest.cross * rest.newton).sum(axis=1)
+            curvature = curvature - (rest.cross * rest.ratio).sum(axis=1)
+        elif kind.has_bias:
             # the bias is eliminated: it moves with the discrimination
             ratio = of.alpha_bias / bias_curvature(habits, of)
             gradient = gradient - ratio * _bias_gradient(habits, of)
@@ -132,8 +143,8 @@ def annotator_step(
     posterior = _discriminations(state, gradient, np.maximum(curvature, 0.0), prior)
     step = np.clip(posterior.mean - state.alpha, -_MAX_STEP, _MAX_STEP)
     kinds = tuple(
-        _habit_step(kind, habits, of, step, posterior.variance, learn_mean_lapse)
-        for kind, habits, of in zip(layout.kinds, state.kinds, sums, strict=True)
+        _habit_step(kind, habits, of, rest, step, posterior.variance, learn_mean_lapse)
+        for kind, habits, of, rest in zip(layout.kinds, state.kinds, sums, rests, strict=True)
     )
     return replace(state, alpha=state.alpha + step, alpha_variance=posterior.variance, kinds=kinds), posterior
 
@@ -148,13 +159,20 @@ def _discriminations(state: State, gradient: Floats, curvature: Floats, crowd: D
     variances = 1.0 / (curvature + 1.0 / prior)
     means = variances * (pull + middle / prior)
     log_odds = 0.5 * (np.log(variances / prior) + means**2 / variances - middle**2 / prior)
-    log_odds += np.log(np.maximum(share, 1e-300))
+    # with large weights a group without a share would win over any logarithm of it
+    log_odds = np.where(share > 0.0, log_odds + np.log(np.maximum(share, 1e-300)), -np.inf)
     group = np.exp(log_odds - log_odds.max(axis=0))
-    group = np.where(share > 0.0, group, 0.0)
     group /= group.sum(axis=0)
     mean = (group * means).sum(axis=0)
     variance = (group * (variances + (means - mean) ** 2)).sum(axis=0)
     return Discriminations(mean, variance, group, means, variances)
+
+
+def eliminated_habits(kind: Kind, habits: KindState, of: AnnotatorSums) -> Eliminated | None:
+    """Return bias and coefficients of covariates given the discrimination; ``None`` without covariates."""
+    if habits.control is None:
+        return None
+    return eliminate(kind, habits.control, of, (_bias_gradient(habits, of), bias_curvature(habits, of)))
 
 
 def bias_curvature(habits: KindState, of: AnnotatorSums) -> Floats:
@@ -168,11 +186,18 @@ def _bias_gradient(habits: KindState, of: AnnotatorSums) -> Floats:
 
 
 def _habit_step(
-    kind: Kind, habits: KindState, of: AnnotatorSums, alpha_step: Floats, alpha_variance: Floats, learn_mean_lapse: bool
-) -> KindState:
-    """Bias, spread and lapses after this step of the discriminations."""
+    kind: Kind, habits: KindState, of: AnnotatorSums, rest: Eliminated | None, alpha_step: Floats,
+    alpha_variance: Floats, learn_mean_lapse: bool,
+) -> KindState:  # fmt: skip
+    """Bias, coefficients of covariates, spread and lapses after this step of the discriminations."""
     habits = replace(habits, curvature=_curvature(of))
-    if kind.has_bias:
+    if rest is not None and habits.control is not None:
+        control, step = control_step(habits.control, of, rest, alpha_step, alpha_variance)
+        habits = replace(habits, control=control)
+        if kind.has_bias:
+            variance, covariance = control.covariance[:, 1, 1], control.covariance[:, 0, 1]
+            habits = replace(habits, bias=habits.bias + step, bias_variance=variance, covariance=covariance)
+    elif kind.has_bias:
         curvature = bias_curvature(habits, of)
         ratio = of.alpha_bias / curvature
         step = np.clip(_bias_gradient(habits, of) / curvature - ratio * alpha_step, -_MAX_STEP, _MAX_STEP)
@@ -243,9 +268,10 @@ def _move_cuts(kind: Kind, habits: KindState, of: AnnotatorSums) -> KindState:
         np.diag(of.cuts_cuts[0] + _CUT_PRECISION) + np.diag(of.cuts_cuts[1][:-1], 1) + np.diag(of.cuts_cuts[1][:-1], -1)
     )
     if kind.about_pairs:
-        # one free width: the cuts lie as far below 0 as above
-        sign = np.array([-1.0, 1.0])
-        step = sign * (sign @ gradient) / (sign @ matrix @ sign)
+        # the cuts lie as far below 0 as above
+        mirrored = np.eye(len(gradient))[:, : len(gradient) // 2]
+        mirrored = mirrored[::-1] - mirrored
+        step = mirrored @ np.linalg.solve(mirrored.T @ matrix @ mirrored, mirrored.T @ gradient)
     else:
         step = np.linalg.solve(matrix, gradient)
     step *= min(1.0, _MAX_CUT_STEP / float(np.max(np.abs(step), initial=1e-300)))
@@ -257,21 +283,18 @@ def _move_cuts(kind: Kind, habits: KindState, of: AnnotatorSums) -> KindState:
 
 
 def variance_step(
-    layout: Layout, state: State, items: ItemEstimates, posterior: Discriminations, prior: DiscriminationPrior
+    layout: Layout, state: State, items: ItemSums, posterior: Discriminations, prior: DiscriminationPrior
 ) -> State:
     """Return the state with the prior variances of scores, annotators, levels and weights learned from these."""
-    judged, active = layout.judged, layout.active
-    free = active & np.isnan(prior.fixed_variance)
-    of_items = _variance("item", items.residual[judged] ** 2, items.residual_variance[judged], state.variance_of_items)
+    free = layout.active & np.isnan(prior.fixed_variance)
     of_alpha = _variance_of_alpha(state, posterior, prior, free)
     of_levels, of_weights = state.variance_of_levels, state.variance_of_weights
     if of_levels > 0.0:
-        here = layout.judged_queries
-        of_levels = _variance("level", items.levels[here] ** 2, items.levels_variance[here], of_levels)
-    if len(items.weights):
-        of_weights = _variance("weight", items.weights**2, np.diag(items.weights_covariance), of_weights)
+        of_levels = _variance("level", items.levels)
+    if len(state.weights):
+        of_weights = _variance("weight", items.weights, bounds=weight_variances(len(state.weights)))
     return replace(
-        state, variance_of_items=of_items, variance_of_alpha=of_alpha,
+        state, variance_of_items=_variance("item", items.items), variance_of_alpha=of_alpha,
         shares=_group_shares(posterior, free) if prior.groups else state.shares,
         variance_of_levels=of_levels, variance_of_weights=of_weights,
         kinds=tuple(_habit_variances(kind, habits) for kind, habits in zip(layout.kinds, state.kinds, strict=True)),
@@ -283,7 +306,7 @@ def _variance_of_alpha(state: State, posterior: Discriminations, prior: Discrimi
     middle = np.stack([prior.mean, -prior.mean])
     weight = posterior.group[:2, free].ravel()
     squares, variances = (posterior.means[:2] - middle)[:, free].ravel() ** 2, posterior.variances[:2, free].ravel()
-    return _variance("alpha", squares, variances, state.variance_of_alpha, weight)
+    return _variance("alpha", VarianceSums.of(squares, variances, state.variance_of_alpha, weight))
 
 
 def _group_shares(posterior: Discriminations, free: Bools) -> Floats:
@@ -303,56 +326,69 @@ def _habit_variances(kind: Kind, habits: KindState) -> KindState:
         weight = int(active.sum()) + habits.variance_of_bias
         mean = float(habits.bias[active].sum()) / weight if kind.about_pairs else 0.0
         squares = (habits.bias[active] - mean) ** 2
-        variance = _variance("bias", squares, habits.bias_variance[active], habits.variance_of_bias)
+        sums = VarianceSums.of(squares, habits.bias_variance[active], habits.variance_of_bias)
+        variance = _variance("bias", sums)
         habits = replace(habits, mean_bias=mean, variance_of_bias=variance)
     if kind.has_spread:
         squares = habits.spread[active] ** 2
-        variance = _variance("spread", squares, habits.spread_variance[active], habits.variance_of_spread)
-        habits = replace(habits, variance_of_spread=variance)
+        sums = VarianceSums.of(squares, habits.spread_variance[active], habits.variance_of_spread)
+        habits = replace(habits, variance_of_spread=_variance("spread", sums))
+    if habits.control is not None:
+        habits = replace(habits, control=learned_variances(habits.control, active))
     return habits
 
 
-def _variance(name: str, squares: Floats, variances: Floats, before: float, weight: Floats | None = None) -> float:
-    """The prior variance of values with these squares and posterior variances.
+def _variance(name: str, sums: VarianceSums, bounds: tuple[float, float] | None = None) -> float:
+    """The prior variance of values with these sums; ``bounds`` are its start and most.
 
     Expectation-maximisation and MacKay's update have the same fixed point; the first is slow, the second overshoots,
     and their geometric mean needs fewer rounds than either.
     """
-    weight = np.ones(len(squares)) if weight is None else weight
-    count = _PRIOR_COUNTS[name] + _PRIOR_COUNT_SHARES.get(name, 0.0) * float(weight.sum())
-    total = float(weight @ squares) + count * START_VARIANCES[name]
-    by_expectation = (total + float(weight @ variances)) / (float(weight.sum()) + count)
-    by_mackay = total / (float(weight @ np.maximum(1.0 - variances / before, 0.0)) + count)
-    return min(max(float(np.sqrt(by_expectation * by_mackay)), _MIN_VARIANCE), MAX_VARIANCES[name])
+    count = _PRIOR_COUNTS[name] + _PRIOR_COUNT_SHARES.get(name, 0.0) * sums.number
+    start, most = (START_VARIANCES[name], MAX_VARIANCES[name]) if bounds is None else bounds
+    total = sums.squares + count * start
+    by_expectation = (total + sums.variances) / (sums.number + count)
+    by_mackay = total / (sums.explained + count)
+    return min(max(float(np.sqrt(by_expectation * by_mackay)), _MIN_VARIANCE), most)
 
 
-def widened_variance(layout: Layout, state: State, items: ItemEstimates) -> float:
+def widened_variance(layout: Layout, state: State, items: VarianceSums) -> float:
     """Return the variance of scores that a fit to comparisons ends with; what is learned is too small.
 
     Taking scores and annotators as independent shrinks scores, the more the larger their posterior variance is against
     the prior's. The factor is measured on simulated crowds, and small for few items. It is applied once, at the end: in
     every round it would grow without end where comparisons have little information.
     """
-    posterior, before = items.residual_variance[layout.judged], state.variance_of_items
-    if not len(posterior) or not all(kind.about_pairs for kind in layout.kinds):
+    n, before = items.number, state.variance_of_items
+    if not n or not all(kind.about_pairs for kind in layout.kinds):
         return before
-    share, n = min(float(posterior.mean()) / before, 1.0), len(posterior)
+    share = min(items.variances / n / before, 1.0)
     return min(before * (1.0 + _WIDENING * n / (n + _WIDENING_ITEMS) * share**2), MAX_VARIANCES["item"])
 
 
-def scale_step(state: State, posterior: Discriminations, prior: DiscriminationPrior, setters: Bools) -> State:
-    """Return the state with discriminations closer to a mean of 1, reversed ones counted positive.
+def scale_step(
+    state: State, posterior: Discriminations, prior: DiscriminationPrior, setters: Bools
+) -> tuple[State, float]:
+    """Return the state with discriminations closer to a mean of 1, reversed ones counted positive, and scores' factor.
 
     The annotators ``setters`` set the scale, each with the weight of their judgments against the prior; guessers do not
-    count. Scores are rescaled to match.
+    count. Where these are some of the annotators, scores are rescaled to match. Where they are the whole crowd, scores
+    stay, and the next round finds those that fit discriminations of mean 1. Moving both at once would follow the
+    discriminations alone; taken as independent of the scores they would be too large where items have few judgments,
+    round after round, and scores would grow without end.
     """
     variance = prior.variance(state.variance_of_alpha)
     weight = posterior.group[:2] * np.maximum(1.0 - posterior.variances[:2] / variance, 0.0)
     excess = posterior.group[:2] * (posterior.means[:2] * np.array([[1.0], [-1.0]]) - prior.mean)
     mean = 1.0 + float(excess[:, setters].sum()) / (float(weight[:, setters].sum()) + _SCALE_PRIOR_ANNOTATORS)
+    factor = float(np.sqrt(max(mean, MIN_MEAN_ALPHA)))
+    if prior.groups:
+        return state.divide_alpha(factor), 1.0
+    # a few judgments of trusted annotators would move the scale back and forth, ever further
+    factor = min(max(factor, _MIN_RESCALING), 1.0 / _MIN_RESCALING)
     # at the largest variance of scores, discriminations stay above 1
-    most = np.sqrt(MAX_VARIANCES["item"] / state.variance_of_items)
-    return state.rescale(float(min(np.sqrt(max(mean, MIN_MEAN_ALPHA)), most)))
+    factor = min(factor, float(np.sqrt(MAX_VARIANCES["item"] / state.variance_of_items)))
+    return state.rescale(factor), factor
 
 
 def mean_discrimination(state: State, setters: Bools) -> float:

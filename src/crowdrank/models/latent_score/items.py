@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...protocols import Floats
+from .feature_weights import FeatureVariances, query_sums, weight_step
 from .layout import Layout
 from .state import ItemInputs, State
 
@@ -32,6 +33,34 @@ class Curvature(NamedTuple):
     of_cells: tuple[Floats, ...]
 
 
+class VarianceSums(NamedTuple):
+    """What a prior variance is learned from: sums over values around 0.
+
+    ``number`` of values, or their weight, their squares, their posterior ``variances``, and the share of the prior
+    variance that judgments ``explained``.
+    """
+
+    number: float
+    squares: float
+    variances: float
+    explained: float
+
+    @classmethod
+    def of(cls, squares: Floats, variances: Floats, prior: float, weight: Floats | None = None) -> VarianceSums:
+        """Return the sums over values of these squares and variances, with a prior variance so far."""
+        weight = np.ones(len(squares)) if weight is None else weight
+        explained = float(weight @ np.maximum(1.0 - variances / prior, 0.0))
+        return cls(float(weight.sum()), float(weight @ squares), float(weight @ variances), explained)
+
+
+class ItemSums(NamedTuple):
+    """What the prior variances of scores within queries, levels of queries and weights of features are learned from."""
+
+    items: VarianceSums
+    levels: VarianceSums
+    weights: VarianceSums
+
+
 class ItemEstimates(NamedTuple):
     """New scores with their variances, and what the prior variances are learned from.
 
@@ -49,6 +78,19 @@ class ItemEstimates(NamedTuple):
     levels: Floats
     levels_variance: Floats
     cell_curvature: tuple[Floats, ...]
+    feature_variances: FeatureVariances | None
+
+    def sums(self, layout: Layout, state: State) -> ItemSums:
+        """Return what prior variances are learned from; ``state`` has those so far."""
+        judged, here = layout.judged, layout.judged_queries
+        of_levels = VarianceSums(0.0, 0.0, 0.0, 0.0)
+        if state.variance_of_levels > 0.0:
+            of_levels = VarianceSums.of(self.levels[here] ** 2, self.levels_variance[here], state.variance_of_levels)
+        return ItemSums(
+            VarianceSums.of(self.residual[judged] ** 2, self.residual_variance[judged], state.variance_of_items),
+            of_levels,
+            VarianceSums.of(self.weights**2, np.diag(self.weights_covariance), state.variance_of_weights),
+        )
 
 
 def item_step(layout: Layout, state: State, inputs: ItemInputs) -> ItemEstimates:
@@ -61,22 +103,20 @@ def item_step(layout: Layout, state: State, inputs: ItemInputs) -> ItemEstimates
     variance, covariance = posterior.variance, posterior.covariance
     weights, weights_covariance = state.weights, state.weights_covariance
     residual_variance, mean = variance, np.zeros(layout.n_items)
+    of_features = state.feature_variances
     if inputs.features.shape[1]:
-        weights, weights_covariance, effect = feature_weights(inputs.features, prior, posterior, target, state)
-        target = target + effect @ weights
-        first, second = layout.graph.first, layout.graph.second
-        spread_effect = effect @ weights_covariance
-        residual_variance = variance + _quadratic_forms(effect - inputs.features, weights_covariance)
-        variance = variance + (spread_effect * effect).sum(axis=1)
-        covariance = covariance + (spread_effect[first] * effect[second]).sum(axis=1)
-        mean = inputs.features @ weights
+        weights, weights_covariance, mean, shift, of_features = weight_step(
+            inputs.features, layout.graph, prior, posterior, target, state
+        )
+        target, residual_variance = target + shift, variance + of_features.of_residuals
+        variance, covariance = variance + of_features.of_scores, covariance + of_features.of_pairs
     scores = _cap_steps(layout, state.scores, target)
     levels, levels_variance, residual, residual_variance = _split_off_levels(
         prior, posterior, scores - mean, residual_variance
     )
     return ItemEstimates(
         scores, variance, covariance, weights, weights_covariance, residual, residual_variance, levels, levels_variance,
-        curvature.of_cells,
+        curvature.of_cells, of_features,
     )  # fmt: skip
 
 
@@ -113,7 +153,7 @@ class ScorePrior:
 
     def __init__(self, layout: Layout, state: State) -> None:
         self.query, self.n_queries = layout.query, len(layout.offsets) - 1
-        self.size = np.diff(layout.offsets)
+        self.size, self.starts = np.diff(layout.offsets), layout.offsets[:-1]
         self.of_items, self.of_levels = state.variance_of_items, state.variance_of_levels
         of_sums = self.of_items + self.size * self.of_levels
         self.level_share = self.of_levels / of_sums
@@ -126,12 +166,20 @@ class ScorePrior:
         """Sum of each query's values."""
         return np.bincount(self.query, values, self.n_queries).astype(np.float64, copy=False)
 
+    def column_sums(self, columns: Floats) -> Floats:
+        """Sum of each query's rows of columns, (n_queries, n); the items of a query stand side by side."""
+        sums, starts = np.zeros((self.n_queries, columns.shape[1])), self.starts[self.size > 0]
+        if columns.shape[1] > 1:
+            sums[self.size > 0] = query_sums(columns, starts, np.ones(len(columns)))
+        else:
+            sums[self.size > 0] = np.add.reduceat(columns, starts, axis=0)
+        return sums
+
     def times(self, columns: Floats) -> Floats:
         """Precision matrix times columns, (n_items, n)."""
         image = columns / self.of_items
         if self.of_levels > 0.0:
-            sums = np.stack([self.sums(column) for column in columns.T], axis=1)
-            image -= (self.pull[:, None] * sums)[self.query]
+            image -= np.repeat(self.pull[:, None] * self.column_sums(columns), self.size, axis=0)
         return image
 
 
@@ -158,32 +206,25 @@ class ScorePosterior:
             between = self.row_sums[first] * self.row_sums[second]
             self.covariance = self.covariance + self.update[self.query[first]] * between
 
+    def marginal_precision(self) -> tuple[Floats, Floats] | None:
+        """Return the precision of judgments about what features and levels predict, where no items are compared.
+
+        It is diagonal, (n_items,), less the outer product of each query's part with itself times a factor,
+        (n_queries,).
+        """
+        if len(self.covariance):
+            return None
+        of_items = 1.0 - self.inverse.variance / self.prior.of_items
+        precision = np.maximum(of_items, 0.0) / self.prior.of_items
+        return precision, self.prior.of_levels / (1.0 + self.prior.of_levels * self.prior.sums(precision))
+
     def solve(self, columns: Floats) -> Floats:
         """Return the inverse times columns, (n_items, n)."""
         image = self.inverse.solve(columns)
         if self.prior.of_levels > 0.0:
-            sums = np.stack([self.prior.sums(column) for column in image.T], axis=1)
-            image += (self.update[:, None] * sums)[self.query] * self.row_sums[:, None]
+            level = np.repeat(self.update[:, None] * self.prior.column_sums(image), self.prior.size, axis=0)
+            image += level * self.row_sums[:, None]
         return image
-
-
-def feature_weights(
-    features: Floats, prior: ScorePrior, posterior: ScorePosterior, target: Floats, state: State
-) -> tuple[Floats, Floats, Floats]:
-    """Return the weights of the features, their covariance, and how scores move with the weights, (n_items, n)."""
-    pulled = prior.times(features)
-    effect = posterior.solve(pulled)
-    matrix = pulled.T @ (features - effect)
-    matrix = 0.5 * (matrix + matrix.T)
-    matrix.flat[:: len(matrix) + 1] += 1.0 / state.variance_of_weights
-    covariance: Floats = np.linalg.inv(matrix).astype(np.float64, copy=False)
-    return covariance @ (pulled.T @ target), covariance, effect
-
-
-def _quadratic_forms(rows: Floats, matrix: Floats) -> Floats:
-    """The quadratic form of each row."""
-    forms: Floats = (rows @ matrix * rows).sum(axis=1)
-    return forms
 
 
 def _cap_steps(layout: Layout, before: Floats, after: Floats) -> Floats:

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
+import polars as pl
 
+from ...covariate_design import CovariateDesign, covariate_design
 from ...data.consensus import Consensus
-from ...data.judgments import expect
-from ...errors import ParameterError
-from ...protocols import Bools, Floats
+from ...data.grades import check_levels
+from ...data.judgments import Preferences, expect
+from ...errors import DataWarning, JudgmentError, ParameterError
+from ...protocols import Bools, Floats, Passes
 from ...quality import trusted_annotators
+from ...standard_errors import ScoreGradients
+from ...wording import first_few, option
+from .control import check_names, control_parameters
 from .layout import lay_out
 from .outcomes import latent_consensus, warn_about
 from .rounds import Options, fit_scores
-from .state import former_state, known_scores
+from .standard_errors import latent_score_gradients
+from .state import first_state, former_state, known_scores
+from .taste import MAX_ITEMS, fit_tastes, with_tastes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -30,12 +40,12 @@ class LatentScore:
 
     where :math:`d` is the score of a graded item, or the difference of the scores of two compared items (left less
     right). The cuts :math:`c + t_k` between levels are shared by all annotators. A preference has the levels right, tie
-    and left, and :math:`b_a` favours the left; with grades :math:`b_a` is leniency. The spread :math:`e^{r_a}` is an
-    annotator's use of the extreme grades, or of ties. :math:`\lambda` is how closely a kind of judgment follows the
-    scores, 1 for the most frequent kind. A ranking of :math:`m` items is all its pairs, each of weight
-    :math:`4 (m - H_m) / (m (m - 1))` with :math:`H_m` the harmonic number, which together have the information of the
-    ranking. Scores are normal around the level of their query, which only grades can determine. All variances are
-    learned.
+    and left, one per strength and side where annotators say by how much, and :math:`b_a` favours the left; with grades
+    :math:`b_a` is leniency. The spread :math:`e^{r_a}` is an annotator's use of the extreme levels, or of ties.
+    :math:`\lambda` is how closely a kind of judgment follows the scores, 1 for the most frequent kind. A ranking of
+    :math:`m` items is all its pairs, each of weight :math:`4 (m - H_m) / (m (m - 1))` with :math:`H_m` the harmonic
+    number, which together have the information of the ranking. Scores are normal around the level of their query,
+    which only grades can determine. All variances are learned.
 
     When to use
     -----------
@@ -50,6 +60,9 @@ class LatentScore:
         most seven levels.
     bins
         Cut grades into this many equally wide levels; needed when there are more than 30 distinct grades.
+    taste
+        Whether annotators who are not ``trusted`` and give ten or more preferences per item may have tastes in which
+        they agree with each other and not with those trusted. ``None``: with ``trusted``.
     tol
         Largest change in the last round: of a score, in standard deviations of scores, of a parameter of an annotator,
         or of one of the crowd. A fit also ends where the mean log-likelihood stays within 5 % of it over five rounds.
@@ -59,6 +72,15 @@ class LatentScore:
 
     Notes
     -----
+    With ``control=`` the predictor of a preference is :math:`\eta = \alpha_a d + b_a + x \cdot (\gamma + u_a)`, where
+    :math:`x` has the covariates of left against right in units of their root mean square, :math:`\gamma` the crowd's
+    coefficients and :math:`u_a` the annotator's own, normal with a variance that is learned. Scores are then those of
+    items of equal :math:`x`. Each annotator's coefficients are parameters of ``quality`` by their names, with standard
+    errors such as ``length_sd``. Intervals of :math:`\gamma` are Student's t with one degree of freedom less than there
+    are annotators. In simulations of 20 annotators with 30, 100 and 500 preferences each, 90 % intervals of their
+    coefficients cover .87, .89 and .91, with ties .92, of 800 items .86. Lapses look much like smaller scores and
+    coefficients: with a tenth of them the intervals cover .83 to .85, and what is not known of them is in the errors.
+
     Several kinds go together: pass a list of judgments to :func:`crowdrank.aggregate`. Annotators are the same in all.
 
     The fit is variational EM: scores and annotators are normal given the judgments, and Newton steps for each are
@@ -72,6 +94,13 @@ class LatentScore:
     items whose score is known with ``known=``: then nothing is assumed of the other annotators. Known items keep their
     scores, and the others are on the same scale.
 
+    With ``trusted`` annotators, others who give ten or more preferences per item see scores :math:`\alpha s + c + d_j`,
+    with a common taste :math:`c` and one of their own: however many their answers are, they are few witnesses. What the
+    tastes are is integrated over, and ``estimates["taste"]`` has their standard deviations. In simulations of 12 items,
+    with 50 or 200 preferences of people and 4,000 of each of one or three programs whose tastes have standard
+    deviations of 0 to .6, 95 % intervals of differences cover .95 to 1.00 of them; with five or eight programs, .92 to
+    .98. Tastes are learned for up to 700 items.
+
     Standard errors and covariances come from the curvature with annotators marginalised, given the scores of other
     queries and the scale of all scores, and are a little inflated where judgments are few. The uncertainty of the scale
     is ``scale_error`` of the estimates, a share of the scores. In simulations 87 to 97 % of the 90 % intervals cover
@@ -81,10 +110,11 @@ class LatentScore:
     The grade of an item is the level that most annotators would give without noise, weighted by number of judgments and
     quality; with two levels, items are split into two groups by their scores.
 
-    Quality is the model's probability of ordering two random items of a query right, within the bounds ``lower`` and
-    ``upper`` (90 %) of held-out agreement, as in every method: the model alone is too sure of annotators whose few
-    judgments moved the scores. Where one side wins for nearly everybody, or winners and losers were given, no favour of
-    a side is learned. Judgments without annotators count as by one annotator.
+    Quality is the model's probability of ordering two random items of a query right, as far as it lies well within the
+    bounds ``lower`` and ``upper`` (90 %) of held-out agreement, as in every method: the model alone is too sure of
+    annotators whose few judgments moved the scores. No quality is nearer to a bound than a tenth of the way between
+    them, unless held-out agreement is. Where one side wins for nearly everybody, or winners and losers were given, no
+    favour of a side is learned. Judgments without annotators count as by one annotator.
 
     Examples
     --------
@@ -94,14 +124,16 @@ class LatentScore:
     >>> rows = [(who, "q", *pair, "left") for who, items in order.items() for pair in combinations(items, 2)]
     >>> consensus = LatentScore().fit(Preferences.from_rows(rows))
     >>> consensus.order("q"), consensus.quality.parameters["alpha"].round(1).tolist()
-    (['u', 'v', 'w', 'x', 'y', 'z'], [1.1, 0.9, 0.9, -1.3])
+    (['u', 'v', 'w', 'x', 'y', 'z'], [1.1, 1.0, 0.9, -1.2])
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("grade", "preference", "ranking")
     precision: ClassVar[float] = 1e-8
     mixes: ClassVar[bool] = True
+    uses_strength: ClassVar[bool] = True
     lapse: bool | None = None
     bins: int | None = None
+    taste: bool | None = None
     tol: float = 5e-3
     max_iter: int = 300
 
@@ -112,23 +144,119 @@ class LatentScore:
             raise ParameterError(f"max_iter={self.max_iter} must be at least 1")
 
     def fit(
-        self, judgments: Any, *, start: Consensus | None = None, known: Any | None = None, trusted: Any | None = None
+        self,
+        judgments: Any,
+        *,
+        start: Consensus | None = None,
+        known: Any | None = None,
+        trusted: Any | None = None,
+        control: Sequence[str] | None = None,
     ) -> Consensus:
         """Return the scores with their standard errors, and the annotators.
 
         ``known`` is a table of query, item and score (or grade): items whose score is certain, which then set the
         scale. ``trusted`` has the ids of annotators known to be good. ``start`` is a former consensus of this method.
+        ``control`` names covariates of preferences to control for: scores are then those of items that are equal in
+        them, and every annotator has coefficients of the own.
         """
         expect(judgments, self)
         clamped = known_scores(judgments.items, known)
-        reliable = self._trusted(judgments, trusted)
+        reliable = self._trusted_mask(judgments, trusted)
         if not len(judgments):
             return Consensus.of(self, judgments, clamped.to_user_scale(clamped.scores))
-        layout = lay_out(judgments, bins=self.bins, lapse=self.lapse)
+        design = self._design(judgments, control) if control else None
+        values = None if design is None else design.values
+        layout = lay_out(judgments, bins=self.bins, lapse=self.lapse, values=values)
         state = None if start is None else former_state(start, judgments, layout)
         fit = fit_scores(layout, self._options, known=clamped, trusted=reliable, start=state)
         warn_about(fit, layout, judgments.items, self._options)
-        return latent_consensus(self, judgments, layout, fit, clamped)
+        found = latent_consensus(self, judgments, layout, fit, clamped, design)
+        heavy = self._with_tastes(judgments, reliable, known)
+        return found if heavy is None else self._with_taste_scores(found, judgments, heavy, reliable, design)
+
+    def passes(
+        self, judged: Any, *, start: Consensus | None = None, trusted: Any | None = None, **given: Any
+    ) -> Passes:
+        """Return the passes of a fit to judgments of one kind in parts."""
+        from .latent_score_passes import LatentScorePasses
+
+        for name in [name for name, value in given.items() if value is not None]:
+            raise ParameterError(
+                f"latent_score takes no {option(name)} over packed judgments; leave it out, or fit the queries that it "
+                "is for as a file of their own"
+            )
+        if judged.by != "query":
+            raise ParameterError("latent_score goes query by query; pack the judgments by query, or use crowd_bt")
+        mask = self._trusted_mask(judged, trusted)
+        if self.taste or (self.taste is None and mask.any() and judged.kind == "preference" and judged.n_queries == 1):
+            raise ParameterError(
+                "taste is learned from all preferences at once; leave it out with taste=False for packed ones"
+            )
+        if judged.kind == "grade" and self.bins is None:
+            check_levels(judged.levels, judged.declared)
+        return LatentScorePasses(self, judged, self._options, start, mask)
+
+    def _with_tastes(self, judgments: Any, trusted: Bools, known: Any | None) -> Bools | None:
+        """Which annotators have tastes; ``None`` where there are none to learn."""
+        wanted = bool(self.taste)
+        if wanted and not trusted.any():
+            raise ParameterError(f"taste is learned against trusted annotators; name them with {option('trusted')}")
+        if self.taste is False or not trusted.any():
+            return None
+        against = None
+        if not isinstance(judgments, Preferences) or known is not None:
+            against = "taste is learned from preferences without known items"
+        elif len(np.unique(judgments.items.query[judgments.judged_items])) > 1 or judgments.n_items > MAX_ITEMS:
+            against = f"taste is learned for up to {MAX_ITEMS} items of one query; take them with across_queries()"
+        if against is not None:
+            if wanted:
+                raise ParameterError(f"{against}; or leave taste out")
+            if judgments.n_items > MAX_ITEMS and isinstance(judgments, Preferences):
+                self._warn_of_witnesses(judgments, trusted)
+            return None
+        heavy = with_tastes(judgments, trusted)
+        return heavy if heavy.any() and not heavy[judgments.annotator].all() else None
+
+    def _warn_of_witnesses(self, judgments: Preferences, trusted: Bools) -> None:
+        """Warn that those who judge much count as much as they judge, where their tastes are not learned."""
+        heavy = with_tastes(judgments, trusted)
+        if heavy.any():
+            who = first_few(map(repr, judgments.annotators.ids.filter(pl.Series(heavy)).to_list()))
+            warnings.warn(
+                f"tastes are learned for up to {MAX_ITEMS} items, not for {judgments.n_items:,}: every answer of {who} "
+                "counts as a witness, so intervals are too narrow", DataWarning, stacklevel=4,
+            )  # fmt: skip
+
+    def _with_taste_scores(
+        self, found: Consensus, judgments: Preferences, heavy: Bools, trusted: Bools, design: CovariateDesign | None
+    ) -> Consensus:
+        """The consensus with scores in which annotators of many judgments have tastes."""
+        people = judgments.select(~heavy[judgments.annotator])
+        of_people = None if design is None else design.of_part(people)
+        layout = lay_out(people, lapse=False, values=None if of_people is None else of_people.values)
+        fit = fit_scores(layout, self._options, trusted=trusted)
+        taste = fit_tastes(judgments, heavy, people, fit, design)
+        who = judgments.annotators.ids.filter(pl.Series(heavy)).to_list()
+        return replace(
+            found, scores=taste.scores, std_error=np.sqrt(np.diag(taste.covariance)), covariance=(taste.covariance,),
+            estimates={**found.estimates, "taste": {**taste.estimates, "annotators": who}},
+        )  # fmt: skip
+
+    def _design(self, judgments: Any, control: Sequence[str]) -> CovariateDesign:
+        """The covariates to control for."""
+        if not isinstance(judgments, Preferences):
+            kinds = " and ".join(f"{kind}s" for kind in getattr(judgments, "kinds", (judgments.kind,)))
+            raise JudgmentError(f"only preferences have covariates to control for, not {kinds}; give preferences alone")
+        check_names(control)
+        return covariate_design(judgments, control)
+
+    def score_gradients(self, judgments: Any, consensus: Consensus) -> ScoreGradients:
+        """Return the gradients of the judgments, of one kind, in the scores at the consensus."""
+        found = consensus.estimates.get("control")
+        design = CovariateDesign.of_estimates(judgments, found) if found else None
+        values = None if design is None else design.values
+        layout = lay_out(judgments, bins=self.bins, lapse=self.lapse, values=values)
+        return latent_score_gradients(judgments, layout, consensus, self.bins, design)
 
     def scores(self, judgments: Any) -> Floats:
         """Return the scores alone, for repeated fits that need no standard errors."""
@@ -137,12 +265,32 @@ class LatentScore:
             return np.zeros(judgments.n_items)
         return fit_scores(lay_out(judgments, bins=self.bins, lapse=self.lapse), self._options).state.scores
 
+    def relative_coefficients(self, preferences: Preferences, control: Sequence[str]) -> dict[str, Floats]:
+        """Return coefficients of annotators against each other, with standard errors, where scores may hide their mean.
+
+        Covariates that cannot be told apart from scores have no coefficient of the crowd; how annotators differ shows.
+        """
+        check_names(control)
+        design = covariate_design(preferences, control, refuse=False)
+        layout = lay_out(preferences, bins=self.bins, lapse=self.lapse, values=design.values)
+        state = first_state(layout, np.ones(layout.n_annotators), 0)
+        kind = state.kinds[0]
+        assert kind.control is not None
+        kinds = (replace(kind, control=replace(kind.control, learns_shared=False)),)
+        fit = fit_scores(layout, self._options, start=replace(state, kinds=kinds))
+        found = fit.state.kinds[0].control
+        assert found is not None
+        parameters = control_parameters(design, found, np.zeros((len(control), len(control))))
+        for name in design.names:
+            parameters[name] = parameters[name] - parameters[name][layout.active].mean()
+        return parameters
+
     @property
     def _options(self) -> Options:
         """When to stop."""
         return Options(self.tol, self.max_iter)
 
-    def _trusted(self, judgments: Any, trusted: Any | None) -> Bools:
+    def _trusted_mask(self, judgments: Any, trusted: Any | None) -> Bools:
         """Which annotators are trusted, at least one entry."""
         mask = trusted_annotators(judgments, trusted)
         return mask if len(mask) else np.zeros(1, bool)

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from ...data.grades import bin_codes, bin_middles
 from ...data.judgments import Grades, Preferences, Rankings
 from ...data.mixed import parts_of
+from ...pair_counts import strength_steps
 from ...protocols import Bools, Counts, Floats, Ints
 
 if TYPE_CHECKING:
@@ -82,6 +84,11 @@ class Kind:
         return self.n_levels > 2
 
     @property
+    def n_covariates(self) -> int:
+        """Number of covariates that are controlled for."""
+        return int(self.cells.values.shape[1])
+
+    @property
     def has_cuts(self) -> bool:
         """Whether there are cuts to learn."""
         return self.has_spread or (self.name == "grade" and self.n_levels == 2)
@@ -92,7 +99,8 @@ class Layout:
     """All responses: a :class:`Kind` for each kind, and the pairs compared in any.
 
     ``judged`` says which items were judged, ``active`` which annotators judged any. Judgments without annotators count
-    as by one annotator, and ``named`` is false.
+    as by one annotator, and ``named`` is false. ``has_query_levels`` says whether the levels of queries are learned:
+    there are several queries, and grades of several levels.
     """
 
     kinds: tuple[Kind, ...]
@@ -101,6 +109,7 @@ class Layout:
     judged: Bools
     active: Bools
     named: bool
+    has_query_levels: bool
 
     @property
     def n_items(self) -> int:
@@ -122,12 +131,6 @@ class Layout:
         """Codes of the queries of judged items."""
         return np.unique(self.query[self.judged])
 
-    @property
-    def has_query_levels(self) -> bool:
-        """Whether the levels of queries are learned: there are several queries, and grades of several levels."""
-        several = len(self.judged_queries) > 1
-        return several and any(not kind.about_pairs and kind.n_levels > 1 for kind in self.kinds)
-
     @cached_property
     def component(self) -> Ints:
         """The first item that each item is connected to by comparisons, (n_items,)."""
@@ -136,7 +139,32 @@ class Layout:
         return connected_groups(self.graph.starts, self.graph.second, self.graph.offsets)
 
 
-def lay_out(judgments: Any, *, bins: int | None = None, lapse: bool | None = None) -> Layout:
+class LevelScale(NamedTuple):
+    """What levels of one kind follow from: the range of grades that are cut into bins, strengths, and whether any tie.
+
+    ``sizes`` are the strengths of decided preferences, rising, and ``steps`` says which step each is.
+    """
+
+    low: float
+    high: float
+    sizes: Floats
+    steps: Ints
+    has_ties: bool
+
+    @classmethod
+    def of(cls, judgments: Any) -> LevelScale:
+        """Return the scale of judgments of one kind by themselves."""
+        if isinstance(judgments, Grades):
+            grade = judgments.grade
+            low, high = float(grade.min(initial=np.inf)), float(grade.max(initial=-np.inf))
+            return cls(low, high, np.empty(0), np.empty(0, np.int32), False)
+        pairs = judgments.as_preferences() if isinstance(judgments, Rankings) else judgments
+        return cls(0.0, 0.0, *strength_steps(pairs), bool((pairs.outcome == 0).any()))
+
+
+def lay_out(
+    judgments: Any, *, bins: int | None = None, lapse: bool | None = None, values: Floats | None = None
+) -> Layout:
     """Return judgments of one kind, or of several, as responses.
 
     Parameters
@@ -147,24 +175,48 @@ def lay_out(judgments: Any, *, bins: int | None = None, lapse: bool | None = Non
         Cut grades into this many equally wide levels.
     lapse
         Whether annotators may respond without looking; ``None``: with grades of at most seven levels.
+    values
+        Covariates of preferences to control for, left against right, (n_preferences, k).
     """
     parts = [part for part in parts_of(judgments) if len(part)]
-    unpaired = [_kind_of(part, bins) for part in parts]
+    unpaired = [_kind_of(part, LevelScale.of(part), bins, values) for part in parts]
+    return _joined_kinds(judgments, unpaired, lapse)
+
+
+def lay_out_part(judgments: Any, scale: LevelScale, *, bins: int | None, lapse: bool | None) -> Layout:
+    """Return some of the judgments of one kind as responses, on the scale of all of them; they may be none."""
+    return _joined_kinds(judgments, [_kind_of(judgments, scale, bins, None)], lapse)
+
+
+def _joined_kinds(judgments: Any, unpaired: list[Kind], lapse: bool | None) -> Layout:
+    """The kinds together, with the pairs compared in any."""
     graph, pairs = _pair_graph([kind.cells for kind in unpaired], judgments.items.offsets)
     kinds = tuple(_with_pairs(kind, pair, lapse) for kind, pair in zip(unpaired, pairs, strict=True))
     active = np.zeros(max(judgments.n_annotators, 1), bool)
     for kind in kinds:
         active |= kind.weight > 0
-    named = judgments.n_annotators > 0
-    return Layout(kinds, graph, judgments.items.query, judgments.judged_items, active, named)
+    query, judged, named = judgments.items.query, judgments.judged_items, judgments.n_annotators > 0
+    has_levels = any(not kind.about_pairs and kind.n_levels > 1 for kind in kinds)
+    has_levels = has_levels and len(np.unique(query[judged])) > 1
+    return Layout(kinds, graph, query, judged, active, named, has_levels)
 
 
-def _kind_of(part: Any, bins: int | None) -> Kind:
+def _kind_of(part: Any, scale: LevelScale, bins: int | None, values: Floats | None) -> Kind:
     """Judgments of one kind as responses; their pairs are numbered later, over all kinds."""
     if isinstance(part, Grades):
-        codes, levels, values = part.level_codes(bins)
+        codes, levels, values = _grade_levels(part, scale, bins)
         return _sorted_kind("grade", part, (part.item, None, None), codes, len(levels), part.weight, levels, values)
-    return _pair_kind("preference", part, part.weight) if isinstance(part, Preferences) else _ranking_kind(part)
+    if isinstance(part, Preferences):
+        return _pair_kind("preference", part, scale, part.weight, values)
+    return _ranking_kind(part, scale)
+
+
+def _grade_levels(grades: Grades, scale: LevelScale, bins: int | None) -> tuple[Ints, tuple[Any, ...], Floats]:
+    """The level code of each grade, the levels, and the number each counts as."""
+    if bins is None:
+        return grades.level_codes()
+    middles = bin_middles(scale.low, scale.high, bins)
+    return bin_codes(grades.grade, scale.low, scale.high, bins), tuple(middles.tolist()), middles
 
 
 def _with_pairs(kind: Kind, pair: Ints, lapse: bool | None) -> Kind:
@@ -174,36 +226,59 @@ def _with_pairs(kind: Kind, pair: Ints, lapse: bool | None) -> Kind:
     return replace(kind, pair=pair, has_lapses=has_lapses)
 
 
-def _ranking_kind(rankings: Rankings) -> Kind:
+def _ranking_kind(rankings: Rankings, scale: LevelScale) -> Kind:
     """Every pair of every ranking, weighted so that together they have the information of the ranking.
 
     At equal scores, pairs of ``m`` items of weight ``4 (m - H_m) / (m (m - 1))`` have the curvature of choosing the
     best, the second best and so on, with ``H_m`` the harmonic number.
     """
+    return _pair_kind("ranking", rankings.as_preferences(), scale, ranking_weights(rankings))
+
+
+def ranking_weights(rankings: Rankings) -> Floats:
+    """Return the weight of every pair of every ranking."""
     size = np.diff(rankings.offsets).astype(np.float64)
     harmonic = np.append(0.0, np.cumsum(1.0 / np.arange(1.0, size.max(initial=1.0) + 1.0)))
     of_ranking = 4.0 * (size - harmonic[size.astype(np.int64)]) / np.maximum(size * (size - 1.0), 1.0)
-    pairs = rankings.as_preferences()
-    of_pair = np.repeat(of_ranking, (size * (size - 1.0) / 2.0).astype(np.int64))
-    weight = of_pair if pairs.weight is None else of_pair * pairs.weight
-    return _pair_kind("ranking", pairs, weight)
+    weight: Floats = of_ranking if rankings.weight is None else of_ranking * rankings.weight
+    return np.repeat(weight, (size * (size - 1.0) / 2.0).astype(np.int64))
 
 
-def _pair_kind(name: str, preferences: Preferences, weight: Floats | None) -> Kind:
-    """Preferences as responses, right, tie, left (or right, left without ties), seen from the item of lower code."""
+def preference_levels(preferences: Preferences, scale: LevelScale | None = None) -> tuple[Ints, int]:
+    """Return the level of each preference, from right to left, and how many there are; ties are in the middle.
+
+    Preferences with strengths have a level per strength and side, of at most seven strengths; beyond that they are
+    cut into seven parts of about equal weight. ``scale`` is that of all preferences where these are a part of them.
+    """
+    scale = LevelScale.of(preferences) if scale is None else scale
+    outcome = preferences.outcome.astype(np.int32)
+    steps = np.ones(len(outcome), np.int32)
+    if preferences.strength is not None:
+        steps[outcome != 0] = scale.steps[np.searchsorted(scale.sizes, preferences.strength[outcome != 0])]
+    most, has_ties = int(scale.steps.max(initial=1)), scale.has_ties
+    signed = outcome * steps
+    level = signed + most if has_ties else np.where(signed > 0, signed + most - 1, signed + most)
+    return level.astype(np.int32), 2 * most + has_ties
+
+
+def _pair_kind(
+    name: str, preferences: Preferences, scale: LevelScale, weight: Floats | None, values: Floats | None = None
+) -> Kind:
+    """Preferences as responses, from right to left, seen from the item of lower code."""
     left, right = preferences.left, preferences.right
     turned = left > right
-    n_levels = 3 if (preferences.outcome == 0).any() else 2
-    level = (preferences.outcome.astype(np.int32) + 1) // (4 - n_levels)
+    level, n_levels = preference_levels(preferences, scale)
     level = np.where(turned, n_levels - 1 - level, level)
     position = np.where(preferences.shown, 2 * turned, 1).astype(np.int32)
     cell = (np.minimum(left, right), np.maximum(left, right), position)
-    return _sorted_kind(name, preferences, cell, level, n_levels, weight, (), np.empty(0))
+    if values is not None:
+        values = np.where(turned, -1.0, 1.0)[:, None] * values
+    return _sorted_kind(name, preferences, cell, level, n_levels, weight, (), np.empty(0), values)
 
 
 def _sorted_kind(
     name: str, judgments: Any, place: tuple[Ints, Ints | None, Ints | None], level: Ints, n_levels: int,
-    weight: Floats | None, levels: tuple[Any, ...], values: Floats,
+    weight: Floats | None, levels: tuple[Any, ...], numbers: Floats, values: Floats | None = None,
 ) -> Kind:  # fmt: skip
     """Responses sorted by cell, with their weight by annotator and by level."""
     from .kernels.ordinal import sort_cells
@@ -211,7 +286,7 @@ def _sorted_kind(
     n_annotators = max(judgments.n_annotators, 1)
     annotator = judgments.annotator if judgments.n_annotators else np.zeros(len(level), np.int32)
     first, second, position = place
-    cells = sort_cells(first, second, annotator, position, level, weight)
+    cells = sort_cells(first, second, annotator, position, level, weight, values)
     by_annotator = np.bincount(annotator, weight, n_annotators).astype(np.float64)
     # as annotators gave them: mirrored where the first item was on the right, half each where that is not known
     at = level if position is None else position * n_levels + level
@@ -219,7 +294,7 @@ def _sorted_kind(
     by_level = on_left + on_right[::-1] + 0.5 * (unknown + unknown[::-1])
     shares = by_level / max(float(by_level.sum()), 1e-300)
     has_sides = position is not None and bool((position != 1).any())
-    return Kind(name, cells, levels, values, n_levels, by_annotator, shares, np.empty(0, np.int32), False, has_sides)
+    return Kind(name, cells, levels, numbers, n_levels, by_annotator, shares, np.empty(0, np.int32), False, has_sides)
 
 
 def _pair_graph(cells: list[Cells], offsets: Counts) -> tuple[Graph, list[Ints]]:

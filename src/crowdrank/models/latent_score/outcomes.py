@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from ...covariate_design import CovariateDesign
 from ...data.consensus import Consensus
 from ...data.index import Items
-from ...data.naming import named
+from ...data.naming import first_ids
 from ...errors import DataWarning, JudgmentError
 from ...fitting import warn_unconverged
 from ...protocols import Bools, Floats, Ints
 from ...quality import MAX_FOLDS, LearnedQuality
 from ...wording import option
 from .annotators import MIN_MEAN_ALPHA, reference_kind
+from .control import control_estimates, control_parameters
 from .layout import Kind, Layout, lay_out
 from .rounds import Options, ScoreFit, fit_scores
 from .standard_errors import score_errors
@@ -45,21 +47,37 @@ _GROUP_START_DOUBT = 0.05
 """Probability at the start that an item is in the other group than its grade says."""
 
 
-def latent_consensus(method: Any, judgments: Any, layout: Layout, fit: ScoreFit, known: Known) -> Consensus:
+def latent_consensus(
+    method: Any, judgments: Any, layout: Layout, fit: ScoreFit, known: Known, design: CovariateDesign | None = None
+) -> Consensus:
     """Return scores with standard errors, quality of annotators and grades; known items have the scores given."""
-    std_error, blocks, of_scale = score_errors(layout, fit)
+    std_error, blocks, of_scale, of_control, of_lapses = score_errors(layout, fit)
     if known.unit != 1.0:
         std_error = known.unit * std_error
         blocks = blocks and tuple(None if block is None else known.unit**2 * block for block in blocks)
     graded = read_grades(layout, fit.state)
-    n_folds = MAX_FOLDS if len(judgments) <= _MANY_JUDGMENTS else _N_FOLDS_MANY
-    again = Refit(partial(lay_out, bins=method.bins, lapse=method.lapse), fit, known, n_folds)
+    again = refit_of(method, judgments, fit, known, design)
+    quality = annotator_quality(judgments, layout, fit.state, again, known.unit)
+    told = estimates(layout, fit.state, known)
+    if design is not None:
+        control = fit.state.kinds[0].control
+        assert control is not None
+        of_control = of_control + of_lapses**2 * np.outer(control.shared, control.shared)
+        own = control_parameters(design, control, of_control, of_lapses)
+        quality = quality and replace(quality, parameters={**quality.parameters, **own})
+        told["control"] = control_estimates(design, control, of_control, layout.active)
+        design.warn(control.shared)
     return Consensus.of(
         method, judgments, known.to_user_scale(fit.state.scores), trace=fit.trace, std_error=std_error,
-        covariance=blocks, quality=annotator_quality(judgments, layout, fit.state, again, known.unit),
-        estimates={**estimates(layout, fit.state, known), "scale_error": of_scale},
-        grade=None if graded is None else graded[0], levels=None if graded is None else graded[1],
+        covariance=blocks, quality=quality, estimates={**told, "scale_error": of_scale},
+        grade=None if graded is None else graded[0], levels=None if graded is None else graded[1], unit=known.unit,
     )  # fmt: skip
+
+
+def _lay_out_part(method: Any, design: CovariateDesign | None, judgments: Any) -> Layout:
+    """A part of the judgments as responses, covariates on the scale of all."""
+    values = None if design is None else design.of_part(judgments).values
+    return lay_out(judgments, bins=method.bins, lapse=method.lapse, values=values)
 
 
 # Warnings
@@ -69,11 +87,20 @@ def warn_about(fit: ScoreFit, layout: Layout, items: Items, options: Options) ->
     """Warn the caller of ``fit`` of what the judgments could not determine."""
     if not fit.trace.converged:
         warn_unconverged("latent_score", options.max_iter, fit.trace.change, options.tol)
-    for message in _messages(fit, layout, items):
-        warnings.warn(message, DataWarning, stacklevel=3)
+    # features relate items that were never compared
+    separate = None if fit.anchors.inputs.features.shape[1] else separate_groups(layout)
+    n_separate = 0 if separate is None else int(separate.sum())
+    groups = (n_separate, "" if separate is None or not n_separate else first_ids(items, separate))
+    warn_undetermined(fit, layout, groups, depth=4)
 
 
-def _messages(fit: ScoreFit, layout: Layout, items: Items) -> Iterator[str]:
+def warn_undetermined(fit: ScoreFit, layout: Layout, separate: tuple[int, str], *, depth: int) -> None:
+    """Warn of what the judgments could not determine; ``separate`` are the number and names of groups of items."""
+    for message in _messages(fit, layout, *separate):
+        warnings.warn(message, DataWarning, stacklevel=depth)
+
+
+def _messages(fit: ScoreFit, layout: Layout, n_separate: int, names: str) -> Iterator[str]:
     """What the judgments could not determine, a sentence each."""
     if fit.anchors.scale_setters is not None and fit.mean_alpha < MIN_MEAN_ALPHA:
         yield (
@@ -82,13 +109,10 @@ def _messages(fit: ScoreFit, layout: Layout, items: Items) -> Iterator[str]:
         )
     if fit.state.variance_of_items >= MAX_VARIANCES["item"] * (1.0 - 1e-9):
         yield "the judgments hardly ever contradict each other, so the distances between scores are a guess"
-    # features relate items that were never compared
-    separate = None if fit.anchors.inputs.features.shape[1] else _separate_groups(layout)
-    if separate is not None and separate.any():
+    if n_separate:
         yield (
-            f"{int(separate.sum())} groups of items were never compared with each other, those of "
-            f"{named(items, separate)}; only the prior relates them: do not compare across groups, or ask for "
-            "judgments between them"
+            f"{n_separate} groups of items were never compared with each other, those of {names}; only the prior "
+            "relates them: do not compare across groups, or ask for judgments between them"
         )
     if _has_short_rankings(fit, layout):
         yield (
@@ -108,8 +132,8 @@ def _has_short_rankings(fit: ScoreFit, layout: Layout) -> bool:
     return bool((weight > 0).sum() > 1 and weight[weight > 0].mean() < _MIN_RANKING_WEIGHT)
 
 
-def _separate_groups(layout: Layout) -> Bools | None:
-    """The first item of each group of items of a query that are compared with no other, and not graded either."""
+def separate_groups(layout: Layout) -> Bools | None:
+    """Return the first item of each group of items of a query that are neither compared with others nor graded."""
     graded = np.zeros(layout.n_items, bool)
     for kind in layout.kinds:
         if not kind.about_pairs:
@@ -161,6 +185,12 @@ class Refit:
             if np.isfinite(scores).all():
                 return scores
         raise JudgmentError("latent_score finds no finite scores for a part of the judgments; use smaller weights")
+
+
+def refit_of(method: Any, judgments: Any, fit: ScoreFit, known: Known, design: CovariateDesign | None = None) -> Refit:
+    """Return what fits parts of judgments again after a fit to all."""
+    n_folds = MAX_FOLDS if len(judgments) <= _MANY_JUDGMENTS else _N_FOLDS_MANY
+    return Refit(partial(_lay_out_part, method, design), fit, known, n_folds)
 
 
 def pair_quality(state: State, alpha: Floats, scale: Floats | float, lapse: Floats) -> Floats:
@@ -251,15 +281,15 @@ def read_grades(layout: Layout, state: State) -> tuple[Ints, tuple[Any, ...]] | 
     """
     for kind, habits in zip(layout.kinds, state.kinds, strict=True):
         if kind.name == "grade":
-            chosen = _weighted_mode(layout, state, kind, habits)
+            chosen = weighted_mode(layout, state, kind, habits)
             if kind.n_levels == 2:
-                chosen[layout.judged] = _two_groups(state.scores[layout.judged], chosen[layout.judged])
+                chosen[layout.judged] = two_groups(state.scores[layout.judged], chosen[layout.judged])
             return chosen, kind.levels
     return None
 
 
-def _two_groups(scores: Floats, grade: Ints) -> Ints:
-    """The group of each score in a mixture of two normal distributions of one variance, by EM from the grades.
+def two_groups(scores: Floats, grade: Ints) -> Ints:
+    """Return the group of each score in a mixture of two normal distributions of one variance, by EM from the grades.
 
     Grades of few items, or that are all the same, stay as they are.
     """
@@ -280,8 +310,8 @@ def _two_groups(scores: Floats, grade: Ints) -> Ints:
     return group if np.ptp(group) > 0 and high > low else grade
 
 
-def _weighted_mode(layout: Layout, state: State, kind: Kind, habits: KindState) -> Ints:
-    """The level that most annotators, weighted, would give each item without noise."""
+def weighted_mode(layout: Layout, state: State, kind: Kind, habits: KindState) -> Ints:
+    """Return the level that most annotators, weighted, would give each item without noise."""
     scale = float(np.exp(habits.log_scale))
     quality = pair_quality(state, state.alpha, scale, habits.lapse)
     weight = kind.weight * np.maximum(2.0 * quality - 1.0, 0.0) ** 2

@@ -7,12 +7,12 @@ uncertainty of the other (E); then what all annotators share, and the prior vari
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from ...data.consensus import Trace
-from ...protocols import Bools, Floats
+from ...protocols import Bools, Floats, Progress
 from .annotators import (
     annotator_step,
     annotator_sums,
@@ -23,7 +23,7 @@ from .annotators import (
     variance_step,
     widened_variance,
 )
-from .items import ItemEstimates, item_step
+from .items import ItemEstimates, ItemSums, item_step
 from .layout import Layout
 from .state import (
     MAX_MEAN_LAPSE,
@@ -31,15 +31,26 @@ from .state import (
     MAX_VARIANCES,
     MIN_CUT_GAP,
     Anchors,
+    ItemInputs,
     KindState,
     Known,
     State,
     find_anchors,
     first_state,
+    weight_variances,
 )
+
+if TYPE_CHECKING:
+    from .kernels.ordinal import AnnotatorSums
 
 _STILL_SHARE = 0.05
 """Range of the mean log-likelihood over five rounds, as a share of ``tol``, at which a fit stands still."""
+
+_LAPSE_TOL_SHARE = 0.01
+"""Share of ``tol`` at which rounds end where lapses in preferences are learned.
+
+In simulations of 20 annotators with 500 preferences each, a tenth of them lapses, rounds that end at ``tol`` find .03.
+"""
 
 _MIN_STILL_ROUNDS = 15
 _MAX_LONG_CHANGE = 0.1
@@ -56,6 +67,7 @@ _MAX_SHARED_FACTOR = 3.0
 
 _MAX_ROOT_MEAN_SQUARES = 5.0
 _MIN_DEVIATION = 0.02
+_MIN_COEFFICIENT_DEVIATION = 1e-3
 _MIN_POSITIVE = 1e-300
 
 
@@ -83,6 +95,7 @@ def fit_scores(
     known: Known | None = None,
     trusted: Bools | None = None,
     start: State | None = None,
+    progress: Progress | None = None,
 ) -> ScoreFit:
     """Return the estimates of scores, annotators and crowd.
 
@@ -100,6 +113,8 @@ def fit_scores(
         Annotators known to be good, (n_annotators,).
     start
         The state to start from, see :func:`~crowdrank.models.latent_score.state.former_state`.
+    progress
+        Called after each round, with the mean log-likelihood of a judgment.
     """
     features = np.empty((layout.n_items, 0)) if features is None else features
     known = Known.nothing(layout.n_items) if known is None else known
@@ -107,10 +122,12 @@ def fit_scores(
     anchors = find_anchors(layout, features, known, trusted)
     state = first_state(layout, anchors.prior.mean.copy(), features.shape[1]) if start is None else start
     state = replace(state, scores=np.where(known.clamped, known.scores, state.scores))
-    return _run_rounds(layout, state, anchors, options)
+    return _run_rounds(layout, state, anchors, options, progress)
 
 
-def _run_rounds(layout: Layout, state: State, anchors: Anchors, options: Options) -> ScoreFit:
+def _run_rounds(
+    layout: Layout, state: State, anchors: Anchors, options: Options, progress: Progress | None
+) -> ScoreFit:
     """The state where rounds no longer change it, or no longer raise the log-likelihood.
 
     That is where no score, in standard deviations, and no number of an annotator or of the crowd changes by more than
@@ -118,15 +135,21 @@ def _run_rounds(layout: Layout, state: State, anchors: Anchors, options: Options
     """
     values: list[float] = []
     change, path, converged = np.inf, Path(layout.judged), False
-    still = _STILL_SHARE * options.tol * sum(float(kind.weight.sum()) for kind in layout.kinds)
+    total, tol = sum(float(kind.weight.sum()) for kind in layout.kinds), tolerance(layout, options.tol)
     while not converged and len(values) < options.max_iter:
-        settled = change <= _MAX_LONG_CHANGE or len(values) >= _MAX_LONG_ROUNDS
-        following, value = one_round(layout, state, anchors, learn_mean_lapse=settled)
+        following, value = one_round(layout, state, anchors, learn_mean_lapse=has_settled(change, values))
         values.append(value)
+        if progress is not None:
+            said = f"latent_score, log-likelihood of a judgment {value / total:.4f}"
+            progress(len(values), options.max_iter, said)
         state, change = path.follow(state, following)
-        stands_still = len(values) > _MIN_STILL_ROUNDS and max(values[-6:]) - min(values[-6:]) <= still
-        converged = change <= options.tol or stands_still
-    state = _widen_scores(layout, state, anchors)
+        converged = has_converged(change, values, tol, total)
+    trace = Trace(len(values), converged, change, tuple(values))
+    return finished_fit(layout, _widen_scores(layout, state, anchors), anchors, trace)
+
+
+def finished_fit(layout: Layout, state: State, anchors: Anchors, trace: Trace) -> ScoreFit:
+    """Return the fit that ends in a state."""
     setters, prior = anchors.scale_setters, anchors.prior
     mean = 1.0 if setters is None else mean_discrimination(state, setters)
     # annotators without judgments have the prior of those who see
@@ -134,24 +157,57 @@ def _run_rounds(layout: Layout, state: State, anchors: Anchors, options: Options
     state = replace(
         state, alpha=np.where(layout.active, state.alpha, prior.mean),
         alpha_variance=np.where(layout.active, state.alpha_variance, variance),
-        scores=_round_scores(state.scores, state.variance_of_items**0.5),
+        scores=round_scores(state.scores, state.variance_of_items**0.5),
     )  # fmt: skip
-    return ScoreFit(state, Trace(len(values), converged, change, tuple(values)), anchors, mean)
+    return ScoreFit(state, trace, anchors, mean)
+
+
+def has_settled(change: float, values: list[float]) -> bool:
+    """Return whether the first long steps are over, after a change in the last round and these log-likelihoods."""
+    return change <= _MAX_LONG_CHANGE or len(values) >= _MAX_LONG_ROUNDS
+
+
+def tolerance(layout: Layout, tol: float) -> float:
+    """Return the change at which rounds end: less where lapses in preferences are learned.
+
+    These and flatter scores look much alike, so that rounds move slowly long before they end.
+    """
+    return _LAPSE_TOL_SHARE * tol if any(kind.about_pairs and kind.has_lapses for kind in layout.kinds) else tol
+
+
+def has_converged(change: float, values: list[float], tol: float, weight: float) -> bool:
+    """Return whether a fit to judgments of so much weight in all may end."""
+    stands_still = max(values[-6:]) - min(values[-6:]) <= _STILL_SHARE * tol * weight
+    return change <= tol or (len(values) > _MIN_STILL_ROUNDS and stands_still)
 
 
 def one_round(layout: Layout, state: State, anchors: Anchors, *, learn_mean_lapse: bool = True) -> tuple[State, float]:
     """Return the state after one round, and the log-likelihood within it."""
-    # E: scores given annotators, then annotators given scores
-    items = item_step(layout, state, anchors.inputs)
-    state = with_items(state, items)
-    sums = damp_curvature(annotator_sums(layout, state), state)
+    state, items, sums = score_round(layout, state, anchors.inputs)
+    state = annotator_round(layout, state, items, sums, anchors, learn_mean_lapse=learn_mean_lapse)[0]
+    return state, sum(of.log_likelihood for of in sums)
+
+
+def score_round(layout: Layout, state: State, inputs: ItemInputs) -> tuple[State, ItemSums, list[AnnotatorSums]]:
+    """Return the state with scores given annotators, and the sums that annotators and variances are learned from."""
+    items = item_step(layout, state, inputs)
+    following = with_items(state, items)
+    return following, items.sums(layout, state), annotator_sums(layout, following)
+
+
+def annotator_round(
+    layout: Layout, state: State, items: ItemSums, sums: list[AnnotatorSums], anchors: Anchors, *,
+    learn_mean_lapse: bool,
+) -> tuple[State, float]:  # fmt: skip
+    """Return the state with annotators and crowd given scores, by sums over judgments, and the factor on scores."""
+    sums = damp_curvature(sums, state)
     state, discriminations = annotator_step(layout, state, sums, anchors.prior, learn_mean_lapse=learn_mean_lapse)
     # M: cuts and lambda, prior variances and shares, scale
     state = cut_step(layout, state, sums)
     state = variance_step(layout, state, items, discriminations, anchors.prior)
-    if anchors.scale_setters is not None:
-        state = scale_step(state, discriminations, anchors.prior, anchors.scale_setters)
-    return state, sum(of.log_likelihood for of in sums)
+    if anchors.scale_setters is None:
+        return state, 1.0
+    return scale_step(state, discriminations, anchors.prior, anchors.scale_setters)
 
 
 def with_items(state: State, items: ItemEstimates) -> State:
@@ -159,22 +215,28 @@ def with_items(state: State, items: ItemEstimates) -> State:
     return replace(
         state, scores=items.scores, variance=items.variance, covariance=items.covariance, weights=items.weights,
         weights_covariance=items.weights_covariance, cell_curvature=items.cell_curvature,
+        feature_variances=items.feature_variances,
     )  # fmt: skip
 
 
-def _round_scores(scores: Floats, unit: float) -> Floats:
-    """Scores of which those are equal that differ by rounding alone, as those of two items with the same judgments."""
+def round_scores(scores: Floats, unit: float) -> Floats:
+    """Return scores, equal where they differ by rounding alone, as those of two items with the same judgments."""
     return np.round(scores / unit, _SCORE_DIGITS) * unit + 0.0
 
 
 def _widen_scores(layout: Layout, state: State, anchors: Anchors) -> State:
     """The state with scores of the widened variance, the annotators unchanged."""
-    variance = widened_variance(layout, state, item_step(layout, state, anchors.inputs))
+    sums = item_step(layout, state, anchors.inputs).sums(layout, state)
+    variance = widened_variance(layout, state, sums.items)
     if variance == state.variance_of_items:
         return state
-    state = replace(state, variance_of_items=variance)
+    return last_scores(layout, replace(state, variance_of_items=variance), anchors.inputs)
+
+
+def last_scores(layout: Layout, state: State, inputs: ItemInputs) -> State:
+    """Return the state with scores of another variance, the annotators unchanged."""
     for _ in range(_N_LAST_ITEM_STEPS):
-        state = with_items(state, item_step(layout, state, anchors.inputs))
+        state = with_items(state, item_step(layout, state, inputs))
     return state
 
 
@@ -191,12 +253,17 @@ class Relaxation:
         self.largest, self.factor = largest, 1.0
         self.before: Floats | None = None
 
-    def step(self, step: Floats) -> Floats:
-        """Return the step to take instead of this one."""
+    def step(self, step: Floats, elsewhere: tuple[float, float] = (0.0, 0.0)) -> Floats:
+        """Return the step to take instead of this one.
+
+        ``elsewhere`` has, of numbers that move along but are kept elsewhere, the products of the last step and of its
+        difference to this one with that difference.
+        """
         if self.before is not None:
             turn = self.before - step
-            square = float(turn @ turn)
-            wanted = self.factor * float(self.before @ turn) / square if square > _MIN_POSITIVE else self.largest
+            square = float(turn @ turn) + elsewhere[1]
+            along = float(self.before @ turn) + elsewhere[0]
+            wanted = self.factor * along / square if square > _MIN_POSITIVE else self.largest
             wanted = min(max(wanted, 0.5 * self.factor), 2.0 * self.factor) if wanted > 0.0 else 2.0 * self.factor
             self.factor = min(max(wanted, _MIN_FACTOR), self.largest)
         self.before = step
@@ -210,30 +277,39 @@ class Path:
         self.means, self.shared = Relaxation(_MAX_MEANS_FACTOR), Relaxation(_MAX_SHARED_FACTOR)
         self.unjudged = np.flatnonzero(~judged)
 
-    def follow(self, state: State, following: State) -> tuple[State, float]:
-        """Return the state to continue from, and the largest change in the round, each number in its own unit."""
+    def follow(
+        self, state: State, following: State, elsewhere: tuple[float, float] = (0.0, 0.0)
+    ) -> tuple[State, float]:
+        """Return the state to continue from, and the largest change in the round, each number in its own unit.
+
+        ``elsewhere`` is what scores that are not in the state say of the factor on steps.
+        """
         step, n = _means(following) - _means(state), len(state.alpha)
         # scores of unjudged items follow the others, and their number changes nothing
         free, step[self.unjudged] = step[self.unjudged], 0.0
         drift = _shared_numbers(following) - _shared_numbers(state)
         n_judged = len(state.scores) - len(self.unjudged)
-        change = max(float(np.abs(drift).max(initial=0.0)), _typical_change(step[: len(state.scores)], n_judged))
-        change = max(change, *(_typical_change(part, len(part)) for part in step[len(state.scores) :].reshape(-1, n)))
-        step = self.means.step(step)
+        change = max(float(np.abs(drift).max(initial=0.0)), _change_of(step[: len(state.scores)], n_judged))
+        change = max(change, *(_change_of(part, len(part)) for part in step[len(state.scores) :].reshape(-1, n)))
+        step = self.means.step(step, elsewhere)
         step[self.unjudged] = free
         moved = _with_means(following, _means(state) + step)
         return _with_shared_numbers(moved, _shared_numbers(state) + self.shared.step(drift)), change
 
 
-def _typical_change(step: Floats, number: int) -> float:
-    """The largest change, or five times their root mean square where only a few of thousands still move."""
-    largest = float(np.abs(step).max(initial=0.0))
-    return min(largest, _MAX_ROOT_MEAN_SQUARES * float(np.sqrt(step @ step / max(number, 1))))
+def _change_of(step: Floats, number: int) -> float:
+    """The typical change of some numbers by a step."""
+    return typical_change(float(np.abs(step).max(initial=0.0)), float(step @ step), number)
+
+
+def typical_change(largest: float, squares: float, number: float) -> float:
+    """Return the largest change, or five times their root mean square where only a few of thousands still move."""
+    return min(largest, _MAX_ROOT_MEAN_SQUARES * float(np.sqrt(squares / max(number, 1))))
 
 
 def _means(state: State) -> Floats:
     """Scores in standard deviations, discriminations, biases and spreads, one after the other."""
-    habits = [part for kind in state.kinds for part in (kind.bias, kind.spread)]
+    habits = [part for kind in state.kinds for part in (kind.bias, kind.spread, *_coefficients(kind))]
     return np.concatenate([state.scores / state.variance_of_items**0.5, state.alpha, *habits])
 
 
@@ -241,11 +317,20 @@ def _with_means(state: State, values: Floats) -> State:
     """The state with these means."""
     n_items, n = len(state.scores), len(state.alpha)
     scores, alpha = values[:n_items] * state.variance_of_items**0.5, values[n_items : n_items + n]
-    rest = values[n_items + n :].reshape(-1, n)
-    kinds = tuple(
-        replace(kind, bias=rest[2 * number], spread=rest[2 * number + 1]) for number, kind in enumerate(state.kinds)
-    )
-    return replace(state, scores=scores, alpha=alpha, kinds=kinds)
+    rest, place, kinds = values[n_items + n :].reshape(-1, n), 0, []
+    for kind in state.kinds:
+        kinds.append(replace(kind, bias=rest[place], spread=rest[place + 1]))
+        place += 2
+        if kind.control is not None:
+            k = len(kind.control.shared)
+            kinds[-1] = replace(kinds[-1], control=replace(kind.control, own=rest[place : place + k].T))
+            place += k
+    return replace(state, scores=scores, alpha=alpha, kinds=tuple(kinds))
+
+
+def _coefficients(kind: KindState) -> Floats:
+    """Coefficients of covariates, (k, n_annotators)."""
+    return np.empty((0, len(kind.bias))) if kind.control is None else kind.control.own.T
 
 
 def _shared_numbers(state: State) -> Floats:
@@ -259,18 +344,21 @@ def _shared_numbers(state: State) -> Floats:
 def _shared_habits(kind: KindState) -> Floats:
     """The same of one kind."""
     deviations = np.sqrt([kind.variance_of_bias, kind.variance_of_spread])
-    return np.concatenate([[kind.mean_bias], deviations, [kind.log_scale, kind.mean_lapse**0.5], kind.cuts])
+    own = [] if kind.control is None else [kind.control.shared, np.sqrt(kind.control.variances)]
+    return np.concatenate([[kind.mean_bias], deviations, [kind.log_scale, kind.mean_lapse**0.5], kind.cuts, *own])
 
 
 def _with_shared_numbers(state: State, values: Floats) -> State:
     """The state with these shared numbers, within their bounds; cuts that would not increase stay as they are."""
     most = _log_max_deviations("item", "alpha", "level", "weight")
+    most[3] = np.log(weight_variances(len(state.weights))[1]) / 2.0
     items, alpha, levels, weights = np.exp(2.0 * np.minimum(values[:4], most))
     shares = np.clip(values[4:6], 0.0, MAX_REVERSED_SHARE)
     place, kinds = 6, []
     for kind in state.kinds:
-        kinds.append(_with_shared_habits(kind, values[place : place + 5 + len(kind.cuts)]))
-        place += 5 + len(kind.cuts)
+        size = len(_shared_habits(kind))
+        kinds.append(_with_shared_habits(kind, values[place : place + size]))
+        place += size
     return replace(
         state, variance_of_items=float(items), variance_of_alpha=float(alpha),
         variance_of_levels=float(levels) if state.variance_of_levels > 0.0 else 0.0,
@@ -283,11 +371,15 @@ def _with_shared_habits(kind: KindState, values: Floats) -> KindState:
     """The same for one kind."""
     most = np.exp(_log_max_deviations("bias", "spread"))
     of_bias, of_spread = np.clip(values[1:3], _MIN_DEVIATION, most) ** 2
-    cuts = values[5:]
+    cuts = values[5 : 5 + len(kind.cuts)]
+    control = kind.control
+    if control is not None:
+        shared, deviations = np.split(values[5 + len(cuts) :], 2)
+        control = replace(control, shared=shared, variances=np.maximum(deviations, _MIN_COEFFICIENT_DEVIATION) ** 2)
     return replace(
         kind, mean_bias=float(values[0]), variance_of_bias=float(of_bias), variance_of_spread=float(of_spread),
         log_scale=float(values[3]), mean_lapse=float(np.clip(values[4], 0.0, MAX_MEAN_LAPSE**0.5) ** 2),
-        cuts=cuts if np.diff(cuts).min(initial=1.0) >= MIN_CUT_GAP else kind.cuts,
+        cuts=cuts if np.diff(cuts).min(initial=1.0) >= MIN_CUT_GAP else kind.cuts, control=control,
     )  # fmt: skip
 
 

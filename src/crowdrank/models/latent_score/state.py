@@ -11,15 +11,17 @@ import polars as pl
 
 from ...data.consensus import Consensus
 from ...data.frames import to_frame
-from ...data.index import Items
-from ...data.naming import named
+from ...data.index import Index, Items
+from ...data.naming import first_ids
 from ...data.truth import Truth
 from ...errors import JudgmentError, ParameterError
 from ...protocols import Bools, Floats, Ints
 from ...wording import option
+from .control import ControlState, first_control, former_control
 from .layout import Kind, Layout
 
 if TYPE_CHECKING:
+    from .feature_weights import FeatureVariances
     from .kernels.ordinal import ResponseModel
 
 START_LAPSE = 0.02
@@ -33,6 +35,13 @@ START_VARIANCES = {"item": 1.0, "alpha": 0.25, "bias": 0.05, "spread": 0.05, "le
 
 MAX_VARIANCES = {"item": 36.0, "alpha": 16.0, "bias": 9.0, "spread": 1.0, "level": 36.0, "weight": 36.0}
 """Learned variances stay below these: where judgments hardly contradict each other they would grow without end."""
+
+MAX_FEATURE_VARIANCE = {"start": 1.0, "learned": 36.0}
+"""Variance that all features together give to scores at most, at the start and at the end: that of items.
+
+With more columns than judgments any column can explain any judgment, and weights grow until annotators with a judgment
+or two follow them, in whichever direction.
+"""
 
 MIN_CUT_GAP = 0.01
 """Smallest distance of neighbouring cuts."""
@@ -94,7 +103,7 @@ def known_scores(items: Items, known: Any | None) -> Known:
     codes = items.codes_of(truth.items, "judgments", "known items")
     if (codes < 0).any():
         raise JudgmentError(
-            f"known item {named(truth.items, codes < 0)} is not among the judged items; "
+            f"known item {first_ids(truth.items, codes < 0)} is not among the judged items; "
             f"leave it out, or list it with {option('items')}"
         )
     clamped, scores = np.zeros(len(items), bool), np.zeros(len(items))
@@ -206,6 +215,8 @@ class KindState:
     curvature
         Curvature of the last round in discrimination, in discrimination and bias, in bias and in spread,
         (4, n_annotators).
+    control
+        Coefficients of the covariates that are controlled for.
     """
 
     bias: Floats
@@ -223,6 +234,7 @@ class KindState:
     cuts: Floats
     log_scale: float
     curvature: Floats | None = None
+    control: ControlState | None = None
 
     def response_model(self, kind: Kind, alpha: Floats, alpha_variance: Floats) -> ResponseModel:
         """What the passes over judgments need."""
@@ -232,7 +244,8 @@ class KindState:
         rows = own_rows(
             scale, alpha, alpha_variance, self.covariance, self.bias, self.bias_variance, self.spread, self.lapse
         )
-        return ResponseModel(rows, self.favourites, self.centre, self.cuts, scale, kind.has_cuts)
+        model = ResponseModel(rows, self.favourites, self.centre, self.cuts, scale, kind.has_cuts)
+        return model if self.control is None else model._replace(shifts=self.control.shifts(kind.cells, scale))
 
 
 @dataclass(frozen=True, eq=False)
@@ -257,6 +270,8 @@ class State:
         Weights of the features, (n_features,), and their covariance.
     cell_curvature
         Curvature in the scores of each kind's cells, in the last round.
+    feature_variances
+        What uncertain weights add to the variances of scores, where there are features.
     """
 
     scores: Floats
@@ -273,6 +288,7 @@ class State:
     weights: Floats
     weights_covariance: Floats
     cell_curvature: tuple[Floats, ...] = ()
+    feature_variances: FeatureVariances | None = None
 
     def gaps(self, kind: Kind) -> tuple[Floats, Floats]:
         """Score, or difference of scores, of each cell and its variance."""
@@ -283,24 +299,31 @@ class State:
         variance = self.variance[first] + self.variance[second] - 2.0 * between
         return self.scores[first] - self.scores[second], np.maximum(variance, 0.0)
 
-    def rescale(self, factor: float) -> State:
-        """The same with scores multiplied and discriminations divided by a factor, which predicts the same."""
-        square = factor**2
-        powers = np.array([square, factor, 1.0, 1.0])[:, None]
+    def divide_alpha(self, factor: float) -> State:
+        """The same with discriminations divided by a factor."""
+        powers = np.array([factor**2, factor, 1.0, 1.0])[:, None]
         kinds = tuple(
             replace(
                 kind, covariance=kind.covariance / factor,
                 curvature=None if kind.curvature is None else powers * kind.curvature,
+                control=None if kind.control is None else kind.control.divide_alpha(factor),
             )
             for kind in self.kinds
         )  # fmt: skip
         return replace(
-            self, scores=self.scores * factor, variance=self.variance * square, covariance=self.covariance * square,
-            alpha=self.alpha / factor, alpha_variance=self.alpha_variance / square, kinds=kinds,
-            variance_of_items=self.variance_of_items * square, variance_of_levels=self.variance_of_levels * square,
+            self, alpha=self.alpha / factor, alpha_variance=self.alpha_variance / factor**2, kinds=kinds
+        )  # fmt: skip
+
+    def rescale(self, factor: float) -> State:
+        """The same with scores multiplied and discriminations divided by a factor, which predicts the same."""
+        square = factor**2
+        return replace(
+            self.divide_alpha(factor), scores=self.scores * factor, variance=self.variance * square,
+            covariance=self.covariance * square, variance_of_items=self.variance_of_items * square,
+            variance_of_levels=self.variance_of_levels * square,
             variance_of_weights=self.variance_of_weights * square, weights=self.weights * factor,
             weights_covariance=self.weights_covariance * square,
-            cell_curvature=tuple(curvature / square for curvature in self.cell_curvature),
+            cell_curvature=tuple(curvature / square for curvature in self.cell_curvature), feature_variances=None,
         )  # fmt: skip
 
 
@@ -317,9 +340,18 @@ def first_state(layout: Layout, alpha: Floats, n_features: int) -> State:
         variance_of_items=variances["item"], variance_of_alpha=variances["alpha"],
         shares=first_shares(int(layout.active.sum())),
         variance_of_levels=variances["level"] if layout.has_query_levels else 0.0,
-        variance_of_weights=variances["weight"],
+        variance_of_weights=weight_variances(n_features)[0],
         weights=np.zeros(n_features), weights_covariance=np.zeros((n_features, n_features)),
     )  # fmt: skip
+
+
+def weight_variances(n_features: int) -> tuple[float, float]:
+    """Return the variance of feature weights before any judgment is seen, and the largest that is learned."""
+    n = max(n_features, 1)
+    return (
+        min(START_VARIANCES["weight"], MAX_FEATURE_VARIANCE["start"] / n),
+        min(MAX_VARIANCES["weight"], MAX_FEATURE_VARIANCE["learned"] / n),
+    )
 
 
 def first_shares(n: int) -> Floats:
@@ -341,6 +373,7 @@ def _first_kind(kind: Kind, n: int) -> KindState:
         bias=zeros, bias_variance=zeros, covariance=zeros, mean_bias=0.0, variance_of_bias=START_VARIANCES["bias"],
         spread=zeros, spread_variance=zeros, variance_of_spread=START_VARIANCES["spread"], lapse=np.full(n, lapse),
         favourites=favourites, mean_lapse=lapse, centre=centre, cuts=cuts, log_scale=0.0,
+        control=first_control(kind) if kind.n_covariates else None,
     )  # fmt: skip
 
 
@@ -350,9 +383,10 @@ def first_cuts(kind: Kind) -> tuple[float, Floats]:
     below = np.cumsum(counts)[:-1] / counts.sum()
     cuts = np.log(below / (1.0 - below))
     if kind.about_pairs:
-        ties = counts[1] / counts.sum() if kind.n_levels == 3 else 0.0
-        width = float(np.log((1.0 + ties) / (1.0 - ties)))
-        return 0.0, np.array([-width, width]) if kind.n_levels == 3 else np.zeros(kind.n_levels - 1)
+        # either side alike
+        below = np.cumsum(counts + counts[::-1])[:-1] / (2.0 * counts.sum())
+        cuts = np.log(below / (1.0 - below))
+        return 0.0, 0.5 * (cuts - cuts[::-1])
     centre = float(cuts.mean()) if len(cuts) else 0.0
     return centre, cuts - centre
 
@@ -362,6 +396,19 @@ def former_state(start: Consensus, judgments: Any, layout: Layout, n_features: i
 
     Items and annotators are matched by id. Cuts are taken over where the number of levels is the same.
     """
+    state = former_habits(start, judgments.annotators, layout, n_features)
+    item = start.items.codes_of(judgments.items, "start", "judgments")
+    return replace(state, scores=np.where(item >= 0, former_scores(start)[item], 0.0))
+
+
+def former_scores(start: Consensus) -> Floats:
+    """Return the scores of a former consensus on the scale of the model."""
+    unit, middle = float(start.estimates.get("unit", 1.0)), float(start.estimates.get("middle", 0.0))
+    return (start.scores - middle) / unit
+
+
+def former_habits(start: Consensus, annotators: Index, layout: Layout, n_features: int = 0) -> State:
+    """Return the state of a former consensus without its scores."""
     learned, estimates = start.learned, start.estimates
     if "score_sd" not in estimates or (layout.named and (learned is None or "alpha" not in learned[1])):
         raise ParameterError(
@@ -369,11 +416,9 @@ def former_state(start: Consensus, judgments: Any, layout: Layout, n_features: i
             "start from a consensus of latent_score, or leave start= out"
         )
     state = first_state(layout, np.ones(layout.n_annotators), n_features)
-    item = start.items.codes_of(judgments.items, "start", "judgments")
-    unit, middle = float(estimates.get("unit", 1.0)), float(estimates.get("middle", 0.0))
-    scores = np.where(item >= 0, (start.scores[item] - middle) / unit, 0.0)
+    unit = float(estimates.get("unit", 1.0))
     state = replace(
-        state, scores=scores, variance_of_items=float(estimates["score_sd"]) ** 2,
+        state, variance_of_items=float(estimates["score_sd"]) ** 2,
         variance_of_alpha=float(estimates["alpha_sd"]) ** 2,
     )  # fmt: skip
     if layout.has_query_levels and "query_sd" in estimates:
@@ -381,7 +426,7 @@ def former_state(start: Consensus, judgments: Any, layout: Layout, n_features: i
     former: Ints = np.full(layout.n_annotators, -1, np.int32)
     parameters: Mapping[str, Any] = {}
     if learned is not None and layout.named:
-        former, parameters = learned[0].codes(judgments.annotators.ids), learned[1]
+        former, parameters = learned[0].codes(annotators.ids), learned[1]
         state = replace(state, alpha=_former_or_new(parameters["alpha"], former, state.alpha / unit) * unit)
     kinds = zip(layout.kinds, state.kinds, strict=True)
     return replace(state, kinds=tuple(_former_kind(kind, own, parameters, estimates, former) for kind, own in kinds))
@@ -412,6 +457,8 @@ def _former_kind(
     if cuts is not None and kind.has_cuts and len(cuts) == len(habits.cuts):
         # the centre stays that of these judgments
         changes["cuts"] = np.array(cuts) - habits.centre
+    if habits.control is not None:
+        changes["control"] = former_control(habits.control, parameters, estimates, former)
     scale = estimates.get(f"scale_{kind.name}")
     return replace(habits, **changes, log_scale=0.0 if scale is None else float(np.log(scale)))
 
@@ -419,6 +466,8 @@ def _former_kind(
 def refit_state(layout: Layout, state: State) -> State:
     """Return the start of a fit to a part of the judgments: scores and discriminations of all, habits anew."""
     first = first_state(layout, state.alpha, len(state.weights))
+    if state.kinds and state.kinds[0].control is not None:
+        first = replace(first, kinds=(replace(first.kinds[0], control=state.kinds[0].control.forget_curvature()),))
     return replace(
         first, scores=state.scores, variance_of_items=state.variance_of_items,
         variance_of_alpha=state.variance_of_alpha, shares=state.shares, weights=state.weights,

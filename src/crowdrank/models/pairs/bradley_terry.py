@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -13,14 +14,16 @@ from ...errors import ParameterError
 from ...fitting import newton
 from ...pair_counts import PairCounts, count_preferences, warn_unbounded
 from ...protocols import Counts, Floats
-from ...quality import held_out
-from ...resampling import Draws
-from ...standard_errors import score_standard_errors
-from .resampled_fits import PairRefits, sort_preferences
+from ...quality import LearnedQuality, held_out
+from ...standard_errors import ScoreGradients, score_standard_errors
+from ...wording import one_of
 
 if TYPE_CHECKING:
     from ...kernels.laplacian import Product
+    from ...resampling import Draws
+    from .controlled import Grading
     from .kernels.pair_likelihood import TieModel
+    from .resampled_fits import PairRefits
 
 _TIES = ("split", "ignore", "davidson")
 
@@ -38,6 +41,15 @@ class BradleyTerry:
     ``ties="davidson"`` a tie has the strength :math:`\nu e^{(s_i + s_j)/2}` beside the two items' own, with one
     :math:`\nu` for the whole crowd, estimated along with the scores [Davidson70]_.
 
+    Preferences with strengths of several sizes are ordinal answers: :math:`i` wins by step :math:`y` or more with
+    probability
+
+    .. math:: P(Y \ge y) = \frac{1}{1 + e^{c_y - (s_i - s_j)}},
+
+    a cumulative model [Agresti92]_, where the cuts :math:`c_1 < c_2 < \dots` are shared by the whole crowd, hold for
+    both sides, and are estimated along with the scores. Without ties :math:`c_1` is 0, and who wins follows the formula
+    above; ties, if there are any, lie between :math:`-c_1` and :math:`c_1`.
+
     When to use
     -----------
     Use it for leaderboards from preferences when annotators are about equally good, or not named: it is fast, has
@@ -48,7 +60,7 @@ class BradleyTerry:
     ----------
     ties
         ``"split"``: half a win for each side; ``"ignore"``: as if not asked; ``"davidson"``: a third outcome that says
-        the two are close.
+        the two are close. With strengths of several sizes they are the step in the middle unless ignored.
     ridge
         Pull of the scores towards each other, as precision of a normal prior. It keeps the scores finite of items
         that won or lost every preference, and of groups that were never compared with each other; raise it where
@@ -65,7 +77,7 @@ class BradleyTerry:
     likelihood.
 
     Preferences are counted by pair once, and Newton steps are taken on the counts with a step-halving line search. The
-    steps solve their linear system by conjugate gradients, so that memory grows with the number of distinct pairs.
+    steps solve their linear system by conjugate gradients, so memory grows with the number of distinct pairs.
 
     Standard errors and covariances are those of the scores centred in their query, from the inverse of the
     curvature, prior included; for Davidson's model they include the uncertainty of :math:`\nu`. Both are exact for
@@ -74,7 +86,15 @@ class BradleyTerry:
     some per cent where items have only a handful of opponents.
 
     A bootstrap fits many resamples at once, each from the scores of all preferences and to a hundredth of a standard
-    error.
+    error; with strengths, one after the other.
+
+    Of ordinal models the cumulative one keeps differences of scores the log odds of winning, so that they compare with
+    those of other preferences; a model of adjacent categories measures them in steps, and counts one answer against a
+    score as often as it has steps. The log-likelihood is concave in scores and cuts together [Pratt81]_. More than
+    seven strengths are cut into seven steps of about equal weight. The ridge is that of the cuts too, standard errors
+    include their uncertainty, and ``estimates["cuts"]`` has them from right to left. An item that won everything, but
+    not always by the largest step, has a finite score without the ridge too, as long as other preferences hold the
+    cuts.
 
     An unjudged item has score 0, its query's mean, and the standard error of the prior. Annotators are not needed.
 
@@ -87,6 +107,8 @@ class BradleyTerry:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("preference",)
+    uses_strength: ClassVar[bool] = True
+    one_pass: ClassVar[tuple[str, ...]] = ("pairs",)
     precision: ClassVar[float] = 1e-10
     ties: str = "split"
     ridge: float = 0.1
@@ -94,14 +116,19 @@ class BradleyTerry:
     max_iter: int = 100
 
     def __post_init__(self) -> None:
-        if self.ties not in _TIES:
-            raise ParameterError(f"ties={self.ties!r} is not known; use one of {', '.join(map(repr, _TIES))}")
+        one_of(self.ties, _TIES, "ties")
         if not self.ridge > 0:
             raise ParameterError(f"ridge={self.ridge} must be above 0; use a small one such as 1e-6 for none")
 
-    def fit(self, preferences: Preferences) -> Consensus:
-        """Return scores with standard errors; warns of items and groups that only the ridge keeps finite."""
+    def fit(self, preferences: Preferences, *, control: Sequence[str] | None = None) -> Consensus:
+        """Return scores with standard errors; warns of items and groups that only the ridge keeps finite.
+
+        ``control`` names covariates of the preferences to control for: scores are then those of items that are equal
+        in them.
+        """
         expect(preferences, self)
+        if control or self._grading(preferences):
+            return self._fit_controlled(preferences, control or ())
         pair_counts = count_preferences(preferences, self.ties)
         warn_unbounded(preferences.items, pair_counts)
         point, best, trace = self._maximise(pair_counts)
@@ -112,13 +139,67 @@ class BradleyTerry:
             quality=held_out(self, preferences), estimates={"tie": float(np.exp(point[n]))} if len(point) > n else {},
         )  # fmt: skip
 
+    def _fit_controlled(self, preferences: Preferences, control: Sequence[str]) -> Consensus:
+        """Scores at equal covariates, with the coefficients of these, and of steps."""
+        from .controlled import Controlled
+
+        grading, given = self._grading(preferences), preferences
+        if grading is not None:
+            given = given.select(given.outcome != 0) if self.ties == "ignore" else given
+            given = grading.decisive(given)
+        warn_unbounded(given.items, count_preferences(given, "split" if grading else self.ties), depth=4)
+        problem = Controlled.of(preferences, control, self.ties, self.ridge)
+        point, best, trace = problem.maximise(problem.start(), self.tol, self.max_iter)
+        std_error, covariance, own = problem.standard_errors(best, preferences.items.offsets)
+
+        def scores_of(part: Preferences) -> Floats:
+            if not control and self._grading(part) is None:
+                return self.scores(part)
+            again = problem.with_preferences(part, self.ties)
+            start = again.start()
+            start = point if len(start) == len(point) else start
+            return again.maximise(start, self.tol, self.max_iter)[0][: part.n_items]
+
+        quality = LearnedQuality(preferences, scores_of, {}) if preferences.n_annotators else None
+        return Consensus.of(
+            self, preferences, point[: preferences.n_items], trace=trace, std_error=std_error, covariance=covariance,
+            quality=quality, estimates=problem.estimates(point, own),
+        )  # fmt: skip
+
+    def score_gradients(self, preferences: Preferences, consensus: Consensus) -> ScoreGradients:
+        """Return the gradients of the preferences in the scores, at the consensus."""
+        if "control" in consensus.estimates or "cuts" in consensus.estimates:
+            from .controlled import controlled_gradients
+
+            return controlled_gradients(preferences, consensus, self.ties, self.ridge)
+        gap = consensus.scores[preferences.left] - consensus.scores[preferences.right]
+        tie = consensus.estimates.get("tie", 0.0)
+        win = 0.5 * (1.0 + preferences.outcome)
+        # wins and half of the ties, less what the model expects of them
+        upper, lower = np.exp(-np.maximum(-gap, 0.0)), np.exp(-np.maximum(gap, 0.0))
+        middle = tie * np.exp(-0.5 * np.abs(gap))
+        rest = preferences.row_weight * (win - (upper + 0.5 * middle) / (upper + lower + middle))
+        rest = np.where(preferences.outcome == 0, 0.0, rest) if self.ties == "ignore" else rest
+        row = np.arange(len(preferences))
+        both = np.concatenate([preferences.left, preferences.right])
+        return ScoreGradients(np.tile(row, 2), both, np.concatenate([rest, -rest]), self.ridge)
+
     def scores(self, preferences: Preferences) -> Floats:
         """Return the scores only, without standard errors, for repeated fits."""
         expect(preferences, self)
+        if self._grading(preferences):
+            from .controlled import Controlled
+
+            problem = Controlled.of(preferences, (), self.ties, self.ridge)
+            return problem.maximise(problem.start(), self.tol, self.max_iter)[0][: preferences.n_items]
         return self._maximise(count_preferences(preferences, self.ties))[0][: preferences.n_items]
 
-    def refits(self, preferences: Preferences, draws: Draws, consensus: Consensus) -> tuple[int, PairRefits]:
-        """Return what fits many resamples at once, each begun at the scores of all preferences."""
+    def refits(self, preferences: Preferences, draws: Draws, consensus: Consensus) -> tuple[int, PairRefits] | None:
+        """Return what fits many resamples at once, each begun at the scores of all preferences; not with strengths."""
+        if "cuts" in consensus.estimates:
+            return None
+        from .resampled_fits import PairRefits, sort_preferences
+
         tie = consensus.estimates.get("tie")
         start = np.append(consensus.scores, [] if tie is None else np.log(tie))
 
@@ -130,6 +211,14 @@ class BradleyTerry:
         pair_counts, offsets = count_preferences(preferences, self.ties), preferences.items.offsets
         fit = PairRefits(rows, draws, pair_counts, offsets, start, self.ties, self.ridge, alone, together=tie is None)
         return fit.at_once, fit
+
+    def _grading(self, preferences: Preferences) -> Grading | None:
+        """The steps of preferences with strengths of several sizes."""
+        if preferences.strength is None:
+            return None
+        from .controlled import Grading
+
+        return Grading.of(preferences, self.ties)
 
     def _maximise(self, pair_counts: PairCounts, start: Floats | None = None) -> tuple[Floats, _Point, Trace]:
         """Where the penalised log-likelihood is largest."""
@@ -150,7 +239,7 @@ class _Point(NamedTuple):
 
 def _start(pair_counts: PairCounts) -> Floats:
     """Log odds of winning, whatever the opponents, which saves the first Newton steps; then an even tie parameter."""
-    scores = pair_counts.centred(np.log((pair_counts.wins + 0.5) / (pair_counts.losses + 0.5)))
+    scores = pair_counts.centre(np.log((pair_counts.wins + 0.5) / (pair_counts.losses + 0.5)))
     return scores if pair_counts.n_ties is None else np.append(scores, 0.0)
 
 
@@ -176,7 +265,7 @@ def _objective(pair_counts: PairCounts, ridge: float, tol: float) -> tuple[Any, 
             product, diagonal = _add_tie_row(product, diagonal, model, ridge)
         step = newton_step(product, diagonal, here.gradient, tol=tol)
         # a small ridge would leave the level of a group to rounding
-        step[:n] = pair_counts.centred(step[:n])
+        step[:n] = pair_counts.centre(step[:n])
         return step
 
     return evaluate, direction

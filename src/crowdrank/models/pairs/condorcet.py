@@ -50,10 +50,10 @@ class Condorcet:
     :class:`~crowdrank.models.pairs.bradley_terry.BradleyTerry`. It takes steps in proportion to the pairs that met plus
     :math:`n \log n`, and no table of all pairs.
 
-    Pivots and coins are drawn by what an item won and lost against whom, and whom those met, so that neither names nor
+    Pivots and coins are drawn by what an item won and lost against whom, and whom those met, so neither names nor
     the order of rows matter. Items that cannot be distinguished in this way, as in a cycle of three, share a place.
 
-    Ties count for neither side, so that they can only make a majority smaller; an even pair is one that has not met.
+    Ties count for neither side, so they can only make a majority smaller; an even pair is one that has not met.
     An unjudged item has score 0, the middle. There are no standard errors; use the bootstrap. Annotators are not
     needed.
 
@@ -65,6 +65,7 @@ class Condorcet:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("preference",)
+    one_pass: ClassVar[tuple[str, ...]] = ("pairs",)
     n_runs: int = 1
     seed: int = 0
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
 from ...data.consensus import Consensus
-from ...data.judgments import Preferences, expect
+from ...data.judgments import Preferences
 from ...errors import ParameterError
 from ...protocols import Bools, Floats, Ints
 from ...quality import TRUSTED
-from .annotator_fit import AnnotatorFit
-from .annotator_likelihood import PairwiseModel
+from ...standard_errors import ScoreGradients
+from ...wording import one_of
+from .annotator_fit import AnnotatorMethod
+from .annotator_model import PairwiseModel
 
 _TIES = ("split", "ignore", "davidson")
 _PRIOR_COUNTS = (8.0, 2.0)
@@ -22,7 +24,7 @@ _MIN_DISTANCE_OF_ETA = 1e-9
 
 
 @dataclass(frozen=True, kw_only=True)
-class CrowdBT:
+class CrowdBT(AnnotatorMethod):
     r"""Crowd-BT: Bradley-Terry with a probability per annotator of reporting what they see.
 
     Annotator :math:`k` puts item :math:`i` above item :math:`j` of the same query with probability
@@ -98,8 +100,7 @@ class CrowdBT:
     (['u', 'v', 'w', 'x', 'y', 'z'], [0.9, 0.89, 0.89, 0.37])
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("preference",)
-    precision: ClassVar[float] = 1e-10
+    parameter: ClassVar[str] = "eta"
     ties: str = "split"
     prior: tuple[float, float] | None = None
     ridge: float = 0.25
@@ -108,8 +109,7 @@ class CrowdBT:
     max_iter: int = 100
 
     def __post_init__(self) -> None:
-        if self.ties not in _TIES:
-            raise ParameterError(f"ties={self.ties!r} is not known; use one of {', '.join(map(repr, _TIES))}")
+        one_of(self.ties, _TIES, "ties")
         if self.prior is not None and not (np.shape(self.prior) == (2,) and self.prior[0] > self.prior[1] > 0):
             raise ParameterError(
                 f"prior={self.prior} must be more right than wrong preferences, both above 0, such as (8, 2)"
@@ -117,30 +117,41 @@ class CrowdBT:
         if not self.ridge > 0:
             raise ParameterError(f"ridge={self.ridge} must be above 0; use a small one such as 1e-6 for none")
 
-    def fit(self, preferences: Preferences, *, start: Consensus | None = None, trusted: Any | None = None) -> Consensus:
-        """Return scores and annotators; warns of items and groups that only the ridge keeps finite.
-
-        ``start`` is a former consensus of this method to continue from; ``trusted`` has the ids of annotators known to
-        be good.
-        """
-        expect(preferences, self)
-        return self._annotator_fit().fit(preferences, start, trusted)
-
-    def scores(self, preferences: Preferences) -> Floats:
-        """Return the scores only, without standard errors, for repeated fits."""
-        expect(preferences, self)
-        return self._annotator_fit().scores(preferences)
-
-    def _annotator_fit(self) -> AnnotatorFit:
-        """The fit of this method."""
-        return AnnotatorFit(
-            self, "crowd_bt", "eta", self._model, _eta, _log_odds, self.per_query, self.tol, self.max_iter
-        )
+    def score_gradients(self, preferences: Preferences, consensus: Consensus) -> ScoreGradients:
+        """Return the gradients of the preferences in the scores, at the consensus."""
+        if self.per_query or self.ties == "davidson":
+            raise ParameterError("crowd_bt has no cluster-robust errors with per_query or ties='davidson'")
+        gap = consensus.scores[preferences.left] - consensus.scores[preferences.right]
+        eta = np.full(len(gap), _PRIOR_COUNTS[0] / sum(_PRIOR_COUNTS))
+        if preferences.n_annotators and consensus.learned is not None:
+            eta = consensus.learned[1]["eta"][preferences.annotator]
+        ahead = 0.5 + 0.5 * np.tanh(0.5 * gap)
+        left = eta * ahead + (1.0 - eta) * (1.0 - ahead)
+        bend = (2.0 * eta - 1.0) * ahead * (1.0 - ahead)
+        # a split tie is half a win for each side
+        win = 0.5 * (1.0 + preferences.outcome)
+        slope = preferences.row_weight * bend * (win / left - (1.0 - win) / (1.0 - left))
+        slope = np.where(preferences.outcome == 0, 0.0, slope) if self.ties == "ignore" else slope
+        row = np.arange(len(preferences))
+        both = np.concatenate([preferences.left, preferences.right])
+        return ScoreGradients(np.tile(row, 2), both, np.concatenate([slope, -slope]), self.ridge)
 
     def _model(self, preferences: Preferences, code: Ints, trusted: Bools) -> PairwiseModel:
         """The model of preferences, given the number of the parameter that each depends on."""
-        prior = BetaPrior(self.prior or _PRIOR_COUNTS, trusted)
-        return PairwiseModel.of(preferences, code, prior, ties=self.ties, ridge=self.ridge)
+        return PairwiseModel.of(preferences, code, self.prior_of(trusted), ties=self.ties, ridge=self.ridge)
+
+    def prior_of(self, trusted: Bools) -> BetaPrior:
+        """Return the prior of the log odds."""
+        return BetaPrior(self.prior or _PRIOR_COUNTS, trusted)
+
+    def _to_parameter(self, own: Floats) -> Floats:
+        """Probabilities from their log odds."""
+        return 0.5 + 0.5 * np.tanh(0.5 * own)
+
+    def _from_parameter(self, parameter: Floats) -> Floats:
+        """Log odds of probabilities."""
+        within = np.clip(parameter, _MIN_DISTANCE_OF_ETA, 1.0 - _MIN_DISTANCE_OF_ETA)
+        return np.log(within / (1.0 - within))
 
 
 @dataclass(frozen=True, eq=False)
@@ -208,14 +219,3 @@ class BetaPrior:
     def from_surplus(self, surplus: Floats) -> Floats:
         """Return log odds."""
         return 2.0 * np.arctanh(surplus)
-
-
-def _eta(odds: Floats) -> Floats:
-    """Probabilities from their log odds."""
-    return 0.5 + 0.5 * np.tanh(0.5 * odds)
-
-
-def _log_odds(eta: Floats) -> Floats:
-    """Log odds of probabilities."""
-    within = np.clip(eta, _MIN_DISTANCE_OF_ETA, 1.0 - _MIN_DISTANCE_OF_ETA)
-    return np.log(within / (1.0 - within))

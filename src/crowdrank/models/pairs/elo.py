@@ -59,6 +59,7 @@ class Elo:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("preference",)
+    whole_only: ClassVar[str] = "goes through the preferences in the order in which they were given"
     k: float = 4.0
     initial: float = 1000.0
     base: float = 10.0
@@ -68,7 +69,7 @@ class Elo:
         if not self.k > 0:
             raise ParameterError(f"k={self.k} must be above 0")
         if not self.base > 1:
-            raise ParameterError(f"base={self.base} must be above 1, so that a higher score means better odds")
+            raise ParameterError(f"base={self.base} must be above 1, so a higher score means better odds")
         if not self.scale > 0:
             raise ParameterError(f"scale={self.scale} must be above 0")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
@@ -10,17 +11,20 @@ import numpy as np
 
 from ...data.consensus import Consensus, Quality, Trace
 from ...data.judgments import Preferences, expect
-from ...errors import ParameterError
-from ...fitting import accelerate, warn_unconverged
+from ...errors import JudgmentError, ParameterError
+from ...fitting import accelerate, iterate, warn_unconverged
 from ...pair_counts import PairCounts, count_preferences, warn_apart
-from ...protocols import Bools, Floats
+from ...protocols import Bools, Counts, Floats, Ints, Passes
 from ...quality import TRUSTED, held_out_quality, trusted_annotators, warn_near_chance
+from ...wording import one_of
 
 if TYPE_CHECKING:
     from ...kernels.confusion import PackedGrades
 
+_MODELS = ("one_coin", "confusion")
+_EVEN = np.array([0.5, 0.5])
 _MIN_DISTANCE_OF_ETA = 1e-4
-"""Least distance of a quality from 0 and 1, so that two who are sure and disagree do not rule out both winners."""
+"""Least distance of a quality from 0 and 1, so two who are sure and disagree do not rule out both winners."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,7 +32,7 @@ class EMElo:
     r"""EM-Elo: EM for the winner of each pair, then Elo on the winners.
 
     First, annotator :math:`a` names the better item of any pair with probability :math:`\eta_a`, and both items are
-    the better one equally often before anybody is asked, so that the probability that :math:`i` is better than
+    the better one equally often before anybody is asked, so the probability that :math:`i` is better than
     :math:`j` is
 
     .. math:: q_{ij} = \frac{\prod_a \eta_a^{w_a} (1 - \eta_a)^{l_a}}
@@ -40,6 +44,11 @@ class EMElo:
     would in :class:`~crowdrank.models.pairs.elo.Elo`. Elo passes over the pairs repeatedly, in random orders, and the
     score is the mean over the second half of the passes [Niu15]_.
 
+    With ``model="confusion"`` an annotator has a matrix :math:`C_a(c, l)` in place of :math:`\eta_a`: the probability
+    to answer :math:`l` (left, tie or right) where :math:`c` is true, so a leaning to one side and a liking for ties are
+    learned too. It is Dawid-Skene on pairs, as [Bashir13]_ has it. Annotators of a quality below ``min_quality`` are
+    then left out, and Elo is given the preferences that remain.
+
     When to use
     -----------
     Use it to reproduce the baseline of [Niu15]_. ``crowd_bt`` models the same annotators and scores in one likelihood
@@ -47,6 +56,10 @@ class EMElo:
 
     Parameters
     ----------
+    model
+        ``"one_coin"``: a quality per annotator; ``"confusion"``: a matrix per annotator, ties being an answer.
+    min_quality
+        Annotators below this quality have no part in the scores; 0 leaves nobody out, 0.5 those who guess or worse.
     k
         Most that one pair can move a score.
     n_passes
@@ -67,16 +80,22 @@ class EMElo:
 
     Notes
     -----
-    The paper names the two parts but gives neither prior nor number of passes; these are ours. Annotators named in
+    The paper names the two parts, the confusion matrix and the filter, but gives neither prior, threshold nor number of
+    passes; these are ours, and ``em-elo-paper`` is the matrix with a threshold of 0.5. Annotators named in
     ``trusted=`` start with 95 right and 5 wrong preferences. The trace is that of the first part, with the
     log-likelihood of the preferences and the prior; :math:`\eta` is the quality's parameter ``eta``.
 
-    Orders are drawn by who won and lost against whom, and whom those met, so that neither names nor the order of rows
+    Orders are drawn by who won and lost against whom, and whom those met, so neither names nor the order of rows
     matter. Items that cannot be distinguished in this way, as in a cycle of three, have the same score, and pairs
     between the same such items are applied together. After some 20 passes an item that never lost is still rising, so
     its lead grows with how often it won.
 
-    Ties say nothing about which item is better and are left out; an item with ties only keeps the ``initial`` score.
+    With one coin, ties say nothing about which item is better and are left out; an item with ties only keeps the
+    ``initial`` score. With a matrix there are three classes of pairs where there are ties, and the quality ``eta`` is
+    the mean probability to name the better item, given that one is. Sides are those that the items were shown on; a
+    matrix has :math:`a_0` right answers beforehand in each row and :math:`b_0` wrong ones among the others. A pair
+    counts by the difference of the probabilities of both items to be the better one.
+
     Every pair counts once, however often it was judged. Without annotators in the data all preferences are by
     one. There are no standard errors; use the bootstrap.
 
@@ -90,6 +109,8 @@ class EMElo:
 
     kinds: ClassVar[tuple[str, ...]] = ("preference",)
     precision: ClassVar[float] = 1e-8
+    model: str = "one_coin"
+    min_quality: float = 0.0
     k: float = 32.0
     n_passes: int = 20
     a0: float = 8.0
@@ -102,11 +123,14 @@ class EMElo:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        one_of(self.model, _MODELS, "model")
+        if not 0 <= self.min_quality < 1:
+            raise ParameterError(f"min_quality={self.min_quality} must be at least 0 and below 1")
         for name in ("k", "a0", "b0", "scale"):
             if not 0 < getattr(self, name) < np.inf:
                 raise ParameterError(f"{name}={getattr(self, name)} must be above 0")
         if not self.base > 1:
-            raise ParameterError(f"base={self.base} must be above 1, so that a higher score means better odds")
+            raise ParameterError(f"base={self.base} must be above 1, so a higher score means better odds")
         for name in ("n_passes", "max_iter"):
             if getattr(self, name) < 1:
                 raise ParameterError(f"{name}={getattr(self, name)} must be at least 1")
@@ -119,13 +143,21 @@ class EMElo:
         expect(preferences, self)
         sure = trusted_annotators(preferences, trusted)
         decided = preferences.select(preferences.outcome != 0)
-        pair_counts = count_preferences(decided, "split")
-        warn_apart(preferences.items, pair_counts)
-        parts = _fit_both_parts(decided, pair_counts, self, sure if len(sure) else np.zeros(1, bool))
+        warn_apart(preferences.items, count_preferences(decided, "split"))
+        used = preferences if self.model == "confusion" else decided
+        parts = _fit_both_parts(used, self, sure if len(sure) else np.zeros(1, bool))
         if len(decided) and not sure.any():
             warn_near_chance("em_elo", parts.eta, parts.n_judgments)
         quality = partial(_quality, self, preferences, parts.eta)
         return Consensus.of(self, preferences, parts.scores, trace=parts.trace, quality=quality)
+
+    def passes(self, judged: Any, *, trusted: Any | None = None, **given: Any) -> Passes:
+        """Return the passes of a fit to preferences in parts."""
+        from .em_elo_passes import EMEloPasses
+
+        if judged.by != "query":
+            raise ParameterError("em_elo goes pair by pair; pack the judgments by query")
+        return EMEloPasses(self, judged, trusted_annotators(judged, trusted))
 
 
 class _Parts(NamedTuple):
@@ -150,42 +182,131 @@ def _quality(method: EMElo, preferences: Preferences, eta: Floats) -> Quality | 
     return None if quality is None else quality.with_parameters(eta=eta)
 
 
-def _fit_both_parts(decided: Preferences, pair_counts: PairCounts, method: EMElo, trusted: Bools) -> _Parts:
-    """Both parts for preferences without ties."""
-    from ...kernels.confusion import pack_grades
-    from ...kernels.pairs import pair_numbers
+def _fit_both_parts(used: Preferences, method: EMElo, trusted: Bools) -> _Parts:
+    """Both parts for the preferences that the model takes."""
+    pairs = AnsweredPairs.of(used, len(trusted))
+    learn = _learn_winners if method.model == "one_coin" else _learn_matrices
+    learned = learn(pairs, method, trusted)
+    if method.min_quality > 0:
+        learned = _without_poor(pairs, learned, method)
+    return _Parts(elo_scores(method, pairs, learned.lead, used.items.offsets), learned.eta, pairs.number, learned.trace)
+
+
+def elo_scores(method: EMElo, pairs: AnsweredPairs, lead: Floats, offsets: Counts) -> Floats:
+    """Return Elo's scores by the likelier winner of each pair."""
     from .kernels.elo import arrange_pairs, mean_elo_scores
 
-    pair = pair_numbers(decided.left, decided.right, pair_counts.starts, pair_counts.second)
-    annotator = decided.annotator if decided.n_annotators else np.zeros(len(decided), np.int32)
-    lower = (decided.outcome > 0) == (decided.left < decided.right)
-    sizes = (len(pair_counts.second), len(trusted), 2)
-    packed = pack_grades(pair, annotator, lower.astype(np.int32), decided.weight, *sizes)
-    number = np.bincount(annotator, decided.weight, len(trusted)).astype(np.float64)
-    eta, lead, trace = _learn_winners(packed, sizes[0], method, trusted, number)
-    decided_pairs = arrange_pairs(pair_counts.starts, pair_counts.second, lead, decided.items.offsets)
+    decided_pairs = arrange_pairs(pairs.counts.starts, pairs.counts.second, lead, offsets)
     unit = method.scale / float(np.log(method.base))
     salts = np.random.default_rng(method.seed).integers(0, 2**64, method.n_passes, dtype=np.uint64)
-    scores = method.initial + unit * mean_elo_scores(decided_pairs, method.k / unit, salts, (method.n_passes + 1) // 2)
-    return _Parts(scores, eta, number, trace)
+    return method.initial + unit * mean_elo_scores(decided_pairs, method.k / unit, salts, (method.n_passes + 1) // 2)
 
 
-def _learn_winners(
-    packed: PackedGrades, n_pairs: int, method: EMElo, trusted: Bools, number: Floats
-) -> tuple[Floats, Floats, Trace]:
-    """Qualities, what is likelier than not of each pair, (n_pairs,), and how the passes went."""
-    from ...kernels.confusion import confusion_pass, fill_probabilities
+@dataclass(frozen=True, eq=False)
+class AnsweredPairs:
+    """Answers about pairs: pair, annotator, answer (0 the lower item, then a tie if there are any, last the higher).
 
+    ``swapped`` tells where the lower item was shown on the right, and ``number`` is the weight of the answers of each
+    annotator.
+    """
+
+    counts: PairCounts
+    pair: Ints
+    annotator: Ints
+    answer: Ints
+    swapped: Bools
+    weight: Floats | None
+    n_answers: int
+    number: Floats
+
+    @classmethod
+    def of(cls, used: Preferences, n_annotators: int, *, tied: bool | None = None) -> AnsweredPairs:
+        """The answers in some preferences; ``tied`` says whether ties are answers, ``None``: if there are any."""
+        from ...kernels.pairs import pair_numbers
+
+        counts = count_preferences(used, "split")
+        annotator = used.annotator if used.n_annotators else np.zeros(len(used), np.int32)
+        swapped = used.left > used.right
+        # 1 where the higher item was named, so that 0, 1 and 2 are the lower one, a tie and the higher one
+        named = np.where(swapped, used.outcome, -used.outcome).astype(np.int32) + 1
+        tied = bool((used.outcome == 0).any()) if tied is None else tied
+        return cls(
+            counts, pair_numbers(used.left, used.right, counts.starts, counts.second), annotator,
+            named if tied else named // 2, swapped, used.weight, 3 if tied else 2,
+            np.bincount(annotator, used.weight, n_annotators).astype(np.float64),
+        )  # fmt: skip
+
+    def pack(self, use: Bools | None = None, *, sides: bool) -> PackedGrades:
+        """Return the answers packed, all or some; by ``sides`` each annotator is two, by where the lower item was."""
+        from ...kernels.confusion import pack_grades
+
+        n = len(self.number)
+        owner = self.annotator + (n * self.swapped if sides else 0)
+        chosen: Any = slice(None) if use is None else use
+        weight = None if self.weight is None else self.weight[chosen]
+        return pack_grades(
+            self.pair[chosen], owner[chosen].astype(np.int32), self.answer[chosen], weight, len(self.counts.second),
+            n * (1 + sides), self.n_answers,
+        )  # fmt: skip
+
+
+class _Learned(NamedTuple):
+    """What the first part learned: qualities, how much likelier each pair's lower item is, the trace, and matrices."""
+
+    eta: Floats
+    lead: Floats
+    trace: Trace
+    confusion: Floats
+    shares: Floats
+    sides: bool
+
+
+def _learn_winners(pairs: AnsweredPairs, method: EMElo, trusted: Bools) -> _Learned:
+    """Qualities, what is likelier than not of each pair, and how the passes went."""
+    packed = pairs.pack(sides=False)
+    eta, trace = learn_qualities(partial(expected_winners, packed), method, trusted, pairs.number)
+    return _Learned(eta, leads(pairs, packed, _confusion(eta), _EVEN), trace, _confusion(eta), _EVEN, False)
+
+
+def expected_winners(packed: PackedGrades, eta: Floats) -> tuple[float, Floats]:
+    """Return the log-likelihood of answers, and how many of each annotator are expected to be right."""
+    from ...kernels.confusion import confusion_pass
+
+    unknown = np.full(len(packed.starts) - 1, -1, np.int32)
+    expected = confusion_pass(packed, _confusion(eta), _EVEN, unknown)
+    return expected.log_likelihood, np.einsum("ajj->a", expected.counts)
+
+
+def pair_leads(
+    pairs: AnsweredPairs, method: EMElo, eta: Floats, matrices: tuple[Floats, Floats] | None = None
+) -> Floats:
+    """Return how much likelier each pair's lower item is, by qualities, or by matrices and shares of classes.
+
+    Annotators below the least quality do not count.
+    """
+    use = (eta >= method.min_quality)[pairs.annotator] if method.min_quality > 0 else None
+    packed = pairs.pack(use, sides=matrices is not None)
+    if matrices is None:
+        return leads(pairs, packed, _confusion(eta), _EVEN)
+    return leads(pairs, packed, _both_sides(matrices[0]), matrices[1])
+
+
+def learn_qualities(
+    expect: Callable[[Floats], tuple[float, Floats]], method: EMElo, trusted: Bools, number: Floats
+) -> tuple[Floats, Trace]:
+    """Return the qualities of annotators and how the passes went.
+
+    ``expect`` gives the log-likelihood of qualities and the expected right answers of each annotator, ``number`` is
+    the weight of their answers.
+    """
     right, wrong = (np.where(trusted, sure, other) for sure, other in zip(TRUSTED, (method.a0, method.b0), strict=True))
-    unknown, even = np.full(n_pairs, -1, np.int32), np.array([0.5, 0.5])
 
     def step(eta: Floats) -> _Pass:
-        expected = confusion_pass(packed, _confusion(eta), even, unknown)
+        log_likelihood, agreed = expect(eta)
         log_prior = float((right * np.log(eta) + wrong * np.log(1.0 - eta)).sum())
-        agreed = np.einsum("ajj->a", expected.counts)
         eta = np.clip((right + agreed) / (right + wrong + number), _MIN_DISTANCE_OF_ETA, 1.0 - _MIN_DISTANCE_OF_ETA)
         # the last digits depend on the order of the sums
-        return _Pass(round(expected.log_likelihood + log_prior, 8), eta)
+        return _Pass(round(log_likelihood + log_prior, 8), eta)
 
     eta, trace = accelerate(
         step, right / (right + wrong), lower=_MIN_DISTANCE_OF_ETA, upper=1.0 - _MIN_DISTANCE_OF_ETA,
@@ -193,9 +314,97 @@ def _learn_winners(
     )  # fmt: skip
     if not trace.converged:
         warn_unconverged("em_elo", method.max_iter, trace.change, method.tol)
-    probabilities = np.full((n_pairs, 2), 0.5)
-    fill_probabilities(packed, _confusion(eta), even, unknown, probabilities)
-    return eta, probabilities[:, 1] - probabilities[:, 0], trace
+    return eta, trace
+
+
+def _learn_matrices(pairs: AnsweredPairs, method: EMElo, trusted: Bools) -> _Learned:
+    """The same with a confusion matrix for each annotator, by expectation-maximisation from the prior."""
+    packed = pairs.pack(sides=True)
+    confusion, shares, trace = learn_matrices(partial(expected_answers, packed), method, trusted, pairs.n_answers)
+    both = _both_sides(confusion)
+    return _Learned(matrix_qualities(confusion), leads(pairs, packed, both, shares), trace, both, shares, True)
+
+
+def expected_answers(packed: PackedGrades, confusion: Floats, shares: Floats) -> Floats:
+    """Return the expected answers of annotators by truth and answer, then those where the lower item was on the right.
+
+    ``confusion`` (n_annotators, m, m) are their matrices, ``shares`` (m,) those of the classes of pairs.
+    """
+    from ...kernels.confusion import confusion_pass
+
+    unknown = np.full(len(packed.starts) - 1, -1, np.int32)
+    counts: Floats = confusion_pass(packed, _both_sides(confusion), shares, unknown).counts
+    return counts
+
+
+def matrix_qualities(confusion: Floats) -> Floats:
+    """Return the quality of each annotator by the own matrix."""
+    return 0.5 * (confusion[:, 0, 0] + confusion[:, -1, -1])
+
+
+def learn_matrices(
+    expect: Callable[[Floats, Floats], Floats], method: EMElo, trusted: Bools, n_answers: int
+) -> tuple[Floats, Floats, Trace]:
+    """Return the matrices of annotators, the shares of the classes of pairs, and how the passes went.
+
+    ``expect`` gives the expected answers by matrices and shares, see :func:`expected_answers`.
+    """
+    n, m = len(trusted), n_answers
+    right, wrong = (np.where(trusted, sure, other) for sure, other in zip(TRUSTED, (method.a0, method.b0), strict=True))
+    same = np.eye(m, dtype=bool)
+    prior = np.where(same, right[:, None, None], wrong[:, None, None] / (m - 1))
+
+    def step(matrices: Floats) -> Floats:
+        expected = expect(matrices[: n * m * m].reshape(n, m, m), matrices[n * m * m :])
+        # seen from the other side, left and right change places in truth and answer
+        counts = prior + expected[:n] + expected[n:, ::-1, ::-1]
+        shares = _shares(expected, m)
+        return np.concatenate([(counts / counts.sum(axis=2, keepdims=True)).ravel(), shares])
+
+    begin = np.concatenate([(prior / prior.sum(axis=2, keepdims=True)).ravel(), np.full(m, 1 / m)])
+    state, trace = iterate(step, begin, tol=method.tol, max_iter=method.max_iter, what="em_elo")
+    return state[: n * m * m].reshape(n, m, m), state[n * m * m :], trace
+
+
+def _shares(counts: Floats, n_classes: int) -> Floats:
+    """Share of the pairs of each class by expected answers; neither item is the better one more often."""
+    of_classes = counts.sum(axis=(0, 2)) + 1.0
+    of_classes = 0.5 * (of_classes + of_classes[::-1])
+    shares: Floats = of_classes / of_classes.sum()
+    return shares if n_classes > 2 else np.array([0.5, 0.5])
+
+
+def _both_sides(confusion: Floats) -> Floats:
+    """Matrices where the lower item was shown on the left, then those where it was on the right."""
+    return np.concatenate([confusion, confusion[:, ::-1, ::-1]])
+
+
+def leads(pairs: AnsweredPairs, packed: PackedGrades, confusion: Floats, shares: Floats) -> Floats:
+    """Return the probability that each pair's lower item is the better one less that of the higher one, (n_pairs,)."""
+    from ...kernels.confusion import fill_probabilities
+
+    n = len(pairs.counts.second)
+    probabilities = np.tile(shares, (n, 1))
+    fill_probabilities(packed, np.ascontiguousarray(confusion), shares, np.full(n, -1, np.int32), probabilities)
+    lead: Floats = probabilities[:, 0] - probabilities[:, -1]
+    return lead
+
+
+def _without_poor(pairs: AnsweredPairs, learned: _Learned, method: EMElo) -> _Learned:
+    """What remains of the pairs without annotators below the least quality."""
+    use = (learned.eta >= method.min_quality)[pairs.annotator]
+    if len(use):
+        expect_good(method, learned.eta, pairs.number)
+    return learned._replace(lead=leads(pairs, pairs.pack(use, sides=learned.sides), learned.confusion, learned.shares))
+
+
+def expect_good(method: EMElo, eta: Floats, number: Floats) -> None:
+    """Refuse a least quality that nobody who answered has."""
+    if number.any() and not (eta >= method.min_quality)[number > 0].any():
+        raise JudgmentError(
+            f"em_elo: no annotator has a quality of min_quality={method.min_quality:g} or more, the best has "
+            f"{eta.max():.2f}; lower it"
+        )
 
 
 def _confusion(eta: Floats) -> Floats:

@@ -37,7 +37,7 @@ class GreedyOrder:
 
     Notes
     -----
-    A pair that has not met has :math:`p_{ij} = p_{ji} = 1/2` and adds nothing, so that only the potentials of items
+    A pair that has not met has :math:`p_{ij} = p_{ji} = 1/2` and adds nothing, so only the potentials of items
     that met the one just placed change. With a heap that takes steps in proportion to the pairs that met times
     :math:`\log n`, and no table of all pairs.
 
@@ -57,6 +57,7 @@ class GreedyOrder:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("preference",)
+    one_pass: ClassVar[tuple[str, ...]] = ("pairs",)
 
     def fit(self, preferences: Preferences) -> Consensus:
         """Return the standings in the order; warns of groups that never met."""

@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from ...data.judgments import Preferences
-from ...pair_counts import PairCounts
+from ...pair_counts import PairCounts, sort_and_count
 from ...protocols import Counts, Floats, Ints
-from .annotator_fit import AnnotatorModel, ModelPoint
-from .annotator_likelihood import sort_and_count
-from .orientation import AnnotatorPrior
+from .annotator_fit import AnnotatorPrior
+from .annotator_model import AnnotatorModel, ModelPoint
 
 if TYPE_CHECKING:
-    from ...kernels.laplacian import Product
-    from ...kernels.probes import Products
+    from ...kernels.laplacian import Product, Products
     from .kernels.multinomial import Adherence, Batches
 
 
 _START_SHRINKAGE = 0.25
+"""Among all pairs, scores differ less than rough ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +41,7 @@ class MultinomialModel(AnnotatorModel[MultinomialPoint]):
         Query of each item.
     """
 
+    start_shrinkage: ClassVar[float] = _START_SHRINKAGE
     query: Ints
 
     @classmethod
@@ -60,11 +60,6 @@ class MultinomialModel(AnnotatorModel[MultinomialPoint]):
 
         return batch_preferences(self.preferences, self.n_own, self.query, len(self.offsets) - 1)
 
-    def rough_start(self) -> tuple[Floats, Floats]:
-        """Return scores and parameters near the majority's side; among all pairs, scores differ less."""
-        scores, own = super().rough_start()
-        return _START_SHRINKAGE * scores, own
-
     @cached_property
     def levels(self) -> PairCounts:
         """The pair counts with all judged items of a query as one group, since the model relates them all."""
@@ -75,13 +70,11 @@ class MultinomialModel(AnnotatorModel[MultinomialPoint]):
         group[item] = first[self.query[item]]
         return self.pair_counts._replace(group=group)
 
-    def accuracies(self, point: Floats) -> Floats:
-        """Return the probability that each annotator orders an average pair as the scores do."""
-        scores, preferences = self.scores(point), self.preferences
-        gap, decided = np.abs(scores[preferences.first] - scores[preferences.second]), np.diff(preferences.bounds)
-        mean = float((gap * decided).sum() / max(decided.sum(), 1))
-        # of the two ways to order a pair, the odds are those of twice the difference
-        return 0.5 + 0.5 * np.tanh(mean * self.own(point))
+    def gap_sums(self, scores: Floats) -> tuple[float, float]:
+        """Return the sum over preferences of the differences of scores, and their number."""
+        gap = np.abs(scores[self.preferences.first] - scores[self.preferences.second])
+        decided = np.diff(self.preferences.bounds)
+        return float((gap * decided).sum()), float(decided.sum())
 
     def evaluate(self, point: Floats) -> MultinomialPoint:
         """Return the objective with its derivatives."""
@@ -147,7 +140,7 @@ class MultinomialModel(AnnotatorModel[MultinomialPoint]):
         items = firsts[:, None] + np.arange(size)
         blocks = np.empty((len(firsts), size, size))
         for place in range(size):
-            # queries do not meet, so that one product has a column of each
+            # queries do not meet, so one product has a column of each
             single = np.zeros(self.n_items)
             single[items[:, place]] = 1.0
             blocks[:, :, place] = (here.adherence.degree + self.ridge)[items] * single[items] - product(single)[0][

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from ...data.consensus import Consensus
-from ...data.judgments import Preferences, expect
+from ...data.judgments import Preferences
 from ...errors import ParameterError
 from ...protocols import Bools, Floats, Ints
-from .annotator_fit import AnnotatorFit
-from .annotator_likelihood import PairwiseModel
+from ...wording import one_of
+from .annotator_fit import AnnotatorMethod, AnnotatorPrior
+from .annotator_model import PairwiseModel
 from .multinomial_likelihood import MultinomialModel
 
 _MODELS = ("multinomial", "logistic")
@@ -24,7 +24,7 @@ _TRUSTED_PRECISION = 40.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class MultinomialPreference:
+class MultinomialPreference(AnnotatorMethod):
     r"""Multinomial preference model (MPM): a softmax over all pairs, with an adherence per annotator.
 
     Every preference of annotator :math:`k` is drawn among all ordered pairs of the judged items of its query,
@@ -89,8 +89,7 @@ class MultinomialPreference:
     (['u', 'v', 'w', 'x', 'y', 'z'], [0.94, 0.92, 0.86, -0.84])
     """
 
-    kinds: ClassVar[tuple[str, ...]] = ("preference",)
-    precision: ClassVar[float] = 1e-10
+    parameter: ClassVar[str] = "adherence"
     model: str = "multinomial"
     ties: str = "ignore"
     alpha: float = 1.0
@@ -101,47 +100,26 @@ class MultinomialPreference:
 
     def __post_init__(self) -> None:
         for name, known in (("model", _MODELS), ("ties", _TIES)):
-            if getattr(self, name) not in known:
-                choice = ", ".join(map(repr, known))
-                raise ParameterError(f"{name}={getattr(self, name)!r} is not known; use one of {choice}")
+            one_of(getattr(self, name), known, name)
         for name in ("alpha", "ridge"):
             if not getattr(self, name) > 0:
                 raise ParameterError(
                     f"{name}={getattr(self, name)} must be above 0; use a small one such as 1e-6 for none"
                 )
 
-    def fit(self, preferences: Preferences, *, start: Consensus | None = None, trusted: Any | None = None) -> Consensus:
-        """Return scores and adherences; warns of items and groups that only the ridge keeps finite.
-
-        ``start`` is a former consensus of this method to continue from; ``trusted`` has the ids of annotators known to
-        be good.
-        """
-        expect(preferences, self)
-        return self._annotator_fit().fit(preferences, start, trusted)
-
-    def scores(self, preferences: Preferences) -> Floats:
-        """Return the scores only, without standard errors, for repeated fits."""
-        expect(preferences, self)
-        return self._annotator_fit().scores(preferences)
-
-    def _annotator_fit(self) -> AnnotatorFit:
-        """The fit of this method."""
-        return AnnotatorFit(
-            self,
-            "multinomial_preference",
-            "adherence",
-            self._model,
-            _identity,
-            _identity,
-            self.per_query,
-            self.tol,
-            self.max_iter,
-        )
-
     def _model(self, preferences: Preferences, code: Ints, trusted: Bools) -> MultinomialModel | PairwiseModel:
         """The model of preferences, given the number of the parameter that each depends on."""
         kind = MultinomialModel if self.model == "multinomial" else PairwiseModel
-        return kind.of(preferences, code, NormalPrior(self.alpha, trusted), ties=self.ties, ridge=self.ridge)
+        return kind.of(preferences, code, self.prior_of(trusted), ties=self.ties, ridge=self.ridge)
+
+    def prior_of(self, trusted: Bools) -> NormalPrior:
+        """Return the prior of the adherences."""
+        return NormalPrior(self.alpha, trusted)
+
+    def accuracies_at(self, gap: float, own: Floats, prior: AnnotatorPrior) -> Floats:
+        """Return the probability that annotators order an average pair as the scores do."""
+        # of the two ways to order a pair, the odds are those of twice the difference
+        return 0.5 + 0.5 * np.tanh(gap * own) if self.model == "multinomial" else super().accuracies_at(gap, own, prior)
 
 
 @dataclass(frozen=True, eq=False)
@@ -191,14 +169,9 @@ class NormalPrior:
         return NormalPrior(self.alpha, np.zeros_like(self.trusted))
 
     def expected_surplus(self) -> tuple[Floats, Floats]:
-        """Return the surplus of a alpha annotator."""
+        """Return the surplus of a usual annotator."""
         return np.full(len(self.precision), _DEFAULT_SURPLUS), _SURPLUS_STRENGTH * self.precision
 
     def from_surplus(self, surplus: Floats) -> Floats:
         """Return slopes in proportion."""
         return surplus / _DEFAULT_SURPLUS
-
-
-def _identity(adherence: Floats) -> Floats:
-    """The parameter as it is."""
-    return adherence

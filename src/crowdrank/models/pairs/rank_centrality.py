@@ -52,7 +52,7 @@ class RankCentrality:
     simulated items nearly as well as the Bradley-Terry model (Kendall's tau .801 against .803 for 2,000 items with 60
     preferences each) and better than ``alpha=0.01`` (.777), which in return leaves the scale of the scores alone.
 
-    Shares are solved for by the generalised minimal residual method, so that memory grows with the number of distinct
+    Shares are solved for by the generalised minimal residual method, so memory grows with the number of distinct
     pairs. Where the walk mixes very slowly, as when items have met their near neighbours only, the
     equations are factorised if that is cheap.
 
@@ -68,6 +68,7 @@ class RankCentrality:
     """
 
     kinds: ClassVar[tuple[str, ...]] = ("preference",)
+    one_pass: ClassVar[tuple[str, ...]] = ("pairs",)
     precision: ClassVar[float] = 1e-10
     alpha: float = 1.0
     tol: float = 1e-10
@@ -95,7 +96,7 @@ def _stationary_scores(pair_counts: PairCounts, method: RankCentrality) -> tuple
     total = pair_counts.number + 2 * method.alpha
     up, down = ((0.5 * (pair_counts.number + sign * pair_counts.margin) + method.alpha) / total for sign in (1, -1))
     walk = Walk(pair_counts.starts, pair_counts.second, up, down, pair_counts.group)
-    scores, n_iter, excess = stationary_log_shares(walk, pair_counts.centred, tol=method.tol, max_iter=method.max_iter)
+    scores, n_iter, excess = stationary_log_shares(walk, pair_counts.centre, tol=method.tol, max_iter=method.max_iter)
     if excess > method.tol:
         warn_unconverged("rank_centrality", method.max_iter, excess, method.tol)
     return scores, Trace(n_iter, excess <= method.tol, excess)

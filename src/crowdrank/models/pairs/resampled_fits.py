@@ -10,10 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...data.comparisons import falls_apart
 from ...data.judgments import Preferences
 from ...pair_counts import PairCounts, apply_ties_rule
 from ...protocols import Bools, Counts, Floats, Ints
-from ...resampling import Draws, Refitted, falls_apart
+from ...resampling import Draws, Refitted
 
 _MAX_UNIT_CELLS, _MAX_PAIR_CELLS = 1 << 27, 1 << 24
 """Cells of units (a byte or four each), and of pairs (eight), that the resamples fitted at once may take up."""
@@ -54,7 +55,7 @@ def sort_preferences(preferences: Preferences, draws: Draws, ties: str) -> tuple
     order = np.argsort(cell) if draws.weight is None and draws.chance is None else np.lexsort(
         (preferences.row_weight, cell)
     )  # fmt: skip
-    draws = draws.arranged(order)
+    draws = draws.arrange(order)
     if ties == "ignore":
         order = order[preferences.outcome[order] != 0]
     cell = cell[order]
@@ -152,7 +153,7 @@ class PairRefits:
             judged = pair_counts.wins + pair_counts.losses > 0
             n_lost = int(((self.pair_counts.wins + self.pair_counts.losses > 0) & ~judged).sum())
             start = self.start.copy()
-            start[: len(judged)] = pair_counts.centred(start[: len(judged)])
+            start[: len(judged)] = pair_counts.centre(start[: len(judged)])
             point, converged = self.alone(pair_counts, start)
             apart = falls_apart(pair_counts.group, self.pair_counts.group, judged)
             parts.append((point[: len(judged)], n_lost, apart, converged))
@@ -172,7 +173,7 @@ class PairRefits:
 
     def _fit_together(self, copies: NDArray[Any]) -> Refitted:
         """Scores of all the resamples by Newton steps, which each takes as it would alone."""
-        from ...kernels.resampling import evaluate_resamples, solve_resamples
+        from .kernels.resampled_pairs import evaluate_resamples, solve_resamples
 
         starts, second = self.rows.starts, self.rows.second
         expected, degree, surprise = self.whole
@@ -208,7 +209,7 @@ def _count_resamples(
     rows: PairRows, copies: NDArray[Any], surprise: NDArray[np.float32]
 ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
     """Contests of each pair, (n_pairs, n_resamples), and what each item won beyond expectation."""
-    from ...kernels.resampling import count_resamples
+    from .kernels.resampled_pairs import count_resamples
 
     number = np.zeros((len(rows.second), len(copies)), np.float32)
     lead = np.zeros((len(rows.starts) - 1, len(copies)), np.float32)
@@ -220,7 +221,7 @@ def _count_resamples(
 
 def _join_groups(rows: PairRows, number: NDArray[np.float32], group: Ints) -> tuple[Ints, Bools]:
     """Group of each item in each resample, (n_items, n_resamples), and whether they are those of all preferences."""
-    from ...kernels.resampling import join_pairs
+    from .kernels.resampled_pairs import join_pairs
 
     n_items, n_resamples = len(group), number.shape[1]
     most = n_items - len(np.unique(group))

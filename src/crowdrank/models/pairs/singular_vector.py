@@ -37,7 +37,7 @@ class SingularVector:
     ----------
     balanced
         Whether to divide the entries by the roots of both items' numbers of opponents before, and to undo it
-        afterwards, so that items that met many others do not take over the plane.
+        afterwards, so items that met many others do not take over the plane.
     tol
         Largest residual of the singular vector in the last step, relative to its singular value squared.
     max_iter
@@ -111,7 +111,7 @@ def _direction(pair_counts: PairCounts, method: SingularVector) -> tuple[Floats,
     )
     if residual > method.tol:
         warn_unconverged("singular_vector", method.max_iter, residual, method.tol)
-    scores = pair_counts.centred(root * vector)
+    scores = pair_counts.centre(root * vector)
     return _stretch(scores, pair_counts, times(np.ones(n))), Trace(n_iter, residual <= method.tol, residual)
 
 

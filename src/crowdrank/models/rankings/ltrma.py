@@ -16,7 +16,7 @@ from ...errors import JudgmentError, ParameterError
 from ...protocols import Bools, Counts, Floats, Progress
 from ...quality import held_out_quality, trusted_annotators, warn_near_chance
 from ...rankers.linear_score import LinearScore
-from ...rankers.scaling import SCALES
+from ...rankers.matrix import SCALES
 from ...wording import one_of
 from .ltrma_steps import Estimates, LuceWeights, ScoredTruths, unranked_scores
 from .mallows_crowd import (
@@ -78,20 +78,20 @@ class LTRMA:
         ``"carried"``: see the notes; ``"printed"``: the procedure of the paper to the letter, for comparison.
     scale
         ``"overall"``: features less their mean, by their standard deviation within queries; ``"query"``: from 0 to 1
-        within each query, so that ``predict`` has to be told the queries; ``"none"``: as they are.
+        within each query, so ``predict`` has to be told the queries; ``"none"``: as they are.
     ridge
         Pull of the weights towards 0, against a mean over queries of the likelihood; raise it where features are weak.
         ``None`` takes a tenth of the number of features by that of queries, with ``scale="query"`` a sixteenth of that:
         however many features there are, scores that spread by about 3 are expected beforehand.
     allow_reversed
-        Whether :math:`\theta` may be above 0, so that rankings of annotators who rank the wrong way round are used
+        Whether :math:`\theta` may be above 0, so rankings of annotators who rank the wrong way round are used
         turned over; otherwise they count as guessing.
     alpha
         Pull of the dispersions, in ranked items, as in ``mallows``; 0 is maximum likelihood.
     bound
         Lowest dispersion, below 0, for those who always agree with the truth.
     n_exact
-        Queries of up to so many items, at most 15, are averaged over exactly (Kendall distance only), larger ones by
+        Queries of up to this many items, at most 15, are averaged over exactly (Kendall distance only), larger ones by
         sampling. Each item more takes twice the time.
     n_sweeps
         Sweeps of the sampler in each iteration, more where fewer than 300 items are sampled in all.
@@ -198,11 +198,11 @@ class LTRMA:
                 ridge=self.ridge, tol=max(self.tol, _WEIGHT_TOL) if len(crowd.sampled) else self.tol, what="ltrma",
             )  # fmt: skip
             truths = ScoredTruths(crowd, luce, item, "ltrma")
-            found = self._learn(truths, progress)
-        ranker = LinearScore.of(features.names, luce.scaling, found.weights, found.trace)
-        others = _Others(self, sure, shades, found.theta, truths.scores(found.weights), crowd.arranged.item)
+            estimates = self._learn(truths, progress)
+        ranker = LinearScore.of(features.names, luce.scaling, estimates.weights, estimates.trace)
+        others = _Others(self, sure, shades, estimates.theta, truths.scores(estimates.weights), crowd.arranged.item)
         return JointFit(
-            method="ltrma", ranker=ranker, consensus=_consensus(judgments, features, truths, found, ranker, others),
+            method="ltrma", ranker=ranker, consensus=_consensus(judgments, features, truths, estimates, ranker, others),
             n_items=len(item), n_queries=len(luce.offsets) - 1, n_unjudged=len(features) - int((of_items >= 0).sum()),
         )  # fmt: skip
 
@@ -220,7 +220,9 @@ def _crowd(method: LTRMA, rankings: Rankings, trusted: Bools, shades: Any) -> Ma
     """The rankings laid out; the printed procedure has no prior of the dispersions."""
     return mallows_crowd(
         rankings, trusted, distance=method.distance, alpha=0.0 if method.variant == "printed" else method.alpha,
-        bound=method.bound, allow_reversed=method.allow_reversed, n_exact=method.n_exact, seed=method.seed,
+        bound=method.bound, allow_reversed=method.allow_reversed,
+        # soft steps take the sums over sets that only the Kendall distance has
+        n_exact=method.n_exact if method.distance == "kendall" else 0, seed=method.seed,
         shades=shades,
     )  # fmt: skip
 
@@ -235,7 +237,12 @@ def _expect_pairs(query: Counts) -> None:
 
 
 def _consensus(
-    rankings: Rankings, features: Features, truths: ScoredTruths, found: Estimates, ranker: LinearScore, others: _Others
+    rankings: Rankings,
+    features: Features,
+    truths: ScoredTruths,
+    estimates: Estimates,
+    ranker: LinearScore,
+    others: _Others,
 ) -> Consensus:
     """The true rankings, as far as they are known in the end."""
     crowd, method = truths.crowd, others.method
@@ -243,17 +250,17 @@ def _consensus(
         crowd.sample_array(method.n_samples, rankings.n_items),
         crowd.last_sweeps(method.n_samples, _SWEEPS_PER_SAMPLE),
     )
-    last = crowd.expect(found.theta, found.sampler, n_sweeps, scores=others.prior, draws=draws)
+    last = crowd.expect(estimates.theta, estimates.sampler, n_sweeps, scores=others.prior, draws=draws)
     if rankings.n_annotators and not others.trusted.any():
         share = crowd.annotator_distances(last.distance) / np.maximum(crowd.guessing, 1e-300)
         warn_near_chance("ltrma", 1.0 - 0.5 * share, crowd.guessing)
-    place = last.place if found.order is None else crowd.places_in(found.order)
+    place = last.place if estimates.order is None else crowd.places_in(estimates.order)
     scores = place_scores(rankings, crowd, place) + unranked_scores(rankings, features, crowd, ranker)
     replicates, std_error = place_spread(rankings, crowd, last, draws, scores, method.seed)
     return Consensus.of(
-        method, rankings, scores, trace=found.trace, std_error=std_error, replicates=replicates,
+        method, rankings, scores, trace=estimates.trace, std_error=std_error, replicates=replicates,
         quality=partial(_quality, others, rankings),
-        estimates={} if rankings.n_annotators else {"theta": float(found.theta[0])},
+        estimates={} if rankings.n_annotators else {"theta": float(estimates.theta[0])},
     )  # fmt: skip
 
 

@@ -19,22 +19,20 @@ from ...data.features import Features
 from ...data.judgments import Rankings
 from ...fitting import newton
 from ...protocols import AnyFloats, Counts, Floats, Ints, Progress
-from ...rankers.design import Design
-from ...rankers.linear import penalised, usual_ridge
+from ...rankers.linear import penalised_objective, usual_ridge
 from ...rankers.linear_score import LinearScore
 from ...rankers.lists import Lists
 from ...rankers.losses import ScoreLoss, likely_orders, likely_sets
-from ...rankers.matrix import Matrix
-from ...rankers.scaling import Scaling, learn_scaling
-from .mallows_crowd import Expectation, MallowsCrowd, Sampler
+from ...rankers.matrix import Design, Matrix, Scaling, learn_scaling
+from .mallows_crowd import PRINTED_CHANGE, Expectation, MallowsCrowd, Sampler
 
 _MOST_NEWTON_STEPS = 100
 _RIDGE_PER_FEATURE = 0.1
 _MOST_DRAWN_PLACES = 10_000
 """Places over all draws of a soft step: many items make up for few draws."""
 
-_PRINTED_MOVES, _PRINTED_STEP, _PRINTED_EPOCHS, _PRINTED_CHANGE = 500, 0.01, 50, 0.01
-"""Of the printed procedure: moves of a chain, step and passes of the descent, change of each parameter to stop at."""
+_PRINTED_STEP, _PRINTED_EPOCHS = 0.01, 50
+"""Step and passes of the printed procedure's descent."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,7 +45,7 @@ class LuceWeights:
     Parameters
     ----------
     design
-        The features, one row a place.
+        The features, one row per place.
     ridge, tol
         Pull of the weights towards 0, against a mean over queries, and the largest change of one in the last step.
     what
@@ -122,7 +120,7 @@ class LuceWeights:
         """The weights where the loss of the scores and the ridge are least."""
         sizes = np.diff(self.offsets)
         share = np.repeat(1 / (len(sizes) * sizes), sizes)
-        evaluate, direction = penalised(self.design, loss, share, self.ridge, self.tol)
+        evaluate, direction = penalised_objective(self.design, loss, share, self.ridge, self.tol)
         return newton(evaluate, direction, start, tol=self.tol, max_iter=_MOST_NEWTON_STEPS, what=self.what)[0]
 
 
@@ -165,9 +163,9 @@ class ScoredTruths:
         query, known = self.crowd.item_query, self.learner.scores(weights)
         n = len(self.crowd.arranged.lists.sizes)
         number = np.maximum(np.bincount(query[self.item], minlength=n), 1)
-        found: Floats = (np.bincount(query[self.item], known, n) / number)[query]
-        found[self.item] = known
-        return found
+        means: Floats = (np.bincount(query[self.item], known, n) / number)[query]
+        means[self.item] = known
+        return means
 
     def places(self, order: Ints) -> Counts:
         """Return each query's items, best first by their numbers, as places of the learner."""
@@ -240,36 +238,20 @@ class ScoredTruths:
         # in an order that does not depend on names
         visits = np.argsort(crowd.arranged.seeds[ranked])
         for done in range(n_iter):
-            following = crowd.dispersions(theta, self._printed_distances(theta, weights, sampler, rng, best))
+            printed = partial(crowd.distances_as_printed, sampler=sampler, rng=rng, best=best)
+            following = crowd.dispersions(theta, printed(theta, scores=self.scores(weights)))
             moved, theta = float(np.linalg.norm(following - theta)), following
-            self._printed_distances(theta, weights, sampler, rng, best)
+            printed(theta, scores=self.scores(weights))
             learned = self.learner.descend(
                 self.places(best), visits, weights, step=_PRINTED_STEP, n_epochs=_PRINTED_EPOCHS
             )
             turned, weights = float(np.linalg.norm(learned - weights)), learned
             if progress is not None:
                 progress(done + 1, n_iter, self.what)
-            settled = moved < _PRINTED_CHANGE * len(theta) and turned < _PRINTED_CHANGE * m
+            settled = moved < PRINTED_CHANGE * len(theta) and turned < PRINTED_CHANGE * m
             if settled:
                 break
         return Estimates(theta, weights, Trace(done + 1, settled, max(moved, turned)), sampler, best)
-
-    def _printed_distances(
-        self, theta: Floats, weights: Floats, sampler: Sampler, rng: np.random.Generator, best: Ints
-    ) -> Floats:
-        """Mean distances over random swaps from a random start; the best ranking seen goes to ``best``."""
-        crowd, scores = self.crowd, self.scores(weights)
-        lists, pull = crowd.arranged.lists, theta[crowd.annotator] * crowd.weight
-        if crowd.distance == "kendall":
-            from .kernels.printed_procedure import swap_places
-
-            ranked = np.flatnonzero(lists.sizes)
-            return swap_places(lists, pull, sampler.chains, ranked, _PRINTED_MOVES, scores=scores, best=best).distance
-        from .kernels.cayley import swap_randomly
-
-        sampler.chains.order[:] = crowd.order_by_score(rng.random(len(scores)))
-        n_sweeps = max(1, round(_PRINTED_MOVES / float(lists.sizes[lists.sizes > 0].mean())))
-        return swap_randomly(lists, pull, *sampler, n_sweeps, scores=scores, best=best).distance
 
 
 def unranked_scores(rankings: Rankings, features: Features, crowd: MallowsCrowd, ranker: LinearScore) -> Floats:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -17,12 +19,17 @@ from ...protocols import Bools, Counts, Floats, Ints
 from ...quality import TRUSTED
 
 if TYPE_CHECKING:
+    from .kernels.all_orders import ListedOrders
     from .kernels.dispersion import DistanceTable, SizeCounts
     from .kernels.permutations import Chains
     from .kernels.ranked_lists import RankingLayout
+    from .kernels.subset_orders import OrderSums
 
-MOST_ITEMS = {"kendall": 3000, "cayley": 1000}
-"""Largest query of each distance: a table of n x n pairs, or as many steps in each sweep."""
+MOST_ITEMS = {"kendall": 3000, "cayley": 1000, "footrule": 14, "spearman": 14}
+"""Largest query of each distance: a table of n x n pairs, as many steps in each sweep, or 2^n rankings counted."""
+
+PRINTED_MOVES, PRINTED_CHANGE = 500, 0.01
+"""Of the procedure of [Wu11]_: moves of a chain, and change of each parameter to stop at."""
 
 MOST_EXACT = 15
 """Most items of a query that is summed over, since tables have 2^n n cells."""
@@ -55,7 +62,7 @@ def check_parameters(method: Any, **least: int) -> None:
 
 
 class Sampler(NamedTuple):
-    """Chains of the sampled queries, and for Cayley distance the order of what rankings tie; changed by each pass."""
+    """Chains of the sampled queries, and the order of what rankings tie, which Kendall's distance does not need."""
 
     chains: Chains
     slots: Counts
@@ -124,16 +131,33 @@ class MallowsCrowd:
         return np.repeat(np.arange(len(sizes)), sizes)
 
     @property
+    def n_sampled_items(self) -> int:
+        """Number of items of sampled queries."""
+        return int(self.arranged.lists.sizes[self.sampled].sum())
+
+    @property
     def sweep_factor(self) -> int:
         """How many times the usual sweeps to do; more than one where there are few items to average over."""
-        return -(-_MANY_ITEMS // max(int(self.arranged.lists.sizes[self.sampled].sum()), 1))
+        return -(-_MANY_ITEMS // max(self.n_sampled_items, 1))
+
+    @property
+    def shares_pairs(self) -> bool:
+        """Whether two rankings put the same two items in an order."""
+        return shared_pairs(self)
+
+    @property
+    def log_orders(self) -> float:
+        """Logarithm of the number of true rankings of all exact queries together."""
+        from math import lgamma
+
+        return float(sum(lgamma(size + 1) for size in self.arranged.lists.sizes[self.exact].tolist()))
 
     def last_sweeps(self, n_samples: int, apart: int) -> int:
-        """Return the number of sweeps that scores and so many random rankings, some sweeps apart, are taken from."""
+        """Return the number of sweeps that scores and this many random rankings, some sweeps apart, are taken from."""
         return apart * n_samples * min(self.sweep_factor, _MOST_SWEEP_FACTOR)
 
     def sample_array(self, n_samples: int, n_items: int) -> NDArray[np.float32]:
-        """Return room for so many random rankings, (n_draws, n_items of the crowd), fewer of many items."""
+        """Return room for this many random rankings, (n_draws, n_items of the crowd), fewer of many items."""
         most = max(_LEAST_SAMPLES, _MOST_SAMPLE_CELLS // max(n_items, 1))
         return np.zeros((min(n_samples, most), len(self.arranged.item)), np.float32)
 
@@ -147,7 +171,7 @@ class MallowsCrowd:
         length = np.diff(lists.starts)
         number = np.repeat(np.arange(len(length)), length)
         query = np.repeat(np.arange(len(lists.sizes)), np.diff(lists.queries))[number]
-        # whoever is trusted counts for more from the start
+        # trusted annotators count for more from the start
         weight = (self.weight * np.abs(self.start[self.annotator]))[number]
         standing = segment_means(
             ranking_standings(lists.rank, lists.starts), lists.item + lists.offsets[query], weight, len(within)
@@ -166,9 +190,9 @@ class MallowsCrowd:
 
     def places_in(self, order: Ints) -> Floats:
         """Return the place of each item, from 0, in orders that hold the items of each query by their numbers."""
-        head, found = self.arranged.lists.offsets[self.item_query], np.empty(len(order))
-        found[order + head] = np.arange(len(order)) - head
-        return found
+        head, places = self.arranged.lists.offsets[self.item_query], np.empty(len(order))
+        places[order + head] = np.arange(len(order)) - head
+        return places
 
     def expect(
         self,
@@ -181,7 +205,7 @@ class MallowsCrowd:
         best: Ints | None = None,
         sets: Floats | None = None,
     ) -> Expectation:
-        """Return expectations at the dispersions, (n_annotators,), over so many sweeps where queries are sampled.
+        """Return expectations at the dispersions, (n_annotators,), over this many sweeps where queries are sampled.
 
         ``scores`` (n_items,) are those of a Plackett-Luce prior of the true rankings. ``draws`` (n_draws, n_items) is
         filled with places of the items in random rankings, ``best`` (n_items,) with the most probable ranking, of those
@@ -192,12 +216,8 @@ class MallowsCrowd:
         distance, place = np.zeros(len(pull)), np.zeros(len(self.item_query))
         spread, log_total = place, 0.0
         if len(self.exact):
-            from .kernels.subset_orders import sum_orders
-
-            summed = sum_orders(
-                lists, pull, self.exact, scores=scores, draws=draws, state=sampler.chains.state,
-                best=best, sets=sets,
-            )  # fmt: skip
+            more = {"scores": scores, "draws": draws, "state": sampler.chains.state, "best": best}
+            summed = self._sum_exact(pull, more, sets)
             distance, place, spread = summed.distance, summed.place, summed.spread
             log_total = float(summed.log_total.sum())
         if len(self.sampled):
@@ -206,11 +226,47 @@ class MallowsCrowd:
 
                 seen = sweep(lists, pull, sampler.chains, self.sampled, n_sweeps, scores=scores, draws=draws, best=best)
             else:
-                from .kernels.cayley import swap_randomly
+                from .kernels.random_swaps import swap_randomly
 
-                seen = swap_randomly(lists, pull, *sampler, n_sweeps, scores=scores, draws=draws, best=best)
+                seen = swap_randomly(
+                    lists, pull, *sampler, self.sampled, n_sweeps, self.distance, scores=scores, draws=draws, best=best
+                )
             distance, place = distance + seen.distance, place + seen.place
         return Expectation(distance, place, spread, log_total)
+
+    def _sum_exact(self, pull: Floats, more: dict[str, Any], sets: Floats | None) -> OrderSums:
+        """Sums over all rankings of the exact queries."""
+        if self.distance == "kendall":
+            from .kernels.subset_orders import sum_orders
+
+            return sum_orders(self.arranged.lists, pull, self.exact, **more, sets=sets)
+        from .kernels.all_orders import sum_listed
+
+        return sum_listed(self.arranged.lists, self._listed, pull, **more)
+
+    @cached_property
+    def _listed(self) -> ListedOrders:
+        """Distances of all rankings of the exact queries, where they are no sums over pairs."""
+        from .kernels.all_orders import list_orders
+
+        return list_orders(self.arranged.lists, self.exact, self.distance)
+
+    def distances_as_printed(
+        self, theta: Floats, sampler: Sampler, rng: np.random.Generator, best: Ints, scores: Floats | None = None
+    ) -> Floats:
+        """Return mean distances over random swaps from a random start; the best ranking seen goes to ``best``."""
+        lists, pull = self.arranged.lists, theta[self.annotator] * self.weight
+        ranked = np.flatnonzero(lists.sizes)
+        if self.distance == "kendall":
+            from .kernels.printed_procedure import swap_places
+
+            return swap_places(lists, pull, sampler.chains, ranked, PRINTED_MOVES, scores=scores, best=best).distance
+        from .kernels.random_swaps import swap_randomly
+
+        sampler.chains.order[:] = self.order_by_score(rng.random(len(self.item_query)))
+        n_sweeps = max(1, round(PRINTED_MOVES / float(lists.sizes[ranked].mean())))
+        swapped = swap_randomly(lists, pull, *sampler, ranked, n_sweeps, self.distance, scores=scores, best=best)
+        return swapped.distance
 
     def annotator_distances(self, distance: Floats) -> Floats:
         """Return the distances (n_lists,) added up by annotator."""
@@ -240,19 +296,27 @@ class MallowsCrowd:
         return change, settled
 
     def objective(self, theta: Floats, log_total: float, *, scored: bool = False) -> float:
-        """Return the log-likelihood with the prior, for Kendall distance and where all queries are exact.
+        """Return the log-likelihood with the prior, where all queries are exact.
 
         All true rankings are equally probable beforehand, unless they are ``scored``.
         """
-        from math import lgamma
-
         from .kernels.dispersion import log_normalisers
 
         owner = np.repeat(np.arange(len(theta)), np.diff(self.counts.starts))
-        norms = log_normalisers(theta, int(self.sizes[-1]))[owner, self.sizes[self.counts.row]]
-        orders = sum(lgamma(size + 1) for size in self.arranged.lists.sizes[self.exact].tolist())
+        norms = log_normalisers(theta, int(self.sizes[-1]), self.distance)[owner, self.sizes[self.counts.row]]
         value = log_total - float((self.counts.weight * norms).sum()) + float((self.prior * theta).sum())
-        return value if scored else value - orders
+        return value if scored else value - self.log_orders
+
+
+class AnnotatorSide(NamedTuple):
+    """What is known of the annotators beforehand, and by the sizes of their rankings; see :class:`MallowsCrowd`."""
+
+    prior: Floats
+    guessing: Floats
+    sizes: Counts
+    counts: SizeCounts
+    table: DistanceTable
+    start: Floats
 
 
 def mallows_crowd(
@@ -266,13 +330,17 @@ def mallows_crowd(
     n_exact: int,
     seed: int,
     shades: NDArray[np.uint64] | None = None,
+    special: Floats | None = None,
+    side: AnnotatorSide | None = None,
 ) -> MallowsCrowd:
     """Return the crowd of some rankings; without names all are by one annotator.
 
     ``trusted`` (n_annotators,) are those whose prior is that of trusted annotators, and ``shades`` (n_items,) tell
-    items apart that are not alike; the other parameters are those of ``Mallows``.
+    items apart that are not alike; the other parameters are those of ``Mallows``. Where these rankings are some of all,
+    ``side`` is what all of them say of the annotators, and ``special`` (n_annotators,) tells those apart.
     """
-    from .kernels.dispersion import SizeCounts, count_sizes, distance_table, solve_dispersions
+    from .kernels.all_orders import listable
+    from .kernels.dispersion import size_cells
     from .kernels.ranked_lists import arrange
 
     n, named = max(rankings.n_annotators, 1), rankings.n_annotators > 0
@@ -281,13 +349,39 @@ def mallows_crowd(
     weight = np.ascontiguousarray(rankings.row_weight)
     arranged = arrange(
         rankings.item, rankings.rank, rankings.offsets, rankings.items.query, rankings.n_queries,
-        (weight, annotator, trusted.astype(np.float64)), seed, shades=shades,
+        (weight, annotator, trusted.astype(np.float64) if special is None else special), seed, shades=shades,
     )  # fmt: skip
     _refuse_large(rankings, arranged.lists.sizes, distance)
     weight, annotator, lists = weight[arranged.ranking], annotator[arranged.ranking], arranged.lists
-    usual = _usual_sizes(np.diff(lists.starts), annotator, n)
+    if side is None:
+        number, total = np.bincount(annotator, minlength=n), np.bincount(annotator, np.diff(lists.starts), n)
+        cells = size_cells(lists.starts, lists.rank, annotator, weight, ties=distance == "kendall")
+        usual = usual_sizes(number.astype(np.float64), total.astype(np.float64))
+        rest: Any = {"distance": distance, "alpha": alpha, "bound": bound, "allow_reversed": allow_reversed}
+        side = annotator_side([cells], usual, trusted, **rest)
+    ranked = np.flatnonzero(lists.sizes)
+    exact = ranked[lists.sizes[ranked] <= n_exact]
+    if distance != "kendall":
+        exact = listable(lists, ranked, n_exact)
+    return MallowsCrowd(
+        arranged, weight, annotator, side.prior, side.guessing, side.sizes, side.counts, side.table, distance,
+        exact, np.setdiff1d(ranked, exact), side.start,
+    )  # fmt: skip
+
+
+def annotator_side(
+    cells: Sequence[tuple[Any, Any, Floats]], usual: Counts, trusted: Bools, *, distance: str, alpha: float,
+    bound: float, allow_reversed: bool,
+) -> AnnotatorSide:  # fmt: skip
+    """Return what is known of the annotators by the sizes of their rankings; parameters as for :func:`mallows_crowd`.
+
+    ``cells`` are those of :func:`~.kernels.dispersion.size_cells`, ``usual`` the usual sizes, (n_annotators,).
+    """
+    from .kernels.dispersion import SizeCounts, count_cells, distance_table, solve_dispersions
+
+    n = len(usual)
     more = np.where(trusted, sum(TRUSTED) / (usual * (usual - 1) / 2), alpha / usual)
-    sizes, counts = count_sizes(lists.starts, lists.rank, annotator, weight, usual, more, ties=distance == "kendall")
+    sizes, counts = count_cells([*cells, (np.arange(n), usual, more)], n)
     table = distance_table(sizes, bound, both=allow_reversed, distance=distance)
     row = np.searchsorted(sizes, usual)
     # guessing orders half of the pairs wrongly
@@ -295,21 +389,16 @@ def mallows_crowd(
     alone = SizeCounts(np.arange(n + 1), row, np.ones(n))
     owner = np.repeat(np.arange(n), np.diff(counts.starts))
     guessing = np.bincount(owner, counts.weight * table.guessing[counts.row], n) - more * table.guessing[row]
-    ranked = np.flatnonzero(lists.sizes)
-    small = (lists.sizes[ranked] <= n_exact) & (distance == "kendall")
-    return MallowsCrowd(
-        arranged, weight, annotator, far * more, guessing, sizes, counts, table, distance,
-        ranked[small], ranked[~small], solve_dispersions(table, alone, far, np.zeros(n)),
-    )  # fmt: skip
+    start = solve_dispersions(table, alone, far, np.zeros(n))
+    return AnnotatorSide(far * more, guessing, sizes, counts, table, start)
 
 
-def _usual_sizes(length: Counts, annotator: Ints, n: int) -> Counts:
-    """Mean size of each annotator's rankings, of all of them for those without."""
-    number = np.bincount(annotator, minlength=n)
-    mean = float(length.mean()) if len(length) else 2.0
-    usual = np.divide(np.bincount(annotator, length, n), number, out=np.full(n, mean), where=number > 0)
-    found: Counts = np.maximum(np.round(usual), 2).astype(np.int64)
-    return found
+def usual_sizes(number: Floats, total: Floats) -> Counts:
+    """Return the mean size of each annotator's rankings from their number and total size; of all for those without."""
+    mean = float(total.sum() / number.sum()) if number.any() else 2.0
+    usual = np.divide(total, number, out=np.full(len(number), mean), where=number > 0)
+    sizes: Counts = np.maximum(np.round(usual), 2).astype(np.int64)
+    return sizes
 
 
 def _refuse_large(rankings: Rankings, sizes: Counts, distance: str) -> None:
@@ -326,13 +415,18 @@ def _refuse_large(rankings: Rankings, sizes: Counts, distance: str) -> None:
 def warn_unidentified(method: str, rankings: Rankings, crowd: MallowsCrowd) -> None:
     """Warn where agreement between rankings does not, or hardly, identify quality."""
     n = len(np.unique(crowd.annotator)) if rankings.n_annotators else 0
-    if len(crowd.weight) and not shared_pairs(crowd):
+    warn_few_shared(method, n, not len(crowd.weight) or crowd.shares_pairs, depth=4)
+
+
+def warn_few_shared(method: str, n_annotators: int, shares_pairs: bool, *, depth: int) -> None:
+    """Warn of so many annotators, and of rankings that share no pair of items."""
+    if not shares_pairs:
         text = "no two rankings share two items: quality cannot be estimated"
-    elif n == 2:
+    elif n_annotators == 2:
         text = "only two annotators: where they differ, rankings hardly show which is right"
     else:
         return
-    warnings.warn(f"{method}: {text}; have items ranked by more annotators", DataWarning, stacklevel=3)
+    warnings.warn(f"{method}: {text}; have items ranked by more annotators", DataWarning, stacklevel=depth)
 
 
 def warn_few(method: str, rankings: Rankings, crowd: MallowsCrowd) -> None:
@@ -381,7 +475,12 @@ def place_scores(rankings: Rankings, crowd: MallowsCrowd, place: Floats) -> Floa
 
 
 def place_spread(
-    rankings: Rankings, crowd: MallowsCrowd, found: Expectation, draws: NDArray[np.float32], scores: Floats, seed: int
+    rankings: Rankings,
+    crowd: MallowsCrowd,
+    expectation: Expectation,
+    draws: NDArray[np.float32],
+    scores: Floats,
+    seed: int,
 ) -> tuple[NDArray[np.float32], Floats]:
     """Return random scores of all items, and their standard errors; what was not ranked may stand anywhere.
 
@@ -397,5 +496,5 @@ def place_spread(
     replicates[:, free] += scores[free].astype(np.float32)
     replicates[:, item] = middle_places(crowd).astype(np.float32) - draws
     exact = np.isin(crowd.item_query, crowd.exact)
-    std_error[item] = np.sqrt(np.where(exact, found.spread, draws.var(axis=0, dtype=np.float64)))
+    std_error[item] = np.sqrt(np.where(exact, expectation.spread, draws.var(axis=0, dtype=np.float64)))
     return replicates, std_error

@@ -14,9 +14,10 @@ from ...data.judgments import Rankings, expect
 from ...errors import ParameterError
 from ...fitting import newton
 from ...pair_counts import PairCounts, apply_ties_rule, warn_unbounded
-from ...protocols import Bools, Counts, Floats, Ints
+from ...protocols import Bools, Counts, Floats, Ints, Passes
 from ...quality import INTERVAL, held_out, trusted_annotators, warn_near_chance
-from ...wording import option
+from ...standard_errors import ScoreGradients
+from ...wording import one_of, option
 from .plackett_luce_fit import AdherencePrior, RankingPoint, RankingProblem
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class PlackettLuce:
     r"""Plackett-Luce: a ranking as successive choices with odds given by scores.
 
     An annotator puts item :math:`i` next, of those not yet placed, with probability :math:`e^{s_i} / \sum_j e^{s_j}`
-    [Luce59]_ [Plackett75]_, so that a ranking :math:`y` of :math:`m` items has
+    [Luce59]_ [Plackett75]_, so a ranking :math:`y` of :math:`m` items has
 
     .. math:: \log P(y) = \sum_{p=1}^{m} \Bigl[ s_{y_p} - \log \sum_{r \ge p} e^{s_{y_r}} \Bigr].
 
@@ -87,7 +88,7 @@ class PlackettLuce:
 
     The default ridge is that of :class:`~crowdrank.models.pairs.bradley_terry.BradleyTerry`, a prior with standard
     deviation 3.2; use ``ridge=1e-6`` for maximum likelihood. Newton steps solve their linear system by conjugate
-    gradients, so that memory grows with the rows of the rankings. The trace has the log-likelihood less the penalties,
+    gradients, so memory grows with the rows of the rankings. The trace has the log-likelihood less the penalties,
     which never falls.
 
     Standard errors and covariances are those of the scores centred in their query, from the inverse of the curvature,
@@ -121,9 +122,7 @@ class PlackettLuce:
 
     def __post_init__(self) -> None:
         for name, known in (("ties", _TIES), ("annotators", _ANNOTATORS)):
-            if getattr(self, name) not in known:
-                choice = ", ".join(map(repr, known))
-                raise ParameterError(f"{name}={getattr(self, name)!r} is not known; use one of {choice}")
+            one_of(getattr(self, name), known, name)
         if not self.ridge > 0:
             raise ParameterError(f"ridge={self.ridge} must be above 0; use a small one such as 1e-6 for none")
         if self.alpha is not None and not self.alpha > 0:
@@ -138,7 +137,7 @@ class PlackettLuce:
         problem, start = self._problem(rankings, trusted)
         warn_unbounded(rankings.items, problem.pair_counts)
         problem, best, trace = self._maximum(problem, start)
-        std_error, covariance = problem.spread(best, rankings.items.offsets)
+        std_error, covariance = problem.standard_errors(best, rankings.items.offsets)
         quality: Any = held_out(self, rankings)
         estimates = {}
         if self.annotators == "weighted":
@@ -149,6 +148,34 @@ class PlackettLuce:
             self, rankings, best.scores, trace=trace, std_error=std_error, covariance=covariance, quality=quality,
             estimates=estimates,
         )  # fmt: skip
+
+    def passes(self, judged: Any, **given: Any) -> Passes:
+        """Return the passes of a fit to rankings in parts, for annotators who count alike."""
+        from .plackett_luce_passes import PlackettLucePasses
+
+        if self.annotators == "weighted" or given.get("trusted") is not None:
+            raise ParameterError(
+                "plackett_luce with annotators='weighted' needs all rankings at once; use annotators='equal' for "
+                "packed ones, or crowd_agg, which learns a quality of each annotator"
+            )
+        if judged.by != "query":
+            raise ParameterError("plackett_luce goes query by query; pack the judgments by query")
+        return PlackettLucePasses(self, judged)
+
+    def score_gradients(self, rankings: Rankings, consensus: Consensus) -> ScoreGradients:
+        """Return the gradients of the rankings in the scores, at the consensus."""
+        from .kernels.plackett_luce import evaluate_lists, ranked_rows
+
+        weight = np.ascontiguousarray(rankings.row_weight, np.float64)
+        rows = ranked_rows(rankings.offsets, rankings.item, rankings.rank, weight, self.ties)
+        adherence = np.ones(len(rankings))
+        if self.annotators == "weighted" and consensus.quality is not None:
+            adherence = consensus.quality.parameters["adherence"][rankings.annotator]
+        # each place of each ranking as an item of its own
+        places = np.arange(len(rows.item), dtype=np.int32)
+        value = evaluate_lists(rows._replace(item=places), consensus.scores[rows.item], adherence).gradient
+        judgment = np.repeat(np.arange(len(rankings)), np.diff(rows.offsets))
+        return ScoreGradients(judgment, rows.item, value, self.ridge)
 
     def scores(self, rankings: Rankings) -> Floats:
         """Return the scores alone, without standard errors, for repeated fits."""
@@ -254,13 +281,13 @@ def _score_gaps(scores: Floats, query: Ints, offsets: Counts) -> Floats:
     ordered = scores[np.lexsort((scores, query))]
     code, size = np.arange(len(scores)), np.diff(offsets)[query]
     last = offsets[1:][query]
-    found = [np.zeros(0)]
+    differences = [np.zeros(0)]
     for number in range(_N_LAGS):
         # every distance in the order of a small query equally often, and 32 of those of a large one
         other = code + 1 + number * (size - 1) // _N_LAGS
         inside = other < last
-        found.append(ordered[other[inside]] - ordered[inside])
-    gaps = np.sort(np.concatenate(found))
+        differences.append(ordered[other[inside]] - ordered[inside])
+    gaps = np.sort(np.concatenate(differences))
     if not len(gaps):
         return np.zeros(1)
     return gaps if len(gaps) <= _N_GAPS else np.quantile(gaps, (np.arange(_N_GAPS) + 0.5) / _N_GAPS)

@@ -77,7 +77,7 @@ class AdherencePrior:
     def precision(self) -> Floats:
         """Precision of each adherence."""
         right, wrong = TRUSTED
-        # what so many pairs right and wrong tell of an adherence of 1 that explains them
+        # what this many pairs right and wrong tell of an adherence of 1 that explains them
         sure = right * wrong / (right + wrong) * float(np.log(right / wrong)) ** 2
         return np.where(self.trusted, sure, self.alpha)
 
@@ -164,7 +164,7 @@ class RankingProblem:
         """Return where the gradient at equal scores leads, with long steps shortened: it saves some Newton steps."""
         here = self.evaluate(np.zeros(len(self.pair_counts.group)), fixed=habits)
         step = here.gradient / (here.model.diagonal + self.pull(here))
-        return self.pair_counts.centred(2.0 * np.arcsinh(0.5 * step))
+        return self.pair_counts.centre(2.0 * np.arcsinh(0.5 * step))
 
     def evaluate(self, point: Floats, fixed: Floats | None = None) -> RankingPoint:
         """Return the penalised log-likelihood of scores and habits, or of scores at fixed habits."""
@@ -194,7 +194,7 @@ class RankingProblem:
         product, diagonal = self._both(here) if len(here.gradient) > n else self._scores_only(here)
         step = newton_step(product, diagonal, here.gradient, tol=self.tol, onwards=True)
         # a small ridge would leave the level of a group to rounding
-        step[:n] = self.pair_counts.centred(step[:n])
+        step[:n] = self.pair_counts.centre(step[:n])
         return step
 
     def _scores_only(self, here: RankingPoint) -> tuple[Product, Floats]:
@@ -260,13 +260,13 @@ class RankingProblem:
         bend = self._likelihood_curvature(here)
         use = (bend > 0) & ~self.prior.trusted
         weight = bend[use]
-        found = here.adherence[use] + self._by_annotator(here.model.slope)[use] / weight
+        unpulled = here.adherence[use] + self._by_annotator(here.model.slope)[use] / weight
         total, squares = float(weight.sum()), float((weight**2).sum())
         room = total - squares / total if len(weight) > 1 else 0.0
         variance = 0.0
         if room > 0:
-            mean = float((weight * found).sum()) / total
-            variance = (float((weight * (found - mean) ** 2).sum()) - len(weight) + 1) / room
+            mean = float((weight * unpulled).sum()) / total
+            variance = (float((weight * (unpulled - mean) ** 2).sum()) - len(weight) + 1) / room
         return replace(self, prior=replace(self.prior, alpha=1.0 / max(variance, _LEAST_VARIANCE)))
 
     def rescale(self, here: RankingPoint) -> RankingPoint:
@@ -274,7 +274,7 @@ class RankingProblem:
         root = self.prior.scale(here.adherence) ** 0.5
         return self.evaluate(np.append(here.scores * root, here.habits / root))
 
-    def spread(self, here: RankingPoint, offsets: Counts) -> tuple[Floats, tuple[Floats | None, ...]]:
+    def standard_errors(self, here: RankingPoint, offsets: Counts) -> tuple[Floats, tuple[Floats | None, ...]]:
         """Return the standard error of each item's centred score, and the covariance block of each query.
 
         They include the uncertainty of learned adherences where all queries have a covariance and items times
@@ -311,7 +311,7 @@ class RankingProblem:
         from .kernels.plackett_luce import list_product
 
         rows, n_annotators = self.rows, len(self.prior.share)
-        # each row as an item of its own, so that the image can be told by item and annotator
+        # each row as an item of its own, so the image can be told by item and annotator
         each = rows._replace(item=read_only(np.arange(len(rows.item), dtype=np.int32)))
         multiply = list_product(each, here.model, here.scores[rows.item], here.adherence[self.annotator])
         image, _ = multiply(np.zeros(len(rows.item)), np.ones(len(self.annotator)))

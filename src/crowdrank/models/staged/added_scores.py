@@ -64,19 +64,19 @@ class AddedScores(Ranker):
 
     def _score_rows(self, matrix: Matrix, qid: Any) -> Floats:
         """The weighted sum of each row's scores."""
-        found = np.zeros(matrix.n_rows)
+        scores = np.zeros(matrix.n_rows)
         for share, part in zip(self.shares_, self.parts_, strict=True):
-            found += share * part._score_rows(matrix, qid)
-        return found
+            scores += share * part._score_rows(matrix, qid)
+        return scores
 
     def _importance(self) -> Floats:
         """The weighted sum of each feature's weights."""
-        found = np.zeros(self.n_features_in_)
+        importance = np.zeros(self.n_features_in_)
         for share, part in zip(self.shares_, self.parts_, strict=True):
-            found += share * part._importance()
-        return found
+            importance += share * part._importance()
+        return importance
 
-    def _saved(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    def _state(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The shares; what the parts have learned is theirs."""
         return {}, {"shares": self.shares_}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -19,16 +19,21 @@ from ...quality import held_out_quality
 
 if TYPE_CHECKING:
     from ...rankers.estimator import Ranker
+    from ...rankers.lists import Lists
+    from ...rankers.matrix import Matrix
+    from .added_scores import AddedScores
 
 
 @dataclass(frozen=True, kw_only=True)
 class IndependentAnnotators:
-    r"""IAM: one ranker per annotator, averaged.
+    r"""IAM: one ranker per annotator, drawn to the ranker of all, averaged.
 
-    .. math:: s(x) = \frac{1}{K} \sum_{k=1}^{K} f_k(x),
+    .. math:: s(x) = \frac{1}{K} \sum_{k=1}^{K} \bigl[ \rho_k f_k(x) + (1 - \rho_k) f_0(x) \bigr], \qquad
+              \rho_k = \frac{n_k}{n_k + \kappa},
 
-    where :math:`f_k` is the ranker of annotator :math:`k` [Gupta16]_. Quality plays no part: everybody
-    counts the same, and an item's score depends on its features alone.
+    where :math:`f_k` is the ranker of annotator :math:`k`, who gave :math:`n_k` lists, :math:`f_0` that of all
+    judgments together, and :math:`\kappa` the number of lists that it counts as; with :math:`\kappa = 0` it is IAM as
+    in [Gupta16]_. Quality plays no part: everybody counts the same, and an item's score depends on its features alone.
 
     When to use
     -----------
@@ -40,10 +45,14 @@ class IndependentAnnotators:
     ranker
         A ranker; a copy of it is fitted to each annotator. By name, or on the command line, it is ``rank-logistic``, a
         linear ranker of pairs.
+    strength
+        :math:`\kappa`; raise it where annotators gave few judgments. ``None`` learns it: rankers are fitted to half of
+        everyone's lists, and the strength is taken at which they rank the same annotators' other lists best. 0 is
+        the paper's method.
 
     Notes
     -----
-    Of preferences each is a list of two items, the better and the worse, so that any ranker learns pairs from it; ties
+    Of preferences each is a list of two items, the better and the worse, so any ranker learns pairs from it; ties
     are left out. Of grades the items of a query are a list, of rankings those of one ranking. Judgments count by their
     weight, and so, in rankings, do all of their items.
 
@@ -53,7 +62,11 @@ class IndependentAnnotators:
     The paper reports 55 % of wine pairs for it against 80 % here: with features on one scale and weights that are found
     exactly, single annotators lead to nearly what the truth itself would.
 
-    Quality is held-out agreement: with the mean of the other annotators' rankers.
+    One grade for a tenth of the items leaves an annotator a few lists of two or three items, and a ranker of its
+    own is mostly noise; the common one has seen them all. Scores of :math:`f_k` have the spread of those of
+    :math:`f_0`, unless :math:`\kappa = 0`.
+
+    Quality is held-out agreement: with the mean of the other annotators' own rankers.
 
     Examples
     --------
@@ -68,6 +81,11 @@ class IndependentAnnotators:
     kinds: ClassVar[tuple[str, ...]] = ("grade", "preference", "ranking")
     precision: ClassVar[float] = 1e-8
     ranker: Any
+    strength: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.strength is not None and not self.strength >= 0:
+            raise ParameterError(f"strength={self.strength} must not be below 0; leave it out to have it learned")
 
     def fit(self, judgments: Judgments, features: Features, *, progress: Progress | None = None) -> JointFit:
         """Return the sum of the annotators' rankers, with the scores it gives to the items of the judgments.
@@ -81,47 +99,87 @@ class IndependentAnnotators:
         progress
             Called with the annotators done.
         """
-        from ...rankers.estimator import Ranker
+        from ...rankers.foreign_ranker import as_ranker
         from .added_scores import AddedScores
 
-        if not isinstance(self.ranker, Ranker):
-            what = getattr(self.ranker, "__name__", type(self.ranker).__name__)
-            raise ParameterError(f"{what} is no ranker of crowdrank; give one such as crowdrank.rankers.RankSVM()")
+        template = as_ranker(self.ranker, "RankSVM")
         expect(judgments, self)
         row = features.match(judgments)
-        features.expect_numbers(row[row >= 0], missing=takes_missing(self.ranker))
+        features.expect_numbers(row[row >= 0], missing=takes_missing(template))
         learned = self._fit_rankers(judgments, features, row, progress)
         added = AddedScores.of(list(learned.values()), np.full(len(learned), 1.0 / len(learned)))
         annotator_scores = _AnnotatorScores.of(judgments, features, learned)
+        if self.strength != 0 and len(learned) > 1:
+            added = self._draw_together(judgments, features, row, learned)
+            annotator_scores = replace(annotator_scores, added=added)
+        scores = annotator_scores.all_scores()
         added.feature_names_in_ = np.array(features.names, object)
         quality = annotator_scores.quality if judgments.n_annotators else None
         used = row >= 0
         return JointFit(
             method="independent_annotators", ranker=added, n_items=int(used.sum()),
-            consensus=Consensus.of(self, judgments, annotator_scores.scores(judgments), quality=quality),
+            consensus=Consensus.of(self, judgments, scores, quality=quality),
             n_queries=len(np.unique(judgments.items.query[used])), n_unjudged=len(features) - int(used.sum()),
         )  # fmt: skip
+
+    def _draw_together(
+        self, judgments: Judgments, features: Features, row: Ints, learned: dict[int, Ranker]
+    ) -> AddedScores:
+        """The annotators' rankers and the common one, each with its share."""
+        from ...rankers.lists import Lists
+        from ...rankers.matrix import Matrix
+        from ...rankers.stopping import Watch
+        from .added_scores import AddedScores
+        from .shrinkage import AnnotatorLists, shrink
+
+        rows = _training_lists(judgments, row)
+        new = np.append(True, (np.diff(rows.number) != 0) | (np.diff(rows.annotator) != 0))
+        # targets start at 0, as gains do
+        target = rows.target - min(float(rows.target.min()), 0.0)
+        lists = Lists.of(len(new), target, np.cumsum(new), None, rows.weight)
+        matrix = Matrix(features.matrix[row[rows.item]])
+
+        def fit(matrix: Matrix, lists: Lists) -> Ranker:
+            ranker: Ranker = self._copy(judgments)
+            ranker.learn(matrix, lists, Watch(None))
+            return ranker
+
+        everything = AnnotatorLists(matrix, lists, rows.annotator[new].astype(np.int64), np.cumsum(new))
+        drawn = shrink(fit, everything, learned, self.strength)
+        own = np.array([drawn.share[k] for k in learned])
+        scale = np.array([drawn.scale[k] for k in learned])
+        shares = np.append((1.0 - own).sum(), own * scale) / len(learned)
+        used = np.flatnonzero(shares > 0)
+        parts = [drawn.common, *learned.values()]
+        return AddedScores.of([parts[number] for number in used.tolist()], shares[used])
+
+    def _copy(self, judgments: Judgments) -> Any:
+        """A copy of the ranker to be fitted."""
+        from sklearn.base import clone
+
+        from ...rankers.foreign_ranker import as_ranker
+
+        ranker = clone(as_ranker(self.ranker))
+        if judgments.kind == "ranking" and "gain" in ranker.get_params():
+            # places are no grades, for which gains would double from each to the next
+            ranker.set_params(gain="linear")
+        return ranker
 
     def _fit_rankers(
         self, judgments: Judgments, features: Features, row: Ints, progress: Progress | None
     ) -> dict[int, Ranker]:
         """The ranker of each annotator who orders items, by annotator."""
-        from sklearn.base import clone
-
-        lists, found = _training_lists(judgments, row), {}
+        lists, rankers = _training_lists(judgments, row), {}
         bounds = np.searchsorted(lists.annotator, np.arange(max(judgments.n_annotators, 1) + 1))
         silent = np.diff(bounds) == 0
         for k in np.flatnonzero(~silent).tolist():
             part = lists.where(slice(bounds[k], bounds[k + 1]))
-            ranker = clone(self.ranker)
-            if judgments.kind == "ranking" and "gain" in ranker.get_params():
-                # places are no grades, for which gains would double from each to the next
-                ranker.set_params(gain="linear")
+            ranker = self._copy(judgments)
             ranker.fit(features.matrix[row[part.item]], part.target, qid=part.number, sample_weight=part.weight)
-            found[k] = ranker
+            rankers[k] = ranker
             if progress is not None:
                 progress(k + 1, len(silent), "independent_annotators")
-        if not found:
+        if not rankers:
             raise JudgmentError(
                 "no annotator orders two items with features: nothing to learn from; add features of judged items"
             )
@@ -132,7 +190,7 @@ class IndependentAnnotators:
                 f"no ranker: {names}",
                 DataWarning, stacklevel=4,
             )  # fmt: skip
-        return found
+        return rankers
 
 
 class _TrainingLists(NamedTuple):
@@ -154,14 +212,14 @@ class _TrainingLists(NamedTuple):
 
 def _training_lists(judgments: Judgments, row: Ints) -> _TrainingLists:
     """Annotators' judgments as lists to learn from, without items that lack features and lists of equal targets."""
-    found = _all_lists(judgments)
-    found = found.where(row[found.item] >= 0)
-    found = found.where(np.lexsort((found.item, found.number, found.annotator)))
-    if not len(found.item):
-        return found
-    new = np.flatnonzero(np.append(True, (np.diff(found.number) != 0) | (np.diff(found.annotator) != 0)))
-    low, high = np.minimum.reduceat(found.target, new), np.maximum.reduceat(found.target, new)
-    return found.where(np.repeat(low < high, np.diff(np.append(new, len(found.item)))))
+    lists = _all_lists(judgments)
+    lists = lists.where(row[lists.item] >= 0)
+    lists = lists.where(np.lexsort((lists.item, lists.number, lists.annotator)))
+    if not len(lists.item):
+        return lists
+    new = np.flatnonzero(np.append(True, (np.diff(lists.number) != 0) | (np.diff(lists.annotator) != 0)))
+    low, high = np.minimum.reduceat(lists.target, new), np.maximum.reduceat(lists.target, new)
+    return lists.where(np.repeat(low < high, np.diff(np.append(new, len(lists.item)))))
 
 
 def _all_lists(judgments: Judgments) -> _TrainingLists:
@@ -197,6 +255,8 @@ class _AnnotatorScores:
         The ranker of each annotator who has one.
     total
         Sum of all their scores, for the items that have features.
+    added
+        The rankers drawn together, where they are.
     """
 
     judgments: Judgments
@@ -204,29 +264,38 @@ class _AnnotatorScores:
     known: Counts
     learned: dict[int, Ranker]
     total: Floats
+    added: Ranker | None = None
 
     @classmethod
     def of(cls, judgments: Judgments, features: Features, learned: dict[int, Ranker]) -> _AnnotatorScores:
         """Return the scores of the items of the judgments."""
         row = features.items.codes_of(judgments.items, "features", "judgments")
         known = np.flatnonzero(row >= 0)
-        found = cls(judgments, features.matrix[row[known]], known, learned, np.zeros(len(known)))
+        annotator_scores = cls(judgments, features.matrix[row[known]], known, learned, np.zeros(len(known)))
         for ranker in learned.values():
-            found.total[:] += found._of(ranker)
-        return found
+            annotator_scores.total[:] += annotator_scores._of(ranker)
+        return annotator_scores
 
     def quality(self) -> Quality | None:
         """Return how well annotators agree with the others' rankers."""
         method: Any = self
         return held_out_quality(method, self.judgments)
 
+    def all_scores(self) -> Floats:
+        """Return the score of each item, centred in each query."""
+        return self.scores(self.judgments) if self.added is None else self._centre(self._of(self.added))
+
     def scores(self, judgments: Judgments) -> Floats:
         """Return the mean score of each item by those whose judgments are among these, centred in each query."""
         here = set(np.unique(judgments.annotator).tolist() if judgments.n_annotators else [0])
         absent = [ranker for k, ranker in self.learned.items() if k not in here]
-        items, scores = self.judgments.items, np.zeros(len(self.judgments.items))
         total = self.total - sum(map(self._of, absent))
-        scores[self.known] = total / max(len(self.learned) - len(absent), 1)
+        return self._centre(total / max(len(self.learned) - len(absent), 1))
+
+    def _centre(self, values: Floats) -> Floats:
+        """Scores of all items, 0 without features, from those of items with features less the mean of their query."""
+        items, scores = self.judgments.items, np.zeros(len(self.judgments.items))
+        scores[self.known] = values
         query = items.query[self.known]
         sums = np.bincount(query, scores[self.known], items.n_queries)
         scores[self.known] -= (sums / np.maximum(np.bincount(query, minlength=items.n_queries), 1))[query]
@@ -235,5 +304,5 @@ class _AnnotatorScores:
     def _of(self, ranker: Ranker) -> Floats:
         """Scores by one ranker."""
         query = self.judgments.items.query[self.known]
-        found: Floats = ranker.predict(self.matrix, query).astype(np.float64, copy=False)
-        return found
+        scores: Floats = ranker.predict(self.matrix, query).astype(np.float64, copy=False)
+        return scores

@@ -48,7 +48,7 @@ class TwoStage:
     Notes
     -----
     Targets are on the scale of the grades if the aggregator takes grades alone: the expected grade of a class method,
-    the mean of ``mean_grade``; a score of ``mean_gain`` comes as :math:`\log_2(1 + s)`, the grade of that gain, so that
+    the mean of ``mean_grade``; a score of ``mean_gain`` comes as :math:`\log_2(1 + s)`, the grade of that gain, so
     :math:`2^y - 1` is the mean gain itself. Where the lowest is negative they are moved up to start at 0, as gains do.
 
     Scores from preferences and rankings have no level of their own, and say how far items are apart at best. They are
@@ -107,15 +107,12 @@ class TwoStage:
         """
         from sklearn.base import clone
 
-        from ...rankers.estimator import Ranker
+        from ...rankers.foreign_ranker import as_ranker
 
-        if not isinstance(self.ranker, Ranker):
-            what = getattr(self.ranker, "__name__", type(self.ranker).__name__)
-            raise ParameterError(f"{what} is no ranker of crowdrank; give one such as crowdrank.rankers.ListNet()")
+        ranker = clone(as_ranker(self.ranker))
         of_items = features.match(judgments)
         consensus = self._consensus(judgments, known=known, trusted=trusted)
         rows = _grade_rows(judgments, of_items) if consensus is None else _consensus_rows(consensus, of_items)
-        ranker = clone(self.ranker)
         features.expect_numbers(rows.row, missing=takes_missing(ranker))
         free = self.aggregator is not None and tuple(self.aggregator.kinds) != ("grade",)
         self._set_gain(ranker, free)
@@ -124,14 +121,16 @@ class TwoStage:
         learned, held = _split(rows, features, validation, self.seed, ranker, free)
         query = features.items.query[learned.row]
         ranker.fit(
-            _taken(features, learned.row), learned.target, qid=query, item=learned.row, sample_weight=learned.weight,
-            progress=progress, **held,
+            _matrix_rows(features, learned.row), learned.target, qid=query, item=learned.row,
+            sample_weight=learned.weight, progress=progress, **held,
         )  # fmt: skip
-        ranker.feature_names_in_ = np.array(features.names, object)
+        fitted = ranker.fitted
+        fitted.feature_names_in_ = np.array(features.names, object)
         return JointFit(
-            method=method_name(self), ranker=ranker, consensus=consensus, n_items=len(np.unique(learned.row)),
+            method=method_name(self), ranker=fitted, consensus=consensus, n_items=len(np.unique(learned.row)),
             n_queries=len(np.unique(query)),
-            n_unjudged=len(features) - int((of_items >= 0).sum()),
+            n_unjudged=len(features) - int((of_items >= 0).sum()), choice=getattr(ranker, "choice_", None),
+            reason=getattr(ranker, "reason_", None),
         )  # fmt: skip
 
     def _consensus(self, judgments: Judgments | Mixed, **extra: Any) -> Consensus | None:
@@ -174,9 +173,9 @@ def _consensus_rows(consensus: Consensus, of_items: Ints) -> _Rows:
         raise JudgmentError(
             f"classes without an order say nothing of which item is better; give {option('levels')} from worst to best"
         )
-    found = np.flatnonzero(of_items >= 0)
-    found = found[np.argsort(of_items[found])]
-    return _Rows(of_items[found], consensus.scores[found], None)
+    with_features = np.flatnonzero(of_items >= 0)
+    with_features = with_features[np.argsort(of_items[with_features])]
+    return _Rows(of_items[with_features], consensus.scores[with_features], None)
 
 
 def _grade_rows(judgments: Judgments | Mixed, of_items: Ints) -> _Rows:
@@ -192,10 +191,10 @@ def _grade_rows(judgments: Judgments | Mixed, of_items: Ints) -> _Rows:
             f"classes without an order say nothing of which item is better; give {option('levels')} from worst to best"
         )
     row = of_items[judgments.item]
-    found = np.flatnonzero(row >= 0)
-    levels, code = np.unique(judgments.grade[found], return_inverse=True)
-    cells, place = np.unique(row[found].astype(np.int64) * len(levels) + code, return_inverse=True)
-    weight: Floats = np.bincount(place, judgments.row_weight[found], len(cells)).astype(np.float64, copy=False)
+    with_features = np.flatnonzero(row >= 0)
+    levels, code = np.unique(judgments.grade[with_features], return_inverse=True)
+    cells, place = np.unique(row[with_features].astype(np.int64) * len(levels) + code, return_inverse=True)
+    weight: Floats = np.bincount(place, judgments.row_weight[with_features], len(cells)).astype(np.float64, copy=False)
     same = bool((weight == weight[0]).all())
     return _Rows((cells // len(levels)).astype(np.int32), levels[cells % len(levels)], None if same else weight)
 
@@ -205,8 +204,8 @@ def _as_read(target: Floats, aggregator: Aggregator | None, ranker: Any) -> Floa
     by_grade = ranker.get_params().get("gain", "exponential") == "exponential"
     if getattr(aggregator, "scale", "grade") != "gain" or not by_grade:
         return target
-    found: Floats = np.log2(1 + target)
-    return found
+    grades: Floats = np.log2(1 + target)
+    return grades
 
 
 def _from_zero(rows: _Rows, features: Features, free: bool, by_gain: bool) -> Floats:
@@ -235,7 +234,7 @@ def _split(
     if validation is None:
         return rows, {}
     if isinstance(validation, Features):
-        return rows, _graded(validation, features, ranker)
+        return rows, _graded_rows(validation, features, ranker)
     query = features.items.query[rows.row]
     queries = np.unique(query)
     if not 0 < validation < 1:
@@ -249,11 +248,11 @@ def _split(
     if free and "gain" not in ranker.get_params():
         # these measure validation rows by 2 ** y - 1, which gives the scores back
         target = np.log2(1 + target)
-    arguments = {"eval_set": (_taken(features, held.row), target), "eval_item": held.row}
+    arguments = {"eval_set": (_matrix_rows(features, held.row), target), "eval_item": held.row}
     return rows.where(~np.isin(query, chosen)), {**arguments, "eval_qid": features.items.query[held.row]}
 
 
-def _graded(validation: Features, features: Features, ranker: Any) -> dict[str, Any]:
+def _graded_rows(validation: Features, features: Features, ranker: Any) -> dict[str, Any]:
     """Validation rows from features with grades, those without one left out."""
     validation = validation.select(features.names)
     row = np.flatnonzero(np.isfinite(validation.grade)) if validation.grade is not None else np.empty(0, np.int64)
@@ -263,10 +262,10 @@ def _graded(validation: Features, features: Features, ranker: Any) -> dict[str, 
             "like; add one, or give a truth (--truth)"
         )
     validation.expect_numbers(row, missing=takes_missing(ranker))
-    return {"eval_set": (_taken(validation, row), validation.grade[row]), "eval_qid": validation.items.query[row]}
+    return {"eval_set": (_matrix_rows(validation, row), validation.grade[row]), "eval_qid": validation.items.query[row]}
 
 
-def _taken(features: Features, row: Ints | Counts) -> AnyFloats:
+def _matrix_rows(features: Features, row: Ints | Counts) -> AnyFloats:
     """Some rows of the matrix; the matrix itself where they are all of it."""
     whole = len(row) == len(features) and bool((np.diff(row) == 1).all())
     return features.matrix if whole else features.matrix[row]

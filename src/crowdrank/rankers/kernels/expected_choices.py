@@ -51,7 +51,7 @@ def _strengths(scores: Any, begin: int, end: int, strength: Floats) -> float:
 
 
 @njit(cache=True, nogil=True)
-def _left(strength: Any, n: int, members: int) -> float:
+def _remaining_strength(strength: Any, n: int, members: int) -> float:
     """Strength of the items that are not in a set."""
     rest = 0.0
     for b in range(n):
@@ -81,7 +81,7 @@ def _choose(scores: Any, sets: Any, starts: Any, offsets: Any, factor: Any, slop
         for members in range((1 << n) - 1):
             chance = factor[query] * sets[starts[query] + members]
             if chance > 0.0:
-                rest = _left(strength, n, members)
+                rest = _remaining_strength(strength, n, members)
                 value += chance * np.log(rest)
                 for b in range(n):
                     if not members >> b & 1:
@@ -102,7 +102,7 @@ def _bend(
         for members in range((1 << n) - 1):
             chance = factor[query] * sets[starts[query] + members]
             if chance > 0.0:
-                rest = _left(strength, n, members)
+                rest = _remaining_strength(strength, n, members)
                 mean[:] = 0.0
                 for b in range(n):
                     if not members >> b & 1:

@@ -191,7 +191,7 @@ def _pairs(
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "arcp", "nsz"})
 def _all_pairs(n: int, order: Counts, rows: Any, sigma: float, inverse: float, apart: bool) -> float:
-    """The same for all pairs of unequal gain, the rows taken by falling gain, so that equal ones are passed over."""
+    """The same for all pairs of unequal gain, the rows taken by falling gain, so equal ones are passed over."""
     sorted_rows = np.zeros((7, n))
     s, e, g, w, d, slope, bend = sorted_rows
     for place in range(n):
@@ -203,7 +203,7 @@ def _all_pairs(n: int, order: Counts, rows: Any, sigma: float, inverse: float, a
             lower += 1
         own_slope, own_bend = 0.0, 0.0
         for j in range(lower, n):
-            # rows of one item have one discount, so that they form no pair
+            # rows of one item have one discount, so they form no pair
             change = (g[i] - g[j]) * abs(d[i] - d[j]) * w[j]
             if apart:
                 change /= 0.01 + abs(s[i] - s[j])

@@ -18,13 +18,13 @@ from ...protocols import Counts, Floats, Ints
 LOGISTIC, HINGE = 0, 1
 
 _WORK_PER_THREAD = 2_000_000
-"""In steps of about a nanosecond, so that starting a thread does not take longer than it saves."""
+"""In steps of about a nanosecond, so starting a thread does not take longer than it saves."""
 
 _SMALLEST = 1e-300
 
 
 def _query_bounds(offsets: Counts, first: int, last: int, steps: int, *, pairs: bool = False) -> Counts:
-    """Bounds of stretches of queries first..last-1, one for each thread, with so many steps for a place or a pair."""
+    """Bounds of stretches of queries first..last-1, one for each thread, with this many steps for a place or a pair."""
     sizes = np.diff(offsets[first : last + 1])
     work = np.concatenate([[0], np.cumsum(steps * (sizes * sizes // 2 if pairs else sizes))])
     return np.unique(np.append(first + np.searchsorted(work, even_bounds(int(work[-1]), _WORK_PER_THREAD))[:-1], last))
@@ -39,6 +39,19 @@ def choice_chances(scores: Floats, weight: Floats, offsets: Counts) -> tuple[Flo
     bounds = _query_bounds(offsets, 0, len(level), 8)
     over_bounds(lambda first, last: _chances(*arrays, first, last, chances, level), bounds)
     return chances, level
+
+
+def descend_queries(
+    features: Floats, wanted: Floats, weight: Floats, offsets: Counts, order: Counts, start: Floats, rate: float
+) -> Floats:
+    """Return weights (n_features,) after a step down the top-one cross entropy of each query, in the order given.
+
+    ``features`` (n_places, n_features) and ``wanted``, the chance of each place by its target, (n_places,).
+    """
+    weights = start.copy()
+    arrays = read_only(np.ascontiguousarray(features)), read_only(wanted), read_only(weight), read_only(offsets)
+    _descend_queries(*arrays, read_only(order), rate, weights)
+    return weights
 
 
 @njit(cache=True, nogil=True)
@@ -314,3 +327,26 @@ def _bend_pairs(
                     step = bend * (block[i - base, c] - block[j - base, c])
                     bent[i - base, c] += step
                     bent[j - base, c] -= step
+
+
+@njit(cache=True, nogil=True)
+def _descend_queries(
+    features: Floats, wanted: Floats, weight: Floats, offsets: Counts, order: Counts, rate: float, weights: Floats
+) -> None:
+    """Change the weights by a step for each query."""
+    for query in order:
+        first, last = offsets[query], offsets[query + 1]
+        chance, top, total = np.empty(last - first), -np.inf, 0.0
+        for place in range(first, last):
+            score = 0.0
+            for column in range(weights.size):
+                score += features[place, column] * weights[column]
+            chance[place - first] = score
+            top = max(top, score)
+        for place in range(first, last):
+            chance[place - first] = weight[place] * np.exp(chance[place - first] - top)
+            total += chance[place - first]
+        for place in range(first, last):
+            slope = chance[place - first] / total - wanted[place]
+            for column in range(weights.size):
+                weights[column] -= rate * slope * features[place, column]

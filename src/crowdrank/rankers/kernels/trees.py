@@ -17,6 +17,9 @@ MISSING_LEFT = 1
 ZERO_LEFT = 2
 """Bit of a split: 0 goes left."""
 
+OF_CATEGORIES = 4
+"""Bit of a split on categories."""
+
 _ZERO = float(np.float32(1e-35))
 """LightGBM takes a number no larger than this for 0."""
 
@@ -29,7 +32,8 @@ class TreeArrays(NamedTuple):
 
     Over splits: the ``feature`` and ``threshold`` that are compared, a value no larger going left, the ``bits`` for
     missing values and 0, and two ``children`` each, left and right: the number of a split, or ``~leaf``. ``roots`` has
-    the first child of each tree, and ``values`` those of the leaves.
+    the first child of each tree, and ``values`` those of the leaves. A split on categories has the number of a set
+    for a threshold, whose members go left: bits of ``category_words`` from ``category_starts`` on.
     """
 
     feature: Ints
@@ -38,6 +42,8 @@ class TreeArrays(NamedTuple):
     children: Ints
     roots: Ints
     values: Floats
+    category_starts: Ints
+    category_words: NDArray[np.uint32]
 
 
 def sum_trees(trees: TreeArrays, rows: NDArray[np.floating], n_threads: int) -> Floats:
@@ -45,29 +51,29 @@ def sum_trees(trees: TreeArrays, rows: NDArray[np.floating], n_threads: int) -> 
 
     The order of the sums is LightGBM's, and so are the results, to the last bit.
     """
-    feature, threshold, bits, children, roots, values = trees
-    trees = TreeArrays(
-        read_only(feature), read_only(threshold), read_only(bits), read_only(children), read_only(roots),
-        read_only(values),
-    )  # fmt: skip
-    found = np.empty(len(rows))
+    trees = TreeArrays._make(read_only(array) for array in trees)
+    sums = np.empty(len(rows))
     bounds = even_bounds(len(rows), max(1, _CELLS_PER_THREAD // max(len(trees.roots), 1)))
     if 0 < n_threads < len(bounds) - 1:
         bounds = np.linspace(0, len(rows), n_threads + 1).astype(np.int64)
     # in LightGBM 0 can count as missing; where it does not, its side is that of the threshold
-    zero_apart = bool(((trees.bits & ZERO_LEFT > 0) != (trees.threshold >= 0)).any())
-    over_bounds(lambda begin, end: _sum_blocks(trees, zero_apart, rows, begin, end, found), bounds)
-    return found
+    numeric = trees.bits < OF_CATEGORIES
+    zero_apart = bool((((trees.bits & ZERO_LEFT > 0) != (trees.threshold >= 0)) & numeric).any())
+    over_bounds(lambda begin, end: _sum_blocks(trees, zero_apart, rows, begin, end, sums), bounds)
+    return sums
 
 
 def _sum_blocks(
-    trees: TreeArrays, zero_apart: bool, rows: NDArray[np.floating], begin: int, end: int, found: Floats
+    trees: TreeArrays, zero_apart: bool, rows: NDArray[np.floating], begin: int, end: int, sums: Floats
 ) -> None:
     """Put the sums of some rows where they belong, a block of rows at a time so that it stays in the cache."""
     for first in range(begin, end, _BLOCK_ROWS):
         last = min(first + _BLOCK_ROWS, end)
         block = np.array(rows[first:last], np.float64, order="C")
-        _sum_rows(*trees, zero_apart, block, found[first:last])
+        if len(trees.category_words):
+            _sum_rows_with_categories(*trees, zero_apart, block, sums[first:last])
+        else:
+            _sum_rows(*trees[:6], zero_apart, block, sums[first:last])
 
 
 @njit(cache=True, nogil=True)
@@ -80,14 +86,14 @@ def _sum_rows(
     values: Floats,
     zero_apart: bool,
     rows: Floats,
-    found: Floats,
+    sums: Floats,
 ) -> None:
     """Add up the leaves that each row falls into, tree after tree; numbers next to 0 become 0 in the rows."""
     for row in range(rows.shape[0]):
         for column in range(rows.shape[1]):
             if abs(rows[row, column]) <= _ZERO:
                 rows[row, column] = 0.0
-    found[:] = 0.0
+    sums[:] = 0.0
     for root in roots:
         for row in range(len(rows)):
             node = root
@@ -101,4 +107,42 @@ def _sum_rows(
                 elif zero_apart and value == 0.0:
                     left = bits[split] & ZERO_LEFT != 0
                 node = children[np.uintp(2) * split + (np.uintp(0) if left else np.uintp(1))]
-            found[row] += values[~node]
+            sums[row] += values[~node]
+
+
+@njit(cache=True, nogil=True)
+def _sum_rows_with_categories(
+    feature: Ints,
+    threshold: Floats,
+    bits: NDArray[np.uint8],
+    children: Ints,
+    roots: Ints,
+    values: Floats,
+    category_starts: Ints,
+    category_words: NDArray[np.uint32],
+    zero_apart: bool,
+    rows: Floats,
+    sums: Floats,
+) -> None:
+    """The same where some splits are on categories: those of their set go left, missing and negative ones right."""
+    sums[:] = 0.0
+    for root in roots:
+        for row in range(len(rows)):
+            node = root
+            while node >= 0:
+                value = rows[row, feature[node]]
+                value = 0.0 if abs(value) <= _ZERO else value
+                if bits[node] & OF_CATEGORIES:
+                    left = False
+                    start, end = category_starts[int(threshold[node])], category_starts[int(threshold[node]) + 1]
+                    if 0.0 <= value < 32.0 * (end - start):
+                        category = int(value)
+                        left = (category_words[start + category // 32] >> np.uint32(category % 32)) & 1 == 1
+                elif value != value:
+                    left = bits[node] & MISSING_LEFT != 0
+                elif zero_apart and value == 0.0:
+                    left = bits[node] & ZERO_LEFT != 0
+                else:
+                    left = value <= threshold[node]
+                node = children[2 * node + (0 if left else 1)]
+            sums[row] += values[~node]

@@ -89,8 +89,8 @@ def add_up(
         run(*columns, begin, end, sums)
         return sums
 
-    found = total(over_bounds(work, even_bounds(len(events.pair), max(_EVENTS_PER_THREAD, 8 * n_pairs))))
-    return Sums(*(np.ascontiguousarray(column) for column in found.T))
+    pair_sums = total(over_bounds(work, even_bounds(len(events.pair), max(_EVENTS_PER_THREAD, 8 * n_pairs))))
+    return Sums(*(np.ascontiguousarray(column) for column in pair_sums.T))
 
 
 def _add_few(events: Events, rows: Rows, confusion: Floats, whole: Floats, parts: Floats, n_pairs: int) -> Sums:

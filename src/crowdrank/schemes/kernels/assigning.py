@@ -81,16 +81,16 @@ def assign(
         of = thing[unit]
         for tier in range(len(live)):
             size, first = live[tier], tiers[tier]
-            begin, found = int(draws[unit] * size), -1
+            begin, free_place = int(draws[unit] * size), -1
             for step in range(size):
                 place = first + (begin + step) % size
                 judged = judged_by[starts[of] : starts[of + 1]]
                 if _free(members[place], judged, latest[of], former, chosen):
-                    found = place
+                    free_place = place
                     break
-            if found < 0:
+            if free_place < 0:
                 continue
-            who = members[found]
+            who = members[free_place]
             if gain[unit] < least * price[who]:
                 chosen[unit] = UNWORTHY
             elif price[who] > budget * (1 + 1e-12):
@@ -101,7 +101,7 @@ def assign(
                 left[who] -= 1
                 if left[who] <= 0:
                     last = first + size - 1
-                    members[found], members[last] = members[last], members[found]
+                    members[free_place], members[last] = members[last], members[free_place]
                     live[tier] -= 1
             break
     return chosen
@@ -147,7 +147,7 @@ def choose_annotators(
     n_chosen = 0
     for unit in range(len(item)):
         of = item[unit]
-        best, found = 0.0, -1
+        best, chosen = 0.0, -1
         for who in range(len(price)):
             if left[who] <= 0 or price[who] > budget * (1 + 1e-12) or told[of, who] / price[who] <= best:
                 continue
@@ -157,12 +157,12 @@ def choose_annotators(
             for place in range(number[of]):
                 free = free and asked[of, place] != who
             if free:
-                best, found = told[of, who] / price[who], who
-        if found >= 0:
-            row[n_chosen], by[n_chosen], before[n_chosen] = of, found, number[of]
+                best, chosen = told[of, who] / price[who], who
+        if chosen >= 0:
+            row[n_chosen], by[n_chosen], before[n_chosen] = of, chosen, number[of]
             n_chosen += 1
-            asked[of, number[of]] = found
+            asked[of, number[of]] = chosen
             number[of] += 1
-            left[found] -= 1
-            budget -= price[found]
+            left[chosen] -= 1
+            budget -= price[chosen]
     return row[:n_chosen], by[:n_chosen], before[:n_chosen]

@@ -60,7 +60,7 @@ class Annotators(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _spread(pairs: Pairs, scores: Scores, pair: int) -> float:
+def _difference_variance(pairs: Pairs, scores: Scores, pair: int) -> float:
     """Variance of the difference of the scores of a pair."""
     of, one, other = pairs.query[pair], pairs.left[pair], pairs.right[pair]
     start = scores.block[of]
@@ -104,9 +104,9 @@ def _best(
     budget: float,
 ) -> tuple[float, int, float]:
     """Most that an answer about a pair can be worth for a unit of money, whose it is, and its weight."""
-    spread, reach = _spread(pairs, scores, pair), _reach(pairs, scores, pair)
+    spread, reach = _difference_variance(pairs, scores, pair), _reach(pairs, scores, pair)
     gap = scores.score[pairs.left[pair]] - scores.score[pairs.right[pair]]
-    best, found, heaviest = -1.0, -1, 0.0
+    best, who, heaviest = -1.0, -1, 0.0
     for a in range(len(annotators.alpha)):
         price = annotators.price[a]
         # no answer tells more than one about an even pair, and the rest have smaller squares for their price
@@ -129,15 +129,15 @@ def _best(
                 free = by[other] != a
                 other = former[other]
         if free:
-            best, found, heaviest = worth, a, weight
-    return best, found, heaviest
+            best, who, heaviest = worth, a, weight
+    return best, who, heaviest
 
 
 @njit(cache=True, nogil=True)
-def _answered(pairs: Pairs, scores: Scores, pair: int, weight: float) -> None:
+def _anticipate_answer(pairs: Pairs, scores: Scores, pair: int, weight: float) -> None:
     """Shrink the variances of a query, and what is still to decide, as an answer of that weight about a pair will."""
     of, one, other = pairs.query[pair], pairs.left[pair], pairs.right[pair]
-    share = weight / (1 + weight * _spread(pairs, scores, pair))
+    share = weight / (1 + weight * _difference_variance(pairs, scores, pair))
     start = scores.block[of]
     if start < 0:
         scores.variance[one] -= share * scores.variance[one] ** 2
@@ -178,7 +178,7 @@ def worths(pairs: Pairs, scores: Scores, square: float) -> Floats:
     """Return what the answer of one annotator of that mean square discrimination is worth, (n_pairs,)."""
     value = np.empty(len(pairs.left))
     for pair in range(len(value)):
-        spread = _spread(pairs, scores, pair)
+        spread = _difference_variance(pairs, scores, pair)
         gap = scores.score[pairs.left[pair]] - scores.score[pairs.right[pair]]
         weight = _weight(gap, spread, math.sqrt(square), square)
         value[pair] = weight / (1 + weight * spread) * _reach(pairs, scores, pair)
@@ -188,10 +188,10 @@ def worths(pairs: Pairs, scores: Scores, square: float) -> Floats:
 @njit(cache=True, nogil=True)
 def spreads(pairs: Pairs, scores: Scores) -> Floats:
     """Return the variance of the difference of the scores of each pair, (n_pairs,)."""
-    found = np.empty(len(pairs.left))
-    for pair in range(len(found)):
-        found[pair] = max(_spread(pairs, scores, pair), 0.0)
-    return found
+    variances = np.empty(len(pairs.left))
+    for pair in range(len(variances)):
+        variances[pair] = max(_difference_variance(pairs, scores, pair), 0.0)
+    return variances
 
 
 @njit(cache=True, nogil=True)
@@ -202,7 +202,7 @@ def choose_pairs(
 
     An answer by annotator a about items i and j has the weight :math:`w = E[\alpha_a^2] P (1 - P)`. It shrinks the
     covariance C of the scores of the query to :math:`C - c c^T w / (1 + w V)`, where c is the difference of the columns
-    of i and j and V the variance of their difference, and is worth :math:`c^T L c \, w / (1 + w V)`, so that what is
+    of i and j and V the variance of their difference, and is worth :math:`c^T L c \, w / (1 + w V)`, so what is
     like it becomes worth less. A pair is looked at again only when it comes up, as worths hardly ever rise.
 
     Parameters
@@ -231,17 +231,17 @@ def choose_pairs(
     number = 0
     while number < most and n_pairs > 0:
         pair = heap[0]
-        best, found, weight = _best(pairs, scores, annotators, pair, latest[pair], former, by, budget)
+        best, who, weight = _best(pairs, scores, annotators, pair, latest[pair], former, by, budget)
         if best + edge[pair] < value[pair]:
             value[pair] = best + edge[pair]
             _sink(heap, value, 0)
             continue
-        if found < 0 or best < least:
+        if who < 0 or best < least:
             break
-        chosen[number], by[number], told[number], heavy[number] = pair, found, best * annotators.price[found], weight
+        chosen[number], by[number], told[number], heavy[number] = pair, who, best * annotators.price[who], weight
         former[number], latest[pair] = latest[pair], number
         number += 1
-        budget -= annotators.price[found]
-        annotators.capacity[found] -= 1
-        _answered(pairs, scores, pair, weight)
+        budget -= annotators.price[who]
+        annotators.capacity[who] -= 1
+        _anticipate_answer(pairs, scores, pair, weight)
     return chosen[:number], by[:number], told[:number], heavy[:number]

@@ -15,10 +15,10 @@ _COARSE, _FINE = 65, 129
 """Scores at which the items above are counted: over the whole query, and then where the edge may lie."""
 
 _WIDTH, _BINS = 0.75, 7
-"""Where two equal scores lie is averaged over so many bins, each so many standard deviations wide."""
+"""Where two equal scores lie is averaged over this many bins, each this many standard deviations wide."""
 
 _NEIGHBOURS = 200
-"""Of more items that an item may trade places with, so many are looked at, evenly spread."""
+"""Of more items that an item may trade places with, this many are looked at, evenly spread."""
 
 _TIED, _ROUNDED = 0.5, 1 / 12
 """Variance that the two items of a tie add to the number above them, and that of rounding to a whole number."""
@@ -38,7 +38,7 @@ class Edges(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _centred(scores: Scores, query: int, variance: Floats) -> None:
+def _fill_centred_variances(scores: Scores, query: int, variance: Floats) -> None:
     """Fill in the variance of each score of a query against their mean."""
     first, last, start = scores.offsets[query], scores.offsets[query + 1], scores.block[query]
     size = last - first
@@ -106,7 +106,7 @@ def edges_of(scores: Scores, k: int) -> Edges:
     variance = np.zeros(len(scores.score))
     low, step, total = np.zeros(n_queries), np.ones(n_queries), np.zeros((n_queries, _FINE if k > 0 else 0))
     for query in range(n_queries):
-        _centred(scores, query, variance)
+        _fill_centred_variances(scores, query, variance)
         first, last = scores.offsets[query], scores.offsets[query + 1]
         if 0 < k < last - first:
             low[query], step[query] = _edge(scores.score[first:last], variance[first:last], k, total[query])
@@ -131,16 +131,16 @@ def _at_edge(total: Floats, low: float, step: float, one: float, other: float, v
         return 0.0
     centre = ((one * w + other * v) / (v + w) - low) / step
     scale = (math.sqrt(v * w / (v + w)) + 1e-12) / step
-    found, whole = 0.0, 0.0
+    inside, whole = 0.0, 0.0
     former = _until(total, centre - 0.5 * _BINS * _WIDTH * scale)
     for place in range(_BINS):
         away = (place - 0.5 * (_BINS - 1)) * _WIDTH
         here = _until(total, centre + (away + 0.5 * _WIDTH) * scale)
         weight = math.exp(-0.5 * away * away)
-        found += weight * (here - former) / (_WIDTH * scale * step)
+        inside += weight * (here - former) / (_WIDTH * scale * step)
         whole += weight
         former = here
-    return min(found / whole, 1.0)
+    return min(inside / whole, 1.0)
 
 
 @njit(cache=True, nogil=True)
@@ -158,26 +158,26 @@ def _slope(gap: float, spread: float) -> float:
 @njit(cache=True, nogil=True)
 def at_edge(pairs: Pairs, scores: Scores, edges: Edges) -> Floats:
     """Return the probability that the order of each pair decides what counts, were the two equal, (n_pairs,)."""
-    score, variance, found = scores.score, edges.variance, np.ones(len(pairs.left))
+    score, variance, probability = scores.score, edges.variance, np.ones(len(pairs.left))
     if edges.total.shape[1] == 0:
-        return found
-    for pair in range(len(found)):
+        return probability
+    for pair in range(len(probability)):
         query, i, j = pairs.query[pair], pairs.left[pair], pairs.right[pair]
         total, low, step = edges.total[query], edges.low[query], edges.step[query]
-        found[pair] = _at_edge(total, low, step, score[i], score[j], variance[i], variance[j])
-    return found
+        probability[pair] = _at_edge(total, low, step, score[i], score[j], variance[i], variance[j])
+    return probability
 
 
 @njit(cache=True, nogil=True)
 def links(pairs: Pairs, scores: Scores, edges: Edges) -> Floats:
     """Return what the order of each pair counts where its query has no covariances, otherwise 0, (n_pairs,)."""
     left, right, query, block = pairs.left, pairs.right, pairs.query, scores.block
-    score, variance, found = scores.score, scores.variance, np.zeros(len(pairs.left))
-    for pair in range(len(found)):
+    score, variance, probability = scores.score, scores.variance, np.zeros(len(pairs.left))
+    for pair in range(len(probability)):
         if block[query[pair]] < 0:
             i, j = left[pair], right[pair]
-            found[pair] = _slope(score[i] - score[j], variance[i] + variance[j])
-    return found * at_edge(pairs, scores, edges)
+            probability[pair] = _slope(score[i] - score[j], variance[i] + variance[j])
+    return probability * at_edge(pairs, scores, edges)
 
 
 @njit(cache=True, nogil=True)
@@ -217,7 +217,7 @@ def _laplacian(score: Floats, covariance: Floats, centred: Floats, total: Floats
 @njit(cache=True, nogil=True)
 def _pulls(score: Floats, variance: Floats, total: Floats, low: float, step: float) -> Floats:
     """What the orders of each item of a query with all others count, as far as they are open, (n,)."""
-    order, found = np.argsort(score), np.zeros(score.size)
+    order, pulls = np.argsort(score), np.zeros(score.size)
     rising, spread, widest = score[order], variance[order], variance.max()
     for place in range(score.size):
         one, v, sums = rising[place], spread[place], 0.0
@@ -230,5 +230,5 @@ def _pulls(score: Floats, variance: Floats, total: Floats, low: float, step: flo
                 if slope > 0 and total.size > 0:
                     slope *= _at_edge(total, low, step, one, rising[near], v, spread[near])
                 sums += slope
-        found[order[place]] = stride * sums
-    return found
+        pulls[order[place]] = stride * sums
+    return pulls

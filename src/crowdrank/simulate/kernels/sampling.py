@@ -36,7 +36,7 @@ def distinct_draws(uniform: Floats, offsets: Counts, sizes: Counts) -> Counts:
             drawn[draw] = order[second]
             order[second] = order[first]
             order[first] = drawn[draw]
-        # undone backwards, so that every group starts from 0, 1, 2, ... without a fresh array
+        # undone backwards, so every group starts from 0, 1, 2, ... without a fresh array
         for draw in range(stop - 1, start - 1, -1):
             first = draw - start
             second = first + int(uniform[draw] * (sizes[group] - first))

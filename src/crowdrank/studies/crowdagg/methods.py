@@ -19,7 +19,7 @@ from ...metrics import parse
 from ...protocols import Counts, Floats, Ints
 from ..outcomes import Row
 from ..work import Work
-from .printed import MEASURES
+from .niu_figures import MEASURES
 
 AnyJudged = TypeVar("AnyJudged", bound=Grades | Preferences)
 
@@ -57,8 +57,8 @@ class Way:
         return work.seeds(quick=1, default=5) if self.drawn else range(1)
 
 
-_MPM = {"model": "logistic"}
-"""Pairs were chosen for the annotators, so which there are tells nothing of the items."""
+_LOGISTIC = {"model": "logistic"}
+"""MPM given the pairs: they were chosen for the annotators, so which there are tells nothing of the items."""
 
 
 def listwise(name: str, measure: str, gap: str, quality: str, *, pooled: bool = False) -> Way:
@@ -73,9 +73,9 @@ def table_2(gap: str) -> list[Way]:
         Way(name="CondorcetFuse", method="condorcet", drawn=True),
         Way(name="GreedyOrder", method="greedy_order"),
         Way(name="BradleyTerry", method="bradley_terry"),
-        Way(name="MPM", method="multinomial_preference", params=_MPM),
+        Way(name="MPM", method="multinomial_preference"),
         Way(name="Crowd-BT", method="crowd_bt"),
-        Way(name="EMEloRating", method="em_elo", drawn=True),
+        Way(name="EMEloRating", method="em-elo-paper", drawn=True),
         listwise("CrowdAgg-NDCG", "ndcg", gap, "paper"),
         listwise("CrowdAgg-RBP", "rbp", gap, "paper"),
     ]
@@ -96,7 +96,9 @@ def variants(gap: str) -> list[Way]:
         listwise("CrowdAgg-RBP, held-out quality", "rbp", gap, "held_out"),
         listwise(POOLED, "ndcg", gap, "held_out", pooled=True),
         Way(name="Crowd-BT, pooled", method="crowd_bt", pooled=True),
-        Way(name="MPM, pooled", method="multinomial_preference", params=_MPM, pooled=True),
+        Way(name="MPM, pooled", method="multinomial_preference", pooled=True),
+        Way(name="MPM, logistic", method="multinomial_preference", params=_LOGISTIC),
+        Way(name="EMEloRating, one coin", method="em_elo", drawn=True),
         Way(name="Borda", method="borda", from_grades=True),
     ]
 
@@ -108,7 +110,7 @@ GRADED = [
 """Methods for grades, which the paper leaves out."""
 
 WITHOUT = {
-    "MPM": Way(name="MPM-eq", method="multinomial_preference", params={**_MPM, "alpha": 1e8}),
+    "MPM": Way(name="MPM-eq", method="multinomial_preference", params={"alpha": 1e8}),
     "Crowd-BT": Way(name="Crowd-BT-eq", method="bradley_terry", params={"ridge": 0.25}),
     "EMEloRating": Way(name="EMEloRating-eq", method="elo", params={"k": 32.0}),
     "CrowdAgg-NDCG": listwise("CrowdAgg-NDCG-eq", "ndcg", "hard", "none"),
@@ -118,10 +120,14 @@ WITHOUT = {
 
 @dataclass(frozen=True, eq=False)
 class Crowd:
-    """Judgments of a crowd, in the forms that methods take, and the truth of each item, NaN where there is none."""
+    """Judgments of a crowd, in the forms that methods take, and the truth of each item, NaN where there is none.
+
+    ``others_count`` tells whether items without truth are measured too, as not relevant, which is what trec_eval does.
+    """
 
     judgments: Grades | Preferences
     truth: Floats
+    others_count: bool = False
 
     @property
     def query(self) -> Ints:
@@ -149,15 +155,15 @@ class Crowd:
     @cached_property
     def forms(self) -> dict[tuple[bool, bool], Grades | Preferences]:
         """(from grades, pooled) -> what such a method is given."""
-        found: dict[tuple[bool, bool], Grades | Preferences] = {
+        forms: dict[tuple[bool, bool], Grades | Preferences] = {
             (False, True): self.strict,
             (False, False): self.strict_apart,
             (True, True): self.strict,
             (True, False): self.strict_apart,
         }
         if isinstance(self.judgments, Grades):
-            found |= {(True, True): self.judgments, (True, False): apart(self.judgments)}
-        return found
+            forms |= {(True, True): self.judgments, (True, False): apart(self.judgments)}
+        return forms
 
     def consensus(self, way: Way, seed: int) -> Consensus:
         """What a method makes of the crowd."""
@@ -171,10 +177,10 @@ class Crowd:
         """Scores of all items."""
         return np.zeros(len(self.truth)) if way.method is None else self.consensus(way, seed).scores
 
-    def measured(self, scores: Floats, names: Sequence[str] = tuple(MEASURES)) -> dict[str, Floats]:
-        """Measures for each query, on the items with truth."""
-        known = np.isfinite(self.truth)
-        truth, scores, query = self.truth[known], scores[known], self.query[known]
+    def measure(self, scores: Floats, names: Sequence[str] = tuple(MEASURES)) -> dict[str, Floats]:
+        """Measures for each query, on the items with truth; or on all of them, those without counted as 0."""
+        known = np.isfinite(self.truth) | self.others_count
+        truth, scores, query = np.nan_to_num(self.truth[known], nan=0.0), scores[known], self.query[known]
         return {name: parse(MEASURES[name])(truth, scores, query) for name in names}
 
 
@@ -193,16 +199,27 @@ def _first_item(judgments: Grades | Preferences) -> Ints:
 
 def run(work: Work, crowd: Crowd, ways: Sequence[Way], setting: str) -> dict[str, PerQuery]:
     """Return method -> measure -> value for each query, the mean over seeds where chance has a part."""
-    found: dict[str, PerQuery] = {}
+    return run_both(work, crowd, ways, setting)[0]
+
+
+def run_both(
+    work: Work, crowd: Crowd, ways: Sequence[Way], setting: str
+) -> tuple[dict[str, PerQuery], dict[str, PerQuery]]:  # fmt: skip
+    """Return the same as ``run``, and with items without truth counted as not relevant."""
+    measured: tuple[dict[str, PerQuery], dict[str, PerQuery]] = ({}, {})
     for way in ways:
-        cells = [work.cell((setting, way.name, seed), partial(_measured, crowd, way, seed)) for seed in way.seeds(work)]
-        found[way.name] = {name: np.mean([cell[name] for cell in cells], axis=0) for name in MEASURES}
-    return found
+        cells = [
+            work.cell((setting, way.name, seed), partial(_measure_method, crowd, way, seed)) for seed in way.seeds(work)
+        ]
+        for found, part in zip(measured, ("known", "everything"), strict=True):
+            found[way.name] = {name: np.mean([cell[part][name] for cell in cells], axis=0) for name in MEASURES}
+    return measured
 
 
-def _measured(crowd: Crowd, way: Way, seed: int) -> dict[str, Floats]:
-    """All measures of a method."""
-    return crowd.measured(crowd.scores(way, seed))
+def _measure_method(crowd: Crowd, way: Way, seed: int) -> dict[str, dict[str, Floats]]:
+    """All measures of a method, on the items with truth and on all."""
+    scores = crowd.scores(way, seed)
+    return {"known": crowd.measure(scores), "everything": replace(crowd, others_count=True).measure(scores)}
 
 
 def n_cells(work: Work, ways: Sequence[Way]) -> int:
@@ -211,7 +228,7 @@ def n_cells(work: Work, ways: Sequence[Way]) -> int:
 
 
 def table_rows(
-    place: str, found: Mapping[str, PerQuery], printed: Mapping[str, Mapping[str, float]], **what: str
+    place: str, measured: Mapping[str, PerQuery], printed: Mapping[str, Mapping[str, float]], **what: str
 ) -> list[Row]:
     """Return a row for each method and measure, beside what the paper prints."""
     return [
@@ -219,7 +236,7 @@ def table_rows(
             place=place, what={**what, "method": method, "measure": measure}, values=tuple(values.tolist()),
             paper=printed.get(method, {}).get(measure), over="queries",
         )
-        for method, measures in found.items()
+        for method, measures in measured.items()
         for measure, values in measures.items()
     ]  # fmt: skip
 

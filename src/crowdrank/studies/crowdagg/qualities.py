@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ...metrics import preference_accuracy
+from ...metrics import preference_accuracy, quality_divergence
 from ...protocols import Bools, Floats, Ints
 from ..figures import COLOURS, common_legend, panels
 from ..outcomes import Outcome, Row, Verdict
 from ..work import Work
 from .methods import HELD, Crowd, Way, listwise, table_2
-from .printed import DIVERGENCE
+from .niu_figures import DIVERGENCE
 
 _BINS = 10
 _PSEUDO = 0.5
@@ -25,9 +25,9 @@ _REAL, _SHOWN = "real", 9
 def divergence_outcome(work: Work, crowd: Crowd) -> Outcome:
     """Return figure 2: in each query the share of annotators by quality, and how far estimates are from the truth."""
     ways = [way for way in table_2("hard") if way.name in DIVERGENCE] + [listwise(HELD, "ndcg", "hard", "held_out")]
-    shares = work.cell(("quality distributions",), lambda: _shares(crowd, ways))
+    qualities = work.cell(("qualities",), lambda: _qualities(crowd, ways))
     names = [way.name for way in ways]
-    apart = {name: _divergences(np.array(shares[_REAL]), np.array(shares[name])) for name in names}
+    apart = {name: _divergences(qualities[_REAL], qualities[name]) for name in names}
     rows = [
         Row(
             place="section 6.3.2", what={"method": name, "measure": "divergence"}, values=tuple(apart[name].tolist()),
@@ -38,7 +38,7 @@ def divergence_outcome(work: Work, crowd: Crowd) -> Outcome:
     return Outcome(
         rows=rows,
         verdicts=[_verdict(apart)],
-        figures={"figure-2": lambda: _figure_2(shares, names)},
+        figures={"figure-2": lambda: _figure_2(qualities, names)},
         notes=(
             "Quality in figure 2 is the share of an annotator's preferences in a query that an order agrees with; "
             f"divergence is that of the true distribution from the estimated one over {_BINS} bins, to each of which "
@@ -47,48 +47,55 @@ def divergence_outcome(work: Work, crowd: Crowd) -> Outcome:
     )
 
 
-def _shares(crowd: Crowd, ways: list[Way]) -> dict[str, list[list[float]]]:
-    """Name -> query -> share of annotators in each bin of quality, by the truth and by each method's own order."""
+def _qualities(crowd: Crowd, ways: list[Way]) -> dict[str, list[list[float]]]:
+    """Name -> query -> quality of its annotators, by the truth and by each method's own order."""
     compared = crowd.truth[crowd.strict.left] != crowd.truth[crowd.strict.right]
-    found = {_REAL: _histograms(crowd, crowd.truth, compared)}
+    qualities = {_REAL: _agreement(crowd, crowd.truth, compared)}
     everything = np.ones(len(compared), bool)
     for way in ways:
         held = way.name == HELD
-        found[way.name] = _held_out(crowd, way) if held else _histograms(crowd, crowd.scores(way, 0), everything)
-    return found
+        qualities[way.name] = _held_out(crowd, way) if held else _agreement(crowd, crowd.scores(way, 0), everything)
+    return qualities
 
 
-def _histograms(crowd: Crowd, scores: Floats, use: Bools) -> list[list[float]]:
-    """Shares of the annotators of each query, by how often the scores agree with their preferences."""
+def _agreement(crowd: Crowd, scores: Floats, use: Bools) -> list[list[float]]:
+    """How often the scores agree with the preferences of each annotator of each query."""
     chosen = crowd.strict_apart.select(use)
     present, place = np.unique(chosen.annotator, return_inverse=True)
     left, right = scores[chosen.left], scores[chosen.right]
     accuracy = preference_accuracy(left, right, chosen.outcome, place, per_query=True)
     query = np.zeros(len(present), np.int32)
     query[place] = crowd.query[chosen.left]
-    return [_shares_of(np.asarray(accuracy), query, number) for number in range(crowd.judgments.n_queries)]
+    return _by_query(np.asarray(accuracy), query, crowd.judgments.n_queries)
 
 
 def _held_out(crowd: Crowd, way: Way) -> list[list[float]]:
-    """Shares of the annotators of each query, by how often an order that they had no part in agrees with them."""
+    """How often an order that they had no part in agrees with each annotator of each query."""
     judged = crowd.strict_apart
     quality = crowd.consensus(way, 0).quality
     assert quality is not None
     query = np.zeros(judged.n_annotators, np.int32)
     query[judged.annotator] = crowd.query[judged.left]
-    return [_shares_of(quality.quality, query, number) for number in range(judged.n_queries)]
+    return _by_query(quality.quality, query, judged.n_queries)
 
 
-def _shares_of(accuracy: Floats, query: Ints, number: int) -> list[float]:
-    """Share of a query's annotators in each bin."""
-    counts = np.histogram(accuracy[query == number], _BINS, (0, 1))[0] + _PSEUDO
-    return [float(share) for share in counts / counts.sum()]
+def _by_query(quality: Floats, query: Ints, n_queries: int) -> list[list[float]]:
+    """Qualities of the annotators of each query."""
+    return [quality[query == number].tolist() for number in range(n_queries)]
 
 
-def _divergences(real: Floats, estimated: Floats) -> Floats:
-    """Kullback-Leibler divergence of the real distribution from the estimated one, for each query."""
-    found: Floats = (real * np.log(real / estimated)).sum(axis=1)
-    return found
+def _divergences(real: list[list[float]], estimated: list[list[float]]) -> Floats:
+    """Divergence of the real distribution from the estimated one, for each query."""
+    return np.array(
+        [quality_divergence(*both, bins=_BINS, pseudo_count=_PSEUDO) for both in zip(real, estimated, strict=True)]
+    )
+
+
+def _shares(quality: list[float]) -> Floats:
+    """Share of annotators in each bin of quality."""
+    counts = np.histogram(quality, _BINS, (0, 1))[0] + _PSEUDO
+    shares: Floats = counts / counts.sum()
+    return shares
 
 
 def _verdict(apart: Mapping[str, Floats]) -> Verdict:
@@ -106,15 +113,15 @@ def _verdict(apart: Mapping[str, Floats]) -> Verdict:
     )
 
 
-def _figure_2(shares: Mapping[str, Any], names: list[str]) -> Any:
+def _figure_2(qualities: Mapping[str, Any], names: list[str]) -> Any:
     """Nine queries: the real distribution as bars, estimates as lines."""
-    n_shown = min(_SHOWN, len(shares[_REAL]))
+    n_shown = min(_SHOWN, len(qualities[_REAL]))
     figure, axes = panels(n_shown, rows=3, width=3.2, height=2.4)
     middles = (np.arange(_BINS) + 0.5) / _BINS
     for number, ax in enumerate(axes):
-        ax.bar(middles, shares[_REAL][number], 0.9 / _BINS, color="#BBBBBB", label="real")
+        ax.bar(middles, _shares(qualities[_REAL][number]), 0.9 / _BINS, color="#BBBBBB", label="real")
         for place, name in enumerate(names):
-            ax.plot(middles, shares[name][number], color=COLOURS[place], linewidth=1.2, label=name)
+            ax.plot(middles, _shares(qualities[name][number]), color=COLOURS[place], linewidth=1.2, label=name)
         ax.set_ylim(0, 1)
         ax.spines[["top", "right"]].set_visible(False)
         ax.set_title(f"query {number + 1}", fontsize=8)

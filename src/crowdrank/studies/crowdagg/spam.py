@@ -11,14 +11,15 @@ import polars as pl
 
 from ...data.index import Index, Items
 from ...data.judgments import Preferences
+from ...metrics import coefficient_of_variation
 from ...protocols import Counts, Floats, Ints
 from ...simulate import Flips, preferences
 from ..figures import common_legend, lines, panels
 from ..outcomes import Outcome, Row, Verdict
 from ..work import Work
+from .comparison_tables import mirex_crowd, trec_gold
 from .methods import HELD, NONE, Crowd, Way, listwise, table_2
-from .printed import MAIN, VARIATION
-from .tables import mirex_crowd, trec_gold
+from .niu_figures import MAIN, VARIATION
 
 _FLIP = {"random": 0.5, "malicious": 1.0}
 """Kind of spammer -> probability of turning the true answer round."""
@@ -43,18 +44,18 @@ def spammers(work: Work) -> Outcome:
     grids = {name: grid for name, grid in grids.items() if len(grid.seeds)}
     crowds = {name: (mirex_crowd if name == "MIREX" else trec_gold)(work) for name in grids}
     work.expect(sum(len(_FLIP) * len(grid.ratios) * len(grid.seeds) for grid in grids.values()), "spammers")
-    found = {
+    all_curves = {
         (name, kind): _curves(work, name, crowds[name], kind, grid) for name, grid in grids.items() for kind in _FLIP
     }
-    rows = [row for (name, kind), curves in found.items() for row in _rows(name, kind, curves, grids[name].ratios)]
+    rows = [row for (name, kind), curves in all_curves.items() for row in _rows(name, kind, curves, grids[name].ratios)]
     return Outcome(
         rows=rows,
-        verdicts=_verdicts(found, grids),
+        verdicts=_verdicts(all_curves, grids),
         figures={
             f"figure-{'3' if kind == 'random' else '4'}{'' if name == 'MIREX' else '-trec'}": (
-                lambda name=name, kind=kind: _figure(kind, found[name, kind], grids[name].ratios)  # type: ignore[misc]
+                lambda name=name, kind=kind: _figure(kind, all_curves[name, kind], grids[name].ratios)  # type: ignore[misc]
             )
-            for name, kind in found
+            for name, kind in all_curves
         },
         notes=(
             "A ratio of 1 means as many spammers as a query has annotators. Each answers the pairs that an annotator "
@@ -89,7 +90,7 @@ def _ways(name: str) -> list[Way]:
 def _curves(work: Work, name: str, crowd: Crowd, kind: str, grid: _Grid) -> Curves:
     """All methods at all ratios; the spammers of a ratio are among those of a higher one."""
     ways = _ways(name)
-    found: dict[str, dict[str, list[list[float]]]] = {
+    curves: dict[str, dict[str, list[list[float]]]] = {
         way.name: {measure: [[] for _ in grid.ratios] for measure in MAIN} for way in ways
     }
     for seed in grid.seeds:
@@ -99,15 +100,15 @@ def _curves(work: Work, name: str, crowd: Crowd, kind: str, grid: _Grid) -> Curv
             def compute(ratio: float = ratio, seed: int = seed) -> dict[str, dict[str, float]]:
                 nonlocal spam
                 spam = spam or _Spam.draw(crowd, _FLIP[kind], seed)
-                spoiled = Crowd(spam.added(crowd.strict_apart, ratio), crowd.truth)
-                measured = {way.name: spoiled.measured(spoiled.scores(way, seed), MAIN) for way in ways}
+                spoiled = Crowd(spam.add_spam(crowd.strict_apart, ratio), crowd.truth)
+                measured = {way.name: spoiled.measure(spoiled.scores(way, seed), MAIN) for way in ways}
                 return {way: {m: float(np.mean(v)) for m, v in of.items()} for way, of in measured.items()}
 
             cell = work.cell((name, kind if ratio else "none", ratio, seed), compute)
             for way, measures in cell.items():
                 for measure, value in measures.items():
-                    found[way][measure][place].append(value)
-    return found
+                    curves[way][measure][place].append(value)
+    return curves
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,8 +154,8 @@ class _Spam:
         assert isinstance(answers, Preferences)
         return cls(answers, np.arange(len(of_query)) - (np.cumsum(sizes) - sizes)[of_query], sizes[of_query])
 
-    def added(self, plain: Preferences, ratio: float) -> Preferences:
-        """Return the crowd's preferences with those of so many spammers for each of its annotators."""
+    def add_spam(self, plain: Preferences, ratio: float) -> Preferences:
+        """Return the crowd's preferences with those of this many spammers for each of its annotators."""
         chosen = self.place < np.round(ratio * self.crowd_size)
         spam, names = self.answers.select(chosen[self.answers.annotator]), plain.annotators.ids
         added = pl.Series([f"spammer {number}" for number in range(len(chosen))])
@@ -203,23 +204,25 @@ def _means(by_ratio: Sequence[Sequence[float]]) -> Floats:
 def _variation(by_ratio: Sequence[Sequence[float]]) -> float:
     """Coefficient of variation over ratios."""
     means = _means(by_ratio)
-    return float(means.std(ddof=1) / means.mean())
+    return coefficient_of_variation(means)
 
 
-def _verdicts(found: Mapping[tuple[str, str], Curves], grids: Mapping[str, _Grid]) -> list[Verdict]:
+def _verdicts(curves: Mapping[tuple[str, str], Curves], grids: Mapping[str, _Grid]) -> list[Verdict]:
     """What became of the claims of section 6.4."""
     verdicts = [
-        _steady("figure 3: CrowdAgg varies least in RBP and third least in N@10 under random spam", found, "random", 3),
-        _steady("figure 4: CrowdAgg varies least in N@10 and RBP under malicious spam", found, "malicious", 1),
-        *(_ahead(found["MIREX", kind], kind, grids["MIREX"].ratios) for kind in _FLIP),
-        _flat(found["MIREX", "random"]),
+        _steady(
+            "figure 3: CrowdAgg varies least in RBP and third least in N@10 under random spam", curves, "random", 3
+        ),
+        _steady("figure 4: CrowdAgg varies least in N@10 and RBP under malicious spam", curves, "malicious", 1),
+        *(_ahead(curves["MIREX", kind], kind, grids["MIREX"].ratios) for kind in _FLIP),
+        _flat(curves["MIREX", "random"]),
     ]
-    return [*verdicts, *(_alike(found, kind) for kind in _FLIP if ("TREC", kind) in found)]
+    return [*verdicts, *(_alike(curves, kind) for kind in _FLIP if ("TREC", kind) in curves)]
 
 
-def _steady(claim: str, found: Mapping[tuple[str, str], Curves], kind: str, n10_place: int) -> Verdict:
+def _steady(claim: str, all_curves: Mapping[tuple[str, str], Curves], kind: str, n10_place: int) -> Verdict:
     """Whether CrowdAgg's coefficients of variation are among the least."""
-    curves = found["MIREX", kind]
+    curves = all_curves["MIREX", kind]
     told, places = [], {}
     for measure in ("N@10", "RBP"):
         printed = VARIATION[kind, measure]
@@ -267,9 +270,9 @@ def _flat(curves: Curves) -> Verdict:
     )
 
 
-def _alike(found: Mapping[tuple[str, str], Curves], kind: str) -> Verdict:
+def _alike(all_curves: Mapping[tuple[str, str], Curves], kind: str) -> Verdict:
     """Whether on TREC CrowdAgg falls less than the others, as it is said to."""
-    curves = found["TREC", kind]
+    curves = all_curves["TREC", kind]
     rivals = [way for way in VARIATION[kind, "N@10"] if way != _OURS]
     drop = {way: float(np.subtract(*_means(curves[way]["N@10"])[[0, -1]])) for way in (*rivals, _OURS, NONE, HELD)}
     end = {way: float(_means(curves[way]["N@10"])[-1]) for way in (*rivals, _OURS)}

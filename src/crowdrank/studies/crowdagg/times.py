@@ -33,25 +33,25 @@ def timing(work: Work) -> Outcome:
     }
     ways = [*table_2("swapped"), listwise(HELD, "ndcg", "swapped", "held_out")]
     work.expect(sum(map(len, sizes.values())), "crowdagg-time")
-    found: dict[str, dict[str, list[float]]] = {against: {way.name: [] for way in ways} for against in sizes}
+    times: dict[str, dict[str, list[float]]] = {against: {way.name: [] for way in ways} for against in sizes}
     for against, numbers in sizes.items():
         for number in numbers:
             cell = work.cell((against, number), partial(_seconds, against, number))
             for name, seconds in cell.items():
-                found[against][name].append(seconds)
+                times[against][name].append(seconds)
     rows = [
         Row(
             place="section 6", what={"method": name, "against": against, "number": number, "measure": "seconds"},
             values=(seconds,), over="once",
         )
-        for against, of_methods in found.items()
+        for against, of_methods in times.items()
         for name, by_size in of_methods.items()
         for number, seconds in zip(sizes[against], by_size, strict=True)
     ]  # fmt: skip
     return Outcome(
         rows=rows,
-        verdicts=_verdicts(found, sizes),
-        figures={"time": lambda: _figure(found, sizes)},
+        verdicts=_verdicts(times, sizes),
+        figures={"time": lambda: _figure(times, sizes)},
         notes=(
             f"One query of simulated binary grades: {_ANNOTATORS} annotators and {_PER_ITEM} grades an item for more "
             f"items, {_ITEMS} items and {_EACH} grades an annotator for more annotators; the best of {_TIMES} fits.",
@@ -60,7 +60,7 @@ def timing(work: Work) -> Outcome:
 
 
 def _crowd(against: str, number: int) -> Crowd:
-    """A query with so many items, or annotators."""
+    """A query with this many items, or annotators."""
     n_items, n_annotators = (number, _ANNOTATORS) if against == "items" else (_ITEMS, number)
     per_item = _PER_ITEM if against == "items" else max(1, round(_EACH * number / _ITEMS))
     truth = np.random.default_rng(number).integers(0, 2, n_items)
@@ -73,7 +73,7 @@ def _crowd(against: str, number: int) -> Crowd:
 
 def _seconds(against: str, number: int) -> dict[str, float]:
     """Seconds of the quickest of some fits by each method; the first, which compiles, is not counted."""
-    crowd, found = _crowd(against, number), {}
+    crowd, seconds = _crowd(against, number), {}
     for way in [*table_2("swapped"), listwise(HELD, "ndcg", "swapped", "held_out")]:
         crowd.scores(way, 0)
         taken = []
@@ -81,8 +81,8 @@ def _seconds(against: str, number: int) -> dict[str, float]:
             begun = time.perf_counter()
             crowd.scores(way, 0)
             taken.append(time.perf_counter() - begun)
-        found[way.name] = min(taken)
-    return found
+        seconds[way.name] = min(taken)
+    return seconds
 
 
 def _growth(numbers: Sequence[float], seconds: Sequence[float]) -> float:
@@ -91,15 +91,15 @@ def _growth(numbers: Sequence[float], seconds: Sequence[float]) -> float:
     return float(np.polyfit(np.log(numbers[last]), np.log(seconds[last]), 1)[0])
 
 
-def _verdicts(found: Mapping[str, Seconds], sizes: Mapping[str, Sequence[float]]) -> list[Verdict]:
+def _verdicts(times: Mapping[str, Seconds], sizes: Mapping[str, Sequence[float]]) -> list[Verdict]:
     """What became of the two statements about time."""
-    power = {against: _growth(sizes[against], of["CrowdAgg-NDCG"]) for against, of in found.items()}
-    last = {name: seconds[-1] for name, seconds in found["items"].items()}
+    power = {against: _growth(sizes[against], of["CrowdAgg-NDCG"]) for against, of in times.items()}
+    last = {name: seconds[-1] for name, seconds in times["items"].items()}
     place = sorted(last, key=last.__getitem__).index("CrowdAgg-NDCG") + 1
     shown = ", ".join(f"{name} {1000 * seconds:.0f}" for name, seconds in last.items())
     return [
         Verdict(
-            "section 6: running time compared with the other methods", "not reproducible",
+            "section 6: running time compared with the other methods", "not decidable",
             f"The comparison is announced but no times are printed. Here, milliseconds for {sizes['items'][-1]} items "
             f"are {shown}: CrowdAgg is number {place} of {len(last)}.",
         ),
@@ -113,10 +113,10 @@ def _verdicts(found: Mapping[str, Seconds], sizes: Mapping[str, Sequence[float]]
     ]  # fmt: skip
 
 
-def _figure(found: Mapping[str, Seconds], sizes: Mapping[str, Sequence[float]]) -> Any:
+def _figure(times: Mapping[str, Seconds], sizes: Mapping[str, Sequence[float]]) -> Any:
     """Times on logarithmic axes."""
-    figure, axes = panels(len(found), width=5.0, height=3.8)
-    for ax, (against, of_methods) in zip(axes, found.items(), strict=True):
+    figure, axes = panels(len(times), width=5.0, height=3.8)
+    for ax, (against, of_methods) in zip(axes, times.items(), strict=True):
         for place, (name, seconds) in enumerate(of_methods.items()):
             ax.plot(sizes[against], seconds, color=COLOURS[place], marker="o", markersize=3, label=name)
         ax.set(xscale="log", yscale="log", xlabel=f"number of {against}", ylabel="seconds")

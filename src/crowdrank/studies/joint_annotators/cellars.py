@@ -22,7 +22,7 @@ DECISIVE = ("volatile acidity", "total sulfur dioxide", "sulphates", "alcohol")
 """Measurements by which pairs are put into groups, where annotators' noise depends on the pair."""
 
 VARYING = (0.07, 0.14, 0.21, 0.28, 0.35, 0.42)
-"""Flip rates that are dealt out anew among annotators in each of these groups."""
+"""Flip rates that are dealt out again among annotators in each of these groups."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,8 +53,8 @@ class Cellar:
         counts = np.unique(self.grade, return_counts=True)[1]
         return int((len(self.grade) ** 2 - (counts**2).sum()) // 2)
 
-    def drawn(self, n: int | None, rng: np.random.Generator) -> tuple[Ints, Ints]:
-        """Return so many of the pairs, or all."""
+    def draw_pairs(self, n: int | None, rng: np.random.Generator) -> tuple[Ints, Ints]:
+        """Return this many of the pairs, or all."""
         left, right = self.all_pairs
         if n is None or n >= len(left):
             return left, right
@@ -65,8 +65,8 @@ class Cellar:
         """Return which of four measurements tells the items of each pair apart most."""
         columns = [self.features.names.index(name) for name in DECISIVE]
         scaled = self.features.matrix[:, columns] / self.features.matrix[:, columns].std(axis=0)
-        found: Counts = np.abs(scaled[left] - scaled[right]).argmax(axis=1)
-        return found
+        groups: Counts = np.abs(scaled[left] - scaled[right]).argmax(axis=1)
+        return groups
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +107,7 @@ class Tasters:
     def judgments(self) -> Preferences:
         """What they answer."""
         pair_rng, deal_rng, answer_rng = np.random.default_rng(self.seed).spawn(3)
-        left, right = self.cellar.drawn(self.n_pairs, pair_rng)
+        left, right = self.cellar.draw_pairs(self.n_pairs, pair_rng)
         if self.flips is not None:
             return self._answers(self.flips, left, right, answer_rng)
         group = self.cellar.group(left, right)
@@ -126,18 +126,18 @@ class Tasters:
         """The pairs they judge."""
         return Pairs.of(self.judgments)
 
-    def measured(self, scheme: str) -> Mapping[str, Any]:
+    def measure(self, scheme: str) -> Mapping[str, Any]:
         """Return right pairs among the judged ones and right pairs by the scores among all, and flip rates.
 
-        Rankers of single annotators know nothing of votes when they tell pairs, so that theirs are all pairs.
+        Rankers of single annotators know nothing of votes when they tell pairs, so theirs are all pairs.
         """
         if scheme == IAM:
             order = self._order(independent(self.judgments, self.cellar.features, self.pairs, seed=self.seed))
             return {"pairs": order, "order": order, "flips": None}
-        found = fuse(scheme, self.judgments, self.cellar.features, self.pairs, seed=self.seed)
-        right = None if scheme == BORDA else found.accuracy(self.pairs.truth(self.cellar.grade))
-        ranked = None if found.scores is None else self._order(found.scores)
-        return {"pairs": right, "order": ranked, "flips": found.flips}
+        fusion = fuse(scheme, self.judgments, self.cellar.features, self.pairs, seed=self.seed)
+        right = None if scheme == BORDA else fusion.accuracy(self.pairs.truth(self.cellar.grade))
+        ranked = None if fusion.scores is None else self._order(fusion.scores)
+        return {"pairs": right, "order": ranked, "flips": fusion.flips}
 
     def single_rankers(self) -> Mapping[str, Any]:
         """Return right pairs by the ranker of each annotator alone."""

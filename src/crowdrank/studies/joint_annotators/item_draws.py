@@ -29,7 +29,7 @@ class Difference(NamedTuple):
 class ItemDraws:
     """Items drawn again with replacement; a pair counts as often as both of its items were drawn, multiplied.
 
-    Pairs of one item have much in common, so that a test over pairs as if each were another observation, McNemar's for
+    Pairs of one item have much in common, so a test over pairs as if each were another observation, McNemar's for
     one, takes almost any difference for a real one.
 
     Parameters
@@ -75,8 +75,8 @@ class ItemDraws:
         """Sum over the pairs of each draw."""
         table = np.zeros((self.n_items, self.n_items))
         table[self.pairs.left, self.pairs.right] = values
-        found: Floats = np.einsum("di,di->d", self._copies @ table, self._copies)
-        return found
+        sums: Floats = np.einsum("di,di->d", self._copies @ table, self._copies)
+        return sums
 
 
 def mcnemar(first: Fused, second: Fused, truth: Outcomes) -> float:
@@ -87,5 +87,5 @@ def mcnemar(first: Fused, second: Fused, truth: Outcomes) -> float:
 
 def _better(first: Fused, second: Fused, truth: Outcomes) -> Floats:
     """1 for pairs that the first scheme alone tells right, -1 for those of the second; a tie counts one half."""
-    found: Floats = (np.sign(first.lead) - np.sign(second.lead)) * truth / 2
-    return found
+    better: Floats = (np.sign(first.lead) - np.sign(second.lead)) * truth / 2
+    return better

@@ -14,18 +14,37 @@ from ...data.features import Features
 from ...data.judgments import Grades, Preferences
 from ...datasets import Dataset
 from ...protocols import Floats
+from .gupta_figures import TABLE_3
 from .item_draws import ItemDraws, mcnemar
-from .printed import TABLE_3
-from .schemes import EFFECTS, HINGE, JAM, MV, PAPER, UNFOLDED, VOTES, VRJAM, Fused, Pairs, fuse
+from .schemes import (
+    EFFECTS,
+    JAM,
+    MV,
+    PAPER,
+    PRINTED,
+    PRINTED_JAM,
+    PRINTED_VRJAM,
+    VOTES,
+    VRJAM,
+    Fused,
+    Pairs,
+    fuse,
+)
 
-SCHEMES = (*PAPER, VOTES, HINGE, UNFOLDED, EFFECTS)
-TOSSED = (MV, JAM, VRJAM)
+SCHEMES = (*PAPER, *PRINTED, VOTES, EFFECTS)
+TOSSED = (MV, PRINTED_JAM, PRINTED_VRJAM)
 """Schemes that are also measured with ties decided by a coin."""
 
-COMPARED = ((VRJAM, MV), (VRJAM, JAM), (JAM, MV), (VOTES, MV), (JAM, VOTES), (EFFECTS, MV), (EFFECTS, JAM))
+COMPARED = (
+    (PRINTED_VRJAM, MV), (PRINTED_VRJAM, PRINTED_JAM), (PRINTED_JAM, MV), (VRJAM, MV), (VRJAM, JAM), (JAM, MV),
+    (VOTES, MV), (EFFECTS, MV),
+)  # fmt: skip
 _FOLDS = 10
 _FEATURES = (3, 4)
 """How many features a classifier sees, at least and at most."""
+
+_CANDIDATES = 6
+"""Draws of features for each classifier, of which the one nearest to its printed accuracy is kept."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +67,12 @@ class Machines:
     seed: int
 
     @classmethod
-    def draw(cls, data: Dataset, n: int, seed: int) -> Machines:
-        """Return so many digits drawn from all, told by classifiers in ten-fold cross-validation."""
+    def draw(cls, data: Dataset, n: int, seed: int, *, matched: bool = False) -> Machines:
+        """Return this many digits drawn from all, predicted by classifiers in ten-fold cross-validation.
+
+        Where they are ``matched``, each classifier's features are those of six draws by which it is nearest to its
+        accuracy in table 3.
+        """
         from sklearn.model_selection import cross_val_predict
 
         assert data.features is not None
@@ -58,9 +81,12 @@ class Machines:
         chosen = rng.choice(len(data.features), n, replace=False)
         matrix, digit = data.features.matrix[chosen], data.truth.align(data.features.items)[chosen]
         told = []
-        for classifier in _classifiers(seed).values():
-            seen = rng.choice(matrix.shape[1], rng.integers(_FEATURES[0], _FEATURES[1] + 1), replace=False)
-            told.append(cross_val_predict(classifier, matrix[:, seen], digit.astype(np.int64), cv=_FOLDS))
+        for name, classifier in _classifiers(seed).items():
+            predicted = []
+            for _ in range(_CANDIDATES if matched else 1):
+                seen = rng.choice(matrix.shape[1], rng.integers(_FEATURES[0], _FEATURES[1] + 1), replace=False)
+                predicted.append(cross_val_predict(classifier, matrix[:, seen], digit.astype(np.int64), cv=_FOLDS))
+            told.append(min(predicted, key=lambda one, name=name: abs(_right_pairs(one, digit) - TABLE_3[name])))  # type: ignore[misc]
         names = [f"{number:04d}" for number in range(n)]
         features = Features.from_arrays(None, names, matrix, names=data.features.names)
         return cls(features, digit, np.column_stack(told).astype(np.float64), seed)
@@ -69,23 +95,23 @@ class Machines:
     def judgments(self) -> Preferences:
         """Preferences that the told digits are, for pairs of unequal digits."""
         rows = pl.DataFrame({"item": self.features.items.ids, **dict(zip(TABLE_3, self.told.T, strict=True))})
-        found = Grades.from_frame(rows.unpivot(index="item", variable_name="annotator", value_name="grade"))
-        preferences = found.as_preferences()
+        grades = Grades.from_frame(rows.unpivot(index="item", variable_name="annotator", value_name="grade"))
+        preferences = grades.as_preferences()
         return preferences.select(self.digit[preferences.left] != self.digit[preferences.right])
 
     @cached_property
-    def tossed(self) -> Preferences:
+    def with_coin_tosses(self) -> Preferences:
         """The same preferences, with a coin tossed for each tie."""
         coin = np.random.default_rng(self.seed).choice(np.array([-1, 1], np.int8), len(self.judgments))
         return replace(self.judgments, outcome=np.where(self.judgments.outcome == 0, coin, self.judgments.outcome))
 
-    def measured(self) -> Mapping[str, Any]:
+    def measure(self) -> Mapping[str, Any]:
         """Return right pairs by annotator and by scheme, how sure differences are, and ties."""
         pairs = Pairs.of(self.judgments)
         truth = pairs.truth(self.digit)
         fused = {one: fuse(one, self.judgments, self.features, pairs, seed=self.seed) for one in SCHEMES}
-        tossed_pairs = Pairs.of(self.tossed)
-        tossed = {one: fuse(one, self.tossed, self.features, tossed_pairs, seed=self.seed) for one in TOSSED}
+        tossed_pairs = Pairs.of(self.with_coin_tosses)
+        tossed = {one: fuse(one, self.with_coin_tosses, self.features, tossed_pairs, seed=self.seed) for one in TOSSED}
         draws = ItemDraws(pairs, len(self.digit), np.ones(len(pairs), bool), seed=self.seed)
         return {
             "n_pairs": len(pairs),
@@ -95,8 +121,8 @@ class Machines:
             "tossed": {one: found.accuracy(truth) for one, found in tossed.items()},
             "differences": [draws.difference(fused[one], fused[two], truth) for one, two in COMPARED],
             "mcnemar": [mcnemar(fused[one], fused[two], truth) for one, two in COMPARED],
-            "overruled": fused[JAM].overruled,
-            "flips": fused[JAM].flips,
+            "overruled": fused[PRINTED_JAM].overruled,
+            "flips": fused[PRINTED_JAM].flips,
         }
 
     def _annotator(self, number: int, pairs: Pairs) -> tuple[float, float]:
@@ -104,6 +130,13 @@ class Machines:
         told = self.told[:, number]
         lead, truth = np.sign(told[pairs.left] - told[pairs.right]), pairs.truth(self.digit)
         return 100 * float((lead == truth).mean()), Fused(lead).accuracy(truth)
+
+
+def _right_pairs(told: Floats, digit: Floats) -> float:
+    """Pairs of unequal digits that a classifier puts in the right order, ties counted as wrong, in per cent."""
+    order = np.sign(np.subtract.outer(digit, digit))
+    right = np.sign(np.subtract.outer(told, told)) == order
+    return 100 * float(right[order != 0].mean())
 
 
 def _classifiers(seed: int) -> dict[str, Any]:

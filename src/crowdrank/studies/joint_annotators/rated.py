@@ -63,7 +63,7 @@ def headlines(work: Work, seed: int) -> list[Rated]:
     batches = _batches(given)
     given, gold = (frame.join(batches, on="headline") for frame in (given, gold))
     experts = gold.pivot(on="emotion", index=["batch", "headline"], values="grade").sort("batch", "headline")
-    fused = given.join(_drawn(given, seed), on=["batch", "annotator"])
+    fused = given.join(_draw_annotators(given, seed), on=["batch", "annotator"])
     others = given.join(fused, on=["item", "annotator"], how="anti")
     said = others.group_by("batch", "headline", "emotion").agg(pl.col("grade").mean())
     features = said.pivot(on="emotion", index=["batch", "headline"], values="grade").sort("batch", "headline")
@@ -87,7 +87,7 @@ def _batches(given: pl.DataFrame) -> pl.DataFrame:
     return raters.select("headline", batch="from " + first)
 
 
-def _drawn(given: pl.DataFrame, seed: int) -> pl.DataFrame:
+def _draw_annotators(given: pl.DataFrame, seed: int) -> pl.DataFrame:
     """Five annotators of each batch."""
     rng = np.random.default_rng(seed)
     everybody = given.select("batch", "annotator").unique().sort("batch", "annotator")
@@ -154,5 +154,5 @@ def _halves(gold: Floats, query: Any) -> Floats:
     """1 above the median of a query, 0 below, and NaN at it."""
     table = pl.DataFrame({"gold": gold, "query": query})
     median = table.select(pl.col("gold").median().over("query")).to_series().to_numpy()
-    found: Floats = np.where(gold == median, np.nan, (gold > median).astype(np.float64))
-    return found
+    halves: Floats = np.where(gold == median, np.nan, (gold > median).astype(np.float64))
+    return halves

@@ -17,9 +17,13 @@ from ...joint import IndependentAnnotators, JointAnnotators
 from ...metrics import preference_accuracy
 from ...protocols import Counts, Floats, Ints, Outcomes
 from ...rankers import RankSVM
+from ...registry import PRESETS
 
 MV, IAM, JAM, VRJAM = PAPER = ("MV", "IAM", "JAM", "VRJAM")
 VOTES, HINGE, EFFECTS, BORDA = "votes alone", "JAM, hinge", "JAM, item effects", "Borda"
+PRINTED_IAM, PRINTED_JAM, PRINTED_VRJAM = PRINTED = tuple(f"{name}, as printed" for name in ("IAM", "JAM", "VRJAM"))
+"""With the hinge, raw clusters of a number that is found, and no prior: iam-paper, jam-paper and vrjam-paper."""
+
 FEWER, MORE, UNFOLDED = "VRJAM, 4 clusters", "VRJAM, 16 clusters", "VRJAM, not folded"
 
 N_CLUSTERS = 8
@@ -33,6 +37,8 @@ _JOINT: dict[str, dict[str, Any]] = {
     MORE: {"item_effects": False, "n_clusters": 16},
     UNFOLDED: {"item_effects": False, "n_clusters": N_CLUSTERS, "clustering": "raw"},
     HINGE: {"item_effects": False, "loss": "hinge"},
+    PRINTED_JAM: PRESETS["joint"]["jam-paper"],
+    PRINTED_VRJAM: PRESETS["joint"]["vrjam-paper"],
     EFFECTS: {},
     VOTES: {},
 }
@@ -105,8 +111,9 @@ def fuse(scheme: str, judgments: Preferences, features: Features, pairs: Pairs, 
     """Return what a scheme makes of preferences."""
     if scheme == MV:
         return Fused(pairs.net)
-    if scheme == IAM:
-        return _by_scores(independent(judgments, features, pairs, seed=seed), pairs)
+    if scheme in (IAM, PRINTED_IAM):
+        loss = "logistic" if scheme == IAM else "hinge"
+        return _by_scores(independent(judgments, features, pairs, loss=loss, seed=seed), pairs)
     if scheme == BORDA:
         with warnings.catch_warnings():
             _ignore_ours()
@@ -131,7 +138,13 @@ def joint(judgments: Preferences, features: Features | None, pairs: Pairs, **par
 
 
 def independent(
-    judgments: Preferences, features: Features, pairs: Pairs, *, only: int | None = None, seed: int = 0
+    judgments: Preferences,
+    features: Features,
+    pairs: Pairs,
+    *,
+    only: int | None = None,
+    loss: str = "logistic",
+    seed: int = 0,
 ) -> Floats:
     """Return the scores that rankers of single annotators give together, or that of only one of them gives."""
     chosen = np.ones(len(judgments), bool)
@@ -142,10 +155,10 @@ def independent(
         chosen &= judgments.annotator == only
     with warnings.catch_warnings():
         _ignore_ours()
-        fit = IndependentAnnotators(ranker=RankSVM(loss="logistic")).fit(judgments.select(chosen), features)
+        fit = IndependentAnnotators(ranker=RankSVM(loss=loss), strength=0.0).fit(judgments.select(chosen), features)
     assert fit.consensus is not None
-    found: Floats = fit.consensus.scores
-    return found
+    scores: Floats = fit.consensus.scores
+    return scores
 
 
 def _ignore_ours() -> None:
@@ -156,8 +169,8 @@ def _ignore_ours() -> None:
 
 def _keys(left: Ints, right: Ints) -> Counts:
     """A number for each pair, whichever side its items stand on."""
-    found: Counts = np.minimum(left, right).astype(np.int64) << 32 | np.maximum(left, right)
-    return found
+    keys: Counts = np.minimum(left, right).astype(np.int64) << 32 | np.maximum(left, right)
+    return keys
 
 
 def _by_scores(scores: Floats, pairs: Pairs) -> Fused:
@@ -165,7 +178,7 @@ def _by_scores(scores: Floats, pairs: Pairs) -> Fused:
     return Fused(scores[pairs.left] - scores[pairs.right], scores)
 
 
-def shown(values: Sequence[float], digits: int = 1) -> str:
+def mean_text(values: Sequence[float], digits: int = 1) -> str:
     """Return a mean, with the standard deviation of several values."""
     spread = f" ± {np.std(values, ddof=1):.{digits}f}" if len(values) > 1 else ""
     return f"{np.mean(values):.{digits}f}{spread}"

@@ -10,8 +10,8 @@ import numpy as np
 from ...protocols import Floats
 from ..outcomes import Verdict
 from .cellars import limits
-from .printed import N_ANNOTATORS, SINGLE_RANKERS, TABLE_1, TABLE_2
-from .schemes import BORDA, EFFECTS, HINGE, IAM, JAM, MV, UNFOLDED, VOTES, VRJAM, shown
+from .gupta_figures import N_ANNOTATORS, SINGLE_RANKERS, TABLE_1, TABLE_2
+from .schemes import BORDA, EFFECTS, HINGE, IAM, JAM, MV, UNFOLDED, VOTES, VRJAM, mean_text
 
 _NEAR = 0.2
 """Points in per cent within which accuracies count as the same."""
@@ -38,8 +38,8 @@ class Results:
 
     def values(self, part: str, colour: str, at: float, scheme: str, measure: str = "pairs") -> tuple[float, ...]:
         """Return the figure of each repetition; none where the scheme does not have it."""
-        found = (cell[measure] for cell in self._found[part, colour, at, scheme])
-        return tuple(value for value in found if value is not None)
+        figures = (cell[measure] for cell in self._found[part, colour, at, scheme])
+        return tuple(value for value in figures if value is not None)
 
     def mean(self, part: str, colour: str, at: float, scheme: str, measure: str = "pairs") -> float:
         """Return the mean over repetitions."""
@@ -69,7 +69,6 @@ def verdicts(results: Results, n_pairs: Mapping[str, int], singles: Sequence[flo
         _baselines(results),
         _same_at_three(results),
         _hinge(results),
-        _sparse(results),
         _varying(results),
     ]
 
@@ -89,7 +88,7 @@ def _rates_found(results: Results, n_pairs: int) -> Verdict:
         f"Red wine: {_list(ours, 3)}, printed {_list(printed, 3)}, true {_list(_RATES, 2)}; white wine: "
         f"{_list(white, 3)}. Ours miss the true rates by {np.abs(ours - _RATES).max():.4f} at most, the printed ones "
         f"by {np.abs(printed - _RATES).max():.3f}.",
-        why=f"A rate found from {n_pairs:,} pairs has a standard error below {error:.4f}, so that the printed ones are "
+        why=f"A rate found from {n_pairs:,} pairs has a standard error below {error:.4f}, so the printed ones are "
         "of fewer pairs, or of an optimiser stopped early.",
         reproduced=bool(np.abs(ours - printed).max() <= _NEAR_RATE),
         trend=bool((np.diff(ours) > 0).all() and (np.diff(white) > 0).all()),
@@ -116,7 +115,7 @@ def _accuracies(results: Results, colour: str, n_pairs: int) -> Verdict:
     ours = {scheme: results.values("table", colour, 1, scheme) for scheme in (MV, JAM, VRJAM)}
     exact, best = limits(_RATES)
     error = 100 * float(np.sqrt(exact / 100 * (1 - exact / 100) / n_pairs))
-    told = ", ".join(f"{scheme} {shown(values, 2)} ({printed[scheme]})" for scheme, values in ours.items())
+    told = ", ".join(f"{scheme} {mean_text(values, 2)} ({printed[scheme]})" for scheme, values in ours.items())
     gaps = [abs(float(np.mean(values)) - printed[scheme]) for scheme, values in ours.items()]
     votes, effects = (results.mean("table", colour, 1, scheme) for scheme in (VOTES, EFFECTS))
     return Verdict.of(
@@ -178,15 +177,15 @@ def _no_gain(results: Results) -> Verdict:
 
 def _falling(results: Results) -> Verdict:
     """Whether accuracy falls with noise."""
-    found = {(colour, scheme): results.curve("noise", colour, scheme) for colour in TABLE_2 for scheme in (MV, JAM)}
-    falls = [bool((np.diff(curve) < 0).all()) for curve in found.values()]
-    told = "; ".join(f"{scheme} on {colour} wine {_list(curve)}" for (colour, scheme), curve in found.items())
+    curves = {(colour, scheme): results.curve("noise", colour, scheme) for colour in TABLE_2 for scheme in (MV, JAM)}
+    falls = [bool((np.diff(curve) < 0).all()) for curve in curves.values()]
+    told = "; ".join(f"{scheme} on {colour} wine {_list(curve)}" for (colour, scheme), curve in curves.items())
     return Verdict.of(
         "figure 2: performance drops as the noise of annotators increases",
         f"From factor {results.places('noise', 'red')[0]:g} to {results.places('noise', 'red')[-1]:g}: {told}.",
         why="Beyond a rate of one half an annotator's reversed answers tell something again.",
         reproduced=all(falls),
-        trend=all(curve[-1] < curve[0] for curve in found.values()),
+        trend=all(curve[-1] < curve[0] for curve in curves.values()),
     )
 
 
@@ -205,33 +204,33 @@ def _converging(results: Results) -> Verdict:
 
 def _rising(results: Results) -> Verdict:
     """Whether more annotators help the joint models."""
-    found = {(colour, one): results.curve("crowd", colour, one) for colour in TABLE_2 for one in (JAM, VRJAM)}
-    told = "; ".join(f"{scheme} on {colour} wine {_list(curve)}" for (colour, scheme), curve in found.items())
+    curves = {(colour, one): results.curve("crowd", colour, one) for colour in TABLE_2 for one in (JAM, VRJAM)}
+    told = "; ".join(f"{scheme} on {colour} wine {_list(curve)}" for (colour, scheme), curve in curves.items())
     sizes = results.places("crowd", "red")
     return Verdict.of(
         "figure 3: JAM and VRJAM rise with the number of annotators",
         f"From {sizes[0]:.0f} to {sizes[-1]:.0f} annotators: {told}.",
         why="Those who join last flip nearly half of their answers and add little.",
-        reproduced=all((np.diff(curve) > -_FLAT).all() for curve in found.values()),
-        trend=all(curve[-1] > curve[0] for curve in found.values()),
+        reproduced=all((np.diff(curve) > -_FLAT).all() for curve in curves.values()),
+        trend=all(curve[-1] > curve[0] for curve in curves.values()),
     )
 
 
 def _baselines(results: Results) -> Verdict:
     """Whether more annotators help MV and harm IAM."""
-    found = {(colour, one): results.curve("crowd", colour, one) for colour in TABLE_2 for one in (MV, IAM)}
-    told = "; ".join(f"{scheme} on {colour} wine {_list(curve)}" for (colour, scheme), curve in found.items())
+    curves = {(colour, one): results.curve("crowd", colour, one) for colour in TABLE_2 for one in (MV, IAM)}
+    told = "; ".join(f"{scheme} on {colour} wine {_list(curve)}" for (colour, scheme), curve in curves.items())
     exact = [limits(np.arange(1, int(size) + 1) / 20)[0] for size in results.places("crowd", "red")]
-    rises = [bool((np.diff(found[colour, MV]) > 0).all()) for colour in TABLE_2]
-    falls = [bool((np.diff(found[colour, IAM]) < _FLAT).all()) for colour in TABLE_2]
+    rises = [bool((np.diff(curves[colour, MV]) > 0).all()) for colour in TABLE_2]
+    falls = [bool((np.diff(curves[colour, IAM]) < _FLAT).all()) for colour in TABLE_2]
     return Verdict.of(
         "figure 3: MV rises with the number of annotators, IAM falls",
         f"{told}; MV exactly {_list(exact)}.",
-        why="MV tosses a coin where votes are even, so that an even crowd loses what an odd one gains, and it falls "
+        why="MV tosses a coin where votes are even, so an even crowd loses what an odd one gains, and it falls "
         "once those who join are worse than what they add. IAM stays where it was: the rankers of noisy annotators "
         "are nearly as good as those of the others.",
         reproduced=all(rises) and all(falls),
-        trend=all(found[colour, MV][-1] > found[colour, MV][0] for colour in TABLE_2),
+        trend=all(curves[colour, MV][-1] > curves[colour, MV][0] for colour in TABLE_2),
     )
 
 
@@ -241,7 +240,7 @@ def _same_at_three(results: Results) -> Verdict:
     return Verdict.of(
         "figure 3: MV, JAM and VRJAM are the same with three annotators, and the gain grows with their number",
         f"JAM less MV: {_list(gaps['red'], 2)} on red wine, {_list(gaps['white'], 2)} on white.",
-        why="Of three such annotators none outweighs the two others, so that votes alone give what MV gives, but "
+        why="Of three such annotators none outweighs the two others, so votes alone give what MV gives, but "
         "features help already. The gain grows, by steps of two.",
         reproduced=all(abs(curve[0]) <= _NEAR and curve[-1] > curve[0] + _NEAR for curve in gaps.values()),
         trend=all(curve[-1] > curve[0] + _NEAR for curve in gaps.values()),
@@ -255,7 +254,7 @@ def _hinge(results: Results) -> Verdict:
     both = {colour: [results.values("table", colour, 1, scheme) for scheme in (HINGE, JAM)] for colour in TABLE_2}
     gaps = {colour: float(np.mean(logistic) - np.mean(hinge)) for colour, (hinge, logistic) in both.items()}
     told = "; ".join(
-        f"{colour} wine {shown(hinge, 2)} with the hinge, {shown(logistic, 2)} with the logistic loss"
+        f"{colour} wine {mean_text(hinge, 2)} with the hinge, {mean_text(logistic, 2)} with the logistic loss"
         for colour, (hinge, logistic) in both.items()
     )
     rate = float(np.abs(results.flips("table", "red", 1, HINGE).mean(axis=0) - _RATES).max())
@@ -269,8 +268,8 @@ def _hinge(results: Results) -> Verdict:
     )
 
 
-def _sparse(results: Results) -> Verdict:
-    """Whether joint models are ahead where few pairs are judged, and what else is."""
+def sparse_note(results: Results) -> str:
+    """Return whether joint models are ahead where few pairs are judged, and what else is."""
     told, ahead = [], []
     for colour in TABLE_2:
         curves = {one: results.curve("sparse", colour, one) for one in (MV, VOTES, JAM, VRJAM, EFFECTS)}
@@ -285,9 +284,9 @@ def _sparse(results: Results) -> Verdict:
     return Verdict.of(
         "table 2 where few pairs are judged: JAM and VRJAM outperform MV",
         f"With {sizes} pairs, {'. With as many, '.join(told)}. All pairs of red wine hold a total order, of which "
-        f"even Borda finds {total:.2f} %, so that few pairs tell methods apart better.",
+        f"even Borda finds {total:.2f} %, so few pairs tell methods apart better.",
         reproduced=all(ahead),
-    )
+    ).note
 
 
 def _varying(results: Results) -> Verdict:

@@ -14,9 +14,9 @@ from ..figures import COLOURS, common_legend, lines, panels
 from ..outcomes import Outcome, Row
 from ..work import Work
 from .cellars import Cellar, Tasters, limits
-from .printed import N_ANNOTATORS, SINGLE_RANKERS, TABLE_1, TABLE_2
+from .gupta_figures import N_ANNOTATORS, SINGLE_RANKERS, TABLE_1, TABLE_2
 from .schemes import BORDA, EFFECTS, FEWER, HINGE, IAM, JAM, LEARNED_PAIRS, MORE, MV, PAPER, UNFOLDED, VOTES, VRJAM
-from .wine_claims import Results, verdicts
+from .wine_claims import Results, sparse_note, verdicts
 
 COLOURS_OF_WINE = ("red", "white")
 _ALL = "all"
@@ -72,7 +72,7 @@ def wine(work: Work) -> Outcome:
         rows=[*_rows(results, settings), *_single_rows(singles)],
         verdicts=verdicts(results, {colour: cellar.n_pairs for colour, cellar in cellars.items()}, singles),
         figures=_figures(results),
-        notes=_notes(work, settings),
+        notes=[sparse_note(results), *_notes(work, settings)],
     )
 
 
@@ -120,7 +120,7 @@ def _measure(work: Work, cellar: Cellar, setting: Setting, seed: int, results: R
     for scheme in setting.schemes:
         tasters = everybody.fewer() if scheme == IAM else everybody
         key = (setting.part, setting.colour, setting.at, setting.n_pairs or _ALL, seed, scheme)
-        results.add(setting.part, setting.colour, setting.at, scheme, work.cell(key, partial(tasters.measured, scheme)))
+        results.add(setting.part, setting.colour, setting.at, scheme, work.cell(key, partial(tasters.measure, scheme)))
 
 
 def _rows(results: Results, settings: list[Setting]) -> Iterator[Row]:
@@ -172,21 +172,21 @@ def _single_rows(singles: list[float]) -> Iterator[Row]:
 
 def _notes(work: Work, settings: list[Setting]) -> list[str]:
     """What a reader should know besides."""
-    found = [
+    notes = [
         f"IAM learns from {LEARNED_PAIRS:,} random pairs where there are more, and is measured on all pairs. The paper "
         "starts joint models from random weights and rates, which lead to the mirror image of the solution about half "
         "of the time; ours start from the majority.",
         f"VRJAM has 8 clusters, a difference and its negative being the same ({UNFOLDED} takes them as printed). A tie "
         "among votes counts one half. Figures 2 and 3 are printed without numbers.",
-        "Where noise depends on the pair, annotators' flip rates from 0.07 to 0.42 are dealt out anew in each of four "
+        "Where noise depends on the pair, annotators' flip rates from 0.07 to 0.42 are dealt out again in each of four "
         "groups of pairs, by the measurement in which two wines differ most.",
     ]
     some = next(one for one in settings if one.part == "noise" and one.colour == "white")
     if some.n_pairs is not None:
-        found.append(f"Figures 2 and 3 of white wine go by {some.n_pairs:,} random pairs in place of all of them.")
+        notes.append(f"Figures 2 and 3 of white wine go by {some.n_pairs:,} random pairs in place of all of them.")
     if work.quick:
-        found.append(f"A quick run goes by {_QUICK:,} random pairs throughout.")
-    return found
+        notes.append(f"A quick run goes by {_QUICK:,} random pairs throughout.")
+    return notes
 
 
 def _figures(results: Results) -> dict[str, Any]:

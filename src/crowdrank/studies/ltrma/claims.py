@@ -6,8 +6,8 @@ import numpy as np
 
 from ...protocols import Floats
 from ..outcomes import Verdict
-from .methods import BORDA, ML, PRINTED_D, PRINTED_ML, TRUTH, D, clear, shown
-from .results import ALIKE, ERROR, MEASURES, SWAPS, TAU, Results
+from .methods import BORDA, ML, PRINTED_D, PRINTED_ML, TRUTH, D, clear, difference_text
+from .ohsumed_results import ALIKE, ERROR, MEASURES, SWAPS, TAU, Results
 
 _CLOSE = 1.5
 """Points within which a method counts as close to the truth."""
@@ -22,7 +22,7 @@ def verdicts(main: Results) -> list[Verdict]:
         *(_better(main, swaps) for swaps in SWAPS),
         *(_highest(main, swaps) for swaps in SWAPS),
         _expertise(main),
-        *(_unified(main, swaps) for swaps in SWAPS),
+        *(_unified_verdict(main, swaps) for swaps in SWAPS),
     ]
 
 
@@ -32,9 +32,9 @@ def _tends(gains: dict[str, Floats]) -> bool:
     return rises and any(clear(gain) > 0 for gain in gains.values())
 
 
-def _told(values: dict[str, Floats]) -> str:
+def _differences_text(values: dict[str, Floats]) -> str:
     """Differences by measure, in words."""
-    return ", ".join(f"{measure} {shown(found)}" for measure, found in values.items())
+    return ", ".join(f"{measure} {difference_text(found)}" for measure, found in values.items())
 
 
 def _close(main: Results, swaps: str) -> Verdict:
@@ -44,8 +44,8 @@ def _close(main: Results, swaps: str) -> Verdict:
     near = [abs(float(np.mean(gap))) <= _CLOSE for gap in gaps.values()]
     return Verdict.of(
         f"figures 3(a)-(c), {_NAMES[swaps]}: LTRMA-ML is close to ListMLE on the truth",
-        f"In points, LTRMA-ML as printed less the truth: {_told(gaps)}; LTRMA-D as printed less the truth: "
-        f"{_told(behind)}.",
+        f"In points, LTRMA-ML as printed less the truth: {_differences_text(gaps)}; LTRMA-D as printed less the truth: "
+        f"{_differences_text(behind)}.",
         reproduced=all(near),
         trend=all(float(np.mean(gaps[m])) > float(np.mean(behind[m])) for m in MEASURES),
     )
@@ -56,7 +56,7 @@ def _better(main: Results, swaps: str) -> Verdict:
     gains = {measure: main.less(swaps, PRINTED_ML, PRINTED_D, measure) for measure in MEASURES}
     return Verdict.of(
         f"figures 3(a)-(c), {_NAMES[swaps]}: LTRMA-ML is significantly better than LTRMA-D",
-        f"In points, LTRMA-ML less LTRMA-D, both as printed: {_told(gains)}.",
+        f"In points, LTRMA-ML less LTRMA-D, both as printed: {_differences_text(gains)}.",
         why=_mixing(main, swaps),
         reproduced=all(clear(gain) > 0 for gain in gains.values()),
         trend=_tends(gains),
@@ -87,7 +87,7 @@ def _highest(main: Results, swaps: str) -> Verdict:
     over = main.less(swaps, PRINTED_ML, TRUTH, "MAP")
     return Verdict.of(
         f"figure 3(c), {_NAMES[swaps]}: LTRMA-ML has the highest MAP with any number of annotators",
-        f"MAP of {told}; it is highest in {first} of {len(rivals)}. Less the truth: {shown(over)}.",
+        f"MAP of {told}; it is highest in {first} of {len(rivals)}. Less the truth: {difference_text(over)}.",
         reproduced=first == len(rivals),
         trend=above == len(rivals),
     )
@@ -114,16 +114,17 @@ def _expertise(main: Results) -> Verdict:
     )
 
 
-def _unified(main: Results, swaps: str) -> Verdict:
+def _unified_verdict(main: Results, swaps: str) -> Verdict:
     """Whether the joint method is still better once both are sampled well."""
     gains = {measure: main.less(swaps, ML, D, measure) for measure in MEASURES}
     sampled = {measure: main.less(swaps, D, PRINTED_D, measure) for measure in MEASURES}
     plain = {measure: main.less(swaps, ML, BORDA, measure) for measure in MEASURES}
     return Verdict.of(
         f"section 5.5, {_NAMES[swaps]}: LTRMA-ML is better since it unifies truth and learning",
-        f"With sound sampling in both, LTRMA-ML less LTRMA-D in points: {_told(gains)}; less Borda: {_told(plain)}. "
-        f"Sound sampling alone changes LTRMA-D by {_told(sampled)}.",
-        why="Features explain little of OHSUMED's grades, and nothing of the random order of equal ones, so that they "
+        f"With sound sampling in both, LTRMA-ML less LTRMA-D in points: {_differences_text(gains)}; less Borda: "
+        f"{_differences_text(plain)}. "
+        f"Sound sampling alone changes LTRMA-D by {_differences_text(sampled)}.",
+        why="Features explain little of OHSUMED's grades, and nothing of the random order of equal ones, so they "
         "add little to what rankings say.",
         reproduced=all(clear(gain) > 0 for gain in gains.values()),
         trend=_tends(gains),
@@ -134,7 +135,7 @@ def beside_in_words(main: Results, beside: Results) -> str:
     """Return how methods compare on both releases of the data."""
     told = [
         f"{first} less {second}, {_NAMES[swaps]}, "
-        f"{' and '.join(shown(found.less(swaps, first, second, 'nDCG@3')) for found in (main, beside))}"
+        f"{' and '.join(difference_text(found.less(swaps, first, second, 'nDCG@3')) for found in (main, beside))}"
         for swaps in SWAPS
         for first, second in ((PRINTED_ML, PRINTED_D), (ML, D))
     ]

@@ -61,8 +61,8 @@ class Fitted:
         """Return the dispersion of each annotator."""
         assert self.consensus is not None
         assert self.consensus.quality is not None
-        found: Floats = np.asarray(self.consensus.quality.parameters["theta"], float)
-        return found
+        theta: Floats = np.asarray(self.consensus.quality.parameters["theta"], float)
+        return theta
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,16 +100,16 @@ class Methods:
         with warnings.catch_warnings():
             # annotators close to guessing and chains that do not settle are what is studied
             warnings.simplefilter("ignore")
-            return {name: self._known[name](task) for name in names}
+            return {name: self._runners[name](task) for name in names}
 
     @property
-    def _known(self) -> Mapping[str, Callable[[Task], Fitted]]:
+    def _runners(self) -> Mapping[str, Callable[[Task], Fitted]]:
         """What runs each method."""
         return {
-            TRUTH: lambda task: Fitted(self._ranked(task, task.truth)),
+            TRUTH: lambda task: Fitted(self._rank_test_items(task, task.truth)),
             BORDA: lambda task: self._then(task, Borda().fit(task.rankings)),
             PRINTED_D: self._printed_consensus,
-            PRINTED_ML: self._printed,
+            PRINTED_ML: self._fit_as_printed,
             D: lambda task: self._then(task, self._mallows("kendall").fit(task.rankings)),
             CAYLEY_D: lambda task: self._then(task, self._mallows("cayley").fit(task.rankings)),
             ML: partial(self._joint, step="soft"),
@@ -117,16 +117,16 @@ class Methods:
             CAYLEY_ML: partial(self._joint, step="hard", distance="cayley"),
         }
 
-    def _ranked(self, task: Task, target: Floats) -> Floats:
+    def _rank_test_items(self, task: Task, target: Floats) -> Floats:
         """Scores of the test items by ListMLE, trained on targets of the training items."""
         ranker = ListMLE(scale=self.scale, ridge=self.ridge, seed=self.seed)
         ranker.fit(task.train.matrix, target, qid=task.train.items.query)
-        found: Floats = ranker.predict(task.test.matrix, task.test.items.query)
-        return found
+        scores: Floats = ranker.predict(task.test.matrix, task.test.items.query)
+        return scores
 
     def _then(self, task: Task, consensus: Consensus) -> Fitted:
         """The consensus first, the ranker afterwards."""
-        return Fitted(self._ranked(task, consensus.scores), consensus)
+        return Fitted(self._rank_test_items(task, consensus.scores), consensus)
 
     def _mallows(self, distance: str) -> Mallows:
         """The consensus of LTRMA-D, improved."""
@@ -138,13 +138,13 @@ class Methods:
             step=step, distance=distance, scale=self.scale, ridge=self.ridge, max_iter=self.turns,
             n_samples=self.n_samples, seed=self.seed,
         )  # fmt: skip
-        return _scored(method.fit(task.rankings, task.train), task.test)
+        return _score_fit(method.fit(task.rankings, task.train), task.test)
 
-    def _printed(self, task: Task) -> Fitted:
+    def _fit_as_printed(self, task: Task) -> Fitted:
         """LTRMA-ML as printed; features so much smaller make the steps of its descent so much shorter."""
         method = LTRMA(variant="printed", scale="none", max_iter=self.printed_turns, seed=self.seed)
         train, test = (_times(features, np.sqrt(self.steps)) for features in (task.train, task.test))
-        return _scored(method.fit(task.rankings, train), test)
+        return _score_fit(method.fit(task.rankings, train), test)
 
     def _printed_consensus(self, task: Task) -> Fitted:
         """LTRMA-D as printed: with a feature that tells nothing the joint procedure is the consensus by itself."""
@@ -155,7 +155,7 @@ class Methods:
         return self._then(task, consensus)
 
 
-def _scored(fit: JointFit, test: Features) -> Fitted:
+def _score_fit(fit: JointFit, test: Features) -> Fitted:
     """The scores of a joint fit."""
     table: Any = fit.predict(test)
     return Fitted(table["score"].to_numpy(), fit.consensus)
@@ -185,20 +185,20 @@ def true_dispersions(task: Task) -> Floats:
     lengths, number = np.unique(np.diff(task.train.items.offsets), return_counts=True)
     pool = MallowsPool(_DISPERSIONS)
     expected = sum(n * pool.expected_distance(int(length)) for length, n in zip(lengths, number, strict=True))
-    found: Floats = -np.interp(apart, np.asarray(expected)[::-1], _DISPERSIONS[::-1])
-    return found
+    dispersions: Floats = -np.interp(apart, np.asarray(expected)[::-1], _DISPERSIONS[::-1])
+    return dispersions
 
 
 def expertise(task: Task, fitted: Fitted) -> tuple[float, float]:
     """Return the root mean square error of the dispersions, and their correlation with the true ones."""
-    truth, found = true_dispersions(task), fitted.theta()
-    error = float(np.sqrt(np.mean((found - truth) ** 2)))
-    return error, float(np.corrcoef(truth, found)[0, 1]) if np.ptp(found) > 0 else 0.0
+    truth, estimated = true_dispersions(task), fitted.theta()
+    error = float(np.sqrt(np.mean((estimated - truth) ** 2)))
+    return error, float(np.corrcoef(truth, estimated)[0, 1]) if np.ptp(estimated) > 0 else 0.0
 
 
-def shown(values: Sequence[float] | Floats, digits: int = 1) -> str:
+def difference_text(values: Sequence[float] | Floats, digits: int = 1) -> str:
     """Return a mean difference in words, with its standard error and the p value of exchanging signs."""
-    told = paired.shown(values, digits)
+    told = paired.difference_text(values, digits)
     return told if len(values) < 2 else f"{told} (p = {p_value(values):.2g})"
 
 

@@ -31,8 +31,8 @@ from .methods import (
     Task,
     clear,
     consensus_tau,
+    difference_text,
     expertise,
-    shown,
 )
 
 N_ITEMS = 15
@@ -66,7 +66,7 @@ def synthetic(work: Work) -> Outcome:
             runs.add(n_annotators, work.cell((n_annotators, seed, n_train, n_test), compute))
     return Outcome(
         rows=list(_rows(runs)),
-        verdicts=[_close(runs), _better(runs), _erratic(runs), _expertise(runs), _unified(runs)],
+        verdicts=[_close(runs), _better(runs), _erratic(runs), _expertise(runs), _unified_verdict(runs)],
         figures={"figure-2": lambda: _figure(runs)},
         notes=_notes(runs),
     )
@@ -78,9 +78,9 @@ class Runs:
     def __init__(self) -> None:
         self._found: dict[tuple[str, str, int], list[float]] = {}
 
-    def add(self, n_annotators: int, found: Cell) -> None:
+    def add(self, n_annotators: int, cell: Cell) -> None:
         """Take over one run."""
-        for method, figures in found.items():
+        for method, figures in cell.items():
             for measure, value in figures.items():
                 self._found.setdefault((method, measure, n_annotators), []).append(value)
 
@@ -104,8 +104,8 @@ class Runs:
 
     def less(self, first: str, second: str, measure: str) -> Floats:
         """Return first less second for each run."""
-        found: Floats = np.subtract(self.values(first, measure), self.values(second, measure))
-        return found
+        differences: Floats = np.subtract(self.values(first, measure), self.values(second, measure))
+        return differences
 
 
 def points(n_annotators: int, seed: int, n_train: int, n_test: int) -> tuple[Task, Floats]:
@@ -133,18 +133,18 @@ def points(n_annotators: int, seed: int, n_train: int, n_test: int) -> tuple[Tas
 def _run(methods: Methods, n_annotators: int, seed: int, n_train: int, n_test: int) -> Cell:
     """All measures of all methods on one drawn data set."""
     task, grade = points(n_annotators, seed, n_train, n_test)
-    found = {}
+    cell = {}
     for name, fitted in replace(methods, seed=seed).fit(METHODS, task).items():
-        figures = dict(zip(MEASURES, _measured(grade, fitted.scores, task.test), strict=True))
+        figures = dict(zip(MEASURES, _measure_scores(grade, fitted.scores, task.test), strict=True))
         if fitted.consensus is not None:
             figures[TAU] = consensus_tau(task, fitted)
         if name in _DISPERSED:
             figures[ERROR], figures[ALIKE] = expertise(task, fitted)
-        found[name] = figures
-    return found
+        cell[name] = figures
+    return cell
 
 
-def _measured(grade: Floats, scores: Floats, test: Features) -> list[float]:
+def _measure_scores(grade: Floats, scores: Floats, test: Features) -> list[float]:
     """The measures, in the order of their names."""
     query = test.items.query
     by_gain = [ndcg(grade, scores, query, k=k, gain=gain) for gain in ("exponential", "linear") for k in (3, 5)]
@@ -171,11 +171,11 @@ def _notes(runs: Runs) -> list[str]:
     """What a reader should know besides."""
     best = max((name for name in METHODS if name != TRUTH), key=lambda name: runs.mean(name, "nDCG@3"))
     return [
-        "The paper prints curves and no numbers, so that there is no figure to put beside ours. It does not name the "
+        "The paper prints curves and no numbers, so there is no figure to put beside ours. It does not name the "
         "gain of its nDCG: the exponential one tells methods apart, the linear one puts all of them close to 1.",
         "Error of theta is the root mean square difference, over annotators, from the dispersion at which the expected "
         "distance is the one that was drawn; the paper gives no scale.",
-        "Printed is the procedure to the letter: random starts, 500 swaps, chains begun anew in each iteration, and a "
+        "Printed is the procedure to the letter: random starts, 500 swaps, chains begun again in each iteration, and a "
         "stop by changes of 0.01 a parameter, after which LTRMA-D does about three iterations. LTRMA-D and LTRMA-ML "
         "without that word begin with Borda's order, carry the chains on and average 60 iterations.",
         f"Of all that know no truth {best} is best, with a mean nDCG@3 of {runs.mean(best, 'nDCG@3'):.4f} against "
@@ -204,7 +204,8 @@ def _better(runs: Runs) -> Verdict:
     won = int((gains["nDCG@3"] > 0).sum())
     return Verdict.of(
         "figures 2(a)-(c): LTRMA-ML is better than LTRMA-D",
-        f"LTRMA-ML less LTRMA-D, both as printed: {', '.join(f'{m} {shown(v, 4)}' for m, v in gains.items())}; "
+        "LTRMA-ML less LTRMA-D, both as printed: "
+        f"{', '.join(f'{m} {difference_text(v, 4)}' for m, v in gains.items())}; "
         f"nDCG@3 is higher in {won} of {len(gains['nDCG@3'])} runs.",
         reproduced=all(clear(gain) > 0 for gain in gains.values()),
         trend=all(np.mean(gain) > 0 for gain in gains.values()) and any(clear(gain) > 0 for gain in gains.values()),
@@ -220,7 +221,8 @@ def _erratic(runs: Runs) -> Verdict:
     as_said = len(named) == 3 and _lower(runs, (9, 10), 12)
     return Verdict.of(
         "section 5.2: LTRMA-D is not robust, good with 12 annotators and bad with 9 or 10",
-        f"Standard deviation of nDCG@3 over runs: {_listed(spread)}; worst run: {_listed(worst)}. LTRMA-D has {at}.",
+        f"Standard deviation of nDCG@3 over runs: {_figures_text(spread)}; worst run: {_figures_text(worst)}. LTRMA-D "
+        f"has {at}.",
         why="It is erratic, but which numbers of annotators are bad differs from draw to draw.",
         reproduced=spread[PRINTED_D] >= 2 * spread[PRINTED_ML] and as_said,
         trend=spread[PRINTED_D] >= 2 * spread[PRINTED_ML],
@@ -237,7 +239,7 @@ def _lower(runs: Runs, low: Sequence[int], high: int) -> bool:
     return float(np.mean(second) - np.mean(first)) > 2 * error
 
 
-def _listed(figures: dict[str, float]) -> str:
+def _figures_text(figures: dict[str, float]) -> str:
     """Figures by method, in words."""
     return ", ".join(f"{name} {value:.4f}" for name, value in figures.items())
 
@@ -249,20 +251,22 @@ def _expertise(runs: Runs) -> Verdict:
     alike = {name: runs.mean(name, ALIKE) for name in _DISPERSED}
     return Verdict.of(
         "figure 2(d): LTRMA-ML estimates expertise better than LTRMA-D",
-        f"Error of theta: {_listed(errors)}; correlation: {_listed(alike)}.",
+        f"Error of theta: {_figures_text(errors)}; correlation: {_figures_text(alike)}.",
         reproduced=clear(gain) > 0 and alike[PRINTED_ML] > alike[PRINTED_D],
         trend=float(np.mean(gain)) > 0,
     )
 
 
-def _unified(runs: Runs) -> Verdict:
+def _unified_verdict(runs: Runs) -> Verdict:
     """Whether the joint method is still better once both are sampled well."""
     gain, sampled = runs.less(ML, D, "nDCG@3"), runs.less(D, PRINTED_D, "nDCG@3")
     left = runs.less(TRUTH, ML, "nDCG@3")
     return Verdict.of(
         "section 5.5: LTRMA-ML is better since it unifies truth and learning",
-        f"With sound sampling in both, LTRMA-ML less LTRMA-D in nDCG@3 is {shown(gain, 4)}, and the truth is ahead of "
-        f"LTRMA-ML by {shown(left, 4)}; sound sampling alone changes LTRMA-D by {shown(sampled, 4)}. The truth is an "
+        f"With sound sampling in both, LTRMA-ML less LTRMA-D in nDCG@3 is {difference_text(gain, 4)}, and the truth is "
+        "ahead of "
+        f"LTRMA-ML by {difference_text(left, 4)}; sound sampling alone changes LTRMA-D by "
+        f"{difference_text(sampled, 4)}. The truth is an "
         "almost noise-free weighted sum of the features here, which is the joint method's best case.",
         reproduced=clear(gain) > 0,
         trend=float(np.mean(gain)) > 0,

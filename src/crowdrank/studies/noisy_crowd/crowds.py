@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ...aggregators import MajorityVote, NaiveBayes
+from ...aggregators import MajorityVote, NaiveBayes, Single
 from ...data.consensus import Consensus
 from ...data.features import Features
 from ...data.index import Items
@@ -17,10 +17,10 @@ from ...data.judgments import Grades
 from ...data.truth import Truth
 from ...datasets import Dataset, Fold
 from ...metrics import average_precision, ndcg
-from ...protocols import Bools, Counts, Floats, Ints
+from ...protocols import Counts, Floats, Ints
 from ...rankers import ListNet
 from ...simulate import OneCoin, RoundRobin, grades, log_normal, normal, uniform
-from .printed import EXTRA, SEED_SIZE
+from .kumar_figures import EXTRA, SEED_SIZE
 
 POOL = 100
 _LEVELS = (0.0, 1.0, 2.0)
@@ -88,23 +88,23 @@ class Split:
         query, grade = features.items.query_ids(), data.truth.align(features.items)
         rows = [np.flatnonzero(query.is_in(list(ids)).to_numpy()) for ids in (fold.train, fold.vali, fold.test)]
         train = rows[0]
-        # items of the table stand in the order of the features, so that codes are places in ``train``
+        # items of the table stand in the order of the features, so codes are places in ``train``
         known = {"query": query.gather(train), "item": features.items.ids.gather(train), "grade": grade[train]}
         return cls(Truth.from_frame(known), *(Part.of(features, grade, chosen) for chosen in rows))
 
-    def learned(self, item: Any, target: Floats) -> tuple[float, float]:
-        """NDCG@10 and MAP, in per cent, of a ranker that learned these targets."""
+    def learn(self, item: Any, target: Floats, ranker: ListNet | None = None) -> tuple[float, float]:
+        """NDCG@10 and MAP, in per cent, of a ranker that learned these targets, by the converged fit unless said."""
         train, vali, test = self.train, self.vali, self.test
         held = {"eval_set": (vali.matrix, vali.grade), "eval_qid": vali.query}
         scores = np.zeros(len(test.grade))
         # a consensus that puts all items on one level teaches nothing, and leaves them tied
         if _contrast(target, train.query[item]):
-            ranker = ListNet(solver="paper", scale="none").fit(
-                train.matrix[item], target, qid=train.query[item], **held
-            )
-            scores = ranker.predict(test.matrix)
-        found = ndcg(test.grade, scores, test.query), average_precision(test.grade, scores, test.query)
-        return 100 * float(found[0]), 100 * float(found[1])
+            held = held if ranker is None else {}
+            ranker = ListNet(solver="paper", scale="none") if ranker is None else ranker
+            fitted = ranker.fit(train.matrix[item], target, qid=train.query[item], **held)
+            scores = fitted.predict(test.matrix)
+        accuracies = ndcg(test.grade, scores, test.query), average_precision(test.grade, scores, test.query)
+        return 100 * float(accuracies[0]), 100 * float(accuracies[1])
 
 
 def _contrast(target: Floats, query: Ints) -> bool:
@@ -117,25 +117,30 @@ def _contrast(target: Floats, query: Ints) -> bool:
 def clean(split: Split, seed: int) -> Found:
     """Return single labelling without noise at every budget."""
     order = np.random.default_rng(seed).permutation(len(split.train.grade))
-    found = {}
+    figures = {}
     for extra in EXTRA:
         item = order[: SEED_SIZE + extra]
-        found[f"SL|{extra}"] = [*split.learned(item, split.train.grade[item]), 100.0]
-    return found
+        figures[f"SL|{extra}"] = [*split.learn(item, split.train.grade[item]), 100.0]
+    return figures
 
 
 def noisy(split: Split, noise: str, seed: int, budgets: tuple[int, ...], *, improved: bool = True) -> Found:
     """Return all methods at every budget with one noise; all see the same annotators and the same first grades."""
-    draw, first, second = NOISES[noise]
-    crowd = _Crowd(split, draw(first, second, n_annotators=POOL, seed=seed), seed)
-    found: Found = {}
+    crowd = crowd_of(split, noise, seed)
+    figures: Found = {}
     with warnings.catch_warnings():
         # crowds close to guessing are what is studied
         warnings.simplefilter("ignore")
         for extra in budgets:
             for name, outcome in crowd.outcomes(extra, improved=improved).items():
-                found[f"{name}|{extra}"] = [*split.learned(outcome.item, outcome.target), outcome.right]
-    return found
+                figures[f"{name}|{extra}"] = [*split.learn(outcome.item, outcome.target), outcome.right]
+    return figures
+
+
+def crowd_of(split: Split, noise: str, seed: int, *, whole_queries: bool = False) -> Crowd:
+    """Return the annotators of one run, who grade items of a random order, or whole queries one after the other."""
+    draw, first, second = NOISES[noise]
+    return Crowd(split, draw(first, second, n_annotators=POOL, seed=seed), seed, whole_queries)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,71 +153,89 @@ class _Outcome:
 
 
 @dataclass(frozen=True, eq=False)
-class _Crowd:
+class Crowd:
     """The annotators of one run."""
 
     split: Split
     pool: OneCoin
     seed: int
+    whole_queries: bool = False
 
-    def bought(self, design: Any) -> Grades:
+    def repeat(self, n_items: int, budget: int) -> Grades:
+        """Return this many grades of the first items, each as often as the others."""
+        if self.whole_queries:
+            return self.buy(WholeQueries(n_items, budget))
+        return self.buy(RoundRobin(n_items=n_items, n_judgments=budget, distinct=False))
+
+    def buy(self, design: Any) -> Grades:
         """Grades that a design asks for."""
-        found = grades(self.split.truth, self.pool, design, levels=_LEVELS, seed=self.seed).judgments
-        assert isinstance(found, Grades)
-        return found
+        bought = grades(self.split.truth, self.pool, design, levels=_LEVELS, seed=self.seed).judgments
+        assert isinstance(bought, Grades)
+        return bought
 
     def outcomes(self, extra: int, *, improved: bool) -> Mapping[str, _Outcome]:
-        """What each method makes of so many further grades."""
+        """What each method makes of this many further grades."""
         budget = SEED_SIZE + extra
-        single = self.bought(RoundRobin(n_items=budget, n_judgments=budget, distinct=False))
-        found = {"SL": self._single(single), FIXED[0]: self._single(self._fixed(single))}
+        single = self.repeat(budget, budget)
+        exchanged = Single(adversaries="exchange", seed=self.seed).fit(single, accuracies=self._accuracies(single))
+        outcomes = {"SL": self._single(single), FIXED[0]: self._agreed_outcome(exchanged, single)}
         if improved:
-            shares = NaiveBayes(prior="estimated", seed=self.seed)
-            found["SL given, expected grade"] = self._agreed(self._given(shares, single), single, expected=True)
+            shares = NaiveBayes(prior="estimated", errors="even", seed=self.seed)
+            outcomes["SL given, expected grade"] = self._agreed_outcome(
+                self._fit_with_accuracies(shares, single), single, expected=True
+            )
         if not extra:
-            return found
-        again = self.bought(RoundRobin(n_items=SEED_SIZE, n_judgments=budget, distinct=False))
-        vote, bayes = MajorityVote(ties="random", seed=self.seed), NaiveBayes(seed=self.seed)
-        given, learned, fixed = self._given(bayes, again), bayes.fit(again), self._fixed(again)
-        found |= {
-            "MV": self._agreed(vote.fit(again), again),
-            FIXED[1]: self._agreed(vote.fit(fixed), fixed),
-            "NB given": self._agreed(given, again),
-            "NB learned": self._agreed(learned, again),
+            return outcomes
+        again = self.repeat(SEED_SIZE, budget)
+        vote, bayes = MajorityVote(ties="random", seed=self.seed), NaiveBayes(errors="even", seed=self.seed)
+        given, learned = self._fit_with_accuracies(bayes, again), bayes.fit(again)
+        fixed = MajorityVote(ties="random", adversaries="exchange", seed=self.seed)
+        outcomes |= {
+            "MV": self._agreed_outcome(vote.fit(again), again),
+            FIXED[1]: self._agreed_outcome(fixed.fit(again, accuracies=self._accuracies(again)), again),
+            "NB given": self._agreed_outcome(given, again),
+            "NB learned": self._agreed_outcome(learned, again),
         }
         if improved:
-            found["NB given, expected grade"] = self._agreed(given, again, expected=True)
-            found["NB learned, expected grade"] = self._agreed(learned, again, expected=True)
-            found |= self._improved(again, budget)
-        return found
+            outcomes["NB given, expected grade"] = self._agreed_outcome(given, again, expected=True)
+            outcomes["NB learned, expected grade"] = self._agreed_outcome(learned, again, expected=True)
+            outcomes |= self._improve(again, budget)
+        return outcomes
 
-    def _improved(self, again: Grades, budget: int) -> dict[str, _Outcome]:
+    def _improve(self, again: Grades, budget: int) -> dict[str, _Outcome]:
         """What can be done without knowing accuracies."""
-        shares = NaiveBayes(prior="estimated", seed=self.seed)
+        shares = NaiveBayes(prior="estimated", errors="even", seed=self.seed)
         learned = shares.fit(again)
-        three = self.bought(RoundRobin(n_items=budget // 3, n_judgments=budget, distinct=False))
-        pilot = self.bought(_Pilot(budget // 2))
+        three = self.buy(RoundRobin(n_items=budget // 3, n_judgments=budget, distinct=False))
+        pilot = self.buy(_Pilot(budget // 2))
         overlapped = shares.fit(pilot.select(np.arange(budget // 2))).quality
         assert overlapped is not None
         accuracies = dict(zip(pilot.annotators, overlapped.parameters["accuracy"].tolist(), strict=True))
         return {
-            "NB learned, shares estimated": self._agreed(learned, again),
-            "NB learned, shares estimated, expected grade": self._agreed(learned, again, expected=True),
-            "three grades an item, learned, expected grade": self._agreed(shares.fit(three), three, expected=True),
-            "pilot, expected grade": self._agreed(shares.fit(pilot, accuracies=accuracies), pilot, expected=True),
+            "NB learned, shares estimated": self._agreed_outcome(learned, again),
+            "NB learned, shares estimated, expected grade": self._agreed_outcome(learned, again, expected=True),
+            "three grades an item, learned, expected grade": self._agreed_outcome(
+                shares.fit(three), three, expected=True
+            ),
+            "pilot, expected grade": self._agreed_outcome(
+                shares.fit(pilot, accuracies=accuracies), pilot, expected=True
+            ),
         }
 
-    def _given(self, method: NaiveBayes, bought: Grades) -> Consensus:
+    def _fit_with_accuracies(self, method: NaiveBayes, bought: Grades) -> Consensus:
         """Naive Bayes that knows the accuracies."""
-        accuracies = dict(zip(bought.annotators, self.pool.accuracy.tolist(), strict=True))
-        found: Consensus = method.fit(bought, accuracies=accuracies)
-        return found
+        consensus: Consensus = method.fit(bought, accuracies=self._accuracies(bought))
+        return consensus
+
+    def _accuracies(self, bought: Grades) -> dict[Any, float]:
+        """Accuracy of each annotator, as it is."""
+        return dict(zip(bought.annotators, self.pool.accuracy.tolist(), strict=True))
 
     def _single(self, bought: Grades) -> _Outcome:
         """Every grade as it is."""
         return _Outcome(bought.item, bought.grade, self._right(bought.grade, bought.item))
 
-    def _agreed(self, consensus: Consensus, bought: Grades, *, expected: bool = False) -> _Outcome:
+    def _agreed_outcome(self, consensus: Consensus, bought: Grades, *, expected: bool = False) -> _Outcome:
         """The most probable grade of each item, or its expected grade."""
         assert consensus.grade is not None
         item = np.flatnonzero(bought.judged_items)
@@ -223,12 +246,25 @@ class _Crowd:
         """Share of right labels, in per cent."""
         return 100 * float(np.mean(grade == self.split.train.grade[item]))
 
-    def _fixed(self, bought: Grades) -> Grades:
-        """The grades, those of annotators below 1/3 exchanged for one of the others at random."""
-        adverse: Bools = self.pool.accuracy < 1 / len(_LEVELS)
-        step = np.random.default_rng(self.seed).integers(1, len(_LEVELS), len(bought))
-        other = (bought.grade + step) % len(_LEVELS)
-        return replace(bought, grade=np.where(adverse[bought.annotator], other, bought.grade))
+
+@dataclass(frozen=True)
+class WholeQueries:
+    """Grades of the items of whole queries, query after query in a random order, then the same items again."""
+
+    n_items: int
+    n_judgments: int
+
+    def rows(self, items: Items, n_annotators: int, *, seed: Any = 0) -> tuple[Ints, Ints]:
+        """Return item and annotator of each grade."""
+        order_rng, annotator_rng = np.random.default_rng(seed).spawn(2)
+        order = query_by_query(items.query, order_rng)[np.arange(self.n_judgments) % self.n_items]
+        return order, annotator_rng.integers(0, n_annotators, self.n_judgments).astype(np.int32)
+
+
+def query_by_query(query: Ints, rng: np.random.Generator) -> Ints:
+    """Return the items of all queries, query after query, both in random order."""
+    turn, place = rng.permutation(int(query.max()) + 1), rng.permutation(len(query))
+    return np.lexsort((place, turn[query])).astype(np.int32)
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,11 @@ import numpy as np
 from ..figures import COLOURS, common_legend, lines, panels
 from ..outcomes import Outcome, Row
 from ..work import Work
-from .claims import verdicts
+from .claims import improved_note, verdicts
 from .crowds import FIXED, IMPROVED, NOISES, PAPER, Split, clean, noisy
-from .printed import CLEAN, CLEAN_MEAN, EXTRA, MEAN, TABLE_1
-from .results import MEASURES, Results
+from .kumar_figures import CLEAN, CLEAN_MEAN, EXTRA, MEAN, TABLE_1
+from .noise_results import MEASURES, Results
+from .regimes import mechanism_note, regime_curves, regime_verdicts, run_regimes
 
 _OHSUMED, _MQ2008 = "letor-ohsumed", "letor-mq2008"
 _NONE = "none"
@@ -24,21 +25,27 @@ def noisy_crowd(work: Work) -> Outcome:
     """Table 1 with its averages, figure 1, the fix for adversarial annotators, and what does better."""
     noises = list(NOISES)[: work.pick(quick=2, default=len(NOISES))]
     budgets = EXTRA[: work.pick(quick=2, default=len(EXTRA))]
-    repeats = {_OHSUMED: work.seeds(quick=1, default=5), _MQ2008: work.seeds(quick=1, default=2, full=5)}
+    repeats = {_OHSUMED: work.seeds(quick=1, default=3, full=5), _MQ2008: work.seeds(quick=1, default=1, full=5)}
     repeats = {_OHSUMED: repeats[_OHSUMED]} if work.quick else repeats
     n_folds = work.pick(quick=1, default=5)
     n_runs = sum(n_folds * len(seeds) for seeds in repeats.values())
-    work.expect(n_runs * (1 + len(noises)), "noisy-crowd")
+    n_regimes = n_folds * len(repeats[_OHSUMED]) * (1 + len(noises))
+    work.expect(n_runs * (1 + len(noises)) + n_regimes, "noisy-crowd")
+    regimes = run_regimes(work, _OHSUMED, repeats[_OHSUMED], n_folds, noises)
     results = {
         name: Results(noises, budgets, _runs(work, name, seeds, n_folds, noises, budgets))
         for name, seeds in repeats.items()
     }
     main = results[_OHSUMED]
     return Outcome(
-        rows=[row for name, found in results.items() for row in _rows(name, found)],
-        verdicts=verdicts(main, results.get(_MQ2008)),
-        figures={"table-1": lambda: _curves(main), "figure-1": lambda: _scatter(main)},
-        notes=_notes(work, results),
+        rows=[*regimes.rows(), *(row for name, found in results.items() for row in _rows(name, found))],
+        verdicts=[*regime_verdicts(regimes), *verdicts(main, results.get(_MQ2008))],
+        figures={
+            "regimes": lambda: regime_curves(regimes),
+            "table-1": lambda: _curves(main),
+            "figure-1": lambda: _scatter(main),
+        },
+        notes=[mechanism_note(regimes), improved_note(main), *_notes(work, results)],
     )
 
 

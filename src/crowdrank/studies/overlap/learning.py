@@ -3,27 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from importlib.util import find_spec
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from ...api import train
+from ...data.judgments import Grades
 from ...errors import DataWarning
 from ...metrics import ndcg
-from .printed import CUTOFFS
+from ...registry import make
 from .settings import ALL, TRUTH
 from .simulated import Drawn
+from .yang_figures import CUTOFFS
 
 NEURAL, TREES = "LambdaRank", "LambdaMART"
+SINGLE = "nDCG@3, single judges"
+"""Measured by test grades of one annotator each in place of the truth."""
 
 Grid = Mapping[str, Sequence[Mapping[str, Any]]]
 """Ranker -> parameters that are tried."""
-
-
-def has_torch() -> bool:
-    """Return whether the network can be trained."""
-    return find_spec("torch") is not None
 
 
 def grid(scope: str) -> Grid:
@@ -40,45 +37,44 @@ def grid(scope: str) -> Grid:
 _NAMES = {NEURAL: "lambda_rank", TREES: "lambda_mart"}
 
 
-@contextmanager
-def _one_thread(ranker: str) -> Iterator[None]:
-    """Train a network on one core: sums in another order would round otherwise, and forty epochs magnify that."""
-    if ranker != NEURAL:
-        yield
-        return
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
-def learned(
+def learn_best(
     drawn: Callable[[], Drawn], ranker: str, setting: str, tried: Sequence[Mapping[str, Any]], seed: int
 ) -> dict[str, float]:
     """Return the nDCG on the test queries, in per cent, of what did best on the validation queries."""
     data = drawn()
-    features, chosen = data.described, ALL.get(setting)
-    judged = None if chosen is None else chosen.bought(data.grades)
+    features, chosen = data.training_features, ALL.get(setting)
+    judged = None if chosen is None else chosen.buy(data.grades)
     if setting == TRUTH:
         features = data.train.features
     best: tuple[float, Any, Mapping[str, Any]] | None = None
-    with warnings.catch_warnings(), _one_thread(ranker):
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         for params in tried:
-            fit = train(
-                judged, features, _NAMES[ranker], None if chosen is None else chosen.aggregator, params=params,
-                validation=data.vali, seed=seed,
-            ).ranker  # fmt: skip
+            if chosen is not None and chosen.copies:
+                assert judged is not None
+                fit = _fit_copies(judged, data, _NAMES[ranker], params, seed)
+            else:
+                fit = train(
+                    judged, features, _NAMES[ranker], None if chosen is None else chosen.aggregator, params=params,
+                    validation=data.vali, seed=seed,
+                ).ranker  # fmt: skip
             reached = float(fit.curve_["valid"].max())
             best = (reached, fit, params) if best is None or reached > best[0] else best
     assert best is not None
     scores, grade = best[1].predict(data.test), data.test.grade
     assert grade is not None
-    found = {
-        f"nDCG@{k}": 100 * float(ndcg(grade, scores, data.test.items.query, k=k)) for k in CUTOFFS
-    }  # fmt: skip
-    return {**found, "validation": 100 * best[0], "learning rate": float(best[2].get("learning_rate", 0.1))}
+    query = data.test.items.query
+    measured = {f"nDCG@{k}": 100 * float(ndcg(grade, scores, query, k=k)) for k in CUTOFFS}
+    measured[SINGLE] = 100 * float(ndcg(data.single, scores, query, k=3))
+    return {**measured, "validation": 100 * best[0], "learning rate": float(best[2].get("learning_rate", 0.1))}
+
+
+def _fit_copies(judged: Grades, data: Drawn, name: str, params: Mapping[str, Any], seed: int) -> Any:
+    """A ranker that takes every grade for an item of its own."""
+    features, vali = data.training_features, data.vali
+    row = features.match(judged)[judged.item]
+    ranker = make("ranker", name, params, seed=seed)
+    return ranker.fit(
+        features.matrix[row], judged.grade, qid=features.items.query[row], sample_weight=judged.weight,
+        eval_set=(vali.matrix, vali.grade), eval_qid=vali.items.query,
+    )  # fmt: skip

@@ -8,20 +8,20 @@ from typing import Any
 import numpy as np
 
 from ..figures import COLOURS, bars, common_legend, lines, panels
-from .annotators import LEVELS, TOGETHER
 from .claims import TABLES
 from .learning import NEURAL, TREES
 from .opinions import Panels
-from .printed import ACCURACY
-from .results import Key, Results
-from .settings import BASELINE, KS, averaged
+from .panels import LEVELS, TOGETHER
+from .setting_results import Key, Results
+from .settings import BASELINE, KS, averaged_name
 from .simulated import COLLECTIONS, MAIN
+from .yang_figures import ACCURACY
 
 
-def best_annotator(found: Mapping[str, Panels]) -> Any:
+def best_annotator(all_panels: Mapping[str, Panels]) -> Any:
     """Figure 1: agreement with the truth by number of grades, beside that of the best annotator."""
-    figure, axes = panels(len(found))
-    for ax, (name, runs) in zip(axes, found.items(), strict=True):
+    figure, axes = panels(len(all_panels))
+    for ax, (name, runs) in zip(axes, all_panels.items(), strict=True):
         numbers = range(1, len(runs[0]["majority vote"]) + 1)
         series = {method: [[one[method][n - 1] for one in runs] for n in numbers] for method in TOGETHER}
         lines(ax, list(numbers), series, xlabel="grades an item", ylabel="right grades in %", error=True, legend=False)
@@ -34,11 +34,11 @@ def best_annotator(found: Mapping[str, Panels]) -> Any:
     return figure
 
 
-def featured(found: Mapping[str, Panels]) -> Any:
+def featured_figure(all_panels: Mapping[str, Panels]) -> Any:
     """Figure 2: shares of grades of those who give one most often, and of the majority vote on the same items."""
-    figure, axes = panels(2 * len(found), rows=len(found))
+    figure, axes = panels(2 * len(all_panels), rows=len(all_panels))
     names = [f"most\n{level}" for level in LEVELS]
-    for row, (data, runs) in enumerate(found.items()):
+    for row, (data, runs) in enumerate(all_panels.items()):
         for column, (part, told) in enumerate((("own", "their own grades"), ("vote", "majority vote on their items"))):
             shares = 100 * np.mean([one[part] for one in runs], axis=0)
             ax = axes[2 * row + column]
@@ -53,10 +53,10 @@ def featured(found: Mapping[str, Panels]) -> Any:
     return figure
 
 
-def shares(found: Mapping[str, Panels]) -> Any:
+def shares(all_panels: Mapping[str, Panels]) -> Any:
     """Figure 3: how often each grade is given."""
     figure, (ax,) = panels(1, width=5.2)
-    series = {name: (100 * np.mean([one["all"] for one in runs], axis=0)).tolist() for name, runs in found.items()}
+    series = {name: (100 * np.mean([one["all"] for one in runs], axis=0)).tolist() for name, runs in all_panels.items()}
     bars(ax, LEVELS, {name: values[::-1] for name, values in series.items()}, ylabel="share of grades in %")
     ax.set_xticks(range(len(LEVELS)), LEVELS[::-1])
     return figure
@@ -78,18 +78,18 @@ def by_number(results: Results) -> Any:
 
 
 def _curve(ax: Any, results: Results, key: Key) -> None:
-    """One collection and ranker: a row a grade and mean gains, the baseline at k = 1, good-till-bad at the right."""
+    """One collection and ranker: one row per grade, and mean gains; baseline at k = 1, good-till-bad at the right."""
     known = results.settings(key)
     ks = [k for k in KS if f"If-good-{k}" in known]
     series = {
-        "a row a grade": [BASELINE, *(f"If-good-{k}" for k in ks)],
-        "mean gains": [BASELINE, *(averaged(f"If-good-{k}") for k in ks)],
+        "one row per grade": [BASELINE, *(f"If-good-{k}" for k in ks)],
+        "mean gains": [BASELINE, *(averaged_name(f"If-good-{k}") for k in ks)],
     }
     gains = {name: [results.difference(key, one).tolist() for one in row] for name, row in series.items()}
     lines(ax, [1, *ks], gains, xlabel="k", ylabel="nDCG@3 above baseline, in points", error=True, legend=False)
     ticks, names = [1, *ks], ["1\nbaseline", *map(str, ks)]
     last = max(ks) + 1
-    for place, name in enumerate(("Good-till-bad", averaged("Good-till-bad"))):
+    for place, name in enumerate(("Good-till-bad", averaged_name("Good-till-bad"))):
         if name in known:
             _dot(ax, last, results.difference(key, name), COLOURS[place])
             ticks, names = [1, *ks, last], ["1\nbaseline", *map(str, ks), "till\nbad"]
@@ -122,7 +122,7 @@ def _gains(ax: Any, results: Results, key: Key, names: Sequence[str], printed: S
     ax.plot(printed, places, "D", color="black", markerfacecolor="none", markersize=5, label="printed")
     for shift, colour, title, wanted in (
         (0.0, COLOURS[0], "ours", names),
-        (-0.22, COLOURS[1], "ours, mean gains in place of a row a grade", [averaged(name) for name in names]),
+        (-0.22, COLOURS[1], "ours, mean gains in place of one row per grade", [averaged_name(name) for name in names]),
     ):
         rows = [(place, name) for place, name in zip(places, wanted, strict=True) if name in results.settings(key)]
         values = [results.difference(key, name) for _, name in rows]

@@ -11,8 +11,8 @@ from ...data.judgments import Grades
 from ...metrics import ndcg
 from ...protocols import Floats
 from ..work import Work
-from .settings import AVERAGED, BASELINE, NINE, Setting, averaged
-from .simulated import shuffled
+from .settings import AVERAGED, BASELINE, NINE, Setting, averaged_name
+from .simulated import shuffle_grades
 
 WEB, TREC = "web-search-relevance5", "trec-rf10-labels-full"
 
@@ -42,10 +42,10 @@ class Recorded:
 
 BOUGHT: dict[str, Setting] = {
     BASELINE: NINE[BASELINE],
-    **{name: AVERAGED[name] for name in map(averaged, ("If-good-2", "If-good-3", "3-overlap", "Good-till-bad"))},
+    **{name: AVERAGED[name] for name in map(averaged_name, ("If-good-2", "If-good-3", "3-overlap", "Good-till-bad"))},
     "Mv3": NINE["Mv3"],
     "Highest-3": NINE["Highest-3"],
-    averaged("11-overlap"): AVERAGED[averaged("11-overlap")],
+    averaged_name("11-overlap"): AVERAGED[averaged_name("11-overlap")],
     "Mv11": NINE["Mv11"],
 }
 """Settings whose grades are measured against the truth, before any ranker."""
@@ -62,7 +62,7 @@ def gain_errors(judged: Grades, known: Floats) -> dict[str, float]:
 
 def misses(judged: Grades) -> float:
     """Return how often a second grade is Good+ where the first one is Fair-."""
-    pairs = Setting("2-overlap").bought(judged)
+    pairs = Setting("2-overlap").buy(judged)
     order = np.argsort(pairs.item, kind="stable")
     both = np.flatnonzero(pairs.item[order][1:] == pairs.item[order][:-1])
     good = pairs.at_least(2)[order]
@@ -71,16 +71,16 @@ def misses(judged: Grades) -> float:
 
 def replay(data: Recorded, seed: int) -> dict[str, Any]:
     """Return costs, errors of gains, and nDCG of the items ordered by the grades bought, for one order of asking."""
-    judged = shuffled(data.grades, seed)
+    judged = shuffle_grades(data.grades, seed)
     settings = {**NINE, "If-good-2": Setting("if-good-2")}
-    found: dict[str, Any] = {
+    figures: dict[str, Any] = {
         "costs": {name: setting.costs(judged) for name, setting in settings.items()},
         "errors": gain_errors(judged, data.known),
         "misses": misses(judged),
     }
     if judged.n_queries > 1:
-        found["order"] = {name: _order(data, setting.gains(judged)) for name, setting in BOUGHT.items()}
-    return found
+        figures["order"] = {name: _order(data, setting.gains(judged)) for name, setting in BOUGHT.items()}
+    return figures
 
 
 def _order(data: Recorded, gains: Floats) -> dict[str, float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,26 +33,29 @@ class Setting:
         What they are put together by; ``None`` learns from a row for each grade.
     factor
         How much more rows of Good+ grades weigh.
+    copies
+        Whether rows of one item are taken for different items, as a ranker does that does not know of items.
     """
 
     scheme: str
     aggregator: str | None = None
     factor: float = 1.0
+    copies: bool = False
 
-    def bought(self, grades: Grades) -> Grades:
+    def buy(self, grades: Grades) -> Grades:
         """Return what is bought of grades that stand in the order asked."""
-        found = replay(make("scheme", self.scheme), grades)
-        return found if self.factor == 1 else found.weighted(GOOD, self.factor)
+        bought = replay(make("scheme", self.scheme), grades)
+        return bought if self.factor == 1 else bought.weighted(GOOD, self.factor)
 
     def gains(self, grades: Grades) -> Floats:
         """Return the gain of each item, as a ranker learns it, from what is bought; means where every grade is used."""
         name = self.aggregator or "mean_gain"
-        scores = aggregate(self.bought(grades), name).scores
+        scores = aggregate(self.buy(grades), name).scores
         return scores if name == "mean_gain" else np.exp2(scores) - 1
 
     def costs(self, grades: Grades) -> dict[str, float]:
         """Return grades and training rows an item, and rows below Good for each one from there on."""
-        bought = self.bought(grades)
+        bought = self.buy(grades)
         n_items = int(bought.judged_items.sum())
         if self.aggregator is None:
             good, rows = bought.at_least(GOOD), bought.row_weight
@@ -83,16 +86,27 @@ MORE = {f"If-good-{k}": Setting(f"if-good-{k}") for k in KS if k != 3}
 """Other numbers of grades."""
 
 
-def averaged(name: str) -> str:
+def averaged_name(name: str) -> str:
     """Return the name of the setting whose gains are averaged."""
     return f"{name}, mean gain"
 
 
 AVERAGED = {
-    averaged(name): Setting(setting.scheme, "mean_gain")
+    averaged_name(name): Setting(setting.scheme, "mean_gain")
     for name, setting in {**MORE, **NINE}.items()
     if setting.aggregator is None and setting.factor == 1 and name != BASELINE
 }
 """The same grades, one row an item with the mean of the gains: what we would do."""
 
-ALL: Mapping[str, Setting] = {**NINE, **MORE, **AVERAGED}
+
+def copied_name(name: str) -> str:
+    """Return the name of the setting whose rows are plain copies."""
+    return f"{name}, plain copies"
+
+
+COPIED = {
+    copied_name(name): replace({**NINE, **MORE}[name], copies=True) for name in ("If-good-2", "If-good-3", "3-overlap")
+}
+"""The same rows without telling the ranker which are of one item."""
+
+ALL: Mapping[str, Setting] = {**NINE, **MORE, **AVERAGED, **COPIED}

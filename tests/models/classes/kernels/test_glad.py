@@ -6,10 +6,9 @@ from scipy.special import expit
 from tests.oracles import difficulty as oracle
 from tests.oracles import spamming
 
-from crowdrank.kernels.confusion import pack_grades
+from crowdrank.kernels.confusion import levels_given, pack_grades
 from crowdrank.kernels.threads import read_only
 from crowdrank.models.classes.kernels.glad import difficulty_pass
-from crowdrank.models.classes.kernels.mace import levels_given
 
 N_ITEMS, N_ANNOTATORS, N_LEVELS = 9, 4, 3
 PRIOR = np.array([0.5, 0.3, 0.2])

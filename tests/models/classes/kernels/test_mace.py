@@ -5,12 +5,12 @@ import pytest
 from scipy import integrate, stats
 from tests.oracles import spamming as oracle
 
-from crowdrank.kernels.confusion import pack_grades
+from crowdrank.kernels.confusion import levels_given, pack_grades
 from crowdrank.models.classes.kernels.mace import (
     SpamModel,
+    agreements,
     averaged_model,
     guessing_confusion,
-    levels_given,
     likeliest_model,
     mean_habits,
     record_numbers,
@@ -119,7 +119,8 @@ def test_likeliest_shares_are_smoothed_ones():
 def test_records_know_no_names():
     rows = [(0, 0, 1, 1.0), (0, 1, 1, 1.0), (1, 2, 0, 1.0), (1, 3, 2, 1.0)]
     grades, levels, counts = packed(rows)
-    assert record_numbers(grades, levels, counts).tolist() == [1, 1, 0, 0]
+    agreement = agreements(grades, levels, *counts.shape)
+    assert record_numbers(counts, agreement).tolist() == [1, 1, 0, 0]
 
 
 def test_confusion_mixes_the_truth_with_guesses():

@@ -32,7 +32,7 @@ def evaluated(sets, n, gap, measure, trust):
     """Expected discount of each entry."""
     size = np.full(len(sets.code), n)
     discounts = fast.Discounts.of(sets, size, named_gap(gap, sets, n), mixture(measure))
-    return discounts.expected(np.full(len(size), trust))[sets.unit]
+    return discounts.expected_discounts(np.full(len(size), trust))[sets.unit]
 
 
 @pytest.mark.parametrize("measure", MEASURES)
@@ -153,7 +153,7 @@ def test_items_in_order_share_their_steps():
         assert discounts.steps == 2 * n * 163
         apart = discounts._replace(in_order=np.zeros(2, bool))
         trust = np.array([0.9, 0.2])
-        np.testing.assert_allclose(discounts.expected(trust), apart.expected(trust), atol=1e-13)
+        np.testing.assert_allclose(discounts.expected_discounts(trust), apart.expected_discounts(trust), atol=1e-13)
 
 
 def test_parts_do_not_change_the_result():
@@ -166,5 +166,7 @@ def test_parts_do_not_change_the_result():
     size = np.full(len(sets.code), 50)
     discounts = fast.Discounts.of(sets, size, named_gap("linear", sets, 50), fast.ndcg_mixture())
     trust = rng.random(len(size))
-    whole = discounts._replace(parts=np.array([0, len(size)])).expected(trust)
-    np.testing.assert_array_equal(discounts._replace(parts=np.array([0, 70, len(size)])).expected(trust), whole)
+    whole = discounts._replace(parts=np.array([0, len(size)])).expected_discounts(trust)
+    np.testing.assert_array_equal(
+        discounts._replace(parts=np.array([0, 70, len(size)])).expected_discounts(trust), whole
+    )

@@ -6,8 +6,8 @@ from tests.kernels.test_pair_sorting import preferences
 from tests.oracles import annotated as slow
 
 from crowdrank.kernels import threads
+from crowdrank.kernels.laplacian import laplacian_products
 from crowdrank.kernels.pairs import sort_by_pair
-from crowdrank.kernels.probes import laplacian_products
 from crowdrank.models.pairs.kernels import pair_likelihood as kernel
 
 N_ITEMS, N_ANNOTATORS = 6, 4

@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 from tests.oracles import orders as slow
 
-from crowdrank.models.rankings.kernels import cayley as cycles
-from crowdrank.models.rankings.kernels import permutations, printed_procedure, subset_orders
+from crowdrank.models.rankings.kernels import (
+    all_orders,
+    dispersion,
+    permutations,
+    printed_procedure,
+    subset_orders,
+)
+from crowdrank.models.rankings.kernels import random_swaps as cycles
 from crowdrank.models.rankings.kernels.ranked_lists import RankedLists
 
 FULL = [([3, 1, 0, 2, 4], [1, 2, 3, 4, 5]), ([0, 1, 2, 3, 4], [1, 2, 3, 4, 5]), ([4, 2, 3, 1, 0], [1, 2, 3, 4, 5])]
@@ -68,7 +74,7 @@ def test_sweeps_reach_the_enumerated_posterior(lists, scores):
 def test_cayley_swaps_reach_the_enumerated_posterior(lists, scores):
     _, far, mean, _, _ = slow.posterior(5, lists, PULLS, scores, distance="cayley")
     table = laid_out(lists)
-    found = cycles.swap_randomly(table, PULLS, chains(), slots(table), 200_000, scores=scores)
+    found = cycles.swap_randomly(table, PULLS, chains(), slots(table), np.array([0]), 200_000, scores=scores)
     np.testing.assert_allclose(found.distance, far, atol=0.02)
     np.testing.assert_allclose(found.place, mean, atol=0.02)
 
@@ -98,7 +104,7 @@ def test_the_best_ranking_is_the_most_probable_one(lists, scores):
     subset_orders.sum_orders(table, PULLS, only, scores=scores, best=best[0])
     permutations.sweep(table, PULLS, chains(), only, 2000, scores=scores, best=best[1])
     printed_procedure.swap_places(table, PULLS, chains(), only, 5000, scores=scores, best=best[2])
-    cycles.swap_randomly(table, PULLS, chains(), slots(table), 5000, scores=scores, best=best[3])
+    cycles.swap_randomly(table, PULLS, chains(), slots(table), only, 5000, scores=scores, best=best[3])
     heights = [slow.log_weight(order, lists, PULLS, scores) for order in slow.permutations(range(5))]
     for order in best[:3]:
         assert slow.log_weight(order, lists, PULLS, scores) == pytest.approx(max(heights), abs=1e-9)
@@ -205,7 +211,7 @@ def test_the_number_of_threads_changes_nothing(monkeypatch):
     def passes():
         state, other = chains(40), chains(40)
         swept = permutations.sweep(table, pull, state, every, 20)
-        swapped = cycles.swap_randomly(table, pull, other, slots(table), 20)
+        swapped = cycles.swap_randomly(table, pull, other, slots(table), np.arange(len(table.sizes)), 20)
         plain = printed_procedure.swap_places(table, pull, other, every, 20)
         exact = subset_orders.sum_orders(table, pull, every)
         return [*swept, *swapped, *plain, *exact, *state, *other]
@@ -243,3 +249,55 @@ def test_one_item_and_no_item():
         subset_orders.sum_orders(table, np.zeros(0), np.arange(2)),
     ):
         assert found.place.tolist() == [0.0]
+
+
+@pytest.mark.parametrize("scores", [None, SCORES])
+@pytest.mark.parametrize("distance", ["cayley", "footrule", "spearman"])
+def test_listed_rankings_equal_enumeration(distance, scores):
+    for lists in (FULL, PARTIAL):
+        log_total, far, mean, variance, _ = slow.posterior(5, lists, PULLS / 4, scores, distance=distance)
+        table = laid_out(lists)
+        listed = all_orders.list_orders(table, np.array([0]), distance)
+        best, draws = np.zeros(5, np.int32), np.zeros((400, 5), np.float32)
+        found = all_orders.sum_listed(
+            table, listed, PULLS / 4, scores=scores, best=best, draws=draws, state=chains().state.copy()
+        )
+        np.testing.assert_allclose(found.log_total, [log_total], rtol=1e-9)
+        np.testing.assert_allclose(found.distance, far, rtol=1e-9)
+        np.testing.assert_allclose(found.place, mean, rtol=1e-9)
+        np.testing.assert_allclose(found.spread, variance, rtol=1e-7)
+        np.testing.assert_allclose(draws.mean(axis=0), mean, atol=0.3)
+
+
+@pytest.mark.parametrize("distance", ["footrule", "spearman"])
+def test_swaps_reach_the_posterior_of_other_distances(distance):
+    for lists in (PARTIAL, TIED):
+        _, far, mean, _, _ = slow.posterior(5, lists, PULLS / 4, None, distance=distance)
+        table = laid_out(lists)
+        found = cycles.swap_randomly(table, PULLS / 4, chains(), slots(table), np.array([0]), 200_000, distance)
+        np.testing.assert_allclose(found.distance, far, atol=0.05)
+        np.testing.assert_allclose(found.place, mean, atol=0.03)
+
+
+@pytest.mark.parametrize("distance", ["cayley", "footrule", "spearman"])
+def test_expected_distances_and_normalisers_equal_enumeration(distance):
+    theta = np.array([-2.0, -0.3, 0.0, 0.2])
+    for n in (2, 3, 5):
+        expected = [slow.expected_distance(one, n, distance) for one in theta]
+        np.testing.assert_allclose(dispersion.expected_distance(theta, n, distance), expected, rtol=1e-9)
+        far = np.array([slow.DISTANCES[distance](y, range(n)) for y in slow.permutations(range(n))])
+        logs = np.log(np.exp(theta[:, None] * far).sum(axis=1))
+        np.testing.assert_allclose(dispersion.log_normalisers(theta, n, distance)[:, n], logs, rtol=1e-9)
+
+
+def test_queries_with_ties_or_too_many_items_are_not_listed():
+    table = laid_out(TIED)
+    assert not len(all_orders.listable(table, np.array([0]), 8))
+    assert all_orders.listable(laid_out(FULL), np.array([0]), 8).tolist() == [0]
+    assert not len(all_orders.listable(laid_out(FULL), np.array([0]), 4))
+
+
+def test_queries_beyond_the_cells_that_are_held_are_sampled(monkeypatch):
+    table = laid_out(FULL)
+    monkeypatch.setattr(all_orders, "MOST_CELLS", 100)
+    assert not len(all_orders.listable(table, np.array([0]), 8))

@@ -98,17 +98,20 @@ def guessing_confusion(knowing: Floats, answers: Floats) -> Floats:
     return confusion
 
 
-def record_numbers(grades: PackedGrades, levels: NDArray[np.uint8], counts: Floats) -> Counts:
+def agreements(grades: PackedGrades, levels: NDArray[np.uint8], n_annotators: int, n_levels: int) -> Floats:
+    """Return how often others gave the items of each annotator the same level, (n_annotators,), by weight."""
+    item = np.repeat(np.arange(len(grades.starts) - 1), np.diff(grades.starts))
+    at, weight = item * n_levels + levels, grades.weight if grades.weight.size else np.ones(len(levels))
+    votes = np.bincount(at, weight)
+    return np.bincount(grades.code // np.uint32(n_levels), weight * votes[at], n_annotators).astype(np.float64)
+
+
+def record_numbers(counts: Floats, agreement: Floats) -> Counts:
     """Return a number for each annotator, (n_annotators,), the same for equal records, that depends on no name.
 
     A record is the weight of the annotator's grades, how even ``counts`` (n_annotators, n_levels) are over the levels,
     and how often others gave an item the same level.
     """
-    n_annotators, n_levels = counts.shape
-    item = np.repeat(np.arange(len(grades.starts) - 1), np.diff(grades.starts))
-    at, weight = item * n_levels + levels, grades.weight if grades.weight.size else np.ones(len(levels))
-    votes = np.bincount(at, weight)
-    agreement = np.bincount(grades.code // np.uint32(n_levels), weight * votes[at], n_annotators)
     records = np.stack([counts.sum(axis=1), (counts**2).sum(axis=1), agreement], axis=1)
     # sums of fractional weights are equal up to rounding only
     return np.unique(np.round(records, 6), axis=0, return_inverse=True)[1].ravel()
@@ -118,13 +121,6 @@ def mean_habits(knowing: Floats, spamming: Floats, alpha: float, answer_alpha: f
     """Return the mean probability of spamming, (n_annotators,), and of each answer then, (n_annotators, n_levels)."""
     spam, answers = spamming.sum(axis=1) + alpha, spamming + answer_alpha
     return spam / (spam + knowing.sum(axis=1) + alpha), answers / answers.sum(axis=1, keepdims=True)
-
-
-def levels_given(grades: PackedGrades, n_annotators: int, n_levels: int) -> tuple[NDArray[np.uint8], Floats]:
-    """Return the level of each row, (n,), and the weight of each annotator's grades, (n_annotators, n_levels)."""
-    levels = read_only((grades.code % np.uint32(n_levels)).astype(np.uint8))
-    counts = np.bincount(grades.code, grades.weight if grades.weight.size else None, n_annotators * n_levels)
-    return levels, counts.reshape(n_annotators, n_levels).astype(np.float64)
 
 
 def spam_pass(

@@ -31,13 +31,13 @@ _MAX_ROW_LENGTH = 128
 """With more pairs than this the mixture is the quicker form."""
 
 _MAX_ITEMS_ONE_BY_ONE = 4
-"""Up to so many items in order are quicker one by one."""
+"""Up to this many items in order are quicker one by one."""
 
 _MAX_SHARE_JUDGED = 0.25
 """Up to this share of a query's items, judged on average, the gap ``"auto"`` is the swapped one."""
 
 _MIN_PAIRS = 1e-12
-"""Added to numbers of pairs, so that an annotator without any has a mean quality."""
+"""Added to numbers of pairs, so an annotator without any has a mean quality."""
 
 _STEP, _LOWEST, _HIGHEST = 0.28, -42.0, 3.6
 """Grid of the logarithm of t on which NDCG's discount is a mixture of exp(-t r)."""
@@ -86,7 +86,7 @@ class Gap(NamedTuple):
 
 
 def pair_gap(name: str, sets: PreferenceSets, query: Ints, size: Counts) -> Gap:
-    """Return the gap of a name, for sets of these queries with so many items, (n_sets,) each.
+    """Return the gap of a name, for sets of these queries with this many items, (n_sets,) each.
 
     ``"auto"`` is swapped in queries of whose items a set has a quarter or less on average, and hard in others.
     """
@@ -152,7 +152,7 @@ class Discounts(NamedTuple):
         tables = _tables(sizes, longest, mixture)
         return cls(sets, in_order, links, number, size, gap, mixture, tables, pair_bounds(cost), float(steps.sum()))
 
-    def expected(self, trust: Floats) -> Floats:
+    def expected_discounts(self, trust: Floats) -> Floats:
         """Return the expected discount of each unit, less that of an item without pairs.
 
         ``trust`` (n_sets,) is the probability that a pair counts as it was judged, and not reversed.
@@ -189,7 +189,7 @@ class Crowd:
     def totals(self, eta: Floats) -> tuple[Floats, Floats]:
         """What each entry adds, and the sum for each item."""
         sets = self.discounts.sets
-        own = self.discounts.expected(eta[self.owner])[sets.unit] * self.weight
+        own = self.discounts.expected_discounts(eta[self.owner])[sets.unit] * self.weight
         return own, segment_sums(own, sets.item, None, len(self.query))
 
     def agree(self, own: Floats | None, totals: Floats) -> Floats:
@@ -222,7 +222,7 @@ class Crowd:
 
 
 def _tables(sizes: Counts, longest: Counts, mixture: Mixture) -> Tables:
-    """The rows for queries of these sizes with at most so many known pairs."""
+    """The rows for queries of these sizes with at most this many known pairs."""
     # a single term is quicker than any row
     side = np.where(len(mixture.weight) > 1, np.minimum(longest, _MAX_ROW_LENGTH) + 1, 0)
     starts = np.concatenate([[0], np.cumsum(side**2)])

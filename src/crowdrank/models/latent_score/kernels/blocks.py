@@ -12,8 +12,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ....kernels.laplacian import laplacian_product, solve_together
-from ....kernels.probes import laplacian_products
+from ....kernels.laplacian import laplacian_product, laplacian_products, solve_together
 from ....kernels.threads import one_blas_thread
 from ....protocols import Counts, Floats, Ints
 

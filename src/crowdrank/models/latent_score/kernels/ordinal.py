@@ -20,6 +20,7 @@ from ....kernels.threads import even_bounds, over_bounds, read_only, total
 from ....protocols import Counts, Floats, Ints
 
 _ROWS_PER_THREAD = 100_000
+_MAX_KEY_BITS = 62
 _VARIANCE_FACTOR = np.pi / 8
 _MIN_PROBABILITY = 1e-12
 _MIN_LIKELIHOOD_PRODUCT = 1e-250
@@ -32,7 +33,7 @@ class Cells(NamedTuple):
     a cell are those from ``bounds[cell]`` up to the next. Over judgments are ``annotator_side``, four times the
     annotator plus the position of the first item (0 left, 1 not known, 2 right), ``level``, as seen from the first
     item, and ``weight``, empty where all weigh 1. ``parts`` bounds stretches of cells with about equally many
-    judgments, one per thread.
+    judgments, one per thread. ``values`` has the covariates of judgments, first against second item, (n_judgments, k).
     """
 
     first: Ints
@@ -42,6 +43,7 @@ class Cells(NamedTuple):
     level: Any
     weight: Floats
     parts: Counts
+    values: Floats
 
     @property
     def cell(self) -> Ints:
@@ -50,16 +52,24 @@ class Cells(NamedTuple):
 
 
 def sort_cells(
-    first: Ints, second: Ints | None, annotator: Ints, position: Ints | None, level: Ints, weight: Floats | None
-) -> Cells:
+    first: Ints, second: Ints | None, annotator: Ints, position: Ints | None, level: Ints, weight: Floats | None,
+    values: Floats | None = None,
+) -> Cells:  # fmt: skip
     """Return the judgments by cell; within a cell by annotator and level, so that the order of rows never matters.
 
     ``position`` is where the first item was shown: 0 left, 1 not known, 2 right; ``None`` where a cell is one item.
+    ``values`` (n_judgments, k) are covariates, first against second item.
     """
     pieces = [first] if second is None else [first, second]
     pieces += [4 * annotator if position is None else 4 * annotator + position, level]
     widths = [int(piece.max(initial=0)).bit_length() for piece in pieces]
-    columns = _sort_packed(pieces, widths, weight) if sum(widths) <= 62 else _sort_columns(pieces, weight)
+    if values is not None:
+        order = _order_with_values(pieces, widths, weight, values)
+        values = np.ascontiguousarray(values)[order]
+        columns: list[Any] = [*(piece[order] for piece in pieces), np.empty(0) if weight is None else weight[order]]
+    else:
+        packs = sum(widths) <= _MAX_KEY_BITS
+        columns = _sort_packed(pieces, widths, weight) if packs else _sort_columns(pieces, weight)
     *place, annotator_side, levels, weights = columns
     new = np.ones(len(annotator_side), bool)
     new[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in place])
@@ -70,16 +80,36 @@ def sort_cells(
     ends = [column[starts].astype(np.int32) for column in place]
     other = ends[1] if second is not None else np.empty(0, np.int32)
     rows = read_only(annotator_side.astype(np.int32)), read_only(levels.astype(np.int8)), read_only(weights)
-    return Cells(read_only(ends[0]), read_only(other), read_only(bounds), *rows, parts)
+    kept = np.empty((0, 0)) if values is None else values
+    return Cells(read_only(ends[0]), read_only(other), read_only(bounds), *rows, parts, read_only(kept))
 
 
-def _sort_packed(pieces: list[Ints], widths: list[int], weight: Floats | None) -> list[Any]:
-    """Sort columns packed into one number per row; return them with their weights."""
+def _order_with_values(pieces: list[Ints], widths: list[int], weight: Floats | None, values: Floats) -> Counts:
+    """The order by columns; rows that differ in covariates alone stand in the order of these."""
+    last = [*([] if weight is None else [weight]), *values.T[::-1]]
+    if sum(widths) > _MAX_KEY_BITS:
+        return np.lexsort([*last, *reversed(pieces)])
+    keys = _pack_columns(pieces, widths)
+    order: Counts = np.argsort(keys)
+    same = np.diff(keys[order]) == 0
+    tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
+    rows = order[tied]
+    order[tied] = rows[np.lexsort([*(column[rows] for column in last), keys[rows]])]
+    return order
+
+
+def _pack_columns(pieces: list[Ints], widths: list[int]) -> Counts:
+    """One number per row from columns of so many bits."""
     keys = np.zeros(len(pieces[0]), np.int64)
     for piece, width in zip(pieces, widths, strict=True):
         keys <<= width
         keys |= piece
-    weights = np.empty(0)
+    return keys
+
+
+def _sort_packed(pieces: list[Ints], widths: list[int], weight: Floats | None) -> list[Any]:
+    """Sort columns packed into one number per row; return them with their weights."""
+    keys, weights = _pack_columns(pieces, widths), np.empty(0)
     if weight is None:
         keys.sort()
     else:
@@ -103,7 +133,8 @@ def _sort_columns(pieces: list[Ints], weight: Floats | None) -> list[Any]:
 class ResponseModel(NamedTuple):
     """How annotators respond to one kind: ``own`` (n_annotators, 8), ``favourites`` (n_annotators or 0, K), the cuts.
 
-    ``scale`` is the kind's lambda, and ``learns_cuts`` says whether cuts are learned.
+    ``scale`` is the kind's lambda, and ``learns_cuts`` says whether cuts are learned. ``shifts`` (n_judgments or 0, 3)
+    is what covariates add, see :func:`covariate_shifts`.
     """
 
     own: Floats
@@ -112,6 +143,7 @@ class ResponseModel(NamedTuple):
     cuts: Floats
     scale: float
     learns_cuts: bool
+    shifts: Floats = np.empty((0, 3))
 
 
 def own_rows(
@@ -135,6 +167,43 @@ def own_rows(
     return rows
 
 
+def covariate_shifts(cells: Cells, coefficients: Floats, covariance: Floats, scale: float) -> Floats:
+    """Return what covariates add to each judgment, (n_judgments, 3).
+
+    That is the predictor's mean; twice its covariance with the slope; and its variance, with the covariance with the
+    bias. ``coefficients`` (n_annotators, k) are those of annotators, ``covariance`` (n_annotators, 2 + k, 2 + k) that
+    of discrimination, bias and coefficients.
+    """
+    shifts = np.empty((len(cells.values), 3))
+    arguments = (cells.annotator_side, cells.values, read_only(coefficients), read_only(covariance), float(scale))
+
+    def work(begin: int, end: int) -> None:
+        _fill_shifts(*arguments, cells.bounds[begin], cells.bounds[end], shifts)
+
+    over_bounds(work, cells.parts)
+    return shifts
+
+
+@njit(cache=True, nogil=True)
+def _fill_shifts(
+    annotator_side: Any, values: Any, coefficients: Any, covariance: Any, scale: float, begin: int, end: int,
+    shifts: Any,
+) -> None:  # fmt: skip
+    """Fill in the shifts of judgments begin to end."""
+    for row in range(begin, end):
+        a, side = annotator_side[row] >> 2, 1.0 - (annotator_side[row] & 3)
+        mean, with_slope, spread = 0.0, 0.0, 0.0
+        for c in range(values.shape[1]):
+            x = values[row, c]
+            mean += x * coefficients[a, c]
+            with_slope += x * covariance[a, 0, 2 + c]
+            inner = side * covariance[a, 1, 2 + c] + 0.5 * x * covariance[a, 2 + c, 2 + c]
+            for other in range(c):
+                inner += values[row, other] * covariance[a, 2 + other, 2 + c]
+            spread += 2.0 * x * inner
+        shifts[row, 0], shifts[row, 1], shifts[row, 2] = mean, 2.0 * scale * with_slope, spread
+
+
 @njit(cache=True, nogil=True)
 def level_probabilities(eta: float, variance: float, stretch: float, centre: float, cuts: Any, level: int) -> Any:
     """Return the flattening, and the probabilities of a level at most this one and of one below it."""
@@ -156,7 +225,7 @@ def lapse_probability(favourites: Any, a: int, level: int, mirrored: int, side: 
 @njit(cache=True, nogil=True)
 def _fill_item_slopes(
     bounds: Any, annotator_side: Any, level: Any, weight: Any, own: Any, favourites: Any, centre: float, cuts: Any,
-    gap: Any, variance: Any, begin: int, end: int, gradient: Any, curvature: Any,
+    shifts: Any, gap: Any, variance: Any, begin: int, end: int, gradient: Any, curvature: Any,
 ) -> None:  # fmt: skip
     """Fill in the gradient and the curvature in the score of each cell from begin to end."""
     for cell in range(begin, end):
@@ -165,7 +234,12 @@ def _fill_item_slopes(
             a, side, y = annotator_side[row] >> 2, 1.0 - (annotator_side[row] & 3), level[row]
             tie = side * own[a, 3]
             eta = own[a, 0] * d + side * own[a, 5]
+            if shifts.size:
+                tie += shifts[row, 1]
+                eta += shifts[row, 0]
             spread = own[a, 1] * of_gap + d * (own[a, 2] * d + tie) + abs(side) * own[a, 4]
+            if shifts.size:
+                spread += shifts[row, 2]
             flat, upper, lower = level_probabilities(eta, spread, own[a, 6], centre, cuts, y)
             rho, lapse = weight[row] if weight.size else 1.0, own[a, 7]
             if lapse > 0.0:
@@ -199,7 +273,9 @@ class AnnotatorSums(NamedTuple):
     ``spread_spread`` curvatures; ``lapses`` is the expected weight of lapses, ``lapsed`` (n_annotators or 0, K) by
     level, ``lapse`` and ``lapse_lapse`` (n_annotators or 0) gradient and curvature in the probability of one. Of the
     crowd are the log-likelihood, the weight, gradient and curvature in log lambda, and of the cuts the gradient
-    (K-1,), and diagonal and next diagonal of the curvature (2, K-1).
+    (K-1,), and diagonal and next diagonal of the curvature (2, K-1). With k covariates there are the gradient in their
+    coefficients ``control`` (n_annotators, k), and the curvature in these and discrimination, bias and coefficients,
+    ``control_curvature`` (n_annotators, k, 2 + k).
     """
 
     alpha: Floats
@@ -219,6 +295,8 @@ class AnnotatorSums(NamedTuple):
     scale_scale: float
     cuts: Floats
     cuts_cuts: Floats
+    control: Floats
+    control_curvature: Floats
 
 
 @njit(cache=True, nogil=True)
@@ -247,12 +325,34 @@ def _add_cut_slopes(
 
 
 @njit(cache=True, nogil=True)
+def _add_lapse(
+    probability: float, lapse: float, usual: float, amount: float, side: float, level: int, lapsed: Any
+) -> Any:
+    """Add a judgment's part in the lapses of its annotator, (K + 3,); return its weight as no lapse, and its chance.
+
+    ``usual`` is the chance of the level in a lapse.
+    """
+    top = lapsed.size - 3
+    likely = (1.0 - lapse) * probability + lapse * usual
+    rho = amount * ((1.0 - lapse) * probability / likely)
+    lapsed[level] += 0.5 * (1.0 + side) * (amount - rho)
+    lapsed[top - level] += 0.5 * (1.0 - side) * (amount - rho)
+    more = (usual - probability) / likely
+    lapsed[top + 1] += amount * more
+    lapsed[top + 2] += amount * more * more
+    return rho, likely
+
+
+@njit(cache=True, nogil=True)
 def _add_annotator_sums(
     bounds: Any, annotator_side: Any, level: Any, weight: Any, own: Any, favourites: Any, centre: float, cuts: Any,
-    gap: Any, variance: Any, scale: float, learns_cuts: bool, begin: int, end: int, sums: Any, lapsed: Any, crowd: Any,
-    of_cuts: Any,
+    shifts: Any, gap: Any, variance: Any, scale: float, learns_cuts: bool, slopes: Any, begin: int, end: int, sums: Any,
+    lapsed: Any, crowd: Any, of_cuts: Any,
 ) -> None:  # fmt: skip
-    """Add the sums of cells begin to end, of annotators (n_annotators, 8), lapses, crowd (4,) and cuts (3, K)."""
+    """Add the sums of cells begin to end, of annotators (n_annotators, 8), lapses, crowd (4,) and cuts (3, K).
+
+    With covariates ``slopes`` (n_judgments, 2) is filled with gradient and curvature in the predictor.
+    """
     product, logs, top = 1.0, 0.0, cuts.size
     for cell in range(begin, end):
         d, of_gap = gap[cell], variance[cell]
@@ -261,21 +361,21 @@ def _add_annotator_sums(
             a, side, y = annotator_side[row] >> 2, 1.0 - (annotator_side[row] & 3), level[row]
             tie = side * own[a, 3]
             eta = own[a, 0] * d + side * own[a, 5]
+            if shifts.size:
+                tie += shifts[row, 1]
+                eta += shifts[row, 0]
             spread = own[a, 1] * of_gap + d * (own[a, 2] * d + tie)
-            flat, upper, lower = level_probabilities(eta, spread + abs(side) * own[a, 4], own[a, 6], centre, cuts, y)
+            around = spread + abs(side) * own[a, 4]
+            if shifts.size:
+                around += shifts[row, 2]
+            flat, upper, lower = level_probabilities(eta, around, own[a, 6], centre, cuts, y)
             probability, lapse = max(upper - lower, _MIN_PROBABILITY), own[a, 7]
             amount = weight[row] if weight.size else 1.0
             rho, likely = amount, probability
             if lapse > 0.0:
                 usual = lapse_probability(favourites, a, y, top - y, side)
-                likely = (1.0 - lapse) * probability + lapse * usual
-                rho *= (1.0 - lapse) * probability / likely
+                rho, likely = _add_lapse(probability, lapse, usual, amount, side, y, lapsed[a])
                 sums[a, 7] += amount - rho
-                lapsed[a, y] += 0.5 * (1.0 + side) * (amount - rho)
-                lapsed[a, top - y] += 0.5 * (1.0 - side) * (amount - rho)
-                more = (usual - probability) / likely
-                lapsed[a, top + 1] += amount * more
-                lapsed[a, top + 2] += amount * more * more
             if weight.size:
                 logs += amount * np.log(likely)
             else:
@@ -285,6 +385,8 @@ def _add_annotator_sums(
                     product = 1.0
             g = rho * (upper + lower - 1.0)
             h = rho * flat * (upper * (1.0 - upper) + lower * (1.0 - lower))
+            if slopes.size:
+                slopes[row, 0], slopes[row, 1] = g, h
             sums[a, 0] += scale * d * g - h * scale * own[a, 0] * of_gap
             sums[a, 1] += side * g
             sums[a, 2] += h * square
@@ -306,24 +408,63 @@ def annotator_pass(cells: Cells, model: ResponseModel, gap: Floats, variance: Fl
     arguments: Any = (*cells[2:6], *kernel_arguments(model), read_only(gap), read_only(variance))
     arguments = (*arguments, float(model.scale), bool(model.learns_cuts))
     n_annotators, n_levels = len(model.own), len(model.cuts) + 1
+    slopes = np.empty((len(model.shifts), 2))
 
     def work(begin: int, end: int) -> list[Floats]:
         sums = [np.zeros((n_annotators, 8)), np.zeros((len(model.favourites), n_levels + 2)), np.zeros(4)]
         sums.append(np.zeros((3, n_levels)))
-        everything: list[Any] = [*arguments, begin, end, *sums]
+        everything: list[Any] = [*arguments, slopes, begin, end, *sums]
         _add_annotator_sums(*everything)
-        return sums
+        return [*sums, *_control_sums(cells, gap, float(model.scale), slopes, n_annotators, begin, end)]
 
     threads = over_bounds(work, cells.parts)
-    of_annotators, lapsed, crowd, of_cuts = (total([parts[place] for parts in threads]) for place in range(4))
+    of_annotators, lapsed, crowd, of_cuts, control, control_curvature = (
+        total([parts[place] for parts in threads]) for place in range(6)
+    )
     columns: Any = np.ascontiguousarray(of_annotators.T)
     by_level = (lapsed[:, :-2], lapsed[:, -2], lapsed[:, -1])
     shared: Any = (*(float(value) for value in crowd), of_cuts[0, :-1], of_cuts[1:, :-1])
-    fields: list[Any] = [*columns, *by_level, *shared]
+    fields: list[Any] = [*columns, *by_level, *shared, control, control_curvature]
     return AnnotatorSums(*fields)
 
 
-def kernel_arguments(model: ResponseModel) -> tuple[Floats, Floats, float, Floats]:
+def _control_sums(
+    cells: Cells, gap: Floats, scale: float, slopes: Floats, n_annotators: int, begin: int, end: int
+) -> list[Floats]:
+    """Gradient and curvature in coefficients of covariates over cells begin to end; without covariates empty."""
+    k = cells.values.shape[1]
+    if not k:
+        return [np.empty((0, 0)), np.empty((0, 0, 0))]
+    control, curvature = np.zeros((n_annotators, k)), np.zeros((n_annotators, k, 2 + k))
+    rows: list[Any] = [cells.bounds, cells.annotator_side, cells.values, slopes, read_only(gap), scale]
+    everything: list[Any] = [*rows, begin, end, control, curvature]
+    _add_control_sums(*everything)
+    for c in range(k):
+        curvature[:, :c, 2 + c] = curvature[:, c, 2 : 2 + c]
+    return [control, curvature]
+
+
+@njit(cache=True, nogil=True)
+def _add_control_sums(
+    bounds: Any, annotator_side: Any, values: Any, slopes: Any, gap: Any, scale: float, begin: int, end: int,
+    control: Any, curvature: Any,
+) -> None:  # fmt: skip
+    """Add the sums of cells begin to end; of the coefficients' own curvature the lower half."""
+    for cell in range(begin, end):
+        slope = scale * gap[cell]
+        for row in range(bounds[cell], bounds[cell + 1]):
+            a, side = annotator_side[row] >> 2, 1.0 - (annotator_side[row] & 3)
+            g, h = slopes[row, 0], slopes[row, 1]
+            for c in range(values.shape[1]):
+                x = values[row, c]
+                control[a, c] += g * x
+                curvature[a, c, 0] += h * x * slope
+                curvature[a, c, 1] += h * x * side
+                for other in range(c + 1):
+                    curvature[a, c, 2 + other] += h * x * values[row, other]
+
+
+def kernel_arguments(model: ResponseModel) -> tuple[Floats, Floats, float, Floats, Floats]:
     """Return the model as arrays that the kernels are compiled for."""
     own, favourites, cuts = (read_only(array) for array in (model.own, model.favourites, model.cuts))
-    return own, favourites, float(model.centre), cuts
+    return own, favourites, float(model.centre), cuts, read_only(model.shifts)

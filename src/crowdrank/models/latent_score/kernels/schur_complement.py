@@ -1,7 +1,8 @@
 """The Schur complement of annotators: what marginalising them takes off the curvature of scores.
 
-Each judgment has a mixed second derivative in its cell's score and each of two parameters of its annotator,
-discrimination and bias. These cross terms (n_judgments, 2) are scaled so that each parameter has variance 1. That of an
+Each judgment has a mixed second derivative in its cell's score and each of the parameters of its annotator,
+discrimination, bias and coefficients of covariates. These cross terms (n_judgments, p) are turned and scaled so that
+the parameters are independent and have variance 1. That of an
 annotator and an item is the sum over the annotator's judgments of the item, negative for the second item of a pair.
 With these sums in the columns of ``U``, marginalising takes off ``U U'``.
 """
@@ -21,18 +22,24 @@ _MIN_PROBABILITY = 1e-12
 _MAX_LOOPED_ITEMS = 64
 
 
-def cross_terms(cells: Cells, model: ResponseModel, gap: Floats, variance: Floats, adapt: Floats) -> Floats:
-    """Return the cross term of each judgment in its cell's score and its annotator's parameters, (n_judgments, 2).
+def cross_terms(
+    cells: Cells, model: ResponseModel, gap: Floats, variance: Floats, adapt: Floats, root: Floats | None = None
+) -> Floats:
+    """Return the cross term of each judgment in its cell's score and its annotator's parameters, (n_judgments, p).
 
     ``adapt`` (n_annotators, 3) has how far the bias moves with the discrimination, the standard deviation of the
-    discrimination, and that of the bias given the discrimination; the rest is as in :func:`~.ordinal.item_pass`.
+    discrimination, and that of the bias given the discrimination; the rest is as in :func:`~.ordinal.item_pass`. With
+    covariates ``root`` (n_annotators, p, p) is a root of the covariance of the parameters, and ``adapt`` is not used.
     """
-    terms = np.empty((len(cells.annotator_side), 2))
-    arguments = (*cells[2:6], *kernel_arguments(model), read_only(gap), read_only(variance), float(model.scale))
+    root = np.empty((0, 2, 2)) if root is None else root
+    terms = np.empty((len(cells.annotator_side), root.shape[1]))
+    arguments: Any = (*cells[2:6], *kernel_arguments(model), read_only(gap), read_only(variance), float(model.scale))
+    arguments = (*arguments, cells.values, read_only(root))
     habits = read_only(adapt)
 
     def work(begin: int, end: int) -> None:
-        _fill_cross_terms(*arguments, habits, begin, end, terms)
+        everything: list[Any] = [*arguments, habits, begin, end, terms]
+        _fill_cross_terms(*everything)
 
     over_bounds(work, cells.parts)
     return terms
@@ -41,7 +48,8 @@ def cross_terms(cells: Cells, model: ResponseModel, gap: Floats, variance: Float
 @njit(cache=True, nogil=True)
 def _fill_cross_terms(
     bounds: Any, annotator_side: Any, level: Any, weight: Any, own: Any, favourites: Any, centre: float, cuts: Any,
-    gap: Any, variance: Any, scale: float, adapt: Any, begin: int, end: int, terms: Any,
+    shifts: Any, gap: Any, variance: Any, scale: float, values: Any, root: Any, adapt: Any, begin: int, end: int,
+    terms: Any,
 ) -> None:  # fmt: skip
     """Fill in the cross terms of the judgments of cells begin to end."""
     for cell in range(begin, end):
@@ -50,6 +58,9 @@ def _fill_cross_terms(
             a, side, y = annotator_side[row] >> 2, 1.0 - (annotator_side[row] & 3), level[row]
             eta = own[a, 0] * d + side * own[a, 5]
             spread = own[a, 1] * of_gap + d * (own[a, 2] * d + side * own[a, 3]) + abs(side) * own[a, 4]
+            if shifts.size:
+                eta += shifts[row, 0]
+                spread += d * shifts[row, 1] + shifts[row, 2]
             flat, upper, lower = level_probabilities(eta, spread, own[a, 6], centre, cuts, y)
             rho, lapse = weight[row] if weight.size else 1.0, own[a, 7]
             if lapse > 0.0:
@@ -58,6 +69,13 @@ def _fill_cross_terms(
             h = rho * flat * (upper * (1.0 - upper) + lower * (1.0 - lower))
             of_bias = side * h * own[a, 0]
             of_alpha = h * own[a, 0] * scale * d - rho * scale * (upper + lower - 1.0)
+            if root.size:
+                for m in range(terms.shape[1]):
+                    turned = of_alpha * root[a, 0, m] + of_bias * root[a, 1, m]
+                    for c in range(values.shape[1]):
+                        turned += h * own[a, 0] * values[row, c] * root[a, 2 + c, m]
+                    terms[row, m] = turned
+                continue
             terms[row, 0] = (of_alpha - adapt[a, 0] * of_bias) * adapt[a, 1]
             terms[row, 1] = of_bias * adapt[a, 2]
 
@@ -68,15 +86,16 @@ def schur_blocks(cells: Cells, terms: Floats, n_annotators: int, firsts: Counts,
     begins, ends = np.searchsorted(cells.first, firsts), np.searchsorted(cells.first, firsts + size)
     most = int(np.max(cells.bounds[ends] - cells.bounds[begins], initial=0))
     place, present = np.full(n_annotators, -1, np.int64), np.empty(min(most, n_annotators), np.int64)
-    rows = np.zeros((2 * len(present), size))
+    p = terms.shape[1]
+    rows = np.zeros((p * len(present), size))
     arguments = (cells.first, cells.second, cells.bounds, cells.annotator_side, read_only(terms))
     if size <= _MAX_LOOPED_ITEMS:
         _fill_blocks(*arguments, begins, ends, firsts, place, present, rows, blocks)
         return blocks
     for number, (begin, end, first) in enumerate(zip(begins, ends, firsts, strict=True)):
         n = _gather_rows(*arguments, begin, end, first, place, present, rows)
-        blocks[number] = rows[: 2 * n].T @ rows[: 2 * n]
-        _clear_rows(place, present, rows, n)
+        blocks[number] = rows[: p * n].T @ rows[: p * n]
+        _clear_rows(place, present, rows, p, n)
     return blocks
 
 
@@ -85,8 +104,8 @@ def _gather_rows(
     first: Any, second: Any, bounds: Any, annotator_side: Any, terms: Any, begin: int, end: int, item: int, place: Any,
     present: Any, rows: Any,
 ) -> int:  # fmt: skip
-    """Add up the cross terms of each annotator and item from ``item`` on, two rows each; return how many annotators."""
-    n = 0
+    """Add up the cross terms of each annotator and item from ``item`` on, p rows each; return how many annotators."""
+    n, p = 0, terms.shape[1]
     for cell in range(begin, end):
         i, j = first[cell] - item, second[cell] - item if second.size else -1
         for row in range(bounds[cell], bounds[cell + 1]):
@@ -95,22 +114,20 @@ def _gather_rows(
                 place[a] = n
                 present[n] = a
                 n += 1
-            at = 2 * place[a]
-            rows[at, i] += terms[row, 0]
-            rows[at + 1, i] += terms[row, 1]
-            if j >= 0:
-                rows[at, j] -= terms[row, 0]
-                rows[at + 1, j] -= terms[row, 1]
+            at = p * place[a]
+            for m in range(p):
+                rows[at + m, i] += terms[row, m]
+                if j >= 0:
+                    rows[at + m, j] -= terms[row, m]
     return n
 
 
 @njit(cache=True, nogil=True)
-def _clear_rows(place: Any, present: Any, rows: Any, n: int) -> None:
+def _clear_rows(place: Any, present: Any, rows: Any, p: int, n: int) -> None:
     """Clear what the next query starts from."""
     for number in range(n):
         place[present[number]] = -1
-        rows[2 * number] = 0.0
-        rows[2 * number + 1] = 0.0
+        rows[p * number : p * (number + 1)] = 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -134,13 +151,13 @@ def _fill_blocks(
             present,
             rows,
         )
-        for number in range(2 * n):
+        for number in range(terms.shape[1] * n):
             for i in range(size):
                 value = rows[number, i]
                 if value != 0.0:
                     for j in range(size):
                         blocks[query, i, j] += value * rows[number, j]
-        _clear_rows(place, present, rows, n)
+        _clear_rows(place, present, rows, terms.shape[1], n)
 
 
 def schur_products(parts: list[tuple[Cells, Floats]], n_annotators: int, columns: Floats) -> Floats:
@@ -152,7 +169,7 @@ def schur_products(parts: list[tuple[Cells, Floats]], n_annotators: int, columns
         rows: Any = (cells.first, cells.second, cells.bounds, cells.annotator_side, read_only(terms))
 
         def gather(begin: int, end: int, rows: Any = rows) -> Floats:
-            between = np.zeros((2 * n_annotators, n))
+            between = np.zeros((rows[-1].shape[1] * n_annotators, n))
             everything: list[Any] = [*rows, values, begin, end, between]
             _gather_columns(*everything)
             return between
@@ -181,15 +198,16 @@ def _gather_columns(
     end: int,
     between: Any,
 ) -> None:
-    """Add to each annotator's two parameters what cells begin to end send."""
+    """Add to each annotator's parameters what cells begin to end send."""
+    p = terms.shape[1]
     for cell in range(begin, end):
         i, j = first[cell], second[cell] if second.size else -1
         for row in range(bounds[cell], bounds[cell + 1]):
-            at, one, other = 2 * (annotator_side[row] >> 2), terms[row, 0], terms[row, 1]
+            at = p * (annotator_side[row] >> 2)
             for m in range(columns.shape[1]):
                 value = columns[i, m] - columns[j, m] if j >= 0 else columns[i, m]
-                between[at, m] += one * value
-                between[at + 1, m] += other * value
+                for c in range(p):
+                    between[at + c, m] += terms[row, c] * value
 
 
 @njit(cache=True, nogil=True)
@@ -206,14 +224,48 @@ def _spread_columns(
     image: Any,
 ) -> None:
     """Add to the items of cells begin to end what annotators send."""
+    p = terms.shape[1]
     for cell in range(begin, end):
         sent[:] = 0.0
         for row in range(bounds[cell], bounds[cell + 1]):
-            at, one, other = 2 * (annotator_side[row] >> 2), terms[row, 0], terms[row, 1]
+            at = p * (annotator_side[row] >> 2)
             for m in range(sent.size):
-                sent[m] += one * between[at, m] + other * between[at + 1, m]
+                send = terms[row, 0] * between[at, m]
+                for c in range(1, p):
+                    send += terms[row, c] * between[at + c, m]
+                sent[m] += send
         i, j = first[cell], second[cell] if second.size else -1
         for m in range(sent.size):
             image[i, m] += sent[m]
             if j >= 0:
                 image[j, m] -= sent[m]
+
+
+def shared_cross(cells: Cells, terms: Floats, pulls: Floats, n_items: int) -> Floats:
+    """Return the curvature in each item's score and each of k shared coefficients, (n_items, k).
+
+    ``pulls`` (n_annotators, p, k) says how the shared coefficients move the parameters of annotators, on the scale of
+    the cross terms.
+    """
+    image = np.zeros((n_items, pulls.shape[2]))
+    rows: list[Any] = [cells.first, cells.second, cells.bounds, cells.annotator_side, read_only(terms)]
+    everything: list[Any] = [*rows, read_only(pulls), image]
+    _add_shared_cross(*everything)
+    return image
+
+
+@njit(cache=True, nogil=True)
+def _add_shared_cross(
+    first: Any, second: Any, bounds: Any, annotator_side: Any, terms: Any, pulls: Any, image: Any
+) -> None:
+    """Add the terms of all judgments to their items."""
+    for cell in range(first.size):
+        i, j = first[cell], second[cell]
+        for row in range(bounds[cell], bounds[cell + 1]):
+            a = annotator_side[row] >> 2
+            for c in range(image.shape[1]):
+                value = 0.0
+                for m in range(terms.shape[1]):
+                    value += terms[row, m] * pulls[a, m, c]
+                image[i, c] += value
+                image[j, c] -= value

@@ -84,7 +84,7 @@ def _sort_all(
             ahead, behind = _split(starts, other, lead, numbers, salt, order, begin, end, votes, spare)
             for at in range(ahead, behind):
                 ranks[order[at]] = ahead - bounds[stretch] + 1
-            # the longer part first, so that few stay open
+            # the longer part first, so few stay open
             longer = ahead - begin >= end - behind
             begins[n_open], ends[n_open] = (begin, ahead) if longer else (behind, end)
             begins[n_open + 1], ends[n_open + 1] = (behind, end) if longer else (begin, ahead)

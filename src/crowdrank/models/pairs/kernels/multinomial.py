@@ -136,7 +136,7 @@ def evaluate_adherence(batches: Batches, scores: Floats, own: Floats) -> Adheren
 
 @njit(cache=True, nogil=True)
 def _ends(level: Any, first: int, last: int, t: float) -> tuple[float, float]:
-    """The largest and smallest exponent of a batch: what all are taken relative to, so that no power overflows."""
+    """The largest and smallest exponent of a batch: what all are taken relative to, so no power overflows."""
     highest = lowest = t * level[first]
     for i in range(first + 1, last):
         highest, lowest = max(highest, t * level[i]), min(lowest, t * level[i])

@@ -52,7 +52,7 @@ def evaluate_ties(
     they inform the tie parameter, else 0.
     """
     bend, strength = np.empty(len(second)), np.empty(len(second))
-    # exponentials of items and not of pairs; scores are centred, so that they stay in range
+    # exponentials of items and not of pairs; scores are centred, so they stay in range
     root = np.exp(0.5 * scores)
     rows, columns, ahead, counted, at, exponential = (
         read_only(array) for array in (starts, second, margin, number, scores, root)
@@ -138,7 +138,7 @@ def evaluate_preferences(
     """
     n_items, n_annotators, mixture = len(scores), len(own), model == "mixture"
     bend, tie_in = np.empty(len(preferences.second)), np.empty(0 if dense else len(preferences.code))
-    # exponentials of items and not of pairs; scores are centred, so that they stay in range
+    # exponentials of items and not of pairs; scores are centred, so they stay in range
     level, parameter, run = read_only(np.exp(scores) if mixture else scores), read_only(own), _compile_pass(mixture)
 
     def work(begin: int, end: int) -> list[Floats]:
@@ -394,7 +394,7 @@ def adapted_products(
 
         def spread(begin: int, end: int) -> Floats:
             image = np.zeros(columns.shape)
-            _spread(*pairs, weights, given, between, begin, end, np.empty((2, n)), image)
+            _add_adapted_products(*pairs, weights, given, between, begin, end, np.empty((2, n)), image)
             return image
 
         image: Floats = diagonal[:, None] * columns - total(over_bounds(spread, preferences.parts))
@@ -418,7 +418,7 @@ def _gather(
 
 
 @njit(cache=True, nogil=True)
-def _spread(
+def _add_adapted_products(
     starts: Any, second: Any, bounds: Any, code: Any, tie_in: Any, bend: Any, columns: Any, between: Any, begin: int,
     end: int, spare: Any, image: Any,
 ) -> None:  # fmt: skip

@@ -124,7 +124,7 @@ def _solve_by_products(walk: Walk, centred: Product, tol: float, max_iter: int) 
 def _solve_by_factors(walk: Walk, centred: Product, tol: float) -> tuple[Floats, float]:
     """Scores by elimination, from a least-squares fit of the log odds of the pairs; none where it takes too long.
 
-    Only differences between neighbours are ever exponentials, so that scores may lie any distance apart.
+    Only differences between neighbours are ever exponentials, so scores may lie any distance apart.
     """
     n, met = len(walk.group), walk.degree > 0
     first, second = np.repeat(np.arange(n), np.diff(walk.starts)), walk.second

@@ -1,13 +1,16 @@
 """How far rankings lie from the truth on average, given an annotator's dispersion, and the dispersion from that.
 
 A ranking of n items has the probability exp(theta d) / Z(n, theta), d being its distance to the truth: the Kendall
-distance counts the pairs in the wrong order, the Cayley distance the fewest swaps of two items that mend it. The more
-negative theta, the better the annotator; 0 is guessing, above 0 reversed.
+distance counts the pairs in the wrong order, the Cayley distance the fewest swaps of two items that mend it, the
+footrule how far items are from their places, and the Spearman distance the squares of that. The last two have no
+closed form: rankings are counted by their distance. The more negative theta, the better the annotator; 0 is
+guessing, above 0 reversed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -79,16 +82,29 @@ def count_sizes(
     ties
         Whether to take off those of tied items.
     """
-    length, n = np.diff(starts), len(usual)
+    own = size_cells(starts, rank, annotator, weight, ties=ties)
+    return count_cells([own, (np.arange(len(usual)), usual, more)], len(usual))
+
+
+def size_cells(
+    starts: Counts, rank: Ints, annotator: Ints, weight: Floats, *, ties: bool
+) -> tuple[Ints, Counts, Floats]:
+    """Return annotator, size and weight of each ranking, and of what rankings tie with negative weight; see above."""
+    length = np.diff(starts)
+    if not ties:
+        return annotator, length, weight
     number = np.repeat(np.arange(len(length)), length)
-    owner: list[Any] = [annotator, np.arange(n)]
-    size, count = [length, usual], [weight, more]
-    if ties:
-        new = np.append(True, (np.diff(rank) != 0) | (np.diff(number) != 0))[: len(rank)]
-        begin = np.flatnonzero(new)
-        run, of = np.diff(begin, append=len(rank)), number[begin]
-        owner, size, count = [*owner, annotator[of]], [*size, run], [*count, -weight[of]]
-    who, what, much = np.concatenate(owner), np.concatenate(size), np.concatenate(count)
+    new = np.append(True, (np.diff(rank) != 0) | (np.diff(number) != 0))[: len(rank)]
+    begin = np.flatnonzero(new)
+    run, of = np.diff(begin, append=len(rank)), number[begin]
+    columns = (annotator, annotator[of]), (length, run), (weight, -weight[of])
+    who, what, much = (np.concatenate(column) for column in columns)
+    return who, what, much
+
+
+def count_cells(cells_of: Sequence[tuple[Any, Any, Floats]], n: int) -> tuple[Counts, SizeCounts]:
+    """Return the rising sizes, 2 among them, and how many of each size each of ``n`` annotators gave, from cells."""
+    who, what, much = (np.concatenate(column) for column in zip(*cells_of, strict=True))
     sizes, row = np.unique(np.append(what, 2), return_inverse=True)
     use = (what > 1) & (much != 0)
     cells, entry = np.unique(who[use].astype(np.int64) * len(sizes) + row[:-1][use], return_inverse=True)
@@ -119,27 +135,94 @@ def cayley_terms(theta: Floats, size: int) -> tuple[Floats, Floats]:
 
 
 TERMS: dict[str, Callable[[Floats, int], tuple[Floats, Floats]]] = {"kendall": kendall_terms, "cayley": cayley_terms}
+"""Distances whose expectation is a sum over items."""
+
+
+@cache
+def distance_counts(size: int, distance: str) -> tuple[Floats, Floats]:
+    """Return the footrule or Spearman distances that rankings of some items have to one, and how many have each.
+
+    Places are filled one after the other, and what the next one adds depends on which items are left and not on their
+    order, so that counting n! rankings takes 2^n n steps for each distance.
+    """
+    power = {"footrule": 1, "spearman": 2}[distance]
+    steps = np.abs(np.subtract.outer(np.arange(size), np.arange(size))) ** power
+    most = int(steps[np.arange(size), np.arange(size)[::-1]].sum())
+    counts = _count_orders(steps.astype(np.int64), most)
+    reached = np.flatnonzero(counts)
+    return reached.astype(np.float64), counts[reached]
+
+
+@njit(cache=True, nogil=True)
+def _count_orders(steps: Any, most: int) -> Any:
+    """Number of permutations by the sum of what each place adds, (most + 1,)."""
+    n = steps.shape[0]
+    counts = np.zeros((1 << n, most + 1))
+    counts[0, 0] = 1.0
+    for used in range((1 << n) - 1):
+        place = 0
+        for item in range(n):
+            place += (used >> item) & 1
+        for item in range(n):
+            if not (used >> item) & 1:
+                step = steps[place, item]
+                for total in range(most + 1 - step):
+                    counts[used | (1 << item), total + step] += counts[used, total]
+    return counts[(1 << n) - 1]
+
+
+def _weighed_counts(theta: Floats, size: int, distance: str) -> tuple[Floats, Floats, Floats]:
+    """Distances, the probability of each at each dispersion, (n_theta, n_distances), and the logarithm of Z."""
+    far, number = distance_counts(size, distance)
+    logs = np.log(number) + theta[:, None] * far
+    top = logs.max(axis=1, keepdims=True)
+    weights = np.exp(logs - top)
+    total = weights.sum(axis=1, keepdims=True)
+    return far, weights / total, (top + np.log(total))[:, 0]
+
+
+def _counted_moments(theta: Floats, size: int, distance: str) -> tuple[Floats, Floats]:
+    """Expected distance of rankings of a size at each dispersion, and its derivative, the variance."""
+    far, chance, _ = _weighed_counts(theta, size, distance)
+    mean = chance @ far
+    return mean, np.maximum(chance @ far**2 - mean**2, 0.0)
 
 
 def expected_distance(theta: Floats | float, n_items: int, distance: str = "kendall") -> Floats:
-    """Return the expected distance to the truth of a ranking of so many items, for each dispersion."""
+    """Return the expected distance to the truth of a ranking of this many items, for each dispersion."""
     theta = np.asarray(theta, np.float64)
+    if distance not in TERMS:
+        mean = _counted_moments(theta.ravel(), n_items, distance)[0] if n_items > 1 else 0.0 * theta.ravel()
+        return mean.reshape(theta.shape)
     terms = [TERMS[distance](theta, size)[0] for size in range(2, n_items + 1)]
-    found: Floats = np.sum(terms or [0.0 * theta], axis=0)
-    return found
+    total: Floats = np.sum(terms or [0.0 * theta], axis=0)
+    return total
 
 
-def log_normalisers(theta: Floats, n_items: int) -> Floats:
-    """Return log Z of the Kendall distance for 0 up to ``n_items`` items, (n_annotators, n_items + 1)."""
-    x, size = np.abs(theta)[:, None], np.arange(1, max(n_items, 1) + 1)
+def log_normalisers(theta: Floats, n_items: int, distance: str = "kendall") -> Floats:
+    """Return log Z for 0 up to ``n_items`` items, (n_annotators, n_items + 1)."""
+    size = np.arange(1, max(n_items, 1) + 1)
+    if distance == "cayley":
+        terms = np.log1p((size - 1) * np.exp(np.minimum(theta, _LARGEST_EXPONENT))[:, None])
+    elif distance == "kendall":
+        terms = _kendall_normalisers(theta, size)
+    else:
+        logs = [_weighed_counts(theta, one, distance)[2] for one in size[1:].tolist()]
+        return np.stack([np.zeros(len(theta))] * 2 + logs, axis=1)[:, : n_items + 1]
+    return np.concatenate([np.zeros((len(theta), 1)), np.cumsum(terms, axis=1)], axis=1)[:, : n_items + 1]
+
+
+def _kendall_normalisers(theta: Floats, size: Counts) -> Floats:
+    """What each item adds to log Z of the Kendall distance, (n_annotators, n_sizes)."""
+    x = np.abs(theta)[:, None]
     near = x * size < _SERIES_BELOW
     safe = np.where(near, 1.0, x)
     ratio = np.log(
         np.expm1(-np.minimum(safe * size, _LARGEST_EXPONENT)) / np.expm1(-np.minimum(safe, _LARGEST_EXPONENT))
     )
     terms = np.where(near, np.log(size) - x * (size - 1) / 2 + x**2 * (size**2 - 1) / 24, ratio)
-    terms += np.maximum(theta, 0.0)[:, None] * (size - 1)
-    return np.concatenate([np.zeros((len(theta), 1)), np.cumsum(terms, axis=1)], axis=1)[:, : n_items + 1]
+    added: Floats = terms + np.maximum(theta, 0.0)[:, None] * (size - 1)
+    return added
 
 
 def distance_table(sizes: Counts, bound: float, *, both: bool, distance: str) -> DistanceTable:
@@ -150,6 +233,11 @@ def distance_table(sizes: Counts, bound: float, *, both: bool, distance: str) ->
     steps = np.geomspace(min(_LEAST_GRID_THETA, -bound / 2), -bound, _N_GRID)
     theta = np.concatenate([-steps[::-1], [0.0], steps if both else []])
     mean, slope = np.zeros((2, len(sizes), len(theta)))
+    if distance not in TERMS:
+        for place, size in enumerate(sizes.tolist()):
+            if size > 1:
+                mean[place], slope[place] = _counted_moments(theta, size, distance)
+        return DistanceTable(theta, mean, slope)
     total, change = np.zeros((2, len(theta)))
     terms, place = TERMS[distance], 0
     for size in range(1, int(sizes[-1]) + 1):
@@ -168,10 +256,10 @@ def solve_dispersions(table: DistanceTable, counts: SizeCounts, wanted: Floats, 
     Beyond either end of the grid it is that end; annotators without rankings keep the former one. Between two points of
     the grid the expectation is taken as the cubic with its values and slopes there, which is right to some 1e-7 of it.
     """
-    found, grid = former.copy(), (read_only(table.theta), read_only(table.mean), read_only(table.slope))
+    solved, grid = former.copy(), (read_only(table.theta), read_only(table.mean), read_only(table.slope))
     solve: Any = _solve
-    solve(*grid, read_only(counts.starts), read_only(counts.row), read_only(counts.weight), read_only(wanted), found)
-    return found
+    solve(*grid, read_only(counts.starts), read_only(counts.row), read_only(counts.weight), read_only(wanted), solved)
+    return solved
 
 
 @njit(cache=True, nogil=True)
@@ -184,19 +272,19 @@ def _weighted_sum(values: Any, row: Any, weight: Any, first: int, last: int, poi
 
 
 @njit(cache=True, nogil=True)
-def _solve(theta: Any, mean: Any, slope: Any, starts: Any, row: Any, weight: Any, wanted: Any, found: Floats) -> None:
+def _solve(theta: Any, mean: Any, slope: Any, starts: Any, row: Any, weight: Any, wanted: Any, solved: Floats) -> None:
     """Fill in the dispersions."""
     last = theta.size - 1
-    for one in range(found.size):
+    for one in range(solved.size):
         entries = (starts[one], starts[one + 1])
         if entries[0] == entries[1]:
             continue
         low, high = 0, last
         if wanted[one] <= _weighted_sum(mean, row, weight, entries[0], entries[1], low):
-            found[one] = theta[low]
+            solved[one] = theta[low]
             continue
         if wanted[one] >= _weighted_sum(mean, row, weight, entries[0], entries[1], high):
-            found[one] = theta[high]
+            solved[one] = theta[high]
             continue
         while high - low > 1:
             middle = (low + high) // 2
@@ -209,7 +297,7 @@ def _solve(theta: Any, mean: Any, slope: Any, starts: Any, row: Any, weight: Any
         rise = _weighted_sum(mean, row, weight, entries[0], entries[1], high) - begin
         enter = _weighted_sum(slope, row, weight, entries[0], entries[1], low) * width
         leave = _weighted_sum(slope, row, weight, entries[0], entries[1], high) * width
-        found[one] = theta[low] + width * _crossing(wanted[one] - begin, rise, enter, leave)
+        solved[one] = theta[low] + width * _crossing(wanted[one] - begin, rise, enter, leave)
 
 
 @njit(cache=True, nogil=True)

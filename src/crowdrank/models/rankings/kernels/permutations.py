@@ -3,7 +3,7 @@
 A ranking weighs the exponential of what each of its pairs costs: annotators who placed ``a`` above ``b`` with pull
 ``t`` add ``t`` to the cost of every ranking that has ``b`` above ``a``. All that matters of many annotators is thus one
 table for each query, ``lead[a, b]``: the log odds of ``a`` against ``b`` before the other items are thought of. It is
-made anew in each call, in room for the largest query, so that memory never grows with the number of queries.
+made again in each call, in room for the largest query, so memory never grows with the number of queries.
 
 Items of a query are numbered 0, 1, ... within it, places count from 0, the best.
 """
@@ -26,7 +26,7 @@ SMALLEST = 1e-300
 
 _CELLS_PER_THREAD = 1_000_000
 _ITEMS_PER_MOVE = 16
-"""For every so many items of a query one more is moved in each sweep: by neighbours alone long rankings take long."""
+"""Items of a query for which one more is moved in each sweep: long rankings mix slowly by neighbours alone."""
 
 _LARGEST_FACTOR, _LEAST_LOG_WEIGHT = 1e10, -100.0
 _STRIDE, _BITS, _UNIT = np.uint64(0x9E3779B97F4A7C15), np.uint64(11), 2.0**-53
@@ -36,7 +36,7 @@ class Chains(NamedTuple):
     """A ranking of each query that goes from call to call, and where its random numbers stand.
 
     ``order`` (n_items,) holds the items of each query by their numbers, best first; ``state`` (n_queries,) is advanced
-    by every draw, so that no query's draws depend on another's.
+    by every draw, so no query's draws depend on another's.
     """
 
     order: Ints
@@ -65,7 +65,7 @@ def sweep(
 
     A sweep looks at neighbours, those at even places first, and swaps each pair with its conditional probability; then
     it takes an item out, where there are many several in turn, and puts it back at a place drawn from its conditional
-    distribution. Pairs of one parity do not touch each other, so that all this leaves the distribution as it is.
+    distribution. Pairs of one parity do not touch each other, so all this leaves the distribution as it is.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ def sweep(
     best
         Filled with the most probable ranking that a sweep ended with, items by their numbers, best first, (n_items,).
     """
-    found = SweepMeans(np.zeros(len(pull)), np.zeros(len(chains.order)))
+    means = SweepMeans(np.zeros(len(pull)), np.zeros(len(chains.order)))
     top = np.empty(0, np.int32) if best is None else best
     strength = np.empty(0) if scores is None else strengths(scores, lists.offsets)
     kept = np.empty((0, len(chains.order)), np.float32) if draws is None else draws
@@ -91,19 +91,19 @@ def sweep(
     sweep_queries: Any = _sweep_queries
 
     def work(begin: int, end: int) -> None:
-        sweep_queries(*table, pulls, weights, which[begin:end], n_sweeps, *chains, *found, kept, top)
+        sweep_queries(*table, pulls, weights, which[begin:end], n_sweeps, *chains, *means, kept, top)
 
     cost = lists.work()[chosen] + n_sweeps * lists.sizes[chosen]
     over_bounds(work, query_bounds(cost, _CELLS_PER_THREAD))
-    return found
+    return means
 
 
 def strengths(scores: Floats, offsets: Counts) -> Floats:
     """Return the exponentials of scores (n_items,), the largest of each query being 1 and none below the floor."""
     filled = np.diff(offsets) > 0
     top = np.repeat(np.maximum.reduceat(scores, offsets[:-1][filled]), np.diff(offsets)[filled])
-    found: Floats = np.maximum(np.exp(scores - top), SMALLEST)
-    return found
+    strength: Floats = np.maximum(np.exp(scores - top), SMALLEST)
+    return strength
 
 
 def improve_orders(lists: RankedLists, pull: Floats, order: Ints) -> None:
@@ -258,7 +258,7 @@ def _swap_neighbours(
     Returns the logarithm of how much more probable the ranking has become.
     """
     n, scored, rest, gain = order.size, weight.size > 0, 0.0, 0.0
-    # from the bottom, so that what lies below a pair is added up and never taken off
+    # from the bottom, so what lies below a pair is added up and never taken off
     upper = n - 2 - (n - 2 - parity) % 2
     if scored and upper == n - 3:
         rest = weight[order[n - 1]]

@@ -28,7 +28,7 @@ from ....protocols import Bools, Counts, Floats, Ints
 
 _MOST_NODES = 12
 _SMALLEST = 1e-130
-"""Least strength beside others, so that even the square of its reciprocal is finite."""
+"""Least strength beside others, so even the square of its reciprocal is finite."""
 
 _HIGHER = 30.0
 """How far a score may stand above the one that strengths are relative to."""

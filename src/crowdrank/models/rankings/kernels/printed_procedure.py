@@ -35,18 +35,18 @@ def swap_places(
 
     Parameters are those of :func:`crowdrank.models.rankings.kernels.permutations.sweep`.
     """
-    found = SweepMeans(np.zeros(len(pull)), np.zeros(len(chains.order)))
+    means = SweepMeans(np.zeros(len(pull)), np.zeros(len(chains.order)))
     top = np.empty(0, np.int32) if best is None else best
     weights = read_only(np.empty(0) if scores is None else strengths(scores, lists.offsets))
     table, pulls, which = lists.views(), read_only(pull), read_only(chosen)
     swap_queries: Any = _swap_queries
 
     def work(begin: int, end: int) -> None:
-        swap_queries(*table, pulls, weights, which[begin:end], n_moves, *chains, *found, top)
+        swap_queries(*table, pulls, weights, which[begin:end], n_moves, *chains, *means, top)
 
     cost = lists.work()[chosen] + n_moves * lists.sizes[chosen]
     over_bounds(work, query_bounds(cost, _CELLS_PER_THREAD))
-    return found
+    return means
 
 
 @njit(cache=True, nogil=True)
@@ -110,7 +110,7 @@ def _try_swap(order: Any, lead: Any, weight: Any, state: Any, query: int, time: 
 def descend(
     matrix: Floats, order: Counts, offsets: Counts, visits: Counts, weights: Floats, step: float, n_epochs: int
 ) -> Floats:
-    """Return the weights after so many passes over the queries, with one step of fixed length for each query.
+    """Return the weights after this many passes over the queries, with one step of fixed length for each query.
 
     Parameters
     ----------
@@ -124,11 +124,11 @@ def descend(
     weights, step, n_epochs
         Where to begin, (n_features,), the length of the steps, and the number of passes.
     """
-    found = weights.copy()
+    descended = weights.copy()
     arrays = read_only(matrix), read_only(order), read_only(offsets), read_only(visits)
     run: Any = _descend
-    run(*arrays, found, step, n_epochs)
-    return found
+    run(*arrays, descended, step, n_epochs)
+    return descended
 
 
 @njit(cache=True, nogil=True)

@@ -1,8 +1,8 @@
 """Rankings laid out query by query in an order that depends on who ranked what above what, and on no name.
 
-Random draws go by the numbers of items, so that numbering them by their ids would let a name decide on the result. Here
-items, rankings and annotators are told apart by what they are in the rankings: each gets a colour, a hash of the
-colours of those it has to do with, again and again until no more of them are told apart (colour refinement). Items of a
+Random draws go by the numbers of items, so numbering them by their ids would let a name decide on the result. Here
+items, rankings and annotators are distinguished by what they are in the rankings: each gets a colour, a hash of the
+colours of those it has to do with, again and again until no more colours appear (colour refinement). Items of a
 query are then numbered by colour, and its random numbers start from the colours of all of them.
 """
 
@@ -46,7 +46,7 @@ class RankedLists(NamedTuple):
     rank: Ints
 
     def views(self) -> tuple[Any, ...]:
-        """Return read-only views of all, so that kernels are compiled for one kind of array only."""
+        """Return read-only views of all, so kernels are compiled for one kind of array only."""
         offsets, queries, starts = map(read_only, (self.offsets, self.queries, self.starts))
         return offsets, queries, starts, read_only(self.item), read_only(self.rank)
 
@@ -59,8 +59,8 @@ class RankedLists(NamedTuple):
         """Number of pairs of items and of pairs of rows of each query, which is what a pass over them costs."""
         rows = np.diff(self.starts)
         pairs = np.concatenate([[0], np.cumsum(rows * rows)])[self.queries]
-        found: Counts = self.sizes**2 + np.diff(pairs)
-        return found
+        steps: Counts = self.sizes**2 + np.diff(pairs)
+        return steps
 
 
 class RankingLayout(NamedTuple):
@@ -73,7 +73,7 @@ class RankingLayout(NamedTuple):
     item, ranking
         Code of each item and number of each list as they were given, (n_items,) and (n_lists,).
     twin
-        The first of the items that an item cannot be told from by any ranking, (n_items,).
+        The first of the items that an item cannot be distinguished from by any ranking, (n_items,).
     seeds
         Start of each query's random numbers, (n_queries,).
     """
@@ -144,12 +144,12 @@ def arrange(
 
 def row_colours(matrix: AnyFloats, row: Ints) -> Colours:
     """Return a number for each of some rows of a matrix, the same for equal ones, and 0 for row -1; (n,)."""
-    found = np.zeros(len(row), np.uint64)
+    colours = np.zeros(len(row), np.uint64)
     for column in matrix.T:
         # adding 0 makes one of the two zeros
-        found = _mix_each(found ^ (column[row] + 0.0).astype(np.float64).view(np.uint64))
-    found[row < 0] = 0
-    return found
+        colours = _mix_each(colours ^ (column[row] + 0.0).astype(np.float64).view(np.uint64))
+    colours[row < 0] = 0
+    return colours
 
 
 def query_bounds(work: Counts, smallest: int) -> Counts:
@@ -175,7 +175,7 @@ def _rows_of(starts: Counts, chosen: Counts) -> tuple[Counts, Counts]:
 def _colours(
     number: Counts, item: Counts, rank: Ints, features: tuple[Floats, Ints, Floats], of_item: Colours
 ) -> tuple[Colours, Colours]:
-    """Colours of items and lists, refined from those of items until no more of them are told apart."""
+    """Colours of items and lists, refined from those of items until no more of them are distinguished."""
     weight, annotator, special = features
     of_list, of_annotator = weight.view(np.uint64), special.view(np.uint64)
     place, known = _mix_each(rank.astype(np.uint64)), 0
@@ -193,12 +193,12 @@ def _colours(
 
 def _mix_each(values: Colours) -> Colours:
     """Hash of each value; this short a sum is not worth compiling."""
-    found: Colours = mix_bits.py_func(values)
-    return found
+    mixed: Colours = mix_bits.py_func(values)
+    return mixed
 
 
 def _sums(values: Colours, group: Counts | Ints, n: int) -> Colours:
-    """Sums over groups, which wrap, so that their order does not matter; exact for two million values each."""
+    """Sums over groups, which wrap, so their order does not matter; exact for two million values each."""
     parts = (values >> np.uint64(32), values & np.uint64(0xFFFFFFFF))
     high, low = (np.bincount(group, part.astype(np.float64), n).astype(np.uint64) for part in parts)
     return (high << np.uint64(32)) + low

@@ -71,7 +71,7 @@ def sum_orders(
         :func:`~crowdrank.kernels.segments.set_starts`.
     """
     n_items = int(lists.offsets[-1])
-    found = OrderSums(np.zeros(len(lists.queries) - 1), np.zeros(len(pull)), np.zeros(n_items), np.zeros(n_items))
+    sums = OrderSums(np.zeros(len(lists.queries) - 1), np.zeros(len(pull)), np.zeros(n_items), np.zeros(n_items))
     weights = read_only(np.empty(0) if scores is None else strengths(scores, lists.offsets))
     kept = np.empty((0, n_items), np.float32) if draws is None else draws
     streams = np.empty(0, np.uint64) if state is None else state
@@ -81,12 +81,12 @@ def sum_orders(
     sum_queries: Any = _sum_queries
 
     def work(begin: int, end: int) -> None:
-        sum_queries(*table, pulls, weights, which[begin:end], *found, kept, streams, top, firsts, begins)
+        sum_queries(*table, pulls, weights, which[begin:end], *sums, kept, streams, top, firsts, begins)
 
     sizes = lists.sizes[chosen]
     cost = sizes * 2**sizes + lists.work()[chosen] // 16
     over_bounds(work, query_bounds(cost, _CELLS_PER_THREAD))
-    return found
+    return sums
 
 
 @njit(cache=True, nogil=True)

@@ -1,0 +1,73 @@
+"""What columns of style have to be worth on ukpconvarg1: ``python -m benchmarks.argument_features``.
+
+Three divisions of the votes, with 1 % of those that are learned from and with all. ``--write`` puts the table into
+``docs/raw-items.md``; a floor that is missed ends with 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+PAGE = Path(__file__).parents[1] / "docs" / "raw-items.md"
+SEEDS = range(3)
+FLOORS = (
+    ("accuracy on judged arguments, 1 % of the votes", 0.01, "style|judged arguments|accuracy", 0.66),
+    ("accuracy on new queries, 1 % of the votes", 0.01, "style|new queries|accuracy", 0.65),
+    ("gain in log-likelihood by style, 1 % of the votes", 0.01, "style|judged arguments|gain in log-likelihood", 0.04),
+    ("accuracy by style less without features, all votes", 1.0, None, -0.005),
+)
+"""What is measured, with which share of the votes, its name in the study (the last: a difference), and the least."""
+
+
+def measure() -> dict[float, list[dict[str, float]]]:
+    """Share of the votes -> what each seed comes to."""
+    from crowdrank.datasets import load
+    from crowdrank.studies.raw_features.arguments import NONE, STYLE, run_division
+
+    data: Any = load("ukpconvarg1-crowd")
+    texts = data.details.select("query", "item", "text")
+    return {
+        share: [run_division(data.judgments, texts, seed, share, (NONE, STYLE)) for seed in SEEDS]
+        for share in (0.01, 1.0)
+    }
+
+
+def table(found: dict[float, list[dict[str, float]]]) -> tuple[str, bool]:
+    """The floors as a table, and whether all are reached."""
+    lines, well = ["| Seeds 0 to 2 | measured | at least | |", "|---|--:|--:|---|"], True
+    for what, share, name, least in FLOORS:
+        style, none = "style|judged arguments|accuracy", "none|judged arguments|accuracy"
+        values = [cell[style] - cell[none] if name is None else cell[name] for cell in found[share]]
+        reached = float(np.mean(values)) >= least
+        well &= reached
+        spread = f"{np.mean(values):.3f} ± {np.std(values, ddof=1):.3f}"
+        lines.append(f"| {what} | {spread} | {least:g} | {'reached' if reached else 'MISSED'} |")
+    return "\n".join(lines), well
+
+
+def main() -> int:
+    """Print or write the table."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--write", action="store_true", help=f"put the table into {PAGE.name}")
+    given = parser.parse_args()
+    warnings.simplefilter("ignore")
+    made, well = table(measure())
+    print(made)
+    if given.write:
+        first, last = (
+            "<!-- floors: made by python -m benchmarks.argument_features --write -->",
+            "<!-- end of floors -->",
+        )
+        pattern = f"{re.escape(first)}.*?{re.escape(last)}"
+        PAGE.write_text(re.sub(pattern, lambda _: f"{first}\n\n{made}\n\n{last}", PAGE.read_text(), flags=re.DOTALL))
+    return int(not well)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,216 @@
+"""Intervals on simulated judges, for ``docs/llm-judges.md``: ``python -m benchmarks.judge_coverage``.
+
+Judges with coefficients of their own, with ties, lapses or many items; and a few people beside several programs that
+share tastes. Each line says how many of the intervals hold the truth.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+
+CONTROL: dict[str, dict[str, Any]] = {
+    "30 each": {"each": 30},
+    "100 each": {"each": 100},
+    "500 each": {"each": 500},
+    "100 each, ties": {"each": 100, "ties": 0.6},
+    "100 each, a tenth lapses": {"each": 100, "lapse": 0.1},
+    "500 each, a tenth lapses": {"each": 500, "lapse": 0.1},
+    "800 items, 800 each": {"each": 800, "n_items": 800},
+}
+TASTE: dict[str, dict[str, Any]] = {
+    "5 programs, 50 of people": {"programs": 5, "n_people": 50},
+    "5 programs, 200 of people": {"programs": 5, "n_people": 200},
+    "8 programs, 200 of people": {"programs": 8, "n_people": 200},
+    "5 programs, discriminations of .7 to 1.9": {"programs": 5, "n_people": 200, "alphas": (0.7, 1.0, 1.3, 1.6, 1.9)},
+    "40 items, 5 programs, 400 of people": {"programs": 5, "n_people": 400, "m": 40},
+}
+TABLES: dict[str, dict[str, Any]] = {
+    "3 criteria, errors of their own": {"halo": 0.0},
+    "3 criteria, half of the errors shared": {"halo": 0.5},
+    "3 criteria, errors shared": {"halo": 1.0},
+    "4 categories that differ by .4": {"differ": 0.4},
+    "4 categories that do not differ": {"differ": 0.0},
+}
+PEOPLE = [f"p{place}" for place in range(5)]
+
+
+def judges(
+    each: int, seed: int, *, n: int = 20, n_items: int = 20, ties: float = 0.0, lapse: float = 0.0
+) -> tuple[Any, Any, Any]:
+    """Return preferences of judges who like length each in a way of their own, true scores, and true coefficients."""
+    import crowdrank as cr
+
+    rng = np.random.default_rng(seed)
+    rows, annotator = each * n, np.repeat(np.arange(n), each)
+    scores = rng.normal(0, 1, n_items)
+    left = rng.integers(0, n_items, rows)
+    right = (left + rng.integers(1, n_items, rows)) % n_items
+    habit = rng.normal(0, 0.7, n_items)
+    x = habit[left] - habit[right] + rng.normal(0, 1, rows)
+    x /= np.sqrt((x**2).mean())
+    alpha, own, side = np.exp(rng.normal(0, 0.3, n)), 0.3 + rng.normal(0, 0.5, n), rng.normal(0, 0.3, n)
+    alpha /= alpha.mean()
+    felt = alpha[annotator] * (scores[left] - scores[right]) + side[annotator] + own[annotator] * x
+    felt = felt + rng.logistic(size=rows)
+    winner = np.where(np.abs(felt) < ties, "tie", np.where(felt > 0, "left", "right"))
+    winner = np.where(rng.uniform(size=rows) < lapse, np.where(rng.uniform(size=rows) < 0.5, "left", "right"), winner)
+    table = {
+        "query": np.arange(rows), "left": left, "right": right, "winner": winner, "annotator": annotator, "length": x
+    }  # fmt: skip
+    return cr.Preferences.from_frame(table, covariates=["length"]).across_queries(), scores - scores.mean(), own
+
+
+def control_line(seeds: int, case: dict[str, Any]) -> str:
+    """Return coverage of 90 % intervals: of coefficients of judges and crowd, and of scores."""
+    from scipy.stats import t as student
+
+    from crowdrank.aggregators import LatentScore
+
+    found = []
+    for seed in range(seeds):
+        preferences, scores, own = judges(seed=seed, **case)
+        consensus = LatentScore(lapse=True if case.get("lapse") else None).fit(preferences, control=["length"])
+        ids, parameters = consensus.learned
+        own = own[[int(one) for one in ids.ids]]
+        truth = scores[[int(one) for one in consensus.items.ids]]
+        size = float(consensus.scores @ truth) / float(truth @ truth)
+        error, crowd = consensus.std_error, consensus.estimates["control"]["length"]
+        whole = np.sqrt(error**2 + (consensus.estimates["scale_error"] * consensus.scores) ** 2)
+        far = student.ppf(0.95, crowd["degrees"])
+        found.append((
+            np.mean(np.abs(parameters["length"] - own) < 1.645 * parameters["length_sd"]),
+            abs(crowd["coefficient"] - own.mean()) < far * crowd["std_error"],
+            np.mean(np.abs(consensus.scores - size * truth) < 1.645 * error),
+            np.mean(np.abs(consensus.scores - truth) < 1.645 * whole),
+            np.sqrt(np.mean((parameters["length"] - own) ** 2)), size, consensus.estimates.get("mean_lapse", 0.0),
+        ))  # fmt: skip
+    names = ("judges", "crowd", "scores, scale of the fit", "scores with scale_error", "rms", "scale", "lapse")
+    means = np.mean(found, axis=0)
+    return ", ".join(f"{name} {value:.2f}" for name, value in zip(names, means, strict=True))
+
+
+def people_and_programs(
+    seed: int, programs: int, n_people: int, *, m: int = 12, each: int = 1500, alphas: tuple[float, ...] = (1.3,),
+    own: float = 0.3, common: float = 0.4,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Return preferences of five people and of programs that share tastes and like length, and the true scores."""
+    import polars as pl
+
+    import crowdrank as cr
+
+    rng = np.random.default_rng(seed)
+    scores, shared = rng.normal(0, 1, m), common * rng.normal(0, 1, m)
+    seen = [(name, scores, n_people // 5, 1.0, 0.0) for name in PEOPLE]
+    for place in range(programs):
+        alpha = alphas[place % len(alphas)]
+        seen.append((f"j{place}", scores + (shared + own * rng.normal(0, 1, m)) / 1.3, each, alpha, 0.5))
+    rows = []
+    for who, sees, number, alpha, likes in seen:
+        left = rng.integers(0, m, number)
+        right = (left + rng.integers(1, m, number)) % m
+        x = rng.normal(0, 1, number)
+        felt = alpha * (sees[left] - sees[right]) + likes * x + rng.logistic(size=number)
+        rows.append(pl.DataFrame({
+            "query": [f"{who} {row}" for row in range(number)], "left": left, "right": right,
+            "winner": np.where(felt > 0, "left", "right"), "annotator": [who] * number, "length": x,
+        }))  # fmt: skip
+    return cr.Preferences.from_frame(pl.concat(rows), covariates=["length"]).across_queries(), scores
+
+
+def taste_line(seeds: int, case: dict[str, Any]) -> str:
+    """Return coverage of 95 % intervals of differences, their mean width and error, with tastes and without."""
+    from crowdrank.aggregators import LatentScore
+
+    parts = []
+    for taste in (None, False):
+        found = []
+        for seed in range(seeds):
+            preferences, scores = people_and_programs(seed, **case)
+            consensus = LatentScore(taste=taste).fit(preferences, trusted=PEOPLE, control=["length"])
+            truth = scores[[int(one) for one in consensus.items.ids]]
+            i, j = np.triu_indices(len(truth), 1)
+            block = consensus.covariance[0]
+            error = np.sqrt(block[i, i] + block[j, j] - 2 * block[i, j])
+            off = consensus.scores[i] - consensus.scores[j] - (truth[i] - truth[j])
+            found.append((np.mean(np.abs(off) < 1.96 * error), 2 * 1.96 * error.mean(), np.sqrt(np.mean(off**2))))
+        covers, width, rms = np.mean(found, axis=0)
+        parts.append(f"{'without' if taste is False else 'with'} {covers:.2f} / {width:.1f} / {rms:.2f}")
+    return ", ".join(parts)
+
+
+def table_line(seeds: int, case: dict[str, Any]) -> str:
+    """Return coverage of 90 % intervals of overall scores of criteria, or of the scores of categories."""
+    found = [(criteria_coverage if "halo" in case else category_coverage)(seed, **case) for seed in range(seeds)]
+    return f"{np.mean(found):.2f} (standard error {np.std(found) / np.sqrt(seeds):.2f})"
+
+
+def criteria_coverage(seed: int, halo: float, *, m: int = 30, n: int = 8, k: int = 3) -> float:
+    """Grades of 1 to 5 by criteria; ``halo`` is the share of an annotator's error that all criteria have in common."""
+    import crowdrank as cr
+    from crowdrank.api import criteria_table
+
+    rng = np.random.default_rng(seed)
+    truth = 0.7 * rng.normal(0, 1, (m, 1)) + 0.7 * rng.normal(0, 1, (m, k))
+    shared = rng.logistic(size=(n, m, 1))
+    felt = truth + np.where(rng.uniform(size=(n, m, k)) < halo, shared, rng.logistic(size=(n, m, k)))
+    grade = np.digitize(felt, [-1.5, -0.5, 0.5, 1.5]) + 1
+    ids = {"item": np.tile(np.arange(m), n), "annotator": np.repeat(np.arange(n), m)}
+    parts = {
+        f"c{c}": cr.aggregate({**ids, "grade": grade[:, :, c].ravel()}, "latent_score", robust="none") for c in range(k)
+    }
+    table = criteria_table(parts).sort("item")
+    score, overall = table["score"].to_numpy(), truth.mean(axis=1)[table["item"].to_numpy()]
+    slope = np.polyfit(overall, score, 1)
+    return float(np.mean(np.abs(score - np.polyval(slope, overall)) < 1.645 * table["std_error"].to_numpy()))
+
+
+def category_coverage(seed: int, differ: float, *, m: int = 12, k: int = 4, each: int = 300) -> float:
+    """Preferences of categories in which items are better or worse than elsewhere."""
+    import crowdrank as cr
+    from crowdrank.api import category_table
+
+    rng = np.random.default_rng(seed)
+    truth = rng.normal(0, 1, m) + differ * rng.normal(0, 1, (k, m))
+    category = np.repeat(np.arange(k), each)
+    left = rng.integers(0, m, k * each)
+    right = (left + rng.integers(1, m, k * each)) % m
+    won = truth[category, left] - truth[category, right] + rng.logistic(size=k * each) > 0
+    table = {"left": left, "right": right, "winner": np.where(won, "left", "right")}
+
+    def fit(rows: Any) -> Any:
+        return cr.aggregate({name: column[rows] for name, column in table.items()}, "bradley_terry", robust="none")
+
+    found = category_table(fit(slice(None)), {str(c): fit(category == c) for c in range(k)})
+    inside = []
+    for c in range(k):
+        own = found.filter(found["category"] == str(c)).sort("item")
+        off = own["score"].to_numpy() - (truth[c] - truth[c].mean())[own["item"].to_numpy()]
+        inside.append(np.abs(off) < 1.645 * own["std_error"].to_numpy())
+    return float(np.mean(inside))
+
+
+def main() -> None:
+    """Print a line for each case."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.judge_coverage", description=__doc__)
+    parser.add_argument("--seeds", type=int, default=12, help="simulations of each case")
+    parser.add_argument("--only", default="", help="cases whose name has this in it")
+    asked = parser.parse_args()
+    warnings.simplefilter("ignore")
+    kinds = (
+        (CONTROL, control_line, "control"), (TASTE, taste_line, "taste, covers / width / error"),
+        (TABLES, table_line, "tables"),
+    )  # fmt: skip
+    for cases, line, what in kinds:
+        for name, case in cases.items():
+            if asked.only in name:
+                sys.stderr.write(f"{name} ...\n")
+                print(f"{what}: {name}, {asked.seeds} seeds: {line(asked.seeds, case)}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""Control on public judges of language models, for ``docs/llm-judges.md``: ``python -m benchmarks.real_judges``.
+
+The sets are looked for in ``CROWDRANK_DATA``. Of ``llmfao`` the decided answers are held out in five parts, twice, and
+foretold from the others, at the estimates; of ``alpaca-eval-judges`` scores are compared with the official rates, for
+each way to make one number of two lengths.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+STYLE = ("length", "headers", "bold", "lists")
+N_FOLDS, N_TIMES = 5, 2
+MODELS: dict[str, tuple[str, list[str]]] = {
+    "bradley_terry": ("bradley_terry", []),
+    "+ length": ("bradley_terry", ["length"]),
+    "+ length, headers, bold, lists": ("bradley_terry", list(STYLE)),
+    "latent_score": ("latent_score", []),
+    "+ length of each": ("latent_score", ["length"]),
+    "+ length, lists of each": ("latent_score", ["length", "lists"]),
+    "+ length, lists, self of each": ("latent_score", ["length", "lists", "self"]),
+}
+
+
+def llmfao(folder: Path) -> Any:
+    """Return the decided preferences of people, GPT-3.5 and GPT-4, with style and own family as covariates."""
+    import crowdrank as cr
+
+    answers = pl.read_csv(folder / "llmfao-style" / "answers.csv")
+    models = pl.read_ndjson(folder / "llmfao" / "models.jsonl")
+    own = models.filter(pl.col("org") == "OpenAI")["id"].to_list()
+    parts = []
+    for name, who in (("crowd", None), ("gpt3-crowd", "GPT-3.5"), ("gpt4-crowd", "GPT-4")):
+        table = pl.read_csv(folder / "llmfao" / f"{name}-comparisons.csv").filter(pl.col("winner") != "tie")
+        for column, side in (("model_x", "left"), ("model_y", "right")):
+            shown = answers.rename({"model": column, **{style: f"{style}_{side}" for style in STYLE}})
+            table = table.join(shown, on=["prompt", column], how="left", maintain_order="left")
+        worker = pl.lit(who) if who else pl.concat_str(pl.lit("w"), pl.col("worker").cast(pl.String))
+        family = [
+            pl.col(column).is_in(own).cast(pl.Int64) if who else pl.lit(0, pl.Int64)
+            for column in ("model_x", "model_y")
+        ]
+        kept = [f"{style}_{side}" for style in STYLE for side in ("left", "right")]
+        parts.append(
+            table.select(
+                "left",
+                "right",
+                "winner",
+                *kept,
+                (family[0] - family[1]).alias("self"),
+                query="prompt",
+                annotator=worker,
+            )
+        )
+    return cr.Preferences.from_frame(pl.concat(parts), covariates=[*STYLE, "self"]).across_queries()
+
+
+def log_odds(consensus: Any, held: Any) -> Any:
+    """Return the log-odds of the left item at the estimates."""
+    gap = consensus.scores[held.left] - consensus.scores[held.right]
+    control = consensus.estimates.get("control", {})
+    values = {name: held.covariates[:, held.covariate_names.index(name)] / control[name]["unit"] for name in control}
+    if consensus.learned is None or "alpha" not in consensus.learned[1]:
+        side = consensus.estimates.get("side", {}).get("coefficient", 0.0)
+        return gap + side + sum(control[name]["coefficient"] * x for name, x in values.items())
+    parameters, who = consensus.learned[1], held.annotator
+    own = sum(parameters[name][who] * x for name, x in values.items())
+    return parameters["alpha"][who] * gap + parameters["bias"][who] + own
+
+
+def held_out(preferences: Any) -> dict[str, Any]:
+    """Return the log-likelihood of each held-out preference by each model, (N_TIMES, n)."""
+    import crowdrank as cr
+
+    found = {name: np.empty((N_TIMES, len(preferences))) for name in MODELS}
+    for time in range(N_TIMES):
+        fold = np.random.default_rng(time).permutation(len(preferences)) % N_FOLDS
+        for part in range(N_FOLDS):
+            learned, held = preferences.select(fold != part), preferences.select(fold == part)
+            for name, (method, control) in MODELS.items():
+                consensus = cr.aggregate(learned, method, control=control or None, robust="none")
+                found[name][time, fold == part] = -np.logaddexp(0.0, -held.outcome * log_odds(consensus, held))
+            sys.stderr.write(f"  {time * N_FOLDS + part + 1} of {N_TIMES * N_FOLDS}\n")
+    return found
+
+
+def alpaca_correlations(folder: Path) -> list[tuple[str, str, float]]:
+    """Return transform, covariates and rank correlation with the official length-controlled win rates."""
+    from scipy.stats import spearmanr
+
+    import crowdrank as cr
+
+    folder = folder / "alpaca-eval-judges"
+    answers = pl.read_csv(folder / "answers.csv.gz")
+    table = pl.read_csv(folder / "judgments.csv.gz").filter(
+        (pl.col("judge") == "weighted_alpaca_eval_gpt4_turbo") & (pl.col("left") != pl.col("right"))
+    )
+    table = table.drop_nulls("preference")
+    for side in ("left", "right"):
+        shown = answers.rename({"item": side, **{style: f"{style}_{side}" for style in STYLE}})
+        table = table.join(shown, on=["query", side], how="inner")
+    sides = {"right": pl.col("preference") - 1, "left": 2 - pl.col("preference")}
+    rows = pl.concat([table.with_columns(winner=pl.lit(side), weight=weight) for side, weight in sides.items()])
+    rows = rows.filter(pl.col("weight") > 1e-6)
+    official = pl.read_csv(folder / "leaderboard.csv").drop_nulls("length_controlled_winrate")
+    rate = dict(official.select("item", "length_controlled_winrate").rows())
+    lines = []
+    for transform in ("ratio", "log", "difference", "tanh"):
+        names = [f"{style}:{transform}" for style in STYLE]
+        preferences = cr.Preferences.from_frame(rows, covariates=names).across_queries()
+        ids = preferences.items.ids.to_list()
+        known = [place for place, item in enumerate(ids) if item in rate]
+        for what, control in (("none", None), ("length", ["length"]), ("all four", list(STYLE))):
+            scores = cr.aggregate(preferences, "bradley_terry", control=control, robust="none").scores
+            figure = spearmanr(scores[known], [rate[ids[place]] for place in known])[0]
+            lines.append((transform, what, float(figure)))
+    return lines
+
+
+def main() -> None:
+    """Print both tables."""
+    warnings.simplefilter("ignore")
+    folder = Path(os.environ["CROWDRANK_DATA"])
+    found = held_out(llmfao(folder))
+    base = found["latent_score"].mean(axis=0)
+    print(f"llmfao, {len(base):,} decided preferences, {N_TIMES} x {N_FOLDS} folds: log-likelihood, and gain")
+    for name, values in found.items():
+        gain = values.mean(axis=0) - base
+        print(f"  {name:32} {values.mean():.4f}  {gain.mean():+.4f} ± {gain.std() / np.sqrt(len(gain)):.4f}")
+    print("alpaca-eval: Spearman's correlation with the official length-controlled rates")
+    for transform, what, figure in alpaca_correlations(folder):
+        print(f"  {transform:12} {what:12} {figure:.3f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,346 @@
+"""Packing, streaming and Dask at 10, 50 and 200 million judgments: ``python -m benchmarks.scale [--rows 10000000]``.
+
+Each step runs in a process of its own, which says what it took by the clock, by all cores and at its peak of memory.
+``--model`` prints the sizing table: a projection from the cost of one pass, measured at ``--rows``. ``--docs`` puts the
+table into docs/scale.md. The step ``kills`` kills a worker in each of ten rounds over 64 parts and compares the bits.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+SEED = 0
+PER_ITEM, ITEMS_PER_QUERY, N_ANNOTATORS, N_LEVELS = 3, 19, 10_000, 5
+ARENA_ITEMS, ARENA_ANNOTATORS = 500, 20_000
+PEER_ROWS, PEER_PASSES = 1_000_000, 3
+"""Grades and passes of crowd-kit's Dawid-Skene, the peer."""
+
+KILL_ROUNDS, KILL_PARTS = 10, 64
+DOCS = Path(__file__).parent.parent / "docs" / "scale.md"
+PASSES = 60
+"""Passes that an iterative fit usually needs."""
+
+SIZES = (10**7, 10**8, 10**9)
+WORKERS = (1, 2, 8, 64, 256, 1000)
+TASK_SECONDS, MERGE_SECONDS = 0.04, 0.005
+"""Assumed seconds of overhead of a task on Dask, and of adding two sets of statistics."""
+
+ROWS_PER_TASK = 4_000_000
+
+
+def main() -> int:
+    """Run the steps that were asked for, and print a row for each."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.scale", description=__doc__)
+    parser.add_argument("--rows", type=int, default=10_000_000, help="judgments; 10, 50 and 200 million are usual")
+    parser.add_argument("--folder", type=Path, help="where files are kept; a temporary folder by default")
+    parser.add_argument("--steps", default="polars,command,pack,pack_arena,memory,streamed,dask", help="by comma")
+    parser.add_argument("--model", action="store_true", help="print the sizing table instead")
+    parser.add_argument("--docs", action="store_true", help="put the table into docs/scale.md too")
+    parser.add_argument("--step", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.step:
+        print(json.dumps(_run_step(asked.step, asked.folder, asked.rows)))
+        return 0
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = asked.folder or Path(scratch)
+        folder.mkdir(parents=True, exist_ok=True)
+        steps = ["pack", "streamed"] if asked.model else asked.steps.split(",")
+        print(f"{asked.rows:,} judgments, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}", file=sys.stderr)
+        found: dict[str, dict[str, Any]] = {}
+        for step in steps:
+            found[step] = _measure(step, folder, asked.rows)
+            print(_row(step, found[step]), file=sys.stderr, flush=True)
+            if not asked.model and asked.docs:
+                _note(asked, _table(found, former_rows(f"{asked.rows}")))
+    table = _table(found, [])
+    if asked.model:
+        table = sizing_table(found["streamed"]["each"] / asked.rows)
+        if asked.docs:
+            _note(asked, table)
+    print(table)
+    return 0
+
+
+def _note(asked: argparse.Namespace, table: str) -> None:
+    """Put a table into the page with its size and the load of the machine."""
+    load = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.0f} at the end, so by CPU seconds"
+    if asked.model:
+        write_docs("model", f"Time of sixty passes, **projected** from {asked.rows:,} grades ({load}):\n\n{table}")
+    else:
+        write_docs(f"{asked.rows}", f"{asked.rows:,} judgments, ids as text ({load}):\n\n{table}")
+
+
+def _table(found: dict[str, dict[str, Any]], former: list[str]) -> str:
+    """All steps done so far, and rows of steps that another run did."""
+    kept = [line for line in former if line.split()[1] not in found]
+    return "\n".join([_HEAD, *kept, *(_row(step, row) for step, row in found.items())])
+
+
+def former_rows(name: str) -> list[str]:
+    """Return the rows of the table that stands in docs/scale.md."""
+    page = DOCS.read_text()
+    section = page.partition(f"<!-- measured: {name} -->")[2].partition(f"<!-- end of {name} -->")[0]
+    return [line for line in section.splitlines() if line.startswith("| ") and line.split()[1] in _STEPS]
+
+
+_HEAD = "| step | seconds | CPU seconds | CPU seconds per pass | peak, GB | passes |\n|---|---|---|---|---|---|"
+
+
+def _row(step: str, row: dict[str, Any]) -> str:
+    """What one step took, as a row of the table."""
+    each = row.get("each", row["cpu"] / max(row["passes"], 1))
+    told = "" if "told" not in row else f" ({row['told']})"
+    peak, passes = row["peak"] / 1e9, row["passes"]
+    return f"| {step}{told} | {row['seconds']:.1f} | {row['cpu']:.1f} | {each:.2f} | {peak:.2f} | {passes} |"
+
+
+def write_docs(name: str, text: str) -> None:
+    """Put a table between its marks in docs/scale.md."""
+    page, (begin, end) = DOCS.read_text(), (f"<!-- measured: {name} -->", f"<!-- end of {name} -->")
+    if begin not in page:
+        raise SystemExit(f"docs/scale.md has no place for {name}; add {begin} and {end}")
+    first, last = page.index(begin) + len(begin), page.index(end)
+    DOCS.write_text(f"{page[:first]}\n\n{text}\n\n{page[last:]}")
+
+
+def _measure(step: str, folder: Path, rows: int) -> dict[str, Any]:
+    """One step in a process of its own."""
+    words = [sys.executable, "-m", "benchmarks.scale", "--step", step, "--folder", str(folder), "--rows", str(rows)]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{step} failed: {done.stderr[-500:]}")
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def _run_step(step: str, folder: Path, rows: int) -> dict[str, Any]:
+    """What one step took."""
+    work, passes = _STEPS[step](folder, rows)
+    before, begun = _cpu(), time.perf_counter()
+    told = work()
+    seconds, cpu = time.perf_counter() - begun, _cpu() - before
+    peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    found = {"seconds": seconds, "cpu": cpu, "peak": peak * 1024, "passes": passes}
+    return found | (told if isinstance(told, dict) else {"told": told} if isinstance(told, str) else {})
+
+
+def _cpu() -> float:
+    """CPU seconds of this process and of those it started."""
+    used = (resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(one.ru_utime + one.ru_stime for one in used)
+
+
+def write_grades(path: Path, rows: int) -> None:
+    """Write grades of items within queries, with ids as text."""
+    import numpy as np
+    import polars as pl
+
+    rng = np.random.default_rng(SEED)
+    n_queries = rows // (PER_ITEM * ITEMS_PER_QUERY) + 1
+    query, item = rng.integers(0, n_queries, rows), rng.integers(0, ITEMS_PER_QUERY, rows)
+    annotator, noise = rng.integers(0, N_ANNOTATORS, rows), rng.uniform(0.2, 1.5, N_ANNOTATORS)
+    worth = rng.normal(2.0, 1.0, n_queries * ITEMS_PER_QUERY)[query * ITEMS_PER_QUERY + item]
+    grade = np.clip(np.round(worth + rng.normal(size=rows) * noise[annotator]), 0, N_LEVELS - 1)
+    columns = {"query": query, "item": item, "annotator": annotator, "grade": grade.astype(np.int8)}
+    _with_text_ids(pl.DataFrame(columns), ("query", "item", "annotator")).write_parquet(path)
+
+
+def write_arena(path: Path, rows: int) -> None:
+    """Write preferences between items of one query, with ids as text."""
+    import numpy as np
+    import polars as pl
+
+    rng = np.random.default_rng(SEED)
+    score = rng.normal(size=ARENA_ITEMS)
+    left = rng.integers(0, ARENA_ITEMS, rows)
+    right = (left + rng.integers(1, ARENA_ITEMS, rows)) % ARENA_ITEMS
+    annotator, quality = rng.integers(0, ARENA_ANNOTATORS, rows), rng.uniform(0.6, 1.0, ARENA_ANNOTATORS)
+    won = rng.random(rows) < 1.0 / (1.0 + np.exp(score[right] - score[left]))
+    won ^= rng.random(rows) > quality[annotator]
+    columns = {"left": left, "right": right, "annotator": annotator, "winner": np.where(won, "left", "right")}
+    _with_text_ids(pl.DataFrame(columns), ("left", "right", "annotator")).write_parquet(path)
+
+
+def _with_text_ids(frame: Any, names: tuple[str, ...]) -> Any:
+    """The table with numbers as ids such as ``query-17``."""
+    import polars as pl
+
+    return frame.with_columns(pl.format(f"{name}-{{}}", name).alias(name) for name in names)
+
+
+def _grades(folder: Path, rows: int) -> Path:
+    path = folder / f"grades-{rows}.parquet"
+    if not path.exists():
+        write_grades(path, rows)
+    return path
+
+
+def _arena(folder: Path, rows: int) -> Path:
+    path = folder / f"arena-{rows}.parquet"
+    if not path.exists():
+        write_arena(path, rows)
+    return path
+
+
+def _polars(folder: Path, rows: int) -> tuple[Any, int]:
+    """Polars reads the preferences and groups them by left, right and winner."""
+    path = _arena(folder, rows)
+    code = f"import polars as pl; pl.read_parquet({str(path)!r}).group_by('left', 'right', 'winner').len()"
+    return lambda: subprocess.run([sys.executable, "-c", code], check=True), 1
+
+
+def _command(folder: Path, rows: int) -> tuple[Any, int]:
+    """The whole command from the same file to a ranking, annotators judged."""
+    words = ["aggregate", str(_arena(folder, rows)), "--method", "bradley_terry", "--out", str(folder / "ranks.csv")]
+    whole = [sys.executable, "-m", "crowdrank", *words]
+    return lambda: subprocess.run(whole, check=True, capture_output=True), 1
+
+
+def _pack(folder: Path, rows: int) -> tuple[Any, int]:
+    """Grades into parts by query."""
+    path = _grades(folder, rows)
+    words = [sys.executable, "-m", "crowdrank", "pack", str(path), "--out", str(folder / f"packed-{rows}")]
+    return lambda: subprocess.run(words, check=True, capture_output=True), 1
+
+
+def _pack_arena(folder: Path, rows: int) -> tuple[Any, int]:
+    """Preferences of one query into parts by annotator."""
+    path = _arena(folder, rows)
+    out = ["--out", str(folder / f"packed-arena-{rows}"), "--by", "annotator"]
+    words = [sys.executable, "-m", "crowdrank", "pack", str(path), *out]
+    return lambda: subprocess.run(words, check=True, capture_output=True), 1
+
+
+def _dawid_skene(how: dict[str, Any]) -> Any:
+    """Ten iterations of Dawid-Skene over packed grades; the cost of a pass is the median of those after the third."""
+
+    def step(folder: Path, rows: int) -> tuple[Any, int]:
+        import statistics
+        import warnings
+
+        import crowdrank as cr
+
+        warnings.simplefilter("ignore")
+        packed = cr.scan_judgments(folder / f"packed-{rows}")
+        params = {"max_iter": 10, "tol": 1e-30, "calibrated": False}
+        begun: dict[str, tuple[float, float]] = {}
+
+        def progress(done: int, total: int, what: str) -> None:
+            begun.setdefault(what.partition(",")[0], (_cpu(), time.perf_counter()))
+
+        def work() -> dict[str, Any]:
+            cr.aggregate(packed, "dawid_skene", params=params, progress=progress, **how)
+            marks = list(begun.values())[3:12]
+            each = [statistics.median(b[k] - a[k] for a, b in itertools.pairwise(marks)) for k in (0, 1)]
+            return {"each": each[0], "told": f"{each[1]:.2f} s by the clock a pass"}
+
+        return work, 10
+
+    return step
+
+
+def _crowd_kit(folder: Path, rows: int) -> tuple[Any, int]:
+    """Dawid-Skene of crowd-kit, on a million grades at most."""
+    import pandas as pd
+    import polars as pl
+    from crowdkit.aggregation import DawidSkene
+
+    frame = pl.read_parquet(_grades(folder, min(rows, PEER_ROWS)))
+    task = (frame["query"] + "/" + frame["item"]).to_list()
+    table = pd.DataFrame({"task": task, "worker": frame["annotator"].to_list(), "label": frame["grade"].to_list()})
+
+    def work() -> str:
+        DawidSkene(n_iter=PEER_PASSES, tol=0.0).fit(table)
+        return f"{len(table):,} grades"
+
+    return work, PEER_PASSES
+
+
+def _kills(folder: Path, rows: int) -> tuple[Any, int]:
+    """A fit over 64 parts in each of ten rounds, a worker killed at a random moment of each."""
+    import random
+    import signal
+    import threading
+    import warnings
+
+    import polars as pl
+
+    import crowdrank as cr
+    from crowdrank.api import in_parts
+    from crowdrank.cluster.dask_executor import connected
+    from crowdrank.cluster.packing import pack_judgments
+
+    warnings.simplefilter("ignore")
+    grades = cr.Grades.from_frame(pl.read_parquet(_grades(folder, min(rows, PEER_ROWS))).head(PEER_ROWS // 2))
+    packed = pack_judgments([grades], folder / "packed-kills", part_rows=len(grades) // KILL_PARTS)
+    in_parts.MANY_ROWS = 1000
+    how: dict[str, Any] = {"method": "dawid_skene", "params": {"max_iter": 6, "tol": 1e-30}}
+    whole, draw = cr.aggregate(packed, stream=False, **how), random.Random(SEED)
+
+    def work() -> str:
+        equal = 0
+        with connected("local:2") as client:
+            for _ in range(KILL_ROUNDS):
+                client.wait_for_workers(2, timeout=60)
+                victim = draw.choice(list(client.run(os.getpid).values()))
+                killer = threading.Timer(draw.uniform(0.2, 2.0), os.kill, (victim, signal.SIGKILL))
+                killer.start()
+                found = cr.aggregate(packed, cluster=client, **how)
+                killer.join()
+                equal += bool((found.scores == whole.scores).all())
+        return f"{packed.n_parts} parts, {equal} of {KILL_ROUNDS} rounds equal"
+
+    return work, 6 * KILL_ROUNDS
+
+
+_STEPS: dict[str, Any] = {
+    "polars": _polars,
+    "command": _command,
+    "pack": _pack,
+    "pack_arena": _pack_arena,
+    "memory": _dawid_skene({"stream": False}),
+    "streamed": _dawid_skene({"stream": True}),
+    "dask": _dawid_skene({"cluster": "local:2"}),
+    "crowd_kit": _crowd_kit,
+    "kills": _kills,
+}
+
+
+def sizing_table(seconds_per_row: float) -> str:
+    """Return hours of sixty passes by judgments and workers: a projection, not a measurement.
+
+    A pass costs its CPU seconds shared by the workers, at least one task of four million rows, the overhead of the
+    tasks of one worker, and adding up in a tree.
+    """
+    lines = [f"| judgments | {' | '.join(f'{n:,}' for n in WORKERS)} |", "|---" * (len(WORKERS) + 1) + "|"]
+    for rows in SIZES:
+        cells = []
+        for workers in WORKERS:
+            tasks = max(rows // ROWS_PER_TASK, 1)
+            rounds = -(-tasks // workers)
+            depth = tasks.bit_length()
+            each = rounds * (seconds_per_row * rows / tasks + TASK_SECONDS) + depth * MERGE_SECONDS
+            cells.append(_duration(PASSES * each))
+        lines.append(f"| {rows:,} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _duration(seconds: float) -> str:
+    """A time as people say it."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,147 @@
+"""Agreement of annotators with a consensus: pairs that both order alike, and how far chance may move their number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .data.judgments import Grades, Judgments, Mixed, Preferences
+from .protocols import Bools, Counts, Floats
+from .reliability import (
+    ConsensusTies,
+    Evidence,
+    Spread,
+    add_up,
+    guessing_variance,
+    item_trend,
+    pairs_on_one_level,
+    places,
+    row_sums,
+)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Pairs of each annotator with unequal answers: those in agreement, all, and how far chance may move them."""
+
+    agree: Floats
+    n_pairs: Floats
+    spread: Spread
+
+    def __add__(self, other: Agreement) -> Agreement:
+        return Agreement(self.agree + other.agree, self.n_pairs + other.n_pairs, self.spread.plus(other.spread))
+
+    @classmethod
+    def none(cls, n_annotators: int) -> Agreement:
+        """Return the agreement on no pair at all."""
+        return cls(np.zeros(n_annotators), np.zeros(n_annotators), Spread.none(n_annotators))
+
+    @property
+    def evidence(self) -> Evidence:
+        """What the pairs are worth."""
+        return Evidence.of(self.agree, self.n_pairs, self.spread)
+
+    @property
+    def effective(self) -> Floats:
+        """Number of independent pairs that tell as much, (n_annotators,)."""
+        evidence = self.evidence
+        return evidence.pairs(evidence.share)
+
+
+def pair_agreement(judgments: Judgments | Mixed, scores: Floats, covered: Bools, *, levels: bool = False) -> Agreement:
+    """Return, for each annotator, the pairs of covered items with unequal answers and those the scores order alike.
+
+    Equal scores count half, or are no pair where scores are ``levels`` that items may truly share; an annotator's ties
+    are no pair. Pairs of several kinds are counted together.
+    """
+    if isinstance(judgments, Mixed):
+        of_parts = (pair_agreement(part, scores, covered) for part in judgments.parts)
+        return sum(of_parts, Agreement.none(judgments.n_annotators))
+    if isinstance(judgments, Preferences):
+        return _of_preferences(judgments, scores, covered)
+    query = judgments.items.query
+    population = np.bincount(query[covered], minlength=judgments.n_queries)[query[judgments.item]]
+    if isinstance(judgments, Grades):
+        group = judgments.annotator.astype(np.int64) * judgments.n_queries + judgments.items.query[judgments.item]
+        if judgments.blocks is not None and judgments.block is not None:
+            group = group * len(judgments.blocks) + judgments.block
+        rows = _Rows(group, judgments.item, judgments.grade, judgments.annotator, judgments.row_weight, population)
+    else:
+        number = judgments.ranking
+        rank = -judgments.rank.astype(np.float64)
+        each, weight = np.ones(len(number)), judgments.row_weight[number]
+        owner = judgments.annotator[number]
+        rows = _Rows(number.astype(np.int64), judgments.item, rank, owner, each, population, weight)
+    return _of_answers(rows, scores, covered, judgments.n_annotators, levels=levels)
+
+
+class _Rows(NamedTuple):
+    """Items and their grades in groups of answers, with weights of the rows, and of the groups where these have any.
+
+    ``population`` is the number of items of the query that have a score.
+    """
+
+    group: Counts
+    item: Any
+    grade: Floats
+    annotator: Any
+    weight: Floats
+    population: Counts
+    of_group: Floats | None = None
+
+
+def class_agreement(grades: Grades, inside: Bools, consensus: Any) -> Agreement:
+    """Agreement of some answers that name a class with the classes of a consensus."""
+    n, n_levels = grades.n_annotators, len(grades.levels)
+    if consensus.grade is None or consensus.levels is None or n_levels < 2:
+        return Agreement.none(n)
+    value = dict(zip(grades.levels, grades.level_values, strict=True))
+    chosen = np.array([value[level] for level in consensus.levels])[np.maximum(consensus.grade, 0)]
+    use = inside & (consensus.grade[grades.item] >= 0)
+    right = use & (chosen[grades.item] == grades.grade)
+    total, named = (add_up(grades.row_weight * which, grades.annotator, n) for which in (use, right))
+    return independent_agreement(named, total)
+
+
+def independent_agreement(agree: Floats, total: Floats) -> Agreement:
+    """Agreement on pairs that have nothing in common."""
+    return Agreement(agree, total, Spread.none(len(total))._replace(pairs=0.25 * total))
+
+
+def _of_preferences(judgments: Preferences, scores: Floats, covered: Bools) -> Agreement:
+    """Agreement of preferences, each a pair of its own."""
+    use = (judgments.outcome != 0) & covered[judgments.left] & covered[judgments.right]
+    chosen = judgments.select(use)
+    gap = scores[chosen.left] - scores[chosen.right]
+    right = 0.5 * (1.0 + np.sign(gap) * chosen.outcome)
+    n = judgments.n_annotators
+    total = add_up(chosen.row_weight, chosen.annotator, n)
+    agree = add_up(right * chosen.row_weight, chosen.annotator, n)
+    return independent_agreement(agree, total)
+
+
+def _of_answers(rows: _Rows, scores: Floats, covered: Bools, n: int, *, levels: bool) -> Agreement:
+    """Agreement of grades or rankings, whose pairs lie within groups of answers."""
+    use = covered[rows.item]
+    if not use.any():
+        return Agreement.none(n)
+    order = np.flatnonzero(use)[np.lexsort((rows.grade[use], rows.group[use]))]
+    starts = np.flatnonzero(np.append(True, np.diff(rows.group[order]) != 0))
+    offsets = np.append(starts, len(order))
+    weight, owner = rows.weight[order], rows.annotator[order]
+    grade, place = rows.grade[order], places(offsets, scores[rows.item[order]])
+    agree, total, lean = row_sums(offsets, grade, place, weight)
+    triples, pairs = guessing_variance(lean, total, ConsensusTies.of(offsets, place) if levels else None)
+    if levels:
+        same = pairs_on_one_level(offsets, grade, place, weight)
+        agree, total = agree - 0.5 * same, total - same
+    trend, part = item_trend(offsets, place, weight, rows.population[order])
+    weight = weight if rows.of_group is None else weight * rows.of_group[order]
+    sums = Spread(
+        agree * agree, agree * total, total * total, part * trend * agree, part * trend * total, part * trend**2,
+        triples, pairs, (total > 0).astype(np.float64),
+    )  # fmt: skip
+    spread = Spread(*(add_up(weight * values, owner, n) for values in sums))
+    return Agreement(add_up(0.5 * weight * agree, owner, n), add_up(0.5 * weight * total, owner, n), spread)

@@ -1,0 +1,126 @@
+"""What preferences are controlled for: style counted in texts, families of judges and models, and how it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ..data.columns import understand_items
+from ..data.covariates import covariate_columns, parse_covariates
+from ..data.frames import to_frame
+from ..data.judgments import Judgments, Mixed, Preferences
+from ..errors import JudgmentError
+from ..wording import first_few, option
+
+STYLE = ("length", "headers", "bold", "lists")
+_TEXTS = (
+    ("left_text", "right_text"), ("text_left", "text_right"), ("response_a", "response_b"), ("answer_a", "answer_b"),
+    ("output_1", "output_2"), ("response_1", "response_2"), ("text_a", "text_b"),
+)  # fmt: skip
+
+
+def control_names(control: str | Sequence[str]) -> dict[str, str]:
+    """Return the covariates that are meant, with the transforms that are named; ``style`` means four of them.
+
+    Examples
+    --------
+    >>> list(control_names("style,self"))
+    ['length', 'headers', 'bold', 'lists', 'self']
+    """
+    found: dict[str, str] = {}
+    for name, transform in parse_covariates(control).items():
+        found |= dict.fromkeys(STYLE, transform) if name == "style" else {name: transform}
+    return found
+
+
+def read_covariates_of(control: str | Sequence[str]) -> dict[str, Any]:
+    """Return the options of reading that covariates need: their names, and what counts style in texts."""
+    wanted = control_names(control)
+    names = [f"{name}:{way}" if way else name for name, way in wanted.items() if name != "self"]
+    counted: Callable[[pl.DataFrame], pl.DataFrame] | None = None
+    if any(name in STYLE for name in wanted):
+        whole = "style" in parse_covariates(control)
+        counted = partial(with_style, wanted=STYLE if whole else [name for name in STYLE if name in wanted])
+    return {"covariates": names, "add_columns": counted}
+
+
+def style_counts(texts: Any) -> pl.DataFrame:
+    """Return how long texts are and how they are formatted: length, headers, bold, lists.
+
+    Length is in characters; headers, bold and lists are those of Markdown, code blocks left out.
+
+    Examples
+    --------
+    >>> style_counts(["# Title", "- one\\n- two"]).rows()
+    [(7, 1, 0, 0), (11, 0, 0, 2)]
+    """
+    from ..features.style import plain_text
+    from ..features.style import style_counts as count
+
+    rows = []
+    for text in texts:
+        counts = count(plain_text("" if text is None else str(text)))
+        rows.append((counts.characters, counts.headings, counts.bold, counts.bullets + counts.numbered))
+    return pl.DataFrame(rows, schema=STYLE, orient="row")
+
+
+def with_style(table: pl.DataFrame, wanted: Sequence[str] = STYLE) -> pl.DataFrame:
+    """Return the table with style counted in its texts: ``length_left``, ``length_right``, ...
+
+    What the table has in columns of its own is not counted.
+    """
+    lacking = [name for name in wanted if not covariate_columns(table, [name])]
+    if not lacking:
+        return table
+    sides = next((pair for pair in _TEXTS if set(pair) <= set(table.columns)), None)
+    if sides is None:
+        raise JudgmentError(
+            f"there is no covariate {lacking[0]!r}, and no texts to count it in: neither {lacking[0]}_left and "
+            f"{lacking[0]}_right nor left_text and right_text; the columns are "
+            f"{first_few(map(repr, table.columns), shown=40)}"
+        )
+    for side, name in zip(("left", "right"), sides, strict=True):
+        # many rows show the same text
+        texts = table[name].unique(maintain_order=True)
+        counts = style_counts(texts).select(pl.col(style).alias(f"{style}_{side}") for style in lacking)
+        table = table.join(counts.with_columns(texts.alias(name)), on=name, how="left", nulls_equal=True)
+    used = [style for style in wanted if style not in lacking or _occurs(table, style)]
+    if len(used) < len(wanted):
+        none = ", ".join(style for style in wanted if style not in used)
+        raise JudgmentError(f"no text has any {none}; control for the others: {option('control', ','.join(used))}")
+    return table
+
+
+def _occurs(table: pl.DataFrame, style: str) -> bool:
+    """Whether some text has it."""
+    return bool((table[f"{style}_left"] + table[f"{style}_right"]).sum())
+
+
+def with_families(judgments: Judgments | Mixed, families: Any) -> Preferences:
+    """Return preferences with the covariate ``self``: whether left, or right, is of the annotator's own family.
+
+    ``families`` is a table of item and family; the family of an annotator is the group.
+    """
+    if not isinstance(judgments, Preferences):
+        raise JudgmentError(f"{option('families')} is about preferences, and these are other judgments; leave it out")
+    if judgments.group is None or judgments.groups is None:
+        raise JudgmentError("control of own families needs a group column: the family of each annotator")
+    table = to_frame(families)
+    name = understand_items(table.columns)["item"]
+    if "family" not in table.columns:
+        raise JudgmentError(f"the table of families has no column family; its columns are {', '.join(table.columns)}")
+    known = dict(zip(table[name].cast(pl.String), table["family"].cast(pl.String), strict=True))
+    of_items = [known.get(str(item)) for item in judgments.items.ids.to_list()]
+    missing = sorted({str(i) for i, f in zip(judgments.items.ids.to_list(), of_items, strict=True) if f is None})
+    if missing:
+        raise JudgmentError(f"the table of families lacks {first_few(map(repr, missing))}; add the family of each")
+    groups = judgments.groups.ids.cast(pl.String).to_list()
+    code = {group: place for place, group in enumerate(groups)}
+    family = np.array([code.get(str(one), -1) for one in of_items])
+    own = judgments.group[judgments.annotator]
+    values = (family[judgments.left] == own).astype(float) - (family[judgments.right] == own)
+    return judgments.with_covariate("self", values)

@@ -1,0 +1,216 @@
+"""The verb export: a consensus as the file that another tool imports."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ..data.consensus import Consensus
+from ..data.features import Features
+from ..data.files import PathLike
+from ..errors import JudgmentError, ParameterError
+from ..io.read_options import ReadOptions
+from ..io.results import read_consensus
+from ..io.sources import open_source
+from ..io.tables import read_table
+from ..protocols import Counts, Floats
+from ..wording import counted, one_of, option
+from .search_exports import GRADES, SEARCH_TARGETS, graded_items, labelled_features, rating_records, run_records
+from .training import as_features
+
+TARGETS = ("label-studio", "argilla", "pairs", *SEARCH_TARGETS)
+
+_MOST_ITEMS = 3000
+"""A query with more items has too many pairs to look at each."""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What another tool imports, and what there is to say about it."""
+
+    to: str
+    records: list[dict[str, Any]]
+    notes: tuple[str, ...] = ()
+    confidence: pl.DataFrame | None = None
+    """For search tools, query, item, grade and confidence of all items that have a grade."""
+    features: Features | None = None
+    weight: Floats | None = None
+    """For LETOR, the labelled features, and the weight of each row."""
+
+
+def export(
+    result: Consensus | PathLike,
+    to: str,
+    votes: PathLike | None = None,
+    *,
+    answer: str | None = None,
+    columns: dict[str, str] | None = None,
+    texts: Any | None = None,
+    min_confidence: float = 0.9,
+    pairs_per_query: int = 1,
+    threshold: float | None = None,
+    grades: str = "whole",
+    queries: Any | None = None,
+    features: Any | None = None,
+) -> Exported:
+    """Return a consensus as records that another tool imports.
+
+    Parameters
+    ----------
+    result
+        What :func:`~crowdrank.aggregate` found, or a file of it.
+    to
+        ``"label-studio"`` (tasks with predictions), ``"argilla"`` (records with suggestions), ``"pairs"`` (chosen and
+        rejected items with margin and confidence); for search ``"qrels"`` (query, item and grade), ``"quepid"`` (query,
+        docid, rating), ``"rre"`` (one ratings file), ``"run"`` (a TREC run of the scores) or ``"letor"`` (features with
+        labels and weights).
+    votes
+        The tool's own export that the votes were read from, for names and data; needed for the first two.
+    answer, columns
+        As for :func:`~crowdrank.read_judgments`, where the votes were read with them.
+    texts
+        A table or file of item and text [, query], to write texts in place of ids in pairs.
+    min_confidence
+        Least probability that the chosen item is the better one; raise it for fewer and surer pairs.
+    pairs_per_query
+        Most pairs of a query, those with the largest margin first.
+    threshold
+        Scores from here on are grade 1 and others 0.
+    grades
+        ``"whole"`` writes the chosen grades, ``"expected"`` the grade whose gain is the expected one, from the
+        probabilities of a class method.
+    queries
+        A table or file of query and text, to write what was searched for in place of ids, for Quepid and RRE.
+    features
+        Features of the items, for LETOR.
+
+    Examples
+    --------
+    >>> from crowdrank import aggregate
+    >>> votes = {"item": list("xyxy"), "annotator": list("aabb"), "grade": [2, 0, 2, 0]}
+    >>> export(aggregate(votes, "mean_grade"), "qrels", threshold=1.0).records
+    [{'query': '1', 'item': 'x', 'grade': 1}, {'query': '1', 'item': 'y', 'grade': 0}]
+    """
+    one_of(to, TARGETS, "to", of_verb=True)
+    consensus = result if isinstance(result, Consensus) else read_consensus(result)
+    if to == "pairs":
+        if not 0 <= min_confidence < 1 or pairs_per_query < 1:
+            raise ParameterError(
+                f"{option('min_confidence')} lies between 0 and 1 and {option('pairs_per_query')} is at least 1"
+            )
+        return _pairs(consensus, _texts(texts), min_confidence, pairs_per_query)
+    if to in SEARCH_TARGETS:
+        return _for_search(consensus, to, threshold, grades, queries, features)
+    if votes is None:
+        raise ParameterError(
+            f"{to} needs names and data that are not in the result; name the export it came from with {option('votes')}"
+        )
+    from ..io.exports import detect
+    from ..io.exports.predictions import argilla_suggestions, label_studio_tasks
+
+    source = open_source(votes, archives=True)
+    found = detect(source)
+    if found != to:
+        raise JudgmentError(
+            f"{source.name} is {'a plain table' if found is None else f'of {found}'} and no export of {to}"
+        )
+    make = label_studio_tasks if to == "label-studio" else argilla_suggestions
+    records, notes = make(consensus, source, ReadOptions(answer=answer, columns=columns or {}))
+    return Exported(to, records, tuple(notes))
+
+
+def _for_search(
+    consensus: Consensus, to: str, threshold: float | None, grades: str, queries: Any | None, features: Any | None
+) -> Exported:
+    """Judgments for tools of search teams."""
+    if to == "run":
+        return Exported(to, run_records(consensus, consensus.method))
+    table = graded_items(consensus, one_of(grades, GRADES, "grades", of_verb=True), threshold)
+    if to == "qrels":
+        return Exported(to, table.drop("confidence").to_dicts(), confidence=table)
+    if to == "letor":
+        if features is None:
+            raise ParameterError(f"LETOR lines hold features; give the file of features with {option('features')}")
+        made, weight, notes = labelled_features(table, as_features(features))
+        return Exported(to, [], tuple(notes), confidence=table, features=made, weight=weight)
+    records, said = rating_records(table, to, _texts(queries, "query"))
+    return Exported(to, records, tuple(said), confidence=table)
+
+
+def _pairs(consensus: Consensus, texts: dict[Any, str] | None, least: float, most: int) -> Exported:
+    """Pairs of items of each query, those with the largest margin first."""
+    if consensus.uncertainty is None and least > 0:
+        raise ParameterError(
+            f"{consensus.method} says nothing of how sure an order is; aggregate with {option('bootstrap', 200)}, or "
+            f"take pairs as they are with {option('min_confidence', 0)}"
+        )
+    items = consensus.items
+    records: list[dict[str, Any]] = []
+    counts: Counter[str] = Counter()
+    for number, query in enumerate(items.queries.ids.to_list()):
+        start, stop = int(items.offsets[number]), int(items.offsets[number + 1])
+        if stop - start > _MOST_ITEMS:
+            raise ParameterError(f"query {query!r} has {stop - start:,} items, too many to look at each pair")
+        for pair in _sure_pairs(consensus, start, stop, least, counts)[:most]:
+            chosen, rejected = (_text(texts, query, items.ids[code]) for code in pair[:2])
+            if chosen is None or rejected is None:
+                counts["whose items have no text"] += 1
+                continue
+            names = {"prompt": None if items.single else query, "chosen": chosen, "rejected": rejected}
+            records.append({**names, "margin": pair[2], "confidence": pair[3]})
+    unsure = f"less sure than {least:g} ({option('min_confidence')})"
+    notes = [f"{counted(n, 'pair')} left out, {unsure if why == 'unsure' else why}" for why, n in counts.items() if n]
+    if not records:
+        raise JudgmentError(f"no pair is left: {', '.join(notes) or 'no query has two items'}")
+    return Exported("pairs", records, tuple(notes))
+
+
+def _sure_pairs(
+    consensus: Consensus, start: int, stop: int, least: float, counts: Counter[str]
+) -> list[tuple[int, int, float, float | None]]:
+    """Better item, worse item, margin and confidence of the sure pairs of a query, the largest margin first."""
+    first, second = _best_and_worse(consensus, start, stop)
+    gap = consensus.scores[first] - consensus.scores[second]
+    sure = consensus.beats_each(first, second) if consensus.uncertainty is not None else None
+    kept = (gap > 0) if sure is None else (gap > 0) & (sure >= least)
+    counts["tied"] += int((gap == 0).sum())
+    counts["unsure"] += int(((gap > 0) & ~kept).sum())
+    order = np.flatnonzero(kept)[np.argsort(-gap[kept], kind="stable")]
+    return [(int(first[n]), int(second[n]), float(gap[n]), None if sure is None else float(sure[n])) for n in order]
+
+
+def _best_and_worse(consensus: Consensus, start: int, stop: int) -> tuple[Counts, Counts]:
+    """Codes of every two items of a query, the better one first."""
+    order = start + np.argsort(-consensus.scores[start:stop], kind="stable")
+    above, below = np.triu_indices(stop - start, 1)
+    return order[above], order[below]
+
+
+def _texts(texts: Any | None, of: str = "item") -> dict[Any, str] | None:
+    """Text of each item, or of each query and item; or of each query."""
+    if texts is None:
+        return None
+    frame = (
+        texts
+        if isinstance(texts, pl.DataFrame)
+        else pl.DataFrame(texts)
+        if isinstance(texts, dict)
+        else read_table(texts)
+    )
+    if not {of, "text"} <= set(frame.columns):
+        raise JudgmentError(
+            f"the table of texts needs columns {of} and text; it has {', '.join(map(repr, frame.columns))}"
+        )
+    keys = ["query", "item"] if of == "item" and "query" in frame.columns else [of]
+    return {tuple(map(str, row[:-1])): str(row[-1]) for row in frame.select(*keys, "text").drop_nulls().iter_rows()}
+
+
+def _text(texts: dict[Any, str] | None, query: Any, item: Any) -> str | None:
+    """The text of an item, which is its id where there are no texts."""
+    if texts is None:
+        return str(item)
+    return texts.get((str(query), str(item)), texts.get((str(item),)))

@@ -1,0 +1,241 @@
+"""Fits to packed judgments: which form they take, and who runs the passes."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from ..cluster.packed import PackedJudgments, is_packed, scan_judgments
+from ..data.consensus import Consensus
+from ..data.frames import to_frame
+from ..data.judgments import Judgments
+from ..data.memory import expect_room
+from ..data.stacking import align_judgments, stack_judgments
+from ..errors import JudgmentError, ParameterError
+from ..io.notices import collect_notices, say
+from ..protocols import Executor, Parted, Progress, expect_arguments, expect_parameters, method_name, takes_argument
+from ..registry import method_class, names
+from ..wording import method_label, option
+
+if TYPE_CHECKING:
+    from ..cluster.resamples import PartDraws
+    from ..cluster.run_files import RunFiles
+    from ..cluster.stored import StoredConsensus
+    from ..resampling import Refitted, Replicates
+
+MANY_ROWS = 1_000_000
+"""Judgments from which on packed ones are fitted in parts; fewer are taken as a whole, wherever the fit runs."""
+
+
+def as_packed(judgments: Any) -> PackedJudgments | None:
+    """Return packed judgments, given as such or by their folder; ``None`` where it is something else."""
+    if isinstance(judgments, PackedJudgments):
+        return judgments
+    if isinstance(judgments, str | os.PathLike) and is_packed(judgments):
+        return scan_judgments(judgments)
+    return None
+
+
+def whole_judgments(packed: PackedJudgments) -> Judgments:
+    """Return packed judgments as one set in memory."""
+    parts = [part for part in packed.parts() if len(part)]
+    return stack_judgments(align_judgments(parts)) if parts else packed.part(0)
+
+
+def first_judgments(packed: PackedJudgments) -> Judgments:
+    """Return the judgments of the first part that has any, by which a method is chosen and checked."""
+    for part in packed.parts():
+        if len(part):
+            return part
+    raise JudgmentError(f"{packed!r} holds no judgments; pack files that have some")
+
+
+def fit_packed(
+    packed: PackedJudgments,
+    aggregator: Any,
+    given: Mapping[str, Any],
+    *,
+    cluster: Any = None,
+    stream: bool | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> Consensus | StoredConsensus:
+    """Return the consensus of many packed judgments by passes over their parts.
+
+    Where the passes run changes no bit of it: in memory, streamed with ``stream``, or on a Dask ``cluster`` (a client,
+    an address, or ``local:N``). ``resume`` names the directory that keeps finished passes for another call. Methods of
+    one pass run here. Above five million items the consensus stays in Parquet beside the judgments.
+    """
+    expect_arguments(aggregator, given)
+    expect_parameters(aggregator)
+    from ..cluster.one_pass import needs_one_pass
+    from .scale import advice
+
+    files = None
+    if not needs_one_pass(aggregator):
+        _expect_parted(packed, aggregator)
+        files = None if resume is None else _run_files(packed, aggregator, given, resume)
+        from ..data.parted import share_of_rows
+
+        share = share_of_rows(packed.rows)
+        if packed.n_annotators and share < 1.0:
+            about = f"about {share * packed.rows:,.0f} of {packed.rows:,} {packed.kind}s"
+            say(f"annotators are judged by a sample of {about}")
+    if cluster is None:
+        stream, sentence = advice(packed, aggregator, stream=stream)
+        say(sentence)
+    with _executor(packed, cluster, stream, files, progress, one_pass=needs_one_pass(aggregator)) as executor:
+        fitted: Consensus | StoredConsensus = _fit(executor, packed, aggregator, given, progress)
+        return fitted
+
+
+def resample_packed(
+    packed: PackedJudgments,
+    aggregator: Any,
+    given: Mapping[str, Any],
+    consensus: Consensus,
+    plan: PartDraws,
+    *,
+    cluster: Any = None,
+    stream: bool | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    progress: Progress | None = None,
+) -> Replicates:
+    """Return the scores of resamples of packed judgments, each fitted in parts, from the consensus of all on.
+
+    Arguments are those of :func:`fit_packed`; ``resume`` keeps each resample in a directory of its own.
+    """
+    from ..cluster.one_pass import needs_one_pass
+    from ..cluster.resamples import ResampledJudgments, lost_and_apart, weight_of_packed_items
+    from ..resampling import Refitted, scores_and_convergence, sum_up
+    from .scale import advice
+
+    one_pass = needs_one_pass(aggregator)
+    stream = advice(packed, stream=stream).stream if cluster is None else None
+    warm = {"start": consensus} if takes_argument(aggregator, "start") and not one_pass else {}
+    found: list[Refitted] = []
+    with _executor(packed, cluster, stream, None, None, one_pass=one_pass) as executor, collect_notices():
+        for number in range(plan.draws.n):
+            drawn: Any = ResampledJudgments(packed, plan, number)
+            files = None
+            if resume is not None and not one_pass:
+                told = {"resample": plan.draws.resample, "seed": plan.draws.seed, "number": number}
+                files = _run_files(packed, aggregator, given, os.path.join(resume, f"resample-{number:05d}"), told)
+            here: Any = executor if files is None else dataclasses.replace(executor, files=files)  # type: ignore[type-var]
+            fit = partial(_fit, here, drawn, aggregator, {**given, **warm})
+            scores, converged = scores_and_convergence(lambda fit=fit: fit().scores)  # type: ignore[misc]
+            lost, apart = lost_and_apart(packed, plan, number)
+            found.append(
+                Refitted(scores.astype(np.float32)[None], np.array([lost]), np.array([apart]), np.array([converged]))
+            )
+            if progress is not None:
+                progress(number + 1, plan.draws.n, "resamples")
+    return sum_up(found, plan.draws, partial(weight_of_packed_items, packed), known=False)
+
+
+def _fit(
+    executor: Any, packed: Any, aggregator: Any, given: Mapping[str, Any], progress: Progress | None = None
+) -> Any:
+    """The consensus by one pass, or by as many as the method needs."""
+    from ..cluster.assembly import assemble
+    from ..cluster.one_pass import fit_in_one_pass, needs_one_pass
+
+    if needs_one_pass(aggregator):
+        return fit_in_one_pass(aggregator, packed, progress=progress)
+    return assemble(aggregator, packed, executor.run(aggregator.passes(packed, **given), packed))
+
+
+def expect_whole(packed: PackedJudgments, names: Sequence[str], how: Mapping[str, Any]) -> None:
+    """Refuse what needs all packed judgments at once where it is to go in parts, or where memory does not hold them."""
+    from .scale import READING_BYTES
+
+    for other, value in how.items():
+        if value:
+            raise ParameterError(
+                f"{option(names[0])} needs all judgments at once, which {option(other)} does not; leave one of them out"
+            )
+    expect_room(
+        READING_BYTES * packed.rows,
+        f"{option(names[0])} needs all {packed.rows:,} judgments at once, which",
+        f"leave it out, or take {option('bootstrap', 100)} with {option('resample', 'annotator')} for errors that "
+        "let judgments depend",
+    )
+    say(f"{option(names[0])} needs all judgments at once: in memory")
+
+
+def _expect_parted(packed: PackedJudgments, aggregator: Any) -> None:
+    """Refuse a method that cannot be fitted in parts, saying why and what to take instead."""
+    if isinstance(aggregator, Parted):
+        return
+    able = [name for name in names("aggregator") if _fits(name, packed.kind)]
+    why = getattr(aggregator, "whole_only", "needs all judgments at once")
+    raise ParameterError(
+        f"{method_label(aggregator)} {why}, so it cannot go over the parts of {packed.rows:,} packed judgments; "
+        f"use {', '.join(able)}"
+    )
+
+
+def _fits(name: str, kind: str) -> bool:
+    """Whether a method takes judgments of a kind in parts."""
+    found = method_class("aggregator", name)
+    return (hasattr(found, "passes") or bool(getattr(found, "one_pass", ()))) and kind in found.kinds
+
+
+def _run_files(
+    packed: PackedJudgments,
+    aggregator: Any,
+    given: Mapping[str, Any],
+    resume: Any,
+    more: Mapping[str, Any] | None = None,
+) -> RunFiles:
+    """The directory that keeps finished passes, which notes what the run is about."""
+    from ..cluster.run_files import RunFiles
+
+    described = {
+        "judgments": [part["checksum"] for part in packed.manifest["parts"]],
+        "method": method_name(aggregator),
+        "parameters": dataclasses.asdict(aggregator),
+        "arguments": {name: _fingerprint(value) for name, value in given.items()},
+        **(more or {}),
+    }
+    return RunFiles.open(resume, described)
+
+
+def _fingerprint(value: Any) -> str:
+    """A short text that differs where an argument of a fit does: a former consensus, known items, or ids."""
+    if isinstance(value, Consensus):
+        content = value.method.encode() + value.scores.tobytes()
+    elif isinstance(value, str | int | list | tuple | set | np.ndarray | pl.Series):
+        content = repr(sorted(map(str, [value] if isinstance(value, str | int) else value))).encode()
+    else:
+        frame = value.frame() if hasattr(value, "frame") else to_frame(value)
+        content = frame.write_csv().encode()
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+@contextmanager
+def _executor(
+    packed: PackedJudgments, cluster: Any, stream: bool | None, files: RunFiles | None, progress: Progress | None,
+    *, one_pass: bool,
+) -> Iterator[Executor]:  # fmt: skip
+    """Who runs the passes; a single one runs here."""
+    if cluster is None or one_pass:
+        from ..cluster.executor import InMemory, Streamed
+
+        yield (Streamed if stream else InMemory)(files, progress)
+        return
+    if stream:
+        raise ParameterError(f"{option('stream')} and {option('cluster')} exclude each other; give one of them")
+    from ..cluster.dask_executor import Dask, connected, describe_cluster
+
+    with connected(cluster) as client:
+        say(f"passes run on {describe_cluster(client)}")
+        yield Dask(client, files, scratch=str(packed.path.parent), progress=progress)

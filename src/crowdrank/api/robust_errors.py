@@ -1,0 +1,221 @@
+"""Cluster-robust standard errors of a consensus, and where they are taken unasked."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..data.consensus import Consensus
+from ..data.judgments import Judgments, Mixed, Preferences
+from ..errors import DataWarning, ParameterError
+from ..io.notices import say
+from ..protocols import Counts, Ints
+from ..registry import method_class, names
+from ..standard_errors import ClusterErrors, cluster_robust
+from ..wording import one_of, option
+
+ROBUST = ("annotator", "query", "judgment", "none")
+
+_MIN_DEPENDENT_SHARE = 0.1
+"""Share of the preferences that repeat, or follow from, others of their annotator, from which on errors heed that.
+
+Below it they change standard errors by less than 5 per cent, even where an annotator never answers differently.
+"""
+
+_MIN_QUERIES_UNASKED = 20
+_MUCH_WIDER = 1.2
+_MAX_ROWS_UNASKED = 200_000
+"""From so many queries on it is said where errors by query would be so many times as wide, up to so many rows."""
+
+_FEW_CLUSTERS = 10
+_MAX_KEY_BITS = 62
+
+
+def check_robust(robust: str | None, bootstrap: int | None) -> None:
+    """Refuse an unknown unit, and two sources of standard errors at once."""
+    if robust is None:
+        return
+    one_of(robust, ROBUST, "robust", of_verb=True)
+    if robust != "none" and bootstrap is not None:
+        raise ParameterError(
+            f"{option('robust')} and {option('bootstrap')} are two ways to standard errors; leave one out"
+        )
+
+
+def with_robust_errors(
+    consensus: Consensus, method: Any, judgments: Judgments | Mixed, robust: str | None
+) -> Consensus:
+    """Return the consensus with standard errors and covariances that let the judgments of a cluster depend.
+
+    ``robust`` is ``"annotator"``, ``"query"`` or ``"none"``; ``None`` takes annotators where judgments depend by
+    construction and the method has such errors.
+    """
+    if robust == "none":
+        return consensus
+    unasked = robust is None
+    if robust is None:
+        if not _applies(consensus, method, judgments):
+            return consensus
+        if not depends_by_construction(judgments):
+            return _with_width_by_query(consensus, method, judgments)
+        robust = "annotator"
+    cluster = _clusters(judgments, robust)
+    _require(consensus, method, judgments)
+    assert consensus.covariance is not None
+    assert consensus.std_error is not None
+    gradients = method.score_gradients(judgments, consensus)
+    found = cluster_robust(consensus.covariance, consensus.items.offsets, gradients, cluster)
+    if not (found.n_clusters > 1).any():
+        if unasked:
+            return consensus
+        raise ParameterError(f"{option('robust', robust)} needs two or more of them in a query; leave it out")
+    wider = _times_as_wide(consensus, found)
+    number = int(np.median(found.n_clusters[found.n_clusters > 0]))
+    if number < _FEW_CLUSTERS and not unasked:
+        plural = {"annotator": "annotators", "query": "queries", "judgment": "judgments"}[robust]
+        warnings.warn(
+            f"only {number} {plural}: how much they differ is hardly known, so intervals are those of Student's t with "
+            f"{number - 1} degrees of freedom; ask about more of them", DataWarning, stacklevel=3,
+        )  # fmt: skip
+    why = "preferences of an annotator repeat or imply each other: " if unasked else ""
+    say(f"{why}standard errors by {robust} are {wider:.2f} times as wide as the model's ({number} per query)")
+    trace = replace(consensus.trace, errors=f"cluster-robust by {robust}")
+    return replace(
+        consensus, std_error=found.std_error, covariance=found.covariance, trace=trace,
+        estimates={
+            **consensus.estimates, **_robust_control(consensus, found),
+            "robust": {"by": robust, "clusters": number, "wider": wider},
+        },
+    )  # fmt: skip
+
+
+def _with_width_by_query(consensus: Consensus, method: Any, judgments: Any) -> Consensus:
+    """The consensus with how much wider errors by query would be, said where that is much; they are never unasked."""
+    block = getattr(judgments, "block", None)
+    if block is None or not len(block) or len(block) > _MAX_ROWS_UNASKED:
+        return consensus
+    n_queries = len(np.unique(block))
+    if n_queries < _MIN_QUERIES_UNASKED or len(block) < 2 * n_queries:
+        return consensus
+    gradients = method.score_gradients(judgments, consensus)
+    assert consensus.covariance is not None
+    wider = _times_as_wide(consensus, cluster_robust(consensus.covariance, consensus.items.offsets, gradients, block))
+    if wider < _MUCH_WIDER:
+        return consensus
+    say(
+        f"judgments of a query depend on each other: intervals by query would be {wider:.1f} times as wide "
+        f"({n_queries} queries); ask for them with {option('robust', 'query')}"
+    )
+    by_query = {"by_query": {"wider": wider, "clusters": n_queries}}
+    return replace(consensus, estimates={**consensus.estimates, **by_query})
+
+
+def _times_as_wide(consensus: Consensus, found: ClusterErrors) -> float:
+    """How many times as wide as the model's the standard errors by cluster are, in the median."""
+    assert consensus.std_error is not None
+    known = consensus.std_error > 0
+    return float(np.median(found.std_error[known] / consensus.std_error[known])) if known.any() else 1.0
+
+
+def _robust_control(consensus: Consensus, found: ClusterErrors) -> dict[str, Any]:
+    """Coefficients of covariates with cluster-robust errors, where annotators have none of their own."""
+    control = consensus.estimates.get("control")
+    if not control or any("degrees" in one for one in control.values()):
+        return {}
+    errors = zip(control.items(), found.of_shared, strict=False)
+    return {"control": {name: {**one, "std_error": float(error)} for (name, one), error in errors}}
+
+
+def _applies(consensus: Consensus, method: Any, judgments: Judgments | Mixed) -> bool:
+    """Whether the method has gradients of these judgments and a covariance of every query."""
+    blocks = consensus.covariance
+    return (
+        hasattr(method, "score_gradients") and not isinstance(judgments, Mixed) and "taste" not in consensus.estimates
+        and blocks is not None and all(block is not None for block in blocks)
+    )  # fmt: skip
+
+
+def _require(consensus: Consensus, method: Any, judgments: Judgments | Mixed) -> None:
+    """Say what is missing for cluster-robust errors."""
+    if _applies(consensus, method, judgments):
+        return
+    if not hasattr(method, "score_gradients"):
+        able = [name for name in names("aggregator") if hasattr(method_class("aggregator", name), "score_gradients")]
+        raise ParameterError(
+            f"{consensus.method} has no cluster-robust errors; use {', '.join(able)}, or {option('bootstrap', 200)} "
+            f"with {option('resample', 'annotator')}"
+        )
+    what = (
+        "several kinds together" if isinstance(judgments, Mixed) else "tastes, known items or queries of over 700 items"
+    )
+    raise ParameterError(
+        f"there are no cluster-robust errors for {what}; use {option('bootstrap', 200)} with "
+        f"{option('resample', 'annotator')}"
+    )
+
+
+def _clusters(judgments: Judgments | Mixed, robust: str) -> Ints:
+    """Cluster of each judgment."""
+    if robust == "judgment":
+        return np.arange(len(judgments), dtype=np.int32)
+    if robust == "annotator":
+        if not judgments.n_annotators:
+            raise ParameterError(f"the judgments name no annotators, so {option('robust', 'annotator')} cannot be had")
+        return judgments.annotator
+    block = getattr(judgments, "block", None)
+    if block is None:
+        raise ParameterError(
+            f"{option('robust', 'query')} needs items that several queries share; take them together with "
+            "across_queries() (--across-queries)"
+        )
+    clusters: Ints = block
+    return clusters
+
+
+def depends_by_construction(judgments: Judgments | Mixed) -> bool:
+    """Return whether preferences repeat or imply each other: made of rankings or grades, or a pair asked again."""
+    if not isinstance(judgments, Preferences) or not judgments.n_annotators or not len(judgments):
+        return False
+    low, high = np.minimum(judgments.left, judgments.right), np.maximum(judgments.left, judgments.right)
+    block = np.zeros(len(low), np.int64) if judgments.block is None else judgments.block
+    n_asked = _n_distinct(judgments.annotator, block, low, high)
+    if len(low) - n_asked >= _MIN_DEPENDENT_SHARE * len(low):
+        return True
+    if judgments.recorded is None or not judgments.recorded.all():
+        return False
+    group = _numbers(judgments.annotator, judgments.items.query[low], block)
+    # of m items that are in order, all but m - 1 of the preferences follow from the others
+    n_items = len(np.unique(_numbers(np.tile(group, 2), np.concatenate([low, high]))))
+    implied = n_asked - (n_items - len(np.unique(group)))
+    return implied >= _MIN_DEPENDENT_SHARE * len(low) and _in_order(judgments, group)
+
+
+def _in_order(preferences: Preferences, group: Counts) -> bool:
+    """Whether in each group every winner has more wins, less losses, than the loser: there are no circles."""
+    both = _numbers(np.tile(group, 2), np.concatenate([preferences.left, preferences.right]))
+    n, won = len(group), preferences.outcome.astype(np.float64)
+    surplus = np.bincount(both, np.concatenate([won, -won]))
+    return bool((won * (surplus[both[:n]] - surplus[both[n:]]) >= np.abs(won)).all())
+
+
+def _n_distinct(*keys: Any) -> int:
+    """Number of rows that differ in some key; packed into one integer where that has room."""
+    widths = [int(np.max(key, initial=0)).bit_length() for key in keys]
+    if sum(widths) > _MAX_KEY_BITS:
+        return len(np.unique(_numbers(*keys)))
+    packed = np.zeros(len(keys[0]), np.int64)
+    for key, width in zip(keys, widths, strict=True):
+        packed = (packed << width) | key
+    packed.sort()
+    return 1 + int((np.diff(packed) != 0).sum())
+
+
+def _numbers(*keys: Any) -> Counts:
+    """A number for each row, equal where all keys are equal."""
+    code: Counts = np.unique(keys[0], return_inverse=True)[1].astype(np.int64)
+    for key in keys[1:]:
+        code = np.unique(code * (int(np.max(key, initial=0)) + 1) + key, return_inverse=True)[1].astype(np.int64)
+    return code

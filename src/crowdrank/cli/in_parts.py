@@ -1,0 +1,190 @@
+"""``aggregate`` of packed judgments, and of files that are packed on the way: a part at a time, or on a cluster."""
+
+from __future__ import annotations
+
+import dataclasses
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from ..errors import ParameterError
+from .outputs import deliver_consensus, report_written
+from .reporting import write_report
+from .running import say_failed
+
+if TYPE_CHECKING:
+    from .options import Reading
+    from .talk import Talk
+
+_PANEL = "More than memory"
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """Where a fit runs."""
+
+    stream: Annotated[
+        bool | None,
+        typer.Option(
+            "--stream/--no-stream",
+            help="Read packed judgments anew in every pass; by default above a quarter of the free memory.",
+            rich_help_panel=_PANEL,
+        ),
+    ] = None
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            "--cluster", metavar="ADDRESS|local:N", help="Run the passes on a Dask cluster.", rich_help_panel=_PANEL
+        ),
+    ] = None
+    resume: Annotated[
+        str | None,
+        typer.Option(
+            "--resume", metavar="DIR", help="Keep finished passes there, and go on from them.", rich_help_panel=_PANEL
+        ),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Outputs:
+    """Where results go."""
+
+    out: str | None
+    format: str | None
+    level: float | None
+    annotators: str | None
+    rating: tuple[str | None, float] | None = None
+    """The item that ratings go by, ``None`` for the mean of all, and the level of their intervals."""
+    report: ReportOf | None = None
+
+
+@dataclass(frozen=True)
+class ReportOf:
+    """The page to write."""
+
+    path: str
+    compared: str | None
+    seed: int
+
+
+def goes_in_parts(votes: Sequence[str], scaling: Scaling, talk: Talk) -> bool:
+    """Return whether votes are aggregated in parts: packed ones, those asked for so, and those beyond memory."""
+    from ..api import file_advice
+    from ..cluster.packed import is_packed
+
+    packed = [name for name in votes if is_packed(name)]
+    if packed and len(votes) > 1:
+        raise ParameterError(f"{packed[0]} holds packed judgments, which are aggregated alone; pack the rest into it")
+    if packed or scaling.stream or scaling.cluster or scaling.resume:
+        return True
+    told = file_advice(votes)
+    if told is not None:
+        talk.say(told.sentence)
+    return told is not None and told.stream and scaling.stream is None
+
+
+def aggregate_in_parts(
+    votes: Sequence[str], reading: Reading, scaling: Scaling, talk: Talk, wanted: dict[str, Any], outputs: Outputs
+) -> Any:
+    """Aggregate packed judgments, or files that are packed first; return what findings are made of."""
+    from .. import api
+    from ..cluster.packed import is_packed, scan_judgments
+    from ..cluster.stored import MANY_ITEMS
+    from .votes import options_of
+
+    options = options_of(reading)
+    if reading.items is not None and (outputs.report is None or not is_packed(votes[0])):
+        raise ParameterError(
+            "--items lists all items there are, and these judgments go in parts; leave it out, or pack the votes and "
+            "give it with --report for texts and links"
+        )
+    if is_packed(votes[0]):
+        return _deliver(scan_judgments(votes[0]), votes, reading, scaling, talk, wanted, outputs)
+    if wanted["control"] is not None:
+        options = dataclasses.replace(options, **api.read_covariates_of(wanted["control"]))
+    with tempfile.TemporaryDirectory(prefix="crowdrank-") as folder:
+        with talk.working("packing the votes") as progress:
+            packed = api.pack(
+                list(votes), folder, options=options, across_queries=reading.across_queries, progress=progress
+            )
+        if packed.n_items > MANY_ITEMS and outputs.out in (None, "-"):
+            raise ParameterError(
+                f"a ranking of {packed.n_items:,} items goes to a file; name one with --out, or pack the votes first"
+            )
+        return _deliver(packed, votes, reading, scaling, talk, wanted, outputs)
+
+
+def _deliver(
+    packed: Any, votes: Sequence[str], reading: Reading, scaling: Scaling, talk: Talk, wanted: dict[str, Any],
+    outputs: Outputs,
+) -> Any:  # fmt: skip
+    """Fit, write the consensus, and say what a sample tells of the annotators."""
+    from .. import api
+    from ..cluster.stored import StoredConsensus
+    from ..io.output import write_table
+    from . import annotator_summary as of_annotators
+
+    consensus = _fit(packed, scaling, talk, wanted)
+    talk.say(f"method {consensus.method}")
+    facts: list[Any] = []
+
+    def about() -> tuple[Any, None]:
+        with talk.working("judging the annotators"):
+            facts.append(api.sampled_facts(packed, consensus))
+            # the same consensus all the time, whose annotators are judged once
+            quality = facts[0].consensus.quality
+            n_sampled = None if quality is None else quality.n_sampled
+            of_annotators.tell(facts[0].table, facts[0].diagnostics, talk, n_sampled)
+        return facts[0].reviewed, None
+
+    failed = None
+    if isinstance(consensus, StoredConsensus):
+        _deliver_stored(consensus, outputs, talk)
+        about()
+    else:
+        ratings = None if outputs.rating is None else consensus.rating(outputs.rating[0], level=outputs.rating[1])
+        failed = deliver_consensus(consensus, outputs.out, outputs.format, outputs.level, talk, about, ratings)
+    if failed is not None:
+        say_failed(
+            failed,
+            "the annotators were not looked at",
+            fatal=outputs.annotators is not None or outputs.report is not None,
+        )
+        return None
+    if outputs.annotators and facts[0].table is not None:
+        write_table(facts[0].table, outputs.annotators)
+        report_written(outputs.annotators, talk)
+    if outputs.report is not None:
+        page = outputs.report
+        sampled = api.facts_of_sample(packed, facts[0].reviewed)
+        files = [] if packed.path.samefile(votes[0]) else votes
+        title = f"Consensus of {packed.rows:,} {packed.kind}s"
+        write_report(sampled, page.path, files, reading, page.compared, page.seed, talk, title=title)
+    return facts[0]
+
+
+def _fit(packed: Any, scaling: Scaling, talk: Talk, wanted: dict[str, Any]) -> Any:
+    """The consensus, after a line that says which way it goes."""
+    from .. import api
+
+    talk.say(repr(packed))
+    with talk.working("finding the consensus") as progress:
+        return api.aggregate(
+            packed, **wanted, stream=scaling.stream, cluster=scaling.cluster, resume=scaling.resume, progress=progress
+        )
+
+
+def _deliver_stored(consensus: Any, outputs: Outputs, talk: Talk) -> None:
+    """Write a ranking that stays in Parquet, or say where it is."""
+    if outputs.rating is not None:
+        raise ParameterError(
+            f"--rating is for one query of items in memory, and these are {len(consensus):,}; leave it out"
+        )
+    if outputs.out in (None, "-"):
+        talk.say_anyway(f"{len(consensus):,} items: the ranking stays in {consensus.path}; --out FILE writes it")
+        return
+    consensus.write(outputs.out)
+    report_written(outputs.out, talk)

@@ -1,0 +1,225 @@
+"""Tables for people: the ranking with its intervals, and any other frame."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from ..wording import counted
+from .outputs import LEVEL
+from .talk import one_line
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from ..data.consensus import Consensus
+
+MOST_ROWS = 20
+LONGEST = 40
+"""Characters of an id that are shown."""
+
+_SHORTEST = 8
+"""Characters of an item's id that are shown however narrow a terminal is."""
+
+_WIDEST, _NARROWEST = 27, 9
+"""Characters that the picture of an interval may be wide."""
+
+
+def console() -> Console:
+    """Return the console for standard output: a terminal as it is, otherwise 80 columns without colours."""
+    if sys.stdout.isatty():
+        return Console(highlight=False, emoji=False)
+    return Console(file=_Trimmed(), width=80, highlight=False, emoji=False, no_color=True)
+
+
+class _Trimmed(io.StringIO):
+    """Standard output for text whose lines should not end in spaces."""
+
+    def write(self, text: str) -> int:
+        """Write to standard output."""
+        return sys.stdout.write(re.sub(r" +$", "", text, flags=re.MULTILINE))
+
+    def flush(self) -> None:
+        """Flush standard output."""
+        sys.stdout.flush()
+
+
+def grid(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[Text]],
+    *,
+    right: Sequence[str] = (),
+    cut: Sequence[str] = (),
+    fill: Sequence[str] = (),
+) -> Table:
+    """Return a table for people.
+
+    Parameters
+    ----------
+    heads
+        Names of the columns.
+    rows
+        Cells; an empty row stands for a gap.
+    right
+        Columns of numbers.
+    cut, fill
+        Columns that are cut, or that run over several lines, where the terminal is narrow; the others stay whole.
+    """
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    for place, name in enumerate(heads):
+        whole = max((row[place].cell_len for row in rows if row), default=1)
+        table.add_column(
+            name.replace("_", " "),
+            justify="right" if name in right else "left",
+            no_wrap=name in cut,
+            min_width=None if name in cut or name in fill else whole,
+        )
+    for row in rows:
+        if row:
+            table.add_row(*row)
+        else:
+            table.add_section()
+    return table
+
+
+def cell(value: Any) -> Text:
+    """Return a value as it is shown: numbers with three decimals, long text cut."""
+    if value is None:
+        return Text("")
+    if isinstance(value, float):
+        whole = value == round(value) and 10 <= abs(value) < 1e6
+        return Text(f"{value:.0f}" if whole else f"{value:.3f}")
+    if isinstance(value, int):
+        return Text(f"{value:,}")
+    text = one_line(str(value)[: 4 * LONGEST])
+    return Text(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…")
+
+
+def show_frame(
+    frame: pl.DataFrame, *, bold: str, cut: Sequence[str] = (), fill: Sequence[str] = (), rows: int = MOST_ROWS
+) -> None:
+    """Show the first rows of a frame; ``bold`` names the column that matters, ``cut`` and ``fill`` as in `grid`."""
+    numbers = [name for name, dtype in frame.schema.items() if dtype.is_numeric()]
+    cells = []
+    for row in frame.head(rows).iter_rows(named=True):
+        shown = {name: Text(one_line(value)) if name in fill else cell(value) for name, value in row.items()}
+        shown[bold].stylize("bold")
+        cells.append(list(shown.values()))
+    page = console()
+    page.print(grid(frame.columns, cells, right=numbers, cut=cut, fill=fill))
+    _more(page, len(frame) - rows, "row")
+
+
+def show_ranking(
+    consensus: Consensus,
+    level: float | None,
+    *,
+    item: str = "item",
+    rows: int = MOST_ROWS,
+    ratings: pl.DataFrame | None = None,
+) -> None:
+    """Show the best items of each query, with intervals where the method gives them; ``item`` heads their column.
+
+    Ratings, where they are given, take the place of scores.
+    """
+    import polars as pl
+
+    from ..io.results import consensus_table
+
+    page, level = console(), level or LEVEL
+    frame = consensus_table(consensus, None if consensus.uncertainty is None else level, ratings)
+    if ratings is not None:
+        frame = frame.drop("score", "lower", "upper", strict=False)
+        frame = frame.rename({"rating": "score", "rating_lower": "lower", "rating_upper": "upper"}, strict=False)
+        frame = frame.with_columns(pl.col(name).round(0).cast(pl.Int64) for name in ("score", "lower", "upper")
+                                   if name in frame.columns)  # fmt: skip
+    shown = _best(frame, rows)
+    plain = [name for name in ("query", "rank", "item", "score", "grade", "confidence") if name in frame.columns]
+    cells = [[cell(row[name]) for name in plain] for row in shown.iter_rows(named=True)]
+    heads = [{"item": item, "score": "score" if ratings is None else "rating"}.get(name, name) for name in plain]
+    if "lower" in frame.columns:
+        heads += [f"{100 * level:g} % interval", "ranks"]
+        bounds = [_bounds(row) for row in shown.iter_rows(named=True)]
+        cells = [[*row, *more] for row, more in zip(cells, bounds, strict=True)]
+    heads, cells = _fitting(page, heads, cells, ("query", "rank", item, "score", "rating"), ("query", item))
+    if "ranks" in heads:
+        heads, cells = [*heads, ""], _add_interval_pictures(shown, cells, page.width)
+    if "query" in plain:
+        cells = _with_gaps(cells)
+    page.print(grid(heads, cells, right=("rank", "score", "rating", "confidence"), cut=("query", item)))
+    _more(page, len(frame) - len(shown), "item")
+
+
+def _fitting(
+    page: Console, heads: list[str], rows: list[list[Text]], needed: Sequence[str], cut: Sequence[str]
+) -> tuple[list[str], list[list[Text]]]:
+    """The columns that there is room for, the last left out first; those needed stay, if need be beyond the edge."""
+    widths = []
+    for place, name in enumerate(heads):
+        # a head may run over several lines, and the name of an item or query may be cut
+        width = max(row[place].cell_len for row in rows) if rows else 0
+        width = min(width, _SHORTEST) if name in cut else width
+        widths.append(1 + max(width, *map(len, name.split())))
+    kept = list(range(len(heads)))
+    for place in reversed(range(len(heads))):
+        if sum(widths[other] for other in kept) > page.width and heads[place] not in needed:
+            kept.remove(place)
+    page.width = max(page.width, sum(widths[place] + 2 for place in kept))
+    return [heads[place] for place in kept], [[row[place] for place in kept] for row in rows]
+
+
+def _best(frame: pl.DataFrame, rows: int) -> pl.DataFrame:
+    """The best items: of one query, or the best few of each of the first queries."""
+    if "query" not in frame.columns:
+        return frame.head(rows)
+    each = max(3, rows // frame["query"].n_unique())
+    return frame.group_by("query", maintain_order=True).head(each).head(rows // each * each)
+
+
+def _with_gaps(rows: list[list[Text]]) -> list[list[Text]]:
+    """The rows with a gap before each query, whose name then stands once."""
+    spaced: list[list[Text]] = []
+    former = None
+    for row in rows:
+        query = row[0].plain
+        if former is not None and query != former:
+            spaced.append([])
+        spaced.append([row[0] if query != former else Text(""), *row[1:]])
+        former = query
+    return spaced
+
+
+def _bounds(row: dict[str, Any]) -> list[Text]:
+    """Interval of the score, and the ranks it may have."""
+    ranks = dict.fromkeys((row["rank_lower"], row["rank_upper"]))
+    bounds = " to ".join(f"{end:,d}" if isinstance(end, int) else f"{end:.2f}" for end in (row["lower"], row["upper"]))
+    return [Text(bounds, justify="right"), Text(" – ".join(map(str, ranks)))]
+
+
+def _add_interval_pictures(frame: pl.DataFrame, rows: list[list[Text]], room: int) -> list[list[Text]]:
+    """The rows with a picture of each interval at their end, as wide as there is room for."""
+    taken = sum(max(len(row[place]) for row in rows) + 2 for place in range(len(rows[0]))) if rows else 0
+    width = min(_WIDEST, room - taken)
+    low, high = min(frame["lower"].to_list(), default=0.0), max(frame["upper"].to_list(), default=0.0)
+    step = (width - 1) / (high - low) if high > low else 0.0
+    drawn_rows = []
+    for row, of in zip(rows, frame.iter_rows(named=True), strict=True):
+        left, middle, right = (round((of[name] - low) * step) for name in ("lower", "score", "upper"))
+        line = " " * left + "─" * (right - left + 1) + " " * (width - right - 1)
+        drawn = Text.assemble((line[:middle], "cyan"), ("●", "bold cyan"), (line[middle + 1 :], "cyan"))
+        drawn_rows.append([*row, drawn if width >= _NARROWEST else Text("")])
+    return drawn_rows
+
+
+def _more(page: Console, number: int, word: str) -> None:
+    """Say how much is not shown."""
+    if number > 0:
+        page.print(f"[dim]and {counted(number, f'more {word}')}; --out FILE writes all of them[/dim]")

@@ -1,0 +1,286 @@
+"""A small client for programs that judge a campaign of ``crowdrank serve``: retries, and every judgment once.
+
+>>> def judge(request):
+...     texts = {item.label: item.content for item in request.items}
+...     return {"winner": "a" if len(texts["a"]) > len(texts["b"]) else "b"}
+>>> # client = Client.join("https://votes.example.org", "cri_...", name="longest wins")
+>>> # client.work(judge)
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import random
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Self
+from urllib.parse import urlsplit
+
+from .errors import CrowdrankError, ParameterError
+
+MAX_BATCH = 200
+_PASSING = {429, 500, 502, 503, 504, 507}
+"""Answers after which the same call may go through a little later."""
+
+
+class CallError(CrowdrankError):
+    """The service refused a call.
+
+    Parameters
+    ----------
+    status, kind
+        HTTP status and the type of the fault, such as ``"invalid"``.
+    detail
+        What else the service said.
+    """
+
+    def __init__(self, status: int, kind: str, message: str, detail: dict[str, Any]) -> None:
+        super().__init__(message)
+        self.status = status
+        self.kind = kind
+        self.detail = detail
+
+
+@dataclass(frozen=True)
+class Item:
+    """An item of a request: its letter, and what is to be judged."""
+
+    label: str
+    content: str
+    content_type: str
+
+
+@dataclass(frozen=True)
+class Request:
+    """A question to answer.
+
+    Parameters
+    ----------
+    id, kind
+        Its number, and ``"grade"``, ``"preference"`` or ``"ranking"``.
+    question, query
+        What is asked, and about which query.
+    items
+        What is shown, in the order that was drawn for this request.
+    scale
+        Names of the grades, worst first; or whether ties are allowed.
+    seed
+        A number drawn for this request, for judges that are random.
+    lease_until
+        Until when it is held, in microseconds since 1970.
+    """
+
+    id: int
+    kind: str
+    question: str
+    query: str
+    items: tuple[Item, ...]
+    scale: Any
+    seed: int
+    lease_until: int
+
+    @classmethod
+    def of(cls, body: dict[str, Any]) -> Self:
+        """Return the request in an answer of the service."""
+        items = tuple(Item(one["label"], one["content"], one["content_type"]) for one in body["items"])
+        return cls(
+            body["id"], body["kind"], body["question"], body["query"]["content"], items, body["scale"], body["seed"],
+            body["lease_until"],
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Judgment:
+    """An answer to a request, with the id by which the service knows a repeat."""
+
+    request: int
+    answer: dict[str, Any]
+    seconds: float | None = None
+    submission: str = field(default_factory=lambda: str(uuid.uuid4()))
+
+    def body(self) -> dict[str, Any]:
+        """Return it as the service takes it."""
+        return {
+            "submission": self.submission, "request": self.request, "answer": self.answer, "seconds": self.seconds
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Nothing:
+    """Why there is no request, and after how many seconds to ask again, ``None`` for never."""
+
+    reason: str
+    retry_after: float | None
+
+
+class Client:
+    """A program that judges.
+
+    Parameters
+    ----------
+    url
+        Address of the service, such as ``"https://votes.example.org"``.
+    token
+        The program's token, from :meth:`join`.
+    timeout
+        Seconds that one call may take.
+    patience
+        Seconds over which a call that fails in passing is repeated.
+    """
+
+    def __init__(self, url: str, token: str = "", *, timeout: float = 30.0, patience: float = 300.0) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ParameterError(f"url={url!r} must be the address of a service, such as 'https://votes.example.org'")
+        self._parts = parts
+        self.token = token
+        self.timeout = timeout
+        self.patience = patience
+        self._connection: http.client.HTTPConnection | None = None
+
+    @classmethod
+    def join(
+        cls, url: str, invite: str, name: str | None = None, *, timeout: float = 30.0, patience: float = 300.0
+    ) -> Self:
+        """Return the client of a new annotator; keep its ``token`` to go on later.
+
+        Joining is not repeated by itself, as an answer that was lost may have used up the invite.
+        """
+        client = cls(url, timeout=timeout, patience=patience)
+        body = client._once("POST", "/join", {"invite": invite, **({} if name is None else {"name": name})})
+        if "token" not in body:
+            raise ParameterError("this invite is for a person; ask the owner for one with kind 'program'")
+        client.token = body["token"]
+        return client
+
+    def requests(self, n: int = 1) -> list[Request] | Nothing:
+        """Return what is held and new requests, ``n`` in all, or why there are none."""
+        body = self._call("POST", "/requests", {"n": n})
+        if body["requests"]:
+            return [Request.of(one) for one in body["requests"]]
+        return Nothing(body.get("reason", "done"), body.get("retry_after"))
+
+    def submit(self, judgments: Sequence[Judgment]) -> list[dict[str, Any]]:
+        """Send judgments, and return what the service says of each; those that fail in passing are sent again."""
+        answers: dict[str, dict[str, Any]] = {}
+        end = time.monotonic() + self.patience
+        waiting = list(judgments)
+        while waiting:
+            part = waiting[:MAX_BATCH]
+            body = self._call("POST", "/judgments/batch", {"judgments": [one.body() for one in part]})
+            for sent, answer in zip(part, body["results"], strict=True):
+                answers[sent.submission] = answer
+            again = [one for one in part if answers[one.submission]["status"] in _PASSING]
+            waiting = [*again, *waiting[MAX_BATCH:]]
+            if again:
+                if time.monotonic() > end:
+                    break
+                time.sleep(1.0)
+        return [answers[one.submission] for one in judgments if one.submission in answers]
+
+    def skip(self, request: int, reason: str = "") -> None:
+        """Give a request back for good."""
+        self._call("POST", f"/requests/{request}/skip", {"reason": reason})
+
+    def me(self) -> dict[str, Any]:
+        """Return what the service says of this annotator."""
+        return self._call("GET", "/me", None)
+
+    def content(self, item: Item) -> bytes:
+        """Return the file of an item whose content is an address of the service, as images and audio are."""
+        return self._raw("GET", item.content, None)[1]
+
+    def work(self, judge: Callable[[Request], dict[str, Any] | None], *, n: int = 20, most: int | None = None) -> int:
+        """Judge until nothing is left; return how many judgments were kept.
+
+        Parameters
+        ----------
+        judge
+            Returns the answer to a request, or ``None`` to skip it.
+        n
+            Requests that are held at once.
+        most
+            Judgments after which to stop.
+        """
+        kept = 0
+        while most is None or kept < most:
+            found = self.requests(n if most is None else min(n, most - kept))
+            if isinstance(found, Nothing):
+                if found.retry_after is None:
+                    return kept
+                time.sleep(min(found.retry_after, 60.0))
+                continue
+            judgments = []
+            for request in found:
+                begun = time.monotonic()
+                answer = judge(request)
+                if answer is None:
+                    self.skip(request.id)
+                else:
+                    judgments.append(Judgment(request.id, answer, round(time.monotonic() - begun, 3)))
+            for answer in self.submit(judgments):
+                if answer["status"] == 422:
+                    error = answer["error"]
+                    raise CallError(422, error["type"], error["message"], error)
+                kept += answer["status"] == 200
+        return kept
+
+    def close(self) -> None:
+        """End the connection."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _call(self, method: str, path: str, body: Any) -> dict[str, Any]:
+        """What the service answers, asked again while it fails in passing."""
+        end, attempt = time.monotonic() + self.patience, 0
+        while True:
+            try:
+                return self._once(method, path, body)
+            except CallError as error:
+                wait = float(error.detail.get("retry_after", 0.0))
+                if error.status not in _PASSING or time.monotonic() > end:
+                    raise
+            except (OSError, http.client.HTTPException):
+                self.close()
+                wait = 0.0
+                if time.monotonic() > end:
+                    raise
+            attempt += 1
+            time.sleep(max(wait, random.uniform(0.5, 1.0) * min(5.0, 0.1 * 2**attempt)))
+
+    def _once(self, method: str, path: str, body: Any) -> dict[str, Any]:
+        """What the service answers to one call."""
+        status, data, retry_after = self._raw(method, f"/api/v1{path}", body)
+        try:
+            found = json.loads(data)
+        except ValueError:
+            found = {"error": {"type": "bad_request", "message": f"the service answered {status} without JSON"}}
+        if status >= 400 or not isinstance(found, dict):
+            error = found.get("error", {}) if isinstance(found, dict) else {}
+            detail = {**error, **({} if retry_after is None else {"retry_after": retry_after})}
+            raise CallError(status, error.get("type", "bad_request"), error.get("message", str(status)), detail)
+        return found
+
+    def _raw(self, method: str, path: str, body: Any) -> tuple[int, bytes, float | None]:
+        """Status, body and wait of one answer."""
+        if self._connection is None:
+            kind = http.client.HTTPSConnection if self._parts.scheme == "https" else http.client.HTTPConnection
+            self._connection = kind(self._parts.hostname or "", self._parts.port, timeout=self.timeout)
+        headers = {"content-type": "application/json", "accept": "application/json"}
+        if self.token:
+            headers["authorization"] = f"Bearer {self.token}"
+        self._connection.request(method, path, None if body is None else json.dumps(body), headers)
+        response = self._connection.getresponse()
+        data = response.read()
+        wait = response.headers.get("retry-after", "")
+        return response.status, data, float(wait) if wait.isdigit() else None

@@ -1,0 +1,1 @@
+"""Packed judgments, and passes over them that need little memory: streamed here, or on Dask."""

@@ -1,0 +1,273 @@
+"""The executor on a Dask cluster: few large tasks, loads that can be repeated, and answers to lost workers."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..errors import ClusterError, CrowdrankError, MissingExtraError, ParameterError
+from ..kernels.threads import one_thread
+from ..protocols import Parts, Passes, Progress
+from ..wording import counted, option
+from .executor import BlockPass, Run, pass_in_words
+from .run_files import FileStates, RunFiles
+
+_BLOCKS_PER_WORKER = 3
+_TRIES = 3
+_WAIT_FOR_WORKERS = 60.0
+"""Seconds that a cluster without workers is given to get some."""
+
+_WAIT_FOR_SCHEDULER = 20.0
+"""Seconds that a scheduler which does not answer is given to answer or to come back."""
+
+_POLL = 2.0
+_SHARE_OF_MEMORY = 0.8
+
+
+@contextmanager
+def connected(cluster: Any) -> Iterator[Any]:
+    """Yield a Dask client: the one given, that of an address, or of so many worker processes here (``local:N``)."""
+    if not isinstance(cluster, str):
+        yield cluster
+        return
+    distributed = _import_distributed()
+    if cluster.startswith("local:"):
+        with _local_cluster(distributed, cluster) as client:
+            yield client
+        return
+    try:
+        client = distributed.Client(cluster, timeout=_WAIT_FOR_SCHEDULER)
+    except (OSError, ValueError) as error:
+        raise ClusterError(
+            f"no Dask scheduler answers at {cluster} ({error or type(error).__name__}); start one with "
+            f"dask scheduler and name its address, or use {option('cluster', 'local:2')}"
+        ) from None
+    with client:
+        yield client
+
+
+def _import_distributed() -> Any:
+    """The package of the cluster."""
+    try:
+        import distributed
+    except ImportError:
+        raise MissingExtraError("a cluster needs Dask; install it with pip install 'crowdrank[cluster]'") from None
+    return distributed
+
+
+@contextmanager
+def _local_cluster(distributed: Any, cluster: str) -> Iterator[Any]:
+    """A client of worker processes on this machine, one thread each."""
+    import dask
+
+    try:
+        n_workers = int(cluster.removeprefix("local:"))
+    except ValueError:
+        n_workers = 0
+    if not 1 <= n_workers <= 1024:
+        raise ParameterError(f"{option('cluster', cluster)} names no number of workers; write local:2 for two")
+    memory = int(_SHARE_OF_MEMORY * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / n_workers)
+    settings = {
+        "distributed.scheduler.allowed-failures": 5,
+        "distributed.worker.memory.target": False,
+        "distributed.worker.memory.spill": False,
+    }
+    with (
+        dask.config.set(settings),
+        distributed.LocalCluster(
+            n_workers=n_workers,
+            threads_per_worker=1,
+            memory_limit=memory,
+            dashboard_address="127.0.0.1:0",
+            silence_logs=50,
+        ) as started,
+        distributed.Client(started) as client,
+    ):
+        yield client
+
+
+@dataclass(frozen=True)
+class Dask:
+    """Runs passes on a Dask cluster, whose workers read the parts by their paths.
+
+    Parameters
+    ----------
+    client
+        A ``distributed.Client``.
+    files
+        Where the run is kept, in a directory that all workers see; ``None`` for a directory of its own beside others.
+    scratch
+        Directory for the states of parts, which all workers see; needed where workers are on other machines.
+    block
+        Parts in a task, rounded down to a power of two; by default so many that workers get a few tasks each.
+    progress
+        Called after each block of a pass.
+    """
+
+    client: Any
+    files: RunFiles | None = None
+    scratch: str | None = None
+    block: int | None = None
+    progress: Progress | None = None
+
+    def run(self, passes: Passes, parts: Parts) -> Any:
+        """Return the result of a fit."""
+        if self.files is not None:
+            return passes.update(_DaskRun(self, passes, parts, self.files.states, self.files))
+        with tempfile.TemporaryDirectory(prefix="crowdrank-state-", dir=self.scratch) as scratch:
+            return passes.update(_DaskRun(self, passes, parts, FileStates(scratch), None))
+
+
+class _DaskRun(Run):
+    """A fit on a cluster; blocks of parts stay loaded on workers, and are loaded again where one is lost."""
+
+    def __init__(self, executor: Dask, *args: Any) -> None:
+        super().__init__(*args)
+        self.client, self.progress, self.resumable = executor.client, executor.progress, executor.files is not None
+        n_parts = self.parts.n_parts
+        size = executor.block or max(1, n_parts // max(1, _BLOCKS_PER_WORKER * len(self._workers())))
+        # aligned blocks of a power of two keep the tree
+        size = 1 << (size.bit_length() - 1)
+        self.blocks = [list(range(begin, min(begin + size, n_parts))) for begin in range(0, n_parts, size)]
+        self._load()
+
+    def _workers(self) -> dict[str, Any]:
+        """The workers there are."""
+        workers: dict[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]
+        return workers
+
+    def _load(self) -> None:
+        """Ask for all blocks; each is a task that can be repeated from the files."""
+        self.fit = self.client.submit(_same, (self.passes, self.parts), pure=False)
+        self.loaded = [
+            self.client.submit(_load_block, self.fit, numbers, retries=2, pure=False) for numbers in self.blocks
+        ]
+
+    def results(self, work: BlockPass) -> Iterator[tuple[Any, bool]]:
+        """Yield the result of each block in their order; a pass that fails for want of workers is repeated."""
+        for attempt in range(_TRIES):
+            try:
+                yield from self._results(work)
+                return
+            except CrowdrankError:
+                raise
+            except Exception as error:
+                if not _is_cluster_failure(error) or attempt + 1 == _TRIES or self._begun:
+                    raise self._failure(error) from None
+                self._expect_scheduler()
+                self._load()
+
+    def _results(self, work: BlockPass) -> Iterator[tuple[Any, bool]]:
+        """The results of one attempt; none is given out before all are there."""
+        self._begun = False
+        # sent as the argument of a task, which the scheduler can repeat; the passes are on the workers already
+        shared = self.client.submit(_same, work.shared, pure=False)
+        bare: Any = replace(work, passes=None, shared=None)  # type: ignore[arg-type]
+        futures = [
+            self.client.submit(_run_block, self.fit, loaded, shared, bare, numbers, retries=2, pure=False)
+            for loaded, numbers in zip(self.loaded, self.blocks, strict=True)
+        ]
+        started = time.monotonic()
+        self._wait(futures, work.number)
+        self._begun, self.seconds = True, time.monotonic() - started
+        for place, future in enumerate(futures):
+            yield future.result()
+            futures[place] = None
+
+    def _expect_scheduler(self) -> None:
+        """Refuse to go on with a scheduler that does not come back."""
+        until = time.monotonic() + _WAIT_FOR_SCHEDULER
+        while self.client.status != "running":
+            if time.monotonic() > until:
+                raise self._failure(TimeoutError("the scheduler is gone"))
+            time.sleep(0.1)
+
+    def _wait(self, futures: list[Any], number: int) -> None:
+        """Wait for all tasks of a pass as long as there are workers."""
+        from distributed import wait
+
+        without = None
+        while True:
+            with suppress(TimeoutError):
+                wait(futures, timeout=_POLL)  # type: ignore[no-untyped-call]
+            self._expect_scheduler()
+            done = sum(future.done() for future in futures)
+            if self.progress is not None:
+                self.progress(done, len(futures), pass_in_words(number, self.seconds))
+            if done == len(futures):
+                break
+            if self._workers():
+                without = None
+                continue
+            without = time.monotonic() if without is None else without
+            if time.monotonic() - without > _WAIT_FOR_WORKERS:
+                raise self._failure(TimeoutError("no worker is left"))
+        for future in futures:
+            error = future.exception() if future.status == "error" else None
+            if error is not None:
+                raise error
+            if future.status != "finished":
+                raise _LostTaskError(f"a task was {future.status}")
+
+    def _failure(self, error: BaseException) -> ClusterError:
+        """What to say of a cluster that does not answer."""
+        remedy = (
+            f"the passes done are kept, so run the same command with {option('resume')} once workers are back"
+            if self.resumable
+            else f"start workers and run again, with {option('resume', 'DIR')} to go on from the last pass next time"
+        )
+        from distributed import KilledWorker
+
+        if isinstance(error, KilledWorker | MemoryError):
+            return ClusterError(
+                f"workers were lost over a block of parts in pass {self.n_passes}, most likely for want of memory: "
+                f"give each more, or pack the judgments into smaller parts ({option('part', 250_000)}); {remedy}"
+            )
+        said = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        return ClusterError(f"the cluster failed in pass {self.n_passes} ({said}); {remedy}")
+
+
+class _LostTaskError(RuntimeError):
+    """A task whose result is gone."""
+
+
+def _is_cluster_failure(error: BaseException) -> bool:
+    """Whether a pass failed for want of workers, not by what it computes; a task that kills workers is not repeated."""
+    from concurrent.futures import CancelledError
+
+    from distributed import CancelledError as Cancelled
+    from distributed import KilledWorker
+
+    if isinstance(error, KilledWorker):
+        return False
+    return isinstance(error, _LostTaskError | Cancelled | CancelledError | OSError | TimeoutError)
+
+
+def _same(value: Any) -> Any:
+    """The argument itself, as a task."""
+    return value
+
+
+def _load_block(fit: tuple[Passes, Parts], numbers: list[int]) -> list[Any]:
+    """The parts of a block, read and laid out."""
+    passes, parts = fit
+    with one_thread():
+        return [passes.lay_out(parts.part(number)) for number in numbers]
+
+
+def _run_block(
+    fit: tuple[Passes, Parts], loaded: list[Any], shared: Any, bare: BlockPass, numbers: list[int]
+) -> tuple[Any, bool]:
+    """One pass over a block."""
+    return replace(bare, passes=fit[0], shared=shared).over(numbers, loaded)
+
+
+def describe_cluster(client: Any) -> str:
+    """Return how many workers and threads a cluster has, in words."""
+    workers = client.scheduler_info(n_workers=-1)["workers"].values()
+    return f"{counted(len(workers), 'worker')}, {counted(sum(one['nthreads'] for one in workers), 'thread')}"

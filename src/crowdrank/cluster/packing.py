@@ -1,0 +1,373 @@
+"""Judgments into a folder of parts: the same judgments give the same bytes, whatever their order."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ..data.answers import numeric_levels
+from ..data.files import PathLike, plain, refusal, whole_file
+from ..data.fingerprint import row_numbers
+from ..data.index import Items
+from ..data.judgments import Judgments, Mixed
+from ..data.rankings import assemble_rankings
+from ..errors import JudgmentError, ParameterError
+from ..protocols import Counts, Ints, Progress
+from ..wording import one_of, option
+from .packed import (
+    MANIFEST,
+    VERSION,
+    PackedJudgments,
+    file_checksum,
+    is_packed,
+    items_of,
+    read_manifest,
+    scan_judgments,
+)
+from .spilling import ITEM_COLUMNS, Chunk, Spill, chunk_of, united_items, whole_index
+
+PART_ROWS = 1_000_000
+"""Judgments of a part, unless one query or annotator has more."""
+
+MOST_PART_ROWS = 50_000_000
+"""Rows of a single query beyond which judgments are to be packed by annotator."""
+
+_ORDER = (
+    "item", "left", "right", "annotator", "outcome", "grade", "weight", "time", "duration", "block", "strength",
+    "recorded",
+)  # fmt: skip
+"""Columns by which the rows of a part are sorted, and in which order they are written."""
+
+
+def pack_judgments(
+    chunks: Iterable[Judgments | Chunk],
+    out: PathLike,
+    *,
+    by: str = "query",
+    part_rows: int | None = None,
+    append: bool = False,
+    sources: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> PackedJudgments:
+    """Return the packed judgments of a folder, written from chunks of judgments of one kind.
+
+    Parameters
+    ----------
+    chunks
+        Judgments, all of one kind; equal ids mean the same annotator, query and item.
+    out
+        Folder to write; made where it is missing, and otherwise empty or packed before.
+    by
+        What no part shares with another. ``"query"`` for items within queries; ``"annotator"`` where one query has
+        most of the judgments, as in an arena.
+    part_rows
+        Rows of a part, at most unless one query or annotator has more: more need more memory at a time, fewer make
+        more files. ``None`` for those of a folder that is added to, and otherwise a million.
+    append
+        Put the judgments to those that are there already; the bytes are then those of packing all of them at once.
+    sources
+        Names of the files, for the manifest.
+    progress
+        Called with (parts done, parts in all, what is being done).
+    """
+    one_of(by, ("query", "annotator"), "by", of_verb=True)
+    if part_rows is not None and part_rows < 1:
+        raise ParameterError(f"{option('part', part_rows)} is no number of judgments; give one from 1 on")
+    folder = Path(out)
+    before = _before(folder, append)
+    if before is not None:
+        by, sources = before.by, sorted({*before.manifest["sources"], *sources})
+        part_rows = part_rows or before.manifest["part_rows"]
+    with _writing(folder):
+        spill = Spill(folder / f".chunks-{os.getpid()}", by)
+        try:
+            if before is not None:
+                form = (before.declared, before.nominal, tuple(before.manifest["covariates"]))
+                for number, part in enumerate(before.parts()):
+                    spill.add(chunk_of(part, number)._replace(form=form))
+            for chunk in chunks:
+                spill.add(_as_chunk(chunk, spill.n_chunks))
+            if not spill.rows:
+                raise JudgmentError("there are no judgments to pack; name files that hold some")
+            manifest = _Writer(folder, spill, part_rows or PART_ROWS, sorted(sources)).write(progress)
+        finally:
+            spill.remove()
+        _replace_manifest(folder, manifest)
+    return scan_judgments(folder)
+
+
+def _as_chunk(chunk: Judgments | Chunk | Mixed, number: int) -> Chunk:
+    """Judgments as a chunk; those of several kinds are refused."""
+    if isinstance(chunk, Mixed):
+        kinds = " and ".join(f"{kind}s" for kind in chunk.kinds)
+        raise JudgmentError(f"{kinds} cannot be packed together; pack each kind by itself")
+    return chunk if isinstance(chunk, Chunk) else chunk_of(chunk, number)
+
+
+def _before(folder: Path, append: bool) -> PackedJudgments | None:
+    """The packed judgments that a folder holds and that are to be added to."""
+    name = plain(str(folder))
+    if append:
+        return scan_judgments(folder)
+    if folder.exists() and not folder.is_dir():
+        raise ParameterError(f"{name} is a file; give the name of a folder to pack into")
+    if is_packed(folder):
+        read_manifest(folder)  # anything else that is called so is not replaced
+    elif folder.is_dir() and any(not one.name.startswith(".") for one in folder.iterdir()):
+        raise ParameterError(f"{name} holds other files; give the name of a new or an empty folder")
+    return None
+
+
+@contextlib.contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Keep a second writer out, and say in one sentence what keeps the folder from being written."""
+    name = plain(str(folder))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with (folder / ".lock").open("a+") as lock:
+            _lock(lock, name)
+            yield
+    except OSError as error:
+        raise ParameterError(refusal(f"{name} (packed judgments)", folder / MANIFEST, error)) from None
+    except pl.exceptions.ComputeError as error:
+        raise ParameterError(f"{name} could not be written: {plain(str(error))[:120]}") from None
+
+
+def _lock(lock: Any, name: str) -> None:
+    """Take the lock of a folder, which the system gives back when the process ends."""
+    try:
+        import fcntl
+    except ImportError:  # pragma: no cover - the system has no such locks
+        return
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.seek(0)
+        holder = lock.read().strip()
+        who = f" by process {holder}" if holder else ""
+        raise ParameterError(f"{name} is being written{who}; wait until that has ended, then try again") from None
+    lock.truncate(0)
+    lock.write(str(os.getpid()))
+    lock.flush()
+
+
+def _replace_manifest(folder: Path, manifest: dict[str, Any]) -> None:
+    """Write the manifest, which makes the new files those of the folder, and remove what it does not name."""
+    with whole_file(folder / MANIFEST) as handle:
+        handle.write(json.dumps(manifest, indent=1, ensure_ascii=False).encode() + b"\n")
+    named = {part["file"] for part in manifest["parts"]}
+    named |= {part["items_file"]["file"] for part in manifest["parts"] if "items_file" in part}
+    named |= {told["file"] for told in manifest["files"].values()}
+    for path in (*folder.glob("*.parquet"), *folder.glob("parts/*"), *folder.glob("items/*")):
+        if path.relative_to(folder).as_posix() not in named:
+            path.unlink(missing_ok=True)
+
+
+def part_bounds(counts: Counts, part_rows: int) -> list[tuple[int, int]]:
+    """Return runs of buckets, each with as many rows as a part may have; a bucket is never cut.
+
+    Examples
+    --------
+    >>> part_bounds(np.array([3, 0, 4, 9, 1]), 8)
+    [(0, 3), (3, 4), (4, 5)]
+    """
+    bounds, begin, held = [], 0, 0
+    for bucket in np.flatnonzero(counts).tolist():
+        n = int(counts[bucket])
+        if held and held + n > part_rows:
+            bounds.append((begin, bucket))
+            begin, held = bucket, 0
+        held += n
+    return [*bounds, (begin, len(counts))]
+
+
+@dataclass
+class _Writer:
+    """Writes the parts of what was spilled."""
+
+    folder: Path
+    spill: Spill
+    part_rows: int
+    sources: list[str]
+
+    def write(self, progress: Progress | None) -> dict[str, Any]:
+        """Write all files but the manifest, and return that."""
+        spill = self.spill
+        for name in ("parts", *(["items"] if spill.by == "query" else [])):
+            (self.folder / name).mkdir(exist_ok=True)
+        files: dict[str, Any] = {}
+        people, self.of_annotators = whole_index(spill, "annotators")
+        groups: list[Any] | None = None
+        if "group" in people.columns:
+            groups = people["group"].unique().sort().to_list()
+            codes = people["group"].replace_strict(groups, list(range(len(groups))), return_dtype=pl.Int32)
+            people = people.with_columns(group=codes)
+        if len(people):
+            files["annotators"] = self._file("annotators", people)
+        self.of_blocks: list[Ints] = []
+        self.items = pl.DataFrame()
+        if "block" in spill.columns:
+            blocks, self.of_blocks = whole_index(spill, "blocks")
+            files["blocks"] = self._file("blocks", blocks)
+        n_items, n_queries = 0, 1
+        if spill.by == "annotator":
+            tables = (self._cast(spill.ids("items", number)) for number in range(spill.n_chunks))
+            self.items, self.of_items = united_items(tables, spill.single)
+            files["items"] = self._file("items", self.items)
+            n_items, n_queries = len(self.items), 1 if spill.single else items_of(self.items).n_queries
+        parts = []
+        bounds = part_bounds(spill.counts, self.part_rows)
+        for number, (low, high) in enumerate(bounds):
+            parts.append(self._part(number, low, high))
+            if progress is not None:
+                progress(number + 1, len(bounds), "writing parts")
+        if spill.by == "query":
+            n_items = sum(part["items"] for part in parts)
+            n_queries = sum(part["queries"] for part in parts)
+        declared, nominal, covariates = spill.form
+        levels = None
+        if spill.kind == "grade":
+            levels = declared if declared is not None else self._levels(parts)
+        return {
+            "format": "crowdrank packed judgments", "version": VERSION, "kind": spill.kind, "by": spill.by,
+            "part_rows": self.part_rows, "single": spill.single, "rows": sum(part["rows"] for part in parts),
+            "items": n_items, "queries": n_queries, "annotators": len(people), "groups": groups, "levels": levels,
+            "declared": declared, "nominal": nominal, "covariates": covariates,
+            "strength_levels": spill.strength_levels, "sources": self.sources, "files": files, "parts": parts,
+        }  # fmt: skip
+
+    def _levels(self, parts: list[dict[str, Any]]) -> tuple[Any, ...] | None:
+        """The distinct grades of all parts; ``None`` where they are too many to be coded."""
+        return None if self.spill.levels is None else numeric_levels(self.spill.levels)
+
+    def _part(self, number: int, low: int, high: int) -> dict[str, Any]:
+        """Write one part: the rows of the buckets from ``low`` up to ``high``."""
+        spill = self.spill
+        pieces = [self._piece(chunk, low, high) for chunk in range(spill.n_chunks)]
+        rows = {name: _join_pieces(name, [piece[0] for piece in pieces]) for name in spill.columns}
+        told: dict[str, Any] = {}
+        items = self.items
+        if spill.by == "query":
+            n_rows = len(rows[next(name for name in ITEM_COLUMNS if name in rows)])
+            if n_rows > MOST_PART_ROWS:
+                raise JudgmentError(
+                    f"one query has {n_rows:,} rows, more than the {MOST_PART_ROWS:,} of one part; pack the judgments "
+                    f"by annotator ({option('by', 'annotator')})"
+                )
+            items, places = united_items([piece[1] for piece in pieces], spill.single)
+            for name in ITEM_COLUMNS:
+                if name in rows:
+                    codes = [place[piece[0][name]] for place, piece in zip(places, pieces, strict=True)]
+                    rows[name] = np.concatenate(codes)
+            told["items_file"] = self._file(f"items/part-{number:05d}", items)
+            told["queries"] = 1 if spill.single else items_of(items).n_queries
+            told["items"] = len(items)
+        n, table, levels = self._table(rows, items)
+        file = self._file(f"parts/part-{number:05d}", table)
+        return {"rows": n, **file, "levels": levels, **told}
+
+    def _piece(self, number: int, low: int, high: int) -> tuple[dict[str, Any], pl.DataFrame]:
+        """The rows of some buckets of one chunk with global codes, and the items they are about."""
+        spill = self.spill
+        bounds = spill.column("bounds", number)
+        rows = slice(int(bounds[low]), int(bounds[high]))
+        piece = {name: spill.column(name, number) for name in spill.columns}
+        piece = {name: None if column is None else np.array(column[rows]) for name, column in piece.items()}
+        if piece.get("annotator") is not None:
+            piece["annotator"] = self.of_annotators[number][piece["annotator"]]
+        if piece.get("block") is not None:
+            piece["block"] = self.of_blocks[number][piece["block"]]
+        piece["rows"] = rows.stop - rows.start
+        if spill.by == "annotator":
+            for name in ITEM_COLUMNS:
+                if name in piece:
+                    piece[name] = self.of_items[number][piece[name]]
+            return piece, pl.DataFrame()
+        bounds = spill.column("item_bounds", number)
+        start, stop = int(bounds[low]), int(bounds[high])
+        for name in ITEM_COLUMNS:
+            if name in piece:
+                piece[name] = piece[name] - np.int32(start)
+        return piece, self._cast(spill.ids("items", number).slice(start, stop - start))
+
+    def _cast(self, items: pl.DataFrame) -> pl.DataFrame:
+        """Items with ids of the type that all chunks have."""
+        return items.with_columns(
+            pl.col("query").cast(self.spill.dtype("queries")), pl.col("item").cast(self.spill.dtype("items"))
+        )
+
+    def _table(self, rows: dict[str, Any], items: pl.DataFrame) -> tuple[int, pl.DataFrame, list[float] | None]:
+        """Number of judgments of a part, its rows in an order of their own, and the grades that codes stand for."""
+        levels: list[float] | None = None
+        if self.spill.kind == "ranking":
+            return _ranking_rows(rows, items_of(items))
+        if "grade" in rows and self.spill.levels is not None:
+            values = np.unique(rows["grade"])
+            rows["grade"] = np.searchsorted(values, rows["grade"]).astype(np.int8)
+            levels = values.tolist()
+        table = pl.DataFrame({name: column for name, column in rows.items() if column is not None})
+        names = [name for name in _ORDER if name in table.columns]
+        rest = [name for name in table.columns if name not in names and name != "judgment"]
+        table = table.select([*names, *rest, *(["judgment"] if "judgment" in table.columns else [])])
+        table = table.sort([*names, *rest])
+        if "judgment" not in table.columns:
+            return len(table), table, levels
+        numbers = _by_appearance(table["judgment"].to_numpy())
+        return int(numbers.max(initial=-1)) + 1, table.with_columns(judgment=pl.Series(numbers)), levels
+
+    def _file(self, name: str, table: pl.DataFrame) -> dict[str, str]:
+        """Write a table under a name that its checksum is part of, so that no file is ever changed."""
+        target = self.folder / f"{name}.parquet"
+        with whole_file(target) as handle:
+            table.write_parquet(handle, compression="zstd", row_group_size=max(len(table), 1), statistics=False)
+        checksum = file_checksum(target)
+        final = f"{name}-{checksum[:8]}.parquet"
+        os.replace(target, self.folder / final)
+        return {"file": final, "checksum": checksum}
+
+
+def _join_pieces(name: str, pieces: list[dict[str, Any]]) -> Any:
+    """A column of all pieces, with what stands for none where a chunk lacks it."""
+    missing = {"weight": 1.0, "duration": np.nan, "recorded": False}
+    filled = [np.full(piece["rows"], missing[name]) if piece[name] is None else piece[name] for piece in pieces]
+    return np.concatenate(filled)
+
+
+def _by_appearance(numbers: NDArray[np.int64]) -> Ints:
+    """The numbers as 0, 1, ... in the order in which they first appear."""
+    _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
+    rank = np.empty(len(first), np.int32)
+    rank[np.argsort(first, kind="stable")] = np.arange(len(first), dtype=np.int32)
+    places: Ints = rank[inverse]
+    return places
+
+
+def _ranking_rows(rows: dict[str, Any], items: Items) -> tuple[int, pl.DataFrame, None]:
+    """Number of the rankings of a part, and their rows, sorted by query, annotator and what the rankings say."""
+    n = len(rows["item"])
+    given = {"annotator": np.empty(0, np.int32), "weight": None, "time": None, "duration": None}
+    fields = assemble_rankings({**given, **rows, "items": items})
+    offsets, item, rank = fields["offsets"], fields["item"], fields["rank"]
+    first = offsets[:-1]
+    meta = {name: fields[name] for name in ("annotator", "weight", "time", "duration", "block")
+            if fields.get(name) is not None and len(fields[name])}  # fmt: skip
+    place = np.arange(n) - np.repeat(first, np.diff(offsets))
+    said = np.add.reduceat(row_numbers([item, rank, place]), first) if n else np.empty(0, np.uint64)
+    keys = pl.DataFrame({"query": items.query[item[first]], **meta, "said": said})
+    order = keys.with_row_index("place").sort(keys.columns)["place"].to_numpy()
+    lengths = np.diff(offsets)[order]
+    starts = np.concatenate([[0], np.cumsum(lengths)])
+    sorted_rows = np.repeat(first[order] - starts[:-1], lengths) + np.arange(n)
+    number = np.repeat(np.arange(len(order), dtype=np.int32), lengths)
+    per_row = {name: column[order][number] for name, column in meta.items()}
+    table = pl.DataFrame({"item": item[sorted_rows], "rank": rank[sorted_rows], "ranking": number, **per_row})
+    return len(order), table, None

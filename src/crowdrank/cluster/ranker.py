@@ -1,0 +1,275 @@
+"""LambdaMART on a Dask cluster: LightGBM's distributed ranker, in slices of trees, under a watch-dog."""
+
+from __future__ import annotations
+
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import ClusterError, MissingExtraError, ParameterError
+from ..protocols import Counts, Ints
+from ..rankers.estimator import Ranker
+from ..rankers.lambda_mart import MAX_TREES, LambdaMART
+from ..rankers.lists import Lists
+from ..rankers.matrix import Matrix
+from ..rankers.stopping import Watch, gains
+from ..rankers.trees import Trees
+from ..wording import option
+from .dask_executor import connected, describe_cluster
+
+SLICE_TREES, _MEASURED_TREES = 100, 20
+"""Trees that are grown in one go, and where validation queries are measured after each."""
+
+_PARTS_PER_WORKER = 2
+_TRIES = 3
+_POLL = 2.0
+_WAIT_FOR_WORKERS = 60.0
+_WAIT_FOR_END = 20.0
+"""Seconds that a training is given to notice that it was ended."""
+
+_LOCK = "crowdrank-lambda-mart"
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ClusterLambdaMART(LambdaMART):
+    """LambdaMART whose trees are grown on a Dask cluster; what it leaves is a plain :class:`LambdaMART`.
+
+    Rows are cut into parts of whole queries, which workers read from files. Trees are grown a hundred at a time, each
+    slice from the scores so far on. LightGBM waits for ever where a worker is lost; here a watch-dog looks at the
+    workers every two seconds, starts them anew and repeats the slice, three times at most. Two runs need not give the
+    same trees: bins depend on which rows lie on which worker.
+
+    Parameters
+    ----------
+    cluster
+        A Dask client, the address of a scheduler, or ``"local:2"``.
+    scratch
+        Directory for the parts, which all workers see; ``None`` for the system's own.
+    """
+
+    cluster: Any = "local:2"
+    scratch: str | None = None
+
+    def __sklearn_clone__(self) -> ClusterLambdaMART:
+        # a client cannot be copied
+        return ClusterLambdaMART(**self.get_params(deep=False))
+
+    def _plain(self) -> LambdaMART:
+        """The same ranker on one machine."""
+        params = self.get_params(deep=False)
+        return LambdaMART(**{name: value for name, value in params.items() if name not in ("cluster", "scratch")})
+
+    @property
+    def fitted(self) -> Ranker:
+        """The plain ranker with the trees."""
+        plain = self._plain()
+        plain.__dict__ |= {name: value for name, value in self.__dict__.items() if name.endswith("_")}
+        return plain
+
+    def _learn(self, matrix: Matrix, lists: Lists, watch: Watch) -> None:
+        """Grow the trees on the cluster."""
+        gain = gains(lists.target, self.gain)
+        levels = np.unique(gain)
+        if self._uses_own_slopes(lists, len(levels)):
+            raise ParameterError(
+                f"{option('cluster')} trains on one row for each item, equal weights and up to 1,000 distinct gains; "
+                "leave it out, or let the ranker learn a consensus"
+            )
+        plain = self._plain()
+        n_trees = self.n_trees or (MAX_TREES if watch.held is not None else plain._held_out_trees(matrix, lists, watch))
+        n_leaves, min_leaf = self.sizes(lists)
+        extra, _ = self._extra_options(matrix)
+        options = self._options(lists, own=False) | {"num_leaves": n_leaves, "min_data_in_leaf": min_leaf} | extra
+        options |= {"objective": "lambdarank", "label_gain": levels.tolist()}
+        options.pop("num_threads")
+        label = np.searchsorted(levels, gain).astype(np.float32)
+        with connected(self.cluster) as client, tempfile.TemporaryDirectory(dir=self.scratch) as folder:
+            parts = _write_parts(matrix, lists, label, Path(folder), _PARTS_PER_WORKER * len(_workers(client)))
+            self.trees_ = _Training(client, parts, options).grow(n_trees, watch)
+        self.n_trees_ = len(self.trees_)
+
+
+@dataclass(frozen=True)
+class _Parts:
+    """Rows in files, each of whole queries."""
+
+    folder: Path
+    rows: Counts
+    queries: Counts
+    n_features: int
+
+
+def _write_parts(matrix: Matrix, lists: Lists, label: Any, folder: Path, n_parts: int) -> _Parts:
+    """Write rows, labels and sizes of queries; a part ends with a query."""
+    offsets: Any = lists.offsets
+    n_parts = max(1, min(n_parts, lists.n_queries))
+    ends = np.searchsorted(offsets, np.linspace(0, offsets[-1], n_parts + 1)[1:])
+    cuts: Ints = np.unique(np.append(0, ends))
+    for number, (first, last) in enumerate(pairwise(cuts.tolist())):
+        places = np.arange(offsets[first], offsets[last])
+        values = matrix.values[places if lists.rows is None else lists.rows[places]]
+        dense = np.asarray(values.todense()) if matrix.sparse else np.asarray(values)
+        np.save(folder / f"{number}-rows.npy", dense)
+        np.save(folder / f"{number}-label.npy", label[places])
+        np.save(folder / f"{number}-group.npy", np.diff(offsets[first : last + 1]).astype(np.int32))
+    return _Parts(folder, np.diff(offsets[cuts]), np.diff(cuts), matrix.n_features)
+
+
+def _workers(client: Any) -> set[str]:
+    """Addresses of the workers there are."""
+    return set(client.scheduler_info(n_workers=-1)["workers"])
+
+
+@dataclass
+class _Training:
+    """Trees on their way: slices that are done, and how the next one is grown."""
+
+    client: Any
+    parts: _Parts
+    options: dict[str, Any]
+    texts: list[str] = field(default_factory=list)
+
+    def grow(self, n_trees: int, watch: Watch) -> Trees:
+        """Return the trees, those of the best slices where there are validation queries."""
+        from distributed import Lock
+
+        with self.client.as_current():
+            lock: Any = Lock(_LOCK)  # type: ignore[no-untyped-call]
+            free = lock.acquire(timeout=_POLL)
+        if not free:
+            raise ClusterError("another ranker is being trained on this cluster; wait until that has ended")
+        try:
+            each = SLICE_TREES if watch.held is None else _MEASURED_TREES
+            done: list[Trees] = []
+            kept = 0
+            while len(done) * each < n_trees and not watch.exhausted:
+                size = min(each, n_trees - len(done) * each)
+                text = self._slice(size)
+                self.texts.append(text)
+                done.append(Trees.from_lightgbm(text.encode()))
+                scores = None
+                if watch.held is not None:
+                    rows = watch.held.lists.rows
+                    sums = Trees.join(done).sums(watch.held.matrix)
+                    scores = sums if rows is None else sums[rows]
+                if watch.note((len(done) - 1) * each + size, scores=scores):
+                    kept = len(done)
+            return Trees.join(done[:kept])
+        finally:
+            # workers that were started anew have forgotten it
+            with suppress(Exception):
+                lock.release()
+
+    def _slice(self, n_trees: int) -> str:
+        """The text of so many more trees; a slice that loses a worker is grown again."""
+        for _ in range(_TRIES):
+            before = self._expect_workers()
+            attempt = _Attempt(lambda: self._grow_slice(n_trees))
+            while not attempt.over.wait(_POLL):
+                if before - _workers(self.client):
+                    break
+            if attempt.text is not None:
+                return attempt.text
+            lost = before - _workers(self.client)
+            if attempt.over.is_set() and not lost and attempt.error is not None:
+                said = str(attempt.error).splitlines()[0][:200] if str(attempt.error) else type(attempt.error).__name__
+                raise ClusterError(
+                    f"LightGBM could not grow the trees on {describe_cluster(self.client)} ({said}); change the "
+                    f"parameters of lambda_mart, or leave {option('cluster')} out"
+                )
+            self._restart(attempt)
+        raise ClusterError(
+            f"a worker was lost in each of {_TRIES} attempts to grow trees {len(self.texts) * SLICE_TREES + 1} and "
+            f"following; give workers more memory, or leave {option('cluster')} out: one machine holds 50 million rows "
+            "of 136 features in 6.8 GB"
+        )
+
+    def _expect_workers(self) -> set[str]:
+        """The workers, waited for as long as there are none."""
+        until = time.monotonic() + _WAIT_FOR_WORKERS
+        while not (found := _workers(self.client)):
+            if time.monotonic() > until:
+                raise ClusterError(
+                    f"the cluster has had no worker for {_WAIT_FOR_WORKERS:.0f} seconds; start some and train again"
+                )
+            time.sleep(0.2)
+        return found
+
+    def _restart(self, attempt: _Attempt) -> None:
+        """End a training that waits for a lost worker."""
+        try:
+            self.client.restart(timeout=30, wait_for_workers=False)
+        except Exception as error:
+            raise ClusterError(
+                f"a worker was lost and the others could not be started anew ({type(error).__name__}); start the "
+                "cluster again"
+            ) from None
+        attempt.over.wait(_WAIT_FOR_END)
+
+    def _grow_slice(self, n_trees: int) -> str:
+        """Trees on top of those done, by LightGBM; data are read anew, so a lost worker loses none."""
+        from distributed import wait
+
+        try:
+            from lightgbm import DaskLGBMRanker
+        except ImportError:
+            raise MissingExtraError(
+                "LightGBM's ranker on Dask needs pandas beside Dask; install crowdrank[cluster] anew"
+            ) from None
+        da, delayed = import_module("dask.array"), import_module("dask").delayed
+        parts, texts = self.parts, tuple(self.texts)
+
+        def column(name: str, sizes: Counts, dtype: Any, *width: int) -> Any:
+            load = delayed(_load, pure=True)
+            pieces = [
+                da.from_delayed(load(str(parts.folder), number, name, texts), (int(size), *width), dtype)
+                for number, size in enumerate(sizes)
+            ]
+            return da.concatenate(pieces)
+
+        rows = column("rows", parts.rows, np.float64, parts.n_features)
+        label, group = column("label", parts.rows, np.float32), column("group", parts.queries, np.int32)
+        scores = column("scores", parts.rows, np.float64) if texts else None
+        held = [one for one in (rows, label, group, scores) if one is not None]
+        held = self.client.persist(held)
+        wait(held)  # type: ignore[no-untyped-call]
+        ranker = DaskLGBMRanker(client=self.client, n_estimators=n_trees, **self.options)
+        ranker.fit(held[0], held[1], group=held[2], init_score=held[3] if texts else None)
+        return str(ranker.booster_.model_to_string())
+
+
+class _Attempt:
+    """A training in a thread of its own, which may never end."""
+
+    def __init__(self, work: Callable[[], str]) -> None:
+        self.over = threading.Event()
+        self.text: str | None = None
+        self.error: BaseException | None = None
+        threading.Thread(target=self._run, args=(work,), daemon=True).start()
+
+    def _run(self, work: Callable[[], str]) -> None:
+        try:
+            self.text = work()
+        except BaseException as error:
+            self.error = error
+        finally:
+            self.over.set()
+
+
+def _load(folder: str, number: int, name: str, texts: tuple[str, ...]) -> Any:
+    """A column of a part; ``scores`` are those of the trees so far."""
+    if name != "scores":
+        return np.load(Path(folder) / f"{number}-{name}.npy")
+    import lightgbm
+
+    rows = np.load(Path(folder) / f"{number}-rows.npy")
+    return sum(lightgbm.Booster(model_str=text).predict(rows, raw_score=True) for text in texts)

@@ -1,0 +1,263 @@
+"""Judgments on their way into parts: chunks of them on disk, sorted by the hash of their query or annotator."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from ..data.coding import factorize, look_up
+from ..data.covariates import covariate_labels
+from ..data.index import Index, Items
+from ..data.judgments import Grades, Judgments, Preferences, Rankings
+from ..errors import JudgmentError
+from ..protocols import Counts, Ints
+from ..wording import option
+
+N_BUCKETS = 1 << 16
+"""Buckets that hashes are sorted into; a part is a run of them."""
+
+ITEM_COLUMNS = ("item", "left", "right")
+
+
+class Chunk(NamedTuple):
+    """Some of the judgments as plain columns, over ids of their own."""
+
+    kind: str
+    items: Items
+    annotators: Index
+    columns: dict[str, Any]
+    """One entry per row; rankings have a row per item, and ``ranking`` tells which rows belong together."""
+    groups: pl.Series | None
+    """Family of each annotator."""
+    blocks: Index | None
+    form: tuple[Any, ...]
+    """Declared levels, whether they are nominal, and names of covariates: the same in all chunks."""
+    strength_levels: float | None = None
+
+
+def chunk_of(judgments: Judgments, number: int) -> Chunk:
+    """Return judgments as columns; ``number`` keeps apart what several chunks number from 0."""
+    columns: dict[str, Any] = {
+        name: getattr(judgments, name) for name in ("annotator", "weight", "time", "duration", "block")
+    }
+    form: tuple[Any, ...] = (None, False, ())
+    strength_levels = None
+    own = [name for name in judgments.answers if name != "offsets"]
+    columns |= {name: getattr(judgments, name) for name in own}
+    if isinstance(judgments, Grades):
+        form = (judgments.declared, judgments.nominal, ())
+    if isinstance(judgments, Preferences):
+        labels = covariate_labels(judgments.covariate_names, judgments.covariate_transforms)
+        form, strength_levels = (None, False, labels), judgments.strength_levels
+        columns |= {"recorded": judgments.recorded, "strength": judgments.strength}
+        if judgments.judgment is not None:
+            columns["judgment"] = judgments.judgment.astype(np.int64) + (number << 32)
+        if judgments.covariates is not None:
+            columns |= {f"covariate_{place}": column for place, column in enumerate(judgments.covariates.T)}
+    if isinstance(judgments, Rankings):
+        ranking = judgments.ranking
+        per_row = {
+            name: column if column is None or not len(column) else column[ranking]
+            for name, column in columns.items() if name not in own
+        }  # fmt: skip
+        rows = np.arange(len(ranking))
+        columns |= {**per_row, "ranking": ranking.astype(np.int64) + (number << 32), "row": rows}
+    groups = None
+    if judgments.groups is not None and judgments.group is not None:
+        groups = judgments.groups.ids.gather(judgments.group)
+    given = {name: column for name, column in columns.items() if column is not None and len(column)}
+    return Chunk(
+        judgments.kind, judgments.items, judgments.annotators, given, groups, judgments.blocks, form, strength_levels
+    )
+
+
+def stable_hashes(ids: pl.Series) -> NDArray[np.uint64]:
+    """Return a hash of each id that no version or machine changes; a number has that of its text.
+
+    Examples
+    --------
+    >>> bool((stable_hashes(pl.Series([7, 12])) == stable_hashes(pl.Series(["7", "12"]))).all())
+    True
+    """
+    from ..kernels.hashing import hash_texts
+
+    texts = ids.cast(pl.String)
+    data = np.frombuffer(str(texts.str.join("").item() or "").encode(), np.uint8)
+    hashes: NDArray[np.uint64] = hash_texts(data, texts.str.len_bytes().cast(pl.Int64).cum_sum().to_numpy())
+    return hashes
+
+
+def buckets_of(ids: pl.Series) -> NDArray[np.uint16]:
+    """Return the bucket of each id."""
+    return (stable_hashes(ids) >> np.uint64(48)).astype(np.uint16)
+
+
+@dataclass
+class Spill:
+    """Chunks of judgments on disk, each sorted by bucket, and what is known of them all."""
+
+    folder: Path
+    by: str
+    kind: str = ""
+    form: tuple[Any, ...] = ()
+    single: bool = True
+    columns: list[str] = field(default_factory=list)
+    strength_levels: float | None = None
+    counts: Counts = field(default_factory=lambda: np.zeros(N_BUCKETS, np.int64))
+    """Rows in each bucket."""
+    levels: NDArray[np.float64] | None = field(default_factory=lambda: np.empty(0))
+    """Distinct grades, ``None`` once there are too many to be coded."""
+    dtypes: dict[str, set[Any]] = field(default_factory=lambda: {"annotators": set(), "queries": set(), "items": set()})
+    n_chunks: int = 0
+    rows: int = 0
+
+    def add(self, chunk: Chunk) -> None:
+        """Write one chunk, its rows in the order of their buckets."""
+        self._agree(chunk)
+        place = self.folder / f"{self.n_chunks:06d}"
+        place.mkdir(parents=True)
+        items, columns = chunk.items, dict(chunk.columns)
+        first = next(name for name in ITEM_COLUMNS if name in columns)
+        bucket_of_query = buckets_of(items.queries.ids)
+        if self.by == "query":
+            # items of a bucket stand together, so that a part takes one slice of them
+            item_bucket = bucket_of_query[items.query]
+            order = np.argsort(item_bucket, kind="stable")
+            new = np.empty(len(order), np.int32)
+            new[order] = np.arange(len(order), dtype=np.int32)
+            for name in ITEM_COLUMNS:
+                if name in columns:
+                    columns[name] = new[columns[name]]
+            bucket = item_bucket[order][columns[first]]
+            _save(place, "item_bounds", _bucket_bounds(item_bucket))
+        else:
+            order = np.arange(len(items))
+            bucket = buckets_of(chunk.annotators.ids)[columns["annotator"]]
+        rows = np.argsort(bucket, kind="stable")
+        for name, column in columns.items():
+            _save(place, name, column[rows])
+        _save(place, "bounds", _bucket_bounds(bucket))
+        self.counts += np.bincount(bucket, minlength=N_BUCKETS)
+        table = pl.DataFrame({"query": items.query_ids(), "item": items.ids}).with_columns(pl.all().gather(order))
+        table.write_ipc(place / "items.arrow", compression="uncompressed")
+        self._write_ids(place, chunk)
+        self.n_chunks += 1
+        self.rows += len(bucket)
+
+    def _write_ids(self, place: Path, chunk: Chunk) -> None:
+        """Write the annotators and former queries of a chunk."""
+        people = {"id": chunk.annotators.ids} | ({} if chunk.groups is None else {"group": chunk.groups})
+        pl.DataFrame(people).write_ipc(place / "annotators.arrow", compression="uncompressed")
+        if chunk.blocks is not None:
+            pl.DataFrame({"id": chunk.blocks.ids}).write_ipc(place / "blocks.arrow", compression="uncompressed")
+        self.dtypes["annotators"].add(chunk.annotators.ids.dtype)
+        self.dtypes["queries"].add(chunk.items.queries.ids.dtype)
+        self.dtypes["items"].add(chunk.items.ids.dtype)
+
+    def _agree(self, chunk: Chunk) -> None:
+        """Refuse a chunk that does not go with those before it, and note what it has."""
+        if self.by == "annotator" and not len(chunk.annotators):
+            raise JudgmentError("judgments that name no annotators cannot be packed by annotator; pack them by query")
+        if not self.n_chunks:
+            self.kind, self.form, self.single = chunk.kind, chunk.form, chunk.items.single
+            self.columns = list(chunk.columns)
+        if chunk.kind != self.kind:
+            raise JudgmentError(f"{self.kind}s and {chunk.kind}s cannot be packed together; pack each kind by itself")
+        if chunk.items.single != self.single:
+            raise JudgmentError("some of the judgments name queries and others do not; add the query column to all")
+        if chunk.form != self.form:
+            what = f"different {option('levels')}" if self.kind == "grade" else "different covariates"
+            raise JudgmentError(f"some {self.kind}s have {what} than others; give all of them the same")
+        if ("annotator" in chunk.columns) != ("annotator" in self.columns):
+            raise JudgmentError("some of the judgments name annotators and others do not; add the column to all")
+        fills = {"weight", "duration", "recorded"}
+        differ = set(self.columns) ^ set(chunk.columns)
+        if differ - fills:
+            raise JudgmentError(
+                f"some {self.kind}s have a {sorted(differ - fills)[0]} and others do not; give it to all of them, or "
+                "to none of them"
+            )
+        self.columns += [name for name in chunk.columns if name not in self.columns]
+        self.strength_levels = max(self.strength_levels or 0.0, chunk.strength_levels or 0.0) or None
+        if "grade" in chunk.columns and self.levels is not None:
+            levels = np.unique(np.concatenate([self.levels, np.unique(chunk.columns["grade"])]))
+            self.levels = levels if len(levels) < np.iinfo(np.int8).max else None
+
+    def dtype(self, what: str) -> Any:
+        """Type of ids of all chunks: text where one has text."""
+        return pl.String if pl.String in self.dtypes[what] or not self.dtypes[what] else pl.Int64
+
+    def ids(self, name: str, number: int) -> pl.DataFrame:
+        """Return a table of ids of one chunk."""
+        return pl.read_ipc(self.folder / f"{number:06d}" / f"{name}.arrow")
+
+    def column(self, name: str, number: int) -> Any:
+        """Return a column of one chunk, mapped; ``None`` where the chunk lacks it."""
+        path = self.folder / f"{number:06d}" / f"{name}.npy"
+        return np.load(path, mmap_mode="r") if path.exists() else None
+
+    def remove(self) -> None:
+        """Remove the chunks from the disk."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def _save(place: Path, name: str, column: Any) -> None:
+    """Write a column of a chunk."""
+    np.save(place / f"{name}.npy", np.ascontiguousarray(column))
+
+
+def _bucket_bounds(bucket: NDArray[np.uint16]) -> Counts:
+    """Number of entries in lower buckets, for each bucket and the end."""
+    return np.concatenate([[0], np.cumsum(np.bincount(bucket, minlength=N_BUCKETS))]).astype(np.int64)
+
+
+def whole_index(spill: Spill, name: str) -> tuple[pl.DataFrame, list[Ints]]:
+    """Return the ids of all chunks, sorted, with the group of each, and the place there of each id of each chunk."""
+    dtype = spill.dtype(name) if name in spill.dtypes else pl.String
+    whole: pl.DataFrame | None = None
+    for number in range(spill.n_chunks):
+        table = spill.ids(name, number).with_columns(pl.col("id").cast(dtype))
+        whole = table if whole is None else _unite_ids(whole, table)
+    assert whole is not None
+    whole = whole.sort("id")
+    tables = (spill.ids(name, number)["id"].cast(dtype) for number in range(spill.n_chunks))
+    return whole, [look_up([whole["id"]], [ids]) for ids in tables]
+
+
+def _unite_ids(whole: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
+    """Ids of both tables, each once; an annotator must stand in the same group in both."""
+    if whole.columns != table.columns:
+        raise JudgmentError("some of the judgments have a group column and others do not; add it to all of them")
+    united = pl.concat([whole, table]).unique(maintain_order=False)
+    if "group" in whole.columns and united["id"].n_unique() < len(united):
+        twice = united.filter(pl.col("id").is_duplicated()).sort("id", "group")
+        who, groups = twice["id"][0], twice["group"].head(2).to_list()
+        raise JudgmentError(f"annotator {who!r} stands in two groups, {groups[0]!r} and {groups[1]!r}; name one")
+    return united
+
+
+def united_items(tables: Iterable[pl.DataFrame], single: bool) -> tuple[pl.DataFrame, list[Ints]]:
+    """Return the distinct (query, item) of tables, sorted, and the place there of each row of each table.
+
+    ``single``: the only query is the unnamed one, which the result leaves out.
+    """
+    given = list(tables)
+    both = pl.concat(given)
+    (item,), item_ids = factorize([both["item"]])
+    key, columns = item.astype(np.int64), {}
+    if not single:
+        (query,), query_ids = factorize([both["query"]])
+        key += query.astype(np.int64) * max(len(item_ids), 1)
+    keys, places = np.unique(key, return_inverse=True)
+    query_of, item_of = np.divmod(keys, max(len(item_ids), 1))
+    if not single:
+        columns = {"query": query_ids.gather(query_of)}
+    cuts = np.cumsum([len(table) for table in given])[:-1]
+    return pl.DataFrame({**columns, "item": item_ids.gather(item_of)}), np.split(places.astype(np.int32), cuts)

@@ -1,0 +1,164 @@
+"""A log of clicks: what was shown where, and what was clicked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import polars as pl
+
+from ..errors import JudgmentError
+from ..protocols import Bools, Counts, Floats, Ints
+from .coding import factorize
+from .columns import assign_columns, check_names, could_serve
+from .frames import to_frame
+from .index import NO_QUERY, Index, Items, build_items
+from .showing import Shown
+
+_NAMES = {
+    "position": ("position", "rank", "pos", "place", "slot"),
+    "clicked": ("clicked", "click", "is_click", "was_clicked", "clicks"),
+    "impression": ("impression", "impression_id", "session", "session_id", "search_id", "serp", "serp_id"),
+}
+_YES = {"1": True, "1.0": True, "true": True, "yes": True, "0": False, "0.0": False, "false": False, "no": False}
+
+
+@dataclass(frozen=True, eq=False)
+class Clicks(Shown):
+    """Items that were shown, one row each, in the order of the impressions and positions.
+
+    Parameters
+    ----------
+    items
+        Items within their queries.
+    item
+        Code of the item of each row.
+    position
+        Place it was shown at, 1 is the first.
+    clicked
+        Whether it was clicked.
+    impression
+        Number of the result page it stood on; ``None`` where the log does not say.
+
+    Examples
+    --------
+    >>> log = {"query": ["q", "q"], "item": ["x", "y"], "position": [1, 2], "clicked": [0, 1]}
+    >>> Clicks.from_frame(log)
+    Clicks(2 rows, 1 click, 1 query)
+    """
+
+    items: Items
+    item: Ints
+    position: Ints
+    clicked: Bools
+    impression: Counts | None = None
+
+    def __repr__(self) -> str:
+        from ..wording import counted
+
+        rows, clicks = counted(len(self), "row"), counted(int(self.clicked.sum()), "click")
+        return f"Clicks({rows}, {clicks}, {counted(self.items.n_queries, 'query')})"
+
+    def __len__(self) -> int:
+        return len(self.item)
+
+    @property
+    def n_positions(self) -> int:
+        """The last position that anything was shown at."""
+        return int(self.position.max())
+
+    @classmethod
+    def from_frame(cls, data: Any, *, columns: dict[str, str] | None = None) -> Self:
+        """Return the log in a frame of query, item, position and clicked [, impression]; ``columns`` names others."""
+        frame = to_frame(data)
+        names = [str(name) for name in frame.columns]
+        check_names(names)
+        found = _columns(names, columns or {})
+        position = frame[found["position"]].cast(pl.Float64, strict=False)
+        wrong = ~((position >= 1) & (position == position.round()) & (position <= 10_000)).fill_null(False)
+        if wrong.any():
+            row = int(wrong.arg_max() or 0)
+            raise JudgmentError(
+                f"row {row + 1} has the position {frame[found['position']][row]!r}; positions are whole numbers from 1 "
+                "on, up to 10,000"
+            )
+        words = frame[found["clicked"]].cast(pl.String).str.strip_chars().str.to_lowercase()
+        clicked = words.replace_strict(_YES, default=None, return_dtype=pl.Boolean)
+        if clicked.null_count():
+            row = int(clicked.is_null().arg_max() or 0)
+            raise JudgmentError(
+                f"row {row + 1} has clicked = {frame[found['clicked']][row]!r}; write 1 where it was clicked and 0 "
+                "where it was not"
+            )
+        items, item = _items(frame, found)
+        impression = None
+        if "impression" in found:
+            keys = pl.struct(pl.Series(items.query[item]), frame[found["impression"]].cast(pl.String))
+            impression = frame.select(keys.rank("dense")).to_series().to_numpy().astype(np.int64) - 1
+        return cls._sort_rows(items, item, position.to_numpy().astype(np.int32), clicked.to_numpy(), impression)
+
+    @classmethod
+    def _sort_rows(cls, items: Items, item: Ints, position: Ints, clicked: Bools, impression: Counts | None) -> Self:
+        """The rows in an order that does not depend on that of the file."""
+        first = np.zeros(len(item), np.int64) if impression is None else impression
+        order = np.lexsort((clicked, item, position, first))
+        if impression is not None:
+            again = (np.diff(first[order]) == 0) & (np.diff(position[order]) == 0)
+            if again.any():
+                row = int(order[int(np.argmax(again)) + 1])
+                raise JudgmentError(
+                    f"row {row + 1} shows a second item at position {position[row]} of the same impression "
+                    f"(query {items.queries.ids[int(items.query[item[row]])]!r}); give each page its own id"
+                )
+        rest = None if impression is None else impression[order]
+        return cls(items, item[order], position[order], clicked[order], rest)
+
+    def frame(self) -> pl.DataFrame:
+        """Return the log as a table."""
+        ids = self.items.frame()[self.item.astype(np.int64)]
+        table = ids.with_columns(position=pl.Series(self.position), clicked=pl.Series(self.clicked.astype(np.int8)))
+        return table if self.impression is None else table.with_columns(impression=pl.Series(self.impression))
+
+    def counts(self) -> tuple[Floats, Floats]:
+        """Return how often each item was shown, and clicked."""
+        n = len(self.items)
+        shown, clicks = np.bincount(self.item, minlength=n), np.bincount(self.item[self.clicked], minlength=n)
+        return shown.astype(np.float64), clicks.astype(np.float64)
+
+
+def _columns(names: list[str], given: dict[str, str]) -> dict[str, str]:
+    """The column of each word."""
+    unknown = [name for name in given.values() if name not in names]
+    if unknown:
+        raise JudgmentError(f"there is no column {unknown[0]!r} in the log ({could_serve(names, {})})")
+    lower = {name.strip().lower(): name for name in reversed(names)}
+    found = {
+        word: next(lower[name] for name in known if name in lower)
+        for word, known in _NAMES.items()
+        if any(name in lower for name in known)
+    }
+    rest = [name for name in names if name not in found.values()]
+    found = {**assign_columns(("item", "query"), rest, {}), **found, **given}
+    for word in ("item", "position", "clicked"):
+        if word not in found:
+            raise JudgmentError(
+                f"the log has no {word} column ({could_serve(names, found)}); a log has query, item, position, clicked "
+                f"and, for cascade models, impression: rename one or name it with columns={{'{word}': ...}}"
+            )
+    return found
+
+
+def _items(frame: pl.DataFrame, found: dict[str, str]) -> tuple[Items, Ints]:
+    """Items within their queries, and the code of each row's."""
+    (item,), item_ids = factorize([frame[found["item"]].alias("item")])
+    query, query_ids = np.zeros(len(frame), np.int32), pl.Series("id", [NO_QUERY])
+    if "query" in found:
+        (query,), query_ids = factorize([frame[found["query"]].alias("query")])
+    for word, codes in (("item", item), ("query", query)):
+        if (codes < 0).any():
+            raise JudgmentError(f"the {word} is blank in row {int(np.argmax(codes < 0)) + 1} of the log; fill it in")
+    if not len(frame):
+        raise JudgmentError("the log is empty; give at least one row of query, item, position and clicked")
+    items, (code,) = build_items(Index(query_ids), [(query, item)], item_ids)
+    return items, code

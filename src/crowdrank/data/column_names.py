@@ -1,0 +1,272 @@
+"""What the name of a column says about the role it plays, before a single cell is looked at."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from .columns import BY_WINNER, FOREIGN, plain_name
+
+OWN, LISTED, UNKNOWN_ID, WEAK = 6, 4, 3, 2
+"""Points of a name: the house's own word, one that is listed, an unknown id, one that may mean something else."""
+
+AHEAD = 2
+"""So many points a column must be ahead of the next."""
+
+_THINGS = "model system item doc candidate player image generator option object id"
+_TEXTS = "answer response output text summary translation completion"
+
+
+def _sides(things: str, ends: str) -> str:
+    """Names of one side of things: model_a, a_model, model1."""
+    return " ".join(
+        f"{t}_{e} {e}_{t} {t}{e}" if e.isdigit() else f"{t}_{e} {e}_{t}" for t in things.split() for e in ends.split()
+    )
+
+
+_MORE = {
+    "annotator": "participant participant_id subject subject_id respondent respondent_id completed_by email "
+    "email_address prolific_pid prolific_id amt_worker amt_worker_id turker labeler_id evaluator_id coder_id voter_id "
+    "performer_id",
+    "query": "prompt prompt_id question question_id instruction",
+    "item": "stimulus completion generation model_id model_name candidate_id object_id alternative_id image_id product "
+    "product_id",
+    "grade": "stars star mark likert",
+    "left": _sides(_THINGS, "a 1 left"),
+    "right": _sides(_THINGS, "b 2 right"),
+    "winner": "better best selected",
+}
+"""Names beside those of :data:`~crowdrank.data.columns.FOREIGN` that say what a column of judgments holds."""
+
+_WEAK_NAMES = {
+    "annotator": "session session_id who person",
+    "query": "task task_id instance instance_id example example_id doc_id document_id doc document",
+    "item": "task task_id question question_id prompt prompt_id instance instance_id example id text sentence "
+    "statement passage tweet unit unit_id hit_id sample sample_id",
+    "grade": "answer response vote value acc accuracy exact_match correct quality result judgment judgement class "
+    "category annotation",
+    "left": _sides(_TEXTS, "a 1 left"),
+    "right": _sides(_TEXTS, "b 2 right"),
+    "winner": "answer vote result score rating value judgment judgement response",
+}
+"""Names that may mean something else as well."""
+
+NUMBERED = ("score", "rating", "value")
+"""Names of winners whose numbers are no codes, not even -1, 0 and 1."""
+_GOLD = re.compile(r"(.*_)?(gold|golden|truth|target|expected)|gold_.*")
+_ASIDE = re.compile(
+    r"(rt|age|turn|cost|latency|duration|lead_time|time_elapsed|trial_index|slider_start|confidence|weight|index|row|year|"
+    r"column_\d+|unnamed.*)|.*_(ms|seconds|sec|index|time|at|cost|hash|count|id|number|tokens|length)|(n|num)_.*"
+)
+
+
+def is_gold(name: str) -> bool:
+    """Return whether a name says that a column holds what is known to be right.
+
+    Examples
+    --------
+    >>> is_gold("relevance_gold"), is_gold("golden_hour")
+    (True, False)
+    """
+    return _GOLD.fullmatch(key_of(name)) is not None
+
+
+def candidates(names: Iterable[str], columns: Mapping[str, str]) -> list[str]:
+    """Return the columns whose cells may matter for which is which; a house word leaves no doubt.
+
+    Examples
+    --------
+    >>> candidates(["item", "model", "judge", "user", "score", "notes"], {})
+    ['item', 'judge', 'user', 'score']
+    """
+    names = [str(name) for name in names]
+    wanted = set(columns.values())
+    plain = {key_of(name) for name in names}
+    if "grade" not in columns and max((name_points("grade", name) for name in names), default=0) <= WEAK:
+        # beside a weak name, or none, any column may be the grade
+        return names
+    for role in FOREIGN:
+        if role in columns or role in ("price", "capacity"):
+            continue
+        found = [name for name in names if name_points(role, name)]
+        own = [name for name in found if key_of(name) == role]
+        wanted.update(own or found)
+    wanted.update(name for name in names for pair in BY_WINNER if plain_name(name) in pair and plain.issuperset(pair))
+    return [name for name in names if name in wanted]
+
+
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+_RESPONDENTS = {"responseid", "respondent", "respondentid", "collectorid", "username", "submissionid"}
+"""Names of what a row of a survey is about, beside those of annotators."""
+
+
+def person_column(names: Iterable[str]) -> str | None:
+    """Return the column that says who a row is about, by its name; ``None`` where there is none.
+
+    Examples
+    --------
+    >>> person_column(["ResponseId", "age"]), person_column(["id", "rater1"])
+    ('ResponseId', None)
+    """
+    points = {name: name_points("annotator", name) for name in names}
+    points |= {name: LISTED for name in points if key_of(name).replace("_", "") in _RESPONDENTS}
+    best = max(points, key=lambda name: points[name], default=None)
+    return best if best is not None and points[best] >= LISTED else None
+
+
+_PEOPLE = re.compile(
+    r"(annotator|rater|judge|worker|coder|labell?er|assessor|reviewer|evaluator|expert|participant|user|voter|person|"
+    r"respondent|subject)s?[_\s.\-]*\w{0,8}",
+    re.IGNORECASE,
+)
+
+
+def are_people(names: Iterable[str]) -> bool:
+    """Return whether columns are called like annotators, each with a number or letter.
+
+    Examples
+    --------
+    >>> are_people(["rater1", "rater2"]), are_people(["Q1_1", "Q1_2"])
+    (True, False)
+    """
+    return all(_PEOPLE.fullmatch(name.strip()) is not None for name in names)
+
+
+def thing_column(names: Iterable[str]) -> str | None:
+    """Return the column with a name for an item, weak ones included; ``None`` where there is none or are several.
+
+    Examples
+    --------
+    >>> thing_column(["id", "rater1"]), thing_column(["model", "prompt"])
+    ('id', 'model')
+    """
+    points = sorted(((name_points("item", name), name) for name in names), reverse=True)
+    if not points or not points[0][0]:
+        return None
+    return points[0][1] if len(points) == 1 or points[0][0] - points[1][0] >= AHEAD else None
+
+
+def is_surely_item(name: str) -> bool:
+    """Return whether a name means an item and little else."""
+    return name_points("item", name) >= LISTED
+
+
+def key_of(name: str) -> str:
+    """Return a name as it is compared: without what stands before a colon, leading marks and the s of the plural.
+
+    Examples
+    --------
+    >>> key_of("!amt_worker_ids"), key_of("INPUT:image"), key_of("Worker Id"), key_of("class")
+    ('amt_worker_id', 'image', 'worker_id', 'class')
+    """
+    key = plain_name(_CAMEL.sub("_", name)).split(":")[-1].lstrip("!_")
+    if key.endswith("s") and not key.endswith("ss") and (key.endswith("ids") or is_known(key[:-1])):
+        key = key[:-1]
+    return key
+
+
+def _names(role: str) -> dict[str, int]:
+    """Points of the names of a role, spelt without underscores."""
+    listed = dict.fromkeys((*FOREIGN[role], *_MORE.get(role, "").split()), LISTED)
+    weak = dict.fromkeys(_WEAK_NAMES.get(role, "").split(), WEAK)
+    return {name.replace("_", ""): points for name, points in {**listed, **weak, role: OWN}.items()}
+
+
+_POINTS = {role: _names(role) for role in FOREIGN}
+
+
+def is_known(key: str) -> bool:
+    """Whether a name has a meaning in any role."""
+    return any(key.replace("_", "") in names for names in _POINTS.values())
+
+
+def is_known_name(name: str) -> bool:
+    """Return whether a name says what a column holds, as ``worker`` and ``created_at`` do.
+
+    Examples
+    --------
+    >>> is_known_name("worker"), is_known_name("842")
+    (True, False)
+    """
+    key = key_of(name)
+    return is_known(key) or bool(_GOLD.fullmatch(key)) or key.endswith("_id")
+
+
+def name_points(role: str, name: str) -> int:
+    """Points that a name alone gives a column in a role."""
+    key = key_of(name)
+    if role == "grade" and _GOLD.fullmatch(key):
+        return 0
+    points = _POINTS[role].get(key.replace("_", ""), 0)
+    if not points and role == "item" and key.endswith("_id"):
+        points = 0 if is_known(key) else UNKNOWN_ID
+    return points
+
+
+_SIDE_ENDS = (("a", "b"), ("1", "2"), ("0", "1"), ("x", "y"), ("left", "right"))
+_NEXT_ENDS = {"1": "3", "0": "2", "a": "c", "x": "z"}
+
+
+def side_pairs(names: Iterable[str]) -> list[tuple[str, str, str]]:
+    """Return names that differ only in a last a/b, 1/2, 0/1, x/y or left/right, each with what they have in common.
+
+    Three or more names such as img1, img2 and img3 are a list and no pair.
+
+    Examples
+    --------
+    >>> side_pairs(["question", "human_ref_A", "human_ref_B", "img1", "img2", "img3"])
+    [('human_ref_', 'human_ref_A', 'human_ref_B')]
+    """
+    known = list(names)
+    by_name = {name.lower(): name for name in known}
+    found = [
+        (stem, name, by_name[f"{stem}{second}"])
+        for name in known
+        for first, second in _SIDE_ENDS
+        if (stem := name.lower().removesuffix(first)) != name.lower()
+        and f"{stem}{second}" in by_name
+        and f"{stem}{_NEXT_ENDS.get(first, ' ')}" not in by_name
+    ]
+    # img0, img1 and img2 end in a pair of 1 and 2 as well
+    return [one for one in found if not (one[1].endswith("1") and f"{one[0]}0" in by_name)]
+
+
+_LAST_NUMBER = re.compile(r"(.*?)[_\s.\-]?(\d+)")
+
+
+def is_series(names: Iterable[str]) -> bool:
+    """Return whether names differ in a last number only.
+
+    Examples
+    --------
+    >>> is_series(["R1", "R2", "R3"]), is_series(["helpfulness", "accuracy"])
+    (True, False)
+    """
+    stems = [match[1].lower() if (match := _LAST_NUMBER.fullmatch(name.strip())) else None for name in names]
+    return len(stems) > 1 and stems[0] is not None and len(set(stems)) == 1
+
+
+def is_aside(name: str) -> bool:
+    """Return whether a name says that a column holds something beside the judgment, such as how long it took.
+
+    Examples
+    --------
+    >>> is_aside("lead_time"), is_aside("helpfulness")
+    (True, False)
+    """
+    return _ASIDE.fullmatch(key_of(name)) is not None
+
+
+_SIDE_END = re.compile(r"(_|^)(a|b|1|2|left|right)(_|$)")
+
+
+def is_of_a_side(name: str) -> bool:
+    """Return whether a name says that a column is about one of two sides.
+
+    Examples
+    --------
+    >>> is_of_a_side("length_a"), is_of_a_side("length")
+    (True, False)
+    """
+    return _SIDE_END.search(key_of(name)) is not None

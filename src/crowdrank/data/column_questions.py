@@ -1,0 +1,154 @@
+"""What is asked of the user where a table leaves it open which column is which; no sentence shows who somebody is."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import polars as pl
+
+from ..wording import either, option
+from .column_facts import ColumnFacts, as_float
+from .column_names import are_people, is_series, name_points
+from .columns import plain_name
+
+_MOST_SHOWN = 12
+
+
+def what_numbers_mean(name: str, values: list[str], left: str, right: str) -> str:
+    """Return the question what the numbers of a column say of two sides.
+
+    Examples
+    --------
+    >>> what_numbers_mean("verdict", ["0", "1"], "model_a", "model_b")
+    "'verdict' holds 0 and 1; say what they mean: winner_codes={1: 'left', 0: 'right'} or winner_codes={0: 'left', 1: 'right'}"
+    """  # noqa: E501
+    numbers = [as_float(value) for value in values]
+    codes = [int(number) if number is not None and number.is_integer() else number or 0.0 for number in numbers]
+    codes = list(dict.fromkeys(codes))
+    plain = [f"{code:g}" for code in codes]
+    if min(codes) < 0 or len(codes) > _MOST_SHOWN:
+        ways = [option("strength", {name: side}) for side in ("left", "right")]
+        return (
+            f"pairs of {left!r} and {right!r}, but no winner: {name!r} holds {_shorten_values(plain)}; "
+            f"if positive means {left!r} is better: {ways[0]}, else {ways[1]}"
+        )
+    first, second = (option("winner_codes", _meaning(codes, flip)) for flip in (False, True))
+    return f"{name!r} holds {either(plain, 'and')}; say what they mean: {first} or {second}"
+
+
+def _shorten_values(values: list[str]) -> str:
+    """Values in a row, the middle of many left out."""
+    return ", ".join(values) if len(values) <= _MOST_SHOWN else f"{', '.join(values[:5])} ... {values[-1]}"
+
+
+def _meaning(codes: list[Any], flip: bool) -> dict[Any, str]:
+    """One of the two ways in which numbers may name sides."""
+    sides = ("right", "left") if flip else ("left", "right")
+    if len(codes) == 2:
+        # of 0 and 1 the 1 is the first guess for left, of 1 and 2 it is the 1
+        order = codes[::-1] if codes[0] == 0 else codes
+        order = order[::-1] if flip else order
+        return dict(zip(order, ("left", "right"), strict=True))
+    if len(codes) == 3 and codes == [0, 1, 2]:
+        return {1: sides[0], 2: sides[1], 0: "tie"}
+    if len(codes) == 3 and codes == [1, 2, 3]:
+        return {1: sides[0], 2: sides[1], 3: "tie"}
+    if len(codes) == 1:
+        return {codes[0]: sides[0]}
+    half = len(codes) // 2
+    low, high = (sides[1], sides[0]) if codes[0] == 0 else sides
+    middle = {codes[half]: "tie"} if len(codes) % 2 else {}
+    return {**dict.fromkeys(codes[:half], low), **dict.fromkeys(codes[len(codes) - half :], high), **middle}
+
+
+def which_grade(names: list[str], *, one_row_each: bool = False) -> str:
+    """Return the sentence for columns of like numbers, one of which is the grade, or which are one per annotator.
+
+    Numbered columns are taken for annotators too where the table has ``one_row_each`` for its items.
+    """
+    if are_people(names) or (one_row_each and is_series(names)):
+        listed = either(map(repr, names[:8]), "and")
+        return f"{listed} look like one column per annotator; read them so: {option('wide', names)}"
+    return (
+        f"{either(map(repr, names[:8]), 'and')} hold numbers of the same range; which is the grade? "
+        f"{option('columns', {'grade': names[0]})}"
+    )
+
+
+_PERSONAL = re.compile(r"e-?mail|(^|_)ip(_?addr.*)?$|phone|address", re.IGNORECASE)
+_EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.\w+|\b\d{1,3}(\.\d{1,3}){3}\b")
+
+
+def is_personal(name: str, value: str = "") -> bool:
+    """Return whether a column, or a cell, may hold somebody's e-mail or address.
+
+    Examples
+    --------
+    >>> is_personal("RecipientEmail"), is_personal("who", "ann@example.org"), is_personal("who", "ann")
+    (True, True, False)
+    """
+    return bool(_PERSONAL.search(plain_name(name)) or _EMAIL.search(value))
+
+
+def shown_cell(facts: ColumnFacts) -> str:
+    """The first cell of a column as it may be shown."""
+    if is_personal(facts.name, facts.first):
+        return "not shown"
+    text = facts.first
+    return "blank" if not text else repr(text if len(text) <= 30 else f"{text[:27]}...")
+
+
+def two_sides(left: str, right: str, answer: str | None, item: str | None) -> str:
+    """Return the question whether two columns are the sides of a comparison, where no listed name says so."""
+    ways = option("columns", {"left": left, "right": right, "winner": answer or ...})
+    told = "a column says" if answer is None else f"{answer!r} says"
+    return (
+        f"{left!r} and {right!r} may be two sides; if {told} which is better: {ways}; if each row is one item: "
+        f"{option('columns', {'item': item or ...})}"
+    )
+
+
+def nested_sentence(role: str, name: str, cells: pl.Series | None) -> str:
+    """Return the sentence for a column of objects, with paths that lead to short values."""
+    found = short_paths(name, cells)
+    # a number is the likelier answer, and one that is called a rank is no grade
+    answer = role in ("grade", "rank")
+    paths = sorted(found, key=lambda path: answer and not found[path])
+    if role == "grade" and paths and name_points("rank", re.split(r"[.\]]+", paths[0])[-1]):
+        role = "rank"
+    which = f": {option('columns', {role: paths[0]})}" if paths else f" with {option('columns', {role: ...})}"
+    more = f" (or {either(paths[1:])})" if len(paths) > 1 else ""
+    return f"{name!r} holds objects; write the path{which}{more}"
+
+
+def short_paths(name: str, cells: pl.Series | None, most: int = 8) -> dict[str, bool]:
+    """Return up to eight paths into a column of objects whose values are short, and whether those are numbers.
+
+    A path through a list with several entries has ``[]`` in it, which reads each entry as a row of its own.
+
+    Examples
+    --------
+    >>> short_paths("r", pl.Series([{"a": {"quality": 3}, "t": "x" * 200}]))
+    {'r.a.quality': True}
+    >>> short_paths("r", pl.Series([[{"by": "ann", "n": 1}, {"by": "bob", "n": 2}]]))
+    {'r[].by': False, 'r[].n': True}
+    """
+    if cells is None:
+        return {}
+    found: dict[str, bool] = {}
+    waiting: list[tuple[str, pl.Series]] = [(name, cells.head(50))]
+    while waiting and len(found) < most:
+        path, here = waiting.pop(0)
+        if isinstance(here.dtype, pl.Struct):
+            waiting[:0] = [(f"{path}.{field.name}", here.struct.field(field.name)) for field in here.dtype.fields]
+        elif isinstance(here.dtype, pl.List):
+            several = path == name and bool((here.list.len() > 1).any())
+            waiting.insert(
+                0, (f"{path}[]", here.explode()) if several else (f"{path}.0", here.list.get(0, null_on_oob=True))
+            )
+        else:
+            facts = ColumnFacts(path, here)
+            if facts.sample and not facts.long_text:
+                found[path] = facts.numbers
+    return found

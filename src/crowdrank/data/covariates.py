@@ -1,0 +1,179 @@
+"""Covariates of preferences: what left and right differ in besides being better or worse, such as length."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from ..errors import JudgmentError, ParameterError
+from ..protocols import Bools, Floats
+from ..wording import first_few, one_of
+from .intake import DROP, LARGEST_NUMBER, numbers_of
+
+if TYPE_CHECKING:
+    from .intake import Rows
+
+TRANSFORMS = ("ratio", "log", "difference", "tanh")
+GIVEN = "given"
+"""Transform of a covariate that came as one number, left less right, in a unit that is not known."""
+
+MOST_COVARIATES = 20
+
+_SIDES = ("{}_left {}_right", "{}_a {}_b", "left_{} right_{}", "{}_1 {}_2")
+
+
+def parse_covariates(names: str | Sequence[str]) -> dict[str, str]:
+    """Return the transform of each covariate, from ``"length"`` or ``"length:log"``; empty where none is named.
+
+    Examples
+    --------
+    >>> parse_covariates(["length", "bold:log"])
+    {'length': '', 'bold': 'log'}
+    """
+    if isinstance(names, str):
+        names = [part.strip() for part in names.split(",")]
+    found: dict[str, str] = {}
+    for text in names:
+        name, colon, transform = str(text).partition(":")
+        if not name:
+            raise ParameterError("a covariate has no name; write them as length,bold:log")
+        if name in found:
+            raise ParameterError(f"covariate {name!r} is named twice; name it once")
+        if colon:
+            one_of(transform, TRANSFORMS, f"transform of {name}")
+        found[name] = transform
+    if len(found) > MOST_COVARIATES:
+        raise ParameterError(f"{len(found)} covariates are too many; name at most {MOST_COVARIATES}")
+    return found
+
+
+def covariate_labels(names: Sequence[str], transforms: Sequence[str]) -> tuple[str, ...]:
+    """Return names with their transforms, as columns and files have them; what came as one number has none.
+
+    Examples
+    --------
+    >>> covariate_labels(["length", "margin"], ["log", "given"])
+    ('length:log', 'margin')
+    """
+    pairs = zip(names, transforms, strict=True)
+    return tuple(name if transform == GIVEN else f"{name}:{transform}" for name, transform in pairs)
+
+
+def split_labels(labels: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Return the names and the transforms of labels."""
+    parts = [label.partition(":") for label in labels]
+    return tuple(name for name, _, _ in parts), tuple(transform or GIVEN for _, _, transform in parts)
+
+
+def read_covariates(
+    rows: Rows, table: pl.DataFrame, names: str | Sequence[str]
+) -> tuple[Floats, tuple[str, ...], tuple[str, ...]]:
+    """Return covariates of the rows of a table, left against right, their names and transforms.
+
+    A covariate ``x`` is in two columns, such as ``x_left`` and ``x_right`` or ``x_a`` and ``x_b``, or in one column
+    ``x`` that is left less right already, or ``x:log`` where it is known how it was made. It must change its sign with
+    the sides, so it is never centred.
+    """
+    wanted = parse_covariates(names)
+    columns = [_covariate(rows, table, name, transform) for name, transform in wanted.items()]
+    values = np.column_stack([column for column, _ in columns]) if columns else np.zeros((rows.n, 0))
+    return values, tuple(wanted), tuple(transform for _, transform in columns)
+
+
+def covariate_columns(table: pl.DataFrame, names: str | Sequence[str]) -> list[str]:
+    """Return the columns of a table that the covariates are read from."""
+    return [column for name in parse_covariates(names) for column in _columns_of(table, name)]
+
+
+def typical_difference(name: str, unit: float, transform: str = GIVEN) -> float:
+    """Return the difference that a coefficient is told for, in units of the scaled covariate.
+
+    Twice as long is one third as a ratio and the logarithm of 2 as a log; own family or not is 1; of others it is the
+    root mean square.
+    """
+    if name == "self":
+        return 1.0 / unit
+    twice = {"ratio": 1.0 / 3.0, "log": math.log(2.0)}
+    return twice[transform] / unit if name == "length" and transform in twice else 1.0
+
+
+def more_of(name: str, unit: float, transform: str = GIVEN) -> str:
+    """Return which item has the typical difference, in words after "the answer".
+
+    Examples
+    --------
+    >>> more_of("length", 0.4, "log"), more_of("length", 312.0, "difference"), more_of("bold", 0.5, "ratio")
+    ('twice as long', 'longer by 312', 'with more bold')
+    """
+    if name == "self":
+        return "of the annotator's own family"
+    if name != "length":
+        return f"with more {name}"
+    if transform in ("ratio", "log"):
+        return "twice as long"
+    return f"longer by {unit:,.3g}" if transform == "difference" else "longer by the usual difference"
+
+
+def _columns_of(table: pl.DataFrame, name: str) -> list[str]:
+    """The two columns of a covariate, or the one, or none."""
+    for form in _SIDES:
+        sides = form.format(name, name).split()
+        if set(sides) <= set(table.columns):
+            return sides
+    return [column for column in (name, *(f"{name}:{one}" for one in TRANSFORMS)) if column in table.columns][:1]
+
+
+def _covariate(rows: Rows, table: pl.DataFrame, name: str, transform: str) -> tuple[Floats, str]:
+    """One covariate, left against right, and its transform."""
+    columns = _columns_of(table, name)
+    if not columns:
+        raise JudgmentError(
+            f"there is no covariate {name!r}: neither {name}_left and {name}_right nor {name}; the columns are "
+            f"{first_few(map(repr, table.columns), shown=40)}"
+        )
+    values = [_numbers(rows, table, column) for column in columns]
+    if len(values) == 2:
+        transform = transform or "ratio"
+        both = _transform(rows, name, transform, *values)
+    else:
+        both, made = values[0], columns[0].partition(":")[2]
+        if made and transform and transform != made:
+            raise JudgmentError(f"the table has {columns[0]!r} and no two columns to make {name}:{transform} of")
+        transform = transform or made or GIVEN
+    if not both[~rows.bad].any():
+        raise JudgmentError(f"covariate {name!r} is 0 in all rows, so there is nothing to control for; leave it out")
+    return both, transform
+
+
+def _numbers(rows: Rows, table: pl.DataFrame, column: str) -> Floats:
+    """A column of finite numbers; rows with something else are blamed."""
+    values, empty, words = numbers_of(table[column])
+    rows.blame(empty, f"{column!r} is blank", DROP)
+    rows.blame(words, f"{column!r} is not a number", DROP)
+    bad = ~np.isfinite(values) & ~empty & ~words
+    rows.blame(bad, f"{column!r} is NaN or infinite", DROP)
+    rows.blame(np.abs(values) > LARGEST_NUMBER, f"{column!r} is beyond {LARGEST_NUMBER:g}", "give it in another unit")
+    return np.where(np.isfinite(values), values, 0.0)
+
+
+def _transform(rows: Rows, name: str, transform: str, left: Floats, right: Floats) -> Floats:
+    """Left against right; 0 where they are equal."""
+    if transform in ("ratio", "log"):
+        negative: Bools = (left < 0) | (right < 0)
+        remedy = f"write {name}:difference, or mend them"
+        rows.blame(negative, f"{name!r} is below 0, which {transform} cannot take,", remedy)
+        left, right = np.maximum(left, 0.0), np.maximum(right, 0.0)
+    if transform == "log":
+        return np.log1p(left) - np.log1p(right)
+    if transform == "ratio":
+        both = left + right
+        return np.divide(left - right, both, out=np.zeros(len(left)), where=both > 0)
+    if transform == "tanh":
+        difference = left - right
+        spread = float(np.sqrt(np.mean(difference**2)))
+        return np.tanh(difference / spread) if spread > 0 else difference
+    return left - right

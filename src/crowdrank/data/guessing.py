@@ -1,0 +1,400 @@
+"""Which column of a plain table holds what: names and cells give points, and what stays unclear is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import polars as pl
+
+from ..errors import JudgmentError
+from ..wording import either, first_few, option
+from .column_facts import as_float
+from .column_names import (
+    AHEAD,
+    LISTED,
+    WEAK,
+    are_people,
+    is_aside,
+    is_gold,
+    is_known,
+    is_of_a_side,
+    is_series,
+    key_of,
+    name_points,
+    person_column,
+    side_pairs,
+)  # fmt: skip
+from .column_points import RolePoints, Seen, Wishes
+from .column_questions import nested_sentence, shown_cell, two_sides, what_numbers_mean, which_grade
+from .columns import (
+    BY_WINNER,
+    NEEDED,
+    OPTIONAL,
+    Understood,
+    check_names,
+    check_words,
+    could_serve,
+    given_columns,
+    plain_name,
+)  # fmt: skip
+
+__all__ = ["Wishes", "role_candidates", "side_columns", "understand"]
+
+_LEAST = {"annotator": 3, "grade": 3, "rank": 3, "item": 2, "query": 2, "left": 2, "right": 2, "winner": 5}
+
+
+def understand(
+    table: pl.DataFrame | Iterable[str],
+    kind: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    *,
+    wishes: Wishes | None = None,
+) -> Understood:
+    """Return the kind of judgment a table holds and the column for each house word.
+
+    Parameters
+    ----------
+    table
+        The table, or its column names only.
+    kind
+        ``"grade"``, ``"preference"`` or ``"ranking"``; ``None`` tells it from the columns.
+    columns
+        House word -> column name, for names that are not understood by themselves.
+    wishes
+        What else the user said.
+
+    Examples
+    --------
+    >>> understand(["task", "worker", "label"]).sentence()
+    "read as grades: item = 'task', grade = 'label', annotator = 'worker'"
+    >>> understand({"model_a": ["x", "y"], "model_b": ["y", "z"], "score": [-2, 2]})
+    Traceback (most recent call last):
+    ...
+    crowdrank.errors.JudgmentError: pairs of 'model_a' and 'model_b', but no winner: 'score' holds -2, 2; if ...
+    """
+    if isinstance(table, Mapping):
+        table = pl.DataFrame(table)
+    names = [str(name) for name in (table.columns if isinstance(table, pl.DataFrame) else table)]
+    check_names(names)
+    given = given_columns(names, columns or {})
+    check_words({}, kind)
+    cells = table if isinstance(table, pl.DataFrame) else None
+    return _Guess(names, given, cells, wishes or Wishes()).understand(kind)
+
+
+def side_columns(table: pl.DataFrame, columns: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the columns of the left and the right items; ``None`` where there are none, or it is unclear which.
+
+    Examples
+    --------
+    >>> side_columns(pl.DataFrame({"model_a": ["x"], "model_b": ["y"], "note": [""]}), {})
+    ('model_a', 'model_b')
+    """
+    known = {word: name for word, name in columns.items() if name in table.columns}
+    guess = _Guess(table.columns, known, table, Wishes())
+    if not guess.has_sides():
+        return None
+    left, right = (guess.best(role) for role in ("left", "right"))
+    return (left.name, right.name) if left is not None and right is not None else None
+
+
+_MOST_CANDIDATES = 4
+
+
+def role_candidates(table: pl.DataFrame, columns: Mapping[str, str], wishes: Wishes) -> dict[str, list[str]]:
+    """Return the columns that may play each role of a table, the likeliest first; roles without any are left out.
+
+    Examples
+    --------
+    >>> role_candidates(pl.DataFrame({"doc_id": [1, 2], "model": ["x", "y"], "acc": [0, 1]}), {}, Wishes())
+    {'grade': ['acc'], 'item': ['model', 'doc_id']}
+    """
+    guess = _Guess(table.columns, dict(columns), table, wishes)
+    pair = guess.has_sides()
+    roles = ("left", "right", "winner") if pair else ("grade", "rank", "item")
+    found: dict[str, list[str]] = {}
+    for role in (*roles, "annotator", "query"):
+        taken = {names[0] for names in found.values() if len(names) == 1} if role in ("annotator", "query") else set()
+        free = [one.name for one in guess.candidates(role) if one.name not in taken]
+        names = [columns[role]] if role in columns else free
+        if role == "query":
+            names = [name for name in names if name not in found.get("item", [])]
+        if names:
+            found[role] = names[:_MOST_CANDIDATES]
+    return found
+
+
+class _Guess(RolePoints):
+    """The roles of one table's columns."""
+
+    def understand(self, kind: str | None) -> Understood:
+        """Return what the table holds, or say what is unclear."""
+        self.kind = kind
+        by_winner = self._by_winner() if kind in (None, "preference") else {}
+        found = {}
+        if by_winner and ("loser" in self.given or not self.has_sides("winner")):
+            kind, found = "preference", by_winner
+        else:
+            kind = kind or self._kind()
+            found = self._required_columns(kind)
+        found |= self._others(kind, found)
+        words = dict.fromkeys((*NEEDED[kind], *(("loser", "tie") if by_winner else ()), *OPTIONAL[kind]))
+        columns = {word: found[word] for word in words if word in found}
+        ignored = tuple(name for name in self.names if name not in columns.values())
+        return Understood(kind, columns, ignored, tuple(self.notes))
+
+    # which kind ------------------------------------------------------------------------------------------------------
+
+    def _kind(self) -> str:
+        """The kind of the table: preferences where it has two sides, else grades or rankings."""
+        if self.has_sides():
+            return "preference"
+        grade, rank = (self.best(role) for role in ("grade", "rank"))
+        if "rank" in self.given or "grade" in self.given:
+            if "rank" in self.given and "grade" in self.given:
+                raise JudgmentError(self._both())
+            return "ranking" if "rank" in self.given else "grade"
+        if not rank:
+            return "grade"
+        if not grade or grade.points < _LEAST["grade"]:
+            return "ranking"
+        if min(rank.points, grade.points) >= LISTED and self.candidates("item"):
+            raise JudgmentError(self._both())
+        return "grade" if grade.points > rank.points else "ranking"
+
+    def _both(self) -> str:
+        """Sentence for a table of grades that is one of ranks as well."""
+        return (
+            "the table has both a grade and a rank column; say which is meant "
+            f"with {option('kind', 'grade')} or {option('kind', 'ranking')}"
+        )
+
+    # the columns that a kind needs -----------------------------------------------------------------------------------
+
+    def _required_columns(self, kind: str) -> dict[str, str]:
+        """The columns without which there is no judgment."""
+        found = {word: self.given[word] for word in NEEDED[kind] if word in self.given}
+        if kind == "preference":
+            return self._preference(found)
+        answer = "grade" if kind == "grade" else "rank"
+        # a column that can only be the item is none for the answer, and the other way round
+        for role in (answer, "item"):
+            if role not in found:
+                picked = self._pick(role, found)
+                if picked is not None:
+                    found[role] = picked
+        self._check_unlisted_sides(kind, found)
+        if len(found) < 2:
+            raise JudgmentError(self._missing(kind, found))
+        if kind == "grade" and "grade" not in self.given:
+            self._check_like(found["grade"], found)
+        return found
+
+    def _preference(self, found: dict[str, str]) -> dict[str, str]:
+        """The columns left, right and winner."""
+        for role in ("left", "right"):
+            if role not in found and (picked := self._pick(role, found)) is not None:
+                found[role] = picked
+        if len({"left", "right"} & found.keys()) < 2:
+            raise JudgmentError(self._missing("preference", found))
+        if "winner" not in found:
+            picked = self._pick("winner", found)
+            if picked is None or self._bare(picked):
+                raise JudgmentError(self._no_winner(found, picked))
+            found["winner"] = picked
+        return found
+
+    def _others(self, kind: str, found: Mapping[str, str]) -> dict[str, str]:
+        """The columns that may be there as well."""
+        more = {word: self.given[word] for word in OPTIONAL[kind] if word in self.given}
+        for word in OPTIONAL[kind]:
+            taken = {**found, **more, **{role: name for role, name in self.given.items() if role not in more}}
+            if word in more or (word == "annotator" and not self.wishes.annotators):
+                continue
+            picked = self._pick(word, taken) if word in ("annotator", "query") else self._column_by_name(word, taken)
+            if picked is not None and not (word == "query" and self._is_attribute(picked, found)):
+                more[word] = picked
+        return more
+
+    def _column_by_name(self, word: str, taken: Mapping[str, str]) -> str | None:
+        """The column with a name of a word that cells say little about; what cannot be used is left."""
+        if word == "judgment" and "weight" not in {key_of(name) for name in self.names}:
+            return None
+        free = [Seen(p, name) for name in self.names if (p := name_points(word, name)) and name not in taken.values()]
+        for _, name in sorted(free, key=lambda seen: -seen.points):
+            facts = self.facts[name]
+            if facts.nested or facts.empty:
+                continue
+            if word in ("strength", "duration") and facts.known and not facts.numbers:
+                continue
+            return name
+        return None
+
+    def _is_attribute(self, query: str, found: Mapping[str, str]) -> bool:
+        """Whether a column with a weak name for the query is the same in all rows of each item."""
+        item, facts = found.get("item"), self.facts[query]
+        if item is None or name_points("query", query) > WEAK or not facts.known or self.facts[item].cells is None:
+            return False
+        pairs = pl.DataFrame({"query": facts.cells, "item": self.facts[item].cells})
+        if pairs.n_unique() > self.facts[item].distinct or self.facts[item].all_different:
+            return False
+        self.notes.append(f"{query!r} is the same in all rows of each {item!r}, so it is not used as the query")
+        return True
+
+    def _by_winner(self) -> dict[str, str]:
+        """The columns of a table of winners and losers; empty where it is none."""
+        plain = {plain_name(name): name for name in reversed(self.names)}
+        for winner, loser in BY_WINNER:
+            names = {"winner": plain.get(winner), "loser": plain.get(loser)}
+            pair = {word: self.given.get(word, name) for word, name in names.items()}
+            both = {word: name for word, name in pair.items() if name is not None}
+            if len(set(both.values())) == 2 and not any(self.facts[name].nested for name in both.values()):
+                tie = self.given.get("tie") or self._column_by_name("tie", both)
+                return {**both, "tie": tie} if tie is not None else both
+        return {}
+
+    # points ----------------------------------------------------------------------------------------------------------
+
+    def _pick(self, role: str, taken: Mapping[str, str]) -> str | None:
+        """The column of a role, ``None`` where there is none; two that are near are refused."""
+        if role in self.given:
+            return self.given[role]
+        seen = [one for one in self.candidates(role) if one.name not in taken.values()]
+        if not seen:
+            self._refuse_nested(role)
+            return None
+        best, *rest = seen
+        if best.points < _LEAST[role]:
+            return None
+        if rest and best.points - rest[0].points < AHEAD and rest[0].points >= min(_LEAST[role], WEAK + 1):
+            if role == "query" and self._same_rows(best.name, rest[0].name):
+                return best.name
+            raise JudgmentError(
+                f"columns {best.name!r} and {rest[0].name!r} could both be the {role}; "
+                f"say which: {option('columns', {role: best.name})}"
+            )
+        return best.name
+
+    # what is unclear -------------------------------------------------------------------------------------------------
+
+    def _bare(self, winner: str) -> bool:
+        """Whether winners are numbers of which nobody said what they mean."""
+        facts = self.facts[winner]
+        if self.wishes.coded or not facts.known or not facts.sample:
+            return False
+        values = [as_float(text) for text in facts.values]
+        if any(value is None for value in values) or set(facts.sample) <= self._items:
+            return False
+        return not (-1.0 in values and set(values) <= {-1.0, 0.0, 1.0})
+
+    def _no_winner(self, found: Mapping[str, str], picked: str | None) -> str:
+        """Sentence for pairs of which it is not known who won."""
+        rivals = [seen.name for seen in self.candidates("winner") if seen.name not in found.values()]
+        numbered = [name for name in rivals if self.facts[name].numbers]
+        others = [
+            name for name in self.names
+            if name not in found.values() and name not in rivals and self.facts[name].known and self.facts[name].numbers
+            and not self.facts[name].one_value and not is_aside(name) and not is_known(key_of(name))
+            and not is_of_a_side(name) and not is_gold(name)
+        ]  # fmt: skip
+        name = picked or next(iter([*numbered, *others]), None)
+        left, right = found["left"], found["right"]
+        if name is None:
+            free = [one for one in self.names if one not in found.values()]
+            said = f"pairs of {left!r} and {right!r}, but no winner"
+            return (
+                f"{said}; say which column tells who won: {option('columns', {'winner': ...})} ({self.listing(free)})"
+            )
+        return what_numbers_mean(name, self.facts[name].values, left, right)
+
+    def _check_like(self, grade: str, found: Mapping[str, str]) -> None:
+        """Refuse a grade with a weak name beside other columns of such numbers."""
+        if name_points("grade", grade) > WEAK or not self.facts[grade].known:
+            return
+        alike = [name for name in self.names if name == grade or self._is_like(name, grade, found)]
+        if len(alike) > 1:
+            raise JudgmentError(which_grade(alike))
+
+    def _is_like(self, name: str, grade: str, found: Mapping[str, str]) -> bool:
+        """Whether a column that nothing is known of holds numbers of the range of the grades."""
+        facts = self.facts[name]
+        if name in found.values() or name in self.given.values() or is_aside(name) or is_gold(name):
+            return False
+        if is_known(key_of(name)) and not name_points("grade", name):
+            return False
+        if not facts.numbers or facts.one_value or facts.times or not self.facts[grade].numbers:
+            return False
+        own, other = ([v for v in map(as_float, one.sample) if v is not None] for one in (self.facts[grade], facts))
+        return bool(own and other) and min(other) >= min(own) - 1 and max(other) <= max(own) + 1
+
+    def _check_unlisted_sides(self, kind: str, found: Mapping[str, str]) -> None:
+        """Refuse grades where two columns of texts may be sides, and no name says what is graded."""
+        item = found.get("item")
+        if self.kind == kind or "item" in self.given or (item and name_points("item", item) >= LISTED):
+            return
+        for _, left, right in side_pairs(self.names):
+            one, other = self.facts[left], self.facts[right]
+            if not all(facts.known and not facts.nested and not facts.empty for facts in (one, other)):
+                continue
+            if one.numbers or other.numbers or one.truths or other.truths or one.times or one.sample == other.sample:
+                continue
+            winner = next((seen.name for seen in self.candidates("winner")), None)
+            raise JudgmentError(two_sides(left, right, winner or found.get("grade") or found.get("rank"), item))
+
+    def _refuse_nested(self, role: str) -> None:
+        """Refuse a column that holds objects where its name says that it is the one."""
+        named = [name for name in self.names if self.facts[name].nested and name_points(role, name)]
+        if not named or role not in ("item", "grade", "rank", "left", "right", "winner", "annotator"):
+            return
+        raise JudgmentError(nested_sentence(role, named[0], self.facts[named[0]].cells))
+
+    def _missing(self, kind: str, found: Mapping[str, str]) -> str:
+        """Sentence saying what was understood and what is missing."""
+        lacking = [word for word in NEEDED[kind] if word not in found]
+        numeric = [
+            name for name in self.names
+            if name not in found.values() and self.facts[name].known and self.facts[name].numbers
+            and not self.facts[name].one_value and not self.facts[name].all_different
+            and not is_aside(name) and not is_gold(name) and not is_known(key_of(name))
+        ]  # fmt: skip
+        if lacking == ["grade"] and len(numeric) > 1:
+            return which_grade(self._with_like_names(numeric), one_row_each=self.facts[found["item"]].all_different)
+        person = person_column(self.names)
+        if kind == "grade" and "item" in lacking and len(numeric) > 1 and person is not None:
+            listed = either(map(repr, numeric[:8]), "and")
+            said = f"{listed} may be one column per item, with {person!r} in each row"
+            return f"{said}; read them so: {option('wide', numeric)}"
+        for word in lacking:
+            self._refuse_nested(word)
+        known = (
+            ", ".join(f"{word} = {name!r}" for word, name in {**found, **self._optional_columns(kind, found)}.items())
+            or "nothing"
+        )
+        understood = {*found.values(), *self._optional_columns(kind, found).values()}
+        free = [name for name in self.names if name not in understood]
+        listed = self.listing(free) if any(self.facts[name].known for name in free) else could_serve(self.names, found)
+        likely = [name for name in free if not is_aside(name) and not self.facts[name].nested]
+        likely = numeric if lacking == ["grade"] and len(numeric) == 1 else likely
+        sole = likely[0] if len(likely) == len(lacking) == 1 else ...
+        return (
+            f"the table lacks {' and '.join(lacking)} to be read as {kind}s (understood: {known}; {listed}); "
+            f"name the column with {option('columns', {lacking[0]: sole})}"
+        )
+
+    def _with_like_names(self, names: list[str]) -> list[str]:
+        """The columns of numbers called like these too, such as that of an annotator whose grades are all the same."""
+        alike = is_series if is_series(names) else are_people if are_people(names) else None
+        if alike is None:
+            return names
+        return [name for name in self.names if name in names or (self.facts[name].numbers and alike([*names, name]))]
+
+    def _optional_columns(self, kind: str, found: Mapping[str, str]) -> dict[str, str]:
+        """What else is understood of a table that lacks something."""
+        taken = set(found.values())
+        best = {word: self.best(word) for word in OPTIONAL[kind] if word in ("annotator", "query")}
+        return {word: one.name for word, one in best.items() if one is not None and one.name not in taken}
+
+    def listing(self, names: list[str]) -> str:
+        """Columns with their first value each, which never shows who somebody is."""
+        each = [f"{name[:60]!r} ({shown_cell(self.facts[name])})" for name in names]
+        return f"columns that could serve: {first_few(each, shown=100)}" if each else "no column is left"

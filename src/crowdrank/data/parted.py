@@ -1,0 +1,160 @@
+"""What a fit over parts of the judgments leaves: columns of the items part by part, and what is said of all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..protocols import Bools, Floats, Ints
+from .consensus import Quality, Trace
+from .fingerprint import row_numbers_of
+from .index import Index, Items
+from .judgments import Judgments, Rankings
+
+SAMPLE_ROWS = 1_000_000
+"""Judgments that annotators are judged by; of more, a sample that holds some of every annotator."""
+
+_LEAST_OF_EACH = 20.0
+"""Judgments of an annotator that a sample is to hold, as far as half as many rows again have room for them."""
+
+_MOST_SHARES = 1.5
+_LARGE_QUERY = 50_000
+"""Judgments of a query, on average, from which on single judgments are drawn and not whole queries."""
+
+MANY_ITEMS = 5_000_000
+"""Items above which a fit over parts keeps the chosen level and its probability, not those of all levels."""
+
+
+class PartColumns(NamedTuple):
+    """What was estimated of the items of one part; ``None`` where a method has no such thing."""
+
+    scores: Floats
+    std_error: Floats | None = None
+    grade: Ints | None = None
+    probabilities: Floats | None = None
+    confidence: Floats | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class PartedFit:
+    """The result of a fit over parts; ``columns`` has one entry for each part."""
+
+    columns: Sequence[PartColumns]
+    trace: Trace
+    quality: Quality | Callable[[], Quality | None] | None = None
+    levels: tuple[Any, ...] | None = None
+    estimates: Mapping[str, Any] = field(default_factory=dict)
+
+
+def share_of_rows(n_rows: float) -> float:
+    """Return the share of the judgments that annotators are judged by."""
+    return min(SAMPLE_ROWS / max(n_rows, 1.0), 1.0)
+
+
+def read_sample(
+    judgments_of: Callable[[Any], Judgments], n_judgments: Floats, share: float, part: Any, state: Any
+) -> tuple[tuple[Judgments], None]:
+    """Read the sampled judgments out of a part; ``judgments_of`` a part are all of them."""
+    return (sample_queries(judgments_of(part), n_judgments, share),), None
+
+
+def sample_queries(judgments: Judgments, n_judgments: Floats, share: float) -> Judgments:
+    """Return about a share of the judgments, those of whole queries with their items only; see :func:`sampled_rows`.
+
+    ``n_judgments`` (n_annotators,) are those of each annotator in all parts.
+    """
+    if share >= 1.0:
+        return judgments
+    if has_large_queries(judgments):
+        return judgments.select(np.flatnonzero(sampled_rows(judgments, n_judgments, share)))
+    return keep_queries(judgments, _drawn_queries(judgments, n_judgments, share))
+
+
+def has_large_queries(judgments: Judgments) -> bool:
+    """Return whether queries are so large that a sample cannot be made of whole ones."""
+    return judgments.n_queries == 1 or len(judgments) > _LARGE_QUERY * judgments.n_queries
+
+
+def sampled_rows(judgments: Judgments, n_judgments: Floats, share: float, *, by_row: bool = False) -> Bools:
+    """Return which judgments are in the sample that annotators are judged by, (n,).
+
+    Whole queries are drawn, so that items keep all their judgments; single judgments where queries are large, or
+    ``by_row``. Queries, or judgments, of annotators who gave few are drawn more often than others, so that the sample
+    has twenty judgments of every annotator, or all of theirs; fewer where that would make it larger by a half. Which
+    are drawn follows from what was answered, not from the order of rows.
+    """
+    if share >= 1.0:
+        return np.ones(len(judgments), bool)
+    if not by_row and not has_large_queries(judgments):
+        return _drawn_queries(judgments, n_judgments, share)[_query_of_rows(judgments)]
+    rarity = 1.0 / np.maximum(n_judgments[judgments.annotator], 1.0) if judgments.n_annotators else None
+    chance = _chances(np.zeros(len(judgments)) if rarity is None else rarity, np.ones(len(judgments)), share)
+    return _draw_rows(row_numbers_of(judgments) >> np.uint64(1), chance)
+
+
+def _drawn_queries(judgments: Judgments, n_judgments: Floats, share: float) -> Bools:
+    """Which queries are drawn."""
+    query = _query_of_rows(judgments)
+    rarity = np.zeros(judgments.n_queries)
+    if judgments.n_annotators:
+        np.maximum.at(rarity, query, 1.0 / np.maximum(n_judgments[judgments.annotator], 1.0))
+    sizes = np.bincount(query, minlength=judgments.n_queries).astype(np.float64)
+    return _draw_rows(_query_numbers(judgments, n_judgments), _chances(rarity, sizes, share))
+
+
+def _chances(rarity: Floats, sizes: Floats, share: float) -> Floats:
+    """Chance that each unit of so many rows is drawn; ``rarity`` is one over the judgments of its rarest annotator."""
+    least, most = _LEAST_OF_EACH, _MOST_SHARES * share * sizes.sum()
+    chance: Floats = np.clip(least * rarity, share, 1.0)
+    while chance @ sizes > most and least > 1e-3:
+        least /= 2.0
+        chance = np.clip(least * rarity, share, 1.0)
+    return chance
+
+
+def _draw_rows(number: NDArray[np.uint64], chance: Floats) -> Bools:
+    """Which units are drawn, their numbers being random ones below 2 ** 63."""
+    found: Bools = number < (chance * 2.0**63).astype(np.uint64)
+    return found
+
+
+def _query_numbers(judgments: Judgments, n_judgments: Floats) -> NDArray[np.uint64]:
+    """A random number below 2 ** 63 for each query, from the answers in it and how busy those were who gave them."""
+    from ..kernels.structure import mix_bits
+
+    busy = n_judgments[judgments.annotator] if judgments.n_annotators else np.zeros(judgments.n_judgments)
+    answer: Any = getattr(judgments, "outcome", getattr(judgments, "grade", 0.0))
+    mixed = mix_bits(mix_bits(np.asarray(busy, np.float64).view(np.uint64)) + _bits(answer, len(busy)))
+    numbers = np.zeros(judgments.n_queries, np.uint64)
+    # sums that wrap do not depend on their order
+    np.add.at(numbers, _query_of_rows(judgments), mixed)
+    found: NDArray[np.uint64] = mix_bits(numbers) >> np.uint64(1)
+    return found
+
+
+def _bits(answer: Any, n: int) -> NDArray[np.uint64]:
+    """Answers as whole numbers."""
+    return np.ascontiguousarray(np.broadcast_to(np.asarray(answer, np.float64), n)).view(np.uint64)
+
+
+def _query_of_rows(judgments: Judgments) -> Ints:
+    """Query of each judgment."""
+    if isinstance(judgments, Rankings):
+        return judgments.query
+    return judgments.items.query[judgments.item if judgments.kind == "grade" else judgments.left]  # type: ignore[union-attr]
+
+
+def keep_queries(judgments: Judgments, keep: Bools) -> Judgments:
+    """Return the judgments of some queries, with their items only; annotators stay."""
+    items = judgments.items
+    kept = keep[items.query]
+    code, query = (np.cumsum(mask, dtype=np.int32) - np.int32(1) for mask in (kept, keep))
+    chosen: Any = judgments.select(np.flatnonzero(keep[_query_of_rows(judgments)]))
+    columns = {name: code[getattr(chosen, name)] for name in {"item", "left", "right"}.intersection(chosen.answers)}
+    placed = Items(Index(items.queries.ids.filter(keep)), query[items.query[kept]], items.ids.filter(kept))
+    found: Judgments = replace(chosen, items=placed, **columns)
+    return found

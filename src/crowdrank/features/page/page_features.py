@@ -1,0 +1,113 @@
+"""The columns of web pages: from source or from the screen, never mixed in one table."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...data.extractor import Extractor
+from ...errors import MissingExtraError, ParameterError
+from ...io.notices import say
+from ...protocols import Floats
+from ...wording import one_of
+from ..made import Made
+from ..raw_items import RawItem, RawItems, leave_out
+from ..work import Measure, Run, each_item, measure_rows
+from .site_files import MAX_FILE_BYTES, read_page, site_of
+
+VERSION = 1
+_PAGES_PER_CHUNK = 8
+EIGHT = ("texts", "links", "fonts", "font_size", "tables", "colours", "images", "aspect")
+SCREEN = ("edge_share", "screen_colours")
+_BESIDES = ("pixel_sd", "picture")
+"""What is measured with the clutter of a page: the spread of its pixels, and a number that equal pictures share."""
+
+N_MEASURES = 3
+
+
+def screen_mode(screen: str) -> str:
+    """Return ``"screen"`` or ``"source"`` for what was asked; ``auto`` takes the browser where there is one."""
+    one_of(screen, ("auto", "yes", "no"), "screen", of_verb=True)
+    if screen == "no":
+        return "source"
+    from .rendering import rendering_problem
+
+    problem = rendering_problem()
+    if problem is None:
+        return "screen"
+    if screen == "yes":
+        raise MissingExtraError(problem)
+    say(f"columns are counted in the source: {problem}")
+    return "source"
+
+
+def columns_of(params: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the columns."""
+    if params["mode"] == "source":
+        return EIGHT
+    return (*EIGHT, *(f"first_{name}" for name in EIGHT if params["first"] and name != "aspect"), *SCREEN)
+
+
+def make(items: RawItems, params: Mapping[str, Any], fitted: Extractor | None, run: Run) -> Made:
+    """Return the columns of pages, and their clutter where ``params`` ask for it; nothing is fitted to them."""
+    from .source import expect_selectolax
+
+    one_of(params["mode"], ("source", "screen"), "mode")
+    expect_selectolax()
+    if params["mode"] == "screen":
+        screen_mode("yes")
+    elif params["first"]:
+        raise ParameterError("the first screen is known only to a browser; leave first out, or say screen='yes'")
+    names = columns_of(params)
+    measured = bool(params.get("measures")) and fitted is None
+    keyed = {"mode": params["mode"], "first": params["first"], "measures": measured}
+    n_columns = len(names) + (N_MEASURES + len(_BESIDES) if measured else 0)
+    measure = Measure(
+        "page", VERSION, keyed, ".page.page_features:measure_pages", n_columns, _PAGES_PER_CHUNK, _content
+    )
+    matrix, failed = measure_rows(measure, items.raw, run, "pages")
+    matrix = matrix[[row not in failed for row in range(len(items))]]
+    items = leave_out(items, failed, run.on_error)
+    return Made(items, matrix[:, : len(names)], names, measures=matrix[:, len(names) :] if measured else None)
+
+
+def measure_pages(raws: Sequence[RawItem], params: Mapping[str, Any]) -> Iterator[Floats | str]:
+    """Yield the columns of each page, or why there are none."""
+    if params["mode"] == "source":
+        from .source import count_source
+
+        yield from each_item(lambda raw: np.array(count_source(raw).columns()), raws)
+        return
+    from .rendering import Rendered, render_pages
+
+    for rendered in render_pages(raws):
+        yield _screen_row(rendered, params) if isinstance(rendered, Rendered) else rendered
+
+
+def _screen_row(rendered: Any, params: Mapping[str, Any]) -> Floats:
+    """The columns of a page that was rendered."""
+    from .screen import clutter_measures, counted_columns, reduced_screen, screen_numbers
+
+    picture = reduced_screen(rendered.screenshot)
+    values = counted_columns(rendered, "whole")
+    if params["first"]:
+        values += counted_columns(rendered, "first")[:-1]
+    values += screen_numbers(picture)
+    if params["measures"]:
+        digest = int.from_bytes(hashlib.sha256(picture.tobytes()).digest()[:6], "big")
+        values += [*clutter_measures(picture), float(picture.std()), float(digest)]
+    return np.array(values)
+
+
+def _content(raw: RawItem) -> bytes:
+    """What the columns of a page depend on: its source and the style sheets in its folder."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    from .source import sheets_of
+
+    data = read_page(raw)
+    sheets = sheets_of(LexborHTMLParser(data), site_of(raw))
+    return b"\0".join([data, *(sheet.encode("utf-8", "replace")[:MAX_FILE_BYTES] for sheet in sheets)])

@@ -1,0 +1,247 @@
+"""Untrusted pages in a browser: served from their folder, cut off from every network, each with a deadline."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections.abc import Callable, Coroutine, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from ..raw_items import ItemError, RawItem
+from .counting_script import COUNTING_SCRIPT
+from .site_files import HOST, Site, read_page, site_of
+from .source import MAX_ELEMENTS, MAX_TEXTS, SCREEN_HEIGHT, SCREEN_WIDTH
+
+Result = TypeVar("Result")
+
+BROWSER = "CROWDRANK_BROWSER"
+"""Environment variable that names the browser to use."""
+
+DEADLINE = 12.0
+"""Seconds for one page; then the browser is closed, and the page is tried again without its scripts."""
+
+_LOAD_MILLISECONDS, _SETTLE_MILLISECONDS, _CLOSE_SECONDS = 8_000, 250, 5.0
+_COMMANDS = ("chromium", "chromium-browser", "google-chrome", "chrome")
+_FLAGS = (
+    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-quic",
+    "--no-first-run", "--disable-extensions", "--host-resolver-rules=MAP * ~NOTFOUND", "--disable-gpu",
+    "--force-webrtc-ip-handling-policy=disable_non_proxied_udp", "--proxy-server=http://127.0.0.1:9",
+    "--proxy-bypass-list=<-loopback>", "--font-render-hinting=none", "--force-color-profile=srgb", "--hide-scrollbars",
+)  # fmt: skip
+"""What is not answered from the page's folder finds no host, and no proxy either."""
+
+
+class Rendered(NamedTuple):
+    """What the browser shows of a page: numbers counted in it, and the first screen as PNG."""
+
+    numbers: dict[str, float]
+    screenshot: bytes
+
+
+@cache
+def rendering_problem() -> str | None:
+    """Return why no page can be rendered here, with the remedy; ``None`` where that works."""
+    try:
+        import playwright.async_api  # noqa: F401
+    except ImportError:
+        return "pages are rendered by the package playwright; install crowdrank[pages] and Chromium"
+    if browser_path() is None:
+        return (
+            "there is no Chromium to render pages with; install Debian's chromium, or run playwright install chromium"
+        )
+    if _is_root() and not _can_unshare():
+        return (
+            "Chromium has no sandbox when root runs it, and no network namespace can be made here; render pages as an "
+            "ordinary user"
+        )
+    return None
+
+
+@cache
+def browser_path() -> str | None:
+    """Return where the browser is: the one named by the environment, that of the system, or playwright's own."""
+    named = os.environ.get(BROWSER) or next(filter(None, map(shutil.which, _COMMANDS)), None)
+    if named is not None:
+        return named
+    own = sorted(Path.home().glob(".cache/ms-playwright/chromium-*/chrome-linux*/chrome"))
+    return str(own[-1]) if own else None
+
+
+def _is_root() -> bool:
+    """Whether the system's administrator runs this."""
+    return hasattr(os, "geteuid") and os.geteuid() == 0
+
+
+@cache
+def _can_unshare() -> bool:
+    """Whether a process can be started without any network."""
+    try:
+        return subprocess.run(["unshare", "-n", "true"], capture_output=True, timeout=10).returncode == 0
+    except (OSError, subprocess.SubprocessError):
+        return False
+
+
+def render_pages(raws: Sequence[RawItem]) -> list[Rendered | str]:
+    """Return what a browser shows of each page, or why it shows nothing."""
+    return _in_thread(lambda: _render_all(raws))
+
+
+def _in_thread(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
+    """What a coroutine returns, run in a thread of its own: a notebook's thread has an event loop already."""
+    outcome: list[Any] = []
+
+    def run() -> None:
+        try:
+            outcome.append((True, asyncio.run(work())))
+        except BaseException as error:
+            outcome.append((False, error))
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    thread.join()
+    fine, found = outcome[0]
+    if not fine:
+        raise found
+    result: Result = found
+    return result
+
+
+async def _render_all(raws: Sequence[RawItem]) -> list[Rendered | str]:
+    """The pages one after the other, in one browser as long as none hangs."""
+    from playwright.async_api import async_playwright
+
+    found: list[Rendered | str] = []
+    with tempfile.TemporaryDirectory() as folder:
+        async with async_playwright() as running:
+            browser = _Browser(running, Path(folder))
+            for raw in raws:
+                try:
+                    found.append(await _render(browser, raw))
+                except ItemError as error:
+                    found.append(str(error))
+            await browser.close()
+    return found
+
+
+class _Browser:
+    """A browser that is started when it is needed, and anew after a page that hung."""
+
+    def __init__(self, running: Any, folder: Path) -> None:
+        self.running, self.folder = running, folder
+        self.browser: Any = None
+
+    async def get(self) -> Any:
+        """Return the browser."""
+        if self.browser is None:
+            root = _is_root()
+            self.browser = await self.running.chromium.launch(
+                executable_path=_without_network(self.folder) if root else browser_path(),
+                headless=True, chromium_sandbox=not root, args=list(_FLAGS),
+            )  # fmt: skip
+        return self.browser
+
+    async def close(self) -> None:
+        """Close it, however it hangs."""
+        browser, self.browser = self.browser, None
+        if browser is not None:
+            with contextlib.suppress(Exception):
+                await asyncio.wait_for(browser.close(), _CLOSE_SECONDS)
+
+
+def _without_network(folder: Path) -> Path:
+    """A command that starts the browser in a network namespace without a route."""
+    command = folder / "browser"
+    if not command.exists():
+        command.write_text(f'#!/bin/sh\nexec unshare -n -- "{browser_path()}" "$@"\n')
+        command.chmod(0o700)
+    return command
+
+
+async def _render(browser: _Browser, raw: RawItem) -> Rendered:
+    """One page; without its scripts where they keep it from being done in time."""
+    from playwright.async_api import Error
+
+    read_page(raw)
+    site = site_of(raw)
+    reason = f"not done within {DEADLINE:.0f} s"
+    for scripts in (True, False):
+        try:
+            return await asyncio.wait_for(_show(await browser.get(), site, scripts), DEADLINE)
+        except TimeoutError:
+            await browser.close()
+        except Error as error:
+            await browser.close()
+            reason = f"the browser could not show it ({type(error).__name__})"
+    raise ItemError(reason)
+
+
+async def _show(browser: Any, site: Site, scripts: bool) -> Rendered:
+    """The page in a context of its own."""
+    context = await browser.new_context(
+        viewport={"width": SCREEN_WIDTH, "height": SCREEN_HEIGHT}, device_scale_factor=1, java_script_enabled=scripts,
+        service_workers="block", accept_downloads=False, reduced_motion="reduce", locale="en-US", timezone_id="UTC",
+    )  # fmt: skip
+    try:
+        await context.route("**/*", lambda route: _answer(route, site))
+        await context.route_web_socket("**/*", lambda socket: socket.close())
+        page = await context.new_page()
+        context.on("page", lambda other: asyncio.ensure_future(other.close()))
+        page.on("dialog", lambda dialog: asyncio.ensure_future(dialog.dismiss()))
+        return await _measure(context, page, site)
+    finally:
+        with contextlib.suppress(Exception):
+            await asyncio.wait_for(context.close(), _CLOSE_SECONDS)
+
+
+async def _answer(route: Any, site: Site) -> None:
+    """Answer a request from the page's folder, or not at all."""
+    with contextlib.suppress(Exception):  # the page may be gone by now
+        found = site.file(route.request.url) if route.request.method == "GET" else None
+        await (route.abort() if found is None else route.fulfill(path=found))
+
+
+async def _measure(context: Any, page: Any, site: Site) -> Rendered:
+    """The numbers and the picture of a page once it is loaded, or has had its time."""
+    from playwright.async_api import TimeoutError as TookTooLong
+
+    with contextlib.suppress(TookTooLong):
+        await page.goto(site.address, wait_until="load", timeout=_LOAD_MILLISECONDS)
+    await page.wait_for_timeout(_SETTLE_MILLISECONDS)
+    _expect_own_site(page)
+    numbers = await _count(context, page)
+    picture = await page.screenshot(
+        animations="disabled", caret="hide", clip={"x": 0, "y": 0, "width": SCREEN_WIDTH, "height": SCREEN_HEIGHT},
+        timeout=DEADLINE * 1000,
+    )  # fmt: skip
+    # on a busy machine a page may leave as late as this, and what was counted be the browser's own page
+    _expect_own_site(page)
+    return Rendered(numbers, picture)
+
+
+def _expect_own_site(page: Any) -> None:
+    """Refuse a page that has led to somewhere else."""
+    if not page.url.startswith(f"http://{HOST}/"):
+        raise ItemError("it leads to another site")
+
+
+async def _count(context: Any, page: Any) -> dict[str, float]:
+    """What our script counts, in a world of its own that scripts of the page cannot reach."""
+    session = await context.new_cdp_session(page)
+    frame = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
+    world = await session.send("Page.createIsolatedWorld", {"frameId": frame, "worldName": "counting"})
+    call = f"({COUNTING_SCRIPT})({SCREEN_WIDTH}, {SCREEN_HEIGHT}, {MAX_ELEMENTS}, {MAX_TEXTS})"
+    answer = await session.send(
+        "Runtime.evaluate",
+        {"expression": call, "contextId": world["executionContextId"], "returnByValue": True},
+    )
+    found = answer.get("result", {}).get("value")
+    if not isinstance(found, dict) or "too_large" in found:
+        raise ItemError(f"more than {MAX_ELEMENTS:,} elements or {MAX_TEXTS:,} texts")
+    return {str(name): float(value) for name, value in found.items()}

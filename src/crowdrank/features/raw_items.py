@@ -1,0 +1,248 @@
+"""Raw items as a user has them: a table with a column of texts or file names, or a folder of files."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from stat import S_ISREG
+from typing import Any
+
+import numpy as np
+
+from ..data.coding import plain_cells
+from ..data.columns import plain_name, quote_names, understand_items
+from ..data.features import Features
+from ..data.files import os_reason, plain
+from ..data.frames import to_frame
+from ..data.index import Items
+from ..errors import DataWarning, JudgmentError, ParameterError
+from ..io.sources import blaming
+from ..io.tables import read_table
+from ..wording import first_few, naming, option
+
+SUFFIXES = {
+    "text": (".txt", ".md", ".markdown"),
+    "page": (".html", ".htm", ".xhtml"),
+    "speech": (
+        ".wav",
+        ".flac",
+        ".ogg",
+        ".oga",
+        ".opus",
+        ".mp3",
+        ".aif",
+        ".aiff",
+        ".aifc",
+        ".au",
+        ".m4a",
+        ".aac",
+        ".webm",
+    ),
+}
+"""What the files of a folder end in, by kind; recordings that cannot be read are listed too, and then refused."""
+
+_CONTENT = {
+    "text": ("text", "content", "body", "answer", "response", "output", "completion", "passage", "message", "comment"),
+    "page": ("file", "path", "filename", "file_name", "page", "html"),
+    "speech": ("file", "path", "filename", "file_name", "audio", "recording", "clip", "wav"),
+}
+"""Names of the column that holds the text, or the name of the file, the most telling first."""
+
+BY_FOLDER = "folder"
+"""Value of ``query`` that takes the folder of a file for its query."""
+
+
+class ItemError(Exception):
+    """Why nothing can be made of an item, as a clause; it never holds text of the item."""
+
+
+@dataclass(frozen=True)
+class RawItem:
+    """A text, or the file that holds one, a page or a recording."""
+
+    name: str
+    """What to call it in messages."""
+    text: str | None = None
+    path: Path | None = None
+    root: Path | None = None
+    """Folder that files of a page have to be in."""
+    encoding: str = "utf-8"
+
+    def expect_file(self) -> None:
+        """Refuse a pipe or device, which may keep a reader waiting for ever; what does not exist raises as usual."""
+        if self.path is not None and not S_ISREG(self.path.stat().st_mode):
+            raise ItemError("a folder" if self.path.is_dir() else "no ordinary file")
+
+    def read_bytes(self, most: int) -> bytes:
+        """Return what the file holds; one that cannot be read, or is larger than ``most``, is refused."""
+        if self.path is None:
+            return (self.text or "").encode("utf-8", "surrogatepass")
+        try:
+            self.expect_file()
+            with self.path.open("rb") as handle:
+                data = handle.read(most + 1)
+        except (OSError, ValueError) as error:
+            raise ItemError(os_reason(error) if isinstance(error, OSError) else "no file name") from None
+        if len(data) > most:
+            raise ItemError(f"larger than {most // 1_000_000} MB")
+        return data
+
+
+@dataclass(frozen=True)
+class RawItems:
+    """Raw items in the order of their ids, which does not depend on that of the rows."""
+
+    items: Items
+    raw: tuple[RawItem, ...]
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+
+def read_raw_items(
+    given: Any,
+    kind: str,
+    *,
+    columns: Mapping[str, str] | None = None,
+    query: str | None = None,
+    encoding: str = "utf-8",
+) -> RawItems:
+    """Return the raw items of a frame, a dict of columns, a table in a file, or a folder.
+
+    Parameters
+    ----------
+    given
+        The frame, the columns, or the path.
+    kind
+        ``"text"``, ``"page"`` or ``"speech"``.
+    columns
+        House word (item, query, text, file) -> column name.
+    query
+        Column of the query, or ``"folder"`` where the folder of each file is its query.
+    encoding
+        How the characters of texts are stored.
+    """
+    if isinstance(given, str | os.PathLike):
+        if given != "-" and Path(given).is_dir():
+            return _in_folder(Path(given), kind, query, encoding)
+        frame = read_table(given, encoding=encoding)
+        with blaming(plain(str(given))):
+            return _in_table(frame, kind, columns, query, encoding, Path(given).parent if given != "-" else Path())
+    return _in_table(to_frame(given), kind, columns, query, encoding, Path())
+
+
+def _in_folder(folder: Path, kind: str, query: str | None, encoding: str) -> RawItems:
+    """The files of a folder and of those in it whose names end as they should, hidden ones left out."""
+    if query not in (None, BY_FOLDER):
+        raise ParameterError(
+            f"{option('query', query)} names a column, and {plain(str(folder))} is a folder; say folder"
+        )
+    found = sorted(_files(folder, SUFFIXES[kind]))
+    if not found:
+        endings = ", ".join(SUFFIXES[kind])
+        raise JudgmentError(f"{plain(str(folder))} holds no file that ends in {endings}; give another folder")
+    relative = [path.relative_to(folder) for path in found]
+    raw = [
+        RawItem(plain(path.as_posix()), path=full, root=folder, encoding=encoding)
+        for path, full in zip(relative, found, strict=True)
+    ]
+    if query is None:
+        return _sort_items(None, [_id(path) for path in relative], raw)
+    return _sort_items([_id(path.parent) for path in relative], [_id(Path(path.name)) for path in relative], raw)
+
+
+def _files(folder: Path, endings: tuple[str, ...]) -> Iterator[Path]:
+    """The files in a folder and in those within it, hidden ones left out, whose names end as they should."""
+    for where, folders, names in os.walk(folder, onerror=_cannot_list):
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        for name in names:
+            if name.lower().endswith(endings) and not name.startswith("."):
+                yield Path(where, name)
+
+
+def _cannot_list(error: OSError) -> None:
+    """Refuse a folder that cannot be listed."""
+    raise JudgmentError(f"{plain(str(error.filename))} cannot be listed: {os_reason(error)}; check its permissions")
+
+
+def _id(path: Path) -> str:
+    """A path as an id, however its bytes are encoded."""
+    return path.as_posix().encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
+def _in_table(
+    frame: Any, kind: str, columns: Mapping[str, str] | None, query: str | None, encoding: str, folder: Path
+) -> RawItems:
+    """The rows of a table."""
+    given = {word: name for word, name in (columns or {}).items() if word not in ("text", "file")}
+    if query == BY_FOLDER:
+        raise ParameterError(f"{option('query', query)} goes with a folder of files; name the column of the query")
+    if query is not None:
+        given["query"] = query
+    content = _content_column(frame.columns, kind, columns or {}, given)
+    found = understand_items([name for name in frame.columns if name != content], given)
+    if not len(frame):
+        raise JudgmentError("the table has a header but no rows; it should hold one item in each")
+    ids = [str(value) for value in frame[found["item"]].to_list()]
+    cells = [None if value is None else str(value) for value in plain_cells(frame[content]).to_list()]
+    query_column = frame[found["query"]] if "query" in found else None
+    if kind == "text":
+        raw = [RawItem(f"item {name!r}", text=cell or "") for name, cell in zip(ids, cells, strict=True)]
+    else:
+        blank = [row for row, cell in enumerate(cells) if not cell]
+        if blank:
+            raise JudgmentError(f"the file of item {ids[blank[0]]!r} is blank in row {blank[0] + 1}; fill it in")
+        root = folder.resolve()
+        raw = [RawItem(plain(cell or ""), path=folder / (cell or ""), root=root) for cell in cells]
+    return _sort_items(query_column, frame[found["item"]], raw)
+
+
+def _content_column(names: Sequence[str], kind: str, columns: Mapping[str, str], ids: Mapping[str, str]) -> str:
+    """The column with the text, or the name of the file."""
+    word = "text" if kind == "text" else "file"
+    if word in columns:
+        if columns[word] not in names:
+            raise JudgmentError(f"there is no column {columns[word]!r}; the table has {quote_names(list(names))}")
+        return columns[word]
+    plain_names = {plain_name(name): name for name in reversed(list(names)) if name not in ids.values()}
+    for candidate in _CONTENT[kind]:
+        if candidate in plain_names:
+            return plain_names[candidate]
+    raise JudgmentError(f"the table has no column {word} (its columns are {quote_names(list(names))}); {naming(word)}")
+
+
+def _sort_items(query: Any, item: Any, raw: Sequence[RawItem]) -> RawItems:
+    """Raw items in the order of their ids; blank ids and items that stand twice are refused."""
+    found = Features.from_arrays(query, item, np.arange(len(raw), dtype=np.float64)[:, None], names=["row"])
+    return RawItems(found.items, tuple(raw[int(row)] for row in found.matrix[:, 0]))
+
+
+def cut_into_queries(items: RawItems, size: int, seed: int) -> RawItems:
+    """Return the items in queries of at most so many, drawn at random from the ids in their order."""
+    order = np.random.default_rng(seed).permutation(len(items))
+    n_queries = -(-len(items) // size)
+    query = np.empty(len(items), np.int64)
+    for number, rows in enumerate(np.array_split(order, n_queries)):
+        query[rows] = number
+    digits = len(str(n_queries))
+    return _sort_items([f"{number + 1:0{digits}d}" for number in query.tolist()], items.items.ids, items.raw)
+
+
+def leave_out(items: RawItems, failed: Mapping[int, str], on_error: str) -> RawItems:
+    """Return the items without those that failed, or refuse them all; names the first five and counts the others."""
+    if not failed:
+        return items
+    which = first_few([f"{items.raw[row].name} ({reason})" for row, reason in failed.items()])
+    what = f"{len(failed):,} of {len(items):,} items could not be used: {which}"
+    if on_error == "stop" or len(failed) == len(items):
+        remedy = "mend them or take them away" if len(failed) > 1 else "mend it or take it away"
+        also = f", or leave them out with {option('on_error', 'skip')}" if len(failed) < len(items) else ""
+        raise JudgmentError(f"{what}; {remedy}{also}")
+    warnings.warn(f"{what}; they were left out", DataWarning, stacklevel=4)
+    keep = np.array([row not in failed for row in range(len(items))])
+    query = None if items.items.single else items.items.query_ids().filter(keep)
+    kept = [raw for row, raw in enumerate(items.raw) if row not in failed]
+    return _sort_items(query, items.items.ids.filter(keep), kept)

@@ -1,0 +1,1 @@
+"""Columns of recorded speech: pitch, level, spectrum and rhythm."""

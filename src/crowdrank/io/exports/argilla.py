@@ -1,0 +1,206 @@
+"""Argilla: records of version 2, nested, flat or column by column, and feedback data sets of version 1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain, islice
+from typing import Any, NamedTuple
+
+from ...errors import JudgmentError
+from ...wording import counted, first_few, option
+from ..read_options import ReadOptions
+from ..sources import Source
+from .cells import as_number, as_text
+from .imported import Collector, Imported
+from .questions import add_labels, add_ranking, as_labels, choose_question
+from .streaming import records
+
+_TITLE = "an Argilla export"
+_KEPT = ("submitted",)
+
+
+class _Response(NamedTuple):
+    """One person's answer to one question of a record."""
+
+    value: Any
+    person: str | None
+    status: str | None
+
+
+def read(source: Source, options: ReadOptions) -> Imported:
+    """Return the submitted answers to one question; suggestions are ignored."""
+    rows = Collector(source, options, unit="response")
+    name = choose_question(questions(source), options.answer)
+    kept = {status.lower() for status in options.keep or _KEPT}
+    answers: list[tuple[Any, str | None, str, Any, str | None]] = []
+    without_status = False
+    for number, record in enumerate(argilla_records(source), 1):
+        if not rows.is_wanted(record):
+            continue
+        item = id_of(record, number)
+        for response in responses_to(record, name):
+            rows.n_read += 1
+            without_status |= response.status is None
+            if response.status is not None and response.status.lower() not in kept:
+                rows.drop(response.status.lower())
+            elif response.value is None:
+                rows.drop("without an answer")
+            else:
+                answers.append((record if options.columns else None, item, name, response.value, response.person))
+    if without_status:
+        rows.notes.append(
+            "this format has no status: drafts and discarded answers count; export with to_list(flatten=True) to see it"
+        )
+    rows.roles |= {"annotator": "user_id", "item": "external_id or id"}
+    kind = _add(rows, answers)
+    return rows.finish(kind, title=_TITLE)
+
+
+def _add(rows: Collector, answers: list[tuple[Any, str | None, str, Any, str | None]]) -> str:
+    """Add the answers, by what their values are, and return their kind."""
+    values = [value for *_, value, _ in answers]
+    lists = [value for value in values if isinstance(value, list | Mapping)]
+    if not lists:
+        for record, item, name, value, person in answers:
+            rows.roles["grade"] = name
+            rows.add(
+                record, item=item, grade=as_number(value) if as_number(value) is not None else value, annotator=person
+            )
+        return "grade"
+    if any(_ranks(value) is not None for value in lists) or _are_orders(lists, rows.options.kind):
+        rows.roles |= {"rank": answers[0][2], "query": rows.roles["item"], "item": f"{answers[0][2]}.value"}
+        longest = max((len(value) for value in lists if isinstance(value, list)), default=0)
+        for record, item, _, value, person in answers:
+            names, ranks = _ranks(value) or (value, None)
+            if (ranks is None and isinstance(names, list) and len(names) < longest) or not add_ranking(
+                rows, record, names if isinstance(names, list) else [], ranks, query=item, annotator=person
+            ):
+                rows.drop("with an incomplete ranking")
+        return "ranking"
+    if any(isinstance(one, Mapping) for value in lists for one in (value if isinstance(value, list) else [value])):
+        raise JudgmentError(f"the answers to {answers[0][2]!r} are spans of text, no grades, labels or rankings")
+    add_labels(
+        rows, [(record, item, as_labels(value), {"annotator": person}) for record, item, _, value, person in answers]
+    )
+    rows.roles |= {"grade": answers[0][2], "query": "the label"}
+    return "grade"
+
+
+def questions(source: Source) -> list[str]:
+    """The questions that somebody has answered, of the first records."""
+    found: dict[str, None] = {}
+    for record in islice(argilla_records(source), 1000):
+        responses = record.get("responses")
+        if isinstance(responses, Mapping):
+            found |= {name: None for name, answers in responses.items() if answers}
+        if isinstance(responses, list):
+            each = [one.get("values") for one in responses if isinstance(one, Mapping)]
+            found |= {name: None for values in each if isinstance(values, Mapping) for name in values}
+        found |= {key.removesuffix(".responses"): None for key in record if key.endswith(".responses") and record[key]}
+        found |= {key: None for key, value in record.items() if key != "responses" and _answer_objects(value)}
+    return list(found)
+
+
+def responses_to(record: Mapping[str, Any], name: str) -> Iterator[_Response]:
+    """The answers to a question, in any of the layouts."""
+    responses = record.get("responses")
+    if isinstance(responses, Mapping):
+        for one in _answer_objects(responses.get(name)) or []:
+            yield _response(one)
+    elif isinstance(responses, list):
+        for one in responses:
+            values = one.get("values") if isinstance(one, Mapping) else None
+            if isinstance(values, Mapping) and name in values:
+                value = values[name]
+                yield _response(dict(one) | {"value": value.get("value") if isinstance(value, Mapping) else value})
+    elif isinstance(record.get(f"{name}.responses"), list):
+        values = record[f"{name}.responses"]
+        people = _list(record.get(f"{name}.responses.users"))
+        statuses = _list(record.get(f"{name}.responses.status"))
+        for place, value in enumerate(values):
+            person = people[place] if place < len(people) else None
+            yield _Response(value, as_text(person), as_text(statuses[place]) if place < len(statuses) else None)
+    else:
+        for one in _answer_objects(record.get(name)) or []:
+            yield _response(one)
+
+
+def _list(value: Any) -> list[Any]:
+    """A list, empty where a field holds none."""
+    return value if isinstance(value, list) else []
+
+
+def _response(one: Mapping[str, Any]) -> _Response:
+    """An answer that is an object of its own."""
+    return _Response(one.get("value"), as_text(one.get("user_id")), as_text(one.get("status")))
+
+
+def _answer_objects(value: Any) -> list[Mapping[str, Any]] | None:
+    """Answers as objects: a list of them, or an object of lists, which is how Parquet and the Hub store them."""
+    if isinstance(value, list) and value and all(isinstance(one, Mapping) and "user_id" in one for one in value):
+        return [one for one in value if "value" in one or "status" in one]
+    if isinstance(value, Mapping) and isinstance(value.get("user_id"), list) and isinstance(value.get("value"), list):
+        people, values, statuses = value["user_id"], value["value"], value.get("status")
+        statuses = statuses if isinstance(statuses, list) else [None] * len(values)
+        if len(people) == len(values) == len(statuses):
+            each = zip(people, values, statuses, strict=True)
+            return [{"user_id": who, "value": one, "status": status} for who, one, status in each]
+    return None
+
+
+def _ranks(value: Any) -> tuple[list[Any], list[Any]] | None:
+    """Names and ranks of a ranking that says both."""
+    if isinstance(value, Mapping) and isinstance(value.get("rank"), list) and isinstance(value.get("value"), list):
+        return value["value"], value["rank"]
+    if (
+        isinstance(value, list)
+        and value
+        and all(isinstance(one, Mapping) and {"rank", "value"} <= one.keys() for one in value)
+    ):
+        return [one["value"] for one in value], [one["rank"] for one in value]
+    return None
+
+
+def _are_orders(lists: list[Any], kind: str | None) -> bool:
+    """Whether the lists order the same names, rather than choose some of them.
+
+    Drafts of rankings may lack names; where most lists name all, in several orders, it is asked what they are.
+    """
+    named = [[str(one) for one in names] for names in lists if isinstance(names, list)]
+    known = {name for names in named for name in names}
+    whole = [tuple(names) for names in named if len(names) == len(known) and set(names) == known]
+    if len(known) < 2 or kind is not None:
+        return kind == "ranking"
+    if len(whole) == len(lists):
+        return True
+    if 2 * len(whole) > len(lists) and len(set(whole)) > 1:
+        raise JudgmentError(
+            f"{counted(len(whole), 'answer')} of {len(lists):,} name all of {first_few(map(repr, sorted(known)))}, in "
+            f"different orders: are they rankings, of which some are not finished ({option('kind', 'ranking')}), or "
+            f"labels, of which some answers give all ({option('kind', 'grade')})?"
+        )
+    return False
+
+
+def id_of(record: Mapping[str, Any], number: int) -> str:
+    """The record's id, else its number."""
+    return next(
+        (found for key in ("external_id", "id", "_server_id") if (found := as_text(record.get(key)))), str(number)
+    )
+
+
+def argilla_records(source: Source) -> Iterator[Mapping[str, Any]]:
+    """The records, also of a file that holds one list for each field."""
+    found = records(source)
+    first = next(found, None)
+    if first is None:
+        return
+    lengths = {len(value) for value in first.values() if isinstance(value, list)}
+    if len(first) > 1 and len(lengths) == 1 and all(isinstance(value, list) for value in first.values()):
+        rest = next(found, None)
+        if rest is None:
+            for place in range(lengths.pop()):
+                yield {name: value[place] for name, value in first.items()}
+            return
+        found = chain([rest], found)
+    yield from chain([first], found)

@@ -1,0 +1,344 @@
+"""Which tool wrote a file, by the fields that only its exports have; a few thousand bytes are looked at."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from typing import Any
+
+import polars as pl
+
+from ...errors import JudgmentError
+from ...wording import either, option
+from ..sources import OLD_SPREADSHEET, ZIP, Source
+from ..tables import table_format
+from ..trec import looks_like_qrels, looks_like_run
+
+_BYTES = 1 << 16
+_OBJECTS = 20
+_SHEET_ROWS = 6
+PACKED = (ZIP, OLD_SPREADSHEET)
+"""First bytes of files that are looked into: archives and spreadsheets."""
+
+_BETWEEN = re.compile(r"[\s,]*")
+_TOKEN = re.compile(r'\s*(?:("(?:[^"\\]|\\.)*")|([{}\[\],:])|([^\s"{}\[\],:]+))', re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """The first objects of a file, or the first rows of a table."""
+
+    objects: tuple[Mapping[str, Any], ...] = ()
+    header: tuple[str, ...] = ()
+    rows: tuple[tuple[str, ...], ...] = ()
+
+    def has(self, *names: str) -> bool:
+        """Whether an object, or the header, has all these fields."""
+        return set(names) <= set(self.header) or any(set(names) <= one.keys() for one in self.objects)
+
+    def first(self, name: str) -> list[Any]:
+        """The first entry of a list field, of each object that has one."""
+        return [one[name][0] for one in self.objects if isinstance(one.get(name), list) and one[name]]
+
+    def values(self, name: str) -> list[Any]:
+        """What a field holds in the objects."""
+        return [one[name] for one in self.objects if name in one]
+
+
+def detect(source: Source) -> str | None:
+    """Return the name of the importer whose signature a file has; ``None`` where it is a table like any other."""
+    text = source.data[:4] not in PACKED and table_format(source) == "csv"
+    if text and (looks_like_run(source) or looks_like_qrels(source)):
+        return "trec"
+    beginning = look(source)
+    fits = [name for name, fits in _SIGNATURES.items() if fits(beginning)]
+    if len(fits) > 1:
+        raise JudgmentError(
+            f"{source.name} has what exports of {either(fits, 'and')} have; say which it is with "
+            f"{option('source', fits[0])}, or {option('source', 'table')} for neither"
+        )
+    return fits[0] if fits else None
+
+
+def look(source: Source) -> Beginning:
+    """Return the beginning of a file."""
+    if source.data[:4] in PACKED:
+        return _in_archive(source)
+    form = table_format(source)
+    if form == "parquet":
+        return _of_schema(source)
+    text = source.data[source.start : source.start + _BYTES].decode("utf-8", errors="replace")
+    whole = source.start + _BYTES >= len(source.data)
+    if form == "csv":
+        return _of_table(text, source.suffix, whole=whole)
+    return Beginning(objects=tuple(one for one in first_objects(text) if isinstance(one, Mapping)))
+
+
+def first_objects(text: str) -> list[Any]:
+    """Return the first values of JSON text that may be cut off: of an array, of lines, or one document.
+
+    Examples
+    --------
+    >>> first_objects('[{"a": 1}, {"b": [1, 2'), first_objects('{"a": 1}\\n{"b": 2}\\n{"c')
+    ([{'a': 1}], [{'a': 1}, {'b': 2}])
+    >>> first_objects('{"a": {"b": "c')
+    [{'a': {}}]
+    """
+    at = len(text) - len(text.lstrip())
+    in_array = text[at : at + 1] == "["
+    found: list[Any] = []
+    decoder, at = json.JSONDecoder(), at + in_array
+    while len(found) < _OBJECTS:
+        at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]
+        try:
+            value, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            break
+        # some write one list of objects for each person
+        found += value if in_array and isinstance(value, list) else [value]
+    if found:
+        return found[:_OBJECTS]
+    try:
+        value = json.loads(_close_json(text))
+    except (ValueError, RecursionError):
+        return []
+    return value[:_OBJECTS] if isinstance(value, list) else [value]
+
+
+def _close_json(text: str) -> str:
+    """Cut-off JSON up to its last whole value, with what is open closed."""
+    closers: list[str] = []
+    end, tail, at, key = 0, "", 0, False
+    while match := _TOKEN.match(text, at):
+        at = match.end()
+        string, mark, _ = match.groups()
+        if mark in ("{", "["):
+            closers.append("}" if mark == "{" else "]")
+        elif mark in ("}", "]"):
+            if not closers:
+                break
+            closers.pop()
+        if mark == ",":
+            key = closers[-1:] == ["}"]
+            continue
+        if mark == ":":
+            key = False
+            continue
+        if mark == "{":
+            key = True
+        elif string is not None and key:
+            continue
+        end, tail = at, "".join(reversed(closers))
+        if not closers:
+            break
+    return text[:end] + tail
+
+
+def _of_table(text: str, suffix: str, *, whole: bool) -> Beginning:
+    """Header and first rows of a text table."""
+    lines = text.lstrip("\n").split("\n", 1)
+    first = re.sub(r'"[^"]*"', "", lines[0])
+    separator = max(("\t,;|" if suffix in (".tsv", ".tab") else ",\t;|"), key=first.count)
+    rows: list[list[str]] = []
+    limit = csv.field_size_limit(1 << 30)
+    try:
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+        rows = [[cell.strip() for cell in row] for row in islice(reader, 5) if any(row)]
+    except csv.Error:
+        pass
+    finally:
+        csv.field_size_limit(limit)
+    if not rows:
+        return Beginning()
+    return Beginning(header=tuple(rows[0]), rows=tuple(tuple(row) for row in rows[1:]))
+
+
+def _of_schema(source: Source) -> Beginning:
+    """One object with an empty value of each column of a Parquet file."""
+    try:
+        schema = pl.read_parquet_schema(source.place if source.path is not None else io.BytesIO(source.data[:]))
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
+        return Beginning()
+    return Beginning(objects=({name: _empty(dtype) for name, dtype in schema.items()},))
+
+
+def _empty(dtype: Any) -> Any:
+    """A value of the shape that a column's type says."""
+    if isinstance(dtype, pl.List):
+        return [_empty(dtype.inner)]
+    if isinstance(dtype, pl.Struct):
+        return {field.name: _empty(field.dtype) for field in dtype.fields}
+    return ""
+
+
+def _in_archive(source: Source) -> Beginning:
+    """The beginning of a sheet, or of the first JSON or CSV file in a zip archive."""
+    from .archives import first_sheet_rows, is_sheet, member_names, text_members
+
+    if is_sheet(source):
+        rows = first_sheet_rows(source, _SHEET_ROWS)
+        return Beginning(header=tuple(rows[0]), rows=tuple(map(tuple, rows[1:]))) if rows else Beginning()
+    names = member_names(source)
+    if "_journal/start.json" in names or "header.json" in names:
+        # an .eval log of Inspect
+        return Beginning(objects=({"eval": {"model": "", "task": ""}, "samples": []},))
+    parts = text_members(source, _BYTES, 1) if names else []
+    found = look(parts[0]) if parts else Beginning()
+    # in an archive a table of texts and labels is doccano's too
+    return Beginning(objects=({"text": "", "label": []},)) if {"text", "label"} <= set(found.header) else found
+
+
+def _is_label_studio(seen: Beginning) -> bool:
+    annotated = [*seen.first("annotations"), *seen.first("completions")]
+    stored = any(isinstance(one, Mapping) and "from_name" in one for one in seen.first("result")) and seen.has("task")
+    # tasks that nobody has annotated yet, as a file may begin with
+    bare = any(
+        isinstance(one.get("data"), Mapping) and one.get("annotations", one.get("completions")) == [] and "id" in one
+        for one in seen.objects
+    )
+    return (
+        stored
+        or bare
+        or any(isinstance(one, Mapping) and "result" in one for one in annotated)
+        or seen.has("annotation_id", "annotator", "lead_time", "created_at", "updated_at")
+    )
+
+
+def _is_argilla(seen: Beginning) -> bool:
+    names = [*seen.header, *(name for one in seen.objects for name in one)]
+    values = [value for one in seen.objects for value in one.values()]
+    fed = [value[0] for value in values if isinstance(value, list) and value] + [
+        v for v in values if isinstance(v, Mapping)
+    ]
+    return (
+        seen.has("fields", "responses")
+        or any(name.endswith(".responses.users") for name in names)
+        or any(isinstance(one, Mapping) and {"user_id", "value", "status"} <= one.keys() for one in fed)
+    )
+
+
+def _is_doccano(seen: Beginning) -> bool:
+    if seen.has("_input_hash") or seen.has("prompt"):
+        return False
+    labelled = any(
+        isinstance(one.get(key), list) and all(not isinstance(label, Mapping) for label in one[key])
+        for one in seen.objects
+        for key in ("label", "cats", "labels")
+        if ("text" in one or "filename" in one) and (key != "labels" or "annotation_approver" in one or "meta" in one)
+    )
+    spans = seen.has("text", "entities", "relations")
+    old = any(isinstance(one, Mapping) and {"label", "user"} <= one.keys() for one in seen.first("annotations"))
+    return labelled or spans or (old and seen.has("text")) or {"text", "label", "Comments"} <= set(seen.header)
+
+
+def _is_arena(seen: Beginning) -> bool:
+    hot = seen.has("model_a", "model_b", "winner_model_a", "winner_model_b", "winner_tie")
+    return hot or seen.has("model_a", "model_b", "winner", "conversation_a")
+
+
+def _is_chosen_rejected(seen: Beginning) -> bool:
+    if not seen.has("chosen", "rejected") or seen.has("scores_chosen", "results"):
+        return False
+    told = any(
+        seen.has(name) for name in ("chosen_model", "prompt", "question", "instruction", "score_chosen", "messages")
+    )
+    return told or any(isinstance(value, list) or "\n\nAssistant:" in str(value) for value in seen.values("chosen"))
+
+
+def _is_inspect(seen: Beginning) -> bool:
+    return any(isinstance(value, Mapping) and {"model", "task"} <= value.keys() for value in seen.values("eval"))
+
+
+def _is_openai_evals(seen: Beginning) -> bool:
+    keys = ("completion_fns", "eval_name", "base_eval")
+    return any(isinstance(value, Mapping) and any(key in value for key in keys) for value in seen.values("spec"))
+
+
+def _is_promptfoo(seen: Beginning) -> bool:
+    nested = [value for value in seen.values("results") if isinstance(value, Mapping)]
+    listed = [one for one in seen.first("results") if isinstance(one, Mapping)]
+    return (
+        seen.has("testIdx", "promptIdx", "score")
+        or any("results" in value or {"version", "prompts"} <= value.keys() for value in nested)
+        or any({"provider", "prompt", "vars", "score"} <= one.keys() for one in listed)
+        or any(re.match(r"\[[\w.-]+:[^\]]+\] ", name) for name in seen.header)
+    )
+
+
+def _is_deepeval(seen: Beginning) -> bool:
+    outer = [one for value in seen.values("testRunData") if isinstance(value, Mapping) for one in [value]]
+    cases = [*seen.first("testCases"), *seen.first("test_cases"), *seen.first("conversationalTestCases")]
+    cases += [one[key][0] for one in outer for key in ("testCases", "conversationalTestCases") if one.get(key)]
+    keys = ("metricsData", "metrics_data", "metricsMetadata")
+    return any(isinstance(case, Mapping) and any(key in case for key in keys) for case in cases)
+
+
+def _is_langfuse(seen: Beginning) -> bool:
+    paged = [one for one in seen.first("data") if isinstance(one, Mapping)]
+    keys = {"traceId", "dataType", "source"}
+    return (
+        seen.has("trace_id", "data_type", "string_value", "source")
+        or seen.has("traceId", "dataType", "stringValue", "source")
+        or any(keys <= one.keys() for one in paged)
+    )
+
+
+def _is_rre(seen: Beginning) -> bool:
+    holds = ("queries", "query_groups", "topics")
+    rated = any(
+        "relevant_documents" in str(one)[:_BYTES] and "placeholders" in str(one)[:_BYTES] for one in seen.objects
+    )
+    return rated and any(isinstance(one.get(key), list) for one in seen.objects for key in holds)
+
+
+def _is_google_forms(seen: Beginning) -> bool:
+    grids = sum(bool(re.search(r"\[.+\]$", name)) for name in seen.header)
+    return grids > 1 and bool(seen.rows) and bool(re.search(r"\d:\d\d", seen.rows[0][0]))
+
+
+_SIGNATURES: dict[str, Callable[[Beginning], bool]] = {
+    "quepid": lambda seen: tuple(name.strip().lower() for name in seen.header) == ("query", "docid", "rating"),
+    "rre": _is_rre,
+    "label-studio": _is_label_studio,
+    "argilla": _is_argilla,
+    "doccano": _is_doccano,
+    "prodigy": lambda seen: seen.has("_input_hash", "_task_hash", "answer"),
+    "mturk": lambda seen: (
+        {"HITId", "WorkerId", "AssignmentId"} <= set(seen.header)
+        and any(name.startswith("Answer.") for name in seen.header)
+    ),
+    "toloka": lambda seen: (
+        any(name.startswith("INPUT:") for name in seen.header)
+        and any(name.startswith("OUTPUT:") for name in seen.header)
+    ),
+    "appen": lambda seen: seen.has("_unit_id", "_worker_id") or seen.has("_unit_id", "_trusted_judgments"),
+    "qualtrics": lambda seen: any('"ImportId"' in cell for row in seen.rows[:3] for cell in row),
+    "google-forms": _is_google_forms,
+    "jspsych": lambda seen: seen.has("trial_type", "trial_index", "time_elapsed"),
+    "prolific": lambda seen: (
+        seen.has("Submission id", "Participant id") or seen.has("session_id", "participant_id", "status", "time_taken")
+    ),
+    "mt-bench": lambda seen: (
+        seen.has("model_1", "model_2", "g1_winner", "g2_winner")
+        or (seen.has("question_id", "model", "judge", "score", "turn") and not seen.has("games"))
+    ),
+    "arena": _is_arena,
+    "alpaca-eval": lambda seen: seen.has("generator_1", "generator_2", "preference"),
+    "arena-hard": lambda seen: seen.has("games", "judge", "model"),
+    "reward-bench": lambda seen: (
+        seen.has("scores_chosen", "scores_rejected", "results") or seen.has("scores", "num_correct", "results")
+    ),
+    "chosen-rejected": _is_chosen_rejected,
+    "lm-eval": lambda seen: seen.has("doc_id", "filtered_resps", "doc_hash"),
+    "inspect": _is_inspect,
+    "openai-evals": _is_openai_evals,
+    "promptfoo": _is_promptfoo,
+    "deepeval": _is_deepeval,
+    "langfuse": _is_langfuse,
+}
+"""Name of an importer -> whether the beginning of a file has what its exports have."""

@@ -1,0 +1,87 @@
+"""Inspect: the log of an evaluation as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...errors import JudgmentError
+from ..read_options import ReadOptions
+from ..sources import ZIP, Source
+from .cells import as_number, as_text, at_path
+from .imported import Collector, Imported
+from .questions import choose_question
+from .streaming import document
+
+_TITLE = "an Inspect log (eval.model, samples[].scores)"
+_LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
+
+
+def read(source: Source, options: ReadOptions) -> Imported:
+    """Return each scorer's value for each sample as a grade of the model."""
+    if source.data[:4] == ZIP:
+        raise JudgmentError("an .eval log is an archive; write it as JSON with inspect log dump, and give that file")
+    log = document(source)
+    if not isinstance(log, dict) or not isinstance(log.get("samples"), list):
+        raise JudgmentError("the log has no samples; write it with them (log_samples), or dump the whole log")
+    rows = Collector(source, options, unit="sample")
+    model, task = as_text(at_path(log, "eval.model")), as_text(at_path(log, "eval.task"))
+    values: list[tuple[Any, str, str, str, Any]] = []
+    for number, sample in enumerate(log["samples"], 1):
+        if not isinstance(sample, dict) or not rows.is_wanted(sample):
+            continue
+        rows.n_read += 1
+        if sample.get("error"):
+            rows.drop("error")
+            continue
+        scores = _scores(sample)
+        if not scores:
+            rows.drop("without a score")
+        number_or_id = as_text(sample.get("id")) or str(number)
+        query = f"{task}: {number_or_id}" if task else number_or_id
+        values += [(sample if options.columns else None, query, *score) for score in scores]
+    parts = dict.fromkeys(part for *_, part, _ in values)
+    part = choose_question(parts, options.answer, what="the scores") if len(parts) > 1 or options.answer else None
+    for record, query, scorer, name, value in values:
+        if part is None or name == part:
+            _add(rows, record, value, query=query, item=model, annotator=scorer)
+    status = as_text(log.get("status"))
+    if status != "success":
+        rows.notes.append(f"the log's status is {status!r}, so that samples may be missing")
+    rows.roles |= {
+        "item": "eval.model",
+        "query": "samples[].id",
+        "annotator": "name of the scorer",
+        "grade": "scores[].value",
+    }
+    return rows.finish("grade", title=_TITLE)
+
+
+def _add(rows: Collector, sample: Any, value: Any, **cells: Any) -> None:
+    """One value: C, P, I and N as Inspect counts them, numbers as they are."""
+    grade: Any = float(value) if isinstance(value, bool) else _letter(value) if isinstance(value, str) else None
+    grade = as_number(value) if grade is None else grade
+    if grade is None and as_text(value) is None:
+        rows.drop("without a score")
+    else:
+        rows.add(sample, grade=as_text(value) if grade is None else grade, **cells)
+
+
+def _letter(value: str) -> float | None:
+    """The number that Inspect counts a letter or word as."""
+    return _LETTERS.get(value.strip(), _LETTERS.get(value.strip().lower()))
+
+
+def _scores(sample: Mapping[str, Any]) -> list[tuple[str, str, Any]]:
+    """Scorer, part and value of each score of a sample."""
+    found = sample.get("scores")
+    if not isinstance(found, Mapping):
+        found = {"scorer": sample["score"]} if isinstance(sample.get("score"), Mapping) else {}
+    scores: list[tuple[str, str, Any]] = []
+    for scorer, score in found.items():
+        value = score.get("value") if isinstance(score, Mapping) else score
+        if isinstance(value, Mapping):
+            scores += [(str(scorer), str(part), one) for part, one in value.items()]
+        elif value is not None:
+            scores.append((str(scorer), "value", value))
+    return scores

@@ -1,0 +1,403 @@
+"""Label Studio: the full JSON export with its tasks and annotations, and JSON-MIN, CSV and TSV with a row for each."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from itertools import islice
+from typing import Any
+
+from ...errors import JudgmentError
+from ...wording import counted, first_few, option, percent
+from ..read_options import SIDES, ReadOptions
+from ..sources import Source
+from .cells import as_number, as_person, as_text, at_path
+from .imported import Collector, Imported
+from .pair_columns import context_of, pair_columns, side
+from .questions import add_labels, add_ranking, as_labels, choose_question
+from .streaming import records
+
+_TITLE = "a Label Studio export"
+_ANSWERS = {
+    "pairwise": "selected", "rating": "rating", "choices": "choices", "taxonomy": "taxonomy", "ranker": "ranker",
+    "number": "number",
+}  # fmt: skip
+"""Type of a result -> the key of its value."""
+
+_REGION = {"start", "end", "x", "y", "points", "labels", "start_offset"}
+_ROW_KEYS = {"annotation_id", "annotator", "lead_time", "created_at", "updated_at", "id", "inner_id", "agreement"}
+_MANY_SKIPPED = 0.05
+_FIRST_RECORDS = 1000
+"""So many tasks are looked through for questions before the first is read."""
+
+
+def read(source: Source, options: ReadOptions) -> Imported:
+    """Return the answers to one question; skipped annotations are left out, ground truth is the truth."""
+    rows = Collector(source, options, unit="annotation")
+    first = next(records(source), {})
+    if "annotations" in first or "completions" in first or isinstance(first.get("task"), dict):
+        return _Export(rows, _TITLE + " (annotations[].result)", tasks).read_file()
+    if not {"annotation_id", "annotator"} <= first.keys():
+        raise JudgmentError("no annotations and no annotation_id; export the project as JSON")
+    rows.notes.append(
+        "this format does not say which annotations are ground truth or were skipped; export JSON, not JSON-MIN, to see"
+    )
+    fields = _answer_fields(source, options)
+    title = _TITLE + " with one row per annotation (annotation_id)"
+    return _Export(rows, title, lambda s: _rows(s, fields)).read_file()
+
+
+class _Export:
+    """One question's answers on their way out of a file."""
+
+    def __init__(self, rows: Collector, title: str, read_tasks: Any) -> None:
+        self.rows, self.title, self.tasks = rows, title, read_tasks
+        self.sides: tuple[str, str] | None = None
+        self.labels: list[tuple[Any, str | None, list[str], dict[str, Any]]] = []
+        self.codes = {str(code): word for code, word in (rows.options.winner_codes or {}).items()}
+        self.n_bare = self.n_predictions = self.n_gold_lists = 0
+
+    def read_file(self) -> Imported:
+        """Read the file."""
+        rows = self.rows
+        name, kind = self._question()
+        rows.roles["annotator"] = "completed_by"
+        for task, answered in self.tasks(rows.source):
+            self.n_bare += not answered
+            self.n_predictions += len(task.get("predictions") or []) if isinstance(task.get("predictions"), list) else 0
+            for annotation in answered:
+                if rows.is_wanted(annotation, task):
+                    self._annotation(task, annotation, name, kind)
+        if self.labels:
+            self._add_labels()
+        rows.roles |= {"time": "created_at", "duration": "lead_time"}
+        if self.n_bare:
+            rows.notes.append(f"{counted(self.n_bare, 'task')} without annotations")
+        if self.n_gold_lists:
+            rows.notes.append(f"{self.n_gold_lists:,} ground truths with several labels are not used")
+        if self.n_predictions:
+            rows.notes.append(f"{counted(self.n_predictions, 'prediction')} ignored")
+        skipped = rows.dropped["skipped"] / max(rows.n_read, 1)
+        if kind == "pairwise" and skipped > _MANY_SKIPPED:
+            rows.notes.append(f"{percent(skipped)} were skipped: pairwise has no tie, so that some of them may be ties")
+        return rows.finish({"pairwise": "preference", "ranker": "ranking"}.get(kind, "grade"), title=self.title)
+
+    def _question(self) -> tuple[str, str]:
+        """Name and type of the question that is meant."""
+        types: dict[str, str] = {}
+        sides: dict[str, bool] = {}
+        words: dict[str, dict[str, None]] = {}
+        others: Counter[str] = Counter()
+        for task, answered in islice(self.tasks(self.rows.source), _FIRST_RECORDS):
+            for result in (one for annotation in answered for one in results_of(annotation)):
+                name, kind = as_text(result.get("from_name")), str(result.get("type", "")).lower()
+                if name is not None and kind in _ANSWERS:
+                    types.setdefault(name, kind)
+                    sides[name] = sides.get(name, True) and _names_a_side(result, task)
+                    if kind == "choices" and _has_sides(task):
+                        words.setdefault(name, {}).update(dict.fromkeys(as_labels(_value(result).get("choices"))))
+                elif name is not None:
+                    others[name] += 1
+        if not types and others:
+            raise JudgmentError(
+                f"the answers to {first_few(map(repr, others))} are regions or texts; only grades, choices, pairs and "
+                "rankings can be aggregated"
+            )
+        name = choose_question(types, self.rows.options.answer)
+        if types[name] == "ranker" and self.rows.options.levels is not None:
+            return name, "buckets"
+        # choices of a side, which other than pairwise may be a tie
+        if types[name] == "choices" and (sides[name] or (self.codes and name in words)):
+            return name, "pairwise"
+        if name in words and sum(side(word) is not None for word in words[name]) and not self.rows.options.columns:
+            self._refuse_words(name, list(words[name]))
+        return name, types[name]
+
+    def _refuse_words(self, name: str, words: list[str]) -> None:
+        """Ask what choices mean of which some name a side and others do not."""
+        codes = {word: side(word) or "tie" for word in words}
+        raise JudgmentError(
+            f"{name!r} chooses between two sides, but {first_few(repr(w) for w in words if side(w) is None)} names "
+            f"none; say what they mean: {option('winner_codes', codes)}, or for classes of tasks: "
+            f"{option('columns', {'item': 'id'})}"
+        )
+
+    def _annotation(self, task: dict[str, Any], annotation: dict[str, Any], name: str, kind: str) -> None:
+        """One annotator's answer to the question."""
+        rows, answer = self.rows, self.rows.options.answer
+        rows.n_read += 1
+        if annotation.get("was_cancelled") or annotation.get("skipped"):
+            rows.drop("skipped")
+            return
+        results = [one for one in results_of(annotation) if str(one.get("type", "")).lower() in _ANSWERS]
+        new = next((as_text(one.get("from_name")) for one in results if as_text(one.get("from_name")) != name), None)
+        if new is not None and answer is None:
+            choose_question([name, new], None)
+        mine = [one for one in results if as_text(one.get("from_name")) == name]
+        whole = [one for one in mine if not (_REGION & _value(one).keys())]
+        if not whole:
+            rows.drop("about a part of the task" if mine else "without an answer")
+            return
+        cells = {
+            "annotator": as_person(annotation.get("completed_by", annotation.get("created_username"))),
+            "time": annotation.get("created_at"),
+            "duration": as_number(annotation.get("lead_time")),
+        }
+        gold = bool(annotation.get("ground_truth") or annotation.get("honeypot"))
+        parts = [result for result in whole if result.get("item_index") is not None]
+        if len(whole) > max(len(parts), 1):
+            rows.drop("answered twice", len(whole) - max(len(parts), 1))
+            rows.n_read += len(whole) - max(len(parts), 1)
+        for result in parts or whole[:1]:
+            value = _value(result).get(_ANSWERS.get(str(result.get("type", "")).lower(), "ranker"))
+            place = result.get("item_index")
+            # an answer about one of several images or paragraphs of a task is about that one
+            about = task if place is None else task | {"id": f"{as_text(task.get('id'))}[{as_text(place)}]"}
+            rows.n_read += result is not (parts or whole)[0]
+            # what the user names may be a field of the annotation too
+            self._answer(annotation | about if rows.options.columns else about, kind, value, cells, gold=gold)
+
+    def _answer(self, task: dict[str, Any], kind: str, value: Any, cells: dict[str, Any], *, gold: bool) -> None:
+        """One answer, as a judgment or as truth."""
+        rows, where = self.rows, task if self.rows.options.columns else None
+        if kind == "pairwise":
+            self._pair(task, value, cells, gold=gold)
+        elif kind == "ranker":
+            self._ranking(task, value, cells, gold=gold)
+        elif kind == "buckets":
+            self._buckets(task, value, cells, gold=gold)
+        elif kind in ("rating", "number"):
+            rows.roles |= {"item": "id", "grade": f"value.{_ANSWERS[kind]}"}
+            if as_number(value) is None:
+                rows.drop("without an answer")
+            elif gold:
+                rows.truth.append({"item": task.get("id"), "grade": value})
+            else:
+                rows.add(where, item=task.get("id"), grade=as_number(value), **cells)
+        else:
+            rows.roles |= {"item": "id", "grade": f"value.{_ANSWERS[kind]}"}
+            labels = _paths(value) if kind == "taxonomy" else as_labels(value)
+            if not labels:
+                rows.drop("without an answer")
+            elif gold:
+                rows.truth += [{"item": task.get("id"), "grade": labels[0]}] if len(labels) == 1 else []
+                self.n_gold_lists += len(labels) > 1
+            else:
+                self.labels.append((where, as_text(task.get("id")), labels, cells))
+
+    def _pair(self, task: dict[str, Any], value: Any, cells: dict[str, Any], *, gold: bool) -> None:
+        """Which of two sides was chosen."""
+        rows, data, chosen = self.rows, data_of(task), self.rows.options.columns.keys()
+        word = as_text(value[0] if isinstance(value, list) and value else value)
+        winner = self.codes.get(word or "", side(word))
+        if winner is None:
+            rows.drop("without an answer" if word is None else "with an answer that names no side")
+            return
+        if self.sides is None and not {"left", "right"} <= chosen:
+            self.sides = pair_columns(_plain_fields(task), "data.")
+            if self.sides is None:
+                raise JudgmentError(_no_sides(task))
+        left, right = self.sides or ("", "")
+        rows.roles |= {"left": f"data.{left}", "right": f"data.{right}", "winner": "value.selected"}
+        pair = {
+            "query": self._context(task),
+            "left": as_text(data.get(left)),
+            "right": as_text(data.get(right)),
+            "winner": winner,
+        }
+        if not {"left", "right"} <= chosen and (pair["left"] is None or pair["right"] is None):
+            rows.drop(f"without {left} or {right}")
+        elif pair["left"] == pair["right"] and not {"left", "right"} <= chosen:
+            rows.drop("with the same item on both sides")
+        elif gold:
+            rows.truth.append(pair)
+        else:
+            rows.add(task, **pair, **cells)
+
+    def _ranking(self, task: dict[str, Any], value: Any, cells: dict[str, Any], *, gold: bool) -> None:
+        """A list best first; several buckets are refused, as their order is not in the file."""
+        rows = self.rows
+        if isinstance(value, Mapping):
+            named = _named_buckets(value)
+            if len(named) > 1:
+                raise JudgmentError(
+                    f"the ranker sorts into buckets ({first_few(map(repr, named))}), which are grades in words; their "
+                    f"order is not in the file: give it, worst first, as in {option('levels', list(named))}"
+                )
+            value = next(iter(named.values()), [])
+        query = self._context(task)
+        rows.roles |= {"item": "value.ranker", "rank": "place in value.ranker"}
+        names = value if isinstance(value, list) else []
+        if gold:
+            rows.truth += [{"query": query, "item": name, "rank": place} for place, name in enumerate(names, 1)]
+        elif not add_ranking(rows, task, names, None, query=query, **cells):
+            rows.drop("naming an item twice" if names else "without an answer")
+
+    def _buckets(self, task: dict[str, Any], value: Any, cells: dict[str, Any], *, gold: bool) -> None:
+        """Each item with the name of its bucket as the grade."""
+        query = self._context(task)
+        self.rows.roles |= {"item": "value.ranker[]", "grade": "bucket of value.ranker"}
+        graded = [(name, bucket) for bucket, names in _named_buckets(value).items() for name in as_labels(names)]
+        if not graded:
+            self.rows.drop("without an answer")
+        for name, bucket in graded:
+            if gold:
+                self.rows.truth.append({"query": query, "item": name, "grade": bucket})
+            else:
+                self.rows.add(task, query=query, item=name, grade=bucket, **cells)
+
+    def _context(self, task: dict[str, Any]) -> str:
+        """What the task asks about: its context, else its id."""
+        found = context_of(data_of(task))
+        self.rows.roles["query"] = f"data.{found[0]}" if found else "id"
+        return (found[1] if found else as_text(task.get("id"))) or "1"
+
+    def _add_labels(self) -> None:
+        """Choices: one class each, or a query for each label where some answer names several."""
+        if any(len(labels) > 1 for _, _, labels, _ in self.labels):
+            add_labels(self.rows, self.labels)
+            self.rows.roles["query"] = "the label"
+            return
+        for record, item, labels, cells in self.labels:
+            self.rows.add(record, item=item, grade=labels[0], **cells)
+
+
+def tasks(source: Source) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Each task of a full export with its annotations."""
+    for number, task in enumerate(records(source), 1):
+        if isinstance(task.get("task"), dict) and "result" in task:
+            # as written to a target storage: an annotation with its task inside
+            yield {"id": number} | task["task"], [task]
+            continue
+        found = task.get("annotations", task.get("completions"))
+        annotations = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+        yield ({"id": number} | task if task.get("id") is None else task), annotations
+
+
+def _rows(source: Source, fields: list[str]) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
+    """Each row of the short formats as a task with one annotation."""
+    for row in records(source):
+        data = {name.removeprefix("_data_"): row[name] for name in row if name not in _ROW_KEYS and name not in fields}
+        results = [_result(name, _cell(row.get(name)), data) for name in fields]
+        annotation = {"completed_by": row.get("annotator"), "result": [one for one in results if one]}
+        yield {"id": row.get("id"), "data": data}, [annotation | {k: row.get(k) for k in ("created_at", "lead_time")}]
+
+
+def _answer_fields(source: Source, options: ReadOptions) -> list[str]:
+    """Fields of a row that hold answers: by their shape, else because they differ between annotators of one task."""
+    rows = [row | {"id": as_text(row.get("id"))} for row in islice(records(source), _FIRST_RECORDS)]
+    names = [name for name in dict.fromkeys(name for row in rows for name in row) if name not in _ROW_KEYS]
+    shaped = [name for name in names if any(_result(name, _cell(row.get(name)), {}, shaped=True) for row in rows)]
+    if options.answer is not None:
+        return [options.answer] if options.answer in names else shaped or names
+    if shaped:
+        return shaped
+    varying = [
+        name
+        for name in names
+        if len({(row["id"], as_text(row.get(name))) for row in rows if as_text(row.get(name))})
+        > len({row["id"] for row in rows if as_text(row.get(name))})
+    ]
+    if len(varying) == 1:
+        return varying
+    raise JudgmentError(
+        f"which field holds the answers is not clear ({first_few(map(repr, names))}); name it, as in "
+        f"{option('answer', (varying or names or ['choice'])[0])}"
+    )
+
+
+def _result(name: str, value: Any, data: Mapping[str, Any], *, shaped: bool = False) -> dict[str, Any] | None:
+    """A cell as the result of a full export; ``shaped`` takes only cells that no data field would hold."""
+    first = value[0] if isinstance(value, list) and value else value
+    if isinstance(first, Mapping):
+        kind = next((kind for kind, key in _ANSWERS.items() if key in first), None)
+        return {"from_name": name, "type": kind, "value": dict(first)} if kind else None
+    if shaped or first is None:
+        return None
+    if str(first).lower() in ("left", "right") and pair_columns(data):
+        return {"from_name": name, "type": "pairwise", "value": {"selected": first}}
+    if as_number(first) is not None:
+        return {"from_name": name, "type": "rating", "value": {"rating": first}}
+    return {"from_name": name, "type": "choices", "value": {"choices": value}}
+
+
+def _cell(value: Any) -> Any:
+    """A cell of CSV that holds JSON as what it means; any other as it is."""
+    if isinstance(value, str) and value[:1] in ("[", "{"):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
+
+
+def results_of(annotation: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The results of an annotation."""
+    found = annotation.get("result")
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def _value(result: Mapping[str, Any]) -> dict[str, Any]:
+    """The value of a result."""
+    found = result.get("value")
+    return found if isinstance(found, dict) else {}
+
+
+def data_of(task: Mapping[str, Any]) -> dict[str, Any]:
+    """The data of a task."""
+    found = at_path(task, "data")
+    return found if isinstance(found, dict) else {}
+
+
+def _no_sides(task: Mapping[str, Any]) -> str:
+    """Sentence for a task of pairs whose sides no names of fields tell; two entries of a list are proposed."""
+    data = data_of(task)
+    listed = next((name for name, value in data.items() if isinstance(value, list) and len(value) == 2), None)
+    ends = [_short_path(value) for value in data[listed]] if listed is not None else [".x", ".y"]
+    start = "data" if listed is None else f"data.{listed}"
+    paths = [f"{start}{end if listed is None else f'.{place}{end}'}" for place, end in enumerate(ends)]
+    return (
+        f"task {task.get('id')} has no two fields such as text1 and text2 for the sides (it has "
+        f"{first_few(map(repr, data))}); name them with {option('columns', dict(zip(SIDES, paths, strict=True)))}"
+    )
+
+
+def _short_path(value: Any) -> str:
+    """The way from an entry of a list to what names it."""
+    if not isinstance(value, Mapping):
+        return ""
+    names = [name for name in ("model", "id", "name", "title", "text", "body") if as_text(value.get(name))]
+    return f".{names[0]}" if names else f".{next(iter(value), 'id')}"
+
+
+def _names_a_side(result: Mapping[str, Any], task: Mapping[str, Any]) -> bool:
+    """Whether the one choice of a result is a side of two fields of its task."""
+    chosen = as_labels(_value(result).get("choices"))
+    return len(chosen) == 1 and side(chosen[0]) is not None and _has_sides(task)
+
+
+def _has_sides(task: Mapping[str, Any]) -> bool:
+    """Whether two or more fields of a task are called like two sides."""
+    try:
+        return pair_columns(_plain_fields(task)) is not None
+    except JudgmentError:
+        return True
+
+
+def _plain_fields(task: Mapping[str, Any]) -> list[str]:
+    """Names of the fields of a task's data that hold text or numbers."""
+    return [name for name, value in data_of(task).items() if isinstance(value, str | int | float)]
+
+
+def _named_buckets(value: Any) -> dict[str, list[Any]]:
+    """Buckets by name, without the one of what was not sorted."""
+    found = value if isinstance(value, Mapping) else {}
+    return {str(name): ids for name, ids in found.items() if name != "_" and isinstance(ids, list)}
+
+
+def _paths(value: Any) -> list[str]:
+    """Paths of a taxonomy, joined."""
+    paths = value if isinstance(value, list) else []
+    joined = [" / ".join(as_labels(path)) for path in (paths if all(isinstance(p, list) for p in paths) else [paths])]
+    return [path for path in joined if path]

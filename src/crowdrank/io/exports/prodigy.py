@@ -1,0 +1,72 @@
+"""Prodigy: one JSON object per line, with what was accepted, rejected or ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ...errors import JudgmentError
+from ..read_options import ReadOptions
+from ..sources import Source
+from .cells import as_text
+from .imported import Collector, Imported
+from .questions import add_labels, as_labels
+from .streaming import records
+
+_TITLE = "a Prodigy data set (_input_hash, _task_hash, answer)"
+_MANUAL = ("_manual", "relations", "text_input")
+"""Ends of the names of views in which something is drawn or written."""
+
+
+def read(source: Source, options: ReadOptions) -> Imported:
+    """Return chosen options as classes, or accept and reject as 1 and 0."""
+    rows = Collector(source, options)
+    answers: list[tuple[Any, str | None, list[str], dict[str, Any]]] = []
+    several = False
+    for record in records(source):
+        if not rows.is_wanted(record):
+            continue
+        rows.n_read += 1
+        answer = as_text(record.get("answer"))
+        cells = {
+            "annotator": as_text(record.get("_annotator_id")) or as_text(record.get("_session_id")),
+            "time": record.get("_timestamp"),
+        }
+        where = record if options.columns else None
+        if answer not in ("accept", "reject"):
+            rows.drop("ignore" if answer == "ignore" else "without an answer")
+        elif "accept" in record or "options" in record:
+            chosen = as_labels(record.get("accept") or [])
+            style = record.get("config")
+            several |= len(chosen) > 1 or (isinstance(style, Mapping) and style.get("choice_style") == "multiple")
+            if answer == "reject":
+                rows.drop("reject")
+            else:
+                answers.append((where, as_text(record.get("_input_hash")), chosen, cells))
+        elif str(record.get("_view_id", "")).endswith(_MANUAL) and not record.get("_is_binary"):
+            raise JudgmentError(
+                f"the answers are {record['_view_id']} annotations; only choices, and yes and no, can be aggregated"
+            )
+        else:
+            rows.roles |= {"item": "_task_hash", "grade": "answer (accept 1, reject 0)", "query": "label"}
+            query = {"query": label} if (label := as_text(record.get("label"))) else {}
+            rows.add(where, item=record.get("_task_hash"), grade=int(answer == "accept"), **query, **cells)
+    _add_choices(rows, answers, several=several)
+    rows.roles |= {"annotator": "_annotator_id or _session_id", "time": "_timestamp"}
+    return rows.finish("grade", title=_TITLE)
+
+
+def _add_choices(rows: Collector, answers: list[Any], *, several: bool) -> None:
+    """Chosen options: one class each, or a query for each option where several may be chosen."""
+    if not answers:
+        return
+    rows.roles |= {"item": "_input_hash", "grade": "accept"}
+    if several:
+        add_labels(rows, answers)
+        rows.roles["query"] = "the option"
+        return
+    for record, item, chosen, cells in answers:
+        if chosen:
+            rows.add(record, item=item, grade=chosen[0], **cells)
+        else:
+            rows.drop("without an option")

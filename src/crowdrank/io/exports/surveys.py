@@ -1,0 +1,107 @@
+"""Survey tables with one row per respondent and one column per item."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from ...errors import JudgmentError
+from ...wording import counted, first_few, option
+from .cells import as_number
+from .imported import Collector
+
+_MOST_WORDS = 12
+_FEWEST_RESPONDENTS = 2
+
+
+def is_scale(values: Sequence[str]) -> bool:
+    """Whether answers are numbers or few words, and no free text."""
+    return bool(values) and (all(as_number(value) is not None for value in values) or len(set(values)) <= _MOST_WORDS)
+
+
+def add_survey(rows: Collector, frame: pl.DataFrame, items: Mapping[str, str], cells: Mapping[str, pl.Series]) -> str:
+    """Add one judgment for each filled cell of the columns ``items`` (column -> item); return the kind.
+
+    Where every respondent gives each number from 1 on once, these may be ranks, which count the other way round than
+    grades: that is asked and not assumed.
+    """
+    kind = rows.options.kind or "grade"
+    frame = frame.with_columns(_without_endings(frame[name]) for name in items)
+    if _are_boxes(frame, list(items)):
+        return _add_boxes(rows, frame, items, cells)
+    if rows.options.kind is None and _are_ranks(frame, list(items)):
+        raise JudgmentError(
+            f"every respondent gives 1 to {len(items)} once: ranks with 1 for the best ({option('kind', 'ranking')}), "
+            f"or grades with {len(items)} for the best ({option('kind', 'grade')})?"
+        )
+    if kind not in ("grade", "ranking"):
+        raise JudgmentError(f"the file holds grades or ranks of items and no {kind}s; leave {option('kind')} out")
+    cells = dict(cells) | _chosen_columns(rows, frame)
+    word, blank = ("grade" if kind == "grade" else "rank"), 0
+    for column, item in items.items():
+        filled = frame[column].is_not_null()
+        blank += int((~filled).sum())
+        parts: dict[str, Any] = {name: series.filter(filled) for name, series in cells.items()}
+        answers = frame[column].filter(filled)
+        value = answers.cast(pl.Float64, strict=False) if word == "rank" else answers
+        rows.add_frame(pl.DataFrame({word: value, **parts}).with_columns(item=pl.lit(item)))
+    rows.roles["item"] = "one column each"
+    rows.roles[word] = ", ".join(list(items)[:3]) + (", ..." if len(items) > 3 else "")
+    if blank:
+        rows.notes.append(f"{counted(blank, 'blank cell')} not judged")
+    return kind
+
+
+def _without_endings(answers: pl.Series) -> pl.Series:
+    """Places such as 1st and 2nd as numbers; other answers as they are."""
+    numbers = answers.str.extract(r"(?i)^\s*(\d+)\s*(?:st|nd|rd|th|\.|º|ª|er|e)\s*$")
+    return numbers if numbers.null_count() == answers.null_count() < len(answers) else answers
+
+
+def _are_boxes(frame: pl.DataFrame, names: list[str]) -> bool:
+    """Whether the columns are boxes of one question, each blank or ticked."""
+    held = [frame[name].drop_nulls().unique().to_list() for name in names]
+    blank = sum(frame[name].null_count() for name in names)
+    ticks = {cell for cells in held for cell in cells}
+    told = len(ticks) > 1 or ticks <= {"1", "x", "X", "true", "TRUE", "True"}
+    return frame.height > 1 and blank > 0 and all(len(cells) < 2 for cells in held) and bool(ticks) and told
+
+
+def _add_boxes(rows: Collector, frame: pl.DataFrame, items: Mapping[str, str], cells: Mapping[str, pl.Series]) -> str:
+    """Add a grade of 1 for each box that was ticked, and of 0 for those left blank by who ticked another."""
+    answered = frame.select(pl.any_horizontal(pl.col(list(items)).is_not_null())).to_series()
+    parts = {name: series.filter(answered) for name, series in (dict(cells) | _chosen_columns(rows, frame)).items()}
+    for column, item in items.items():
+        ticked = frame[column].filter(answered).is_not_null().cast(pl.Int8).cast(pl.String)
+        rows.add_frame(pl.DataFrame({"grade": ticked, **parts}).with_columns(item=pl.lit(item)))
+    rows.roles |= {"item": "one column each", "grade": "1 where ticked"}
+    rows.notes.append("each column is ticked or blank: grade 1 where it was ticked, 0 where another was")
+    if not answered.all():
+        rows.drop("without an answer", int((~answered).sum()))
+    return "grade"
+
+
+def _chosen_columns(rows: Collector, frame: pl.DataFrame) -> dict[str, pl.Series]:
+    """Columns that the user names for a word; items and answers are the columns of the question."""
+    found: dict[str, pl.Series] = {}
+    for word, name in rows.options.columns.items():
+        if word in ("item", "grade", "rank") or name not in frame.columns:
+            raise JudgmentError(
+                f"{option('columns', {word: name})} names no column of respondents; there are "
+                f"{first_few(map(repr, frame.columns), shown=40)}"
+            )
+        found[word] = frame[name]
+    return found
+
+
+def _are_ranks(frame: pl.DataFrame, names: list[str]) -> bool:
+    """Whether each full row holds 1, 2, ... once each."""
+    wanted = {float(number) for number in range(1, len(names) + 1)}
+    full = frame.select(names).drop_nulls()
+    return (
+        len(names) > 2
+        and full.height >= _FEWEST_RESPONDENTS
+        and all({as_number(value) for value in row} == wanted for row in full.iter_rows())
+    )

@@ -1,0 +1,396 @@
+"""What a file would be read as, column by column, and the command to read it with; nothing is aggregated."""
+
+from __future__ import annotations
+
+import datetime
+import re
+import shlex
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from ..data.column_facts import ColumnFacts
+from ..data.column_names import is_gold
+from ..data.column_questions import is_personal
+from ..data.files import PathLike
+from ..data.guessing import Wishes, role_candidates
+from ..data.intake import numbers_of
+from ..data.judgments import Judgments
+from ..errors import CrowdrankError, JudgmentError
+from ..wording import counted, first_few, on_command_line, percent
+from .delimited import first_cells
+from .judgments import Table, build, open_votes, read_files, read_one, source_name
+from .notices import collect_notices
+from .preflib import SUFFIXES
+from .read_options import ReadOptions
+from .sources import Source
+from .tables import read_source, table_format
+
+_MOST_VALUES = 12
+_MOST_NAMED = 6
+_FEW_IDS_QUERIES = 5
+_FORMATS = {"csv": "CSV", "json": "JSON", "jsonl": "JSON lines", "parquet": "Parquet", "excel": "Excel"}
+_PERSON = re.compile(r"[\w.+-]+@[\w-]+(\.[\w-]+)+|\b\d{1,3}(\.\d{1,3}){3}\b")
+_OPTION = re.compile(r"--[a-z][a-z-]+(?: (?:'[^']*'(?:\"'\"'[^']*')*|[^\s;,)]+(?:,[^\s;,)]+)*))?")
+_ALONE = ("--no-annotators", "--nominal", "--small-is-good", "--large-is-good", "--drop-invalid")
+
+
+@dataclass(frozen=True)
+class Role:
+    """A column in the role it plays, or may play."""
+
+    word: str
+    column: str
+    holds: str
+    sure: bool = True
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What a file is, what it would be read as, and what to type next."""
+
+    file: str
+    n_rows: int | None
+    n_columns: int | None
+    format: str
+    encoding: str
+    source: str
+    """Name of the importer; ``"table"`` for a plain table."""
+    title: str
+    """What kind of file it is, in words."""
+    would_read: bool
+    problem: str | None
+    kind: str | None
+    n_judgments: int | None
+    n_annotators: int | None
+    n_items: int | None
+    n_queries: int | None
+    roles: tuple[Role, ...]
+    left_out: dict[str, int]
+    not_used: tuple[str, ...]
+    notes: tuple[str, ...]
+    next: str | None
+    """The command to type next."""
+    unit: str = "row"
+    """What is counted by ``n_rows``."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the same as plain values, for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+    def lines(self) -> list[str]:
+        """Return the same as lines of text."""
+        size = [counted(self.n_rows, self.unit)] if self.n_rows is not None else []
+        size += [counted(self.n_columns, "column")] if self.n_columns is not None else []
+        coding = [] if self.encoding == "" else [self.encoding]
+        end = "" if self.would_read else "; it would not be read:"
+        found = [f"{self.file}: {', '.join([*size, self.format, *coding])}: {self.title}{end}"]
+        if self.problem is not None:
+            found.append(f"  {self.problem}")
+        found += self._role_lines()
+        summary = self._summary()
+        likely = "" if self.would_read else ", most likely"
+        if summary:
+            found.append(f"{summary}. Next:" if self.next else f"{summary}.")
+        elif self.next:
+            found.append(f"Next{likely}:")
+        return [*found, f"  {self.next}"] if self.next else found
+
+    def _role_lines(self) -> list[str]:
+        """A line for each role, then what was left out, not used and is to be known."""
+        rows = [(role.word + ("" if role.sure else " ?"), role.column, role.holds) for role in self.roles]
+        # further candidates of one role stand below the first
+        shown = [
+            (
+                f"{'?':>{len(word)}}" if number and word == rows[number - 1][0] and word[-1] == "?" else word,
+                column,
+                holds,
+            )
+            for number, (word, column, holds) in enumerate(rows)
+        ]
+        first = max([10, *(len(word) for word, _, _ in shown)])
+        second = max([0, *(len(column) for _, column, _ in shown)])
+        lines = [f"  {word:<{first}} {column:<{second}}  {holds}".rstrip() for word, column, holds in shown]
+        if self.left_out:
+            each = ", ".join(f"{n:,} {reason}" for reason, n in self.left_out.items())
+            lines.append(f"  {'left out':<{first}} {each}")
+        if self.not_used:
+            named = first_few(self.not_used, shown=_MOST_NAMED)
+            lines.append(f"  {'not used':<{first}} {named}")
+        return lines + [f"  {'note':<{first}} {note}" for note in self.notes]
+
+    def _summary(self) -> str:
+        """How many judgments there are, by whom, on what."""
+        if not self.would_read or self.kind is None or self.n_judgments is None:
+            return ""
+        by = f" by {counted(self.n_annotators, 'annotator')}" if self.n_annotators else ", nobody is named"
+        queries = f" of {counted(self.n_queries, 'query')}" if self.n_queries and self.n_queries > 1 else ""
+        return f"{counted(self.n_judgments, self.kind)}{by} on {counted(self.n_items or 0, 'item')}{queries}"
+
+
+def inspect(path: PathLike, options: ReadOptions | None = None, *, given: Sequence[str] = ()) -> Inspection:
+    """Return what a file would be read as, and the command to type next; e-mails and addresses are never in it.
+
+    Parameters
+    ----------
+    path
+        Name of the file.
+    options
+        How it is to be read, as for :func:`~crowdrank.read_judgments`.
+    given
+        The same options in words, for the command.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "votes.csv"
+    >>> _ = path.write_text("worker,task,label\\nann,x,2\\nbob,x,1\\n")
+    >>> found = inspect(path)
+    >>> found.would_read, found.kind, [(role.word, role.column) for role in found.roles]
+    (True, 'grade', [('grade', 'label'), ('item', 'task'), ('annotator', 'worker')])
+    """
+    options = options or ReadOptions()
+    with on_command_line(), warnings.catch_warnings(), collect_notices():
+        warnings.simplefilter("ignore")
+        return _inspect(path, options, list(given))
+
+
+def _inspect(path: PathLike, options: ReadOptions, given: list[str]) -> Inspection:
+    """The same, with everything that is said unheard."""
+    blank = Inspection(
+        str(path), None, None, "", "", "table", "a plain table", False, None, None, None, None, None, None, (), {}, (),
+        (), None,
+    )  # fmt: skip
+    table: Table | None = None
+    try:
+        source = open_votes(path, options.encoding)
+        if source.suffix in SUFFIXES:
+            return _of_judgments(replace(blank, format="PrefLib", title="rankings"), read_files([path], options), given)
+        blank = _about(blank, source, options)
+        table = read_one(source, options)
+        blank = _with_table(blank, table)
+        judgments = build([table], options)
+    except CrowdrankError as error:
+        problem = _without_people(_without_name(str(error), str(path)))
+        found = replace(blank, problem=problem, next=_next_command(str(error), str(path), given))
+        return found if table is not None else _with_candidates(found, path, options)
+    return _of_judgments(replace(blank, roles=_roles(table, judgments)), judgments, given)
+
+
+def _without_name(text: str, name: str) -> str:
+    """A message without the file's name before it."""
+    return text.removeprefix(f"{name}: ").removeprefix(name).strip()
+
+
+def _without_people(text: str) -> str:
+    """Text without e-mails and addresses."""
+    return _PERSON.sub("(not shown)", text)
+
+
+def _about(blank: Inspection, source: Source, options: ReadOptions) -> Inspection:
+    """What kind of file it is."""
+    name = source_name(source, options)
+    form = table_format(source) if name is None or source.data[:4] != b"PK\x03\x04" else "zip"
+    coding = source.encoding if form in ("csv", "json", "jsonl") else ""
+    found = replace(blank, format=_FORMATS.get(form, form), encoding=coding, source=name or "table")
+    if name is None:
+        return found
+    columns = len(first_cells(source)) if form == "csv" else None
+    return replace(found, title=f"an export of {name}", n_columns=columns)
+
+
+def _with_table(blank: Inspection, table: Table) -> Inspection:
+    """What is known once the columns are understood."""
+    if table.imported is not None:
+        imported = table.imported
+        unread = replace(
+            blank, title=imported.title, left_out={reason: n for reason, n in imported.dropped.items() if n},
+            notes=tuple(_without_people(note) for note in imported.notes), n_rows=imported.n_read, unit=imported.unit,
+        )  # fmt: skip
+        return replace(unread, roles=_roles(table, None), kind=imported.kind)
+    assert table.plain is not None
+    n_rows, n_columns = table.plain.shape
+    unused = tuple(_unused_column(table, name) for name in table.plain.understood.ignored)
+    return replace(
+        blank, n_rows=n_rows, n_columns=n_columns, not_used=unused, kind=table.kind, roles=_roles(table, None),
+        notes=tuple(_without_people(note) for note in table.plain.notes),
+    )  # fmt: skip
+
+
+def _unused_column(table: Table, name: str) -> str:
+    """A column that is not used, and whether it is blank."""
+    assert table.plain is not None
+    known = name in table.plain.whole.columns
+    return (
+        f"{_without_people(name)} (blank)"
+        if known and ColumnFacts(name, table.plain.whole[name]).empty
+        else _without_people(name)
+    )
+
+
+_ORDER = ("grade", "rank", "left", "right", "winner", "loser", "tie", "strength", "item", "annotator", "query")
+
+
+def _roles(table: Table, judgments: Judgments | None) -> tuple[Role, ...]:
+    """Each column that is used, with what it holds."""
+    names: Mapping[str, str]
+    names = (
+        table.imported.roles if table.imported is not None else table.plain.understood.columns if table.plain else {}
+    )
+    words = sorted(names, key=lambda word: _ORDER.index(word) if word in _ORDER else len(_ORDER))
+    return tuple(
+        Role(word, _without_people(names[word]), _without_people(_holds(word, table.frame, table.kind)))
+        for word in words
+    )  # fmt: skip
+
+
+def _holds(word: str, frame: pl.DataFrame, kind: str) -> str:
+    """What a column holds, in a few words."""
+    if word not in frame.columns:
+        return ""
+    cells = frame[word]
+    if word in ("grade", "strength", "rank"):
+        return _values(cells)
+    if word in ("winner", "tie") and "loser" not in frame.columns:
+        return _outcomes(cells)
+    if word == "duration":
+        values, _, _ = numbers_of(cells)
+        return f"{np.nanmin(values):g} to {np.nanmax(values):g} s" if np.isfinite(values).any() else ""
+    if word == "time":
+        return _times(cells)
+    if word == "weight":
+        values, _, _ = numbers_of(cells)
+        return f"{np.nanmin(values):g} to {np.nanmax(values):g}" if np.isfinite(values).any() else ""
+    n = cells.drop_nulls().n_unique()
+    if word == "item":
+        keys = [name for name in ("query", "item") if name in frame.columns]
+        return f"{n:,} different, {_each(frame, keys, kind)} each"
+    named = cells.drop_nulls().cast(pl.String).unique().sort().to_list() if n <= 2 else []
+    if named and word in ("left", "right", "annotator") and not any(is_personal(word, name) for name in named):
+        return f"{n:,} different: {', '.join(name[:40] for name in named)}" if n > 1 else named[0][:60]
+    return f"{n:,} different"
+
+
+def _each(frame: pl.DataFrame, keys: Sequence[str], kind: str) -> str:
+    """How many judgments each item has."""
+    counts = frame.group_by(keys).len()["len"]
+    low, high = int(counts.min() or 0), int(counts.max() or 0)  # type: ignore[arg-type]
+    what = {"grade": "grade", "ranking": "place"}.get(kind, kind)
+    return counted(low, what) if low == high else f"{low:,} to {counted(high, what)}"
+
+
+def _values(cells: pl.Series) -> str:
+    """The different values and how often each occurs, or their range."""
+    counts = cells.drop_nulls().cast(pl.String).value_counts()
+    facts = ColumnFacts("", cells)
+    if len(counts) <= _MOST_VALUES:
+        order = {value: place for place, value in enumerate(facts.values)}
+        rows = sorted(counts.rows(), key=lambda row: order.get(str(row[0]).strip(), 0))
+        shown = " ".join(_short_number(str(value)) for value, _ in rows)
+        return f"{shown} ({', '.join(f'{n:,}' for _, n in rows)} times)"
+    values, _, text = numbers_of(cells)
+    if text.any() or not np.isfinite(values).any():
+        return f"{len(counts):,} different words"
+    return f"{np.nanmin(values):g} to {np.nanmax(values):g}, {len(counts):,} different"
+
+
+def _short_number(text: str) -> str:
+    """A number without needless digits."""
+    return text.removesuffix(".0")[:30]
+
+
+def _outcomes(cells: pl.Series) -> str:
+    """How often each winner occurs."""
+    counts = cells.drop_nulls().cast(pl.String).value_counts(sort=True)
+    if len(counts) > _MOST_NAMED:
+        return f"{len(counts):,} different, ids of items"
+    total = int(counts["count"].sum())
+    parts = [f"{value} {n:,}" for value, n in counts.rows()]
+    first = f"{parts[0]} ({percent(counts['count'][0] / total)})" if parts else ""
+    return ", ".join([first, *parts[1:]])
+
+
+def _times(cells: pl.Series) -> str:
+    """The first and the last day."""
+    try:
+        if cells.dtype.is_numeric():
+            low, high = (datetime.datetime.fromtimestamp(float(v), datetime.UTC) for v in (cells.min(), cells.max()))  # type: ignore[arg-type]
+        else:
+            parsed = cells.cast(pl.String).str.to_datetime(strict=False, time_unit="us").drop_nulls()
+            low, high = parsed.min(), parsed.max()  # type: ignore[assignment]
+        days = [f"{day.day} {day:%b %Y}" for day in (low, high)]
+    except (pl.exceptions.PolarsError, ValueError, OverflowError, TypeError, AttributeError, OSError):
+        return ""
+    return days[0] if days[0] == days[1] else f"{days[0]} to {days[1]}"
+
+
+def _of_judgments(found: Inspection, judgments: Any, given: list[str]) -> Inspection:
+    """The counts, and the command that aggregates them."""
+    items = judgments.items
+    ids = items.ids.cast(pl.String).n_unique()
+    recur = items.n_queries >= _FEW_IDS_QUERIES and len(items) >= _FEW_IDS_QUERIES * ids
+    notes = [f"{counted(ids, 'item')} recur in {items.n_queries:,} queries; to rank them over all: --across-queries"]
+    words = ["crowdrank", "aggregate", found.file, *given]
+    words += ["--across-queries"] if recur and "--across-queries" not in given else []
+    if judgments.kind == "grade" and len(judgments.levels) <= _MOST_VALUES and judgments.n_annotators > 1:
+        words += ["--want", "grade"]
+    words += ["-o", "ranks.csv", *(["--annotators", "who.csv"] if judgments.n_annotators > 1 else [])]
+    return replace(
+        found, would_read=True, kind=judgments.kind, n_judgments=judgments.n_judgments,
+        n_annotators=judgments.n_annotators, n_items=judgments.n_items, n_queries=judgments.n_queries,
+        notes=(*found.notes, *(notes if recur else [])), next=shlex.join(words),
+    )  # fmt: skip
+
+
+def _next_command(problem: str, name: str, given: list[str]) -> str | None:
+    """The command with the first remedy that a message names."""
+    if "the grades are text" in problem:
+        return shlex.join(["crowdrank", "aggregate", name, *given, "--nominal"])
+    for match in _OPTION.finditer(_without_name(problem, name)):
+        words = shlex.split(match[0])
+        if (len(words) > 1 and "NAME" not in words[1].split("=")) or words[0] in _ALONE:
+            words = words[:1] if words[0] in _ALONE else words
+            return shlex.join(["crowdrank", "aggregate", name, *given, *words])
+    return None
+
+
+def _with_candidates(found: Inspection, path: PathLike, options: ReadOptions) -> Inspection:
+    """The columns that may play a role in a plain table that would not be read."""
+    if found.source != "table" or not found.format or found.format == "zip":
+        return found
+    try:
+        source = open_votes(path, options.encoding)
+        table, _ = read_source(source, names=options.header, sheet=options.sheet)
+    except JudgmentError:
+        return found
+    wishes = Wishes(annotators=not options.no_annotators, coded=options.winner_codes is not None)
+    given = {word: name for word, name in options.columns.items() if name in table.columns}
+    seen = role_candidates(table, given, wishes)
+    roles = [
+        Role(word, _without_people(name), _without_people(_about_column(word, table, name)), len(names) == 1)
+        for word, names in seen.items()
+        for name in names
+    ]
+    gold = [name for name in table.columns if is_gold(name)]
+    roles += [Role("truth", name, _without_people(_values(table[name])), False) for name in gold[:1]]
+    return replace(found, n_rows=len(table), n_columns=table.width, roles=tuple(roles))
+
+
+def _about_column(word: str, table: pl.DataFrame, name: str) -> str:
+    """What a candidate holds."""
+    facts = ColumnFacts(name, table[name])
+    if facts.nested:
+        return "objects"
+    if word in ("grade", "rank", "winner"):
+        return _values(table[name])
+    if word != "item":
+        return f"{facts.distinct:,} different"
+    each = _each(table.select(pl.col(name).alias("item")), ["item"], "grade")
+    return f"{facts.distinct:,} different, {each} each{' (long text)' if facts.long_text else ''}"

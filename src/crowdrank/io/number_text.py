@@ -1,0 +1,161 @@
+"""Grades that are numbers in other clothes: 4/5, 80%, 1,5 and 4 - ok."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import NamedTuple
+
+import polars as pl
+
+from ..data.answers import BLANKS
+from ..errors import JudgmentError
+from ..wording import counted, option
+
+_NUMBER = r"[-+]?\d+(?:[.,]\d+)?"
+_FORMS = {
+    "comma": re.compile(r"([-+]?\d+)(?:,(\d+))?"),
+    "share": re.compile(rf"({_NUMBER})\s*(?:/|out of|of)\s*(\d+(?:[.,]\d+)?)"),
+    "percent": re.compile(rf"({_NUMBER})\s*%"),
+    "worded": re.compile(rf"({_NUMBER})\s*(?:[-–—:=]\s+|:\s*|\(\s*)(\D.*?)\)?"),
+}
+_MOST_VALUES = 10_000
+_LONGEST_BLANK = 12
+
+
+class Numbers(NamedTuple):
+    """Cells as numbers, or as words with the order that their numbers give."""
+
+    cells: pl.Series
+    levels: list[str] | None = None
+    note: str | None = None
+
+
+def without_blanks(cells: pl.Series) -> pl.Series:
+    """Return the cells with those that only say that they are blank as null."""
+    if cells.dtype != pl.String:
+        return cells
+    some = cells.unique().drop_nulls()
+    if (
+        not some.filter(some.str.len_bytes() <= _LONGEST_BLANK)
+        .str.strip_chars()
+        .str.to_lowercase()
+        .is_in(list(BLANKS))
+        .any()
+    ):
+        return cells
+    return cells.set(cells.str.strip_chars().str.to_lowercase().is_in(list(BLANKS)).fill_null(False), None)
+
+
+def numbers_in(name: str, cells: pl.Series, *, commas: bool = True) -> Numbers:
+    """Return the numbers in a column of text whose cells are all of one form; other columns as they are.
+
+    Without ``commas`` a comma in a number means nothing that is known, as in tables that commas separate.
+
+    Examples
+    --------
+    >>> found = numbers_in("rating", pl.Series(["4/5", "2/5"]))
+    >>> found.cells.to_list(), found.note
+    ([4.0, 2.0], "'rating': 2 cells such as '4/5' read as 4")
+    >>> numbers_in("rating", pl.Series(["1 - bad", "2 - ok"])).levels
+    ['bad', 'ok']
+    """
+    if cells.dtype != pl.String:
+        return Numbers(cells)
+    plain = cells.cast(pl.Float64, strict=False)
+    if plain.null_count() == cells.null_count() and not plain.is_nan().any():
+        return Numbers(plain)
+    cells = without_blanks(cells)
+    texts = cells.drop_nulls().str.strip_chars().unique().to_list()
+    texts = [text for text in texts if text]
+    if not texts or len(texts) > _MOST_VALUES or all(_is_plain(text) for text in texts):
+        return Numbers(cells)
+    for form, pattern in _FORMS.items():
+        matches = {text: match for text in texts if (match := pattern.fullmatch(text))}
+        if len(matches) == len(texts) and (commas or form != "comma"):
+            return _READERS[form](name, cells, matches)
+    return Numbers(cells)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether text is a number as it stands."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _number(text: str) -> float:
+    """A number with a decimal point or comma."""
+    return float(text.replace(",", "."))
+
+
+def _map_cells(name: str, cells: pl.Series, values: dict[str, float]) -> Numbers:
+    """The cells as the numbers found for them."""
+    changed = next(text for text in sorted(values) if not _is_plain(text))
+    n = int(cells.str.strip_chars().is_in([text for text in values if not _is_plain(text)]).sum())
+    numbers = cells.str.strip_chars().replace_strict(values, default=None, return_dtype=pl.Float64)
+    return Numbers(
+        numbers, None, f"{name!r}: {counted(n, 'cell')} such as {_first(cells, values)}" if changed else None
+    )
+
+
+def _first(cells: pl.Series, values: dict[str, float]) -> str:
+    """The first cell that was changed, with its number."""
+    text = next(text for text in cells.drop_nulls().str.strip_chars().to_list() if text and not _is_plain(text))
+    return f"{text!r} read as {values[text]:g}"
+
+
+def _comma(name: str, cells: pl.Series, found: dict[str, re.Match[str]]) -> Numbers:
+    """Numbers with a decimal comma."""
+    behind = [match[2] for match in found.values() if match[2] is not None]
+    if all(len(digits) == 3 for digits in behind):
+        text = min(text for text, match in found.items() if match[2] is not None)
+        plain = text.replace(",", "")
+        ways = f"{_number(text):g} or {plain}"
+        raise JudgmentError(f"{name!r} holds {text!r}, which may mean {ways}; write it as one of them")
+    return _map_cells(name, cells, {text: _number(text) for text in found})
+
+
+def _share(name: str, cells: pl.Series, found: dict[str, re.Match[str]]) -> Numbers:
+    """Numbers out of others: the number itself where all are out of the same, else the fraction."""
+    whole = {text: _number(match[2]) for text, match in found.items()}
+    if not all(whole.values()):
+        return Numbers(cells)
+    several = len(set(whole.values())) > 1
+    return _map_cells(
+        name, cells, {text: _number(match[1]) / (whole[text] if several else 1.0) for text, match in found.items()}
+    )
+
+
+def _percent(name: str, cells: pl.Series, found: dict[str, re.Match[str]]) -> Numbers:
+    """Percentages."""
+    return _map_cells(name, cells, {text: _number(match[1]) for text, match in found.items()})
+
+
+def _levels_by_word(name: str, cells: pl.Series, found: dict[str, re.Match[str]]) -> Numbers:
+    """Numbers with a word each: the words are levels in the order of the numbers."""
+    values = {text: (_number(match[1]), match[2].strip()) for text, match in found.items()}
+    pairs = sorted(set(values.values()))
+    numbers, words = [number for number, _ in pairs], [word for _, word in pairs]
+    if len(set(numbers)) < len(pairs) or len(set(words)) < len(pairs):
+        return Numbers(cells)
+    as_number = _map_cells(name, cells, {text: number for text, (number, _) in values.items()})
+    if len(pairs) < 2 or any(high - low != 1 for low, high in itertools.pairwise(numbers)):
+        return as_number
+    told = cells.str.strip_chars().replace_strict(
+        {text: word for text, (_, word) in values.items()}, default=None, return_dtype=pl.String
+    )
+    return Numbers(told, words, as_number.note)
+
+
+_READERS = {"comma": _comma, "share": _share, "percent": _percent, "worded": _levels_by_word}
+
+
+def negative_numbers(name: str, cells: pl.Series) -> pl.Series:
+    """Return numbers with the sign changed, for grades of which small is good."""
+    numbers = cells if cells.dtype.is_numeric() else cells.str.strip_chars().cast(pl.Float64, strict=False)
+    if numbers.null_count() > cells.null_count():
+        raise JudgmentError(f"{option('small_is_good', True)} is about numbers, and {name!r} holds words; leave it out")
+    return -numbers.cast(pl.Float64)

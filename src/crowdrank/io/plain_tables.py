@@ -1,0 +1,390 @@
+"""Plain tables: rows chosen, columns reached and turned as asked, and each given its role; what stays unclear stops."""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import polars as pl
+
+from ..data.column_facts import ColumnFacts
+from ..data.column_names import are_people, candidates, is_surely_item, key_of, person_column, thing_column
+from ..data.column_questions import is_personal
+from ..data.columns import Understood
+from ..data.covariates import covariate_columns
+from ..data.guessing import Wishes, understand
+from ..data.intake import are_times, numbers_of
+from ..data.wide import survey_rows, unpivot
+from ..errors import JudgmentError, ParameterError
+from ..wording import either, first_few, option
+from .delimited import separator_of
+from .headers import check_first_row, check_header
+from .number_text import negative_numbers, numbers_in, without_blanks
+from .one_hot import with_winner
+from .paths import at_path, root_of
+from .read_options import ReadOptions
+from .records import Mixed
+from .sources import Source, show_value
+from .tables import read_source, table_format
+
+_IDS = ("query", "item", "left", "right", "loser", "annotator", "ranking", "group")
+_FOR_EXPORTS = ("keep", "baseline_model", "agreeing")
+_FEWEST_CLASSES, _MOST_CLASSES = 3, 12
+
+
+class Plain(NamedTuple):
+    """A plain table once its columns are understood."""
+
+    whole: pl.DataFrame
+    """All columns that were looked at, rows that were left out not among them."""
+    understood: Understood
+    frame: pl.DataFrame
+    """The columns that matter, under their house words."""
+    levels: list[str] | None
+    notes: tuple[str, ...]
+    shape: tuple[int, int] = (0, 0)
+    """Rows and columns of the file itself."""
+    again: Callable[[], Plain] | None = None
+    """Reads the file once more with all its columns, where some were spared."""
+
+
+def read_plain(source: Source, options: ReadOptions) -> Plain:
+    """Return the columns that matter of a plain table, under their house words."""
+    for name in _FOR_EXPORTS:
+        if getattr(options, name):
+            raise ParameterError(
+                f"{option(name)} is about other tools' exports, and this is a plain table; leave it out"
+            )
+    form = table_format(source)
+    if form == "csv" and options.header is None:
+        check_header(source, options)
+    if options.header is not None and form not in ("csv", "excel"):
+        raise ParameterError(f"{option('header')} names the columns of CSV and Excel files; leave it out")
+    if form != "parquet" or options.wide is not None:
+        table, mixed = read_source(source, names=options.header, sheet=options.sheet)
+        try:
+            return plain_rows(table, mixed, options, source)
+        except JudgmentError:
+            if options.header is None and form in ("csv", "excel"):
+                check_first_row(table, options)
+            raise
+    names: list[str] = []
+
+    def choose(known: list[str]) -> list[str]:
+        names.extend(known)
+        return _worth(known, options)
+
+    table, mixed = read_source(source, choose=choose)
+    try:
+        found = plain_rows(table, mixed, options, source)
+    except JudgmentError:
+        # what is unclear is said of all columns
+        return read_plain_wholly(source, options)
+    spared = tuple(name for name in names if name not in table.columns)
+    understood = replace(found.understood, ignored=(*found.understood.ignored, *spared))
+    again = partial(read_plain_wholly, source, options) if spared else None
+    return found._replace(understood=understood, again=again)
+
+
+def read_plain_wholly(source: Source, options: ReadOptions) -> Plain:
+    """Return the same with all columns of a file that are not needed."""
+    return plain_rows(*read_source(source), options, source)
+
+
+def _worth(names: list[str], options: ReadOptions) -> list[str]:
+    """The columns of a Parquet file whose cells are needed."""
+    asked = [*options.columns.values(), *options.where, *([options.strength[0]] if options.strength else [])]
+    roots = {root[0] for path in asked if (root := root_of(names, path)) is not None}
+    if options.add_columns is not None:
+        return names
+    wanted = covariate_columns(pl.DataFrame(schema=names), options.covariates)
+    likely = {*candidates(names, options.columns), *roots, *wanted}
+    return [name for name in names if name in likely] or names
+
+
+def plain_rows(table: pl.DataFrame, mixed: Mixed, options: ReadOptions, source: Source) -> Plain:
+    """Return the table with rows chosen and columns reached and turned, understood."""
+    columns, shape = dict(options.columns), table.shape
+    table = _choose_rows(table, options.where)
+    if options.add_columns is not None:
+        table = options.add_columns(table)
+    table = _each_entry(table, columns.values())
+    for word, path in columns.items():
+        table = with_path(table, path, f"{option('columns')} says {word} is {path!r}")
+    table, columns = _with_answer(table, columns, options)
+    if options.wide is not None:
+        table, columns = _long(table, columns, options, source)
+    if options.strength is not None:
+        table, columns = _with_strength(table, columns, *options.strength)
+    elif options.kind in (None, "preference"):
+        table, columns = with_winner(table, columns)
+    wishes = Wishes(
+        annotators=not options.no_annotators,
+        coded=options.winner_codes is not None,
+        nominal=options.nominal or options.levels is not None,
+    )
+    understood = _with_usable_times(table, understand(table, options.kind, columns, wishes=wishes), columns)
+    _refuse_mixed(table, understood, mixed)
+    frame = table.select(pl.col(name).alias(word) for word, name in understood.columns.items())
+    frame, levels, notes = _with_numbers(frame, understood, options, source)
+    if options.covariates:
+        wanted = covariate_columns(table, options.covariates)
+        frame = frame.with_columns(table.select(wanted))
+        understood = replace(understood, ignored=tuple(name for name in understood.ignored if name not in wanted))
+    return Plain(table, understood, frame, levels, (*understood.notes, *notes), shape)
+
+
+def with_house_words(table: pl.DataFrame, understood: Understood, options: ReadOptions, source: Source) -> pl.DataFrame:
+    """Return further rows of a table whose columns are understood already, under their house words."""
+    frame = table.select(pl.col(name).alias(word) for word, name in understood.columns.items())
+    frame = _with_numbers(frame, understood, options, source)[0]
+    if options.covariates:
+        frame = frame.with_columns(table.select(covariate_columns(table, options.covariates)))
+    return frame
+
+
+def _with_usable_times(table: pl.DataFrame, understood: Understood, given: Mapping[str, str]) -> Understood:
+    """The same without a time that only its name makes one and that cannot be read; methods do without."""
+    name = understood.columns.get("time")
+    if name is None or "time" in given or key_of(name) == "time" or are_times(table[name]):
+        return understood
+    columns = {word: column for word, column in understood.columns.items() if word != "time"}
+    note = f"{name!r} is not used as the time: its cells are blank or of no form that is known"
+    return replace(understood, columns=columns, ignored=(*understood.ignored, name), notes=(*understood.notes, note))
+
+
+def _refuse_mixed(table: pl.DataFrame, understood: Understood, mixed: Mixed) -> None:
+    """Refuse ids that are text in some rows and numbers in others."""
+    ids = (*_IDS, "winner") if "loser" in understood.columns else _IDS
+    for word, name in understood.columns.items():
+        if word in ids and name in mixed:
+            value = show_value(table[name][min(mixed[name], len(table)) - 1])
+            raise JudgmentError(
+                f"column {show_value(name)} mixes numbers and text, first in row {mixed[name]} ({value}); "
+                "write all ids as text"
+            )
+
+
+# rows and columns as asked -------------------------------------------------------------------------------------------
+
+
+def with_path(table: pl.DataFrame, path: str, said: str) -> pl.DataFrame:
+    """Return the table with what a path leads to as a column of its own."""
+    if path in table.columns:
+        return table
+    root = root_of(table.columns, path)
+    if root is None:
+        raise JudgmentError(f"{said}, but the table's columns are {_names(table)}")
+    found = at_path(table[root[0]], root[1])
+    if found.null_count() == len(found):
+        raise JudgmentError(f"{said}, but there is nothing at that path; look at what {root[0]!r} holds")
+    return table.with_columns(found.alias(path))
+
+
+def _each_entry(table: pl.DataFrame, paths: Iterable[str]) -> pl.DataFrame:
+    """The table with a row for each entry of the list that paths such as ``ratings[].score`` lead through."""
+    roots = list(dict.fromkeys(path.partition("[]")[0] for path in paths if "[]" in path and path not in table.columns))
+    if not roots:
+        return table
+    if len(roots) > 1:
+        raise JudgmentError(f"paths lead through the lists {roots[0]!r} and {roots[1]!r}; read one at a time")
+    root = roots[0]
+    table = with_path(table, root, f"{option('columns')} names the list {root!r}")
+    if not isinstance(table[root].dtype, pl.List):
+        raise JudgmentError(f"{option('columns')} names {root + '[]'!r}, and {root!r} holds no lists; leave [] out")
+    table = table.filter(pl.col(root).list.len() > 0).explode(root)
+    if not isinstance(table[root].dtype, pl.Struct):
+        return table.with_columns(pl.col(root).alias(f"{root}[]"))
+    fields = table[root].struct.fields
+    return table.with_columns(pl.col(root).struct.field(name).alias(f"{root}[].{name}") for name in fields)
+
+
+def _names(table: pl.DataFrame) -> str:
+    """The table's columns in quotes."""
+    return first_few([repr(name[:60]) for name in table.columns], shown=100)
+
+
+def _choose_rows(table: pl.DataFrame, where: Mapping[str, str]) -> pl.DataFrame:
+    """The rows that have the wanted values."""
+    for path, value in where.items():
+        table = with_path(table, path, f"{option('where')} is about {path!r}")
+        cells = table[path]
+        if cells.dtype.is_nested():
+            raise JudgmentError(f"{option('where')} is about {path!r}, which holds objects; write a path into it")
+        texts = cells.cast(pl.String, strict=False).str.strip_chars()
+        keep = texts == value.strip()
+        number = _as_number(value)
+        if number is not None:
+            keep = keep.fill_null(False) | (texts.cast(pl.Float64, strict=False) == number).fill_null(False)
+        elif cells.dtype == pl.Boolean:
+            keep = texts == value.strip().lower()
+        if not keep.fill_null(False).any():
+            known = texts.drop_nulls().unique().sort().to_list()
+            hidden = any(is_personal(path, text) for text in known)
+            holds = "other values" if hidden else first_few(map(repr, known))
+            raise JudgmentError(f"no row has {value!r} in {path!r}, as {option('where')} asks; it holds {holds}")
+        table = table.filter(keep.fill_null(False))
+    return table
+
+
+def _as_number(text: str) -> float | None:
+    """Text as a number, ``None`` where it is none."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def _with_answer(
+    table: pl.DataFrame, columns: dict[str, str], options: ReadOptions
+) -> tuple[pl.DataFrame, dict[str, str]]:
+    """The column that ``answer`` names as the winner of pairs, or else as the grade."""
+    if options.answer is None:
+        return table, columns
+    table = with_path(table, options.answer, f"{option('answer', options.answer)} names a column")
+    kind = options.kind
+    if kind is None:
+        rest = [name for name in table.columns if name != options.answer]
+        sides = {key_of(name) for name in rest}
+        kind = "preference" if {"left", "right"} <= sides or {"model_a", "model_b"} <= sides else "grade"
+    word = {"preference": "winner", "grade": "grade", "ranking": "rank"}[kind]
+    return table, {**columns, word: options.answer}
+
+
+def _with_strength(
+    table: pl.DataFrame, columns: dict[str, str], path: str, side: str
+) -> tuple[pl.DataFrame, dict[str, str]]:
+    """The table with winners and strengths from a signed column."""
+    table = with_path(table, path, f"{option('strength')} names the column {path!r}")
+    values, blank, text = numbers_of(without_blanks(table[path]))
+    if text.any():
+        row = int(text.argmax())
+        raise JudgmentError(
+            f"{option('strength')} needs numbers; row {row + 1} of {path!r} holds {show_value(table[path][row])}"
+        )
+    filled = values[~blank]
+    if not (filled < 0).any():
+        raise JudgmentError(
+            f"{path!r} holds no negative number, so it does not say which side is better; say what its numbers mean: "
+            f"{option('winner_codes')}"
+        )
+    better, worse = (side, "right" if side == "left" else "left")
+    signs = pl.Series(values)
+    winner = (
+        pl.select(pl.when(signs > 0).then(pl.lit(better)).when(signs < 0).then(pl.lit(worse)).otherwise(pl.lit("tie")))
+        .to_series()
+        .set(pl.Series(blank), None)
+    )
+    names = {"winner": f"sign of {path}", "strength": f"size of {path}"}
+    made = [winner.alias(names["winner"]), signs.abs().set(pl.Series(blank), None).alias(names["strength"])]
+    return table.with_columns(made), {**columns, **names}
+
+
+# wide tables ---------------------------------------------------------------------------------------------------------
+
+
+def _long(
+    table: pl.DataFrame, columns: dict[str, str], options: ReadOptions, source: Source
+) -> tuple[pl.DataFrame, dict[str, str]]:
+    """One row per filled cell of the columns that hold answers."""
+    assert options.wide is not None
+    wide = wide_columns(table.columns, options.wide)
+    rest = [name for name in table.columns if name not in wide]
+    table = table.with_columns(without_blanks(table[name]) for name in wide)
+    left, right = (next((name for name in rest if key_of(name) in (side, f"model_{end}", f"item_{end}")), None)
+                   for side, end in (("left", "a"), ("right", "b")))  # fmt: skip
+    if {"left", "right"} <= columns.keys() or (left and right):
+        return unpivot(table, wide, "winner"), {**columns, "annotator": "annotator", "winner": "winner"}
+    if _rows_are_people(wide, rest, columns, source):
+        who = columns.get("annotator")
+        long = survey_rows(table, wide, {**columns, **({"annotator": who} if who else {})})
+        kept = {word: name for word, name in columns.items() if word != "annotator"}
+        return long, {**kept, "item": "item", "grade": "grade", "annotator": "annotator"}
+    clash: dict[str, str] = {name: f"{name} column" for name in ("annotator", "grade") if name in rest}
+    table = table.rename(clash)
+    item = columns.get("item") or thing_column([name for name in rest if name not in clash])
+    found = {**columns, **({"item": item} if item else {})}
+    return unpivot(table, wide, "grade"), {**found, "grade": "grade", "annotator": "annotator"}
+
+
+def wide_columns(names: list[str], wanted: Any) -> list[str]:
+    """Return the columns that names or patterns such as ``Q1_*`` mean, in the order of the table.
+
+    Examples
+    --------
+    >>> wide_columns(["id", "Q1_2", "Q1_1", "Q2"], ["Q1_*"])
+    ['Q1_2', 'Q1_1']
+    """
+    found: set[str] = set()
+    for pattern in wanted:
+        hits = [name for name in names if name == pattern] or [n for n in names if fnmatch.fnmatchcase(n, pattern)]
+        if not hits:
+            raise JudgmentError(
+                f"{option('wide')} names {pattern!r}, which is no column; the columns are "
+                f"{first_few([repr(name[:60]) for name in names], shown=100)}"
+            )
+        found.update(hits)
+    return [name for name in names if name in found]
+
+
+def _rows_are_people(wide: list[str], rest: list[str], columns: Mapping[str, str], source: Source) -> bool:
+    """Whether a row holds the answers of one person; whatever does not say so is asked."""
+    if "annotator" in columns or "item" in columns:
+        return "annotator" in columns
+    person, thing = person_column(rest), thing_column(rest)
+    judges = are_people(wide)
+    if person is not None and not judges and not (thing is not None and is_surely_item(thing)):
+        return True
+    if person is None and (judges or (thing is not None and is_surely_item(thing))):
+        return False
+    name = thing or person or (rest[0] if rest else None)
+    if name is None:
+        raise JudgmentError(
+            f"the rows of {source.name} have no name: all columns hold answers; leave one out of {option('wide')}"
+        )
+    ways = [option("columns", {word: name}) for word in ("item", "annotator")]
+    raise JudgmentError(f"are the rows of {source.name} items or people? {either(ways)}")
+
+
+# answers that are numbers in other clothes ---------------------------------------------------------------------------
+
+
+def _with_numbers(
+    frame: pl.DataFrame, understood: Understood, options: ReadOptions, source: Source
+) -> tuple[pl.DataFrame, list[str] | None, list[str]]:
+    """The table with grades as numbers, the levels that their words give, and what is to be said."""
+    if "grade" not in frame.columns:
+        if options.small_is_good:
+            raise ParameterError(f"{option('small_is_good', True)} is about grades, and there are none; leave it out")
+        return frame, None, []
+    name, notes, levels = understood.columns["grade"], list[str](), None
+    cells = frame["grade"]
+    if options.nominal or options.levels is not None:
+        cells = without_blanks(cells)
+    else:
+        commas = table_format(source) != "csv" or separator_of(source) != ","
+        found = numbers_in(name, cells, commas=commas)
+        cells, levels, notes = found.cells, found.levels, [found.note] if found.note else []
+        notes += _class_note(name, cells)
+    if options.small_is_good:
+        cells, levels = negative_numbers(name, cells), None
+        notes.append("small is good: each grade is turned to its negative")
+    return frame.with_columns(cells.alias("grade")), levels, notes
+
+
+def _class_note(name: str, cells: pl.Series) -> list[str]:
+    """The note on numbers without a gap that may be classes."""
+    if key_of(name) not in ("label", "class"):
+        return []
+    if ColumnFacts(name, cells).n_sampled > _MOST_CLASSES:
+        return []
+    values = cells.unique().drop_nulls()
+    if not _FEWEST_CLASSES <= len(values) <= _MOST_CLASSES:
+        return []
+    numbers = values.cast(pl.Float64, strict=False).sort()
+    if numbers.null_count() or numbers.to_list() != list(range(len(numbers))):
+        return []
+    return [f"{name!r} is read as ordered grades 0 to {len(numbers) - 1}; for classes: {option('nominal', True)}"]

@@ -1,0 +1,125 @@
+"""How a file of judgments is to be read, as the user says it; every reader gets the same object."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import polars as pl
+
+from ..data.answers import check_codes, checked_levels
+from ..data.columns import check_words
+from ..data.intake import check_rules
+from ..errors import ParameterError
+from ..wording import option
+
+SIDES = ("left", "right")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadOptions:
+    """What the arguments of :func:`~crowdrank.read_judgments` say, looked over once.
+
+    Parameters
+    ----------
+    kind, columns, levels, nominal, winner_codes, duplicates, invalid, items
+        As for :func:`~crowdrank.read_judgments`.
+    source
+        Importer to use; ``"table"`` for none, ``None`` tells it from the file.
+    answer
+        Question, metric or answer column to read where a file has several.
+    where
+        Column or path -> value, as text; rows with other values are left out.
+    keep
+        Statuses to keep in place of the importer's own choice.
+    wide
+        Columns that hold one annotator's, or one item's, grades each; patterns such as ``Q1_*`` are not yet resolved.
+    strength
+        (column, side): a signed column that is positive where ``side`` is better.
+    small_is_good
+        Whether numbers count downwards; ``None`` as a metric's own file tells, else upwards.
+    baseline_model, sheet, encoding, header
+        Arena-Hard's other model; sheet of a spreadsheet; text encoding; names for a file without a header line.
+    no_annotators
+        Nobody is named, and that is meant.
+    agreeing
+        MT-Bench pairs as FastChat counts them: both games, differing ones tie.
+    pseudonyms
+        Annotators become A1, A2, ... in order of their ids.
+    strength_weights
+        Weight of strength 1, 2, ...
+    covariates
+        What preferences are to be controlled for, as for :meth:`~crowdrank.Preferences.from_frame`.
+    add_columns
+        Adds columns to a plain table that covariates are made from.
+    """
+
+    kind: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+    levels: Sequence[Any] | None = None
+    nominal: bool = False
+    winner_codes: Mapping[Any, str] | None = None
+    duplicates: str | None = None
+    invalid: str = "error"
+    items: Any | None = None
+    source: str | None = None
+    answer: str | None = None
+    where: Mapping[str, str] = field(default_factory=dict)
+    keep: Sequence[str] | None = None
+    wide: Sequence[str] | None = None
+    strength: tuple[str, str] | None = None
+    small_is_good: bool | None = None
+    baseline_model: str | None = None
+    sheet: str | None = None
+    encoding: str | None = None
+    header: Sequence[str] | None = None
+    no_annotators: bool = False
+    agreeing: bool = False
+    pseudonyms: bool = False
+    strength_weights: Sequence[float] | None = None
+    covariates: Sequence[str] = ()
+    add_columns: Callable[[pl.DataFrame], pl.DataFrame] | None = None
+
+    def __post_init__(self) -> None:
+        check_words(self.columns, self.kind)
+        check_rules(self.duplicates or "keep", self.invalid)
+        check_codes(self.winner_codes or {})
+        if self.levels is not None:
+            checked_levels(self.levels)
+        for name in ("keep", "wide", "header", "strength_weights"):
+            given = getattr(self, name)
+            if isinstance(given, str) or (given is not None and not len(given)):
+                raise ParameterError(f"{option(name, given)} is no list; give the values one by one")
+        if self.strength is not None and (len(self.strength) != 2 or self.strength[1] not in SIDES):
+            raise ParameterError(
+                f"{option('strength')} names a column and the side that positive numbers speak for; write "
+                f"{option('strength', {'score': 'left'})} or {option('strength', {'score': 'right'})}"
+            )
+        if self.strength_weights is not None and not all(0 < weight < 1e12 for weight in self.strength_weights):
+            raise ParameterError(f"{option('strength_weights')} holds a weight that is not above 0; give such as 1,3")
+
+
+def read_options(
+    *,
+    columns: Mapping[str, str] | None = None,
+    where: Mapping[str, Any] | None = None,
+    strength: Mapping[str, str] | tuple[str, str] | None = None,
+    **given: Any,
+) -> ReadOptions:
+    """Return the options, with ``where`` and ``strength`` in their plain form.
+
+    Examples
+    --------
+    >>> options = read_options(where={"criterion": "helpful"}, strength={"score": "left"})
+    >>> options.where, options.strength
+    ({'criterion': 'helpful'}, ('score', 'left'))
+    """
+    rows = {str(name): str(value) for name, value in (where or {}).items()}
+    if isinstance(strength, Mapping):
+        if len(strength) != 1:
+            raise ParameterError(
+                f"{option('strength')} names one column; write {option('strength', {'score': 'left'})}"
+            )
+        strength = next(iter(strength.items()))
+    return ReadOptions(columns=dict(columns or {}), where=rows, strength=strength, **given)

@@ -1,0 +1,110 @@
+"""Several judgments of the same thing where one was to be expected: a column that was not used tells them apart."""
+
+from __future__ import annotations
+
+import re
+
+import polars as pl
+
+from ..data.column_facts import ColumnFacts, count_cells
+from ..data.column_names import is_gold, key_of
+from ..data.column_questions import is_personal
+from ..data.intake import count_repeats, short
+from ..data.judgments import Judgments, Rankings
+from ..errors import JudgmentError
+from ..wording import counted, either, option
+from .notices import say
+from .plain_tables import Plain
+from .read_options import ReadOptions
+
+_SEVERAL = 1.5
+"""Judgments of the same thing from which on there may be something that tells them apart."""
+
+_ONCE = 1.1
+_MANY_ROWS = 50_000
+_SHOWN = 5
+_ASIDE = re.compile(
+    r"(.*_)?(index|row|comment|note|text|duration|time|seconds|ms|rt|number)(_.*)?|column_\d+|unnamed.*"
+)
+
+
+def check_repeats(name: str, judgments: Judgments, plain: Plain, options: ReadOptions) -> None:
+    """Stop where most things are judged several times by the same annotator, or by nobody, and a column says why."""
+    if isinstance(judgments, Rankings) or not len(judgments):
+        return
+    words = ("item",) if "item" in plain.frame.columns else ("left", "right")
+    keys = [word for word in ("query", *words, "annotator") if word in plain.frame.columns]
+    named = judgments.n_annotators > 0
+    if (named and options.duplicates is not None) or "judgment" in plain.frame.columns:
+        return
+    cells = judgments_per_cell(judgments)
+    if not named and cells == 1.0 and judgments.kind == "grade":
+        say(f"{name}: nothing to aggregate: a truth or a result? Each item has one grade and nobody is named")
+    if cells < _SEVERAL or options.no_annotators:
+        return
+    plain = plain.again() if plain.again is not None else plain
+    rest = plain.understood.ignored
+    facts = [ColumnFacts(column, plain.whole[column]) for column in rest if column in plain.whole.columns]
+    if named:
+        _stop_split(name, judgments, plain, facts, keys)
+        return
+    splitting = _splitting(plain, facts, keys)
+    what = "item" if "item" in keys else "pair"
+    each = f"each {what} has {cells:.3g} {judgments.kind}s and nobody is named"
+    if splitting:
+        who = splitting[0].name
+        raise JudgmentError(
+            f"{name}: {each}; if {who!r} says who: {option('columns', {'annotator': who})}; "
+            f"if nobody does: {option('no_annotators', True)}"
+        )
+    say(f"{name}: {each}")
+
+
+def judgments_per_cell(judgments: Judgments) -> float:
+    """Return how many judgments there are of each thing by each annotator, on average."""
+    n, words = len(judgments), [word for word in ("item", "left", "right") if word in judgments.answers]
+    keys = [(getattr(judgments, word), judgments.n_items) for word in words]
+    if judgments.n_annotators:
+        some = keys[0][0] % (n // _MANY_ROWS + 1) == 0
+        if n > _MANY_ROWS and some.any():
+            # the judgments of some items tell the same
+            n, keys = int(some.sum()), [(code[some], size) for code, size in keys]
+            return n / max(n - count_repeats([(judgments.annotator[some], judgments.n_annotators), *keys]), 1)
+        keys.insert(0, (judgments.annotator, judgments.n_annotators))
+    elif len(keys) == 1:
+        return n / max(int(judgments.judged_items.sum()), 1)
+    return n / max(n - count_repeats(keys), 1)
+
+
+def _splitting(plain: Plain, facts: list[ColumnFacts], keys: list[str]) -> list[ColumnFacts]:
+    """The unused columns that tell judgments of the same thing apart, words before numbers."""
+    n = len(plain.frame)
+    key = [plain.frame[word] for word in keys]
+    found = [
+        one for one in facts
+        if not one.nested and not one.times and one.repeated and not is_gold(one.name) and one.cells is not None
+        and not _ASIDE.fullmatch(key_of(one.name)) and n / count_cells([*key, one.cells]) < _ONCE
+    ]  # fmt: skip
+    return [one for one in found if not one.numbers] or found
+
+
+def _stop_split(name: str, judgments: Judgments, plain: Plain, facts: list[ColumnFacts], keys: list[str]) -> None:
+    """Stop where a column tells the judgments of one annotator apart."""
+    splitting = _splitting(plain, facts, keys)
+    if not splitting:
+        return
+    column = splitting[0].name
+    counts = plain.frame.group_by(keys, maintain_order=True).len()
+    row = counts.filter(pl.col("len") > 1).row(0, named=True)
+    who = f"{plain.understood.columns['annotator']} {short(row['annotator'])}"
+    what = (
+        f"grades {short(row['item'])}" if "item" in row else f"compares {short(row['left'])} and {short(row['right'])}"
+    )
+    of = f" of query {short(row['query'])}" if "query" in row else ""
+    values = [value for value in dict.fromkeys(splitting[0].sample) if not is_personal(column, value)]
+    more = f" (or {either(values[1:_SHOWN])})" if len(values) > 1 else ""
+    raise JudgmentError(
+        f"{name}: {who} {what}{of} {counted(row['len'], 'time')}; {column!r} tells them apart: "
+        f"{option('where', {column: values[0] if values else ...})}{more}, or {option('columns', {'query': column})}, "
+        f"or {option('duplicates', 'keep')} if they are repeats"
+    )

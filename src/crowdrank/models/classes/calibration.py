@@ -1,0 +1,375 @@
+"""How sure a class method may be: dependence within items, held-out answers, and mistakes that annotators share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ...protocols import Bools, Counts, Floats
+from .class_fit import ClassFit
+from .coded_grades import ClassRows, Numbers, structure_numbers
+from .confusion_priors import OwnPrior, Prior, crowd_shares
+from .matrix_fit import hierarchical_fit
+
+MOST_CELLS = 200_000
+"""Answers times levels that the calibration looks at; of more, those of a part of the items."""
+
+_LEAST = 1e-300
+_MOST_ROUNDS = 10
+_TYPICAL_CORRELATION = 0.1
+"""Mean of the exponential prior of the correlation; it matters only where there are few answers."""
+
+_CORRELATIONS = (0.0, *(0.002 * 1.25**power for power in range(28)))
+"""The values that are tried, up to 0.83; a grid, so that no last digit of a sum decides."""
+
+_TEMPERINGS = (*_CORRELATIONS, 1.0)
+"""Of a model too plain for its crowd all answers to an item may count as one."""
+
+_STRIDE = 4
+_N_ERRORS = 2.0
+"""The largest correlation is taken whose predictions are within so many standard errors of the best."""
+
+_LEAST_GAIN = 2.0
+"""Log-likelihood of held-out answers that a better fit gains at least."""
+
+_MOST_SHARED = 0.9
+"""Most that is given away to all levels alike, so that the chosen one stays the most probable."""
+
+_FIRST_AWAY, _N_NEWTON_STEPS = 0.1, 12
+
+
+class Calibration(NamedTuple):
+    """How the probabilities of a model are tempered.
+
+    ``correlation`` is that of the answers to one item beyond what its level and the annotators explain, so that
+    :math:`n` annotators count as :math:`n / (1 + (n - 1) r)`; ``shared_error`` the expected share of items on which
+    even many such annotators would settle on a wrong level. Both are as large as held-out answers allow; ``likeliest``
+    is the correlation that predicts these best. ``tempering`` and ``given_away`` are what the model's own probabilities
+    are tempered by: the correlation, and the share of each item that goes to all levels alike.
+    """
+
+    correlation: float = 0.0
+    shared_error: float = 0.0
+    likeliest: float = 0.0
+    tempering: float = 0.0
+    given_away: float = 0.0
+
+
+def calibrate(rows: ClassRows, fit: ClassFit) -> Calibration:
+    """Return how sure a fit may be, found from answers that are each predicted from those of the others.
+
+    Confusion matrices are counted by the probabilities of a fit. The item's probabilities without an annotator,
+    tempered, and that annotator's matrix predict the answer, all matrices without the item. Taken is the largest
+    correlation that these predictions do not speak against: answers of one crowd cannot show the mistakes it shares, so
+    that the doubt goes to the cautious side.
+
+    That fit is the hierarchy of confusion matrices, whatever the model: a model of annotators that is too plain agrees
+    with itself and finds no doubt. Its own probabilities are then tempered as comes closest to those of the hierarchy.
+    """
+    if not rows.any_several or fit.kept_all:
+        return Calibration()
+    judge = fit if fit.own_doubt else hierarchical_fit(rows)
+    crowd = _Crowd.of(rows, judge)
+    held_out = _HeldOut.of(rows, judge, crowd)
+    if not len(held_out.weight):
+        return Calibration()
+    likeliest, largest = _correlations(held_out)
+    shared_error = _shared_error(largest, crowd)
+    given_away = min(shared_error * rows.n_levels / max(rows.n_levels - 1, 1), _MOST_SHARED)
+    found = Calibration(largest, shared_error, likeliest, largest, given_away)
+    return found if fit.own_doubt else _nearest(rows, fit, judge, found)
+
+
+def held_out_loss(rows: ClassRows, fit: ClassFit) -> float:
+    """Return the log-loss of answers that are each predicted from those of the others, as :func:`calibrate` does."""
+    # the last digits depend on the order of the sums
+    return round(float(_held_out_losses(rows, fit).sum()), 7)
+
+
+def predicts_better(rows: ClassRows, fit: ClassFit, other: ClassFit, *, n_errors: float = 0.0) -> bool:
+    """Return whether a fit predicts held-out answers better than another, by so many standard errors over items."""
+    gain = _held_out_losses(rows, other) - _held_out_losses(rows, fit)
+    # where all items are alike nothing shows what chance is
+    least = max(n_errors * float(np.sqrt(((gain - gain.mean()) ** 2).sum())), _LEAST_GAIN)
+    return round(float(gain.sum()), 7) > least
+
+
+def _held_out_losses(rows: ClassRows, fit: ClassFit) -> Floats:
+    """Log-loss of the answers to each item; none where nothing can be predicted."""
+    held_out = _HeldOut.of(rows, fit, _Crowd.of(rows, fit))
+    return held_out.losses(0.0) if len(held_out.weight) else np.zeros(1)
+
+
+def temper_probabilities(rows: ClassRows, fit: ClassFit, found: Calibration) -> Floats:
+    """Return the probabilities of a fit as calibrated, (n_items, n_levels); known items and kept grades stay."""
+    use = rows.graded & (rows.known < 0) & ~fit.kept
+    probabilities = fit.probabilities.copy()
+    own = _flatter(probabilities[use], _n_voices(rows)[use], found.tempering)
+    probabilities[use] = (1.0 - found.given_away) * own + found.given_away / rows.n_levels
+    return probabilities
+
+
+def _flatter(probabilities: Floats, n_voices: Floats, correlation: float) -> Floats:
+    """Probabilities by as many annotators as count with a correlation, (n, n_levels)."""
+    power = 1.0 / (1.0 + np.maximum(n_voices - 1.0, 0.0) * correlation)
+    return _shares(np.log(np.maximum(probabilities, _LEAST)) * power[:, None])
+
+
+def _nearest(rows: ClassRows, fit: ClassFit, judge: ClassFit, found: Calibration) -> Calibration:
+    """The tempering by which the probabilities of a fit come closest to the tempered ones of the judge.
+
+    Closest is the smallest log-loss expected by the judge; for each correlation it has one least in the share given
+    away.
+    """
+    part, probabilities, use = _sample(rows, fit)
+    n_voices, own = _n_voices(part)[use], probabilities[use]
+    wanted = _flatter(_sample(rows, judge)[1][use], n_voices, found.tempering)
+    wanted = (1.0 - found.given_away) * wanted + found.given_away / rows.n_levels
+
+    @cache
+    def fitted(number: int) -> tuple[float, float]:
+        flat = _flatter(own, n_voices, _TEMPERINGS[number])
+        away = _likeliest_away(flat, wanted)
+        loss = -float((wanted * np.log((1.0 - away) * flat + away / rows.n_levels + _LEAST)).sum())
+        # the last digits depend on the order of the sums
+        return round(loss, 7), away
+
+    best = _least_of(lambda number: fitted(number)[0], len(_TEMPERINGS))
+    return found._replace(tempering=_TEMPERINGS[best], given_away=fitted(best)[1])
+
+
+def _likeliest_away(flat: Floats, wanted: Floats) -> float:
+    """The share given away to all levels alike that makes the wanted probabilities likeliest, by Newton steps."""
+    even, away = 1.0 / flat.shape[1], _FIRST_AWAY
+    for _ in range(_N_NEWTON_STEPS):
+        ratio = (even - flat) / ((1.0 - away) * flat + away * even)
+        slope, bend = float((wanted * ratio).sum()), float((wanted * ratio**2).sum())
+        away = min(max(away + slope / max(bend, _LEAST), 0.5 * away), _MOST_SHARED)
+    return away
+
+
+def _least_of(value: Callable[[int], float], n: int) -> int:
+    """Number of the least of values that fall and then rise, looked for in strides."""
+    best = min(range(0, n, _STRIDE), key=value)
+    return min(range(max(best - _STRIDE + 1, 0), min(best + _STRIDE, n)), key=value)
+
+
+class _Crowd(NamedTuple):
+    """Confusion matrices by the probabilities of a fit, whatever its own model of annotators.
+
+    ``counts`` (n_annotators, n_levels, n_levels) are expected grades by true and given level, ``prior`` those that the
+    hierarchy of :class:`~.confusion_priors.OwnPrior` adds, ``shares`` (n_levels,) of the levels.
+    """
+
+    counts: Floats
+    prior: Floats
+    shares: Floats
+
+    @classmethod
+    def of(cls, rows: ClassRows, fit: ClassFit) -> _Crowd:
+        """Count grades by the probabilities, and learn the prior that they suggest."""
+        expected = rows.tallies(fit)
+        prior: Prior = OwnPrior.begin(crowd_shares(rows), rows.n_annotators)
+        for _ in range(_MOST_ROUNDS):
+            prior = prior.learn(expected)
+            if prior.settled:
+                break
+        shares = expected.shares + prior.shares
+        return cls(expected.counts, prior.counts, shares / shares.sum())
+
+    @property
+    def totals(self) -> Floats:
+        """Grades that each row of a matrix rests on, (n_annotators, n_levels)."""
+        total: Floats = (self.counts + self.prior).sum(axis=2)
+        return total
+
+    @property
+    def mean(self) -> Floats:
+        """The mean matrix of all grades, (n_levels, n_levels)."""
+        confusion = (self.counts + self.prior) / self.totals[:, :, None]
+        given = self.counts.sum(axis=(1, 2))
+        mean: Floats = np.einsum("ajl,a->jl", confusion, given / given.sum())
+        return mean
+
+
+class _HeldOut(NamedTuple):
+    """Answers of which each is predicted from the others on its item.
+
+    ``others`` (n, n_levels) is the logarithm of the item's probabilities without the annotator, up to a constant;
+    ``chance`` (n, n_levels) that of the answer for each true level, learned without the item; ``n_others`` (n,) the
+    annotators left, ``weight`` (n,) the weight of the answer and ``item`` (n,) its item.
+    """
+
+    others: Floats
+    chance: Floats
+    n_others: Floats
+    weight: Floats
+    item: Counts
+
+    @classmethod
+    def of(cls, rows: ClassRows, fit: ClassFit, crowd: _Crowd) -> _HeldOut:
+        """Lay out the answers to items with two annotators or more."""
+        rows, probabilities, use = _sample(rows, fit)
+        n_voices, answers = _n_voices(rows), _Answers.of(rows)
+        answers = answers.some(use[answers.item])
+        probabilities = probabilities[answers.item]
+        # of the answers of nobody one is taken out, of those of an annotator all
+        total = answers.of_voice(answers.weight) if rows.named else np.minimum(answers.weight, 1.0)
+        own = answers.weight if rows.named else total
+        # the item is taken out of all matrices, or these would have learned from the answer
+        left = np.maximum(crowd.counts[answers.annotator, :, answers.level] - own[:, None] * probabilities, 0.0)
+        left += crowd.prior[answers.annotator, :, answers.level]
+        chance = left / np.maximum(crowd.totals[answers.annotator] - total[:, None] * probabilities, left)
+        logs = np.log(chance)
+        voice = answers.of_voice(answers.weight[:, None] * logs) if rows.named else logs
+        others = np.log(crowd.shares) + answers.of_item(answers.weight[:, None] * logs) - voice
+        return cls(others, chance, n_voices[answers.item] - 1.0, answers.weight, answers.item)
+
+    def losses(self, correlation: float) -> Floats:
+        """Log-loss of the answers to each item with this correlation, (n_items,)."""
+        power = 1.0 / (1.0 + np.maximum(self.n_others - 1.0, 0.0) * correlation)
+        chance = np.einsum("nk,nk->n", _shares(self.others * power[:, None]), self.chance)
+        summed: Floats = np.bincount(self.item, -self.weight * np.log(np.maximum(chance, _LEAST))).astype(np.float64)
+        return summed
+
+
+class _Answers(NamedTuple):
+    """What each annotator gave each item, equal rows as one: item, annotator, level and weight, (n,), in that order."""
+
+    item: Counts
+    annotator: Counts
+    level: Counts
+    weight: Floats
+
+    @property
+    def voice_starts(self) -> Counts:
+        """Where the answers of the next annotator or item begin."""
+        new = (np.diff(self.item, prepend=-1) != 0) | (np.diff(self.annotator, prepend=-1) != 0)
+        return np.flatnonzero(new)
+
+    def of_voice(self, values: Floats) -> Floats:
+        """Return for each answer the sum of values over all that its annotator gave its item."""
+        return _sums(values, self.voice_starts)
+
+    def of_item(self, values: Floats) -> Floats:
+        """Return for each answer the sum of values over all that its item was given."""
+        return _sums(values, np.flatnonzero(np.diff(self.item, prepend=-1) != 0))
+
+    @classmethod
+    def of(cls, rows: ClassRows) -> _Answers:
+        """The answers of grades."""
+        packed = rows.packed
+        item = np.repeat(np.arange(rows.n_items), np.diff(packed.starts))
+        weight = packed.weight if packed.weight.size else np.ones(len(item))
+        code = packed.code.astype(np.int64)
+        first = np.flatnonzero((np.diff(item, prepend=-1) != 0) | (np.diff(code, prepend=-1) != 0))
+        total = np.add.reduceat(weight, first) if len(first) else weight
+        annotator, level = np.divmod(code[first], rows.n_levels)
+        return cls(item[first], annotator, level, total)
+
+    def some(self, use: Bools) -> _Answers:
+        """Some of the answers."""
+        return _Answers(self.item[use], self.annotator[use], self.level[use], self.weight[use])
+
+
+def _sums(values: Floats, starts: Counts) -> Floats:
+    """Sums of stretches of values, for each of their entries."""
+    if not len(values):
+        return values
+    sums: Floats = np.repeat(np.add.reduceat(values, starts, axis=0), np.diff(np.append(starts, len(values))), axis=0)
+    return sums
+
+
+def _n_voices(rows: ClassRows) -> Floats:
+    """Number of annotators who graded each item, (n_items,); the weight of its grades where nobody is named."""
+    answers = _Answers.of(rows)
+    if not rows.named:
+        return np.bincount(answers.item, answers.weight, rows.n_items).astype(np.float64)
+    return np.bincount(answers.item[answers.voice_starts], minlength=rows.n_items).astype(np.float64)
+
+
+def _sample(rows: Any, fit: ClassFit) -> tuple[ClassRows, Floats, Bools]:
+    """Rows, probabilities, and the items to look at: all, or a part chosen by who graded them how, not by names."""
+    if not isinstance(rows, ClassRows):
+        sample: tuple[ClassRows, Floats, Bools] = rows.sample(fit)
+        return sample
+    use, n_answers = answers_to_predict(rows)
+    use, share = use & ~fit.kept, share_to_predict(n_answers, rows.n_levels)
+    return rows, fit.probabilities, use if share >= 1.0 else use & chosen_share(structure_numbers(rows, 0)[0], share)
+
+
+def answers_to_predict(rows: ClassRows) -> tuple[Bools, int]:
+    """Return the items whose answers can be predicted from others, and the number of these answers."""
+    use = (_n_voices(rows) > 1.0) & (rows.known < 0)
+    return use, int(np.count_nonzero(use[_Answers.of(rows).item]))
+
+
+def share_to_predict(n_answers: int, n_levels: int) -> float:
+    """Return the share of the items that is looked at."""
+    return MOST_CELLS / max(n_answers * n_levels, 1)
+
+
+def chosen_share(numbers: Numbers, share: float) -> Bools:
+    """Return the items whose random number falls into a share of all."""
+    return numbers < np.uint64(share * float(np.iinfo(np.uint64).max))
+
+
+def _shares(logs: Floats) -> Floats:
+    """Probabilities that are proportional to exponentials, (n, n_levels)."""
+    shares: Floats = np.exp(logs - logs.max(axis=1, keepdims=True, initial=-np.inf))
+    shares /= shares.sum(axis=1, keepdims=True)
+    return shares
+
+
+def _correlations(held_out: _HeldOut) -> tuple[float, float]:
+    """The correlation that predicts best, and the largest that is no worse by more than chance, items independent."""
+
+    @cache
+    def losses(number: int) -> Floats:
+        return held_out.losses(_CORRELATIONS[number])
+
+    def total(number: int) -> float:
+        # the last digits depend on the order of the sums
+        return round(float(losses(number).sum()) + _CORRELATIONS[number] / _TYPICAL_CORRELATION, 7)
+
+    best = _least_of(total, len(_CORRELATIONS))
+    largest, refused = best, len(_CORRELATIONS)
+    while refused - largest > 1:
+        number = (largest + refused) // 2
+        gap = losses(number) - losses(best)
+        error = float(np.sqrt(((gap - gap.mean()) ** 2).sum()))
+        if total(number) - total(best) > _N_ERRORS * error:
+            refused = number
+        else:
+            largest = number
+    return _CORRELATIONS[best], _CORRELATIONS[largest]
+
+
+def _shared_error(correlation: float, crowd: _Crowd) -> float:
+    """Expected share of items on which even many annotators would settle on a wrong level.
+
+    Many answers to an item of level j have shares that vary around row j of the crowd's matrix with this correlation.
+    The model settles on another level k where the mean log ratio of the two rows is below 0. That mean is taken as
+    Beta distributed between the least and the largest ratio, which is exact for two levels.
+    """
+    from scipy.special import betainc
+
+    if correlation <= 0.0:
+        return 0.0
+    mean_matrix = np.maximum(crowd.mean, _LEAST)
+    wrong = np.zeros(len(mean_matrix))
+    for level, row in enumerate(mean_matrix):
+        ratio = np.log(row) - np.log(mean_matrix)
+        low, span = ratio.min(axis=1), np.ptp(ratio, axis=1)
+        apart = span > 1e-9
+        span = np.where(apart, span, 1.0)
+        mean = np.einsum("l,kl->k", row, ratio)
+        variance = np.maximum(np.einsum("l,kl->k", row, ratio**2) - mean**2, 1e-12)
+        place = np.clip((mean - low) / span, 1e-6, 1.0 - 1e-6)
+        weight = np.maximum(place * (1.0 - place) * span**2 / (correlation * variance) - 1.0, 1e-6)
+        below = betainc(place * weight, (1.0 - place) * weight, np.clip(-low / span, 0.0, 1.0))
+        wrong[level] = min(float(below[apart].sum()), 1.0)
+    return float((crowd.shares * wrong).sum())

@@ -1,0 +1,328 @@
+"""The frame of every class method: what it estimates, ``fit``, the calibrated consensus and its quality."""
+
+from __future__ import annotations
+
+import warnings
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, ClassVar, NamedTuple
+
+import numpy as np
+
+from ...data.consensus import Consensus, Quality, Trace
+from ...data.judgments import Grades, expect
+from ...errors import DataWarning, ParameterError
+from ...protocols import Bools, Counts, Floats, Ints, Passes, method_name
+from ...quality import MAX_FOLDS, LearnedQuality
+from ...resampling import with_levels
+from ...wording import option
+from .calibration import Calibration, calibrate, temper_probabilities
+from .class_fit import ClassFit
+from .coded_grades import (
+    ClassRows,
+    Former,
+    Numbers,
+    QueryPart,
+    class_rows,
+    former_fit,
+    is_identified,
+    query_parts,
+    structure_numbers,
+)
+
+_MAX_TIED_DIFFERENCE = 1e-8
+"""Probabilities that differ by no more are equal: fits end within this of each other, whatever the order of sums."""
+
+MANY_GRADES, _FEW_FOLDS = 20_000, 5
+"""From so many grades on, annotators are left out in five parts, and fits to a part stop earlier."""
+
+_REFIT_TOL, _MAX_REFIT_PASSES = 1e-3, 20
+
+
+class ClassMethod(ABC):
+    """A method that finds the level of each item and how each annotator errs; a method adds its own steps.
+
+    The steps are ``_begin_from`` (what a former consensus tells), ``_fit_rows`` (the estimate of some grades) and
+    ``_take_votes`` (the grades as they are, where nothing can be learned).
+    """
+
+    kinds: ClassVar[tuple[str, ...]] = ("grade",)
+    nominal: ClassVar[bool] = True
+    in_grades: ClassVar[bool] = True
+    precision: ClassVar[float] = 1e-11
+    votes_without_overlap: ClassVar[bool] = True
+    """With ``per_query``: whether a query in which no item was graded twice keeps its grades as they are."""
+
+    per_query: bool
+    calibrated: bool
+    seed: int
+    bins: int | None
+
+    def fit(self, grades: Grades, *, known: Any | None = None, start: Consensus | None = None) -> Consensus:
+        """Return the level of each item and what was learned of each annotator.
+
+        ``known`` is a table of query, item and grade: items whose level is certain. ``start`` is a former consensus of
+        this method to go on from; new annotators and items begin with the prior.
+        """
+        return self._fit(grades, known, start)
+
+    def _fit(self, grades: Grades, known: Any | None, start: Consensus | None, **given: Any) -> Consensus:
+        """The frame of every fit; ``given`` goes to ``_begin_from``."""
+        expect(grades, self)
+        if not len(grades):
+            return Consensus.of(self, grades, np.zeros(grades.n_items))
+        rows = class_rows(grades, bins=self.bins, known=known)
+        former = None if start is None else former_fit(start, grades, rows)
+        fit = self._estimate(rows, grades.items.offsets, self._begin_from(former, rows, grades, **given))
+        again = partial(brief_method(self, len(grades)).fit, known=known, **given)
+        return class_consensus(self, grades, rows, fit, again=again)
+
+    def passes(self, judged: Any, *, start: Consensus | None = None, known: Any | None = None, **given: Any) -> Passes:
+        """Return the passes of a fit to grades in parts; ``judged`` are the packed grades."""
+        from .class_passes import ClassPasses
+
+        if self.per_query:
+            raise ParameterError(
+                f"{method_name(self)} with per_query takes each query by itself, so packed judgments gain nothing; "
+                "leave per_query out, or fit a file for each query"
+            )
+        return ClassPasses(self, judged, start, known, given)
+
+    def _estimate(self, rows: ClassRows, offsets: Counts, begin: Any) -> ClassFit:
+        """The estimate of all grades: of each query by itself with ``per_query``, the votes where none is possible."""
+        if rows.n_levels == 1 or not is_identified(rows, method_name(self)):
+            return self._take_votes(rows)
+        return self._fit_queries(rows, offsets, begin) if self.per_query else self._fit_rows(rows, begin)
+
+    def _fit_queries(self, rows: ClassRows, offsets: Counts, begin: Any) -> ClassFit:
+        """The fits of the queries, each by itself, as one."""
+        fits, n_alone = [], 0
+        for part in query_parts(rows, offsets):
+            alone = self.votes_without_overlap and not part.rows.overlap
+            n_alone += alone
+            own = None if begin is None else begin.of(part.annotators)
+            fits.append((part, self._take_votes(part.rows) if alone else self._fit_rows(part.rows, own)))
+        if n_alone:
+            warnings.warn(
+                f"{method_name(self)}: in {n_alone} of {len(fits)} queries no item was graded by two annotators; their "
+                f"grades are kept as they are: leave per_query out, have some items graded twice, or give "
+                f"{option('known')}",
+                DataWarning,
+                stacklevel=3,
+            )
+        return join_fits(rows, fits, self._take_votes(rows))
+
+    @abstractmethod
+    def _begin_from(self, former: Former | None, rows: ClassRows, grades: Grades) -> Any:
+        """What is known before the first pass, with a method ``of`` for some annotators; ``None`` where nothing is."""
+
+    @abstractmethod
+    def _fit_rows(self, rows: ClassRows, begin: Any) -> ClassFit:
+        """The estimate of grades of which some item was graded twice."""
+
+    @abstractmethod
+    def _take_votes(self, rows: ClassRows) -> ClassFit:
+        """The grades as they are, by annotators as the prior has them."""
+
+
+def join_fits(rows: ClassRows, fits: Sequence[tuple[QueryPart, ClassFit]], empty: ClassFit) -> ClassFit:
+    """Return the fits of all queries as one: items side by side, annotators averaged by the grades that each fit had.
+
+    ``empty`` is the fit of nothing, whose annotators stand for those who gave no grade.
+    """
+    probabilities, kept = empty.probabilities.copy(), np.zeros(rows.n_items, bool)
+    total, prior = np.zeros(rows.n_annotators), np.zeros(rows.n_levels)
+    sums = {name: np.zeros((rows.n_annotators, *np.shape(value)[1:])) for name, value in _per_annotator(empty).items()}
+    for part, fit in fits:
+        probabilities[part.items], kept[part.items] = fit.probabilities, fit.kept
+        prior += fit.prior * part.rows.graded.sum()
+        given = np.bincount(part.rows.annotator, part.rows.weight, part.rows.n_annotators)
+        total[part.annotators] += given
+        for name, value in _per_annotator(fit).items():
+            sums[name][part.annotators] += value * given.reshape(-1, *[1] * (value.ndim - 1))
+    idle = total == 0
+    for name, value in _per_annotator(empty).items():
+        sums[name][idle] = value[idle]
+        sums[name][~idle] /= total[~idle].reshape(-1, *[1] * (value.ndim - 1))
+    confusion = sums.pop("confusion")
+    trace = _join_traces([fit.trace for _, fit in fits])
+    shares = prior / max(prior.sum(), 1e-300)
+    return ClassFit(probabilities, shares, confusion, trace, sums, kept, own_doubt=True)
+
+
+def _per_annotator(fit: ClassFit) -> dict[str, Floats]:
+    """Everything that a fit has of each annotator."""
+    return {"confusion": fit.confusion, **fit.parameters}
+
+
+def _join_traces(traces: Sequence[Trace]) -> Trace:
+    """The longest of several traces, converged if all are; each log-likelihood stays where it ended."""
+    n_iter = max(trace.n_iter for trace in traces)
+    likelihoods = [trace.log_likelihood for trace in traces if trace.log_likelihood]
+    length = max(map(len, likelihoods), default=0)
+    padded = [np.pad(values, (0, length - len(values)), mode="edge") for values in likelihoods]
+    summed = tuple(np.sum(padded, axis=0).tolist()) if padded else None
+    return Trace(n_iter, all(t.converged for t in traces), max(t.change for t in traces), summed)
+
+
+def class_consensus(
+    method: Any, grades: Grades, rows: ClassRows, fit: ClassFit, *, again: Callable[..., Consensus]
+) -> Consensus:
+    """Return the consensus of a fit: expected grade as score, most probable level as grade, quality of annotators.
+
+    An item without grades takes the mean probabilities of its query's graded items, or the class prior where there are
+    none, and no grade. Of equally probable levels one is drawn with the seed, by who gave the item which level, so that
+    no name decides and ties do not all go to one level. For classes without an order the score is the probability of
+    the chosen one, 0 for an item without grades. Probabilities are calibrated where the method says so. ``again`` fits
+    a part of the grades, from a ``start=``, for the quality.
+    """
+    sure = calibrate(rows, fit) if method.calibrated else Calibration()
+    columns = item_columns(method, grades, rows, fit, sure, lambda: structure_numbers(rows, method.seed)[0])
+    found = Consensus.of(
+        method, grades, columns.scores, trace=fit.trace, probabilities=columns.probabilities, levels=rows.scale,
+        grade=columns.grade, estimates=calibration_estimates(method, sure),
+    )  # fmt: skip
+    return replace(found, quality_source=_quality(method, found, grades, rows, fit, again)) if rows.named else found
+
+
+class ItemColumns(NamedTuple):
+    """What is read out of a fit for each item: score, chosen level of the whole scale, probabilities over it."""
+
+    scores: Floats
+    grade: Ints
+    probabilities: Floats
+
+
+def item_columns(
+    method: Any, grades: Grades, rows: ClassRows, fit: ClassFit, sure: Calibration, numbers: Callable[[], Numbers]
+) -> ItemColumns:
+    """Return scores, levels and probabilities of the items; ``numbers`` gives the draw of each item among tied ones."""
+    judged = rows.graded | (rows.known >= 0)
+    # chosen by the model's own probabilities: tempering keeps their order but for rounding
+    chosen = _most_probable(_fill_unjudged(fit, judged, grades), numbers)
+    own = replace(fit, probabilities=temper_probabilities(rows, fit, sure)) if method.calibrated else fit
+    probabilities = _fill_unjudged(own, judged, grades)
+    if rows.nominal:
+        scores = np.where(judged, probabilities[np.arange(len(chosen)), chosen], 0.0)
+    else:
+        # level by level: the last digit of a product of arrays depends on where they lie in memory
+        scores = np.zeros(len(probabilities))
+        for column, value in zip(probabilities.T, rows.values.tolist(), strict=True):
+            scores += column * value
+    grade = np.where(judged, rows.used[chosen], -1).astype(np.int32)
+    return ItemColumns(scores, grade, on_scale(probabilities, rows, 1))
+
+
+def calibration_estimates(method: Any, sure: Calibration) -> dict[str, Any]:
+    """Return how the probabilities were tempered, for the estimates of a consensus."""
+    return {"calibration": sure._asdict()} if method.calibrated else {}
+
+
+def on_scale(values: Floats, rows: ClassRows, *axes: int) -> Floats:
+    """Return values over the levels in use as values over the whole scale, 0 for the other levels."""
+    for axis in axes if rows.n_levels < len(rows.scale) else ():
+        wide = np.zeros((*values.shape[:axis], len(rows.scale), *values.shape[axis + 1 :]))
+        wide[(slice(None),) * axis + (rows.used,)] = values
+        values = wide
+    return values
+
+
+def _fill_unjudged(fit: ClassFit, judged: Bools, grades: Grades) -> Floats:
+    """Probabilities with those of unjudged items taken from their query."""
+    unjudged = np.flatnonzero(~judged)
+    if not len(unjudged):
+        return fit.probabilities
+    probabilities = fit.probabilities.copy()
+    query, n_queries = grades.items.query, grades.n_queries
+    number = np.bincount(query[judged], minlength=n_queries)
+    sums = np.stack([np.bincount(query[judged], column[judged], n_queries) for column in probabilities.T], axis=1)
+    of_query = np.where(number[:, None] > 0, sums / np.maximum(number, 1)[:, None], fit.prior)
+    probabilities[unjudged] = of_query[query[unjudged]]
+    return probabilities
+
+
+def _most_probable(probabilities: Floats, numbers: Callable[[], Numbers]) -> Counts:
+    """Level of the largest probability of each item; of several equal ones that which the item's draw falls on."""
+    # level by level: with few of them, sums and maxima along the short axis take several times as long
+    top = probabilities[:, 0].copy()
+    for column in probabilities.T[1:]:
+        np.maximum(top, column, out=top)
+    top -= _MAX_TIED_DIFFERENCE
+    chosen, n_tied = np.zeros(len(top), np.int64), np.zeros(len(top), np.int8)
+    for level, column in enumerate(probabilities.T):
+        high = column >= top
+        np.copyto(chosen, level, where=high)
+        n_tied += high
+    tied = np.flatnonzero(n_tied > 1)
+    if len(tied):
+        wanted = numbers()[tied] % n_tied[tied].astype(np.uint64)
+        number = np.cumsum(probabilities[tied] >= top[tied, None], axis=1)
+        chosen[tied] = (number <= wanted[:, None]).sum(axis=1)
+    return chosen
+
+
+def _quality(
+    method: Any, found: Consensus, grades: Grades, rows: ClassRows, fit: ClassFit, again: Callable[..., Consensus]
+) -> LearnedQuality:
+    """Held-out quality, with the accuracy, bias and confusion of a fit and the method's own parameters."""
+    parameters = annotator_parameters(rows, fit)
+    learned = Quality(grades.annotators, parameters["accuracy"], np.empty(0), parameters)
+    quality = quality_of_refits(method, grades, replace(found, quality_source=learned), again, parameters)
+    return replace(quality, learned=partial(learned_quality, rows.nominal, fit), known=rows.known >= 0)
+
+
+def quality_of_refits(
+    method: Any, grades: Grades, start: Consensus, again: Callable[..., Consensus], parameters: dict[str, Any]
+) -> LearnedQuality:
+    """Return the held-out quality by fits to parts of grades, each from the start by ``again``."""
+    refit = _Refit(again, start)
+    n_folds = MAX_FOLDS if len(grades) <= MANY_GRADES else _FEW_FOLDS
+    # a part without a level still knows of it
+    return LearnedQuality(
+        with_levels(grades), refit.scores, parameters, n_folds=n_folds, precision=method.precision, fit=refit.fit,
+        levelled=True,
+    )  # fmt: skip
+
+
+def annotator_parameters(rows: Any, fit: ClassFit) -> dict[str, Any]:
+    """Return accuracy, bias and confusion of the annotators, with what the method knows besides."""
+    parameters: dict[str, Any] = {"accuracy": np.einsum("ajj,j->a", fit.confusion, fit.prior)}
+    if not rows.nominal:
+        error = rows.values[None, :] - rows.values[:, None]
+        parameters["bias"] = np.einsum("ajl,jl,j->a", fit.confusion, error, fit.prior)
+    return parameters | {**fit.parameters, "confusion": on_scale(fit.confusion, rows, 1, 2)}
+
+
+def learned_quality(nominal: bool, fit: ClassFit) -> Floats:
+    """Return the quality by the confusion matrices."""
+    from ...kernels.confusion import pair_quality
+
+    return pair_quality(fit.confusion, fit.prior, nominal=nominal)
+
+
+def brief_method(method: Any, n_grades: int) -> Any:
+    """Return the method for fits to a part of the grades: without calibration, and of many grades in few passes."""
+    method = replace(method, calibrated=False)
+    if n_grades <= MANY_GRADES:
+        return method
+    return replace(method, tol=max(method.tol, _REFIT_TOL), max_iter=min(method.max_iter, _MAX_REFIT_PASSES))
+
+
+@dataclass(frozen=True, eq=False)
+class _Refit:
+    """Fits to a part of the grades that go on from the fit to all of them."""
+
+    again: Callable[..., Consensus]
+    start: Consensus
+
+    def fit(self, grades: Grades) -> Consensus:
+        """Return the consensus of some grades."""
+        return self.again(grades, start=self.start)
+
+    def scores(self, grades: Grades) -> Floats:
+        """Return the chosen level of each item as a number: of two items of one level none is better."""
+        found = self.fit(grades)
+        assert found.grade is not None
+        return np.maximum(found.grade, 0).astype(np.float64)

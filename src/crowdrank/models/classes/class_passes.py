@@ -1,0 +1,446 @@
+"""Class methods over parts of the grades: a stand-in for all rows whose passes are sums over the parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...data.consensus import Consensus, Quality
+from ...data.grades import bin_codes, bin_middles, check_levels
+from ...data.judgments import Grades
+from ...data.parted import MANY_ITEMS, PartColumns, PartedFit, sample_queries, share_of_rows
+from ...data.stacking import align_judgments, stack_judgments
+from ...data.ties import settle_ties
+from ...fitting import AddedPasses
+from ...protocols import Bools, Floats, Ints, Statistics, Sums
+from ...quality import LearnedQuality
+from ...wording import method_label
+from .calibration import (
+    Calibration,
+    answers_to_predict,
+    calibrate,
+    chosen_share,
+    share_to_predict,
+)
+from .class_fit import ClassFit
+from .class_method import (
+    annotator_parameters,
+    brief_method,
+    calibration_estimates,
+    item_columns,
+    learned_quality,
+    on_scale,
+    quality_of_refits,
+)
+from .coded_grades import ClassRows, KnownGrades, Numbers, Reading, annotator_numbers, former_fit, item_numbers
+
+if TYPE_CHECKING:
+    from ...kernels.confusion import Tallies
+
+
+class LevelCode(NamedTuple):
+    """How grades become codes in every part: the scale, the number each level counts as, and the levels in use.
+
+    ``cut`` is the lowest and highest grade where the scale is one of bins; ``known`` are items whose level is known.
+    """
+
+    scale: tuple[Any, ...]
+    values: Floats
+    used: Ints
+    cut: tuple[float, float] | None
+    n_annotators: int
+    nominal: bool
+    named: bool
+    known: KnownGrades | None = None
+
+    @property
+    def levels(self) -> tuple[Any, ...]:
+        """All levels, of which a known item has one."""
+        return self.scale
+
+
+@dataclass(frozen=True, eq=False)
+class ClassPart:
+    """The grades of a part, and their codes once it is known which levels are in use."""
+
+    grades: Grades
+    _coded: dict[tuple[int, ...], ClassRows]
+
+    def rows(self, code: LevelCode) -> ClassRows:
+        """Return the grades as codes; a part keeps them from pass to pass."""
+        key = tuple(code.used.tolist())
+        if key not in self._coded:
+            self._coded.clear()
+            self._coded[key] = self._code(code)
+        return self._coded[key]
+
+    def _code(self, code: LevelCode) -> ClassRows:
+        """Lay the grades out."""
+        from ...kernels.segments import level_places
+
+        grades, all_levels = self.grades, np.full(len(code.scale), -1, np.int32)
+        all_levels[code.used] = np.arange(len(code.used), dtype=np.int32)
+        if code.cut is None:
+            place = level_places(grades.level_values if grades.declared else code.values, grades.grade)
+        else:
+            place = bin_codes(grades.grade, *code.cut, len(code.scale))
+        annotator = grades.annotator if code.named else np.zeros(len(grades), np.int32)
+        known = np.full(grades.n_items, -1, np.int32)
+        if code.known is not None and grades.n_items:
+            known = np.append(all_levels, np.int32(-1))[code.known.levels_in(grades.items)]
+        return ClassRows(
+            item=grades.item, annotator=annotator, level=all_levels[place], weight=grades.weight,
+            known=known, n_annotators=code.n_annotators,
+            levels=tuple(code.scale[k] for k in code.used), values=code.values[code.used], scale=code.scale,
+            used=code.used, nominal=code.nominal, named=code.named,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class ClassPasses(AddedPasses):
+    """The fit of a class method to grades in parts.
+
+    Parameters
+    ----------
+    method
+        The method.
+    judged
+        What is known of all grades: ``annotators``, ``levels``, ``nominal``, ``rows``, ``n_items``.
+    start
+        A former consensus to go on from.
+    known
+        Table of items whose level is known.
+    given
+        What else the method takes at the beginning.
+    """
+
+    method: Any
+    judged: Any
+    start: Consensus | None
+    known: Any | None
+    given: dict[str, Any]
+
+    def lay_out(self, part: Grades) -> ClassPart:
+        """Return the part; its codes follow when the levels in use are known."""
+        return ClassPart(part, {})
+
+    def update(self, sums: Sums) -> PartedFit:
+        """Return the levels of all items and what was learned of the annotators."""
+        method, rows = self.method, parted_rows(sums, self.judged, self.method.bins, self.known)
+        former = None if self.start is None else former_fit(self.start, self.judged, rows)  # type: ignore[arg-type]
+        fit = method._estimate(rows, None, method._begin_from(former, rows, self.judged, **self.given))
+        everything: Any = rows
+        sure = calibrate(everything, fit) if method.calibrated else Calibration()
+        read = partial(_read_items, rows.code, fit.without_items, method, sure, rows.draws_of(method.seed), self._many)
+        columns = [PartColumns(*found) for found in sums.read(read)]
+        return PartedFit(
+            columns, fit.trace, self._quality(sums, rows, fit), rows.scale, calibration_estimates(method, sure)
+        )
+
+    @property
+    def _many(self) -> bool:
+        """Whether there are too many items to keep the probabilities of all levels."""
+        return bool(self.judged.n_items > MANY_ITEMS)
+
+    def _quality(self, sums: Sums, rows: PartedRows, fit: ClassFit) -> LearnedQuality | None:
+        """Quality of the annotators, held out on a sample of the queries where grades are many."""
+        if not rows.named:
+            return None
+        share = share_of_rows(self.judged.rows)
+        found = [part for (part,) in sums.read(partial(_sample_grades, rows.given, share))]
+        sample: Grades = stack_judgments(align_judgments([part for part in found if len(part)] or found[:1]))
+        parameters = annotator_parameters(rows, fit)
+        learned = Quality(self.judged.annotators, parameters["accuracy"], np.empty(0), parameters)
+        everything: Any = rows
+        shares = on_scale(np.broadcast_to(fit.prior, (sample.n_items, rows.n_levels)), everything, 1)
+        start = Consensus(
+            items=sample.items, scores=np.zeros(sample.n_items), method=method_label(self.method), levels=rows.scale,
+            probabilities=shares, quality_source=learned,
+        )  # fmt: skip
+        known, table = None, rows.code.known
+        if table is not None:
+            known = table.frame.filter(table.items_in(sample.items) >= 0)
+        again = partial(brief_method(self.method, len(sample)).fit, known=known, **self.given)
+        quality = quality_of_refits(self.method, sample, start, again, parameters)
+        return replace(quality, learned=partial(learned_quality, rows.nominal, fit), n_judgments=rows.given)
+
+
+def parted_rows(sums: Sums, judged: Any, bins: int | None, known: Any | None = None) -> PartedRows:
+    """Return the stand-in for all rows, after the passes that find the levels in use."""
+    named = len(judged.annotators) > 0
+    n_annotators = max(len(judged.annotators), 1)
+    code = _level_code(sums, judged, bins, n_annotators, named)
+    if known is not None:
+        table = KnownGrades.of(known, code, None if code.cut is None else np.array(code.cut))
+        table.expect_queries(judged.n_queries)
+        code = code._replace(known=table)
+    weights, given, n_graded, n_several, n_overlap, n_answers, here = sums.total(partial(_survey, code))
+    in_use = weights > 0
+    if code.known is not None:
+        code.known.refuse_missing(here == 0)
+        in_use[code.known.level] = True
+    used = np.flatnonzero(in_use).astype(np.int32)
+    code = code._replace(used=used)
+    return PartedRows(sums, code, weights[used], given, n_graded, n_several, n_overlap, int(n_answers))
+
+
+def _level_code(sums: Sums, judged: Any, bins: int | None, n_annotators: int, named: bool) -> LevelCode:
+    """The scale of all parts: that of the judgments, or bins of their range."""
+    rest = (n_annotators, bool(judged.nominal), named)
+    if bins is not None:
+        ranges = [(low, high) for low, high, n in sums.each(_range) if n]
+        low, high = min(low for low, _ in ranges), max(high for _, high in ranges)
+        middles = bin_middles(low, high, bins)
+        return LevelCode(tuple(middles.tolist()), middles, np.arange(bins, dtype=np.int32), (low, high), *rest)
+    levels = tuple(judged.levels)
+    check_levels(levels, judged.declared)
+    values = Grades.values_of_levels(levels, nominal=bool(judged.nominal))
+    return LevelCode(levels, values, np.arange(len(levels), dtype=np.int32), None, *rest)
+
+
+@dataclass(eq=False)
+class PartedRows:
+    """Stands for the rows of all parts in the steps of a method: what these ask of rows is summed over the parts."""
+
+    sums: Sums
+    code: LevelCode
+    level_weights: Floats
+    given: Floats
+    n_graded: float
+    n_several: float
+    n_overlap: float
+    n_answers: int
+
+    @property
+    def n_annotators(self) -> int:
+        """Number of annotators; one where none are named."""
+        return self.code.n_annotators
+
+    @property
+    def n_levels(self) -> int:
+        """Number of levels in use."""
+        return len(self.code.used)
+
+    @property
+    def levels(self) -> tuple[Any, ...]:
+        """The levels in use."""
+        return tuple(self.code.scale[k] for k in self.code.used)
+
+    @property
+    def values(self) -> Floats:
+        """The number that each level in use counts as."""
+        return self.code.values[self.code.used]
+
+    @property
+    def scale(self) -> tuple[Any, ...]:
+        """All levels."""
+        return self.code.scale
+
+    @property
+    def used(self) -> Ints:
+        """The levels in use among all."""
+        return self.code.used
+
+    @property
+    def nominal(self) -> bool:
+        """Whether levels have no order."""
+        return self.code.nominal
+
+    @property
+    def named(self) -> bool:
+        """Whether the grades say who gave them."""
+        return self.code.named
+
+    @property
+    def any_several(self) -> bool:
+        """Whether two annotators graded some item."""
+        return self.n_several > 0
+
+    @property
+    def overlap(self) -> bool:
+        """Whether some item was graded by two annotators, or was graded and is known."""
+        return self.n_overlap > 0
+
+    @property
+    def everything(self) -> Bools:
+        """A mask that stands for all items."""
+        return np.ones(1, bool)
+
+    def total(self, function: Any, *args: Any) -> Statistics:
+        """Return a pass of rows, summed over the parts."""
+        return self.sums.total(partial(_pass_of_rows, self.code, function, args))
+
+    def total_with_state(self, function: Any, *args: Any) -> Statistics:
+        """Return a pass that reads and writes the states of the parts, summed over them."""
+        return self.sums.total(partial(_pass_with_state, self.code, function, args))
+
+    def each_with_state(self, function: Any, *args: Any) -> list[Statistics]:
+        """Return a pass that reads the states of the parts, part by part."""
+        return self.sums.each(partial(_pass_with_state, self.code, function, args))
+
+    def votes(self, *, second_opinions: bool = False) -> Tallies:
+        """Return the counts with vote shares for the truth."""
+        return _tallies(self.total(_votes, second_opinions))
+
+    def expected_counts(self, confusion: Floats, shares: Floats) -> Tallies:
+        """Return the expected counts under confusion matrices and shares of levels."""
+        return _tallies(self.total(_count_expected, confusion, shares))
+
+    def tallies(self, fit: ClassFit) -> Tallies:
+        """Return the counts by the probabilities of a fit."""
+        return _tallies(self.sums.total(partial(_tallies_of, self.code, fit.reading)))
+
+    def mean_probabilities(self, fit: ClassFit) -> Floats:
+        """Return the mean probability of each level over the graded items."""
+        mean: Floats = self.tallies(fit).shares / self.n_graded
+        return mean
+
+    def read(self, reading: Reading) -> Floats:
+        """Return no probabilities: they are read out of the parts at the end."""
+        return np.empty((0, self.n_levels))
+
+    @cached_property
+    def _draws(self) -> dict[int, Numbers]:
+        """The numbers of annotators by seed."""
+        return {}
+
+    def draws_of(self, seed: int) -> Numbers:
+        """Return the number of each annotator from which random numbers of items follow."""
+        if seed not in self._draws:
+            self._draws[seed] = self.total(_annotator_numbers, seed)[0]
+        return self._draws[seed]
+
+    def sample(self, fit: ClassFit) -> tuple[ClassRows, Floats, Bools]:
+        """Return the rows and probabilities of the items whose answers are predicted, and the mask of all of them."""
+        share = share_to_predict(self.n_answers, self.n_levels)
+        chosen = partial(_sample_rows, self.code, fit.reading, self.draws_of(0), share)
+        return _joined_rows(self.code, self.sums.each(chosen))
+
+
+def _tallies(total: Statistics) -> Tallies:
+    """Statistics of a pass as tallies."""
+    from ...kernels.confusion import Tallies
+
+    return Tallies(float(total[0]), *total[1:])
+
+
+def _pass_of_rows(code: LevelCode, function: Any, args: Any, part: ClassPart, state: Any) -> tuple[Statistics, Any]:
+    """A pass that looks at the rows of a part only."""
+    return tuple(function(part.rows(code), *args)), None
+
+
+def _pass_with_state(code: LevelCode, function: Any, args: Any, part: ClassPart, state: Any) -> tuple[Statistics, Any]:
+    """A pass that reads and may write the state of a part."""
+    found: tuple[Statistics, Any] = function(part.rows(code), state, *args)
+    return found
+
+
+def _votes(rows: ClassRows, second_opinions: bool) -> Statistics:
+    """Counts of one part with vote shares for the truth."""
+    return rows.votes(second_opinions=second_opinions)
+
+
+def _count_expected(rows: ClassRows, confusion: Floats, shares: Floats) -> Statistics:
+    """Expected counts of one part."""
+    return rows.expected_counts(confusion, shares)
+
+
+def _annotator_numbers(rows: ClassRows, seed: int) -> Statistics:
+    """What one part adds to the numbers of the annotators."""
+    items = item_numbers(rows, np.zeros(rows.n_annotators, np.uint64), seed, 0)
+    return (annotator_numbers(rows, items, seed, 0),)
+
+
+def _range(part: ClassPart, state: Any) -> tuple[Statistics, Any]:
+    """Lowest and highest grade of a part, and the number of grades."""
+    grade = part.grades.grade
+    return (float(grade.min(initial=np.inf)), float(grade.max(initial=-np.inf)), float(len(grade))), None
+
+
+def _survey(code: LevelCode, part: ClassPart, state: Any) -> tuple[Statistics, Any]:
+    """Weight by level and annotator; items graded, by several, by those or known, their answers; known ones here."""
+    rows, here = part.rows(code), np.zeros(0)
+    if code.known is not None:
+        here = np.zeros(len(code.known.level))
+        if rows.n_items:
+            here = (code.known.items_in(part.grades.items) >= 0).astype(np.float64)
+    n_answers, n_several = float(answers_to_predict(rows)[1]), float(rows.several.sum())
+    return (rows.level_weights, rows.given, rows.n_graded, n_several, float(rows.overlap), n_answers, here), None
+
+
+def _fit_of_part(rows: ClassRows, fit: ClassFit, state: Any) -> ClassFit:
+    """A fit with the probabilities of one part."""
+    assert fit.reading is not None
+    kept = None if fit.as_given is None else np.broadcast_to(fit.as_given[0], rows.n_items)
+    return replace(fit, probabilities=fit.reading.probabilities(rows, state), as_given=kept)
+
+
+def _tallies_of(code: LevelCode, reading: Reading | None, part: ClassPart, state: Any) -> tuple[Statistics, Any]:
+    """Counts of one part by the probabilities of a fit."""
+    assert reading is not None
+    rows = part.rows(code)
+    return tuple(rows.tallies(_Probabilities(reading.probabilities(rows, state)))), None
+
+
+class _Probabilities(NamedTuple):
+    """The probabilities of a part alone."""
+
+    probabilities: Floats
+
+
+def _sample_rows(
+    code: LevelCode, reading: Reading | None, annotators: Numbers, share: float, part: ClassPart, state: Any
+) -> tuple[Statistics, Any]:
+    """Rows and probabilities of the items of one part whose answers are predicted."""
+    assert reading is not None
+    rows = part.rows(code)
+    use = answers_to_predict(rows)[0]
+    if share < 1.0:
+        use &= chosen_share(item_numbers(rows, annotators, 0, 1), share)
+    row, place = np.flatnonzero(use[rows.item]), np.cumsum(use, dtype=np.int32) - np.int32(1)
+    weight = np.ones(len(row)) if rows.weight is None else rows.weight[row]
+    probabilities = reading.probabilities(rows, state)[use]
+    return (place[rows.item[row]], rows.annotator[row], rows.level[row], weight, probabilities), None
+
+
+def _joined_rows(code: LevelCode, found: Sequence[Statistics]) -> tuple[ClassRows, Floats, Bools]:
+    """The sampled rows of all parts as one, their probabilities, and the mask of all items."""
+    begins = np.cumsum([0, *(len(probabilities) for *_, probabilities in found)])
+    item, annotator, level = (
+        np.concatenate(
+            [values[place] + (begin if not place else 0) for values, begin in zip(found, begins, strict=False)]
+        )
+        for place in range(3)
+    )
+    weight, n_items = np.concatenate([values[3] for values in found]), int(begins[-1])
+    rows = ClassRows(
+        item=item.astype(np.int32), annotator=annotator.astype(np.int32), level=level.astype(np.int32),
+        weight=None if (weight == 1.0).all() else weight, known=np.full(n_items, -1, np.int32),
+        n_annotators=code.n_annotators, levels=tuple(code.scale[k] for k in code.used), values=code.values[code.used],
+        scale=code.scale, used=code.used, nominal=code.nominal, named=code.named,
+    )  # fmt: skip
+    return rows, np.concatenate([probabilities for *_, probabilities in found]), np.ones(n_items, bool)
+
+
+def _read_items(
+    code: LevelCode, fit: ClassFit, method: Any, sure: Calibration, draws: Numbers, many: bool, part: ClassPart,
+    state: Any,
+) -> tuple[Statistics, Any]:  # fmt: skip
+    """Scores, levels and probabilities of the items of one part."""
+    rows = part.rows(code)
+    own = _fit_of_part(rows, fit, state)
+    found = item_columns(method, part.grades, rows, own, sure, lambda: item_numbers(rows, draws, method.seed, 1))
+    scores = settle_ties(method, part.grades, found.scores)
+    if not many:
+        return (scores, None, found.grade, found.probabilities, None), None
+    confidence = found.probabilities[np.arange(len(scores)), np.maximum(found.grade, 0)]
+    return (scores, None, found.grade, None, confidence), None
+
+
+def _sample_grades(n_judgments: Floats, share: float, part: ClassPart, state: Any) -> tuple[Statistics, Any]:
+    """The grades of some queries of one part."""
+    return (sample_queries(part.grades, n_judgments, share),), None

@@ -1,0 +1,328 @@
+"""Priors of confusion matrices: none, the crowd's matrix, or one's own accuracy with weights that are learned."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from ...protocols import Floats
+from .coded_grades import ClassRows
+
+if TYPE_CHECKING:
+    from ...kernels.confusion import Tallies
+
+_N_RIGHT_ADDED, _N_WRONG_ADDED = 2.0, 1.0
+"""Grades of each level that are added to the crowd's."""
+
+_NEARLY_NONE = 1e-6
+_ROW_WEIGHT, _OWN_WEIGHT, _SPREAD_OF_LOG_WEIGHT = 20.0, 4.0, 1.0
+"""Where the learned weights are expected: their hyper-prior is log-normal, worth about one annotator."""
+
+_SPREAD_OF_LOG_SHARE_WEIGHT = 2.0
+_LIGHTEST, _HEAVIEST = 0.05, 1e4
+_EASE_PULL = 0.5
+"""Precision of the log odds by which a level is easier than others."""
+
+_MAX_LOG_ODDS = 9.0
+_N_SWEEPS, _N_NEWTON_STEPS = 3, 3
+_N_ROUNDS_BEFORE_OWN_WEIGHT = 4
+"""In the first rounds annotators are still much alike by construction, which would make the weight too large."""
+
+_MOST_ANCHOR = 10.0
+"""Items that the anchor of the shares is worth at most, for each item."""
+
+_SETTLED = 0.02
+_MIN_COUNT = 1e-6
+
+
+class Prior(Protocol):
+    """What a fit begins with, and how that is learned from the expected numbers of grades."""
+
+    @property
+    def counts(self) -> Floats:
+        """Grades added for each annotator by true and given level, (n_annotators or 1, n_levels, n_levels)."""
+        ...
+
+    @property
+    def shares(self) -> Floats:
+        """Items added for each level, (n_levels,)."""
+        ...
+
+    @property
+    def settled(self) -> bool:
+        """Whether there is nothing more to learn."""
+        ...
+
+    def of_former(self) -> Prior:
+        """Return the prior to learn from annotators whose former matrices are known."""
+        ...
+
+    def learn(self, expected: Tallies) -> Prior:
+        """Return the prior that the expected numbers suggest."""
+        ...
+
+
+def crowd_shares(rows: ClassRows) -> Floats:
+    """Return the crowd's grades by true and given level, as shares of all, vote shares of items taken for the truth.
+
+    Only items with a second opinion count, since alone on an item anybody is right.
+    """
+    joint = rows.votes(second_opinions=True).counts.sum(axis=0)
+    joint += np.where(np.eye(rows.n_levels, dtype=bool), _N_RIGHT_ADDED, _N_WRONG_ADDED / max(rows.n_levels - 1, 1))
+    level = joint.sum(axis=1, keepdims=True)
+    confusion = joint / level
+    for k in range(rows.n_levels):
+        # a grade must not speak against the level that it names
+        own, most = confusion[k, k], np.delete(confusion[:, k], k).max(initial=0.0)
+        if own < most:
+            confusion[k] *= (1.0 - most) / (1.0 - own)
+            confusion[k, k] = most
+    shares: Floats = confusion * level / level.sum()
+    return shares
+
+
+def vote_anchor(rows: ClassRows) -> Floats:
+    """Return items of each level, in the shares of the grades, that a fit begins with, (n_levels,).
+
+    Only pairs of answers to the same item tell shares of levels from habits of annotators. With few of them one level
+    can swallow the others at no loss of likelihood. The anchor is worth as many items as there are at one pair each,
+    and fades with the square of the pairs that an item has on average, so that it is gone where these are many.
+    """
+    (pairs,) = rows.total(_n_pairs)
+    shares = rows.level_weights
+    # the weight is bounded, or passes could not move the shares at all
+    worth = min((rows.n_graded / max(float(pairs), 1e-9)) ** 2, _MOST_ANCHOR)
+    anchor: Floats = shares / shares.sum() * worth * rows.n_graded
+    return anchor
+
+
+def _n_pairs(rows: ClassRows) -> tuple[float]:
+    """Number of pairs of grades of the same item."""
+    number = np.bincount(rows.item, rows.weight, rows.n_items)
+    return (float((number * np.maximum(number - 1.0, 0.0)).sum()) / 2.0,)
+
+
+@dataclass(frozen=True, eq=False)
+class FixedPrior:
+    """The same grades added for everybody, and the same number of items of each level."""
+
+    counts: Floats
+    shares: Floats
+
+    @classmethod
+    def of_crowd(cls, crowd: Floats, alpha: float) -> FixedPrior:
+        """Return the crowd's habits as ``alpha`` grades of each level, and one item of each."""
+        return cls(crowd[None] * (alpha * len(crowd)), np.ones(len(crowd)))
+
+    @classmethod
+    def none(cls, crowd: Floats) -> FixedPrior:
+        """Return next to nothing: it only says what a row without grades looks like."""
+        return cls(crowd[None] * (_NEARLY_NONE * len(crowd)), np.full(len(crowd), _NEARLY_NONE))
+
+    @property
+    def settled(self) -> bool:
+        """Nothing is learned."""
+        return True
+
+    def of_former(self) -> Prior:
+        """Return the same."""
+        return self
+
+    def learn(self, expected: Tallies) -> Prior:
+        """Return the same."""
+        return self
+
+
+@dataclass(frozen=True, eq=False)
+class OwnPrior:
+    """Rows around the annotator's own accuracy and the crowd's errors, by weights that the grades tell.
+
+    Parameters
+    ----------
+    ability
+        Log odds of each annotator's accuracy, (n_annotators,).
+    ease
+        Log odds by which each level is easier than others, (n_levels,).
+    errors
+        Share of each level among the crowd's wrong grades for a level, (n_levels, n_levels), the true one first.
+    mean
+        Log odds of the mean accuracy.
+    row_weight, own_weight, share_weight
+        Grades that the prior of a row is worth, that the mean accuracy is worth in one's own, and items that even
+        shares of the levels are worth.
+    anchor
+        Items added for each level besides (:func:`vote_anchor`), (n_levels,), or 0.
+    n_rounds
+        How often it was learned.
+    settled
+        Whether the last round changed the weights by little.
+    """
+
+    ability: Floats
+    ease: Floats
+    errors: Floats
+    mean: float
+    row_weight: float
+    own_weight: float
+    share_weight: float
+    anchor: Floats | float = 0.0
+    n_rounds: int = 0
+    settled: bool = False
+
+    @classmethod
+    def begin(cls, crowd: Floats, n_annotators: int, anchor: Floats | float = 0.0) -> OwnPrior:
+        """Return what the vote shares suggest, everybody being alike."""
+        centre, level = crowd / crowd.sum(axis=1, keepdims=True), crowd.sum(axis=1) / crowd.sum()
+        right = np.clip(np.diag(centre), 1e-4, 1 - 1e-4)
+        mean = float(_log_odds(np.array([right @ level]))[0])
+        errors = _error_shares(np.where(np.eye(len(level), dtype=bool), 0.0, centre), 0.0)
+        return cls(
+            np.full(n_annotators, mean), _log_odds(right) - mean, errors, mean, _ROW_WEIGHT, _OWN_WEIGHT,
+            float(len(level)), anchor,
+        )  # fmt: skip
+
+    def of_former(self) -> OwnPrior:
+        """Return the same for annotators whose former matrices are known, of whom the weight can be learned at once."""
+        return replace(self, n_rounds=_N_ROUNDS_BEFORE_OWN_WEIGHT)
+
+    @cached_property
+    def centre(self) -> Floats:
+        """The rows that matrices are drawn to, (n_annotators, n_levels, n_levels)."""
+        right = _probability(self.ability[:, None] + self.ease)
+        eye = np.eye(len(self.ease), dtype=bool)
+        return np.where(eye, right[:, :, None], (1.0 - right)[:, :, None] * self.errors)
+
+    @cached_property
+    def counts(self) -> Floats:
+        """Grades added for each annotator by true and given level."""
+        return self.row_weight * self.centre
+
+    @property
+    def shares(self) -> Floats:
+        """Items added for each level."""
+        return np.full(len(self.ease), self.share_weight / len(self.ease)) + self.anchor
+
+    def learn(self, expected: Tallies) -> Prior:
+        """Return the prior of largest marginal likelihood for the expected numbers, by a few sweeps.
+
+        Rows are Dirichlet-multinomial. Of the n grades in a cell whose prior is worth b grades only
+        :math:`b (\\psi(n + b) - \\psi(b))` count one level up, where rows of one annotator differ by chance [Minka00]_;
+        these are what accuracies, errors and ease are estimated from, and in the same way the mean accuracy.
+        """
+        found, counts = self, expected.counts
+        some = counts.sum(axis=(1, 2)) > 0
+        for _ in range(_N_SWEEPS):
+            found = found._sweep(counts, expected.shares, some)
+        seen = _counts_above(counts, found.row_weight * found.centre)
+        right, total = np.einsum("ajj->a", seen)[some], seen.sum(axis=(1, 2))[some]
+        row_weight = _likeliest_weight(counts[some], found.centre[some], _ROW_WEIGHT, _SPREAD_OF_LOG_WEIGHT)
+        own_weight = found.own_weight
+        if self.n_rounds >= _N_ROUNDS_BEFORE_OWN_WEIGHT:
+            share = (right.sum() + _N_RIGHT_ADDED) / (total.sum() + _N_RIGHT_ADDED + _N_WRONG_ADDED)
+            pairs = np.stack([right, total - right], axis=1)
+            own_weight = _likeliest_weight(
+                pairs, np.broadcast_to([share, 1 - share], pairs.shape), _OWN_WEIGHT, _SPREAD_OF_LOG_WEIGHT
+            )
+        share_weight = likeliest_share_weight(expected.shares)
+        before = np.log([self.row_weight, self.own_weight])
+        near = bool((np.abs(np.log([row_weight, own_weight]) - before) < _SETTLED).all())
+        return replace(
+            found, row_weight=row_weight, own_weight=own_weight, share_weight=share_weight,
+            n_rounds=self.n_rounds + 1, settled=near and self.n_rounds > _N_ROUNDS_BEFORE_OWN_WEIGHT,
+        )  # fmt: skip
+
+    def _sweep(self, counts: Floats, level: Floats, some: Floats) -> OwnPrior:
+        """Accuracies, their mean, the ease of levels and the errors, each once."""
+        seen = _counts_above(counts, self.row_weight * self.centre)
+        right, total = np.einsum("ajj->aj", seen), seen.sum(axis=2)
+        ability, mean = self.ability, float(_probability(np.array([self.mean]))[0])
+        for _ in range(_N_NEWTON_STEPS):
+            chance, own = _probability(ability[:, None] + self.ease), _probability(ability)
+            slope = (right - total * chance).sum(axis=1) + self.own_weight * (mean - own)
+            bend = (total * chance * (1.0 - chance)).sum(axis=1) + self.own_weight * own * (1.0 - own)
+            ability = np.clip(ability + np.clip(slope / bend, -1.0, 1.0), -_MAX_LOG_ODDS, _MAX_LOG_ODDS)
+        # what annotators are worth at a level of ordinary ease, as grades of the level above
+        own = total.sum(axis=1)[some] * _probability(ability)[some]
+        up, down = (
+            _counts_above(part, self.own_weight * share).sum()
+            for part, share in ((own, mean), (total.sum(axis=1)[some] - own, 1.0 - mean))
+        )
+        mean = float((up + _N_RIGHT_ADDED) / (up + down + _N_RIGHT_ADDED + _N_WRONG_ADDED))
+        mean_odds = float(_log_odds(np.array([mean]))[0])
+        chance = _probability(ability[:, None] + self.ease)
+        slope = (right - total * chance).sum(axis=0) - _EASE_PULL * self.ease
+        ease = self.ease + np.clip(slope / ((total * chance * (1.0 - chance)).sum(axis=0) + _EASE_PULL), -1.0, 1.0)
+        ease -= float(ease @ (level / level.sum()))
+        errors = _error_shares(seen.sum(axis=0), 1.0)
+        return replace(self, ability=ability, mean=mean_odds, ease=_raise_ease(ease, errors, mean_odds), errors=errors)
+
+
+def likeliest_share_weight(shares: Floats) -> float:
+    """Return how many items even shares of the levels are worth, from the expected number of items of each."""
+    even = np.full((1, len(shares)), 1.0 / len(shares))
+    return _likeliest_weight(shares[None], even, float(len(shares)), _SPREAD_OF_LOG_SHARE_WEIGHT)
+
+
+def _error_shares(counts: Floats, more: float) -> Floats:
+    """Shares of the given levels among the wrong grades for each level, ``more`` wrong grades added."""
+    eye = np.eye(len(counts), dtype=bool)
+    wrong = np.where(eye, 0.0, counts + more / max(len(counts) - 1, 1))
+    shares: Floats = wrong / np.maximum(wrong.sum(axis=1, keepdims=True), 1e-300)
+    return shares
+
+
+def _raise_ease(ease: Floats, errors: Floats, mean: float) -> Floats:
+    """The ease of the levels, raised where a grade would speak against the level that it names."""
+    for _ in range(len(ease)):
+        right = _probability(mean + ease)
+        most = ((1.0 - right)[:, None] * errors).max(axis=0)
+        if not (right < most - 1e-12).any():
+            break
+        ease = np.where(right < most, _log_odds(most) - mean, ease)
+    return ease
+
+
+def _counts_above(counts: Floats, prior: Floats | float) -> Floats:
+    """How many of expected grades count one level up: no more than there are of them."""
+    from scipy.special import digamma
+
+    found: Floats = np.minimum(counts, prior * (digamma(counts + prior) - digamma(prior)))
+    return found
+
+
+def _likeliest_weight(counts: Floats, centre: Floats, expected: float, spread: float) -> float:
+    """The weight of a Dirichlet prior around rows that makes counts likeliest, drawn to what is expected of it."""
+    from scipy.optimize import brentq
+
+    counts, centre = counts.reshape(-1, counts.shape[-1]), centre.reshape(-1, counts.shape[-1])
+    total = counts.sum(axis=1)
+    cells = counts > _MIN_COUNT
+    given, share, rows = counts[cells], centre[cells], total[total > _MIN_COUNT]
+
+    def slope(log_weight: float) -> float:
+        weight = float(np.exp(log_weight))
+        pull = (log_weight - np.log(expected)) / spread**2
+        return float(_counts_above(given, weight * share).sum() - _counts_above(rows, weight).sum() - pull)
+
+    low, high = np.log(_LIGHTEST), np.log(_HEAVIEST)
+    if slope(low) <= 0.0:
+        return _LIGHTEST
+    if slope(high) >= 0.0:
+        return _HEAVIEST
+    return float(np.exp(brentq(slope, low, high, xtol=1e-9)))
+
+
+def _probability(log_odds: Floats) -> Floats:
+    """Probability of log odds."""
+    found: Floats = 0.5 + 0.5 * np.tanh(0.5 * log_odds)
+    return found
+
+
+def _log_odds(probability: Floats) -> Floats:
+    """Log odds of probabilities, kept off 0 and 1."""
+    inside = np.clip(probability, 1e-9, 1 - 1e-9)
+    found: Floats = np.log(inside / (1.0 - inside))
+    return found

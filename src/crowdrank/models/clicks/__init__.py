@@ -1,0 +1,1 @@
+"""Click models: what is relevant, given what was shown where and clicked."""

@@ -1,0 +1,375 @@
+"""The latent-score model over parts of the judgments: annotators are shared, and parts keep the scores of their items.
+
+A pass takes the scores of a part one round further and returns the sums that annotators and crowd are learned from.
+How far scores follow a round depends on all of them, so that they do so at the beginning of the next pass.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from ...data.consensus import Consensus, Trace
+from ...data.index import Items
+from ...data.naming import first_ids
+from ...data.parted import PartColumns, PartedFit, sample_queries, share_of_rows
+from ...data.stacking import align_judgments, stack_judgments
+from ...data.ties import settle_ties
+from ...fitting import AddedPasses, warn_unconverged
+from ...pair_counts import steps_of_strengths, strength_weights
+from ...protocols import Bools, Floats, Statistics, Sums
+from ...quality import LearnedQuality
+from .annotators import annotator_sums, widened_variance
+from .items import ItemSums, VarianceSums
+from .layout import Kind, Layout, LevelScale, lay_out_part
+from .outcomes import (
+    annotator_quality,
+    estimates,
+    refit_of,
+    separate_groups,
+    two_groups,
+    warn_undetermined,
+    weighted_mode,
+)
+from .rounds import (
+    Options,
+    Path,
+    ScoreFit,
+    annotator_round,
+    finished_fit,
+    has_converged,
+    has_settled,
+    last_scores,
+    round_scores,
+    score_round,
+    tolerance,
+    typical_change,
+)
+from .standard_errors import Marginal, lapse_curvature, score_errors, unexplained_shares, variance_inflation
+from .state import Anchors, ItemInputs, Known, State, find_anchors, first_state, former_habits, former_scores
+
+if TYPE_CHECKING:
+    from .kernels.ordinal import AnnotatorSums
+
+
+class Common(NamedTuple):
+    """What holds for the responses of all parts: their levels, and once these are counted, what is said of the kind."""
+
+    bins: int | None
+    lapse: bool | None
+    scale: LevelScale
+    kind: Kind | None = None
+    active: Bools | None = None
+    has_query_levels: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class ScorePart:
+    """The judgments of a part, and their responses once the levels of all parts are known."""
+
+    judgments: Any
+    _laid_out: list[Layout] = field(default_factory=list)
+
+    def layout(self, common: Common) -> Layout:
+        """Return the responses; a part keeps them from pass to pass."""
+        if not self._laid_out:
+            self._laid_out.append(lay_out_part(self.judgments, common.scale, bins=common.bins, lapse=common.lapse))
+        (own,) = self._laid_out
+        if common.kind is None or common.active is None:
+            return own
+        kind = replace(common.kind, cells=own.kinds[0].cells, pair=own.kinds[0].pair)
+        return replace(own, kinds=(kind,), active=common.active, has_query_levels=common.has_query_levels)
+
+
+class _Scores(NamedTuple):
+    """What belongs to the items of a part in the state of a fit; ``curvature`` is empty before the first round."""
+
+    scores: Floats
+    variance: Floats
+    covariance: Floats
+    curvature: Floats
+
+    @classmethod
+    def of(cls, state: State) -> _Scores:
+        """Return those of a state."""
+        curvature = state.cell_curvature[0] if state.cell_curvature else np.empty(0)
+        return cls(state.scores, state.variance, state.covariance, curvature)
+
+    def within(self, state: State) -> State:
+        """Return the state of a part, given what is shared."""
+        return replace(
+            state, scores=self.scores, variance=self.variance, covariance=self.covariance,
+            cell_curvature=(self.curvature,) if len(self.curvature) else (),
+        )  # fmt: skip
+
+
+class _Follow(NamedTuple):
+    """How scores follow a round: their standard deviation before and after it, and the factors on them and on steps."""
+
+    before: float
+    after: float
+    scale: float
+    factor: float
+
+    @property
+    def of_step(self) -> Floats:
+        """The step of the scores in standard deviations, from the step before, their move and where they were, (3,)."""
+        return np.array([0.0, self.scale / self.after, self.scale / self.after - 1.0 / self.before])
+
+    def after_round(self, layout: Layout, held: _Scores, made: _Scores) -> tuple[_Scores, Floats, float]:
+        """Return the scores to go on from, the step of judged items, and its largest entry."""
+        step = self.scale * made.scores / self.after - held.scores / self.before
+        scores = self.after * (held.scores / self.before + np.where(layout.judged, self.factor, 1.0) * step)
+        step = np.where(layout.judged, step, 0.0)
+        square = self.scale**2
+        here = _Scores(scores, made.variance * square, made.covariance * square, made.curvature / square)
+        return here, step, float(np.abs(step).max(initial=0.0))
+
+
+class _RoundSums(NamedTuple):
+    """The statistics of a round: the largest step of a score in the round before, and sums.
+
+    ``products`` (3, 3) are those of the step before, the move, and the scores of judged items. ``items`` and ``levels``
+    are the numbers of :class:`~.items.VarianceSums`.
+    """
+
+    largest: float
+    products: Floats
+    n_judged: float
+    items: Floats
+    levels: Floats
+    annotators: AnnotatorSums
+
+    @classmethod
+    def of(cls, total: Statistics) -> _RoundSums:
+        """Return the statistics of a pass by their names."""
+        largest, products, n_judged, items, levels, *rest = total
+        return cls(largest, products, n_judged, items, levels, _annotators(rest))
+
+    @property
+    def of_items(self) -> ItemSums:
+        """What the prior variances are learned from; there are no features."""
+        return ItemSums(VarianceSums(*self.items), VarianceSums(*self.levels), VarianceSums(0.0, 0.0, 0.0, 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class LatentScorePasses(AddedPasses):
+    """The rounds of a fit to judgments of one kind in parts by query."""
+
+    method: Any
+    judged: Any
+    options: Options
+    start: Consensus | None
+    trusted: Bools
+
+    def lay_out(self, part: Any) -> ScorePart:
+        """Return the part; its responses follow when the levels of all are known."""
+        return ScorePart(part)
+
+    def merge(self, first: Statistics, second: Statistics) -> Statistics:
+        """Return the larger of the first entries, and the sums of the others."""
+        return max(first[0], second[0]), *super().merge(first[1:], second[1:])
+
+    def update(self, sums: Sums) -> PartedFit:
+        """Return the scores of all items and what was learned of the annotators."""
+        common = Common(self.method.bins, self.method.lapse, self._level_scale(sums))
+        common, layout, given = self._survey(sums, common)
+        anchors = find_anchors(layout, np.empty((0, 0)), Known.nothing(0), self.trusted)
+        state = first_state(layout, anchors.prior.mean.copy(), 0)
+        begin: tuple[Items, Floats] | None = None
+        if self.start is not None:
+            state = former_habits(self.start, self.judged.annotators, layout)
+            begin = (self.start.items, former_scores(self.start))
+        state, items, trace = self._run_rounds(sums, common, layout, anchors, state, begin)
+        variance = widened_variance(layout, state, items)
+        widened, state = variance != state.variance_of_items, replace(state, variance_of_items=variance)
+        _, shares, number, n_separate, of_lapses, *rest = sums.total(partial(_finish, common, state, widened))
+        fit = finished_fit(layout, state, anchors, trace)
+        marginal = Marginal([_annotators(rest)], variance_inflation(layout, shares, number), of_lapses)
+        found = list(sums.read(partial(_read_scores, common, fit, marginal, self.method)))
+        if not trace.converged:
+            warn_unconverged("latent_score", self.options.max_iter, trace.change, self.options.tol)
+        names = next((words for *_, words in found if words), "")
+        warn_undetermined(fit, layout, (int(n_separate), names), depth=2)
+        of_scale = max(of_part for *_, of_part, _ in found)
+        kind, quality = layout.kinds[0], self._quality(sums, layout, fit, given)
+        return PartedFit(
+            _columns(kind, [PartColumns(*values[:3]) for values in found]), trace, quality,
+            kind.levels if kind.name == "grade" else None, {**estimates(layout, fit.state), "scale_error": of_scale},
+        )  # fmt: skip
+
+    def _level_scale(self, sums: Sums) -> LevelScale:
+        """The levels of all parts."""
+        lows, highs, ties, sizes, weights = zip(*sums.each(_scale_of), strict=True)
+        all_sizes, place = np.unique(np.concatenate(sizes), return_inverse=True)
+        weight = np.bincount(place, np.concatenate(weights), len(all_sizes)).astype(np.float64)
+        return LevelScale(min(lows), max(highs), *steps_of_strengths(all_sizes, weight), bool(max(ties)))
+
+    def _survey(self, sums: Sums, common: Common) -> tuple[Common, Layout, Floats]:
+        """What is common to all parts, the layout of annotators without items, and the weight of their judgments."""
+        from .kernels.blocks import Graph
+
+        _, weight, by_level, n_sided, n_queries, given = sums.total(partial(_count, common))
+        first = self.judged.part(0)
+        empty = lay_out_part(first.select(np.empty(0, np.int64)), common.scale, bins=common.bins, lapse=common.lapse)
+        shares = by_level / max(float(by_level.sum()), 1e-300)
+        kind = replace(empty.kinds[0], weight=weight, shares=shares, has_sides=bool(n_sided))
+        has_levels = bool(n_queries > 1 and kind.name == "grade" and kind.n_levels > 1)
+        common = common._replace(kind=kind, active=weight > 0, has_query_levels=has_levels)
+        none: Any = np.empty(0, np.int32)
+        graph = Graph(np.zeros(1, np.int64), none, none, np.zeros(1, np.int64))
+        layout = Layout((kind,), graph, none, np.empty(0, bool), weight > 0, empty.named, has_levels)
+        return common, layout, given
+
+    def _run_rounds(
+        self, sums: Sums, common: Common, layout: Layout, anchors: Anchors, state: State, begin: Any
+    ) -> tuple[State, VarianceSums, Trace]:
+        """The shared state at the end, what the variance of scores follows from there, and how it went."""
+        path, values = Path(layout.judged), list[float]()
+        follow: _Follow | None = None
+        change, of_crowd, squares, converged = np.inf, np.inf, np.inf, False
+        weight = float(layout.kinds[0].weight.sum())
+        while True:
+            found = _RoundSums.of(sums.total(partial(_run_round, common, state, follow, begin)))
+            if follow is not None:
+                change = max(of_crowd, typical_change(found.largest, squares, found.n_judged))
+                converged = has_converged(change, values, tolerance(layout, self.options.tol), weight)
+            if converged or len(values) >= self.options.max_iter:
+                return state, VarianceSums(*found.items), Trace(len(values), converged, change, tuple(values))
+            following, factor = annotator_round(
+                layout, state, found.of_items, [found.annotators], anchors,
+                learn_mean_lapse=has_settled(change, values),
+            )  # fmt: skip
+            values.append(found.annotators.log_likelihood)
+            follow = _Follow(state.variance_of_items**0.5, following.variance_of_items**0.5, factor, 1.0)
+            step, products = follow.of_step, found.products
+            turn, squares = np.array([1.0, 0.0, 0.0]) - step, max(float(step @ products @ step), 0.0)
+            elsewhere = (float(products[0] @ turn), max(float(turn @ products @ turn), 0.0))
+            state, of_crowd = path.follow(state, following, elsewhere)
+            follow, begin = follow._replace(factor=path.means.factor), None
+
+    def _quality(self, sums: Sums, layout: Layout, fit: ScoreFit, given: Floats) -> LearnedQuality | None:
+        """Quality of the annotators, held out on a sample of the queries where judgments are many."""
+        if not layout.named:
+            return None
+        read = list(sums.read(partial(_sample, given, share_of_rows(self.judged.rows))))
+        found = [(part, scores) for part, scores in read if len(part)] or read[:1]
+        sample: Any = stack_judgments(align_judgments([part for part, _ in found]))
+        scores = np.zeros(sample.n_items)
+        for part, own in found:
+            scores[sample.items.codes(part.items.query_ids(), part.items.ids)] = own
+        inputs = _no_inputs(sample.n_items)
+        fit = fit._replace(state=replace(fit.state, scores=scores), anchors=replace(fit.anchors, inputs=inputs))
+        again = refit_of(self.method, sample, fit, Known.nothing(sample.n_items))
+        quality = annotator_quality(sample, layout, fit.state, again)
+        return quality and replace(quality, n_judgments=given)
+
+
+def _no_inputs(n_items: int) -> ItemInputs:
+    """Nothing is given of so many items besides judgments."""
+    return ItemInputs(np.empty((n_items, 0)), np.zeros(n_items, bool), np.zeros(n_items))
+
+
+def _annotators(values: Any) -> AnnotatorSums:
+    """Sums of annotators by their names."""
+    from .kernels.ordinal import AnnotatorSums
+
+    return AnnotatorSums(*values)
+
+
+def _columns(kind: Kind, columns: list[PartColumns]) -> list[PartColumns]:
+    """What was read of the items, of two levels those that all scores together are split into."""
+    if kind.name != "grade" or kind.n_levels != 2:
+        return columns
+    grades = [np.empty(0, np.int32) if part.grade is None else part.grade for part in columns]
+    chosen = np.concatenate(grades)
+    judged, scores = chosen >= 0, np.concatenate([part.scores for part in columns])
+    chosen[judged] = two_groups(scores[judged], chosen[judged])
+    ends = np.cumsum([len(grade) for grade in grades])
+    return [part._replace(grade=own) for part, own in zip(columns, np.split(chosen, ends[:-1]), strict=True)]
+
+
+def _scale_of(part: ScorePart, state: Any) -> tuple[Statistics, Any]:
+    """Range of grades, whether there are ties, and the strengths of preferences with their weights."""
+    judgments, scale = part.judgments, LevelScale.of(part.judgments)
+    strengths = strength_weights(judgments) if judgments.kind == "preference" else (np.empty(0), np.empty(0))
+    return (scale.low, scale.high, float(scale.has_ties), *strengths), None
+
+
+def _count(common: Common, part: ScorePart, state: Any) -> tuple[Statistics, Any]:
+    """Weight of responses by annotator and by level, those that name sides, judged queries, and weight of judgments."""
+    judgments, layout = part.judgments, part.layout(common)
+    (kind,) = layout.kinds
+    by = judgments.annotator if judgments.n_annotators else np.zeros(len(judgments), np.int32)
+    given = np.bincount(by, judgments.weight, layout.n_annotators).astype(np.float64)
+    counts = float(kind.has_sides), float(len(layout.judged_queries)), given
+    return (0.0, kind.weight, kind.shares * kind.weight.sum(), *counts), None
+
+
+def _run_round(
+    common: Common, shared: State, follow: _Follow | None, begin: tuple[Items, Floats] | None, part: ScorePart,
+    kept: Any,
+) -> tuple[Statistics, Any]:  # fmt: skip
+    """A round of the scores of a part, after these have followed the round before."""
+    layout = part.layout(common)
+    if follow is None:
+        scores = _first_scores(begin, part.judgments.items)
+        pairs = np.zeros(len(layout.graph.second))
+        held, step, largest = _Scores(scores, np.zeros(len(scores)), pairs, np.empty(0)), np.zeros(len(scores)), 0.0
+    else:
+        held, step, largest = follow.after_round(layout, _Scores(*kept[:4]), _Scores(*kept[4:]))
+    state = held.within(shared)
+    following, items, sums = score_round(layout, state, _no_inputs(layout.n_items))
+    rows = np.stack([step, following.scores - state.scores, state.scores])[:, layout.judged]
+    of_items, of_levels = np.array(items.items), np.array(items.levels)
+    found = (largest, rows @ rows.T, float(layout.judged.sum()), of_items, of_levels, *sums[0])
+    return found, (*held, *_Scores.of(following))
+
+
+def _first_scores(begin: tuple[Items, Floats] | None, items: Items) -> Floats:
+    """Scores before the first round: those of a former consensus, 0 for new items."""
+    if begin is None or not len(items):
+        return np.zeros(len(items))
+    code = begin[0].codes_of(items, "start", "judgments")
+    return np.where(code >= 0, np.append(begin[1], 0.0)[code], 0.0)
+
+
+def _finish(common: Common, shared: State, widened: bool, part: ScorePart, kept: Any) -> tuple[Statistics, Any]:
+    """The last scores of a part as its state; sums for standard errors, and the number of groups never compared."""
+    layout = part.layout(common)
+    state = _Scores(*kept[:4]).within(shared)
+    if widened:
+        state = last_scores(layout, state, _no_inputs(layout.n_items))
+    state = replace(state, scores=round_scores(state.scores, state.variance_of_items**0.5))
+    separate = separate_groups(layout)
+    n_separate = 0.0 if separate is None else float(separate.sum())
+    of_lapses, sums = lapse_curvature(layout, state), annotator_sums(layout, state)[0]
+    found = (0.0, *unexplained_shares(layout, state), n_separate, of_lapses, *sums)
+    return found, tuple(_Scores.of(state))
+
+
+def _read_scores(
+    common: Common, fit: ScoreFit, marginal: Marginal, method: Any, part: ScorePart, kept: Any
+) -> tuple[Statistics, Any]:
+    """Scores, standard errors and levels of the items of a part, the error of their scale, and who was not compared."""
+    layout, items = part.layout(common), part.judgments.items
+    state = _Scores(*kept).within(fit.state)
+    own = fit._replace(state=state, anchors=replace(fit.anchors, inputs=_no_inputs(len(items))))
+    (kind,), (habits,) = layout.kinds, state.kinds
+    grade = weighted_mode(layout, state, kind, habits) if kind.name == "grade" else None
+    if not len(items):
+        return (state.scores, np.empty(0), grade, 0.0, ""), None
+    errors, separate = score_errors(layout, own, marginal), separate_groups(layout)
+    names = "" if separate is None or not separate.any() else first_ids(items, separate)
+    return (settle_ties(method, part.judgments, state.scores), errors.std_error, grade, errors.of_scale, names), None
+
+
+def _sample(given: Floats, share: float, part: ScorePart, kept: Any) -> tuple[Statistics, Any]:
+    """The judgments of some queries of a part, and the scores of their items."""
+    judgments = part.judgments
+    sample = sample_queries(judgments, given, share)
+    code = judgments.items.codes(sample.items.query_ids(), sample.items.ids)
+    return (sample, kept[0][code]), None

@@ -1,0 +1,357 @@
+"""Runs against a truth as one page: who is better, on which queries, in which slices, and what is unjudged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from ..api import Evaluation
+from ..data.files import PathLike
+from ..data.index import Index, Items
+from ..errors import ParameterError
+from ..io.descriptions import describe_items
+from ..io.output import check_target, write_text
+from ..review.finding import Finding
+from ..validation.method_comparison import Measured
+from ..validation.run_verdicts import (
+    Verdict,
+    extreme_queries,
+    items_of_query,
+    slice_sentences,
+    unjudged_sentence,
+    verdicts,
+)
+from ..wording import counted, percent
+from .comparison_displays import ComparisonDisplay
+from .drawing import short
+from .page import Picture, Section, headline, origin, picture, render_page
+from .page_tables import Column, Table
+from .run_displays import BoundsDisplay, DifferencesDisplay, SlicesDisplay
+
+_SHOWN_PAIRS = 3
+_SHOWN_QUERIES = 5
+_DEPTH = 10
+_NAME = 24
+"""Letters of a run's name where there is little room."""
+
+
+def write_evaluation(
+    evaluation: Evaluation,
+    path: PathLike,
+    *,
+    items: Any | None = None,
+    title: str | None = None,
+    command: str | None = None,
+) -> None:
+    """Write what :func:`crowdrank.evaluate_runs` found as one page that a browser opens, without a network.
+
+    Parameters
+    ----------
+    evaluation
+        Runs against a truth.
+    path
+        Name of the file, which is replaced only once the new one is whole.
+    items
+        A table or file about the items, whose text and links are shown beside their ranks.
+    title
+        Title of the page.
+    command
+        The command that makes it, to stand in the page.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from crowdrank.api import evaluate_runs
+    >>> truth = {"query": list("aabb"), "item": list("xyxy"), "grade": [1, 0] * 2}
+    >>> runs = {name: {**truth, "score": scores} for name, scores in (("old", [0, 1] * 2), ("new", [1, 0] * 2))}
+    >>> target = pathlib.Path(tempfile.mkdtemp()) / "runs.html"
+    >>> write_evaluation(evaluate_runs(runs, truth, baseline="old"), target)
+    >>> target.read_text()[:15]
+    '<!DOCTYPE html>'
+    """
+    check_target(path)
+    write_text(render_evaluation(evaluation, items=items, title=title, command=command), path)
+
+
+def render_evaluation(
+    evaluation: Evaluation, *, items: Any | None = None, title: str | None = None, command: str | None = None
+) -> str:
+    """Return the page that :func:`write_evaluation` writes."""
+    found = verdicts(evaluation)
+    names = list(evaluation.runs)
+    first = evaluation.measures[0].name
+    parts = [
+        _values(evaluation),
+        *_pairs(evaluation, found, items),
+        _slices(evaluation),
+        _unjudged_effect(evaluation, found),
+    ]
+    told = [one.sentence for one in found if one.row["metric"] == first]
+    return render_page(
+        title=title or _title(evaluation, names),
+        lead=f"{counted(len(names), 'run')} on {counted(_n_queries(evaluation), 'query')}, by "
+        f"{', '.join(measure.name for measure in evaluation.measures)}.",
+        cards=_cards(evaluation, found),
+        summary=told[0].split(": ")[0] if len(told) == 1 else _summary(found, first),
+        advice=[f"{headline(one)}." for one in _advice(evaluation, found)],
+        findings=_findings(evaluation, found),
+        sections=[*[part for part in parts if part is not None], _making(evaluation, command)],
+    )
+
+
+def _title(evaluation: Evaluation, names: list[str]) -> str:
+    """A title that names the runs."""
+    if len(names) == 1:
+        return f"How good {names[0]} is"
+    if evaluation.baseline is not None:
+        others = [name for name in names if name != evaluation.baseline]
+        return f"{others[0] if len(others) == 1 else f'{len(others)} runs'} against {evaluation.baseline}"
+    return " and ".join(names) if len(names) == 2 else f"{len(names)} runs compared"
+
+
+def _n_queries(evaluation: Evaluation) -> int:
+    """How many queries have a value."""
+    return int(evaluation.table["n_queries"].max() or 0)  # type: ignore[arg-type]
+
+
+def _summary(found: list[Verdict], metric: str) -> str:
+    """How many pairs are clearly different, in a sentence."""
+    of_metric = [one for one in found if one.row["metric"] == metric]
+    if not of_metric:
+        return "What was measured"
+    clear = sum(one.clear for one in of_metric)
+    return f"{clear} of {counted(len(of_metric), 'pair')} of runs are clearly different by {metric}"
+
+
+def _cards(evaluation: Evaluation, found: list[Verdict]) -> list[tuple[str, str]]:
+    """The numbers that stand on top."""
+    cards = [(f"{_n_queries(evaluation):,}", "queries")]
+    metric = evaluation.measures[0].name
+    of_metric = evaluation.table.filter(pl.col("metric") == metric)
+    cards += [
+        ("none" if row["value"] is None else f"{row['value']:.3f}", f"{metric} of {short(row['run'], _NAME)}")
+        for row in of_metric.head(_SHOWN_PAIRS).iter_rows(named=True)
+    ]
+    if len(evaluation.runs) == 2 and found and found[0].row["difference"] is not None:
+        row = found[0].row
+        cards.append((f"{row['difference']:+.3f}", f"{short(row['run'], _NAME)} less {short(row['other'], _NAME)}"))
+        cards.append((f"{row['wins']:,}/{row['losses']:,}/{row['ties']:,}", "wins, losses, ties"))
+        cards += [] if row["p_holm"] is None else [(f"{row['p_holm']:.3g}", "p by randomisation")]
+    if of_metric["unjudged"].max():
+        cards.append((percent(of_metric["unjudged"].max()), "unjudged at most"))  # type: ignore[arg-type]
+    return cards
+
+
+def _findings(evaluation: Evaluation, found: list[Verdict]) -> list[Finding]:
+    """What there is to say: verdicts, what could overturn them, slices that lose, what was left out."""
+    first, told = evaluation.measures[0].name, []
+    for one in found:
+        severity = ("good" if one.ahead else "problem") if one.clear else "info"
+        told.append(Finding("verdict", "method", severity, one.sentence))
+        overturned = one.clear and one.bounds is not None and one.bounds[0] < 0 < one.bounds[1]
+        if overturned and one.open_sentence is not None and one.row["metric"] == first:
+            told.append(Finding("unjudged", "items", "warning", one.open_sentence))
+    told += [Finding("slice", "method", "warning", one) for ahead, one in slice_sentences(evaluation) if not ahead]
+    told += [Finding("left_out", "judgments", "info", note) for note in evaluation.notes]
+    if not found:
+        told.append(Finding("one_run", "method", "info", "only one run: there is nothing to compare it with"))
+    return told
+
+
+def _advice(evaluation: Evaluation, found: list[Verdict]) -> list[str]:
+    """What to do, in sentences."""
+    said = []
+    first = [one for one in found if one.row["metric"] == evaluation.measures[0].name and one.row["difference"]]
+    for one in first[:_SHOWN_PAIRS]:
+        if not one.clear:
+            n = _queries_needed(one.row)
+            more = f"; about {n:,} queries would show a difference of this size" if n is not None else ""
+            said.append(f"{one.row['run']} and {one.row['other']} need more queries{more}")
+        if one.bounds is not None and one.bounds[0] < 0 < one.bounds[1]:
+            said.append(f"judge the unjudged items of {one.row['run']} and {one.row['other']} before a decision")
+    return said
+
+
+def _queries_needed(row: dict[str, Any]) -> int | None:
+    """Queries from which a t test of level .05 finds a difference of this size and spread four times in five."""
+    if row["lower"] is None or not row["difference"] or row["n_queries"] < 2:
+        return None
+    half = (row["upper"] - row["lower"]) / 2
+    error = half / 1.96
+    spread = error * row["n_queries"] ** 0.5
+    return int(max(row["n_queries"], round((2.8 * spread / abs(row["difference"])) ** 2, -1)))
+
+
+def _values(evaluation: Evaluation) -> Section:
+    """The measures of all runs."""
+    pictures: list[Picture] = []
+    for number, measure in enumerate(evaluation.measures):
+        rows = evaluation.table.filter(pl.col("metric") == measure.name, pl.col("value").is_not_null())
+        rows = rows.sort("value", descending=measure.larger_is_better, maintain_order=True)
+        shown = rows.select(method="run", value="value", lower="lower", upper="upper").with_columns(
+            best=pl.int_range(pl.len()) == 0, tied=pl.lit(None, pl.Boolean)
+        )
+        if len(shown):
+            of = Measured(measure.name, measure.description, measure.larger_is_better, "truth")
+            caption = f"{headline(measure.description)}: mean over queries, with its interval."
+            pictures.append(picture(ComparisonDisplay(shown, of), caption, f"measure-{number}", wide=False))
+    columns = (
+        Column("run", "run"), Column("metric", "metric"), Column("value", "mean", 4), Column("lower", "lower", 4),
+        Column("upper", "upper", 4), Column("n_queries", "queries", 0),
+        Column("unjudged", "unjudged", 3, hint="share of items without truth among the places that count"),
+        Column("lowest", "lowest", 4, hint="if the unjudged items were as bad as can be"),
+        Column("highest", "highest", 4, hint="if the unjudged items were as good as can be"),
+    )  # fmt: skip
+    tables = [Table.of("measures-table", "Measures", evaluation.table, columns)]
+    if len(evaluation.comparisons):
+        tables.append(Table.of("tests-table", "Paired tests", evaluation.comparisons, _test_columns()))
+    metric = evaluation.measures[0].name
+    means = evaluation.table.filter(pl.col("metric") == metric).drop_nulls("value")
+    means = means.sort("value", descending=evaluation.measures[0].larger_is_better, maintain_order=True)
+    heading = "; ".join(f"{row['run']} {row['value']:.4f}" for row in means.head(4).iter_rows(named=True))
+    return Section("values", "Measures", f"{metric}: {heading}", (), tuple(pictures), tuple(tables))
+
+
+def _test_columns() -> tuple[Column, ...]:
+    """Columns of a table of paired tests."""
+    return (
+        Column("by", "by"), Column("slice", "slice"), Column("metric", "metric"), Column("run", "run"),
+        Column("other", "against"), Column("value", "mean", 4), Column("other_value", "mean of other", 4),
+        Column("difference", "difference", 4), Column("lower", "lower", 4), Column("upper", "upper", 4),
+        Column("wins", "wins", 0), Column("losses", "losses", 0), Column("ties", "ties", 0),
+        Column("p_value", "p randomised", 4), Column("p_holm", "p Holm", 4), Column("p_t", "p of t", 4),
+        Column("n_queries", "queries", 0),
+    )  # fmt: skip
+
+
+def _pairs(evaluation: Evaluation, found: list[Verdict], items: Any | None) -> list[Section]:
+    """The first pairs of runs query by query, with the items of the queries that differ most."""
+    metric = evaluation.measures[0].name
+    sections = []
+    for number, one in enumerate([v for v in found if v.row["metric"] == metric][:_SHOWN_PAIRS]):
+        row = one.row
+        if row["difference"] is None:
+            continue
+        names = [short(row[name], _NAME) for name in ("run", "other")]
+        keys = [pl.col(name) == row[name] for name in ("metric", "run", "other")]
+        of_pair = evaluation.differences.filter(*keys).sort(["difference", "query"])
+        columns = (
+            Column("query", "query"), Column("value", names[0], 4), Column("other_value", names[1], 4),
+            Column("difference", "difference", 4), Column("outcome", "outcome"),
+        )  # fmt: skip
+        display = DifferencesDisplay.from_evaluation(evaluation, run=row["run"], other=row["other"], metric=metric)
+        caption = f"Difference in {metric} on each query: {short(row['run'])} less {short(row['other'])}."
+        tables = [Table.of(f"queries-{number}", "All queries", of_pair, columns)]
+        tables += _extremes(evaluation, row, items, number)
+        sections.append(
+            Section(
+                f"pair-{number}",
+                " and ".join(names),
+                one.sentence.split(": ")[0],
+                tuple(f"{headline(text)}." for text in (one.sentence.split(": ", 1)[-1], one.open_sentence) if text),
+                (picture(display, caption, f"differences-{number}"),),
+                tuple(tables),
+            )
+        )
+    return sections
+
+
+def _extremes(evaluation: Evaluation, row: dict[str, Any], items: Any | None, number: int) -> list[Table]:
+    """A table of items for each of the queries with the largest losses and gains."""
+    depth = evaluation.measures[0].parameters.get("k") or _DEPTH
+    names = [short(row[name], _NAME) for name in ("run", "other")]
+    tables = []
+    for words, part in zip(("loss", "gain"), extreme_queries(evaluation, row, _SHOWN_QUERIES), strict=True):
+        for place, one in enumerate(part.iter_rows(named=True)):
+            frame = items_of_query(evaluation, one["query"], (row["run"], row["other"]), depth)
+            frame = _describe_items(frame, one["query"], items)
+            of = "largest" if not place else f"{_ordinal(place + 1)} largest"
+            caption = f"Query {short(one['query'])}, {of} {words}: {one['value']:.3f} against {one['other_value']:.3f}"
+            columns = (
+                Column("rank", f"rank in {names[0]}", 0), Column("rank_right", f"rank in {names[1]}", 0),
+                Column("item", "item"), Column("grade", "grade", 2 if _fractional(frame["grade"]) else 0),
+                Column("text", "text"), Column("link", "link", kind="link"),
+            )  # fmt: skip
+            tables.append(Table.of(f"{words}-{number}-{place}", caption, frame, columns))
+    return tables
+
+
+def _ordinal(number: int) -> str:
+    """Second, third and so on, in figures."""
+    return f"{number}{ {2: 'nd', 3: 'rd'}.get(number, 'th') }"
+
+
+def _fractional(values: pl.Series) -> bool:
+    """Whether some value is no whole number."""
+    known = values.drop_nulls()
+    return bool((known != known.round()).any())
+
+
+def _describe_items(frame: pl.DataFrame, query: str, items: Any | None) -> pl.DataFrame:
+    """The items with their text and link, where a table tells them."""
+    if items is None or not len(frame):
+        return frame
+    import numpy as np
+
+    wanted = Items(Index(pl.Series([query])), np.zeros(len(frame), np.int32), frame["item"])
+    return frame.hstack(describe_items(items, wanted))
+
+
+def _slices(evaluation: Evaluation) -> Section | None:
+    """Results within slices of the queries."""
+    if evaluation.slices is None or not len(evaluation.slices):
+        return None
+    metric = evaluation.measures[0].name
+    told = slice_sentences(evaluation)
+    pictures: list[Picture] = []
+    rows = evaluation.slices.filter(pl.col("metric") == metric, pl.col("difference").is_not_null())
+    pairs = rows.select("run", "other").unique(maintain_order=True).rows()
+    for number, (by, pair) in enumerate((by, pair) for pair in pairs[:_SHOWN_PAIRS] for by in rows["by"].unique()):
+        of = rows.filter(pl.col("by") == by, pl.col("run") == pair[0], pl.col("other") == pair[1])
+        caption = f"{short(pair[0])} less {short(pair[1])} by {short(by)}; grey where the difference is not clear."
+        pictures.append(picture(SlicesDisplay(of, metric=metric), caption, f"slices-{number}", wide=False))
+    heading = headline(told[0][1]) if told else "No slice shows a clear difference"
+    rest = tuple(f"{headline(one)}." for _, one in told[1:])
+    table = Table.of("slices-table", "Slices", evaluation.slices, _test_columns())
+    return Section("slices", "Slices", heading, rest, tuple(pictures), (table,))
+
+
+def _unjudged_effect(evaluation: Evaluation, found: list[Verdict]) -> Section | None:
+    """How far the items without truth could move the values."""
+    told = unjudged_sentence(evaluation)
+    if told is None:
+        return None
+    metric = evaluation.measures[0].name
+    rows = evaluation.table.filter(pl.col("metric") == metric).drop_nulls(["value", "lowest", "highest"])
+    pictures: tuple[Picture, ...] = ()
+    if len(rows):
+        caption = "The value as measured, and its bounds whatever grades the unjudged items have."
+        pictures = (picture(BoundsDisplay(rows, metric=metric), caption, "bounds"),)
+    open_ends = [one.open_sentence for one in found if one.row["metric"] == metric and one.open_sentence]
+    of_queries = evaluation.per_query.filter((pl.col("metric") == metric) & (pl.col("unjudged") > 0))
+    columns = (
+        Column("run", "run"), Column("query", "query"), Column("unjudged", "unjudged", 3), Column("value", "value", 4),
+        Column("lowest", "lowest", 4), Column("highest", "highest", 4),
+    )  # fmt: skip
+    table = Table.of(
+        "unjudged-table", "Queries with unjudged items", of_queries.sort("unjudged", descending=True), columns, 400_000
+    )
+    sentences = tuple(f"{headline(one)}." for one in open_ends[:_SHOWN_PAIRS])
+    return Section("unjudged", "Unjudged", headline(told), sentences, pictures, (table,))
+
+
+def _making(evaluation: Evaluation, command: str | None) -> Section:
+    """How the page was made."""
+    first = next(iter(evaluation.runs.values()), None)
+    if first is None:
+        raise ParameterError("there is no run in this evaluation; make one with evaluate_runs")
+    facts = [
+        ("truth", f"{len(first.truth):,} {first.truth.form}{'' if first.truth.form == 'pairs' else 's'}"),
+        ("runs", ", ".join(f"{name} ({counted(int(a.ranked.sum()), 'item')})" for name, a in evaluation.runs.items())),
+        ("metrics", ", ".join(f"{m.name}: {m.description}" for m in evaluation.measures)),
+        ("tests", "paired randomisation over queries (two-sided), Holm's correction by metric; Student's t beside"),
+        *origin(),
+    ]  # fmt: skip
+    commands = (command,) if command else ()
+    return Section("making", "How this was made", "How this was made", facts=tuple(facts), commands=commands)

@@ -1,0 +1,171 @@
+"""What annotators like besides quality: coefficients of the covariates that a consensus controls for, in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from ..data.consensus import Consensus
+from ..data.covariates import GIVEN, more_of, typical_difference
+from ..data.judgments import Preferences
+from ..protocols import Floats
+from ..quality import INTERVAL
+from ..wording import SHOWN, first_few, of_all, option
+from .finding import Finding, name
+
+NOTABLE_ODDS = 1.25
+"""Odds at the typical difference from which on a habit is told, where its interval excludes none."""
+
+_OWN_SIDE = "side"
+_KINDS = {"length": "likes_long", "self": "prefers_own_family", _OWN_SIDE: "leans_left"}
+_WORDS = {
+    "likes_long": ("likes long items", "like long items"),
+    "likes_format": ("likes formatted items", "like formatted items"),
+    "prefers_own_family": ("prefers the own family", "prefer the own family"),
+    "leans_left": ("leans to the left", "lean to the left"),
+}
+"""Kind of finding -> what one annotator does, and what several do."""
+
+
+class Habit(NamedTuple):
+    """What annotators do about one covariate: a table of coefficients with 90 % intervals, its unit and transform."""
+
+    covariate: str
+    unit: float
+    table: pl.DataFrame
+    transform: str = GIVEN
+
+    @property
+    def favoured(self) -> str:
+        """Which item has the typical difference."""
+        return "on the left" if self.covariate == _OWN_SIDE else more_of(self.covariate, self.unit, self.transform)
+
+
+def interval_factor(found: Mapping[str, Any], level: float) -> float:
+    """Return how many standard errors an interval of a coefficient reaches: Student's t over annotators, or normal."""
+    from scipy.special import ndtri, stdtrit
+
+    degrees = found.get("degrees")
+    return float(stdtrit(degrees, 0.5 + level / 2.0) if degrees else ndtri(0.5 + level / 2.0))
+
+
+def control_sentences(estimates: Mapping[str, Any]) -> list[str]:
+    """Return what the coefficients of covariates mean, a sentence for each."""
+    sentences = []
+    for covariate, found in (estimates.get("control") or {}).items():
+        way = found.get("transform", GIVEN)
+        far, step = interval_factor(found, 0.95), typical_difference(covariate, found["unit"], way)
+        bounds = [(found["coefficient"] + z * found["std_error"]) * step for z in (-far, 0.0, far)]
+        low, middle, high = (math.exp(min(max(bound, -30.0), 30.0)) for bound in bounds)
+        what = more_of(covariate, found["unit"], way)
+        spread = found.get("sd_between_annotators")
+        between = "" if not spread else f"; coefficients of annotators differ by {spread:.2f} (sd)"
+        sentences.append(
+            f"between equals, the answer {what} wins {middle:.2f} times as often as it loses (95 % {low:.2f} to "
+            f"{high:.2f}; {100 * found['identified']:.0f} % of the variation of {covariate} is within pairs{between})"
+        )
+    return sentences
+
+
+def annotator_habits(consensus: Consensus) -> list[Habit]:
+    """Return the coefficients of annotators, and their favour of the left side, where covariates are controlled for.
+
+    The tables have annotator, coefficient, lower, upper and odds, those at the typical difference.
+    """
+    learned, control = consensus.learned, consensus.estimates.get("control")
+    if learned is None or not control:
+        return []
+    annotators, parameters = learned
+    columns = {
+        one: (one, f"{one}_sd", float(found["unit"]), found.get("transform", GIVEN)) for one, found in control.items()
+    }
+    columns[_OWN_SIDE] = ("bias", "bias_sd", 1.0, GIVEN)
+    return [
+        _habit(annotators.ids, (parameters[value], parameters[error]), covariate, unit, way)
+        for covariate, (value, error, unit, way) in columns.items()
+        if value in parameters and error in parameters
+    ]
+
+
+def _habit(ids: pl.Series, found: tuple[Any, Any], covariate: str, unit: float, transform: str) -> Habit:
+    """Coefficients with standard errors as a table with intervals, and odds at the typical difference."""
+    far = interval_factor({}, INTERVAL)
+    value, error = (np.asarray(part, np.float64) for part in found)
+    step = 1.0 if covariate == _OWN_SIDE else typical_difference(covariate, unit, transform)
+    table = pl.DataFrame({
+        "annotator": ids, "coefficient": value, "lower": value - far * error, "upper": value + far * error,
+        "odds": np.exp(np.clip(value * step, -30.0, 30.0)),
+    })  # fmt: skip
+    return Habit(covariate, unit, table, transform)
+
+
+def relative_habits(
+    preferences: Preferences, parameters: Mapping[str, Any], control: Sequence[str], unit: Floats
+) -> list[Habit]:
+    """Return coefficients of annotators against each other."""
+    ways = dict(zip(preferences.covariate_names, preferences.covariate_transforms, strict=True))
+    return [
+        _habit(preferences.annotators.ids, (parameters[one], parameters[f"{one}_sd"]), one, float(size), ways[one])
+        for one, size in zip(control, unit, strict=True)
+    ]
+
+
+def habit_findings(consensus: Consensus, habits: Sequence[Habit] | None = None) -> list[Finding]:
+    """Return who likes long, formatted, own-family or left items, and by how much."""
+    findings = []
+    habits = annotator_habits(consensus) if habits is None else habits
+    for kind in _WORDS:
+        found = [
+            (habit, _likers(habit.table)) for habit in habits if _KINDS.get(habit.covariate, "likes_format") == kind
+        ]
+        who = {one: None for _, likers in found for one in likers["annotator"].to_list()}
+        if not who:
+            continue
+        one_does, several_do = _WORDS[kind]
+        names = [
+            f"{name(row['annotator'])} (the one {habit.favoured} wins {row['odds']:.2f} times as often)"
+            for habit, likers in found
+            for row in likers.iter_rows(named=True)
+        ]
+        n = len(habits[0].table)
+        does = one_does if len(who) == 1 else several_do
+        sentence = f"{of_all(len(who), n, 'annotator')} {does}: {first_few(names[:SHOWN], len(names))}"
+        numbers = {"n": len(who), "n_annotators": n}
+        findings.append(Finding(kind, "annotators", "warning", sentence, numbers, tuple(who)))
+    return findings
+
+
+def _likers(table: pl.DataFrame) -> pl.DataFrame:
+    """Those whose interval is above 0 and whose odds are notable, the largest first."""
+    return table.filter((pl.col("lower") > 0.0) & (pl.col("odds") > NOTABLE_ODDS)).sort(
+        "odds", "annotator", descending=[True, False]
+    )
+
+
+def control_findings(consensus: Consensus) -> list[Finding]:
+    """Return what controlling for covariates means, and how much wider intervals by cluster are."""
+    findings = []
+    for covariate, sentence in zip(
+        consensus.estimates.get("control") or {}, control_sentences(consensus.estimates), strict=True
+    ):
+        found = consensus.estimates["control"][covariate]
+        numbers = {key: found[key] for key in ("coefficient", "std_error", "identified")}
+        findings.append(Finding(f"control_{covariate}", "method", "info", sentence, numbers))
+    by_query = consensus.estimates.get("by_query")
+    if by_query:
+        sentence = (
+            f"intervals by query would be {by_query['wider']:.1f} times as wide as the model's: judgments of a query "
+            f"depend on each other; ask for them with {option('robust', 'query')}"
+        )
+        findings.append(Finding("by_query", "method", "info", sentence, dict(by_query)))
+    robust = consensus.estimates.get("robust")
+    if robust:
+        sentence = f"intervals by {robust['by']} are {robust['wider']:.1f} times as wide as the model's"
+        findings.append(
+            Finding("robust", "method", "info", sentence, {"wider": robust["wider"], "clusters": robust["clusters"]})
+        )
+    return findings

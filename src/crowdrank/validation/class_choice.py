@@ -1,0 +1,102 @@
+"""Which class method predicts held-out grades best: what ``auto`` goes by where one of the grades is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..data.judgments import Grades
+from ..protocols import Ints
+from ..quality import fit_quietly
+from ..registry import make
+from ..resampling import with_levels
+from .prediction import Figure, GradesForetold, ratio_std_error, without_calibration
+from .splits import Pairs, Split
+
+MOST_GRADES = 10_000
+"""Of more grades those of a part of the items are looked at."""
+
+FEWEST_HELD_OUT = 250
+"""With fewer held-out grades nothing can be said of methods that differ by a few hundredths."""
+
+_N_FOLDS = 5
+_TOL, _MAX_ITER, _N_RESTARTS = 1e-3, 60, 2
+"""Fits to choose by need no more digits."""
+
+_LEVEL = 0.05
+"""Another method takes the place of the first one if it is better at this level, two-sided, over all that are tried."""
+
+
+class Candidate(NamedTuple):
+    """A method by its name, and its parameters."""
+
+    name: str
+    params: Mapping[str, Any]
+
+
+class ClassChoice(NamedTuple):
+    """The candidate that predicts best, the log-loss of each, and how many grades were held out."""
+
+    best: Candidate
+    losses: tuple[float, ...]
+    n_held_out: int
+
+
+def best_class_method(grades: Grades, candidates: Sequence[Candidate]) -> ClassChoice | None:
+    """Return the candidate that predicts held-out grades best; ``None`` where there are too few of them.
+
+    Each fifth of the grades is held out in turn; each candidate is fitted to the rest and predicts them by the item's
+    probabilities and what the annotator makes of each level (``grade_log_loss`` of ``compare``). The first candidate
+    stays unless another is clearly better, annotators being independent and the level corrected for the number of
+    candidates. What is held out, and which items are looked at, follows from who gave what, so that neither names nor
+    the order of rows matter.
+    """
+    from scipy.special import ndtri
+
+    known: Any = with_levels(grades)
+    item, fold = _draws_and_folds(known)
+    if len(grades) > MOST_GRADES:
+        use = item < np.uint64(MOST_GRADES / len(grades) * float(np.iinfo(np.uint64).max))
+        known, fold = known.select(use), fold[use]
+    n_held_out = len(fold)
+    if n_held_out < FEWEST_HELD_OUT:
+        return None
+    nothing = np.empty(0, np.int32)
+    pairs = Pairs(nothing, nothing, np.empty(0, np.int64), np.empty(0, np.int64), nothing, np.empty(0))
+    split = Split(known, fold, _N_FOLDS, pairs, known.annotator, known.n_annotators, "annotator")
+    figures = [_loss(_quick(candidate), split) for candidate in candidates]
+    best = min(range(len(candidates)), key=lambda number: round(figures[number].value, 9))
+    rest = figures[0].sums - figures[best].sums
+    gain = figures[0].value - figures[best].value
+    error = ratio_std_error(rest - gain * figures[0].weight, figures[0].weight)
+    if error is None or gain <= -float(ndtri(0.5 * _LEVEL / max(len(candidates) - 1, 1))) * error:
+        best = 0
+    return ClassChoice(candidates[best], tuple(figure.value for figure in figures), n_held_out)
+
+
+def _draws_and_folds(grades: Grades) -> tuple[Any, Ints]:
+    """A random number for the item of each grade, and the fold of each grade, both from who gave what."""
+    from ..models.classes.coded_grades import class_rows, structure_numbers
+
+    items, annotators = structure_numbers(class_rows(grades), seed=0)
+    item = items[grades.item]
+    mixed = (item ^ (annotators[grades.annotator] * np.uint64(0x9E3779B97F4A7C15))) * np.uint64(0xBF58476D1CE4E5B9)
+    return item, ((mixed >> np.uint64(33)) % np.uint64(_N_FOLDS)).astype(np.int32)
+
+
+def _quick(candidate: Candidate) -> Any:
+    """The method, in few passes."""
+    method = make("aggregator", candidate.name, candidate.params)
+    brief = {"tol": _TOL, "max_iter": _MAX_ITER, "n_restarts": _N_RESTARTS}
+    return replace(method, **{name: value for name, value in brief.items() if hasattr(method, name)})
+
+
+def _loss(method: Any, split: Split) -> Figure:
+    """The log-loss of held-out grades."""
+    foretold = GradesForetold(split)
+    for number in range(_N_FOLDS):
+        foretold.add(number, fit_quietly(without_calibration(method), split.outside_fold(number)))
+    return foretold.figures()["grade_log_loss"]

@@ -1,0 +1,365 @@
+"""What comparing several methods finds: their figures, paired tests, and how far their orders differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from ..data.consensus import Consensus
+from ..data.showing import Shown
+from ..metrics.correlation import kendall_tau
+from ..metrics.significance import paired_randomisation
+from ..protocols import Floats
+from ..wording import first_few
+from .paired_tests import correct_by_holm
+from .prediction import Figure, ratio_std_error
+from .run_evaluation import Evaluation
+
+LEVEL = 0.95
+_HALF = 1.959963984540054
+_CLEAR = 0.05
+_NAMED = 5
+_PATTERNS = 4_000_000
+"""So many signs are drawn for a paired test, spread over its patterns."""
+
+CAVEAT = "held-out judgments show fit to this crowd, not truth: a method that shares its mistakes predicts them"
+
+PAIRING_CAVEAT = (
+    "pairs were chosen by earlier answers, so that who met whom tells the held-out ones: each log-loss is that of "
+    "the scores together with the strength of the opponents, and pair_accuracy favours methods that shrink least"
+)
+
+
+class Measured(NamedTuple):
+    """A measure: its name, what it is, whether larger is better, and what it is about: pairs, grades or the truth."""
+
+    name: str
+    title: str
+    larger_is_better: bool
+    of: str
+
+    def best(self, values: Mapping[str, float]) -> str:
+        """Return the method with the best value, the first of several."""
+        return (max if self.larger_is_better else min)(values, key=lambda name: values[name])
+
+
+HELD_OUT = (
+    Measured("pair_accuracy", "held-out pairs in the right order", True, "pairs"),
+    Measured("log_loss", "log-loss of held-out pairs, one scale for all annotators", False, "pairs"),
+    Measured(
+        "annotator_log_loss", "log-loss of held-out pairs, each annotator with a scale of their own", False, "pairs"
+    ),
+    Measured("grade_accuracy", "held-out grades equal to the chosen one", True, "grades"),
+    Measured("grade_log_loss", "log-loss of held-out grades, each annotator with habits of their own", False, "grades"),
+)
+"""What methods are measured by without a truth."""
+
+LEADING = ("annotator_log_loss", "log_loss", "grade_log_loss", "grade_accuracy")
+"""Of these the first that is there is spoken of; on sets with gold it named the best method most often."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Comparison(Shown):
+    """Several methods on the same judgments: what :func:`crowdrank.compare_methods` finds.
+
+    Parameters
+    ----------
+    fitted
+        The consensus of all judgments by each method, by the names to show.
+    seconds
+        Time of that fit.
+    measures
+        What the methods are measured by.
+    figures
+        By measure and method, the values of each unit; a method that a measure does not fit has none.
+    unit
+        What is taken as independent in errors and tests: annotators, queries or folds.
+    n_held_out
+        Without a truth, how many pairs and grades were held out.
+    evaluation
+        With a truth, all that was found against it.
+    baseline
+        The method that the others are tested against, if one was named.
+    caveats
+        What the held-out figures do not show, in words.
+
+    Examples
+    --------
+    >>> import crowdrank as cr
+    >>> votes = {"item": list("xyxyxy"), "annotator": list("aabbcc"), "grade": [3, 1, 2, 1, 3, 2]}
+    >>> truth = {"item": ["x", "y"], "grade": [1, 0]}
+    >>> comparison = cr.compare_methods(votes, ["mean_grade", "borda"], truth=truth, metrics=["tau"])
+    >>> comparison.frame()["tau"].to_list()
+    [1.0, 1.0]
+    """
+
+    fitted: Mapping[str, Consensus]
+    seconds: Mapping[str, float]
+    measures: tuple[Measured, ...]
+    figures: Mapping[str, Mapping[str, Figure]]
+    unit: str
+    n_held_out: Mapping[str, int] = field(default_factory=dict)
+    evaluation: Evaluation | None = None
+    baseline: str | None = None
+    caveats: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.fitted)
+
+    def __repr__(self) -> str:
+        return f"Comparison({len(self.fitted)} methods by {', '.join(self.names)})"
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """Names of the methods."""
+        return tuple(self.fitted)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the measures."""
+        return tuple(measure.name for measure in self.measures)
+
+    @property
+    def held_out(self) -> bool:
+        """Whether there was no truth, so methods are judged on judgments held out from them."""
+        return self.evaluation is None
+
+    @property
+    def nominal(self) -> bool:
+        """Whether grades are classes without an order."""
+        return next(iter(self.fitted.values())).nominal
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left out of a comparison with a truth, in words."""
+        return () if self.evaluation is None else self.evaluation.notes
+
+    def frame(self) -> pl.DataFrame:
+        """Return a row for each method.
+
+        Its measures, each with its standard error (``..._error``) or, against a truth, its interval (``... lower``,
+        ``... upper``), null where it does not fit the method; without a truth ``n_pairs`` and ``n_grades`` held out;
+        ``tau_to_first`` (``same_as_first`` for classes), and the ``seconds`` of one fit.
+        """
+        columns: dict[str, Any] = {"method": list(self.methods)}
+        for measure in self.measures:
+            rows = {row["method"]: row for row in self._rows(measure)}
+            cells: list[Any] = [rows.get(name, {}) for name in self.methods]
+            columns[measure.name] = _floats([row.get("value") for row in cells])
+            ends = {"lower": f"{measure.name} lower", "upper": f"{measure.name} upper"}
+            spreads = {"error": f"{measure.name}_error"} if self.held_out else ends
+            if any(row.get("lower") is not None for row in cells):
+                columns |= {name: _floats([row.get(key) for row in cells]) for key, name in spreads.items()}
+        columns |= {f"n_{what}": [number] * len(self.methods) for what, number in self.n_held_out.items()}
+        first = self.methods[0]
+        columns["same_as_first" if self.nominal else "tau_to_first"] = [self._alike(first, m) for m in self.methods]
+        columns["seconds"] = [self.seconds[name] for name in self.methods]
+        return pl.DataFrame(columns)
+
+    def scores(self) -> pl.DataFrame:
+        """Return the same in long form: measure, method, value, lower, upper (95 %), best, tied, best first.
+
+        ``tied`` are the best and those that a paired test does not show to be worse (p above 0.05 after Holm's
+        correction); null where nothing can be tested.
+        """
+        rows = []
+        tests = {(row["measure"], row["method"]): row["p_holm"] for row in self._against_best()}
+        for measure in self.measures:
+            by_query = self._rows(measure)
+            best = measure.best({row["method"]: row["value"] for row in by_query}) if by_query else None
+            for row in sorted(by_query, key=lambda row: -row["value"] if measure.larger_is_better else row["value"]):
+                p_value = tests.get((measure.name, row["method"]))
+                is_best = row["method"] == best
+                tied = True if is_best else None if p_value is None else p_value > _CLEAR
+                shown = {key: row[key] for key in ("method", "value", "lower", "upper")}
+                rows.append({"measure": measure.name, **shown, "best": is_best, "tied": tied})
+        schema: dict[str, Any] = {"measure": pl.String, "method": pl.String, "value": pl.Float64, "lower": pl.Float64}
+        schema |= {"upper": pl.Float64, "best": pl.Boolean, "tied": pl.Boolean}
+        return pl.DataFrame(rows, schema=schema)
+
+    def tests(self) -> pl.DataFrame:
+        """Return paired tests: measure, method, other, difference, lower, upper, p_value, p_holm.
+
+        Each method is tested against the baseline (``other``), where one was named; otherwise, without a truth, against
+        the best of its measure, and with a truth every two. The test exchanges the two values of an annotator or query
+        at random; Holm's correction is over the tests of a measure. The interval (95 %) is of the difference, from its
+        standard error.
+        """
+        rows = self._tests()
+        schema: dict[str, Any] = {"measure": pl.String, "method": pl.String, "other": pl.String}
+        numbers = ("difference", "lower", "upper", "p_value", "p_holm")
+        return pl.DataFrame(rows, schema={**schema, **dict.fromkeys(numbers, pl.Float64)})
+
+    def _tests(self) -> list[dict[str, Any]]:
+        """The rows of the tests."""
+        if self.evaluation is not None:
+            return self._from_evaluation(self.evaluation)
+        if self.baseline is None:
+            return self._against_best()
+        return [row for measure in self.measures for row in self._against(measure, self.baseline)]
+
+    def orders(self) -> pl.DataFrame:
+        """Return how far the orders of every two methods are alike: method, other, tau, most alike first.
+
+        For classes ``same`` in place of tau: the share of items in the same class.
+        """
+        rows = [(one, other, self._alike(one, other)) for one, other in combinations(self.methods, 2)]
+        name = "same" if self.nominal else "tau"
+        table = pl.DataFrame(rows, schema={"method": pl.String, "other": pl.String, name: pl.Float64}, orient="row")
+        return table.sort(name, descending=True, maintain_order=True)
+
+    def order_matrix(self) -> Floats:
+        """Return the same as a matrix, methods in their order, (n_methods, n_methods)."""
+        return np.array([[self._alike(one, other) for other in self.methods] for one in self.methods])
+
+    def sentences(self) -> list[str]:
+        """Return what there is to say, one sentence each; what it means for a choice is left to the reader."""
+        scores = self.scores()
+        named = next(([name] for name in LEADING if name in self.names), []) if self.held_out else list(self.names)
+        of = {name: scores.filter(pl.col("measure") == name) for name in named}
+        said = [_leading(rows, name, len(self.methods)) for name, rows in of.items() if len(rows)]
+        if self.baseline is not None:
+            tests = [row for row in self._tests() if row["measure"] in named]
+            said += [_beside(self.baseline, m, tests) for m in self.measures if m.name in named]
+        orders = self.orders()
+        if len(orders):
+            far, share = orders.row(-1), float(np.median(orders.to_series(2)))
+            what = "classes" if self.nominal else "orders"
+            measure = "same class for" if self.nominal else "tau"
+            said.append(
+                f"the {what} of {far[0]} and {far[1]} differ most ({measure} {far[2]:.2f}; "
+                f"{share:.2f} in the middle of all pairs of methods)"
+            )
+        return [*said, *self.caveats]
+
+    @cached_property
+    def _known_likeness(self) -> dict[frozenset[str], float]:
+        """What was found of two methods so far."""
+        return {}
+
+    def _alike(self, one: str, other: str) -> float:
+        """How far two methods are alike."""
+        if one == other:
+            return 1.0
+        pair = frozenset((one, other))
+        if pair not in self._known_likeness:
+            self._known_likeness[pair] = _likeness(self.fitted[one], self.fitted[other])
+        return self._known_likeness[pair]
+
+    def _rows(self, measure: Measured) -> list[dict[str, Any]]:
+        """Value and interval of each method that a measure fits."""
+        if self.evaluation is not None:
+            of_measure = self.evaluation.table.filter(pl.col("metric") == measure.name, pl.col("value").is_not_null())
+            return of_measure.rename({"run": "method"}).rows(named=True)
+        rows = []
+        for name, figure in self.figures.get(measure.name, {}).items():
+            value, error = figure.value, figure.error
+            reach = None if error is None else _HALF * error
+            bounds = (None, None) if reach is None else (value - reach, value + reach)
+            rows.append({"method": name, "value": value, "error": error, "lower": bounds[0], "upper": bounds[1]})
+        return rows
+
+    def _against_best(self) -> list[dict[str, Any]]:
+        """A paired test of each method against the best of its measure."""
+        return [row for measure in self.measures for row in self._tests_by_measure[measure.name]]
+
+    @cached_property
+    def _tests_by_measure(self) -> dict[str, list[dict[str, Any]]]:
+        """Tests against the best, by measure."""
+        tests: dict[str, list[dict[str, Any]]] = {}
+        for measure in self.measures:
+            figures = self.figures.get(measure.name, {})
+            best = measure.best({name: figure.value for name, figure in figures.items()}) if figures else ""
+            tests[measure.name] = self._against(measure, best)
+        return tests
+
+    def _against(self, measure: Measured, other: str) -> list[dict[str, Any]]:
+        """Tests of each method against one of them, none where the measure does not fit that one."""
+        figures = self.figures.get(measure.name, {})
+        if other not in figures:
+            return []
+        return correct_by_holm(
+            [
+                {"measure": measure.name, "method": name, "other": other, **_difference(figure, figures[other])}
+                for name, figure in figures.items()
+                if name != other
+            ]
+        )
+
+    def _from_evaluation(self, evaluation: Evaluation) -> list[dict[str, Any]]:
+        """Tests of methods against a truth, with intervals."""
+        rows = []
+        for row in evaluation.comparisons.rows(named=True):
+            figures = self.figures[row["metric"]]
+            bounds: dict[str, Any] = {"lower": None, "upper": None}
+            if row["run"] in figures and row["other"] in figures:
+                bounds = _bounds(figures[row["run"]], figures[row["other"]])
+            tested = {"difference": row["difference"], **bounds, "p_value": row["p_value"], "p_holm": row["p_holm"]}
+            rows.append({"measure": row["metric"], "method": row["run"], "other": row["other"], **tested})
+        return rows
+
+
+def _likeness(one: Consensus, other: Consensus) -> float:
+    """Kendall's tau of two orders, or the share of items in the same class."""
+    if one.nominal and one.grade is not None and other.grade is not None:
+        return float((one.grade == other.grade).mean())
+    return float(kendall_tau(one.scores, other.scores, one.items.query))
+
+
+def _bounds(one: Figure, other: Figure) -> dict[str, Any]:
+    """Interval of the difference of two figures, from the units that both have."""
+    both = (one.weight > 0) & (other.weight > 0)
+    weight = np.where(both, one.weight, 0.0)
+    if not both.any():
+        return {"lower": None, "upper": None}
+    rest = np.where(both, one.sums - other.sums, 0.0)
+    difference = float(rest.sum() / weight.sum())
+    error = ratio_std_error(rest - difference * weight, weight)
+    reach = None if error is None else _HALF * error
+    return {
+        "lower": None if reach is None else difference - reach, "upper": None if reach is None else difference + reach,
+    }  # fmt: skip
+
+
+def _difference(one: Figure, other: Figure) -> dict[str, Any]:
+    """Difference of two figures, with its interval and the p value of a paired test."""
+    a, b = one.parts, other.parts
+    p_value = None
+    if len(a) == len(b) and len(a) > 1:
+        p_value = paired_randomisation(a, b, n=int(np.clip(_PATTERNS // len(a), 1_000, 10_000)))
+    return {"difference": one.value - other.value, **_bounds(one, other), "p_value": p_value}
+
+
+def _floats(values: list[Any]) -> pl.Series:
+    """Numbers, null where there is none."""
+    return pl.Series(values, dtype=pl.Float64)
+
+
+def _leading(scores: pl.DataFrame, measure: str, n: int) -> str:
+    """Which method is best by a measure, and which are not clearly worse."""
+    best = scores.row(0, named=True)
+    text = f"by {measure} {best['method']} is first of {n} methods ({best['value']:.3f})"
+    others = scores.filter(~pl.col("best"))
+    if others["tied"].null_count() == len(others):
+        return text + ("; there is too little to test whether others are worse" if len(others) else "")
+    tied = others.filter(pl.col("tied"))["method"].to_list()
+    if not tied:
+        return f"{text}, and all others are clearly worse"
+    return f"{text}; not clearly worse: {first_few(tied, shown=_NAMED)}"
+
+
+def _beside(baseline: str, measure: Measured, tests: list[dict[str, Any]]) -> str:
+    """Which methods are better or worse than the baseline by a measure, and which cannot be distinguished from it."""
+    groups: dict[str, list[str]] = {"better": [], "worse": [], "not clearly different": []}
+    for row in (row for row in tests if row["measure"] == measure.name):
+        ahead = (row["difference"] > 0) == measure.larger_is_better if row["difference"] is not None else False
+        clear = row["p_holm"] is not None and row["p_holm"] <= _CLEAR
+        groups["not clearly different" if not clear else "better" if ahead else "worse"].append(row["method"])
+    said = [f"{what}: {', '.join(names)}" for what, names in groups.items() if names]
+    return f"against {baseline} by {measure.name}: {'; '.join(said) or 'nothing to test'}"

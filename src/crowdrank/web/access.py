@@ -1,0 +1,167 @@
+"""Who is calling, and whether they may: tokens, cookies, calls from other sites, and how often."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from starlette.requests import Request
+
+from .collection import Collection, Statement
+from .faults import Fault
+from .tokens import ANNOTATOR, OWNER, same, token_hash
+
+COOKIE_SECONDS = 180 * 86_400
+
+RATES = {"person": (10.0, 40.0), "program": (50.0, 100.0), "owner": (50.0, 200.0)}
+"""Calls a second and burst of each role."""
+
+FAILED_JOINS = (5 / 60, 5.0)
+"""Failed joins a second and burst of one address."""
+
+_OWNER = Statement("SELECT owner_hash FROM campaign WHERE id = :campaign")
+_ANNOTATOR = Statement(
+    "SELECT id, name, kind, token_hash, state FROM annotator WHERE token_hash = :hash AND campaign = :campaign"
+)
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Whoever makes a call.
+
+    Parameters
+    ----------
+    role
+        ``"open"`` (nobody known), ``"person"``, ``"program"`` or ``"owner"``.
+    annotator, name
+        Number and name of an annotator.
+    by_cookie
+        Whether a browser sent the token by itself, which another site could make it do.
+    """
+
+    role: str
+    annotator: int = 0
+    name: str = ""
+    by_cookie: bool = False
+
+    @property
+    def label(self) -> str:
+        """The caller as logs and events name them."""
+        return f"annotator {self.annotator}" if self.annotator else self.role
+
+
+NOBODY = Caller("open")
+
+
+class Buckets:
+    """How many calls each caller may still make: so many a second, and a burst."""
+
+    def __init__(self) -> None:
+        self._levels: dict[Any, tuple[float, float]] = {}
+
+    def wait(self, key: Any, rate: float, burst: float, *, take: float = 1.0) -> float:
+        """Return 0 and count the call, or the seconds after which it may be made."""
+        now = time.monotonic()
+        if len(self._levels) > 20_000:
+            self._levels = {k: v for k, v in self._levels.items() if now - v[1] < 120}
+        level, at = self._levels.get(key, (burst, now))
+        level = min(burst, level + (now - at) * rate)
+        if level < max(take, 1.0):
+            self._levels[key] = (level, now)
+            return (max(take, 1.0) - level) / rate
+        self._levels[key] = (level - take, now)
+        return 0.0
+
+
+class Access:
+    """The door of the service."""
+
+    def __init__(self, collection: Collection, public_url: str, *, behind_proxy: bool = False) -> None:
+        self.collection = collection
+        self.public_url = public_url.rstrip("/")
+        parts = urlsplit(self.public_url)
+        self.origin = f"{parts.scheme}://{parts.netloc}"
+        self.secure = parts.scheme == "https"
+        self.cookie = "__Host-crowdrank" if self.secure else "crowdrank"
+        self.behind_proxy = behind_proxy
+        self.buckets = Buckets()
+        self._known: dict[str, Caller] = {}
+
+    def address(self, request: Request) -> str:
+        """Return the address of the caller; what a proxy says counts only with ``--behind-proxy``."""
+        if self.behind_proxy:
+            # the last entry is the one that our own proxy wrote
+            forwarded = request.headers.get("x-forwarded-for", "").split(",")[-1].strip()
+            if forwarded:
+                return forwarded[:64]
+        return request.client.host if request.client else "unknown"
+
+    async def identify(self, request: Request, read: Any) -> Caller:
+        """Return who is calling; a token that is not known is refused."""
+        header = request.headers.get("authorization")
+        if header is not None:
+            scheme, _, token = header.partition(" ")
+            if scheme.lower() != "bearer" or not token.strip():
+                raise Fault("unauthorized", "send the token as 'Authorization: Bearer TOKEN'")
+            return await self._of_token(token.strip(), read, by_cookie=False)
+        token = request.cookies.get(self.cookie, "")
+        if not token.startswith(ANNOTATOR):
+            return NOBODY
+        try:
+            return await self._of_token(token, read, by_cookie=True)
+        except Fault:
+            return NOBODY
+
+    async def _of_token(self, token: str, read: Any, *, by_cookie: bool) -> Caller:
+        """The caller that a token stands for."""
+        fingerprint = token_hash(token)
+        found = self._known.get(fingerprint)
+        if found is None:
+            found = await read(lambda connection: self._look_up(connection, token, fingerprint))
+            if found is None:
+                raise Fault("unauthorized", "this token is not known here; join again, or ask the owner")
+            if len(self._known) > 50_000:
+                self._known.clear()
+            self._known[fingerprint] = found
+        return Caller(found.role, found.annotator, found.name, by_cookie)
+
+    def _look_up(self, connection: Any, token: str, fingerprint: str) -> Caller | None:
+        """Who holds a token, from the database."""
+        if token.startswith(OWNER):
+            kept = _OWNER.first(connection, campaign=self.collection.id).owner_hash
+            return Caller("owner") if same(kept, fingerprint) else None
+        if not token.startswith(ANNOTATOR):
+            return None
+        row = _ANNOTATOR.first(connection, hash=fingerprint, campaign=self.collection.id)
+        if row is None or not same(row.token_hash, fingerprint):
+            return None
+        return Caller(row.kind, row.id, row.name)
+
+    def expect_same_site(self, request: Request) -> None:
+        """Refuse a call that another site made a browser send."""
+        site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        if kind != "application/json":
+            raise Fault("cross_site", "a call by cookie must have the content type application/json")
+        if site == "same-origin" or (site is None and origin == self.origin):
+            return
+        seen = origin if origin is not None and len(origin) < 200 else "none"
+        raise Fault(
+            "cross_site", f"the call came from {seen!r}, not from {self.origin!r}; start with --public-url set to the "
+            "address that browsers show",
+        )  # fmt: skip
+
+    def expect_rate(self, request: Request, caller: Caller) -> None:
+        """Refuse calls that come too fast."""
+        key: Any = caller.label if caller.role != "open" else self.address(request)
+        rate, burst = RATES.get(caller.role, RATES["program"])
+        wait = self.buckets.wait(key, rate, burst)
+        if wait:
+            raise Fault("too_many", f"too many calls; wait {wait:.1f} s", retry_after=wait)
+
+    def cookie_header(self, token: str) -> str:
+        """Return the header that leaves a token with a browser."""
+        flags = "Path=/; HttpOnly; SameSite=Strict"
+        return f"{self.cookie}={token}; {flags}; Max-Age={COOKIE_SECONDS}" + ("; Secure" if self.secure else "")

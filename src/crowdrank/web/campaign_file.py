@@ -1,0 +1,299 @@
+"""A campaign as its owner writes it: a TOML file, read and checked before anything is stored."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from .. import api
+from ..errors import CrowdrankError, ParameterError
+from ..registry import card, names
+from ..wording import did_you_mean, either, one_of
+from .items import Item, read_items
+
+KINDS = ("grade", "preference", "ranking")
+ANNOTATOR_KINDS = ("person", "program")
+
+MAX_GRADES = 30
+"""Grades beyond this are no scale that a person chooses from; class methods end there too."""
+
+MAX_SET_SIZE = 20
+MAX_MONEY = 2**53
+"""Largest budget: integers up to here are exact in JSON, whoever reads it."""
+
+_QUESTIONS = {
+    "grade": "How good is this?",
+    "preference": "Which is better?",
+    "ranking": "Put these in order, the best first.",
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Settings:
+    """What a campaign asks, of whom, at what cost.
+
+    Parameters
+    ----------
+    name, kind, scheme, params
+        Name of the campaign, kind of judgment, scheme of the registry and its parameters.
+    question, guidelines
+        What annotators are asked, and what they have to read and accept first (Markdown).
+    budget, cost
+        Money in all, and what a judgment by a person or by a program costs.
+    overlap_max
+        Most judgments of one target.
+    lease_seconds, open_limit
+        How long a request is held for an annotator, and how many a person holds at once.
+    grades
+        Names of the grades, worst first; a judgment holds the place, counted from 0.
+    ties
+        Whether a preference may be a tie.
+    set_size, sets_per_item
+        Items of one ranking, and in how many rankings each item stands.
+    checks
+        Share of requests that are about items of known truth.
+    method, least_gain, close_when_done
+        Aggregator of the consensus; the stop rule: expected gain for each unit of money below which nothing is asked;
+        and whether the campaign closes itself once nothing is left to ask.
+    show_quality
+        Whether annotators see their own quality.
+    seed
+        Seed of orders and draws.
+    """
+
+    name: str
+    kind: str
+    scheme: str = "3-overlap"
+    params: Mapping[str, Any] = field(default_factory=dict)
+    question: str = ""
+    guidelines: str = ""
+    budget: int
+    cost: Mapping[str, int] = field(default_factory=lambda: {"person": 1, "program": 1})
+    overlap_max: int = 0
+    lease_seconds: int = 600
+    open_limit: int = 1
+    grades: tuple[str, ...] = ()
+    ties: bool = True
+    set_size: int = 5
+    sets_per_item: int = 1
+    checks: float = 0.0
+    method: str = "auto"
+    least_gain: float = 0.0
+    close_when_done: bool = False
+    show_quality: bool = False
+    seed: int = 0
+
+    def plain(self) -> dict[str, Any]:
+        """Return the settings as JSON holds them."""
+        return asdict(self)
+
+    @classmethod
+    def from_plain(cls, document: Mapping[str, Any]) -> Settings:
+        """Return the settings that :meth:`plain` made plain values of."""
+        return cls(**{**document, "grades": tuple(document["grades"])})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Campaign:
+    """A campaign file: its settings, its items, and the folder that images and audio lie in."""
+
+    settings: Settings
+    items: tuple[Item, ...]
+    folder: Path
+
+
+_CHANGEABLE = ("question", "guidelines", "budget", "lease_seconds", "overlap_max")
+_FILE_KEYS = {one.name for one in fields(Settings)} - {"guidelines"} | {"items", "consent"}
+
+
+def read_campaign(path: str | Path) -> Campaign:
+    """Return the campaign in a TOML file, everything in it checked.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "items.csv").write_text("item,content\\nx,First answer\\ny,Second answer\\n")
+    >>> lines = ('name = "answers"', 'kind = "grade"', 'items = "items.csv"', 'budget = 10', 'grades = ["Bad", "Good"]')
+    >>> _ = (folder / "campaign.toml").write_text("\\n".join(lines))
+    >>> campaign = read_campaign(folder / "campaign.toml")
+    >>> campaign.settings.overlap_max, len(campaign.items)
+    (3, 2)
+    """
+    path = Path(path)
+    try:
+        document = tomllib.loads(path.read_text("utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ParameterError(f"{path.name} is not TOML: {error}; write key = value, one to a line") from None
+    except UnicodeDecodeError:
+        raise ParameterError(f"{path.name} is not UTF-8 text; save it as UTF-8") from None
+    except FileNotFoundError:
+        raise ParameterError(f"there is no campaign file {path}; name one, or try crowdrank serve --demo") from None
+    except OSError as error:
+        raise ParameterError(f"{path} cannot be read: {(error.strerror or str(error)).lower()}") from None
+    return campaign_of(document, path.parent, path.name)
+
+
+def campaign_of(document: Mapping[str, Any], folder: Path, name: str = "the campaign") -> Campaign:
+    """Return the campaign that the keys of a file describe; paths are relative to the folder."""
+    for key in document:
+        if key not in _FILE_KEYS:
+            hint = did_you_mean(key, _FILE_KEYS)
+            raise ParameterError(
+                f"{name} has a key {key!r} that is not known; {hint}known: {either(sorted(_FILE_KEYS))}"
+            )
+    for key in ("name", "kind", "items", "budget"):
+        if key not in document:
+            raise ParameterError(f"{name} has no {key!r}; add a line {key} = ...")
+    given = {key: value for key, value in document.items() if key not in ("items", "consent")}
+    try:
+        settings = check_settings(Settings(**_type_keys(given), guidelines=_text_file(document.get("consent"), folder)))
+        items = read_items(folder, _text(document["items"], "items"))
+    except CrowdrankError as error:
+        raise ParameterError(f"{name}: {error}") from None
+    _expect_items(settings, items, name)
+    return Campaign(settings=settings, items=items, folder=folder.resolve())
+
+
+def check_settings(settings: Settings) -> Settings:
+    """Return settings that fit together, what follows from others filled in."""
+    one_of(settings.kind, KINDS, "kind")
+    _expect_scheme(settings)
+    for name, low, high in (
+        ("budget", 1, MAX_MONEY), ("lease_seconds", 5, 86_400), ("open_limit", 1, 20), ("overlap_max", 0, 10_000),
+        ("set_size", 2, MAX_SET_SIZE), ("sets_per_item", 1, 100), ("seed", 0, 2**31),
+    ):  # fmt: skip
+        if not low <= getattr(settings, name) <= high:
+            raise ParameterError(f"{name} = {getattr(settings, name)} must lie between {low} and {high:,}")
+    if not 0 <= settings.checks < 1:
+        raise ParameterError(f"checks = {settings.checks} must be a share from 0 to below 1, such as 0.05")
+    if not settings.least_gain >= 0:
+        raise ParameterError(f"least_gain = {settings.least_gain} must not be below 0")
+    _expect_grades(settings)
+    cost = {"person": 1, "program": 1} | dict(settings.cost)
+    for kind, price in cost.items():
+        if kind not in ANNOTATOR_KINDS or isinstance(price, bool) or not isinstance(price, int) or price < 0:
+            raise ParameterError(
+                f"cost = {dict(settings.cost)} must give whole numbers for person and program, "
+                "such as cost = {person = 4, program = 1}"
+            )
+    if settings.method != "auto":
+        api.check_aggregation(settings.method)
+    rule = api.target_rule(settings.scheme, settings.params, settings.grades)
+    most = settings.overlap_max or (rule.most if rule is not None else 10)
+    return replace(settings, cost=cost, overlap_max=most, question=settings.question or _QUESTIONS[settings.kind])
+
+
+def changed_settings(old: Settings, new: Settings, reserved: int) -> Settings:
+    """Return the settings of an edited file for a campaign that has begun; refuse what may not change any more."""
+    differ = [one.name for one in fields(Settings) if getattr(old, one.name) != getattr(new, one.name)]
+    fixed = [name for name in differ if name not in _CHANGEABLE]
+    if fixed:
+        raise ParameterError(
+            f"{either(fixed, 'and')} cannot change once a campaign has begun (it was {getattr(old, fixed[0])!r}); "
+            "put it back, or start another campaign with another --db"
+        )
+    if new.budget < reserved:
+        raise ParameterError(f"budget = {new.budget} is below the {reserved} spent or promised; raise it")
+    if new.overlap_max < old.overlap_max:
+        raise ParameterError(f"overlap_max = {new.overlap_max} is below the former {old.overlap_max}; it can only rise")
+    return new
+
+
+def _expect_scheme(settings: Settings) -> None:
+    """Refuse a scheme that is not known or does not take the kind of judgment."""
+    if settings.kind == "ranking":
+        if api.target_rule(settings.scheme, settings.params, settings.grades, kind="ranking") is None:
+            raise ParameterError(f"scheme {settings.scheme!r} does not choose rankings; use 3-overlap or the like")
+        return
+    api.check_requests(settings.scheme, settings.params)
+    kinds = card("scheme", settings.scheme).kinds
+    if settings.kind not in kinds:
+        fitting = [name for name in names("scheme") if settings.kind in card("scheme", name).kinds]
+        raise ParameterError(
+            f"scheme {settings.scheme!r} is for {either(kinds, 'and')} judgments; "
+            f"for {settings.kind}s use {either(fitting)}"
+        )
+
+
+def _expect_grades(settings: Settings) -> None:
+    """Refuse grades that are no scale, or that the kind has none of."""
+    if settings.kind != "grade":
+        if settings.grades:
+            raise ParameterError(f'grades belong to kind = "grade", and this is {settings.kind!r}; leave them out')
+        return
+    if not 2 <= len(settings.grades) <= MAX_GRADES:
+        raise ParameterError(f'grades needs 2 to {MAX_GRADES} names, worst first, such as ["Bad", "Good"]')
+    if len(set(settings.grades)) < len(settings.grades) or not all(one.strip() for one in settings.grades):
+        raise ParameterError("grades has a name twice or a blank one; give each grade a name of its own")
+
+
+def _expect_items(settings: Settings, items: tuple[Item, ...], name: str) -> None:
+    """Refuse items that the kind of judgment cannot ask about."""
+    if settings.kind != "grade":
+        sizes: dict[str, int] = {}
+        for item in items:
+            sizes[item.query] = sizes.get(item.query, 0) + 1
+        lonely = [query for query, size in sizes.items() if size < 2]
+        if lonely:
+            what = f"query {lonely[0]!r} has" if lonely[0] else "there is"
+            raise ParameterError(f"{name}: {what} only one item, so nothing can be compared; add another")
+    if settings.checks and not any(item.truth is not None for item in items):
+        raise ParameterError(f"{name}: checks = {settings.checks} needs items with a truth; add a truth column")
+    for item in items:
+        if item.truth is not None and settings.kind == "grade" and not 0 <= item.truth < len(settings.grades):
+            raise ParameterError(
+                f"{name}: item {item.item!r} has truth {item.truth:g}, and grades count from 0 "
+                f"to {len(settings.grades) - 1}"
+            )
+    if settings.checks and settings.kind == "grade" and all(item.truth is not None for item in items):
+        raise ParameterError(f"{name}: every item has a truth, so nothing is left to ask; set checks = 0 or add items")
+
+
+def _type_keys(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The keys of a file with the types that settings have."""
+    types: dict[str, tuple[type, ...]] = {
+        "name": (str,), "kind": (str,), "scheme": (str,), "params": (dict,), "question": (str,), "budget": (int,),
+        "cost": (dict,), "overlap_max": (int,), "lease_seconds": (int,), "open_limit": (int,), "grades": (list,),
+        "ties": (bool,), "set_size": (int,), "sets_per_item": (int,), "checks": (int, float), "method": (str,),
+        "least_gain": (int, float), "close_when_done": (bool,), "show_quality": (bool,), "seed": (int,),
+    }  # fmt: skip
+    said = {
+        str: "text in quotes", int: "a whole number", bool: "true or false", list: "a list", dict: "a table {...}",
+        float: "a number",
+    }  # fmt: skip
+    for key, value in given.items():
+        wanted = types[key]
+        if not isinstance(value, wanted) or (isinstance(value, bool) and bool not in wanted):
+            raise ParameterError(f"{key} = {value!r} must be {said[wanted[-1]]}")
+    grades = given.get("grades", [])
+    if not all(isinstance(one, str) for one in grades):
+        raise ParameterError("grades must be a list of names in quotes, worst first")
+    name = given["name"].strip()
+    if not 0 < len(name) <= 100 or not name.isprintable():
+        raise ParameterError(f"name = {given['name']!r} must have 1 to 100 printable characters")
+    return {**given, "name": name, "grades": tuple(grades)}
+
+
+def _text(value: Any, key: str) -> str:
+    """A value that has to be text."""
+    if not isinstance(value, str) or not value:
+        raise ParameterError(f"{key} = {value!r} must be the name of a file in quotes")
+    return value
+
+
+def _text_file(value: Any, folder: Path) -> str:
+    """The text in the file of guidelines, nothing where none is named."""
+    if value is None:
+        return ""
+    path = folder / _text(value, "consent")
+    try:
+        text = path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise ParameterError(f"consent = {value!r} cannot be read as UTF-8 text; check the file {path.name}") from None
+    if len(text) > 100_000:
+        raise ParameterError(f"consent = {value!r} is longer than 100,000 characters; shorten it")
+    return text

@@ -1,0 +1,236 @@
+"""What the owner sees: progress, money, consensus, quality, agreement, and what needs a look."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import sqlalchemy as sa
+
+from .collection import Collection, Statement
+from .faults import Fault
+from .service import latest_fit
+
+MAX_PAGE = 10_000
+_HOUR = 3_600_000_000
+_SKIPPED_BY = 3
+"""A target that so many annotators skipped is shown to the owner."""
+
+_CAMPAIGN = Statement(
+    "SELECT name, kind, scheme, settings, budget, reserved, spent, state, seq, changes, created_at FROM campaign "
+    "WHERE id = :campaign"
+)
+_TARGETS = Statement(
+    # PostgreSQL's sum of large integers is a decimal number
+    "SELECT COUNT(*) AS n, CAST(COALESCE(SUM(wanted), 0) AS BIGINT) AS wanted, "
+    "CAST(COALESCE(SUM(taken), 0) AS BIGINT) AS taken, "
+    "COALESCE(SUM(CASE WHEN taken < wanted THEN 1 ELSE 0 END), 0) AS open, "
+    "COALESCE(SUM(CASE WHEN n_skipped >= :skipped THEN 1 ELSE 0 END), 0) AS skipped "
+    "FROM target WHERE campaign = :campaign AND is_check = 0"
+)
+_REQUESTS = Statement(
+    "SELECT r.state, COUNT(*) AS n FROM request r JOIN annotator a ON a.id = r.annotator "
+    "WHERE a.campaign = :campaign GROUP BY r.state"
+)
+_JUDGMENTS = Statement(
+    "SELECT COALESCE(SUM(CASE WHEN withdrawn_at IS NOT NULL THEN 1 ELSE 0 END), 0) AS withdrawn, "
+    "COALESCE(SUM(CASE WHEN counted = 0 AND withdrawn_at IS NULL THEN 1 ELSE 0 END), 0) AS spare, "
+    "COALESCE(SUM(CASE WHEN paid = 0 THEN 1 ELSE 0 END), 0) AS unpaid, "
+    "COALESCE(SUM(CASE WHEN at >= :since THEN 1 ELSE 0 END), 0) AS recent, "
+    "MIN(CASE WHEN at >= :since THEN at END) AS first "
+    "FROM judgment WHERE campaign = :campaign"
+)
+_ANNOTATORS = Statement(
+    "SELECT id, name, kind, state, n_answered, joined_at FROM annotator WHERE campaign = :campaign ORDER BY id"
+)
+_INVITES = Statement(
+    "SELECT id, kind, name, uses_left, expires_at, revoked_at FROM invite WHERE campaign = :campaign ORDER BY id DESC"
+)
+_LAST_FIT_ERROR = Statement("SELECT error, started_at FROM fit WHERE campaign = :campaign ORDER BY id DESC LIMIT 1")
+_SCORES = Statement("SELECT row FROM score WHERE fit = :fit ORDER BY place")
+_QUALITIES = Statement("SELECT row FROM quality WHERE fit = :fit ORDER BY place")
+_SKIPPED = Statement(
+    "SELECT t.id, t.query, t.items, t.n_skipped FROM target t WHERE t.campaign = :campaign AND t.n_skipped >= :skipped "
+    "ORDER BY t.n_skipped DESC, t.id LIMIT 500"
+)
+_REASONS = Statement(
+    "SELECT r.target, r.reason FROM request r JOIN target t ON t.id = r.target WHERE t.campaign = :campaign "
+    "AND t.n_skipped >= :skipped AND r.state = 'skipped' AND r.reason <> '' ORDER BY r.id LIMIT 2000"
+)
+_SPARES = Statement(
+    "SELECT j.submission, j.seq, j.at, j.paid, a.name, t.query, t.items FROM judgment j "
+    "JOIN annotator a ON a.id = j.annotator JOIN target t ON t.id = j.target WHERE j.campaign = :campaign "
+    "AND j.counted = 0 AND j.withdrawn_at IS NULL ORDER BY j.seq DESC LIMIT 500"
+)
+_ITEM_IDS = Statement("SELECT id, item FROM item WHERE campaign = :campaign")
+_CHECKS = Statement(
+    "SELECT a.name, j.answer, t.items FROM judgment j JOIN target t ON t.id = j.target "
+    "JOIN annotator a ON a.id = j.annotator WHERE j.campaign = :campaign AND t.is_check = 1 "
+    "AND j.withdrawn_at IS NULL ORDER BY j.seq"
+)
+_TRUTHS = Statement("SELECT id, truth FROM item WHERE campaign = :campaign AND truth IS NOT NULL")
+
+
+def version_of(collection: Collection, connection: sa.Connection) -> str:
+    """Return a tag that changes whenever the owner would see something else."""
+    row = _CAMPAIGN.first(connection, campaign=collection.id)
+    fit = latest_fit(collection, connection)
+    return f"{row.seq}-{row.changes}-{row.reserved}-{row.state}-{row.budget}-{0 if fit is None else fit.id}"
+
+
+def campaign_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
+    """Return settings, progress, money and forecast."""
+    row = _CAMPAIGN.first(connection, campaign=collection.id)
+    now = collection.now(connection)
+    targets = _TARGETS.first(connection, campaign=collection.id, skipped=_SKIPPED_BY)
+    judged = _JUDGMENTS.first(connection, campaign=collection.id, since=now - _HOUR)
+    requests = {one.state: one.n for one in _REQUESTS.rows(connection, campaign=collection.id)}
+    settings = {key: value for key, value in collection.settings.plain().items() if key != "guidelines"}
+    left = max(0, int(targets.wanted) - int(targets.taken)) + requests.get("offered", 0)
+    span = max(60.0, (now - judged.first) / 1e6) if judged.first else None
+    pace = judged.recent / span if span else None
+    return {
+        "name": row.name, "kind": row.kind, "scheme": row.scheme, "state": row.state, "settings": settings,
+        "seq": row.seq,
+        "targets": {"n": targets.n, "open": targets.open, "wanted": targets.wanted, "taken": targets.taken},
+        "requests": requests, "n_skipped_targets": targets.skipped,
+        "judgments": {
+            "n": row.seq, "spare": judged.spare, "withdrawn": judged.withdrawn, "unpaid": judged.unpaid,
+            "last_hour": judged.recent,
+        },
+        "cost": {"budget": row.budget, "spent": row.spent, "reserved": row.reserved, "left": row.budget - row.reserved},
+        "estimated_finish": None if not pace or row.state != "open" else int(now + left / pace * 1e6),
+        "now": now, "fit": fit_view(collection, connection, row.seq),
+    }  # fmt: skip
+
+
+def fit_view(collection: Collection, connection: sa.Connection, seq: int) -> dict[str, Any]:
+    """Return up to which judgment the consensus goes, how old it is, and what went wrong last."""
+    fit = latest_fit(collection, connection)
+    last = _LAST_FIT_ERROR.first(connection, campaign=collection.id)
+    error = None if last is None else last.error
+    if fit is None:
+        return {"as_of_seq": 0, "newer": seq, "age": None, "method": None, "error": error, "final": False}
+    age = (collection.now(connection) - fit.finished_at) / 1e6
+    return {
+        "as_of_seq": fit.seq, "newer": seq - fit.seq, "age": round(age, 1), "method": fit.method, "error": error,
+        "final": bool(fit.is_final),
+    }  # fmt: skip
+
+
+def consensus_view(collection: Collection, connection: sa.Connection, query: str | None) -> dict[str, Any]:
+    """Return the latest consensus with intervals, as ``crowdrank aggregate --format json`` writes it."""
+    fit, found = _of_fit(collection, connection)
+    summary = json.loads(fit.summary)
+    rows = [json.loads(row.row) for row in _SCORES.rows(connection, fit=fit.id)]
+    if query is not None:
+        rows = [row for row in rows if str(row.get("query", "")) == query]
+        if not rows:
+            raise Fault("not_found", "there is no such query")
+    return {**summary["header"], "items": rows, **found}
+
+
+def quality_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
+    """Return the quality of annotators with what to do about each, and how they did on checks."""
+    fit, found = _of_fit(collection, connection)
+    rows = [json.loads(row.row) for row in _QUALITIES.rows(connection, fit=fit.id)]
+    checks = check_accuracies(collection, connection)
+    for row in rows:
+        row["checks"] = checks.pop(str(row["annotator"]), None)
+    return {"annotators": rows, "unfitted_checks": checks, **found}
+
+
+def agreement_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
+    """Return how far annotators agree, and what they are divided on."""
+    fit, found = _of_fit(collection, connection)
+    summary = json.loads(fit.summary)
+    return {**summary["agreement"], "disputed": summary["disputed"], **found}
+
+
+def _of_fit(collection: Collection, connection: sa.Connection) -> tuple[Any, dict[str, Any]]:
+    """The latest fit, and up to which judgment it goes."""
+    fit = latest_fit(collection, connection)
+    if fit is None:
+        raise Fault("not_found", "there is no consensus yet; it comes after the first judgments")
+    seq = _CAMPAIGN.first(connection, campaign=collection.id).seq
+    return fit, {"as_of_seq": fit.seq, "newer": seq - fit.seq, "final": bool(fit.is_final)}
+
+
+def annotators_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
+    """Return who takes part."""
+    return {"annotators": [row._asdict() for row in _ANNOTATORS.rows(connection, campaign=collection.id)]}
+
+
+def invites_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
+    """Return the invites; their tokens are known to nobody any more."""
+    return {"invites": [row._asdict() for row in _INVITES.rows(connection, campaign=collection.id)]}
+
+
+def skipped_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
+    """Return what several annotators skipped, and why."""
+    ids = item_ids(collection, connection)
+    reasons: dict[int, list[str]] = {}
+    for row in _REASONS.rows(connection, campaign=collection.id, skipped=_SKIPPED_BY):
+        reasons.setdefault(row.target, []).append(row.reason)
+    rows = _SKIPPED.rows(connection, campaign=collection.id, skipped=_SKIPPED_BY)
+    return {
+        "skipped": [
+            {"query": row.query, "items": [ids[one] for one in json.loads(row.items)], "n_skipped": row.n_skipped,
+             "reasons": reasons.get(row.id, [])[:20]}
+            for row in rows
+        ]
+    }  # fmt: skip
+
+
+def spares_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
+    """Return judgments that came too late for a seat, and whether they are paid."""
+    ids = item_ids(collection, connection)
+    return {
+        "spares": [
+            {"seq": row.seq, "annotator": row.name, "query": row.query, "paid": bool(row.paid), "at": row.at,
+             "items": [ids[one] for one in json.loads(row.items)]}
+            for row in _SPARES.rows(connection, campaign=collection.id)
+        ]
+    }  # fmt: skip
+
+
+def item_ids(collection: Collection, connection: sa.Connection) -> dict[int, str]:
+    """Return the owner's ids of all items."""
+    return {row.id: row.item for row in _ITEM_IDS.rows(connection, campaign=collection.id)}
+
+
+def check_accuracies(collection: Collection, connection: sa.Connection) -> dict[str, dict[str, Any]]:
+    """Return how each annotator did on items of known truth, and whether that is worse than chance (binomial, 1 %)."""
+    truths = {row.id: row.truth for row in _TRUTHS.rows(connection, campaign=collection.id)}
+    counts: dict[str, list[Any]] = {}
+    for row in _CHECKS.rows(connection, campaign=collection.id):
+        right, chance = _check_result(collection, json.loads(row.answer), json.loads(row.items), truths)
+        entry = counts.setdefault(row.name, [0, 0, 0.0])
+        entry[0] += right
+        entry[1] += 1
+        entry[2] += chance
+    found = {}
+    for name, (right, number, chance) in counts.items():
+        from scipy.stats import binom
+
+        # P(at most so many right) for someone who guesses
+        tail = float(binom.cdf(int(right), int(number), chance / number))
+        found[name] = {"n": int(number), "right": int(right), "below_chance": tail < 0.01}
+    return found
+
+
+def _check_result(
+    collection: Collection, answer: dict[str, Any], items: list[int], truths: dict[int, float]
+) -> tuple[int, float]:
+    """Whether an answer is right, and how often a guess would be."""
+    if collection.settings.kind == "grade":
+        return int(answer["grade"] == truths[items[0]]), 1 / len(collection.settings.grades)
+    if collection.settings.kind == "preference":
+        if answer["winner"] == "tie":
+            return 0, 0.5
+        better = max(items, key=lambda item: truths[item])
+        return int(answer[answer["winner"]] == better), 0.5
+    place = {item: rank for rank, group in enumerate(answer["order"]) for item in group}
+    pairs = [(a, b) for a in items for b in items if truths[a] > truths[b]]
+    right = sum(place[a] < place[b] for a, b in pairs)
+    return int(2 * right > len(pairs)), 0.5

@@ -1,0 +1,315 @@
+"""Keeping the consensus up to date: when to find it again, and writing what the worker says, a piece at a time."""
+
+from __future__ import annotations
+
+import json
+import queue
+import subprocess
+import sys
+import threading
+import time
+from typing import Any
+
+import sqlalchemy as sa
+
+from .collection import Collection, Statement, record_event
+from .ending import nothing_left, set_campaign_state
+from .setup import target_key, target_row
+from .tables import metadata
+from .telemetry import log
+
+FIT_SECONDS = 1_800.0
+"""A fit that takes longer is given up; the former one stays."""
+
+IDLE_SECONDS = 30.0
+FEW_NEW = 20
+KEPT_FITS = 3
+
+_NEEDED = Statement(
+    "SELECT c.seq, c.changes, c.state, f.seq AS fit_seq, f.changes AS fit_changes, f.is_final FROM campaign c "
+    "LEFT JOIN fit f ON f.id = (SELECT MAX(g.id) FROM fit g WHERE g.campaign = c.id AND g.finished_at IS NOT NULL "
+    "AND g.error IS NULL) WHERE c.id = :campaign"
+)
+_BEGIN = Statement(
+    "INSERT INTO fit (campaign, seq, changes, started_at, is_final) "
+    "VALUES (:campaign, :seq, :changes, :now, :final) RETURNING id"
+)
+_FINISH = Statement(
+    "UPDATE fit SET finished_at = :now, method = :method, summary = :summary, error = :error WHERE id = :fit"
+)
+_FORGET = (
+    Statement("DELETE FROM score WHERE fit <= :fit AND fit IN (SELECT id FROM fit WHERE campaign = :campaign)"),
+    Statement("DELETE FROM quality WHERE fit <= :fit AND fit IN (SELECT id FROM fit WHERE campaign = :campaign)"),
+    Statement("DELETE FROM fit WHERE id <= :fit AND campaign = :campaign"),
+)
+_NTH_LAST = Statement(
+    "SELECT id FROM fit WHERE campaign = :campaign AND error IS NULL AND finished_at IS NOT NULL "
+    "ORDER BY id DESC LIMIT 1 OFFSET :kept"
+)
+_OPEN = Statement("SELECT id, key FROM target WHERE campaign = :campaign AND taken < wanted AND is_check = 0")
+_CLOSE = Statement(
+    "UPDATE target SET wanted = CASE WHEN taken = 0 AND :unjudged = 1 THEN 1 ELSE taken END, priority = -1000000 "
+    "WHERE id = :target AND taken < wanted"
+)
+_FIND = Statement("SELECT id, taken, most FROM target WHERE campaign = :campaign AND key = :key", "FOR UPDATE")
+_WANT = Statement("UPDATE target SET wanted = :wanted, priority = :priority WHERE id = :target")
+
+
+class FitError(Exception):
+    """A fit that came to nothing; the former one stays."""
+
+
+class Worker:
+    """The process that fits, and the lines that it says."""
+
+    def __init__(self, database: str) -> None:
+        command = [sys.executable, "-m", "crowdrank.web.refit_worker"]
+        self.process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8", start_new_session=True
+        )
+        self._lines: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        threading.Thread(target=self._listen, name="refit-lines", daemon=True).start()
+        try:
+            # the address may hold a password, which a command line would show to everybody
+            self.ask({"database": database})
+        except FitError:
+            self.end()
+            raise
+
+    def ask(self, command: dict[str, Any]) -> None:
+        """Send a command."""
+        assert self.process.stdin is not None
+        try:
+            self.process.stdin.write(json.dumps(command) + "\n")
+            self.process.stdin.flush()
+        except OSError:
+            raise FitError("the process that fits has ended") from None
+
+    def answer(self, timeout: float) -> dict[str, Any]:
+        """Return the next line that the process says."""
+        try:
+            line = self._lines.get(timeout=max(timeout, 0.0))
+        except queue.Empty:
+            raise FitError("the fit took too long") from None
+        if line is None:
+            raise FitError(f"the process that fits ended with code {self.process.wait()}")
+        found: dict[str, Any] = json.loads(line)
+        return found
+
+    def _listen(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._lines.put(line)
+        self._lines.put(None)
+
+    def end(self) -> None:
+        """End the process at once: it holds nothing that could be lost."""
+        self.process.kill()
+        self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream is not None:
+                try:
+                    stream.close()
+                except OSError:
+                    continue
+
+
+class Refit:
+    """A thread that has the consensus found again when enough judgments are new."""
+
+    def __init__(self, collection: Collection, *, fit_seconds: float = FIT_SECONDS, idle: float = IDLE_SECONDS) -> None:
+        self.collection = collection
+        self.fit_seconds = fit_seconds
+        self.idle = idle
+        self._worker: Worker | None = None
+        self._wake = threading.Event()
+        self._stopping = False
+        self._last = time.monotonic()
+        self._failures = 0
+        self._lock: Any = None
+        self._thread = threading.Thread(target=self._run, name="refit", daemon=True)
+
+    def start(self) -> None:
+        """Begin to watch."""
+        self._thread.start()
+
+    def wake(self) -> None:
+        """Look at once whether a fit is due."""
+        self._wake.set()
+
+    def stop(self) -> None:
+        """Give up whatever is under way."""
+        self._stopping = True
+        self._wake.set()
+        if self._worker is not None:
+            self._worker.end()
+        if self._thread.is_alive():
+            self._thread.join(10)
+
+    def _run(self) -> None:
+        while not self._stopping:
+            self._wake.wait(1.0)
+            self._wake.clear()
+            try:
+                due = self.due()
+                if due is not None:
+                    self.fit_now(cold=due)
+            except FitError:
+                continue
+            except Exception:
+                if not self._stopping:
+                    log.exception({"event": "refit"})
+                    time.sleep(1.0)
+
+    def due(self) -> bool | None:
+        """Return whether a fit is due: ``True`` for the last one, cold, of a closed campaign, ``None`` for none."""
+        if not self._alone():
+            return None
+        collection = self.collection
+        row = collection.store.submit_read(lambda c: _NEEDED.first(c, campaign=collection.id)).result()
+        waited = time.monotonic() - self._last
+        if self._failures and waited < min(600.0, self.idle * 2 ** (self._failures - 1)):
+            return None
+        if row.state == "closed":
+            return True if not row.is_final or row.fit_changes != row.changes else None
+        new = row.seq - (row.fit_seq or 0) + (row.fit_changes is not None and row.changes != row.fit_changes)
+        if new >= max(FEW_NEW, row.seq // 100) or (new > 0 and waited >= self.idle):
+            return False
+        ending = new > 0 and collection.settings.close_when_done
+        if ending and collection.store.submit_read(lambda c: nothing_left(collection, c)).result():
+            return False
+        return None
+
+    def fit_now(self, *, cold: bool = False) -> None:
+        """Have the consensus found, and write it; a failure is noted and leaves the former one."""
+        try:
+            seconds = self._fit(cold)
+        except FitError as error:
+            self._last, self._failures = time.monotonic(), self._failures + 1
+            if self._worker is not None:
+                self._worker.end()
+                self._worker = None
+            if not self._stopping:
+                log.warning({"event": "refit_failed", "reason": str(error)[:200]})
+            raise
+        self._last, self._failures = time.monotonic(), 0
+        log.info({"event": "refit", "seconds": round(seconds, 3), "final": cold})
+
+    def _fit(self, cold: bool) -> float:
+        collection, begun = self.collection, time.monotonic()
+        if self._worker is None or self._worker.process.poll() is not None:
+            self._worker = Worker(collection.store.url)
+        self._worker.ask({"campaign": collection.id, "cold": cold})
+        fit, proposed = 0, 0
+        seen: set[str] = set()
+        try:
+            while True:
+                line = self._worker.answer(self.fit_seconds - (time.monotonic() - begun))
+                if "begun" in line:
+                    fit = self._write(_begin, line["seq"], line["changes"], cold)
+                elif "failed" in line:
+                    raise FitError(line["failed"])
+                elif line.get("piece") == "proposals":
+                    proposed = self._propose(line["rows"], proposed, seen)
+                elif "piece" in line:
+                    self._write(_keep_rows, line["piece"], fit, line["rows"])
+                elif "done" in line:
+                    break
+        except FitError as error:
+            if fit and not self._stopping:
+                self._write(_finish, fit, "", "{}", str(error)[:500])
+            raise
+        if line["n_proposals"] is not None:
+            self._close_others(seen)
+        summary = line["summary"]
+        nothing = None if summary is not None else "there are no judgments to count"
+        self._write(_finish, fit, line["method"], json.dumps(summary), nothing)
+        self._write(_close_if_done)
+        return time.monotonic() - begun
+
+    def _propose(self, rows: list[Any], place: int, seen: set[str]) -> int:
+        """Write what the scheme wants next; return how many it has wanted so far."""
+        seen |= {target_key(items) for _, items, _ in rows}
+        self._write(_want, rows, place)
+        return place + len(rows)
+
+    def _close_others(self, seen: set[str]) -> None:
+        """Ask no more about what the scheme does not want any more."""
+        collection = self.collection
+        rows = collection.store.submit_read(lambda c: _OPEN.rows(c, campaign=collection.id)).result()
+        others = [row.id for row in rows if row.key not in seen]
+        for start in range(0, len(others), 500):
+            self._write(_want_no_more, others[start : start + 500])
+
+    def _write(self, operation: Any, *args: Any) -> Any:
+        collection = self.collection
+        return collection.store.submit(lambda c: operation(collection, c, *args)).result()
+
+    def _alone(self) -> bool:
+        """Whether this process is the one that fits; of several on PostgreSQL only one does."""
+        if self.collection.store.dialect != "postgresql" or self._lock is not None:
+            return True
+        engine: sa.Engine = self.collection.store.engine  # type: ignore[attr-defined]
+        connection = engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        number = 72_170_100 + self.collection.id
+        if connection.exec_driver_sql(f"SELECT pg_try_advisory_lock({number})").scalar_one():
+            self._lock = connection
+            return True
+        connection.close()
+        return False
+
+
+def _begin(collection: Collection, connection: sa.Connection, seq: int, changes: int, final: bool) -> int:
+    """Number of a new fit."""
+    row = _BEGIN.first(
+        connection, campaign=collection.id, seq=seq, changes=changes, now=collection.now(connection), final=int(final)
+    )
+    return int(row.id)
+
+
+def _keep_rows(collection: Collection, connection: sa.Connection, piece: str, fit: int, rows: list[Any]) -> None:
+    """Keep a piece of scores or qualities."""
+    name = "item" if piece == "score" else "annotator"
+    values = [{"fit": fit, name: one, "place": place, "row": row} for one, place, row in rows]
+    connection.execute(sa.insert(metadata.tables[piece]), values)
+
+
+def _finish(
+    collection: Collection, connection: sa.Connection, fit: int, method: str, summary: str, error: str | None
+) -> None:
+    """End a fit, and forget all but the last few."""
+    now = collection.now(connection)
+    _FINISH.run(connection, fit=fit, now=now, method=method, summary=summary, error=error)
+    old = _NTH_LAST.first(connection, campaign=collection.id, kept=KEPT_FITS)
+    if error is None and old is not None:
+        for statement in _FORGET:
+            statement.run(connection, campaign=collection.id, fit=old.id)
+
+
+def _want(collection: Collection, connection: sa.Connection, rows: list[Any], place: int) -> None:
+    """Let targets want what a scheme asks for, the most urgent first; pairs that are new become targets."""
+    numbered = enumerate(rows, place)
+    keyed = sorted((target_key(items), query, items, wanted, -n) for n, (query, items, wanted) in numbered)
+    for key, query, items, wanted, priority in keyed:
+        found = _FIND.first(connection, campaign=collection.id, key=key)
+        if found is None:
+            row = target_row(collection, query, items, min(wanted, collection.settings.overlap_max), priority=priority)
+            connection.execute(sa.insert(metadata.tables["target"]), row)
+            continue
+        number = max(found.taken, min(wanted, found.most))
+        _WANT.run(connection, target=found.id, wanted=number, priority=priority)
+
+
+def _want_no_more(collection: Collection, connection: sa.Connection, targets: list[int]) -> None:
+    """Let targets want no more than they have; items that nobody graded yet stay wanted, last of all."""
+    unjudged = int(collection.settings.kind == "grade" and not collection.settings.least_gain)
+    for target in sorted(targets):
+        _CLOSE.run(connection, target=target, unjudged=unjudged)
+
+
+def _close_if_done(collection: Collection, connection: sa.Connection) -> None:
+    """Close a campaign whose stop rule says so: nothing is worth asking any more, and nothing is out."""
+    if not collection.settings.close_when_done or not nothing_left(collection, connection):
+        return
+    record_event(collection, connection, "stop rule", "done")
+    set_campaign_state(collection, connection, "closed", "stop rule")

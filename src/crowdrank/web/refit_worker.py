@@ -1,0 +1,219 @@
+"""The process that finds the consensus while judgments come in; it reads the database and writes to its parent only.
+
+It takes commands as lines of JSON on standard input and answers in lines on standard output: scores, quality and
+proposals in pieces, then a summary. The first line names the database.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import sqlalchemy as sa
+
+from .. import api
+from ..errors import CrowdrankError, ParameterError
+from ..io.results import to_json
+from .campaign_file import Settings
+from .collection import Collection, Statement
+from .exporting import page, plain_judgment
+from .judged import judgment_frame
+from .overview import item_ids
+from .store import Store, open_store
+
+PIECE = 500
+"""Rows that the parent writes in one transaction."""
+
+_LEVEL = 0.95
+_PAGE = 50_000
+_DISPUTED = 50
+_MIN_PROPOSED = 500
+
+_CAMPAIGN = Statement("SELECT seq, changes, settings, budget, reserved FROM campaign WHERE id = :campaign")
+_ITEMS = Statement("SELECT id, query, item FROM item WHERE campaign = :campaign ORDER BY id")
+_OFFERED = Statement(
+    "SELECT t.query, t.items, a.name AS annotator FROM request r JOIN target t ON t.id = r.target "
+    "JOIN annotator a ON a.id = r.annotator WHERE t.campaign = :campaign AND t.is_check = 0 AND r.state = 'offered'"
+)
+_TAKEN = Statement("SELECT items, taken FROM target WHERE campaign = :campaign AND is_check = 0 AND taken > 0")
+
+Say = Callable[[dict[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All that a fit needs, read at one moment."""
+
+    seq: int
+    changes: int
+    settings: Settings
+    money: int
+    rows: list[dict[str, Any]]
+    items: list[Any]
+    offered: list[Any]
+    taken: dict[str, int]
+
+
+def read_snapshot(store: Store, campaign: int) -> Snapshot:
+    """Return the state of a campaign at one moment."""
+
+    def read(connection: sa.Connection) -> Snapshot:
+        row = _CAMPAIGN.first(connection, campaign=campaign)
+        settings = Settings.from_plain(json.loads(row.settings))
+        collection = Collection(campaign, settings, store, Path())
+        ids, rows, after = item_ids(collection, connection), [], 0
+        while found := page(collection, connection, after, row.seq, _PAGE):
+            after = found[-1].seq
+            plain = (plain_judgment(collection, one, ids) for one in found)
+            rows += [one for one in plain if one["counted"]]
+        return Snapshot(
+            row.seq, row.changes, settings, row.budget - row.reserved, rows,
+            _ITEMS.rows(connection, campaign=campaign), _OFFERED.rows(connection, campaign=campaign),
+            {one.items: one.taken for one in _TAKEN.rows(connection, campaign=campaign)},
+        )  # fmt: skip
+
+    return store.submit_read(read).result()
+
+
+def fit(snapshot: Snapshot, previous: Any, say: Say, *, cold: bool) -> Any:
+    """Find the consensus, say it in pieces, and return it for the next start."""
+    settings = snapshot.settings
+    frame = judgment_frame(settings, snapshot.rows)
+    judgments = api.as_judgments(frame)
+    consensus = _aggregate(judgments, settings, None if cold else previous)
+    by_id = {(row.query, row.item): row.id for row in snapshot.items}
+    level = _LEVEL if consensus.uncertainty is not None else None
+    document = to_json(consensus, quality=False, level=level, covariance=False, replicates=False)
+    rows = document.pop("items")
+    document.pop("probabilities", None)
+    for start in range(0, len(rows), PIECE):
+        part = rows[start : start + PIECE]
+        numbered = [
+            [by_id[row.get("query", ""), row["item"]], start + place, json.dumps(row)] for place, row in enumerate(part)
+        ]
+        say({"piece": "score", "rows": numbered})
+    quality = _quality_rows(consensus, judgments)
+    for start in range(0, len(quality), PIECE):
+        part = quality[start : start + PIECE]
+        numbered = [[row["annotator"], start + place, json.dumps(row)] for place, row in enumerate(part)]
+        say({"piece": "quality", "rows": numbered})
+    wishes, n_wishes = _proposals(snapshot, judgments, consensus) if not cold else ([], None)
+    for start in range(0, len(wishes), PIECE):
+        say({"piece": "proposals", "rows": wishes[start : start + PIECE]})
+    say({
+        "done": True, "seq": snapshot.seq, "method": consensus.method, "n_proposals": n_wishes,
+        "summary": {
+            "header": document, "agreement": api.agreement_interval(judgments),
+            "disputed": api.disputed_targets(judgments, consensus, _DISPUTED),
+        },
+    })  # fmt: skip
+    return consensus
+
+
+def _aggregate(judgments: Any, settings: Settings, previous: Any) -> Any:
+    """The consensus, started from the former one where the method can and was the same."""
+    if previous is not None:
+        try:
+            return api.aggregate(judgments, settings.method, seed=settings.seed, start=previous)
+        except ParameterError:
+            # a method that takes no start, or another than before
+            pass
+    return api.aggregate(judgments, settings.method, seed=settings.seed)
+
+
+def _quality_rows(consensus: Any, judgments: Any) -> list[dict[str, Any]]:
+    """Annotators with their quality and what to do about each."""
+    if consensus.quality is None:
+        return []
+    frame = consensus.quality.frame()
+    plain = [name for name, kind in frame.schema.items() if kind.is_numeric() or kind == pl.String]
+    frame = frame.select(plain)
+    if judgments.n_annotators > 1:
+        suggested = api.actions(consensus, judgments).frame().select("annotator", "action", "reason")
+        frame = frame.join(suggested, on="annotator", how="left", maintain_order="left")
+    return [
+        {name: None if isinstance(cell, float) and cell != cell else cell for name, cell in row.items()}
+        for row in frame.iter_rows(named=True)
+    ]
+
+
+def _proposals(snapshot: Snapshot, judgments: Any, consensus: Any) -> tuple[list[Any], int | None]:
+    """What a scheme that needs a consensus wants next, the most urgent first; ``None`` where the scheme needs none."""
+    settings = snapshot.settings
+    if api.target_rule(settings.scheme, settings.params, settings.grades, kind=settings.kind) is not None:
+        return [], None
+    price = max(1, min(settings.cost.values()))
+    money = min(snapshot.money, price * max(_MIN_PROPOSED, len(snapshot.rows) // 10))
+    if money < price:
+        return [], 0
+    single = all(row.query == "" for row in snapshot.items)
+    ids = {row.id: row.item for row in snapshot.items}
+    shared = {} if single else {"query": [row.query for row in snapshot.items]}
+    found = api.requests(
+        judgments, settings.scheme, {**shared, "item": [row.item for row in snapshot.items]}, None, money,
+        params=dict(settings.params), price=price, least_gain=settings.least_gain, seed=settings.seed,
+        open=_open_frame(snapshot, ids, single=single),
+    )  # fmt: skip
+    by_id = {(row.query, row.item): row.id for row in snapshot.items}
+    wishes: list[Any] = []
+    for row in found.frame().iter_rows(named=True):
+        query = row.get("query", "") or ""
+        sides = ("item",) if "item" in row else ("left", "right")
+        items = sorted(by_id[query, row[side]] for side in sides)
+        taken = snapshot.taken.get(json.dumps(items), 0)
+        wishes.append([query, items, taken + row["n_more"]])
+    return wishes, len(wishes)
+
+
+def _open_frame(snapshot: Snapshot, ids: dict[int, str], *, single: bool) -> Any:
+    """Requests that are held, as a table; ``None`` where there are none."""
+    if not snapshot.offered:
+        return None
+    sides = ("item",) if snapshot.settings.kind == "grade" else ("left", "right")
+    rows = [(row.query, json.loads(row.items), row.annotator) for row in snapshot.offered]
+    columns: dict[str, Any] = {} if single else {"query": [query for query, _, _ in rows]}
+    columns |= {side: [ids[items[place]] for _, items, _ in rows] for place, side in enumerate(sides)}
+    return {**columns, "annotator": [name for _, _, name in rows]}
+
+
+def commands() -> Iterator[dict[str, Any]]:
+    """Lines of standard input."""
+    for line in sys.stdin:
+        yield json.loads(line)
+
+
+def main() -> None:
+    """Work until standard input ends."""
+    os.nice(10)
+    warnings.simplefilter("ignore")
+    given = commands()
+    store = open_store(next(given)["database"], read_only=True, n_threads=1)
+    out = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+
+    def say(line: dict[str, Any]) -> None:
+        out.write(json.dumps(line, allow_nan=False) + "\n")
+        out.flush()
+
+    previous: Any = None
+    for command in given:
+        snapshot = read_snapshot(store, command["campaign"])
+        say({"begun": True, "seq": snapshot.seq, "changes": snapshot.changes})
+        if not snapshot.rows:
+            say({"done": True, "seq": snapshot.seq, "method": "", "n_proposals": None, "summary": None})
+            continue
+        try:
+            previous = fit(snapshot, previous, say, cold=bool(command.get("cold")))
+        except CrowdrankError as error:
+            say({"failed": f"{type(error).__name__}: {error}"})
+
+
+if __name__ == "__main__":
+    main()

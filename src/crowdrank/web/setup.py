@@ -1,0 +1,240 @@
+"""Laying out a campaign in an empty database, and taking up the one that is there."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import random
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import sqlalchemy as sa
+
+from ..errors import ParameterError
+from .campaign_file import Campaign, Settings, changed_settings
+from .collection import Collection, Statement, record_event
+from .items import Item
+from .store import Store
+from .tables import metadata, migrate
+
+MAX_TARGETS = 500_000
+"""Targets that a campaign is laid out with at most; beyond it a scheme that chooses pairs is the better way."""
+
+_UNLIMITED = 1_000_000_000
+_MAX_CHECK_PAIRS = 2_000
+_ROWS_AT_ONCE = 5_000
+
+_FIND = Statement("SELECT id, settings, items_hash, reserved FROM campaign WHERE name = :name")
+_ANY = Statement("SELECT name FROM campaign LIMIT 1")
+_CREATE = Statement(
+    "INSERT INTO campaign (name, kind, scheme, settings, items_hash, owner_hash, budget, created_at) "
+    "VALUES (:name, :kind, :scheme, :settings, :items_hash, :owner_hash, :budget, :now) RETURNING id"
+)
+_UPDATE = Statement("UPDATE campaign SET settings = :settings, budget = :budget WHERE id = :campaign")
+_RAISE_MOST = Statement("UPDATE target SET most = :most WHERE campaign = :campaign AND is_check = 0 AND most < :most")
+_LATEST = Statement("SELECT MAX(at) AS at FROM event WHERE campaign = :campaign")
+_RAISE_WANTED = Statement(
+    "UPDATE target SET wanted = :wanted WHERE campaign = :campaign AND is_check = 0 AND wanted < :wanted"
+)
+
+
+def open_collection(store: Store, campaign: Campaign, owner_hash: str) -> tuple[Collection, bool]:
+    """Return the campaign in the database, laid out there first where it is new, and whether it was."""
+    return store.submit(lambda connection: _open(connection, store, campaign, owner_hash)).result()
+
+
+def _open(connection: sa.Connection, store: Store, campaign: Campaign, owner_hash: str) -> tuple[Collection, bool]:
+    if connection.dialect.name == "postgresql":
+        # two servers that start at once must not lay it out twice
+        connection.exec_driver_sql("SELECT pg_advisory_xact_lock(72170001)")
+    migrate(connection)
+    settings = campaign.settings
+    found = _FIND.first(connection, name=settings.name)
+    if found is None:
+        other = _ANY.first(connection)
+        if other is not None:
+            raise ParameterError(
+                f"the database holds the campaign {other.name!r}, not {settings.name!r}; name another with --db"
+            )
+        collection = _create(connection, store, campaign, owner_hash)
+        return collection, True
+    if found.items_hash != items_hash(campaign.items):
+        raise ParameterError(
+            "the items differ from those the campaign began with; put them back, or start another with another --db"
+        )
+    former = Settings.from_plain(json.loads(found.settings))
+    settings = changed_settings(former, settings, found.reserved)
+    collection = Collection(found.id, settings, store, campaign.folder)
+    _go_on_from(connection, collection)
+    if settings != former:
+        _change(connection, collection)
+    return collection, False
+
+
+def _create(connection: sa.Connection, store: Store, campaign: Campaign, owner_hash: str) -> Collection:
+    """The campaign with its items and targets."""
+    settings = campaign.settings
+    row = _CREATE.first(
+        connection, name=settings.name, kind=settings.kind, scheme=settings.scheme,
+        settings=json.dumps(settings.plain()), items_hash=items_hash(campaign.items), owner_hash=owner_hash,
+        budget=settings.budget, now=store.now(connection),
+    )  # fmt: skip
+    collection = Collection(int(row.id), settings, store, campaign.folder)
+    _insert(connection, "item", ({**_plain(item), "campaign": collection.id} for item in campaign.items))
+    table = metadata.tables["item"]
+    rows = connection.execute(
+        sa.select(table.c.id, table.c.query, table.c.truth)
+        .where(table.c.campaign == collection.id)
+        .order_by(table.c.id)
+    )
+    _insert(connection, "target", _targets(collection, [tuple(one) for one in rows]))
+    record_event(collection, connection, "owner", "created", {"n_items": len(campaign.items)})
+    return collection
+
+
+def _change(connection: sa.Connection, collection: Collection) -> None:
+    """Put the settings of an edited file into force."""
+    settings = collection.settings
+    _UPDATE.run(connection, campaign=collection.id, settings=json.dumps(settings.plain()), budget=settings.budget)
+    _RAISE_MOST.run(connection, campaign=collection.id, most=settings.overlap_max)
+    rule = collection.rule
+    if rule is not None and not hasattr(rule.rule, "good_from"):
+        _RAISE_WANTED.run(connection, campaign=collection.id, wanted=min(rule.most, settings.overlap_max))
+    record_event(collection, connection, "owner", "settings", {"budget": settings.budget})
+
+
+def _go_on_from(connection: sa.Connection, collection: Collection) -> None:
+    """Let the clock go on from the last moment on record, should the machine's be behind it."""
+    clock = getattr(collection.store, "_clock", None)
+    latest = _LATEST.first(connection, campaign=collection.id).at
+    if clock is not None and latest is not None:
+        clock.not_before(latest)
+
+
+def items_hash(items: tuple[Item, ...]) -> str:
+    """Return a fingerprint of the items, in whatever order they stand."""
+    rows = sorted(json.dumps(_plain(item), sort_keys=True) for item in items)
+    return hashlib.sha256("\n".join(rows).encode()).hexdigest()
+
+
+def target_key(items: list[int], *, is_check: bool = False) -> str:
+    """Return what tells a target from all others: the items that it asks about."""
+    return ("check:" if is_check else "") + ",".join(map(str, sorted(items)))
+
+
+def target_row(
+    collection: Collection, query: str, items: list[int], wanted: int, *, is_check: bool = False, priority: float = 0.0
+) -> dict[str, Any]:
+    """Return a target as its table holds it."""
+    return {
+        "campaign": collection.id, "query": query, "items": json.dumps(sorted(items)),
+        "key": target_key(items, is_check=is_check), "wanted": 0 if is_check else wanted,
+        "most": _UNLIMITED if is_check else collection.settings.overlap_max, "priority": priority,
+        "shuffle": random.getrandbits(31), "is_check": int(is_check),
+    }  # fmt: skip
+
+
+def _targets(collection: Collection, items: list[tuple[Any, ...]]) -> Iterator[dict[str, Any]]:
+    """What the campaign asks about at first."""
+    settings, rule = collection.settings, collection.rule
+    wanted = min(rule.n_wanted([]), settings.overlap_max) if rule is not None else 1
+    queries: dict[str, list[tuple[int, float | None]]] = {}
+    for number, query, truth in items:
+        queries.setdefault(query, []).append((number, truth))
+    draws = random.Random(settings.seed)
+    if settings.kind == "grade":
+        for number, query, truth in items:
+            yield target_row(collection, query, [number], wanted, is_check=bool(settings.checks) and truth is not None)
+        return
+    if settings.kind == "preference":
+        _expect_few(queries, adaptive=rule is None)
+        for query, members in queries.items():
+            yield from _pairs(collection, query, members, wanted, draws, every=rule is not None)
+        return
+    for query, members in queries.items():
+        yield from _sets(collection, query, members, wanted, draws)
+
+
+def _expect_few(queries: dict[str, list[Any]], *, adaptive: bool) -> None:
+    """Refuse to lay out more pairs than anyone would pay for."""
+    number = sum(math.comb(len(members), 2) for members in queries.values())
+    if not adaptive and number > MAX_TARGETS:
+        raise ParameterError(
+            f"there are {number:,} pairs of items, more than the {MAX_TARGETS:,} that can be asked about one by one; "
+            'use scheme = "information", which chooses pairs'
+        )
+
+
+def _pairs(
+    collection: Collection, query: str, members: list[tuple[int, float | None]], wanted: int, draws: random.Random,
+    *, every: bool,
+) -> Iterator[dict[str, Any]]:  # fmt: skip
+    """Pairs of one query: all of them, or two rounds in which each item meets two others each time."""
+    checks = collection.settings.checks
+    known = {number: truth for number, truth in members if truth is not None} if checks else {}
+    sure = [
+        list(pair) for pair in combinations(sorted(known), 2) if known[pair[0]] != known[pair[1]]
+    ]  # fmt: skip
+    for pair in sure[:_MAX_CHECK_PAIRS]:
+        yield target_row(collection, query, pair, 0, is_check=True)
+    taken = {tuple(pair) for pair in sure}
+    numbers = [number for number, _ in members]
+    if every:
+        pairs = {tuple(sorted(pair)) for pair in combinations(numbers, 2)}
+    else:
+        pairs = set()
+        for _ in range(2):
+            draws.shuffle(numbers)
+            pairs |= {tuple(sorted(pair)) for pair in zip(numbers, [*numbers[1:], numbers[0]], strict=True)}
+        pairs = {pair for pair in pairs if pair[0] != pair[1]}
+    for one in sorted(pairs - taken):
+        yield target_row(collection, query, list(one), wanted)
+
+
+def _sets(
+    collection: Collection, query: str, members: list[tuple[int, float | None]], wanted: int, draws: random.Random
+) -> Iterator[dict[str, Any]]:
+    """Sets of one query's items, each item in as many as the settings say; sets of known truth are checks."""
+    settings = collection.settings
+    seen: set[str] = set()
+    known = [number for number, truth in members if truth is not None]
+    groups: list[tuple[list[int], bool]] = []
+    if settings.checks and len(known) >= 2:
+        draws.shuffle(known)
+        groups.append((known[: settings.set_size], True))
+    numbers = [number for number, _ in members]
+    for _ in range(settings.sets_per_item):
+        draws.shuffle(numbers)
+        n_sets = max(1, math.ceil(len(numbers) / settings.set_size))
+        parts = [numbers[place::n_sets] for place in range(n_sets)]
+        groups += [
+            (part if len(part) > 1 else [*part, *[n for n in numbers if n not in part][:1]], False) for part in parts
+        ]
+    for group, is_check in groups:
+        key = target_key(group, is_check=is_check)
+        if key not in seen:
+            seen.add(key)
+            yield target_row(collection, query, group, wanted, is_check=is_check)
+
+
+def _insert(connection: sa.Connection, table: str, rows: Iterator[dict[str, Any]]) -> None:
+    """Insert rows, some thousand at a time."""
+    statement = sa.insert(metadata.tables[table])
+    part: list[dict[str, Any]] = []
+    for row in rows:
+        part.append(row)
+        if len(part) == _ROWS_AT_ONCE:
+            connection.execute(statement, part)
+            part = []
+    if part:
+        connection.execute(statement, part)
+
+
+def _plain(item: Item) -> dict[str, Any]:
+    """An item as its table holds it."""
+    return {
+        "query": item.query, "item": item.item, "content": item.content, "content_type": item.content_type,
+        "query_content": item.query_content, "truth": item.truth,
+    }  # fmt: skip

@@ -1,0 +1,313 @@
+"""Taking in judgments: once for each submission id, durable before they are acknowledged, never lost for being late."""
+
+from __future__ import annotations
+
+import json
+import math
+import uuid
+from dataclasses import dataclass, replace
+from typing import Any
+
+import sqlalchemy as sa
+
+from .answers import body_hash, kept_answer, shown_answer
+from .claiming import Claim, active_annotator, claim_for
+from .collection import Collection, Statement
+from .faults import Fault
+from .seats import lock_target, settle_after_answer, settle_target, take_seat
+
+MAX_UNDO = 20
+"""Judgments back that an annotator can still withdraw."""
+
+_STORED = Statement(
+    "SELECT annotator, seq, counted, body_hash, withdrawn_at FROM judgment WHERE submission = :submission"
+)
+_ANY_STORED = Statement("SELECT 1 FROM judgment WHERE submission IN :submissions LIMIT 1")
+_REQUESTS = Statement(
+    "SELECT r.id, r.target, r.annotator, r.seat, r.state, r.shown, r.cost, r.lease_until, r.lease_most, r.reason, "
+    "t.is_check FROM request r JOIN target t ON t.id = r.target WHERE r.id IN :requests"
+)
+_ANSWER_OF = Statement(
+    "SELECT submission, seq, answer, counted FROM judgment WHERE request = :request AND withdrawn_at IS NULL"
+)
+_NEWER = Statement(
+    "SELECT id FROM request WHERE target = :target AND annotator = :annotator AND id <> :request "
+    "AND state IN ('offered', 'answered', 'skipped')"
+)
+_SUPERSEDE = Statement("UPDATE request SET state = 'expired', reason = NULL WHERE id = :request")
+_ANSWERED = Statement(
+    "UPDATE request SET state = 'answered', seat = :seat, ended_at = :now, cost = :cost, reason = NULL "
+    "WHERE id = :request"
+)
+_LAST_WITHDRAWN = Statement(
+    "SELECT submission FROM judgment WHERE request = :request AND withdrawn_at IS NOT NULL ORDER BY seq DESC LIMIT 1"
+)
+_NEXT_SEQ = Statement(
+    "UPDATE campaign SET seq = seq + :n, spent = spent + :paid, reserved = reserved + :extra "
+    "WHERE id = :campaign AND reserved + :extra <= budget RETURNING seq"
+)
+_INSERT = Statement(
+    "INSERT INTO judgment (submission, campaign, seq, request, annotator, target, answer, body_hash, seconds, counted, "
+    "paid, at, replaces, source) VALUES (:submission, :campaign, :seq, :request, :annotator, :target, :answer, "
+    ":body_hash, :seconds, :counted, :paid, :at, :replaces, '')"
+)
+_ONE_MORE = Statement("UPDATE annotator SET n_answered = n_answered + :n WHERE id = :annotator")
+_STATE = Statement("SELECT state FROM campaign WHERE id = :campaign")
+_MINE = Statement(
+    "SELECT submission, seq, request, target, withdrawn_at, counted, answer FROM judgment "
+    "WHERE submission = :submission AND annotator = :annotator"
+)
+_N_LATER = Statement(
+    "SELECT COUNT(*) AS n FROM judgment WHERE annotator = :annotator AND seq > :seq AND withdrawn_at IS NULL"
+)
+_WITHDRAW = Statement("UPDATE judgment SET withdrawn_at = :now WHERE submission = :submission AND withdrawn_at IS NULL")
+_OFFER_AGAIN = Statement(
+    "UPDATE request SET state = 'offered', lease_until = :until, lease_most = :most, ended_at = NULL, "
+    "reason = 'withdrawn' WHERE id = :request"
+)
+_UNPAID = Statement("UPDATE request SET cost = 0 WHERE id = :request")
+_UNSPEND = Statement("UPDATE campaign SET spent = spent - :cost, changes = changes + 1 WHERE id = :campaign")
+
+
+@dataclass(frozen=True)
+class Submission:
+    """A judgment as it was sent."""
+
+    submission: str
+    request: int
+    answer: Any
+    seconds: float | None = None
+
+    @classmethod
+    def of(cls, body: Any) -> Submission:
+        """Return the judgment in the body of a call; refuse what is none."""
+        if not isinstance(body, dict):
+            raise Fault("invalid", "a judgment must be an object", field="")
+        try:
+            name = str(uuid.UUID(body.get("submission")))
+        except (ValueError, TypeError, AttributeError):
+            raise Fault("invalid", "submission must be a UUID that you make up and keep", field="submission") from None
+        request, seconds = body.get("request"), body.get("seconds")
+        if isinstance(request, bool) or not isinstance(request, int) or not 0 < request < 2**63:
+            raise Fault("invalid", "request must be the number of a request", field="request")
+        if seconds is not None:
+            bad = isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds)
+            if bad or not 0 <= seconds <= 1e7:
+                raise Fault("invalid", "seconds must be a number of seconds, or left out", field="seconds")
+        return cls(name, request, body.get("answer"), seconds)
+
+    @property
+    def body_hash(self) -> str:
+        """Fingerprint of what was sent."""
+        return body_hash(self.request, self.answer, self.seconds)
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A judgment that is kept, and what the annotator does next where they asked."""
+
+    seq: int
+    replayed: bool
+    counted: bool
+    withdrawn: bool = False
+    next: Claim | None = None
+
+
+def submit(
+    collection: Collection, connection: sa.Connection, annotator: int, sent: Submission, *, next: bool = False
+) -> Stored:
+    """Keep a judgment; the same submission again gives the first answer.
+
+    With ``next`` the annotator gets their next request too; on PostgreSQL ask for that in a transaction of its own,
+    since locks are taken in another order.
+    """
+    who = active_annotator(connection, annotator)
+    kept = keep(collection, connection, who, sent)
+    return replace(kept, next=claim_for(collection, connection, who)) if next else kept
+
+
+def keep(
+    collection: Collection, connection: sa.Connection, who: Any, sent: Submission, *, locked: bool = False
+) -> Stored:
+    """Keep a judgment of an annotator whose row is locked; ``locked`` where that of its target is too."""
+    stored = _STORED.first(connection, submission=sent.submission)
+    if stored is not None:
+        if stored.annotator != who.id or stored.body_hash != sent.body_hash:
+            raise Fault("submission_conflict", "this submission id was used for something else; make up another")
+        withdrawn = stored.withdrawn_at is not None
+        return Stored(stored.seq, True, bool(stored.counted) and not withdrawn, withdrawn)
+    return _keep_new(collection, connection, who, sent, locked)
+
+
+def keep_all(
+    collection: Collection, connection: sa.Connection, who: Any, sent: list[Submission]
+) -> list[Stored | Fault] | None:
+    """Keep judgments on requests that wait for them, in a few round trips however many they are.
+
+    The annotator and all targets are locked. ``None``, with nothing kept, where one of the judgments was sent before or
+    is on a request that ended or was withdrawn: then each must be looked at on its own.
+    """
+    names, numbers = [one.submission for one in sent], [one.request for one in sent]
+    if len(set(names)) < len(sent) or len(set(numbers)) < len(sent):
+        return None
+    if _ANY_STORED.first(connection, submissions=names) is not None:
+        return None
+    requests = {row.id: row for row in _REQUESTS.rows(connection, requests=numbers)}
+    found: list[Stored | Fault | None] = []
+    kept: list[tuple[Submission, Any, Any]] = []
+    for one in sent:
+        try:
+            request = _expect_own(requests.get(one.request), who)
+            answer = kept_answer(collection.settings, json.loads(request.shown)["order"], one.answer)
+        except Fault as fault:
+            found.append(fault)
+            continue
+        if request.state != "offered" or request.reason == "withdrawn":
+            return None
+        found.append(None)
+        kept.append((one, request, answer))
+    stored = iter(_keep_waiting(collection, connection, who, kept))
+    return [next(stored) if one is None else one for one in found]
+
+
+def _keep_waiting(
+    collection: Collection, connection: sa.Connection, who: Any, kept: list[tuple[Submission, Any, Any]]
+) -> list[Stored]:
+    """Keep answers to requests that wait for them: what was sent, the request's row, the answer as it is kept."""
+    if not kept:
+        return []
+    now = collection.now(connection)
+    _ONE_MORE.run(connection, annotator=who.id, n=len(kept))
+    _ANSWERED.run_many(
+        connection, [{"request": row.id, "seat": row.seat, "now": now, "cost": row.cost} for _, row, _ in kept]
+    )
+    # the campaign's row comes last of all locks and gives the numbers in the order of commits
+    cost = sum(row.cost for _, row, _ in kept)
+    last = _NEXT_SEQ.first(connection, campaign=collection.id, n=len(kept), paid=cost, extra=0).seq
+    stored = [
+        Stored(seq, False, row.seat is not None or bool(row.is_check))
+        for seq, (_, row, _) in enumerate(kept, last - len(kept) + 1)
+    ]
+    _INSERT.run_many(
+        connection,
+        [
+            {
+                "submission": one.submission, "campaign": collection.id, "seq": new.seq, "request": row.id,
+                "annotator": who.id, "target": row.target, "answer": json.dumps(answer), "body_hash": one.body_hash,
+                "seconds": one.seconds, "counted": int(new.counted), "paid": 1, "at": now, "replaces": None,
+            }
+            for new, (one, row, answer) in zip(stored, kept, strict=True)
+        ],
+    )  # fmt: skip
+    for _, row, _ in kept:
+        if not row.is_check:
+            settle_after_answer(collection, connection, row.target)
+    return stored
+
+
+def _keep_new(collection: Collection, connection: sa.Connection, who: Any, sent: Submission, locked: bool) -> Stored:
+    """A judgment that was not sent before."""
+    request = _own_request(connection, who, sent.request)
+    order = json.loads(request.shown)["order"]
+    answer = kept_answer(collection.settings, order, sent.answer)
+    if connection.dialect.name != "sqlite" and not locked:
+        # what was read before the lock may have changed since
+        lock_target(connection, request.target)
+        request = _own_request(connection, who, sent.request)
+    if request.state in ("expired", "skipped"):
+        request = _answerable(connection, who, request)
+    if request.state == "answered":
+        raise _already_answered(collection, connection, request)
+    seat, cost, late = request.seat, request.cost, request.state != "offered"
+    counts = seat is not None or bool(request.is_check)
+    if late:
+        cost = who.cost
+        counts = _STATE.first(connection, campaign=collection.id).state != "closed"
+        seat = None
+        if counts and not request.is_check:
+            seat = take_seat(connection, request.target, request.seat)
+            counts = seat is not None
+    now = collection.now(connection)
+    before = _LAST_WITHDRAWN.first(connection, request=request.id) if request.reason == "withdrawn" else None
+    _ONE_MORE.run(connection, annotator=who.id, n=1)
+    _ANSWERED.run(connection, request=request.id, seat=seat, now=now, cost=cost)
+    # the campaign's row comes last of all locks and gives the number in the order of commits
+    paid = 1
+    row = _NEXT_SEQ.first(connection, campaign=collection.id, n=1, paid=cost, extra=cost if late else 0)
+    if row is None:
+        # a late answer beyond the budget is kept all the same, and not paid
+        paid = 0
+        _UNPAID.run(connection, request=request.id)
+        row = _NEXT_SEQ.first(connection, campaign=collection.id, n=1, paid=0, extra=0)
+    _INSERT.run(
+        connection, submission=sent.submission, campaign=collection.id, seq=row.seq, request=request.id,
+        annotator=who.id, target=request.target, answer=json.dumps(answer), body_hash=sent.body_hash,
+        seconds=sent.seconds, counted=int(counts), paid=paid, at=now,
+        replaces=None if before is None else before.submission,
+    )  # fmt: skip
+    if not request.is_check:
+        settle_after_answer(collection, connection, request.target)
+    return Stored(row.seq, False, counts)
+
+
+def withdraw(collection: Collection, connection: sa.Connection, annotator: int, submission: str) -> tuple[int, str]:
+    """Take a judgment back: its request is offered again; return the request and the answer as it was kept."""
+    who = active_annotator(connection, annotator)
+    mine = _MINE.first(connection, submission=submission, annotator=annotator)
+    if mine is None:
+        raise Fault("not_found", "there is no such judgment of yours")
+    lock_target(connection, mine.target)
+    mine = _MINE.first(connection, submission=submission, annotator=annotator)
+    request = _own_request(connection, who, mine.request)
+    if mine.withdrawn_at is not None:
+        if request.state == "offered":
+            return mine.request, mine.answer
+        raise Fault("not_yours_to_undo", "this judgment was withdrawn before")
+    if _STATE.first(connection, campaign=collection.id).state == "closed":
+        raise Fault("closed", "the campaign is closed; judgments stay as they are")
+    if _N_LATER.number(connection, annotator=annotator, seq=mine.seq) >= MAX_UNDO:
+        raise Fault("not_yours_to_undo", f"only your last {MAX_UNDO} judgments can be withdrawn")
+    now = collection.now(connection)
+    _WITHDRAW.run(connection, submission=submission, now=now)
+    lease = collection.lease
+    _OFFER_AGAIN.run(connection, request=mine.request, until=now + lease, most=now + 3 * lease)
+    _ONE_MORE.run(connection, annotator=annotator, n=-1)
+    if not request.is_check:
+        settle_target(collection, connection, mine.target)
+    _UNSPEND.run(connection, campaign=collection.id, cost=request.cost)
+    return mine.request, mine.answer
+
+
+def _own_request(connection: sa.Connection, who: Any, request: int) -> Any:
+    """A request of the annotator's; anybody else's is not there."""
+    return _expect_own(_REQUESTS.first(connection, requests=[request]), who)
+
+
+def _expect_own(row: Any, who: Any) -> Any:
+    """The row of a request that is the annotator's."""
+    if row is None or row.annotator != who.id:
+        raise Fault("not_found", "there is no such request of yours")
+    return row
+
+
+def _answerable(connection: sa.Connection, who: Any, request: Any) -> Any:
+    """The request that a late answer belongs to: the newer one on the same target where there is one."""
+    newer = _NEWER.first(connection, target=request.target, annotator=who.id, request=request.id)
+    if newer is None:
+        return request
+    found = _own_request(connection, who, newer.id)
+    if found.state != "skipped":
+        return found
+    # an answer after all: the skip no longer stands
+    _SUPERSEDE.run(connection, request=found.id)
+    return request
+
+
+def _already_answered(collection: Collection, connection: sa.Connection, request: Any) -> Fault:
+    """The fault that gives the answer stored under another submission id."""
+    stored = _ANSWER_OF.first(connection, request=request.id)
+    shown = shown_answer(collection.settings, json.loads(request.shown)["order"], json.loads(stored.answer))
+    return Fault(
+        "already_answered", "this request was answered before, under another submission id",
+        answer=shown, submission=stored.submission, seq=stored.seq,
+    )  # fmt: skip

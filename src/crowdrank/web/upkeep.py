@@ -1,0 +1,117 @@
+"""What is done to a campaign that nobody works on at the moment: recounting it, and moving it to another database."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any
+
+import sqlalchemy as sa
+
+from ..errors import CrowdrankError, ParameterError
+from ..wording import counted
+from .recount import broken_promises
+from .server import Options
+from .store import Store, open_store
+from .tables import metadata, migrate, schema_version
+
+_ROWS_AT_ONCE = 2_000
+
+
+class BrokenPromisesError(CrowdrankError):
+    """Something that the service promises does not hold."""
+
+
+def check(options: Options) -> str:
+    """Return a sentence that all promises hold; what does not is an error."""
+    store = open_store(options.db, read_only=True)
+    try:
+        _expect_campaign(store)
+        broken = store.submit_read(broken_promises).result()
+        number = store.submit_read(lambda c: c.exec_driver_sql("SELECT COUNT(*) FROM judgment").scalar_one()).result()
+    finally:
+        store.close()
+    if broken:
+        raise BrokenPromisesError(f"{options.db}: {'; '.join(broken)}; restore a backup, or report this")
+    return f"{options.db}: all promises hold over {counted(number, 'judgment')}"
+
+
+def copy(options: Options, target: str) -> str:
+    """Copy a paused or closed campaign into an empty database, compare the two, and return what was copied."""
+    source = open_store(options.db)
+    try:
+        _expect_campaign(source)
+        states = source.submit_read(
+            lambda c: [row[0] for row in c.exec_driver_sql("SELECT state FROM campaign")]
+        ).result()
+        if "open" in states:
+            raise ParameterError("the campaign is open; pause or close it first, so that nothing is missed")
+        goal = open_store(target)
+        try:
+            goal.submit(lambda c: _expect_empty(c, target)).result()
+            numbers = source.submit_read(lambda c: goal.submit(lambda d: _copy(c, d)).result()).result()
+            before, after = (one.submit_read(fingerprint).result() for one in (source, goal))
+            if before != after:
+                raise BrokenPromisesError("the copy differs from the original; drop it and copy again")
+        finally:
+            goal.close()
+    finally:
+        source.close()
+    told = ", ".join(counted(numbers[name], name) for name in ("item", "annotator", "request", "judgment"))
+    return f"copied {told}; the judgments of both are the same ({before[:12]})"
+
+
+def fingerprint(connection: sa.Connection) -> str:
+    """Return a checksum over all judgments and the number of rows of every table."""
+    total = hashlib.sha256()
+    for name, table in sorted(metadata.tables.items()):
+        total.update(
+            f"{name}:{connection.execute(sa.select(sa.func.count()).select_from(table)).scalar_one()}".encode()
+        )
+    table = metadata.tables["judgment"]
+    columns = [table.c[name] for name in ("seq", "submission", "request", "annotator", "target", "answer", "body_hash",
+                                          "counted", "paid", "at", "withdrawn_at")]  # fmt: skip
+    for row in connection.execute(sa.select(*columns).order_by(table.c.campaign, table.c.seq)):
+        total.update(repr(tuple(row)).encode())
+    return total.hexdigest()
+
+
+def _copy(source: sa.Connection, goal: sa.Connection) -> dict[str, int]:
+    """Number of rows of each table that were copied."""
+    numbers = {}
+    for table in metadata.sorted_tables:
+        number = 0
+        for rows in _pieces(source, table):
+            goal.execute(sa.insert(table), rows)
+            number += len(rows)
+        numbers[table.name] = number
+        if goal.dialect.name == "postgresql" and "id" in table.c and number:
+            # numbers that are given out later must not meet those that were copied
+            goal.exec_driver_sql(
+                f"SELECT setval(pg_get_serial_sequence('{table.name}', 'id'), (SELECT MAX(id) FROM {table.name}))"
+            )
+    return numbers
+
+
+def _pieces(connection: sa.Connection, table: sa.Table) -> Iterator[list[dict[str, Any]]]:
+    """Rows of a table, some thousand at a time."""
+    found = connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(sa.select(table))
+    for part in found.partitions(_ROWS_AT_ONCE):
+        yield [dict(row._mapping) for row in part]
+
+
+def _expect_campaign(store: Store) -> None:
+    """Refuse a database without a campaign."""
+    try:
+        version = store.submit_read(schema_version).result()
+    except sa.exc.DBAPIError:
+        version = 0
+    if not version:
+        raise ParameterError(f"there is no campaign in {store.url}; start it once, or name another --db")
+
+
+def _expect_empty(connection: sa.Connection, name: str) -> None:
+    """Refuse to copy into a database that holds a campaign; lay out the tables of an empty one."""
+    if schema_version(connection):
+        raise ParameterError(f"{name} holds a campaign already; name an empty database")
+    migrate(connection)

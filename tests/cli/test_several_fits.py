@@ -1,0 +1,102 @@
+"""A ranking for each category, and the mean of several criteria."""
+
+import csv
+import io
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy.special import expit
+
+import crowdrank as cr
+
+
+@pytest.fixture
+def votes(tmp_path):
+    """Votes in three categories: the first two alike, items 0 and 5 exchange their places in the third."""
+    rng = np.random.default_rng(0)
+    scores = np.linspace(-1, 1, 6)
+    rows = ["query,left,right,winner,annotator,category"]
+    for place in range(3600):
+        category = ("code", "maths", "verse")[place % 3]
+        own = scores[::-1] if category == "verse" else scores
+        left, right = rng.choice(6, 2, replace=False)
+        won = rng.uniform() < expit(own[left] - own[right])
+        rows.append(f"q{place},m{left},m{right},{'left' if won else 'right'},a{place % 5},{category}")
+    (tmp_path / "votes.csv").write_text("\n".join(rows) + "\n")
+    return tmp_path / "votes.csv"
+
+
+def test_categories_are_shrunk(run, votes):
+    ran = run(f"aggregate {votes} --across-queries --by category -m bradley_terry --format csv")
+    assert ran.code == 0, ran.err
+    rows = list(csv.DictReader(io.StringIO(ran.out)))
+    best = {row["category"]: row["item"] for row in rows if row["rank"] == "1"}
+    assert (best["code"], best["maths"], best["verse"]) == ("m5", "m5", "m0")
+    spread = {row["category"]: float(row["sd"]) for row in rows}
+    assert spread["verse"] > spread["code"]
+    assert spread["all"] == 0.0
+    assert all(float(row["std_error"]) > 0 for row in rows)
+
+
+def test_a_small_category_is_near_all(run, votes):
+    table = pl.read_csv(votes)
+    few = table.with_columns(
+        category=pl.when(pl.col("query").is_in(["q0", "q3", "q6"])).then(pl.lit("few")).otherwise(pl.lit("rest"))
+    )
+    few.write_csv(votes)
+    ran = run(f"aggregate {votes} --across-queries --by category -m bradley_terry --format csv -q")
+    scores = {(row["category"], row["item"]): float(row["score"]) for row in csv.DictReader(io.StringIO(ran.out))}
+    far = [abs(scores["few", f"m{i}"] - scores["all", f"m{i}"]) for i in range(6)]
+    assert max(far) < 0.3
+
+
+def test_criteria_and_their_mean(run, tmp_path):
+    rng = np.random.default_rng(1)
+    truth = rng.normal(0, 1, 30)
+    rows = ["item,annotator,fluent,right"]
+    for item in range(30):
+        for who in range(4):
+            fluent, right = np.clip(np.round(3 + truth[item] + rng.normal(0, 0.5, 2)), 1, 5)
+            rows.append(f"i{item},w{who},{fluent:.0f},{right:.0f}")
+    (tmp_path / "grades.csv").write_text("\n".join(rows) + "\n")
+    ran = run(f"aggregate {tmp_path}/grades.csv --criteria fluent,right -m mean_grade --format csv")
+    assert ran.code == 0, ran.err
+    assert "correlations of scores by criterion: fluent and right 0.9" in ran.err
+    for row in csv.DictReader(io.StringIO(ran.out)):
+        assert float(row["score"]) == pytest.approx((float(row["fluent"]) + float(row["right"])) / 2)
+
+
+def test_mistakes_are_said(run, votes):
+    for text, says in (
+        ("--across-queries --by kind", "has no column 'kind'"),
+        ("--across-queries --by query", "name a column with 2 to 100"),
+        ("--by category -m bradley_terry", "needs covariances of the scores of one query"),
+        ("--by category --criteria a,b", "give one of them"),
+        ("--by category --report r.html", "--report is about one ranking"),
+        ("--across-queries --reweight items", "'pairs'"),
+    ):
+        ran = run(f"aggregate {votes} {text} -q")
+        assert (ran.code, "Traceback" in ran.err) == (2, False), text
+        assert says in ran.err, ran.err
+
+
+def test_pairs_weigh_alike(votes):
+    preferences = cr.read_judgments(votes).across_queries()
+    again = cr.aggregate(preferences, "bradley_terry", reweight="pairs")
+    assert again.estimates["robust"]["by"] == "judgment"
+    plain = cr.aggregate(preferences, "bradley_terry", robust="none")
+    assert again.scores == pytest.approx(plain.scores, abs=0.15)
+    rows = preferences.frame()
+    often = pl.concat([rows, *[rows.filter((pl.col("left") == "m0") & (pl.col("right") == "m1"))] * 20])
+    crowded = cr.Preferences.from_frame(often.drop("annotator")).across_queries()
+    weight = np.asarray(cr.aggregate(crowded, "bradley_terry", reweight="pairs").scores)
+    assert np.isfinite(weight).all()
+
+
+def test_intervals_of_categories_cover():
+    from benchmarks.judge_coverage import category_coverage
+
+    for differ in (0.0, 0.4):
+        # 90 % intervals; shrinking to all judgments, the category's own among them, covers .73 where they differ
+        assert np.mean([category_coverage(seed, differ) for seed in range(6)]) > 0.83

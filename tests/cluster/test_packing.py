@@ -1,0 +1,227 @@
+"""Packed judgments: same bytes for the same judgments, ids back and forth, and a sentence for what goes wrong."""
+
+import fcntl
+import pickle
+from pathlib import Path
+
+import numpy as np
+import polars as pl
+import pytest
+
+import crowdrank as cr
+from crowdrank.cluster.packing import pack_judgments
+from crowdrank.errors import JudgmentError, ParameterError
+
+pytestmark = pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")
+
+
+def votes(n=3000, seed=0):
+    rng = np.random.default_rng(seed)
+    annotator, item = rng.integers(0, 20, n), rng.integers(0, 9, n)
+    careful = rng.random(n) < 0.5 + 0.025 * annotator
+    return pl.DataFrame(
+        {
+            # very unequal queries
+            "query": [f"q{q}" for q in np.minimum(rng.geometric(0.04, n), 100)],
+            "item": [f"i{i}" for i in item],
+            "annotator": [f"a{a}" for a in annotator],
+            "group": [f"g{a % 3}" for a in annotator],
+            "grade": np.where(careful, 1 + item // 2, rng.integers(1, 6, n)),
+            "weight": rng.integers(1, 4, n) / 2,
+            "time": rng.integers(0, 1000, n) * 1.0,
+        }
+    )
+
+
+def preferences(n=2000, seed=0):
+    rng = np.random.default_rng(seed)
+    left = rng.integers(0, 9, n)
+    outcome = rng.integers(-1, 2, n)
+    return pl.DataFrame(
+        {
+            "query": [f"q{q}" for q in rng.integers(0, 30, n)],
+            "left": [f"i{i}" for i in left],
+            "right": [f"i{i}" for i in (left + rng.integers(1, 9, n)) % 9],
+            "winner": np.array(["right", "tie", "left"])[outcome + 1],
+            "strength": np.abs(outcome) * rng.integers(1, 4, n),
+            "annotator": [f"a{a}" for a in rng.integers(0, 20, n)],
+            "duration": rng.integers(1, 90, n) * 1.0,
+            "length_left": rng.integers(1, 90, n),
+            "length_right": rng.integers(1, 90, n),
+        }
+    )
+
+
+def contents(folder):
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in Path(folder).rglob("*")
+        if path.is_file() and path.name != ".lock"
+    }
+
+
+def as_rows(judgments):
+    frame = judgments.frame()
+    return frame.drop([name for name in ("ranking",) if name in frame.columns])
+
+
+def assert_same_rows(packed, judgments):
+    found = pl.concat([as_rows(part) for part in packed.parts()])
+    wanted = as_rows(judgments)
+    assert found.select(wanted.columns).sort(wanted.columns).equals(wanted.sort(wanted.columns))
+
+
+def test_order_and_chunks_do_not_change_a_byte(tmp_path):
+    table = votes()
+    mixed = table.sample(fraction=1, shuffle=True, seed=1)
+    pack_judgments([cr.Grades.from_frame(table)], tmp_path / "one", part_rows=400)
+    pieces = [cr.Grades.from_frame(mixed[a:b]) for a, b in ((0, 10), (10, 2000), (2000, 3000))]
+    packed = pack_judgments(pieces, tmp_path / "two", part_rows=400)
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+    assert packed.n_parts > 3
+
+
+def test_appending_gives_the_bytes_of_packing_everything(tmp_path):
+    table = votes()
+    pack_judgments([cr.Grades.from_frame(table)], tmp_path / "one", part_rows=400)
+    pack_judgments([cr.Grades.from_frame(table[:1000])], tmp_path / "two", part_rows=400)
+    pack_judgments([cr.Grades.from_frame(table[1000:])], tmp_path / "two", append=True)
+    assert contents(tmp_path / "one") == contents(tmp_path / "two")
+
+
+@pytest.mark.parametrize("by", ["query", "annotator"])
+def test_every_column_comes_back(tmp_path, by):
+    grades = cr.Grades.from_frame(votes())
+    chosen = cr.Preferences.from_frame(preferences(), covariates=["length"])
+    sets = {
+        "grades": grades,
+        "words": cr.Grades.from_frame(
+            votes().with_columns(grade=pl.col("grade").cast(pl.String).replace("1", "bad")), levels=["bad", *"2345"]
+        ),
+        "floats": cr.Grades.from_frame(votes().with_columns(grade=pl.col("time") / 7)),
+        "preferences": chosen,
+        "rankings": grades.as_rankings(),
+        "across": chosen.across_queries(),
+        "no annotators": cr.Preferences.from_frame(preferences().drop("annotator")),
+    }
+    for name, judgments in sets.items():
+        if by == "annotator" and not judgments.n_annotators:
+            continue
+        packed = pack_judgments([judgments], tmp_path / name, by=by, part_rows=300)
+        assert_same_rows(packed, judgments)
+        part = packed.part(packed.n_parts - 1)
+        assert list(part.annotators) == list(judgments.annotators)
+        assert type(part) is type(judgments)
+        assert (part.group is None) == (judgments.group is None)
+        if name == "across":
+            assert list(part.blocks) == list(judgments.blocks)
+
+
+def test_rows_of_one_judgment_stay_together(tmp_path):
+    table = {
+        "left": ["x", "x", "y", "y"],
+        "right": ["y", "y", "z", "z"],
+        "winner": ["left", "right"] * 2,
+        "weight": [0.25, 0.75, 0.5, 0.5],
+        "judgment": ["j1", "j1", "j2", "j2"],
+        "annotator": ["ann", "ann", "bob", "bob"],
+        "query": ["q", "q", "r", "r"],
+    }
+    packed = pack_judgments([cr.Preferences.from_frame(table)], tmp_path / "p", part_rows=2)
+    assert packed.rows == 2
+    assert [part.n_judgments for part in packed.parts()] == [1, 1]
+
+
+def test_items_of_all_parts_are_those_of_the_judgments(tmp_path):
+    grades = cr.Grades.from_frame(votes())
+    packed = pack_judgments([grades], tmp_path / "p", part_rows=400)
+    assert packed.items.frame().equals(grades.items.frame())
+    for number, part in enumerate(packed.parts()):
+        assert packed.items.frame()[packed.item_codes(number)].equals(part.items.frame())
+
+
+def test_a_query_never_spans_parts_nor_an_annotator(tmp_path):
+    grades = cr.Grades.from_frame(votes())
+    queries = [list(part.items.queries) for part in pack_judgments([grades], tmp_path / "q", part_rows=400).parts()]
+    assert sum(map(len, queries)) == len(set().union(*queries))
+    parts = pack_judgments([grades], tmp_path / "a", by="annotator", part_rows=400).parts()
+    people = [set(part.annotator.tolist()) for part in parts]
+    assert sum(map(len, people)) == len(set().union(*people))
+
+
+def test_it_is_pickled_by_its_folder(tmp_path):
+    packed = pack_judgments([cr.Grades.from_frame(votes())], tmp_path / "p", part_rows=400)
+    sent = pickle.dumps(packed)
+    assert len(sent) < 500
+    assert pickle.loads(sent).part(1).frame().equals(packed.part(1).frame())
+
+
+def test_whole_numbers_and_text_are_one_id(tmp_path):
+    first = cr.Grades.from_rows([(1, 7, 1, 3), (2, 7, 2, 1)])
+    second = cr.Grades.from_rows([("ann", "7", "1", 2)])
+    packed = pack_judgments([first, second], tmp_path / "p")
+    assert list(packed.annotators) == ["1", "2", "ann"]
+    assert packed.items.frame().rows() == [("7", "1"), ("7", "2")]
+
+
+def test_a_damaged_or_missing_part_is_named(tmp_path):
+    folder = tmp_path / "p"
+    packed = pack_judgments([cr.Grades.from_frame(votes())], folder, part_rows=400)
+    file = folder / packed.manifest["parts"][1]["file"]
+    file.write_bytes(file.read_bytes()[:-9] + b"x" * 9)
+    again = cr.scan_judgments(folder)
+    with pytest.raises(JudgmentError, match=rf"{file.name} is damaged: its checksum is \w+ and the manifest has \w+"):
+        again.part(1)
+    file.unlink()
+    with pytest.raises(JudgmentError, match=f"{file.name} is missing"):
+        cr.scan_judgments(folder).part(1)
+    with pytest.raises(JudgmentError, match="there is no part 99"):
+        again.part(99)
+
+
+def test_what_cannot_be_packed_is_refused_and_leaves_the_folder_alone(tmp_path):
+    grades, chosen = cr.Grades.from_frame(votes()), cr.Preferences.from_frame(preferences())
+    pack_judgments([grades], tmp_path / "p", part_rows=400)
+    before = contents(tmp_path / "p")
+    with pytest.raises(JudgmentError, match="grades and preferences cannot be packed together"):
+        pack_judgments([chosen], tmp_path / "p", append=True)
+    other = cr.Grades.from_frame(votes().with_columns(group=pl.lit("g9")))
+    with pytest.raises(JudgmentError, match="stands in two groups"):
+        pack_judgments([other], tmp_path / "p", append=True)
+    with (tmp_path / "p" / ".lock").open("a+") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        with pytest.raises(ParameterError, match="is being written by process"):
+            pack_judgments([grades], tmp_path / "p", append=True)
+    assert contents(tmp_path / "p") == before
+    assert not list((tmp_path / "p").glob(".chunks*"))
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.txt").write_text("do not lose")
+    with pytest.raises(ParameterError, match="holds other files"):
+        pack_judgments([grades], tmp_path / "full")
+    with pytest.raises(JudgmentError, match="make one with crowdrank pack"):
+        cr.scan_judgments(tmp_path / "full")
+    nameless = cr.Preferences.from_frame(preferences().drop("annotator"))
+    with pytest.raises(JudgmentError, match="pack them by query"):
+        pack_judgments([nameless], tmp_path / "n", by="annotator")
+
+
+def test_a_query_of_too_many_rows_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr("crowdrank.cluster.packing.MOST_PART_ROWS", 500)
+    one = cr.Grades.from_frame(votes().drop("query"))
+    with pytest.raises(JudgmentError, match=r"one query has 3,000 rows, .* pack the judgments by annotator"):
+        pack_judgments([one], tmp_path / "p")
+    assert pack_judgments([one], tmp_path / "a", by="annotator", part_rows=500).n_parts > 1
+
+
+def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
+    grades = cr.Grades.from_frame(votes())
+    pack_judgments([grades], tmp_path / "p", part_rows=400)
+    before = contents(tmp_path / "p")
+
+    def full(*args, **kwargs):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
+    with pytest.raises(ParameterError, match="disk is full"):
+        pack_judgments([grades], tmp_path / "p", append=True)
+    assert contents(tmp_path / "p") == before

@@ -1,0 +1,105 @@
+"""The sample that annotators are judged by: some judgments of everyone, by one rule in memory and over parts."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import crowdrank as cr
+from crowdrank.api import in_parts
+from crowdrank.cluster.one_pass import fit_in_one_pass, sample_of
+from crowdrank.cluster.packing import pack_judgments
+from crowdrank.data import parted
+from crowdrank.registry import make
+
+pytestmark = pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")
+
+
+def crowd(n=20_000, n_queries=1, n_annotators=300, seed=0):
+    """Preferences by annotators who gave very unequal numbers of them; every third guesses."""
+    rng = np.random.default_rng(seed)
+    who = np.minimum((n_annotators * rng.random(n) ** 2).astype(int), n_annotators - 1)
+    query, left = rng.integers(0, n_queries, n), rng.integers(0, 12, n)
+    right = (left + rng.integers(1, 12, n)) % 12
+    good = rng.random(n) < np.where(who % 3 == 0, 0.5, 0.95)
+    winner = np.where((left < right) == good, "left", "right")
+    table = {"query": query, "left": left, "right": right, "annotator": who, "winner": winner}
+    return cr.Preferences.from_frame(pl.DataFrame(table))
+
+
+@pytest.mark.parametrize(("by", "n_queries"), [("annotator", 1), ("query", 400)])
+def test_every_annotator_is_judged_whatever_the_packing(tmp_path, monkeypatch, by, n_queries):
+    monkeypatch.setattr(parted, "SAMPLE_ROWS", 5000)
+    preferences = crowd(n_queries=n_queries)
+    packed = pack_judgments([preferences], tmp_path / "p", by=by, part_rows=3000)
+    sample = sample_of(packed)
+    assert len(sample) < 1.7 * 5000
+    assert len(np.unique(sample.annotator)) == packed.n_annotators
+    found = fit_in_one_pass(make("aggregator", "bradley_terry"), packed).quality
+    assert (found.parameters["n_pairs"] > 0).all()
+    np.testing.assert_array_equal(found.n_judgments, np.bincount(preferences.annotator))
+    guesses = np.array([int(name) % 3 == 0 for name in packed.annotators])
+    assert found.quality[guesses].mean() < 0.6 < 0.85 < found.quality[~guesses].mean()
+
+
+def test_by_annotator_all_their_preferences_are_compared_with_the_others(tmp_path, monkeypatch):
+    preferences = crowd()
+    packed = pack_judgments([preferences], tmp_path / "p", by="annotator", part_rows=3000)
+    monkeypatch.setattr("crowdrank.quality.MANY_PREFERENCES", 1000)
+    method = make("aggregator", "bradley_terry")
+    whole = method.fit(preferences).quality
+    monkeypatch.setattr(parted, "SAMPLE_ROWS", 5000)
+    found = fit_in_one_pass(method, packed).quality
+    np.testing.assert_array_equal(found.parameters["n_pairs"], whole.parameters["n_pairs"])
+    assert np.abs(found.quality - whole.quality).mean() < 0.005
+
+
+def test_methods_of_many_passes_judge_everyone_too(tmp_path, monkeypatch):
+    monkeypatch.setattr(in_parts, "MANY_ROWS", 100)
+    monkeypatch.setattr(parted, "SAMPLE_ROWS", 2000)
+    preferences = crowd(6000, n_queries=100, n_annotators=80)
+    packed = pack_judgments([preferences], tmp_path / "p", part_rows=1500)
+    quality = cr.aggregate(packed, "crowd_bt").quality
+    assert (quality.parameters["n_pairs"] > 0).all()
+
+
+def test_samples_follow_from_answers_and_not_from_the_order_of_rows():
+    preferences = crowd(4000, n_queries=50, n_annotators=40)
+    order = np.random.default_rng(1).permutation(len(preferences))
+    given = np.bincount(preferences.annotator).astype(float)
+    for by_row in (False, True):
+        kept = parted.sampled_rows(preferences, given, 0.2, by_row=by_row)
+        again = parted.sampled_rows(preferences.select(order), given, 0.2, by_row=by_row)
+        assert (kept[order] == again).all()
+        assert 0.1 < kept.mean() < 0.35
+
+
+def test_of_large_queries_single_judgments_are_drawn(monkeypatch):
+    preferences = crowd(4000, n_queries=4, n_annotators=40)
+    given = np.bincount(preferences.annotator).astype(float)
+    monkeypatch.setattr(parted, "_LARGE_QUERY", 100)
+    kept = parted.sampled_rows(preferences, given, 0.2)
+    assert 0.15 < kept.mean() < 0.3
+    assert len(np.unique(preferences.items.query[preferences.left[kept]])) == 4
+
+
+@pytest.mark.parametrize("method", ["mean_grade", "dawid_skene"])
+def test_the_time_of_a_fit_is_predicted_before_it_starts(tmp_path, monkeypatch, method):
+    from tests.cluster.test_in_parts import some_grades
+
+    from crowdrank.api import scale
+    from crowdrank.io.notices import collect_notices
+
+    monkeypatch.setattr(in_parts, "MANY_ROWS", 100)
+    monkeypatch.setattr(scale, "LONG_ROWS", 100)
+    grades = some_grades()
+    packed = pack_judgments([grades], tmp_path / "p", part_rows=300)
+    with collect_notices() as said:
+        cr.aggregate(packed, method)
+    assert any("about" in line and "second" in line for line in said)
+    if method == "dawid_skene":
+        monkeypatch.setattr(scale, "_LONG_SECONDS", 0.0)
+        with collect_notices() as said:
+            cr.aggregate(packed, method, stream=True)
+            cr.aggregate(grades, method)
+        assert sum("see cluster" in line for line in said) == 2
+        assert any("streamed" in line for line in said)

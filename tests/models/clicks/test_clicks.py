@@ -1,0 +1,118 @@
+"""Click models on logs with a known bias."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+import crowdrank as cr
+from crowdrank.errors import JudgmentError, ParameterError
+from crowdrank.models.clicks.cascade import continuation
+from crowdrank.simulate import draw_clicks
+
+
+@pytest.fixture(scope="module")
+def world():
+    """A truth, scores of three rankers that showed its items, and a feature."""
+    rng = np.random.default_rng(0)
+    frame = pl.DataFrame(
+        {"query": np.repeat(np.arange(150), 12), "item": np.tile(np.arange(12), 150), "grade": rng.integers(0, 4, 1800)}
+    )
+    truth = cr.Truth.from_frame(frame)
+    shown = [0.5 * truth.grade + rng.normal(size=1800) for _ in range(3)]
+    feature = frame.select("query", "item", x=pl.Series(frame["grade"] + rng.normal(0, 1, 1800)))
+    return truth, shown, feature
+
+
+@pytest.mark.parametrize(("way", "off"), [("harvesting", 0.06), ("auto", 0.06), ("em", 0.12), ("features", 0.1)])
+def test_propensities_come_back(world, way, off):
+    truth, shown, feature = world
+    log = draw_clicks(truth, shown, n_impressions=60, eta=1.0, seed=1)
+    given = {"features": feature} if way == "features" else {"propensity": way}
+    found = cr.fit_clicks(log, **given)
+    np.testing.assert_allclose(found.propensity, 1 / np.arange(1, 11), atol=off)
+    # the relevance orders items better than plain click rates do, which repeat where items were shown
+    shown_often, clicks = log.counts()
+    grade = truth.align(log.items)
+    plain = np.corrcoef(clicks / shown_often, np.exp2(grade))[0, 1]
+    assert np.corrcoef(found.relevance, np.exp2(grade))[0, 1] > plain + 0.05
+
+
+def test_no_bias_is_found_where_there_is_none(world):
+    truth, shown, _ = world
+    log = draw_clicks(truth, shown, n_impressions=30, eta=0.0, seed=2)
+    assert cr.fit_clicks(log, propensity="harvesting").propensity.min() > 0.85
+
+
+def test_cascades_count_what_was_read(world):
+    rows = [
+        ("p1", "x", 1, 0),
+        ("p1", "y", 2, 1),
+        ("p1", "z", 3, 1),
+        ("p2", "x", 1, 0),
+        ("p2", "y", 2, 0),
+        ("p2", "z", 3, 0),
+    ]
+    log = pl.DataFrame(rows, schema=["impression", "item", "position", "clicked"], orient="row")
+    stop = cr.fit_clicks(log, "cascade")
+    assert stop.examined.tolist() == [2, 2, 1]
+    assert stop.clicked.tolist() == [0, 1, 0]
+    go_on = cr.fit_clicks(log, "dependent_click")
+    assert go_on.examined.tolist() == [2, 2, 2]
+    assert go_on.clicked.tolist() == [0, 1, 1]
+    assert continuation(cr.read_clicks(log)).tolist() == [1, 1, 0]
+    truth, shown, _ = world
+    log = draw_clicks(truth, shown, n_impressions=60, model="dependent_click", go_on=0.6, seed=3)
+    rates = continuation(log)[:4]
+    # a page also ends where nothing more is clicked, so that the estimate is below what users do
+    assert (rates < 0.62).all()
+    assert (rates > 0.4).all()
+
+
+def test_order_of_rows_changes_nothing(world):
+    truth, shown, _ = world
+    frame = draw_clicks(truth, shown, n_impressions=6).frame()
+    mixed = frame.sample(fraction=1, shuffle=True, seed=4)
+    for model in ("position_bias", "cascade"):
+        assert cr.fit_clicks(frame, model).frame().equals(cr.fit_clicks(mixed, model).frame())
+
+
+def test_clicks_stand_beside_people_and_teach_rankers(world):
+    truth, shown, feature = world
+    found = cr.fit_clicks(draw_clicks(truth, shown, n_impressions=30, seed=5))
+    people = cr.Grades.from_rows([("ann", 0, 0, 2), ("ann", 0, 1, 0), ("bob", 1, 3, 1), ("bob", 1, 4, 2)])
+    both = cr.aggregate([people, found.preferences()], "latent_score")
+    assert set(both.quality.frame()["annotator"]) == {"ann", "bob", "clicks"}
+    assert cr.evaluate(both, truth, ["tau"])["value"].item() > 0.3
+    fit = cr.train(found.grades(), feature, ranker="list_net", aggregator=None)
+    assert cr.evaluate(fit.predict(feature), truth, ["tau"])["value"].item() > 0.5
+
+
+def test_lambda_mart_takes_positions(world):
+    truth, shown, feature = world
+    log = draw_clicks(truth, shown[0], n_impressions=8, seed=6)
+    matrix = feature["x"].to_numpy()[truth.items.codes_of(log.items, "truth", "log")][log.item][:, None]
+    ranker = cr.rankers.LambdaMART(n_trees=20)
+    ranker.fit_clicks(matrix, log.clicked, qid=log.impression, position=log.position)
+    plain = cr.rankers.LambdaMART(n_trees=20).fit(matrix, log.clicked.astype(float), qid=log.impression)
+    assert not np.array_equal(ranker.predict(matrix[:50]), plain.predict(matrix[:50]))
+    assert np.corrcoef(ranker.predict(matrix), matrix[:, 0])[0, 1] > 0.5
+    with pytest.raises(ParameterError, match="3 clicks and 2 positions"):
+        ranker.fit_clicks(matrix[:3], [0, 1, 0], qid=[1, 1, 1], position=[1, 2])
+
+
+def test_mistakes_in_a_log_are_named():
+    good = {"query": ["q", "q"], "item": ["x", "y"], "position": [1, 2], "clicked": [0, 1]}
+    for wrong, said in (
+        ({"position": [0, 1]}, "row 1 has the position 0"),
+        ({"clicked": [0, 7]}, "row 2 has clicked = 7"),
+        ({"item": ["x", None]}, "the item is blank in row 2"),
+        ({"impression": [1, 1], "position": [1, 1]}, "row 2 shows a second item at position 1"),
+    ):
+        with pytest.raises(JudgmentError, match=said):
+            cr.read_clicks({**good, **wrong})
+    with pytest.raises(JudgmentError, match="no clicked column"):
+        cr.read_clicks({"query": ["q"], "item": ["x"], "position": [1]})
+    with pytest.raises(JudgmentError, match="no click, so nothing"):
+        cr.fit_clicks({**good, "clicked": [0, 0]})
+    with pytest.raises(JudgmentError, match="add an impression column"):
+        cr.fit_clicks(good, "cascade")

@@ -1,0 +1,128 @@
+"""The house stays small: files, functions, names, and how many files one opens to read a method."""
+
+import ast
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "src" / "crowdrank"
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+MOST_LINES, MOST_BODY_LINES = 500, 50
+
+ALLOWED_LONG_FILES = 2
+ALLOWED_LONG_BODIES = 3
+ALLOWED_PARTICIPLES = 14
+"""What there was when this was written; lower them when you mend one."""
+
+STEPS = ("kernels/", "rankers/", "fitting", "pair_counts", "covariate_design", "standard_errors")
+"""Shared parts that hold steps of methods; data, quality, wording and errors serve all methods alike."""
+
+MOST_FILES = {
+    "models/pairs/crowd_bt": 9,
+    "models/classes/dawid_skene": 10,
+    "models/latent_score/latent_score": 20,
+    "models/joint_annotators/joint_annotators": 12,
+    "models/crowd_agg/crowd_agg": 6,
+}
+
+PARTICIPLE = re.compile(
+    r"[a-z]+[^e]ed|found|told|bought|sold|kept|held|left|made|drawn|given|taken|seen|known|spent|paid|built|rebuilt|sent"
+    r"|chosen|written|shown|thrown|lost|won|met|laid|led|fed|torn|begun|swept|caught|taught|thought|brought|sought|dealt"
+    r"|bent|gone|done|heard|shrunk|grown|frozen|broken|hidden|driven|risen|fallen"
+)
+NO_PARTICIPLES = ("embed", "ohsumed")
+
+
+@cache
+def functions(path):
+    """Functions and methods of a file."""
+    nodes = ast.walk(ast.parse(path.read_text()))
+    return [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+def body_lines(node):
+    """Lines of a function below its docstring."""
+    first = node.body[0]
+    told = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant)
+    body = node.body[1:] if told else node.body
+    return body[-1].end_lineno - body[0].lineno + 1 if body else 0
+
+
+def is_participle(node):
+    """Whether the name of a function is one lone participle; a property is an attribute, which may have one."""
+    name = node.name.strip("_")
+    if name in NO_PARTICIPLES or PARTICIPLE.fullmatch(name) is None:
+        return False
+    return not any("property" in ast.unparse(one) for one in node.decorator_list)
+
+
+@cache
+def imports(path):
+    """Files of the package that a file imports, at its top or within a function, for types alone not counted."""
+    found = set()
+
+    def visit(node):
+        for child in ast.iter_child_nodes(node):
+            if isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING":
+                continue
+            if isinstance(child, ast.ImportFrom) and child.level:
+                folder = path.parents[child.level - 1].joinpath(*(child.module or "").split("."))
+                found.update({folder.with_suffix(".py"), *(folder / f"{one.name}.py" for one in child.names)})
+            visit(child)
+
+    visit(ast.parse(path.read_text()))
+    return {one for one in found if one.exists()}
+
+
+def files_to_open(method):
+    """Files of the room that a method reaches, its passes over parts left out, and the shared parts with its steps."""
+    room = (PACKAGE / method).parent
+    todo, reached, shared = [PACKAGE / f"{method}.py"], set(), set()
+    while todo:
+        path = todo.pop()
+        reached.add(path)
+        for one in imports(path):
+            if room in one.parents:
+                todo += [one] if one not in reached and not one.stem.endswith("_passes") else []
+            elif str(one.relative_to(PACKAGE)).startswith(STEPS) and one.stem != "threads":
+                shared.add(one)
+    return reached | shared
+
+
+def test_files_are_short():
+    long = {str(path.relative_to(ROOT)) for path in FILES if len(path.read_text().splitlines()) > MOST_LINES}
+    assert len(long) <= ALLOWED_LONG_FILES, long
+
+
+def test_functions_are_short():
+    long = {
+        f"{path.relative_to(PACKAGE)}:{node.name}"
+        for path in FILES
+        for node in functions(path)
+        if body_lines(node) > MOST_BODY_LINES
+    }
+    assert len(long) <= ALLOWED_LONG_BODIES, long
+
+
+def test_functions_are_verbs_or_what_they_return():
+    lone = [
+        f"{path.relative_to(PACKAGE)}:{node.name}" for path in FILES for node in functions(path) if is_participle(node)
+    ]
+    assert len(lone) <= ALLOWED_PARTICIPLES, lone
+
+
+@pytest.mark.parametrize("method", MOST_FILES)
+def test_a_method_is_read_in_few_files(method):
+    files = files_to_open(method)
+    assert len(files) <= MOST_FILES[method], sorted(str(path.relative_to(PACKAGE)) for path in files)
+
+
+def test_files_that_the_guide_names_are_there():
+    text = (ROOT / "CONTRIBUTING.md").read_text().split("## Thresholds")[0]
+    named = re.findall(r"`((?:api|cli|cluster|data|io|models|rankers|report|review|schemes|validation)/[\w/]+)`", text)
+    assert len(named) > 40
+    assert [name for name in named if not ((PACKAGE / name).exists() or (PACKAGE / f"{name}.py").exists())] == []

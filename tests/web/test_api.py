@@ -1,0 +1,392 @@
+import json
+import logging
+import uuid
+
+import pytest
+from tests.web.calling import SAME_SITE, URL, Called, tokens_in
+from tests.web.collecting import campaign, expect_promises
+
+from crowdrank.web.app import POLICY, ROUTES
+from crowdrank.web.sqlite_store import SqliteStore
+
+
+@pytest.fixture
+def called(tmp_path):
+    store = SqliteStore(tmp_path / "campaign.db")
+    yield Called(store, n_items=30, scheme="2-overlap")
+    store.close()
+
+
+def kind_of(response):
+    return response.json()["error"]["type"]
+
+
+# ---------------------------------------------------------------------------------------------- who may call what
+
+WHO = {
+    ("POST", "/api/v1/join"): "open", ("POST", "/api/v1/consent"): "annotator",
+    ("POST", "/api/v1/requests"): "annotator", ("POST", "/api/v1/requests/{request}/extend"): "annotator",
+    ("POST", "/api/v1/requests/{request}/skip"): "annotator",
+    ("GET", "/api/v1/requests/{request}/items/{label}"): "annotator", ("POST", "/api/v1/judgments"): "annotator",
+    ("POST", "/api/v1/judgments/batch"): "program", ("POST", "/api/v1/judgments/{submission}/withdraw"): "annotator",
+    ("GET", "/api/v1/me"): "annotator", ("GET", "/api/v1/campaign"): "owner",
+    ("POST", "/api/v1/campaign/state"): "owner", ("GET", "/api/v1/consensus"): "owner",
+    ("GET", "/api/v1/quality"): "owner", ("GET", "/api/v1/agreement"): "owner", ("GET", "/api/v1/judgments"): "owner",
+    ("GET", "/api/v1/skipped"): "owner", ("GET", "/api/v1/spares"): "owner", ("GET", "/api/v1/annotators"): "owner",
+    ("POST", "/api/v1/annotators/{annotator}"): "owner", ("GET", "/api/v1/invites"): "owner",
+    ("POST", "/api/v1/invites"): "owner", ("POST", "/api/v1/invites/{invite}/revoke"): "owner",
+    ("GET", "/api/v1/export"): "owner", ("POST", "/api/v1/import"): "owner", ("GET", "/api/v1/report"): "owner",
+    ("GET", "/healthz"): "open", ("GET", "/metrics"): "owner", ("GET", "/"): "open", ("GET", "/j/"): "open",
+    ("GET", "/owner/"): "open", ("GET", "/static/{name}"): "open",
+}  # fmt: skip
+ALLOWED = {
+    "open": {"nobody", "person", "program", "owner"}, "annotator": {"person", "program"}, "program": {"program"},
+    "owner": {"owner"},
+}  # fmt: skip
+
+
+def test_every_route_is_in_the_table(called):
+    assert {(route.method, route.path): route.role for route in ROUTES} == WHO
+
+
+def test_every_route_with_every_role(called):
+    tokens = {"nobody": None, "person": called.join("ann", "person"), "program": called.join("robot"),
+              "owner": called.owner_token, "stranger": "cra_" + "x" * 43}  # fmt: skip
+    for method, path in WHO:
+        where = path.replace("{request}", "1").replace("{label}", "a").replace("{submission}", str(uuid.uuid4()))
+        where = where.replace("{annotator}", "99").replace("{invite}", "99").replace("{name}", "none.js")
+        for role, token in tokens.items():
+            response = called.call(method, where, token, {} if method == "POST" else None)
+            allowed = role in ALLOWED[WHO[method, path]]
+            expected = 401 if role in ("nobody", "stranger") else 403
+            if not allowed and role == "stranger" and WHO[method, path] == "open":
+                assert response.status_code == 401
+            elif allowed:
+                assert response.status_code not in (401, 403, 405, 500), (role, response.text)
+            else:
+                assert response.status_code == expected, (role, response.text)
+            # a token never works in a query string
+            if token is not None and WHO[method, path] != "open":
+                assert called.call(method, f"{where}?token={token}", None, {}).status_code == 401
+            assert not tokens_in(response.text) or path == "/api/v1/invites"
+
+
+def test_paths_that_are_not_there(called):
+    for path in ("/docs", "/openapi.json", "/api/v1/nothing", "/static/../server.py", "/static/%2e%2e%2fserver.py"):
+        assert called.call("GET", path, called.owner_token).status_code == 404
+    assert called.call("PUT", "/api/v1/campaign", called.owner_token).status_code == 405
+
+
+# ---------------------------------------------------------------------------------------------- joining, cookies
+
+
+def test_people_get_a_cookie_and_programs_a_token(called):
+    response = called.post("/join", body={"invite": called.invite(kind="person"), "name": " Ann  B "})
+    assert response.json() == {"annotator": "Ann B"}
+    cookie = response.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=Strict" in cookie
+    assert called.get("/me").json()["name"] == "Ann B"
+    called.client.cookies.clear()
+    token = called.post("/join", body={"invite": called.invite(kind="program")}).json()["token"]
+    assert called.get("/me", token).json()["kind"] == "program"
+
+
+def test_a_cookie_for_https_cannot_be_set_by_others(tmp_path):
+    store = SqliteStore(tmp_path / "x.db")
+    called = Called(store, public_url="https://votes.example.org")
+    response = called.post("/join", body={"invite": called.invite(kind="person")})
+    assert response.headers["set-cookie"].startswith("__Host-crowdrank=")
+    assert "Secure" in response.headers["set-cookie"]
+    assert "Domain" not in response.headers["set-cookie"]
+    assert response.headers["strict-transport-security"]
+    store.close()
+
+
+def test_invites_end(called):
+    once = called.invite(kind="program")
+    assert called.post("/join", body={"invite": once, "name": "a"}).status_code == 200
+    assert called.post("/join", body={"invite": once, "name": "b"}).status_code == 401
+    made = called.post("/invites", called.owner_token, {"kind": "program", "uses": 5}).json()
+    assert made["link"] == f"{URL}/j/#{made['token']}"
+    assert called.post("/join", body={"invite": made["token"], "name": "c"}).status_code == 200
+    assert called.post("/join", body={"invite": made["token"], "name": "c"}).status_code == 409
+    called.post(f"/invites/{made['id']}/revoke", called.owner_token)
+    assert called.post("/join", body={"invite": made["token"], "name": "d"}).status_code == 401
+    assert not tokens_in(called.get("/invites", called.owner_token).text)
+    # an annotator cannot make more of their rank
+    assert called.post("/invites", called.join("e"), {"kind": "program"}).status_code == 403
+
+
+def test_joining_by_guessing_is_slowed_down(called):
+    wrong = {"invite": "cri_" + "x" * 43}
+    found = [called.post("/join", body=wrong).status_code for _ in range(7)]
+    assert found == [401] * 5 + [429] * 2
+    late = called.post("/join", body={"invite": called.invite()})
+    assert late.status_code == 429
+    assert int(late.headers["retry-after"]) >= 1
+
+
+@pytest.mark.parametrize("name", ["", " ", "x" * 81, "a\x00b", "\u202eabc", 7])
+def test_names_that_cannot_be_shown(called, name):
+    assert called.post("/join", body={"invite": called.invite(), "name": name}).status_code == 422
+
+
+# ---------------------------------------------------------------------------------------------- calls from other sites
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        (SAME_SITE, 200),
+        ({"origin": URL, "content-type": "application/json"}, 200),
+        ({"origin": URL, "content-type": "application/json; charset=utf-8"}, 200),
+        ({"sec-fetch-site": "cross-site", "content-type": "application/json"}, 403),
+        ({"sec-fetch-site": "same-site", "content-type": "application/json"}, 403),
+        ({"origin": "https://evil.example", "content-type": "application/json"}, 403),
+        ({"content-type": "application/json"}, 403),
+        ({"sec-fetch-site": "same-origin", "content-type": "text/plain"}, 403),
+        ({"sec-fetch-site": "same-origin", "content-type": "application/x-www-form-urlencoded"}, 403),
+    ],
+)
+def test_a_cookie_works_for_our_own_page_only(called, headers, status):
+    token = called.join("ann", "person")
+    called.client.cookies.set("crowdrank", token)
+    response = called.client.post("/api/v1/requests", content="{}", headers=headers)
+    assert response.status_code == status
+    if status == 403 and "origin" in headers:
+        assert "--public-url" in response.json()["error"]["message"]
+        assert headers["origin"] in response.json()["error"]["message"]
+    assert "access-control-allow-origin" not in response.headers
+
+
+def test_every_answer_carries_the_policy(called):
+    for path in ("/", "/j/", "/owner/", "/api/v1/me", "/nothing", "/healthz"):
+        response = called.call("GET", path)
+        assert response.headers["content-security-policy"] == POLICY
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert response.headers["referrer-policy"] == "no-referrer"
+    assert "unsafe" not in POLICY
+
+
+# ---------------------------------------------------------------------------------------------- bodies and rates
+
+
+@pytest.mark.parametrize(
+    ("content", "kind"),
+    [
+        (b"x" * 300_000, "too_large"), (b"[" * 100_000, "not_json"), (b"{", "not_json"), (b"[]", "not_json"),
+        (b'{"a":' * 30 + b"1" + b"}" * 30, "not_json"), (b'{"n": NaN}', "not_json"), (b"\xff\xfe", "not_json"),
+        (b'{"n": 1e400}', "invalid"), (b'{"n": true}', "invalid"), (b'{"n": 0}', "invalid"), (b'{"n": 201}', "invalid"),
+    ],
+)  # fmt: skip
+def test_bodies_that_are_refused(called, content, kind):
+    headers = {"authorization": f"Bearer {called.join()}", "content-type": "application/json"}
+    response = called.client.post("/api/v1/requests", content=content, headers=headers)
+    assert kind_of(response) == kind
+    assert "\n" not in response.json()["error"]["message"]
+
+
+def test_a_body_is_counted_while_it_comes(called):
+    token, given = called.join(), []
+
+    def endless():
+        while len(given) < 5000:
+            given.append(1)
+            yield b"x" * 10_000
+
+    headers = {"authorization": f"Bearer {token}", "content-type": "application/json"}
+    response = called.client.post("/api/v1/judgments", content=endless(), headers=headers)
+    assert response.status_code == 413
+
+
+def test_callers_who_come_too_fast_wait(called):
+    token = called.join("ann", "person")
+    found = [called.get("/me", token) for _ in range(60)]
+    late = [one for one in found if one.status_code == 429]
+    assert 10 < len(late) <= 20
+    assert int(late[0].headers["retry-after"]) >= 1
+    assert called.get("/me", called.join("bob", "person")).status_code == 200
+
+
+# ---------------------------------------------------------------------------------------------- work
+
+
+def test_a_person_needs_one_call_a_judgment(called):
+    token = called.join("ann", "person")
+    held = called.post("/requests", token).json()["requests"][0]
+    assert set(held) == {"id", "kind", "query", "items", "scale", "question", "seed", "lease_until"}
+    assert held["items"][0]["label"] == "a"
+    assert "i0-" not in json.dumps(held)
+    first = called.judge(token, request=held["id"], next=True).json()
+    assert (first["seq"], first["replayed"], first["counted"]) == (1, False, True)
+    assert first["next"]["requests"][0]["id"] != held["id"]
+    me = called.get("/me", token).json()
+    assert (me["n_answered"], me["n_open"], me["pace"]) == (1, 1, 1.0)
+    assert "quality" not in me
+
+
+def test_a_program_works_in_batches(store):
+    called = Called(store, n_items=30, scheme="2-overlap")
+    token = called.join()
+    held = called.post("/requests", token, {"n": 12}).json()["requests"]
+    assert len({one["id"] for one in held}) == 12
+    rows = [{"submission": str(uuid.uuid4()), "request": one["id"], "answer": {"grade": 1}} for one in held]
+    rows[3]["answer"] = {"grade": 17}
+    rows.append(rows[0])
+    results = called.post("/judgments/batch", token, {"judgments": rows}).json()["results"]
+    assert [one["status"] for one in results] == [200] * 3 + [422] + [200] * 9
+    assert results[3]["error"]["field"] == "answer.grade"
+    assert results[-1]["replayed"]
+    assert len(called.post("/requests", token, {"n": 5}).json()["requests"]) == 5
+    expect_promises(called.collection)
+
+
+def test_skip_undo_and_faults_over_http(called):
+    token = called.join("ann", "person")
+    held = called.post("/requests", token).json()["requests"][0]["id"]
+    assert called.post(f"/requests/{held}/extend", token).json()["lease_until"] > 0
+    assert called.post(f"/requests/{held}/skip", token, {"reason": "broken", "text": "a\x00\x1b[31m"}).json() == {
+        "state": "skipped"
+    }
+    name = str(uuid.uuid4())
+    called.judge(token, submission=name)
+    again = called.post(f"/judgments/{name}/withdraw", token).json()
+    assert again["answer"] == {"grade": 2}
+    # the same submission again is the one that was withdrawn, whatever the request is now
+    assert called.judge(token, request=again["request"]["id"], submission=name).json()["withdrawn"]
+    assert called.judge(token, request=again["request"]["id"], submission="x").json()["error"]["field"] == "submission"
+    other = called.join("bob")
+    assert called.judge(other, request=again["request"]["id"]).status_code == 404
+    assert called.post(f"/judgments/{name}/withdraw", other).status_code == 404
+    assert called.get(f"/requests/{held}/items/a", other).status_code == 404
+    expect_promises(called.collection)
+
+
+def test_the_owner_watches(store):
+    called = Called(store, n_items=30, scheme="2-overlap")
+    owner = called.owner_token
+    ann, bob = called.join("ann"), called.join("bob")
+    for token in (ann, bob, ann):
+        called.judge(token)
+    view = called.get("/campaign", owner)
+    assert view.json()["judgments"]["n"] == 3
+    assert view.json()["targets"]["wanted"] == 60
+    for place in ("annotators", "invites", "skipped", "spares"):
+        assert called.get(f"/{place}", owner).status_code == 200
+    assert view.json()["cost"] == {"budget": 1000, "spent": 3, "reserved": 3, "left": 997}
+    again = called.get("/campaign", owner, **{"if-none-match": view.headers["etag"]})
+    assert again.status_code == 304
+    called.judge(bob)
+    assert called.get("/campaign", owner, **{"if-none-match": view.headers["etag"]}).status_code == 200
+    page = called.get("/judgments?after=1&limit=2", owner).json()
+    assert [one["seq"] for one in page["judgments"]] == [2, 3]
+    assert page["next_after"] == 3
+    assert called.get("/consensus", owner).status_code == 404
+    assert called.get("/judgments?after=x", owner).status_code == 422
+    metrics = called.call("GET", "/metrics", owner).text
+    assert "crowdrank_judgments_total 4" in metrics
+    assert called.call("GET", "/healthz").json() == {"ok": True, "fit_age": None, "writer_queue": 0}
+
+
+def test_removing_an_annotator_with_and_without_their_judgments(store):
+    called = Called(store, n_items=30, scheme="2-overlap")
+    owner = called.owner_token
+    ann, bob = called.join("ann"), called.join("bob")
+    for token in (ann, ann, bob):
+        called.judge(token)
+    called.post("/requests", ann, {"n": 3})
+    numbers = {one["name"]: one["id"] for one in called.get("/annotators", owner).json()["annotators"]}
+    kept = called.post(f"/annotators/{numbers['bob']}", owner, {"state": "removed"}).json()
+    assert kept == {"state": "removed", "uncounted": 0}
+    body = {"state": "removed", "judgments": "uncount"}
+    assert called.post(f"/annotators/{numbers['ann']}", owner, body).json()["uncounted"] == 2
+    assert called.post("/requests", ann).status_code == 403
+    assert called.get("/me", ann).status_code == 403
+    assert called.get("/campaign", owner).json()["judgments"]["spare"] == 2
+    assert len(called.get("/spares", owner).json()["spares"]) == 2
+    expect_promises(called.collection)
+
+
+def test_pausing_and_closing(called):
+    owner, token = called.owner_token, called.join("ann", "person")
+    held = called.post("/requests", token).json()["requests"][0]["id"]
+    called.post("/campaign/state", owner, {"state": "paused"})
+    assert called.post("/requests", token).json()["reason"] == "paused"
+    called.post("/campaign/state", owner, {"state": "open"})
+    assert called.post("/requests", token).json()["requests"][0]["id"] == held
+    called.post("/campaign/state", owner, {"state": "closed"})
+    late = called.judge(token, request=held).json()
+    assert not late["counted"]
+    assert called.post("/requests", token).json()["reason"] == "done"
+    assert called.post("/campaign/state", owner, {"state": "open"}).status_code == 409
+    expect_promises(called.collection)
+
+
+def test_guidelines_come_first(tmp_path):
+    from dataclasses import replace
+
+    made = campaign()
+    store = SqliteStore(tmp_path / "x.db")
+    called = Called(store, replace(made, settings=replace(made.settings, guidelines="# Read")))
+    token = called.join("ann", "person")
+    assert called.get("/me", token).json()["campaign"]["guidelines"] == "# Read"
+    assert kind_of(called.post("/requests", token)) == "consent_needed"
+    called.post("/consent", token)
+    assert called.post("/requests", token).json()["requests"]
+    assert called.post("/requests", called.join("robot")).json()["requests"]
+    store.close()
+
+
+def test_images_and_pages_are_served_to_their_annotator_only(tmp_path):
+    from crowdrank.web.campaign_file import read_campaign
+
+    (tmp_path / "a.png").write_bytes(b"\x89PNG....")
+    (tmp_path / "items.csv").write_text(
+        'item,content,content_type\nx,a.png,image\ny,"<script>alert(1)</script>",html\nz,**hi**,markdown\n'
+    )
+    (tmp_path / "c.toml").write_text(
+        'name="n"\nkind="grade"\nitems="items.csv"\nbudget=99\ngrades=["no","yes"]\nscheme="single"'
+    )
+    store = SqliteStore(tmp_path / "x.db")
+    called = Called(store, read_campaign(tmp_path / "c.toml"))
+    token, other = called.join("ann"), called.join("bob")
+    held = called.post("/requests", token, {"n": 3}).json()["requests"]
+    seen = {one["items"][0]["content_type"]: one["items"][0]["content"] for one in held}
+    assert seen["markdown"] == "**hi**"
+    picture = called.call("GET", seen["image"], token)
+    assert (picture.content, picture.headers["content-type"]) == (b"\x89PNG....", "image/png")
+    page = called.call("GET", seen["html"], token)
+    assert page.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+    assert called.call("GET", seen["image"], other).status_code == 404
+    assert called.call("GET", seen["image"]).status_code == 401
+    store.close()
+
+
+def test_logs_and_errors_hold_no_tokens_and_no_content(called, caplog):
+    token = called.join("ann", "person")
+    with caplog.at_level(logging.INFO, "crowdrank.web"):
+        held = called.post("/requests", token).json()["requests"][0]["id"]
+        called.judge(token, request=held)
+        called.post("/join", body={"invite": called.invite(kind="person"), "name": "Zed Smith"})
+        called.get(f"/me?token={token}", "cra_" + "y" * 43)
+        called.call("GET", f"/nothing?x={token}")
+        called.post("/judgments", token, {"submission": token, "request": 1})
+    text = "\n".join(str(record.msg) for record in caplog.records)
+    assert len(caplog.records) >= 6
+    assert not tokens_in(text)
+    for secret in ("Zed", "Text ", "Question", "?"):
+        assert secret not in text
+
+
+def test_an_error_of_ours_is_one_sentence(called, monkeypatch, caplog):
+    from crowdrank.web import overview
+
+    def broken(collection, connection):
+        raise RuntimeError("secret content")
+
+    monkeypatch.setattr(overview, "invites_view", broken)
+    response = called.get("/invites", called.owner_token)
+    assert response.status_code == 500
+    assert kind_of(response) == "internal"
+    assert "secret" not in response.text

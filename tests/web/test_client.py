@@ -1,0 +1,62 @@
+"""The client against a real server: it works through a campaign, and losing an answer costs nothing."""
+
+import json
+import signal
+import time
+import warnings
+
+import pytest
+from tests.web.calling import tokens_in
+from tests.web.serving import Server
+
+import crowdrank as cr
+from crowdrank.client import CallError, Client, Judgment, Nothing
+from crowdrank.errors import ParameterError
+
+
+def test_programs_work_through_a_campaign_that_closes_itself(tmp_path):
+    """Two programs judge everything; the final consensus is that of the export."""
+    items = "query,item,content\n" + "".join(f"q,i{n},{'x' * (1 + n % 4)}\n" for n in range(30))
+    keys = {"scheme": '"2-overlap"', "close_when_done": "true"}
+
+    def judge(request):
+        noise = request.id % 5 == 0
+        return {"grade": min(3, len(request.items[0].content) - 1 + noise)}
+
+    with Server(tmp_path, items=items, **keys) as server:
+        with Client.join(server.url, server.invite(), "one") as one, Client.join(server.url, server.invite()) as two:
+            assert one.work(judge, n=7, most=10) == 10
+            assert two.work(judge, n=3, most=30) == 30
+            assert one.work(judge) == 20
+            assert isinstance(one.requests(), Nothing)
+            with pytest.raises(CallError, match="no such request"):
+                one.skip(99_999)
+            (again,) = one.submit([Judgment(99_999, {"grade": 1})])
+            assert again["status"] == 404
+        for _ in range(300):
+            view = server.owner("GET", "/campaign").json()
+            if view["fit"]["final"]:
+                break
+            time.sleep(0.2)
+        assert view["state"] == "closed"
+        assert view["judgments"]["n"] == 60
+        consensus = server.owner("GET", "/consensus").json()
+        (tmp_path / "export.jsonl").write_bytes(server.owner("GET", "/export?format=jsonl").content)
+        assert server.stop() in (0, -signal.SIGTERM)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        fitted = cr.aggregate(str(tmp_path / "export.jsonl"))
+    assert consensus["method"] == fitted.method
+    expected = {row["item"]: row["score"] for row in fitted.frame().iter_rows(named=True)}
+    assert {row["item"]: row["score"] for row in consensus["items"]} == pytest.approx(expected, abs=1e-9)
+    log = (tmp_path / "log.jsonl").read_text()
+    assert not tokens_in(log)
+    assert all(json.loads(line)["event"] for line in log.splitlines())
+
+
+def test_what_a_client_refuses():
+    with pytest.raises(ParameterError, match="https://votes"):
+        Client("votes.example.org")
+    client = Client("http://127.0.0.1:9", "cra_x", patience=0.0)
+    with pytest.raises(OSError, match="refused"):
+        client.me()
