@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .agreement import Agreement, class_agreement, independent_agreement, pair_agreement
+from .annotator_folds import annotator_folds, kernel_weights, likeness
 from .data.consensus import Quality
 from .data.index import Index
 from .data.judgments import Grades, Judgments, Mixed, Preferences
@@ -20,15 +21,7 @@ from .data.stacking import align_judgments, stack_judgments
 from .data.ties import settle_ties
 from .errors import DataWarning, ParameterError
 from .protocols import Aggregator, Bools, Floats, Ints, Scorer
-from .reliability import (  # fmt: skip
-    EXACT,
-    Half,
-    Halving,
-    Reliability,
-    add_up,
-    class_reliability,
-    reliability,
-)
+from .reliability import EXACT, Half, Halving, Reliability, add_up, class_reliability, reliability
 from .wording import option
 
 if TYPE_CHECKING:
@@ -42,7 +35,6 @@ PULL = 0.5
 
 INTERVAL = 0.90
 """Level of the intervals ``lower`` to ``upper``."""
-
 
 TRUSTED = (95.0, 5.0)
 """Beta prior of the quality of an annotator named in ``trusted=``: so many pairs right and wrong before any is seen."""
@@ -95,7 +87,7 @@ class LearnedQuality:
     fit
         Gives the consensus that a part of the judgments leads to, which classes without an order need.
     known
-        Which items have a score whoever judged them.
+        Which items have a score, judged or not.
     levelled
         Whether scores are levels, so that items of equal ones are no pair.
     n_judgments
@@ -174,8 +166,7 @@ def held_out_quality(
     Agreement with a consensus the annotator took part in flatters: alone on an item, anybody is right. So the method is
     fitted again without the annotator (without a twentieth of the annotators where there are more than 20), and
     agreement is counted on pairs of items that others judged too or that are ``known``. The share :math:`k_a / n_a` is
-    drawn towards the
-    crowd's mean :math:`m` by half a pair,
+    drawn towards the crowd's mean :math:`m` by half a pair,
 
     .. math:: \text{quality}_a = (k_a + m / 2) / (n_a + 1 / 2).
 
@@ -198,7 +189,7 @@ def held_out_quality(
     -----
     A pull as strong as the spread of the crowd suggests (beta-binomial likelihood) hides those who guessed a few times:
     12 of them with five preferences each among 48 good annotators came out at .77 on average. Half a pair keeps the
-    shares off 0 and 1, gives the crowd's mean to whom nothing is known of, and leaves a guesser near .5.
+    shares off 0 and 1, gives the crowd's mean to those nothing is known of, and leaves a guesser near .5.
     """
     if not judgments.n_annotators:
         return None
@@ -215,7 +206,7 @@ def held_out_quality(
 def _fold_by_fold(method: Aggregator, judgments: Judgments | Mixed, n_folds: int, known: Bools | None) -> Quality:
     """Quality from a fit without each fold of the annotators."""
     found = Agreement.none(judgments.n_annotators)
-    folds, levels = _folds(judgments, n_folds), bool(getattr(method, "levelled", False))
+    folds, levels = annotator_folds(judgments, n_folds), bool(getattr(method, "levelled", False))
     for part in folds:
         inside = part[judgments.annotator]
         others = judgments.select(~inside)
@@ -225,10 +216,10 @@ def _fold_by_fold(method: Aggregator, judgments: Judgments | Mixed, n_folds: int
             found += class_agreement(judgments, inside, fit_quietly(method, others))
             continue
         scores = scores_quietly(method, others)
-        found += pair_agreement(judgments.select(inside), scores, _covered(others, known), levels=levels)
+        found += pair_agreement(judgments.select(inside), scores, _items_with_scores(others, known), levels=levels)
     nominal = isinstance(judgments, Grades) and judgments.nominal
     noise = _class_reliability(judgments, found) if nominal else _reliability(method, judgments, found, n_folds)
-    return _shrunk(judgments, found, noise)
+    return _shrink_shares(judgments, found, noise)
 
 
 def _quality_of_sample(
@@ -272,8 +263,8 @@ class _FoldedPairs:
 
         columns = (preferences.left, preferences.right, preferences.outcome, preferences.weight)
         counts = count_pairs(*columns, preferences.items.offsets)
-        like = _likeness(preferences)
-        folds = _folds(preferences, n_folds, like)
+        like = likeness(preferences)
+        folds = annotator_folds(preferences, n_folds, like)
         if 3 * len(counts.second) * len(folds) > min(_MOST_CELLS, 10 * len(preferences)):
             return None
         fold = np.argmax(np.stack(folds), axis=0).astype(np.int8)
@@ -285,7 +276,7 @@ class _FoldedPairs:
 
         p = self.preferences
         counts = np.zeros((n_folds, len(self.counts.second), 3))
-        count_by_fold(p.left, p.right, p.outcome, _weights(p), fold[p.annotator], self.numbers, counts)
+        count_by_fold(p.left, p.right, p.outcome, kernel_weights(p), fold[p.annotator], self.numbers, counts)
         return counts
 
     def without(self, counts: Floats, number: int) -> Floats:
@@ -301,7 +292,7 @@ class _FoldedPairs:
         """Weight of each outcome of each pair, (n_pairs, 3)."""
         return np.stack([self.counts.losses, self.counts.ties, self.counts.wins], axis=1).astype(np.float64)
 
-    def condensed(self, counts: Floats) -> Preferences:
+    def condense(self, counts: Floats) -> Preferences:
         """Return one preference for each pair and outcome that has a weight."""
         first, second = self.counts.first, self.counts.second
         weight = np.ascontiguousarray(counts.T).ravel()
@@ -320,13 +311,13 @@ class _FoldedPairs:
         counts = self.tables(self.fold, self.n_folds)
         scores, covered = np.zeros((self.n_folds, p.n_items)), np.zeros((self.n_folds, p.n_items), bool)
         for number in range(self.n_folds):
-            others = self.condensed(self.without(counts, number))
+            others = self.condense(self.without(counts, number))
             if len(others):
                 scores[number], covered[number] = scores_quietly(method, others), others.judged_items
         agree, total = np.zeros(n), np.zeros(n)
         for q in (p,) if everything is None else everything():
             add_agreement(
-                q.left, q.right, q.outcome, _weights(q), q.annotator, self.fold, scores, covered, agree, total
+                q.left, q.right, q.outcome, kernel_weights(q), q.annotator, self.fold, scores, covered, agree, total
             )
         found = independent_agreement(agree, total)
 
@@ -340,19 +331,14 @@ class _FoldedPairs:
                 inside = np.append(mask, np.zeros(n - len(mask), bool)).astype(np.int8) - np.int8(1)
                 table = self.tables(inside, 1)[0]
             last[:] = [(mask, table)]
-            part = self.condensed(table)
+            part = self.condense(table)
             return Half(scores_quietly(method, part), _per_item(part))
 
-        return _shrunk(p, found, _reliability(method, p, found, self.n_folds, half, self.like))
+        return _shrink_shares(p, found, _reliability(method, p, found, self.n_folds, half, self.like))
 
 
-def _weights(preferences: Preferences) -> Floats:
-    """Weights for compiled passes, none where all are 1."""
-    return np.empty(0) if preferences.weight is None else preferences.weight
-
-
-def _covered(others: Judgments | Mixed, known: Bools | None) -> Bools:
-    """Items that the others' consensus tells of."""
+def _items_with_scores(others: Judgments | Mixed, known: Bools | None) -> Bools:
+    """Items that the others' consensus has a score of."""
     judged: Bools = others.judged_items
     return judged if known is None else judged | known
 
@@ -371,7 +357,7 @@ def _reliability(
     busy = np.bincount(judgments.annotator, minlength=n)
     # by what they answered, so that names do not matter
     keys = (
-        *(like or _likeness(judgments)),
+        *(like or likeness(judgments)),
         found.spread.total_total,
         found.spread.agree_agree,
         busy,
@@ -447,55 +433,7 @@ def pair_accuracy(judgments: Judgments | Mixed, scores: Floats) -> Quality | Non
     if not judgments.n_annotators:
         return None
     everything = np.ones(judgments.n_items, bool)
-    return _shrunk(judgments, pair_agreement(judgments, scores, everything))
-
-
-def _folds(judgments: Judgments | Mixed, most: int, like: tuple[Floats, Floats] | None = None) -> list[Bools]:
-    """Masks of the annotators to leave out together, the busy ones spread evenly, whatever their names."""
-    n = judgments.n_annotators
-    busy = np.bincount(judgments.annotator, minlength=n)
-    order = np.arange(n) if n <= most else np.lexsort((*(like or _likeness(judgments)), -busy))
-    fold = np.empty(n, np.int64)
-    fold[order] = np.arange(n) % min(n, most)
-    return [fold == number for number in range(min(n, most))]
-
-
-def _likeness(judgments: Judgments | Mixed) -> tuple[Floats, Floats]:
-    """How far annotators answer like others, and how often their items are judged, (n_annotators,) each.
-
-    Both stay the same if anybody is renamed, all answers are reversed, or a row stands there twice in place of a weight
-    of 2.
-    """
-    like, company = np.zeros((2, judgments.n_annotators))
-    for part in parts_of(judgments):
-        if isinstance(part, Preferences) and len(part) >= MANY_PREFERENCES:
-            from .kernels.left_out import add_likeness
-
-            add_likeness(
-                part.left, part.right, part.outcome, _weights(part), part.annotator, part.n_items, like, company
-            )
-            continue
-        annotator, item, mark, weight = _answers(part)
-        of_item = add_up(weight, item, part.n_items)[item]
-        cell, owner = np.unique(item.astype(np.int64) * (int(mark.max(initial=0)) + 1) + mark, return_inverse=True)
-        alike = add_up(weight, owner, len(cell))[owner]
-        like += add_up(weight * alike / np.maximum(of_item, 1e-300), annotator, len(like))
-        company += add_up(weight * of_item, annotator, len(company))
-    # the last digits depend on the order of the sums
-    return np.round(like / max(like.max(initial=0.0), 1e-300), 9), np.round(company / max(company.max(), 1e-300), 9)
-
-
-def _answers(judgments: Judgments) -> tuple[Any, Any, Any, Floats]:
-    """Annotator, item, what the item was given and weight of each answer."""
-    if isinstance(judgments, Preferences):
-        outcome = judgments.outcome.astype(np.int64)
-        item, mark = np.append(judgments.left, judgments.right), np.append(1 + outcome, 1 - outcome)
-        return np.tile(judgments.annotator, 2), item, mark, np.tile(judgments.row_weight, 2)
-    if isinstance(judgments, Grades):
-        level = np.unique(judgments.grade, return_inverse=True)[1]
-        return judgments.annotator, judgments.item, level, judgments.row_weight
-    number = judgments.ranking
-    return judgments.annotator[number], judgments.item, judgments.rank.astype(np.int64), judgments.row_weight[number]
+    return _shrink_shares(judgments, pair_agreement(judgments, scores, everything))
 
 
 def scores_quietly(method: Aggregator, judgments: Judgments | Mixed) -> Floats:
@@ -518,7 +456,7 @@ def fit_quietly(method: Aggregator, judgments: Judgments | Mixed) -> Any:
         return method.fit(judgments)
 
 
-def _shrunk(judgments: Judgments | Mixed, found: Agreement, consensus: Reliability = EXACT) -> Quality:
+def _shrink_shares(judgments: Judgments | Mixed, found: Agreement, consensus: Reliability = EXACT) -> Quality:
     """Shares of agreement drawn towards the crowd's mean, with intervals of their own evidence.
 
     Both are those of agreement with the truth, of which the consensus of the others is a noisy copy.
