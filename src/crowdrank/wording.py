@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -280,6 +280,38 @@ def one_of(value: Any, known: Iterable[str], name: str, *, of_verb: bool = False
     given = option(name, value) if of_verb and value is not None else f"{name}={value!r}"
     hint = did_you_mean(value, names)
     raise ParameterError(f"{given} is not known; {hint}choose one of {', '.join(map(repr, names))}")
+
+
+def expect_choices(method: Any, **known: Iterable[str]) -> None:
+    """Refuse parameters of a method that are none of the known ones."""
+    for name, values in known.items():
+        one_of(getattr(method, name), values, name)
+
+
+def expect_above(method: Any, bound: float, *names: str, hint: str = "") -> None:
+    """Refuse parameters of a method that are not above a bound; ``None`` stands for one that was left out.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> expect_above(SimpleNamespace(tol=0.1, ridge=0), 0, "tol", "ridge", hint="use a small one")
+    Traceback (most recent call last):
+    crowdrank.errors.ParameterError: ridge=0 must be above 0; use a small one
+    """
+    _expect_numbers(method, names, lambda value: value > bound, f"above {bound}", hint)
+
+
+def expect_at_least(method: Any, bound: float, *names: str, hint: str = "") -> None:
+    """Refuse parameters of a method that are below a bound; ``None`` stands for one that was left out."""
+    _expect_numbers(method, names, lambda value: value >= bound, f"at least {bound}", hint)
+
+
+def _expect_numbers(method: Any, names: Iterable[str], holds: Callable[[Any], bool], what: str, hint: str) -> None:
+    """Refuse parameters for which a condition does not hold; NaN is in no range."""
+    for name in names:
+        value = getattr(method, name)
+        if value is not None and not holds(value):
+            raise ParameterError(f"{name}={value} must be {what}{hint and f'; {hint}'}")
 
 
 def _typed_value(value: Any) -> str:

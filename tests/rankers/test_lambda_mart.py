@@ -165,7 +165,7 @@ def test_sparse_missing_and_single_precision(made):
         ({"n_trees": 0}, "n_trees=0 must be at least 1"),
         ({"learning_rate": 0.0}, "learning_rate=0.0 must be above 0"),
         ({"feature_share": 1.5}, "feature_share=1.5 must be above 0 and at most 1"),
-        ({"ridge": -1.0}, "ridge=-1.0 must not be below 0"),
+        ({"ridge": -1.0}, "ridge=-1.0 must be at least 0"),
         ({"patience": 0}, "patience=0 must be at least 1"),
         ({"gain": "log"}, "gain='log' is not known"),
         ({"lambdas": "yours"}, "lambdas='yours' is not known"),

@@ -60,7 +60,7 @@ def test_several_layers_learn_and_are_saved(made, tmp_path):
         ({"n_hidden": 0}, "n_hidden=0 must be at least 1"),
         ({"learning_rate": 0.0}, "learning_rate=0.0 must be above 0"),
         ({"loss": "mse"}, "loss='mse' is not known"),
-        ({"ridge": -1.0}, "ridge=-1.0 must not be below 0"),
+        ({"ridge": -1.0}, "ridge=-1.0 must be at least 0"),
         ({"patience": 3}, "give eval_set="),
     ],
 )

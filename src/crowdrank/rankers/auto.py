@@ -11,9 +11,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ..errors import ParameterError
 from ..protocols import Floats, Progress, method_name, method_named
-from ..wording import counted, one_of
+from ..wording import counted, expect_at_least, one_of
 from .estimator import Ranker
 from .held_out import MANY_QUERIES, Fold, HeldOut, held_out, query_folds, sample_queries
 from .lists import Lists
@@ -134,9 +133,7 @@ class Auto(Ranker):
     def _check(self) -> None:
         """Refuse parameters outside their range."""
         one_of(self.gain, GAINS, "gain")
-        for name in ("k", "max_rows"):
-            if getattr(self, name) < 1:
-                raise ParameterError(f"{name}={getattr(self, name)} must be at least 1")
+        expect_at_least(self, 1, "k", "max_rows")
 
     def _watch(self, held: ValidationRows | None, progress: Progress | None) -> Watch:
         """Validation by nDCG@k of the chosen gain."""

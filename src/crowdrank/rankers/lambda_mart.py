@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..data.files import plain
 from ..errors import DataWarning, ParameterError
 from ..protocols import Floats, Ints, Progress
-from ..wording import one_of
+from ..wording import expect_above, expect_at_least, expect_choices
 from .estimator import Ranker
 from .lightgbm_names import data_options, take_lightgbm_names, translate
 from .lists import Lists
@@ -174,21 +174,14 @@ class LambdaMART(Ranker):
 
     def _check(self) -> None:
         """Refuse parameters outside their range."""
-        one_of(self.gain, GAINS, "gain")
-        one_of(self.lambdas, _LAMBDA_CHOICES, "lambdas")
-        for name, least in (("n_trees", 1), ("n_leaves", 2), ("min_leaf", 1), ("truncation", 1), ("k", 1)):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise ParameterError(f"{name}={value} must be at least {least}")
-        if self.patience is not None and self.patience < 1:
-            raise ParameterError(f"patience={self.patience} must be at least 1; use None for all trees")
-        for name in ("learning_rate", "sigma"):
-            if not getattr(self, name) > 0:
-                raise ParameterError(f"{name}={getattr(self, name)} must be above 0")
+        expect_choices(self, gain=GAINS, lambdas=_LAMBDA_CHOICES)
+        expect_at_least(self, 1, "n_trees", "min_leaf", "truncation", "k")
+        expect_at_least(self, 2, "n_leaves")
+        expect_at_least(self, 1, "patience", hint="use None for all trees")
+        expect_above(self, 0, "learning_rate", "sigma")
         if not 0 < self.feature_share <= 1:
             raise ParameterError(f"feature_share={self.feature_share} must be above 0 and at most 1")
-        if not self.ridge >= 0:
-            raise ParameterError(f"ridge={self.ridge} must not be below 0")
+        expect_at_least(self, 0, "ridge")
 
     def _watch(self, held: ValidationRows | None, progress: Progress | None) -> Watch:
         """Validation by nDCG@k of the chosen gain."""

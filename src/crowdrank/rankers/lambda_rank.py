@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ..errors import MissingExtraError, ParameterError
 from ..protocols import Floats, Progress
-from ..wording import one_of
+from ..wording import expect_above, expect_at_least, expect_choices
 from .estimator import Ranker, scored_groups
 from .lists import Lists
 from .losses import best_of_query, better_first, swap_gains
@@ -131,19 +131,12 @@ class LambdaRank(Ranker):
 
     def _check(self) -> None:
         """Refuse parameters outside their range."""
-        for name, known in (("loss", _LOSSES), ("gain", GAINS), ("scale", SCALES)):
-            one_of(getattr(self, name), known, name)
-        for name in ("n_hidden", "n_layers", "n_epochs", "batch", "k", "patience", "truncation"):
-            value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ParameterError(f"{name}={value} must be at least 1")
+        expect_choices(self, loss=_LOSSES, gain=GAINS, scale=SCALES)
+        expect_at_least(self, 1, "n_hidden", "n_layers", "n_epochs", "batch", "k", "patience", "truncation")
         if self.n_layers > _MOST_LAYERS:
             raise ParameterError(f"n_layers={self.n_layers} must be at most {_MOST_LAYERS}")
-        for name in ("learning_rate", "sigma"):
-            if not getattr(self, name) > 0:
-                raise ParameterError(f"{name}={getattr(self, name)} must be above 0")
-        if not self.ridge >= 0:
-            raise ParameterError(f"ridge={self.ridge} must not be below 0")
+        expect_above(self, 0, "learning_rate", "sigma")
+        expect_at_least(self, 0, "ridge")
 
     def _watch(self, held: ValidationRows | None, progress: Progress | None) -> Watch:
         """Validation by nDCG@k of the chosen gain."""

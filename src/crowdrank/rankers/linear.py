@@ -9,10 +9,9 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from ..data.consensus import Trace
-from ..errors import ParameterError
 from ..fitting import newton
 from ..protocols import Floats, method_name
-from ..wording import one_of
+from ..wording import expect_above, expect_at_least, one_of
 from .linear_score import WeightedFeatures
 from .lists import Lists
 from .losses import ScoreLoss
@@ -67,12 +66,9 @@ class LinearRanker(WeightedFeatures):
     def _check(self) -> None:
         """Refuse parameters outside their range."""
         one_of(self.scale, SCALES, "scale")
-        if self.ridge is not None and not self.ridge > 0:
-            raise ParameterError(f"ridge={self.ridge} must be above 0; use a small one such as 1e-9 for none")
-        if not self.tol > 0:
-            raise ParameterError(f"tol={self.tol} must be above 0")
-        if not self.max_iter >= 1:
-            raise ParameterError(f"max_iter={self.max_iter} must be at least 1")
+        expect_above(self, 0, "ridge", hint="use a small one such as 1e-9 for none")
+        expect_above(self, 0, "tol")
+        expect_at_least(self, 1, "max_iter")
 
     def _learn(self, matrix: Matrix, lists: Lists, watch: Watch) -> None:
         """Scale the features and find the weights."""

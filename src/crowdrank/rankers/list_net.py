@@ -9,9 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from ..data.consensus import Trace
-from ..errors import JudgmentError, ParameterError
+from ..errors import JudgmentError
 from ..protocols import Floats
-from ..wording import one_of
+from ..wording import expect_above, expect_at_least, one_of
 from .linear import LinearRanker
 from .lists import Lists
 from .losses import ScoreLoss, best_of_query
@@ -114,10 +114,8 @@ class ListNet(LinearRanker):
         """Refuse parameters outside their range."""
         super()._check()
         one_of(self.solver, _SOLVERS, "solver")
-        if not self.learning_rate > 0:
-            raise ParameterError(f"learning_rate={self.learning_rate} must be above 0")
-        if not self.start >= 0:
-            raise ParameterError(f"start={self.start} must not be below 0")
+        expect_above(self, 0, "learning_rate")
+        expect_at_least(self, 0, "start")
 
     def _loss(self, lists: Lists) -> Callable[[Floats], ScoreLoss]:
         """Cross entropy of the chances that targets and scores give."""

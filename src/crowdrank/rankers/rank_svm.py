@@ -11,7 +11,7 @@ import numpy as np
 
 from ..errors import DataWarning
 from ..protocols import Floats
-from ..wording import one_of
+from ..wording import expect_choices
 from .linear import LinearRanker
 from .lists import Lists
 from .losses import ScoreLoss
@@ -97,8 +97,7 @@ class RankSVM(LinearRanker):
     def _check(self) -> None:
         """Refuse parameters outside their range."""
         super()._check()
-        one_of(self.loss, _LOSSES, "loss")
-        one_of(self.balance, _BALANCES, "balance")
+        expect_choices(self, loss=_LOSSES, balance=_BALANCES)
 
     def _order_lists(self, lists: Lists) -> Lists:
         """Best first, so the worse items of a pair stand below."""

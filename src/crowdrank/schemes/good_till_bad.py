@@ -10,8 +10,8 @@ import numpy as np
 
 from ..data.judgments import expect
 from ..data.proposals import Requests
-from ..errors import ParameterError
 from ..protocols import Counts, Floats
+from ..wording import expect_at_least
 from .costs import Runs
 from .grade_rules import ask_by_rule
 from .situation import Situation
@@ -56,8 +56,7 @@ class GoodTillBad:
     good_from: float | str = 2
 
     def __post_init__(self) -> None:
-        if self.k < 1:
-            raise ParameterError(f"k={self.k} must be at least 1; it is the most grades of an item")
+        expect_at_least(self, 1, "k", hint="it is the most grades of an item")
 
     def n_wanted(self, grade: Floats, offsets: Counts) -> Counts:
         """Return the number of grades each item should have: one more where all are good and ``k`` are not reached."""

@@ -13,7 +13,7 @@ from ..data.judgments import Grades, Preferences, expect
 from ..data.proposals import Requests
 from ..errors import ParameterError
 from ..protocols import Floats, Ints
-from ..wording import one_of
+from ..wording import expect_at_least, one_of
 from .buying import WishList, requests_for, thing_keys
 from .candidate_pairs import JudgedPairs
 from .informative_grades import Limits, choose_graders
@@ -118,10 +118,8 @@ class Information:
         one_of(self.about, _ABOUT_CHOICES, "about")
         if not 0 < self.share <= 1:
             raise ParameterError(f"share={self.share} must be above 0 and at most 1; it is the share of the pool asked")
-        if self.most < 1:
-            raise ParameterError(f"most={self.most} must be at least 1; it is the most grades of an item in one call")
-        if self.least < 0:
-            raise ParameterError(f"least={self.least} must be at least 0; it is the fewest grades of an item")
+        expect_at_least(self, 1, "most", hint="it is the most grades of an item in one call")
+        expect_at_least(self, 0, "least", hint="it is the fewest grades of an item")
 
     def propose(self, situation: Situation) -> Requests:
         """Return what to ask next; without a budget as many answers as there are so far, at most 10,000."""

@@ -10,8 +10,8 @@ import numpy as np
 
 from ..data.judgments import Preferences, expect
 from ..data.proposals import Requests
-from ..errors import ParameterError
 from ..protocols import Counts, Floats
+from ..wording import expect_at_least
 from .buying import WishList, requests_for
 from .candidate_pairs import JudgedPairs, pairs_below
 from .costs import Runs
@@ -56,8 +56,7 @@ class KOverlap:
     k: int = 3
 
     def __post_init__(self) -> None:
-        if self.k < 1:
-            raise ParameterError(f"k={self.k} must be at least 1; it is the number of judgments of each item")
+        expect_at_least(self, 1, "k", hint="it is the number of judgments of each item")
 
     def n_wanted(self, grade: Floats, offsets: Counts) -> Counts:
         """Return the number of grades each item should have: ``k``."""

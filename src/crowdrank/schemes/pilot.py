@@ -12,6 +12,7 @@ from ..data.judgments import Grades, expect
 from ..data.proposals import Requests
 from ..errors import ParameterError
 from ..protocols import Bools, Counts, Floats
+from ..wording import expect_at_least
 from .buying import WishList, requests_for
 from .grade_rules import UNJUDGED, units_of
 from .situation import Situation
@@ -60,8 +61,7 @@ class Pilot:
     share: float = 0.5
 
     def __post_init__(self) -> None:
-        if self.k < 2:
-            raise ParameterError(f"k={self.k} must be at least 2; annotators are learned where several grade an item")
+        expect_at_least(self, 2, "k", hint="annotators are learned where several grade an item")
         if not 0 < self.share < 1:
             raise ParameterError(f"share={self.share} must lie between 0 and 1; it is the share of grades that overlap")
 

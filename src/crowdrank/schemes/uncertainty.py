@@ -10,8 +10,8 @@ import numpy as np
 
 from ..data.judgments import Grades, expect
 from ..data.proposals import Requests
-from ..errors import ParameterError
 from ..protocols import Floats, Ints
+from ..wording import expect_at_least
 from .buying import WishList, falling_order, requests_for, tie_draws
 from .candidate_pairs import pairs_near
 from .class_probabilities import CautiousLevels, confidence_gain
@@ -62,8 +62,7 @@ class Uncertainty:
     k: int = 1_000
 
     def __post_init__(self) -> None:
-        if self.k < 1:
-            raise ParameterError(f"k={self.k} must be at least 1; it is the most judgments of an item or pair")
+        expect_at_least(self, 1, "k", hint="it is the most judgments of an item or pair")
 
     def propose(self, situation: Situation) -> Requests:
         """Return what to ask next."""

@@ -370,7 +370,7 @@ def test_nothing_to_learn_is_said(small_queries):
         ({"ridge": 0.0}, "ridge=0.0 must be above 0"),
         ({"tol": 0.0}, "tol=0.0 must be above 0"),
         ({"bound": 1.0}, "bound=1.0 must lie between"),
-        ({"alpha": -1.0}, "alpha=-1.0 must not be below 0"),
+        ({"alpha": -1.0}, "alpha=-1.0 must be at least 0"),
         ({"n_exact": 16}, "n_exact=16 must be at most 15"),
         ({"n_draws": 0}, "n_draws=0 must be at least 1"),
         ({"max_iter": 3}, "max_iter=3 must be at least 4"),

@@ -419,7 +419,7 @@ def test_speed():
         ({"consensus": "median"}, "'mean', 'mode'"),
         ({"distance": "cayley", "consensus": "mode"}, "consensus='mode' goes with distance='kendall'"),
         ({"bound": 0.0}, "bound=0.0 must lie between -100 and 0"),
-        ({"alpha": -1.0}, "alpha=-1.0 must not be below 0"),
+        ({"alpha": -1.0}, "alpha=-1.0 must be at least 0"),
         ({"n_exact": 16}, "n_exact=16 must be at most 15"),
         ({"n_sweeps": 0}, "n_sweeps=0 must be at least 1"),
         ({"n_samples": 1}, "n_samples=1 must be at least 2"),

@@ -160,5 +160,5 @@ def test_annotators_who_differ_keep_their_own_rankers():
 
 
 def test_a_negative_strength_is_refused():
-    with pytest.raises(ParameterError, match=r"strength=-1.0 must not be below 0"):
+    with pytest.raises(ParameterError, match=r"strength=-1.0 must be at least 0"):
         IndependentAnnotators(ranker=RankSVM(), strength=-1.0)

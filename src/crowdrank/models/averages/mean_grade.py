@@ -10,9 +10,9 @@ import numpy as np
 
 from ...data.consensus import Consensus
 from ...data.judgments import Grades, expect
-from ...errors import ParameterError
 from ...protocols import Floats
 from ...quality import held_out
+from ...wording import expect_at_least
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,8 +58,7 @@ class MeanGrade:
     alpha: float = 0.0
 
     def __post_init__(self) -> None:
-        if not self.alpha >= 0:
-            raise ParameterError(f"alpha={self.alpha} must not be below 0")
+        expect_at_least(self, 0, "alpha")
 
     def fit(self, grades: Grades) -> Consensus:
         """Return the mean grade of each item and its standard error."""

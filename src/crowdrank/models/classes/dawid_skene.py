@@ -9,10 +9,10 @@ import numpy as np
 
 from ...data.consensus import Consensus
 from ...data.judgments import Grades
-from ...errors import JudgmentError, ParameterError
+from ...errors import JudgmentError
 from ...fitting import warn_unconverged
 from ...protocols import Floats
-from ...wording import one_of, option
+from ...wording import expect_above, expect_at_least, one_of, option
 from .class_fit import ClassFit, votes_as_fit
 from .class_method import ClassMethod
 from .coded_grades import ClassRows, Former
@@ -130,10 +130,8 @@ class DawidSkene(ClassMethod):
 
     def __post_init__(self) -> None:
         one_of(self.prior, _PRIORS, "prior")
-        if not 0 < self.alpha < np.inf:
-            raise ParameterError(f"alpha={self.alpha} must be above 0; use a small one such as 0.01 for nearly none")
-        if self.max_iter < 1:
-            raise ParameterError(f"max_iter={self.max_iter} must be at least 1")
+        expect_above(self, 0, "alpha", hint="use a small one such as 0.01 for nearly none")
+        expect_at_least(self, 1, "max_iter")
 
     def fit(self, grades: Grades, *, known: Any | None = None, start: Consensus | None = None) -> Consensus:
         """Return the levels of the items and the confusion matrices of the annotators.

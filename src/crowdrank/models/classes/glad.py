@@ -10,10 +10,9 @@ import polars as pl
 
 from ...data.consensus import Consensus, Trace
 from ...data.judgments import Grades, expect
-from ...errors import ParameterError
 from ...fitting import accelerate, warn_unconverged
 from ...protocols import Floats
-from ...wording import one_of
+from ...wording import expect_above, expect_choices
 from .class_fit import ClassFit, level_counts, votes_as_fit
 from .class_method import ClassMethod
 from .coded_grades import ClassRows, Former, class_rows, former_fit, with_known
@@ -111,11 +110,8 @@ class GLAD(ClassMethod):
     bins: int | None = None
 
     def __post_init__(self) -> None:
-        for name, known in (("errors", _ERRORS), ("prior", _PRIORS)):
-            one_of(getattr(self, name), known, name)
-        for name in ("ability_spread", "ease_spread"):
-            if not getattr(self, name) > 0:
-                raise ParameterError(f"{name}={getattr(self, name)} must be above 0")
+        expect_choices(self, errors=_ERRORS, prior=_PRIORS)
+        expect_above(self, 0, "ability_spread", "ease_spread")
 
     def difficulty(self, grades: Grades, consensus: Consensus, *, known: Any | None = None) -> pl.DataFrame:
         r"""Return the difficulty :math:`1 / \beta` of each graded item, the hardest first: query, item, difficulty.

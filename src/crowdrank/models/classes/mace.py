@@ -11,10 +11,9 @@ import numpy as np
 
 from ...data.consensus import Trace
 from ...data.judgments import Grades
-from ...errors import ParameterError
 from ...fitting import accelerate, warn_unconverged
 from ...protocols import Floats
-from ...wording import one_of
+from ...wording import expect_above, expect_at_least, expect_choices
 from .calibration import predicts_better
 from .class_fit import ClassFit, level_counts, votes_as_fit
 from .class_method import ClassMethod
@@ -121,13 +120,9 @@ class MACE(ClassMethod):
     bins: int | None = None
 
     def __post_init__(self) -> None:
-        for name, known in (("inference", _INFERENCES), ("prior", _PRIORS)):
-            one_of(getattr(self, name), known, name)
-        for name in ("alpha", "answer_alpha", "smoothing"):
-            if not getattr(self, name) > 0:
-                raise ParameterError(f"{name}={getattr(self, name)} must be above 0")
-        if self.n_restarts < 1:
-            raise ParameterError(f"n_restarts={self.n_restarts} must be at least 1")
+        expect_choices(self, inference=_INFERENCES, prior=_PRIORS)
+        expect_above(self, 0, "alpha", "answer_alpha", "smoothing")
+        expect_at_least(self, 1, "n_restarts")
 
     def _begin_from(self, former: Former | None, rows: ClassRows, grades: Grades) -> _Habits | None:
         """The habits of a former consensus, NaN where annotators or levels are new."""

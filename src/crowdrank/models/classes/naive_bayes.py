@@ -14,7 +14,7 @@ from ...data.judgments import Grades
 from ...errors import DataWarning, ParameterError
 from ...fitting import accelerate, warn_unconverged
 from ...protocols import Counts, Floats
-from ...wording import one_of, option
+from ...wording import expect_above, expect_at_least, one_of, option
 from .calibration import held_out_loss, predicts_better
 from .class_fit import ClassFit, level_counts, votes_as_fit
 from .class_method import ClassMethod
@@ -132,11 +132,8 @@ class NaiveBayes(ClassMethod):
     bins: int | None = None
 
     def __post_init__(self) -> None:
-        for name in ("a0", "b0"):
-            if not 0 < getattr(self, name) < np.inf:
-                raise ParameterError(f"{name}={getattr(self, name)} must be above 0")
-        if self.max_iter < 1:
-            raise ParameterError(f"max_iter={self.max_iter} must be at least 1")
+        expect_above(self, 0, "a0", "b0")
+        expect_at_least(self, 1, "max_iter")
         one_of(self.errors, _ERRORS, "errors")
         if self.prior not in ("learned", "uniform", "estimated"):
             _given_shares(self.prior)

@@ -9,9 +9,9 @@ from itertools import pairwise
 import numpy as np
 
 from ...data.clicks import Clicks
-from ...errors import ConvergenceWarning, JudgmentError, ParameterError
+from ...errors import ConvergenceWarning, JudgmentError
 from ...protocols import AnyFloats, Counts, Floats
-from ...wording import one_of
+from ...wording import expect_above, one_of
 from .click_fit import ClickFit
 
 _PROPENSITIES = ("auto", "em", "harvesting")
@@ -76,8 +76,7 @@ class PositionBias:
 
     def __post_init__(self) -> None:
         one_of(self.propensity, _PROPENSITIES, "propensity")
-        if not self.ridge > 0:
-            raise ParameterError(f"ridge={self.ridge} must be above 0")
+        expect_above(self, 0, "ridge")
 
     def fit(self, clicks: Clicks, *, features: AnyFloats | None = None) -> ClickFit:
         """Return relevance and propensities; ``features`` has a row for each item of the log."""

@@ -16,7 +16,7 @@ from ...errors import ConvergenceWarning, ParameterError
 from ...fitting import iterate, warn_unconverged
 from ...protocols import Bools, Counts, Floats, Passes
 from ...quality import TRUSTED, held_out_quality, trusted_annotators, warn_near_chance
-from ...wording import one_of, option
+from ...wording import expect_choices, option
 
 if TYPE_CHECKING:
     from .kernels.poisson_binomial import Crowd
@@ -126,8 +126,7 @@ class CrowdAgg:
     max_iter: int = 100
 
     def __post_init__(self) -> None:
-        for name, known in _CHOICES.items():
-            one_of(getattr(self, name), known, name)
+        expect_choices(self, **_CHOICES)
         if not 0 < self.rho < 1:
             raise ParameterError(f"rho={self.rho} must lie between 0 and 1")
         if self.prior is not None and not (np.shape(self.prior) == (2,) and self.prior[0] > self.prior[1] > 0):

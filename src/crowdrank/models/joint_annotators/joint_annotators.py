@@ -16,7 +16,7 @@ from ...data.judgments import Preferences, expect
 from ...errors import DataWarning, ParameterError
 from ...protocols import Bools, Floats, Progress
 from ...quality import warn_near_chance
-from ...wording import one_of
+from ...wording import expect_above, expect_at_least, expect_choices
 from .expectation_maximisation import JointFitter, PairFit, overruled_share
 from .item_scores import EqualScores, FeatureScores, ItemEffectScores, ItemFeatures, ScoreModel
 from .judged_pairs import JudgedPairs
@@ -127,19 +127,13 @@ class JointAnnotators:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        one_of(self.loss, _LOSSES, "loss")
-        one_of(self.clustering, _CLUSTERINGS, "clustering")
+        expect_choices(self, loss=_LOSSES, clustering=_CLUSTERINGS)
         if self.loss == "hinge" and self.item_effects:
             raise ParameterError("loss='hinge' has no likelihood to estimate item effects with; set item_effects=False")
-        if self.n_clusters is not None and self.n_clusters < 1:
-            raise ParameterError(f"n_clusters={self.n_clusters} must be at least 1, or None to find it")
-        for name in ("alpha", "cluster_alpha"):
-            if not 0 <= getattr(self, name) < np.inf:
-                raise ParameterError(f"{name}={getattr(self, name)} must be at least 0")
-        if not self.ridge > 0:
-            raise ParameterError(f"ridge={self.ridge} must be above 0; use a small one such as 1e-9 for none")
-        if self.max_iter < 1:
-            raise ParameterError(f"max_iter={self.max_iter} must be at least 1")
+        expect_at_least(self, 1, "n_clusters", hint="use None to have their number found")
+        expect_at_least(self, 0, "alpha", "cluster_alpha")
+        expect_above(self, 0, "ridge", hint="use a small one such as 1e-9 for none")
+        expect_at_least(self, 1, "max_iter")
 
     def fit(
         self,

@@ -18,7 +18,7 @@ from ...errors import DataWarning, JudgmentError, ParameterError
 from ...protocols import Bools, Floats, Passes
 from ...quality import trusted_annotators
 from ...standard_errors import ScoreGradients
-from ...wording import first_few, option
+from ...wording import expect_above, expect_at_least, first_few, option
 from .control import check_names, control_parameters
 from .layout import lay_out
 from .outcomes import latent_consensus, warn_about
@@ -138,10 +138,8 @@ class LatentScore:
     max_iter: int = 300
 
     def __post_init__(self) -> None:
-        if not self.tol > 0:
-            raise ParameterError(f"tol={self.tol} must be above 0")
-        if self.max_iter < 1:
-            raise ParameterError(f"max_iter={self.max_iter} must be at least 1")
+        expect_above(self, 0, "tol")
+        expect_at_least(self, 1, "max_iter")
 
     def fit(
         self,

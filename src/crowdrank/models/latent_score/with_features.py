@@ -19,6 +19,7 @@ from ...protocols import Counts, Floats, Ints, Progress, method_name
 from ...quality import trusted_annotators
 from ...rankers.linear_score import LinearScore
 from ...rankers.matrix import Scaling
+from ...wording import expect_above, expect_at_least
 from .layout import lay_out
 from .outcomes import latent_consensus, warn_about
 from .rounds import Options, ScoreFit, fit_scores
@@ -112,10 +113,8 @@ class LatentScore:
     max_iter: int = _DEFAULTS.max_iter
 
     def __post_init__(self) -> None:
-        if not self.tol > 0:
-            raise ParameterError(f"tol={self.tol} must be above 0")
-        if self.max_iter < 1:
-            raise ParameterError(f"max_iter={self.max_iter} must be at least 1")
+        expect_above(self, 0, "tol")
+        expect_at_least(self, 1, "max_iter")
 
     def fit(
         self,

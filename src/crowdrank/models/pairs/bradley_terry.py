@@ -10,13 +10,12 @@ import numpy as np
 
 from ...data.consensus import Consensus, Trace
 from ...data.judgments import Preferences, expect
-from ...errors import ParameterError
 from ...fitting import newton
 from ...pair_counts import PairCounts, count_preferences, warn_unbounded
 from ...protocols import Counts, Floats
 from ...quality import LearnedQuality, held_out
 from ...standard_errors import ScoreGradients, score_standard_errors
-from ...wording import one_of
+from ...wording import expect_above, one_of
 
 if TYPE_CHECKING:
     from ...kernels.laplacian import Product
@@ -117,8 +116,7 @@ class BradleyTerry:
 
     def __post_init__(self) -> None:
         one_of(self.ties, _TIES, "ties")
-        if not self.ridge > 0:
-            raise ParameterError(f"ridge={self.ridge} must be above 0; use a small one such as 1e-6 for none")
+        expect_above(self, 0, "ridge", hint="use a small one such as 1e-6 for none")
 
     def fit(self, preferences: Preferences, *, control: Sequence[str] | None = None) -> Consensus:
         """Return scores with standard errors; warns of items and groups that only the ridge keeps finite.

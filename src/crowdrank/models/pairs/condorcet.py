@@ -9,10 +9,10 @@ import numpy as np
 
 from ...data.consensus import Consensus
 from ...data.judgments import Preferences, expect
-from ...errors import ParameterError
 from ...pair_counts import PairCounts, count_preferences, warn_apart
 from ...protocols import Floats
 from ...quality import held_out
+from ...wording import expect_at_least
 
 _MIN_MAJORITY_SHARE = 1e-9
 """Margins of sums of weights, as a share of the preferences, that are rounding rather than a majority."""
@@ -70,8 +70,7 @@ class Condorcet:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.n_runs < 1:
-            raise ParameterError(f"n_runs={self.n_runs} must be at least 1")
+        expect_at_least(self, 1, "n_runs")
 
     def fit(self, preferences: Preferences) -> Consensus:
         """Return the mean standings; warns of groups that never met, between which only coins decide."""

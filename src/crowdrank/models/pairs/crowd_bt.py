@@ -14,7 +14,7 @@ from ...errors import ParameterError
 from ...protocols import Bools, Floats, Ints
 from ...quality import TRUSTED
 from ...standard_errors import ScoreGradients
-from ...wording import one_of
+from ...wording import expect_above, one_of
 from .annotator_fit import AnnotatorMethod
 from .annotator_model import PairwiseModel
 
@@ -114,8 +114,7 @@ class CrowdBT(AnnotatorMethod):
             raise ParameterError(
                 f"prior={self.prior} must be more right than wrong preferences, both above 0, such as (8, 2)"
             )
-        if not self.ridge > 0:
-            raise ParameterError(f"ridge={self.ridge} must be above 0; use a small one such as 1e-6 for none")
+        expect_above(self, 0, "ridge", hint="use a small one such as 1e-6 for none")
 
     def score_gradients(self, preferences: Preferences, consensus: Consensus) -> ScoreGradients:
         """Return the gradients of the preferences in the scores, at the consensus."""

@@ -9,8 +9,8 @@ import numpy as np
 
 from ...data.consensus import Consensus
 from ...data.judgments import Preferences, expect
-from ...errors import ParameterError
 from ...quality import held_out
+from ...wording import expect_above
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,12 +66,8 @@ class Elo:
     scale: float = 400.0
 
     def __post_init__(self) -> None:
-        if not self.k > 0:
-            raise ParameterError(f"k={self.k} must be above 0")
-        if not self.base > 1:
-            raise ParameterError(f"base={self.base} must be above 1, so a higher score means better odds")
-        if not self.scale > 0:
-            raise ParameterError(f"scale={self.scale} must be above 0")
+        expect_above(self, 0, "k", "scale")
+        expect_above(self, 1, "base", hint="only then does a higher score mean better odds")
 
     def fit(self, preferences: Preferences) -> Consensus:
         """Return the scores after the last preference."""

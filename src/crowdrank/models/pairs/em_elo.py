@@ -16,7 +16,7 @@ from ...fitting import accelerate, iterate, warn_unconverged
 from ...pair_counts import PairCounts, count_preferences, warn_apart
 from ...protocols import Bools, Counts, Floats, Ints, Passes
 from ...quality import TRUSTED, held_out_quality, trusted_annotators, warn_near_chance
-from ...wording import one_of
+from ...wording import expect_above, expect_at_least, one_of
 
 if TYPE_CHECKING:
     from ...kernels.confusion import PackedGrades
@@ -126,14 +126,9 @@ class EMElo:
         one_of(self.model, _MODELS, "model")
         if not 0 <= self.min_quality < 1:
             raise ParameterError(f"min_quality={self.min_quality} must be at least 0 and below 1")
-        for name in ("k", "a0", "b0", "scale"):
-            if not 0 < getattr(self, name) < np.inf:
-                raise ParameterError(f"{name}={getattr(self, name)} must be above 0")
-        if not self.base > 1:
-            raise ParameterError(f"base={self.base} must be above 1, so a higher score means better odds")
-        for name in ("n_passes", "max_iter"):
-            if getattr(self, name) < 1:
-                raise ParameterError(f"{name}={getattr(self, name)} must be at least 1")
+        expect_above(self, 0, "k", "a0", "b0", "scale")
+        expect_above(self, 1, "base", hint="only then does a higher score mean better odds")
+        expect_at_least(self, 1, "n_passes", "max_iter")
 
     def fit(self, preferences: Preferences, *, trusted: Any | None = None) -> Consensus:
         """Return the scores; warns of groups that never met, and of a crowd that agrees hardly more than guessing.

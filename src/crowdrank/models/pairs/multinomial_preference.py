@@ -9,9 +9,8 @@ from typing import ClassVar
 import numpy as np
 
 from ...data.judgments import Preferences
-from ...errors import ParameterError
 from ...protocols import Bools, Floats, Ints
-from ...wording import one_of
+from ...wording import expect_above, expect_choices
 from .annotator_fit import AnnotatorMethod, AnnotatorPrior
 from .annotator_model import PairwiseModel
 from .multinomial_likelihood import MultinomialModel
@@ -99,13 +98,8 @@ class MultinomialPreference(AnnotatorMethod):
     max_iter: int = 100
 
     def __post_init__(self) -> None:
-        for name, known in (("model", _MODELS), ("ties", _TIES)):
-            one_of(getattr(self, name), known, name)
-        for name in ("alpha", "ridge"):
-            if not getattr(self, name) > 0:
-                raise ParameterError(
-                    f"{name}={getattr(self, name)} must be above 0; use a small one such as 1e-6 for none"
-                )
+        expect_choices(self, model=_MODELS, ties=_TIES)
+        expect_above(self, 0, "alpha", "ridge", hint="use a small one such as 1e-6 for none")
 
     def _model(self, preferences: Preferences, code: Ints, trusted: Bools) -> MultinomialModel | PairwiseModel:
         """The model of preferences, given the number of the parameter that each depends on."""

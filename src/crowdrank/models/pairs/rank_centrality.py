@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-
 from ...data.consensus import Consensus, Trace
 from ...data.judgments import Preferences, expect
-from ...errors import ParameterError
 from ...fitting import warn_unconverged
 from ...pair_counts import PairCounts, count_preferences, warn_unbounded
 from ...protocols import Floats
 from ...quality import held_out
+from ...wording import expect_above
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -75,10 +73,8 @@ class RankCentrality:
     max_iter: int = 500
 
     def __post_init__(self) -> None:
-        if not 0 < self.alpha < np.inf:
-            raise ParameterError(f"alpha={self.alpha} must be above 0; use a small one such as 1e-6 for nearly none")
-        if not self.tol > 0:
-            raise ParameterError(f"tol={self.tol} must be above 0")
+        expect_above(self, 0, "alpha", hint="use a small one such as 1e-6 for nearly none")
+        expect_above(self, 0, "tol")
 
     def fit(self, preferences: Preferences) -> Consensus:
         """Return the scores; warns of items and groups that only alpha keeps finite."""

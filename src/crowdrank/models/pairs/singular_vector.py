@@ -9,11 +9,11 @@ import numpy as np
 
 from ...data.consensus import Consensus, Trace
 from ...data.judgments import Preferences, expect
-from ...errors import ParameterError
 from ...fitting import warn_unconverged
 from ...pair_counts import PairCounts, count_preferences, warn_apart
 from ...protocols import Floats, Ints
 from ...quality import held_out
+from ...wording import expect_above, expect_at_least
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,10 +73,8 @@ class SingularVector:
     max_iter: int = 500
 
     def __post_init__(self) -> None:
-        if not self.tol > 0:
-            raise ParameterError(f"tol={self.tol} must be above 0")
-        if self.max_iter < 1:
-            raise ParameterError(f"max_iter={self.max_iter} must be at least 1")
+        expect_above(self, 0, "tol")
+        expect_at_least(self, 1, "max_iter")
 
     def fit(self, preferences: Preferences) -> Consensus:
         """Return the scores; warns of groups that never met."""

@@ -12,12 +12,12 @@ from ...data.consensus import Consensus, Quality
 from ...data.features import Features
 from ...data.joint_fit import JointFit
 from ...data.judgments import Rankings, expect
-from ...errors import JudgmentError, ParameterError
+from ...errors import JudgmentError
 from ...protocols import Bools, Counts, Floats, Progress
 from ...quality import held_out_quality, trusted_annotators, warn_near_chance
 from ...rankers.linear_score import LinearScore
 from ...rankers.matrix import SCALES
-from ...wording import one_of
+from ...wording import expect_above, expect_choices
 from .ltrma_steps import Estimates, LuceWeights, ScoredTruths, unranked_scores
 from .mallows_crowd import (
     MallowsCrowd,
@@ -164,12 +164,9 @@ class LTRMA:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, known in _CHOICES.items():
-            one_of(getattr(self, name), known, name)
+        expect_choices(self, **_CHOICES)
         check_parameters(self, n_exact=0, n_sweeps=1, n_draws=1, n_samples=2, max_iter=4)
-        for name in ("ridge", "tol"):
-            if getattr(self, name) is not None and not getattr(self, name) > 0:
-                raise ParameterError(f"{name}={getattr(self, name)} must be above 0")
+        expect_above(self, 0, "ridge", "tol")
 
     def fit(
         self, judgments: Rankings, features: Features, *, trusted: Any | None = None, progress: Progress | None = None

@@ -14,7 +14,7 @@ from ...errors import ParameterError
 from ...fitting import accelerate, warn_unconverged
 from ...protocols import Bools, Floats, Ints, Passes
 from ...quality import held_out_quality, trusted_annotators, warn_near_chance
-from ...wording import one_of
+from ...wording import expect_choices
 from .mallows_crowd import (
     PRINTED_CHANGE,
     MallowsCrowd,
@@ -155,8 +155,7 @@ class Mallows:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, known in (("distance", _DISTANCES), ("variant", _VARIANTS), ("consensus", _CONSENSUS)):
-            one_of(getattr(self, name), known, name)
+        expect_choices(self, distance=_DISTANCES, variant=_VARIANTS, consensus=_CONSENSUS)
         if self.distance != "kendall" and self.consensus == "mode":
             raise ParameterError("consensus='mode' goes with distance='kendall'; use consensus='mean'")
         check_parameters(self, n_exact=0, n_sweeps=1, n_samples=2, max_iter=4)

@@ -17,6 +17,7 @@ from ...data.pairing import pairs_within
 from ...errors import ConvergenceWarning, DataWarning, JudgmentError, ParameterError
 from ...protocols import Bools, Counts, Floats, Ints
 from ...quality import TRUSTED
+from ...wording import expect_at_least
 
 if TYPE_CHECKING:
     from .kernels.all_orders import ListedOrders
@@ -51,12 +52,8 @@ def check_parameters(method: Any, **least: int) -> None:
     """Refuse parameters out of range of a method with this model; ``least`` are the smallest of whole numbers."""
     if not -100 <= method.bound < 0:
         raise ParameterError(f"bound={method.bound} must lie between -100 and 0, which is guessing")
-    if not method.alpha >= 0:
-        raise ParameterError(f"alpha={method.alpha} must not be below 0")
-    for name, lowest in least.items():
-        value = getattr(method, name)
-        if value is not None and value < lowest:
-            raise ParameterError(f"{name}={value} must be at least {lowest}")
+    for name, lowest in ({"alpha": 0} | least).items():
+        expect_at_least(method, lowest, name)
     if method.n_exact > MOST_EXACT:
         raise ParameterError(f"n_exact={method.n_exact} must be at most {MOST_EXACT}; larger queries are sampled")
 

@@ -17,7 +17,7 @@ from ...pair_counts import PairCounts, apply_ties_rule, warn_unbounded
 from ...protocols import Bools, Counts, Floats, Ints, Passes
 from ...quality import INTERVAL, held_out, trusted_annotators, warn_near_chance
 from ...standard_errors import ScoreGradients
-from ...wording import one_of, option
+from ...wording import expect_above, expect_choices, option
 from .plackett_luce_fit import AdherencePrior, RankingPoint, RankingProblem
 
 if TYPE_CHECKING:
@@ -121,12 +121,9 @@ class PlackettLuce:
     max_iter: int = 100
 
     def __post_init__(self) -> None:
-        for name, known in (("ties", _TIES), ("annotators", _ANNOTATORS)):
-            one_of(getattr(self, name), known, name)
-        if not self.ridge > 0:
-            raise ParameterError(f"ridge={self.ridge} must be above 0; use a small one such as 1e-6 for none")
-        if self.alpha is not None and not self.alpha > 0:
-            raise ParameterError(f"alpha={self.alpha} must be above 0; leave it out to have it estimated")
+        expect_choices(self, ties=_TIES, annotators=_ANNOTATORS)
+        expect_above(self, 0, "ridge", hint="use a small one such as 1e-6 for none")
+        expect_above(self, 0, "alpha", hint="leave it out to have it estimated")
 
     def fit(self, rankings: Rankings, *, trusted: Any | None = None) -> Consensus:
         """Return scores with standard errors; warns of items and groups that only the ridge keeps finite.

@@ -13,9 +13,10 @@ from ...data.consensus import Consensus, Quality
 from ...data.features import Features
 from ...data.joint_fit import JointFit, takes_missing
 from ...data.judgments import Grades, Judgments, Preferences, expect
-from ...errors import DataWarning, JudgmentError, ParameterError
+from ...errors import DataWarning, JudgmentError
 from ...protocols import Bools, Counts, Floats, Ints, Progress
 from ...quality import held_out_quality
+from ...wording import expect_at_least
 
 if TYPE_CHECKING:
     from ...rankers.estimator import Ranker
@@ -84,8 +85,7 @@ class IndependentAnnotators:
     strength: float | None = None
 
     def __post_init__(self) -> None:
-        if self.strength is not None and not self.strength >= 0:
-            raise ParameterError(f"strength={self.strength} must not be below 0; leave it out to have it learned")
+        expect_at_least(self, 0, "strength", hint="leave it out to have it learned")
 
     def fit(self, judgments: Judgments, features: Features, *, progress: Progress | None = None) -> JointFit:
         """Return the sum of the annotators' rankers, with the scores it gives to the items of the judgments.
