@@ -42,7 +42,7 @@ def fit_in_one_pass(
         return replace(fitted, quality_source=quality)
     fits = _fits(method, packed, progress)
     if packed.n_items > MANY_ITEMS:
-        return store_scores(method, packed, ((fit.items, _columns(fit, packed)) for fit in fits), quality)
+        return store_scores(method, packed, ((fit.items, _columns(fit)) for fit in fits), quality)
     return _assemble(method, packed, fits, quality)
 
 
@@ -88,7 +88,7 @@ def _fits(method: Any, packed: PackedJudgments, progress: Progress | None) -> It
             progress(number + 1, packed.n_parts, f"{packed.n_parts} parts")
 
 
-def _columns(fit: PartFit, packed: PackedJudgments) -> dict[str, Any]:
+def _columns(fit: PartFit) -> dict[str, Any]:
     """What was estimated of the items of a part; errors are those of the part alone."""
     columns = {name: getattr(fit.consensus, name) for name in COLUMNS}
     if columns["probabilities"] is not None:

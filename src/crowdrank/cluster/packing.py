@@ -236,7 +236,7 @@ class _Writer:
         declared, nominal, covariates = spill.form
         levels = None
         if spill.kind == "grade":
-            levels = declared if declared is not None else self._levels(parts)
+            levels = declared if declared is not None else self._levels()
         return {
             "format": "crowdrank packed judgments", "version": VERSION, "kind": spill.kind, "by": spill.by,
             "part_rows": self.part_rows, "single": spill.single, "rows": sum(part["rows"] for part in parts),
@@ -245,7 +245,7 @@ class _Writer:
             "strength_levels": spill.strength_levels, "sources": self.sources, "files": files, "parts": parts,
         }  # fmt: skip
 
-    def _levels(self, parts: list[dict[str, Any]]) -> tuple[Any, ...] | None:
+    def _levels(self) -> tuple[Any, ...] | None:
         """The distinct grades of all parts; ``None`` where they are too many to be coded."""
         return None if self.spill.levels is None else numeric_levels(self.spill.levels)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 Value = TypeVar("Value")
@@ -44,11 +44,3 @@ class TreeSum(Generic[Value]):
         for _, left in reversed(self._waiting[:-1]):
             total = self.merge(left, total)
         return total
-
-
-def tree_sum(values: Iterable[Value], merge: Callable[[Value, Value], Value]) -> Value:
-    """Return the sum of values in the fixed tree."""
-    added = TreeSum(merge)
-    for value in values:
-        added.add(value)
-    return added.total()

@@ -130,8 +130,8 @@ def read_raw_items(
             return _in_folder(Path(given), kind, query, encoding)
         frame = read_table(given, encoding=encoding)
         with blaming(plain(str(given))):
-            return _in_table(frame, kind, columns, query, encoding, Path(given).parent if given != "-" else Path())
-    return _in_table(to_frame(given), kind, columns, query, encoding, Path())
+            return _in_table(frame, kind, columns, query, Path(given).parent if given != "-" else Path())
+    return _in_table(to_frame(given), kind, columns, query, Path())
 
 
 def _in_folder(folder: Path, kind: str, query: str | None, encoding: str) -> RawItems:
@@ -173,9 +173,7 @@ def _id(path: Path) -> str:
     return path.as_posix().encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _in_table(
-    frame: Any, kind: str, columns: Mapping[str, str] | None, query: str | None, encoding: str, folder: Path
-) -> RawItems:
+def _in_table(frame: Any, kind: str, columns: Mapping[str, str] | None, query: str | None, folder: Path) -> RawItems:
     """The rows of a table."""
     given = {word: name for word, name in (columns or {}).items() if word not in ("text", "file")}
     if query == BY_FOLDER:

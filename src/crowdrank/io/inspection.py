@@ -181,7 +181,7 @@ def _inspect(path: PathLike, options: ReadOptions, given: list[str]) -> Inspecti
         problem = _without_people(_without_name(str(error), str(path)))
         found = replace(blank, problem=problem, next=_next_command(str(error), str(path), given))
         return found if table is not None else _with_candidates(found, path, options)
-    return _of_judgments(replace(blank, roles=_roles(table, judgments)), judgments, given)
+    return _of_judgments(replace(blank, roles=_roles(table)), judgments, given)
 
 
 def _without_name(text: str, name: str) -> str:
@@ -214,12 +214,12 @@ def _with_table(blank: Inspection, table: Table) -> Inspection:
             blank, title=imported.title, left_out={reason: n for reason, n in imported.dropped.items() if n},
             notes=tuple(_without_people(note) for note in imported.notes), n_rows=imported.n_read, unit=imported.unit,
         )  # fmt: skip
-        return replace(unread, roles=_roles(table, None), kind=imported.kind)
+        return replace(unread, roles=_roles(table), kind=imported.kind)
     assert table.plain is not None
     n_rows, n_columns = table.plain.shape
     unused = tuple(_unused_column(table, name) for name in table.plain.understood.ignored)
     return replace(
-        blank, n_rows=n_rows, n_columns=n_columns, not_used=unused, kind=table.kind, roles=_roles(table, None),
+        blank, n_rows=n_rows, n_columns=n_columns, not_used=unused, kind=table.kind, roles=_roles(table),
         notes=tuple(_without_people(note) for note in table.plain.notes),
     )  # fmt: skip
 
@@ -238,7 +238,7 @@ def _unused_column(table: Table, name: str) -> str:
 _ORDER = ("grade", "rank", "left", "right", "winner", "loser", "tie", "strength", "item", "annotator", "query")
 
 
-def _roles(table: Table, judgments: Judgments | None) -> tuple[Role, ...]:
+def _roles(table: Table) -> tuple[Role, ...]:
     """Each column that is used, with what it holds."""
     names: Mapping[str, str]
     names = (

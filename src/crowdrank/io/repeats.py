@@ -46,7 +46,7 @@ def check_repeats(name: str, judgments: Judgments, plain: Plain, options: ReadOp
     rest = plain.understood.ignored
     facts = [ColumnFacts(column, plain.whole[column]) for column in rest if column in plain.whole.columns]
     if named:
-        _stop_split(name, judgments, plain, facts, keys)
+        _stop_split(name, plain, facts, keys)
         return
     splitting = _splitting(plain, facts, keys)
     what = "item" if "item" in keys else "pair"
@@ -88,7 +88,7 @@ def _splitting(plain: Plain, facts: list[ColumnFacts], keys: list[str]) -> list[
     return [one for one in found if not one.numbers] or found
 
 
-def _stop_split(name: str, judgments: Judgments, plain: Plain, facts: list[ColumnFacts], keys: list[str]) -> None:
+def _stop_split(name: str, plain: Plain, facts: list[ColumnFacts], keys: list[str]) -> None:
     """Stop where a column tells the judgments of one annotator apart."""
     splitting = _splitting(plain, facts, keys)
     if not splitting:

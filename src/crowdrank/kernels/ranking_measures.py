@@ -142,6 +142,14 @@ def _arrange(
 
 
 @njit(cache=True, nogil=True)
+def _sort_query(values: Floats, low: int, n: int, order: Counts, spare: Counts) -> None:
+    """Fill order[:n] with the items of a query, which begin at `low`, the largest value first."""
+    for place in range(n):
+        order[place] = low + place
+    _sort_descending(values, order, spare, n)
+
+
+@njit(cache=True, nogil=True)
 def _mend_groups(values: Floats, scores: Floats, order: Counts, spare: Counts, n: int, ties: int, slack: float) -> None:
     """Put items of order[:n] that only rounding has ordered into the order of ties."""
     start = 0
@@ -177,9 +185,7 @@ def level(values: Floats, offsets: Counts) -> Floats:
         low = offsets[query]
         n = offsets[query + 1] - low
         slack = _slack(values, low, low + n)
-        for place in range(n):
-            order[place] = low + place
-        _sort_descending(values, order, spare, n)
+        _sort_query(values, low, n, order, spare)
         start = 0
         while start < n:
             end = _group_end(values, order, start, n, AVERAGE, slack)
@@ -393,9 +399,7 @@ def pair_counts(truth: Floats, scores: Floats, offsets: Counts) -> Counts:
     for query in range(len(counts)):
         low = offsets[query]
         n = offsets[query + 1] - low
-        for place in range(n):
-            order[place] = low + place
-        _sort_descending(scores, order, spare, n)
+        _sort_query(scores, low, n, order, spare)
         same = 0
         for place in range(1, n):
             same = same + 1 if scores[order[place]] == scores[order[place - 1]] else 0
@@ -421,9 +425,7 @@ def middle_ranks(values: Floats, offsets: Counts) -> Floats:
     for query in range(len(offsets) - 1):
         low = offsets[query]
         n = offsets[query + 1] - low
-        for place in range(n):
-            order[place] = low + place
-        _sort_descending(values, order, spare, n)
+        _sort_query(values, low, n, order, spare)
         slack = _slack(values, low, low + n)
         start = 0
         while start < n:
@@ -460,9 +462,7 @@ def precise_above(truth_ranks: Floats, scores: Floats, offsets: Counts) -> Float
         low = offsets[query]
         n = offsets[query + 1] - low
         tree[: n + 1] = 0
-        for place in range(n):
-            order[place] = low + place
-        _sort_descending(scores, order, spare, n)
+        _sort_query(scores, low, n, order, spare)
         slack = _slack(scores, low, low + n)
         start = 0
         while start < n:

@@ -35,8 +35,6 @@ _NOT_COVERED = (
 
 _SHOWN_QUERIES = 2
 _SHOWN_CONFUSIONS = 3
-_HALF = 8
-"""Up to this many rows a picture needs only half the width."""
 
 
 @dataclass(frozen=True, eq=False)

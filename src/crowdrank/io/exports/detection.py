@@ -75,7 +75,7 @@ def look(source: Source) -> Beginning:
     text = source.data[source.start : source.start + _BYTES].decode("utf-8", errors="replace")
     whole = source.start + _BYTES >= len(source.data)
     if form == "csv":
-        return _of_table(text, source.suffix, whole=whole)
+        return _of_table(text, source.suffix)
     return Beginning(objects=tuple(one for one in first_objects(text) if isinstance(one, Mapping)))
 
 
@@ -139,7 +139,7 @@ def _close_json(text: str) -> str:
     return text[:end] + tail
 
 
-def _of_table(text: str, suffix: str, *, whole: bool) -> Beginning:
+def _of_table(text: str, suffix: str) -> Beginning:
     """Header and first rows of a text table."""
     lines = text.lstrip("\n").split("\n", 1)
     first = re.sub(r'"[^"]*"', "", lines[0])

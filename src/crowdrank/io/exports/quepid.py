@@ -9,7 +9,6 @@ from ..read_options import ReadOptions
 from ..sources import Source
 from .imported import Collector, Imported
 
-HEADER = ("query", "docid", "rating")
 _TITLE = "Quepid ratings (query, docid, rating; as Quepid 7.15 writes them)"
 
 

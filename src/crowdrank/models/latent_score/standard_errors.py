@@ -353,7 +353,7 @@ def latent_score_gradients(
 ) -> ScoreGradients:
     """Return the gradients of judgments of one kind, annotators and crowd as they were estimated."""
     state, (kind,) = former_state(consensus, judgments, layout), layout.kinds
-    rows = _responses(judgments, kind, bins, np.empty((len(judgments), 0)) if design is None else design.values)
+    rows = _responses(judgments, bins, np.empty((len(judgments), 0)) if design is None else design.values)
     slope, curve = _slopes(rows, state, kind, state.kinds[0])
     # scores may be on the scale of known items
     unit = float(consensus.estimates.get("unit", 1.0))
@@ -372,7 +372,7 @@ def latent_score_gradients(
     return ScoreGradients(np.tile(rows.judgment, 2), items, np.concatenate([slope, -slope]) / unit, prior, shared)
 
 
-def _responses(judgments: Any, kind: Kind, bins: int | None, values: Floats) -> _Responses:
+def _responses(judgments: Any, bins: int | None, values: Floats) -> _Responses:
     """The responses in the order of the judgments."""
     weight = judgments.row_weight
     if isinstance(judgments, Grades):

@@ -6,10 +6,11 @@ from tests.oracles import orders as slow
 
 from crowdrank.models.rankings.kernels.dispersion import (
     SizeCounts,
-    count_sizes,
+    count_cells,
     distance_table,
     expected_distance,
     log_normalisers,
+    size_cells,
     solve_dispersions,
 )
 
@@ -92,14 +93,19 @@ def test_ties_are_taken_off_and_what_the_prior_adds_is_there():
     starts, rank = np.array([0, 5, 7, 9]), np.array([1, 1, 1, 2, 3, 1, 2, 1, 2], np.int32)
     annotator, weight = np.array([0, 1, 1], np.int32), np.array([4.0, 2.0, 3.0])
     usual, more = np.array([5, 2, 4]), np.array([0.5, 0.0, 0.5])
-    sizes, counts = count_sizes(starts, rank, annotator, weight, usual, more, ties=True)
+    prior = (np.arange(3), usual, more)
+
+    def counts_of(ties):
+        return count_cells([size_cells(starts, rank, annotator, weight, ties=ties), prior], 3)
+
+    sizes, counts = counts_of(ties=True)
 
     def of(one):
         part = slice(counts.starts[one], counts.starts[one + 1])
         return dict(zip(sizes[counts.row[part]].tolist(), counts.weight[part].tolist(), strict=True))
 
     assert [of(0), of(1), of(2)] == [{3: -4.0, 5: 4.5}, {2: 5.0}, {4: 0.5}]
-    assert count_sizes(starts, rank, annotator, weight, usual, more, ties=False)[1].weight.tolist() == [4.5, 5.0, 0.5]
+    assert counts_of(ties=False)[1].weight.tolist() == [4.5, 5.0, 0.5]
 
 
 @pytest.mark.parametrize("ranks", [[1, 1, 2, 3], [1, 2, 2, 2], [1, 1, 2, 2]])

@@ -63,12 +63,12 @@ class SizeCounts(NamedTuple):
     weight: Floats
 
 
-def count_sizes(
-    starts: Counts, rank: Ints, annotator: Ints, weight: Floats, usual: Counts, more: Floats, *, ties: bool
-) -> tuple[Counts, SizeCounts]:
-    """Return the rising sizes of rankings, 2 among them, and how many of each size each annotator gave.
+def size_cells(
+    starts: Counts, rank: Ints, annotator: Ints, weight: Floats, *, ties: bool
+) -> tuple[Ints, Counts, Floats]:
+    """Return annotator, size and weight of each ranking, and of what rankings tie with negative weight.
 
-    Items that a ranking ties are a ranking of their own whose order is not told: their expected distance is taken off,
+    Items that a ranking ties are a ranking of their own whose order is unknown: their expected distance is taken off,
     so that what remains is that of the pairs in an order, as long as the distance is a sum over pairs.
 
     Parameters
@@ -77,19 +77,9 @@ def count_sizes(
         Rows of ranking ``l`` are ``starts[l]`` up to ``starts[l + 1]``, their ranks rise.
     annotator, weight
         Of each ranking, (n_lists,).
-    usual, more
-        Size of rankings to add to those of each annotator, and how many, (n_annotators,).
     ties
         Whether to take off those of tied items.
     """
-    own = size_cells(starts, rank, annotator, weight, ties=ties)
-    return count_cells([own, (np.arange(len(usual)), usual, more)], len(usual))
-
-
-def size_cells(
-    starts: Counts, rank: Ints, annotator: Ints, weight: Floats, *, ties: bool
-) -> tuple[Ints, Counts, Floats]:
-    """Return annotator, size and weight of each ranking, and of what rankings tie with negative weight; see above."""
     length = np.diff(starts)
     if not ties:
         return annotator, length, weight
