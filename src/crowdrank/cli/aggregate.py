@@ -9,7 +9,7 @@ import typer
 
 from .help import examples
 from .in_parts import Outputs, ReportOf, Scaling, aggregate_in_parts, goes_in_parts
-from .options import Format, Out, Quiet, Reading, Seed, spread
+from .options import Format, Out, Quiet, Reading, Seed, Votes, spread
 from .outputs import LEVEL, check_files, deliver_consensus
 from .reporting import Compared, Conditions, FailIf, Report, check_report, leave_if, write_report
 from .running import say_failed
@@ -52,10 +52,7 @@ EXAMPLES = examples(
 @spread
 def aggregate(
     *,
-    votes: Annotated[
-        list[str],
-        typer.Argument(metavar="VOTES...", help="Files of judgments, - for standard input.", show_default=False),
-    ],
+    votes: Votes,
     method: Annotated[
         str,
         typer.Option("--method", "-m", metavar="NAME", autocompletion=complete_method, help="See crowdrank methods."),

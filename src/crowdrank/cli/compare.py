@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .help import examples
-from .options import AllQueries, Format, Metrics, Out, Quiet, Reading, Seed, Unjudged, spread
-from .outputs import check_files, check_picture, deliver, report_written
+from .options import AllQueries, Format, Metrics, Out, Quiet, Reading, Seed, Unjudged, Votes, spread
+from .outputs import check_files, check_picture, deliver, report_written, write_wanted
 from .talk import Talk
 from .votes import options_of, read_votes
 from .words import complete_method, complete_methods, split_list
@@ -29,10 +29,7 @@ EXAMPLES = examples(
 @spread
 def compare(
     *,
-    votes: Annotated[
-        list[str],
-        typer.Argument(metavar="VOTES...", help="Files of judgments, - for standard input.", show_default=False),
-    ],
+    votes: Votes,
     methods: Annotated[
         str | None,
         typer.Option("--methods", metavar="LIST", autocompletion=complete_methods, help="By default all that fit."),
@@ -95,7 +92,6 @@ def compare(
     """
     from .. import api
     from ..errors import ParameterError
-    from ..io.output import write_table
     from ..io.truth import read_truth
     from .terminal_tables import show_frame
 
@@ -113,10 +109,8 @@ def compare(
                 baseline=baseline, folds=folds, seed=seed, progress=progress,
             )  # fmt: skip
         deliver(comparison.frame(), out, format, talk, lambda: show_frame(_readable_table(comparison), bold="method"))
-        for name, frame in ((tests, comparison.tests), (orders, comparison.orders)):
-            if name is not None:
-                write_table(frame(), name)
-                report_written(name, talk)
+        write_wanted(tests, comparison.tests, talk)
+        write_wanted(orders, comparison.orders, talk)
         if plot is not None:
             _draw(comparison, plot, talk)
         # that held-out votes are no truth was said when they were held out

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .help import examples
-from .options import Format, Out, Quiet, Reading, Seed, spread
-from .outputs import check_files, deliver, report_written
+from .options import Format, Out, Quiet, Reading, Seed, Votes, spread
+from .outputs import check_files, deliver, write_wanted
 from .talk import Talk
 from .votes import options_of, read_votes
 from .words import complete_method
@@ -27,10 +27,7 @@ EXAMPLES = examples(
 @spread
 def diagnose(
     *,
-    votes: Annotated[
-        list[str],
-        typer.Argument(metavar="VOTES...", help="Files of judgments, - for standard input.", show_default=False),
-    ],
+    votes: Votes,
     truth: Annotated[
         str | None, typer.Option("--truth", metavar="FILE", help="Known grades, ranks or winners, to tell errors by.")
     ] = None,
@@ -77,7 +74,6 @@ def diagnose(
     with a 90 % interval, and the family of annotators who err together.
     """
     from .. import api
-    from ..io.output import write_table
     from ..io.truth import read_truth
 
     more = [dependence, families, groups]
@@ -94,14 +90,9 @@ def diagnose(
             if not talk.was_said(sentence):
                 talk.say(sentence)
         deliver(diagnostics.annotators(), out, format, talk, lambda: _show(diagnostics.annotators()))
-        for name, table in (
-            (dependence, diagnostics.dependence),
-            (families, diagnostics.families),
-            (groups, diagnostics.groups),
-        ):
-            if name is not None:
-                write_table(table(), name)
-                report_written(name, talk)
+        write_wanted(dependence, diagnostics.dependence, talk)
+        write_wanted(families, diagnostics.families, talk)
+        write_wanted(groups, diagnostics.groups, talk)
 
 
 def _show(frame: pl.DataFrame) -> None:

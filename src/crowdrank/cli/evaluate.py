@@ -9,7 +9,7 @@ import typer
 from ..errors import ParameterError
 from .help import examples
 from .options import AllQueries, Format, Metrics, Out, Quiet, Seed, Unjudged
-from .outputs import check_files, deliver, report_written
+from .outputs import check_files, deliver, report_written, write_wanted
 from .reporting import check_report
 from .running import command_line
 from .talk import Talk
@@ -100,7 +100,6 @@ def evaluate(
     against each other or a baseline, query by query (randomisation, Student's t; Holm's correction within each metric).
     """
     from ..api import evaluate_runs
-    from ..io.output import write_table
     from .terminal_tables import show_frame
 
     runs, known = _runs_and_truth(files, truth)
@@ -115,10 +114,8 @@ def evaluate(
                 slices=slices, level=level, seed=seed,
             )  # fmt: skip
         deliver(evaluation.table, out, format, talk, lambda: show_frame(evaluation.table, bold="value", cut=("run",)))
-        for name, frame in ((per_query, evaluation.per_query), (tests, evaluation.comparisons)):
-            if name is not None:
-                write_table(frame, name)
-                report_written(name, talk)
+        write_wanted(per_query, lambda: evaluation.per_query, talk)
+        write_wanted(tests, lambda: evaluation.comparisons, talk)
         for sentence in _sentences(evaluation):
             talk.say(sentence)
         if report is not None:

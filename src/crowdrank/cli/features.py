@@ -9,7 +9,7 @@ import typer
 from ..wording import counted
 from .help import examples
 from .options import Format, Quiet
-from .outputs import check_files, for_people, report_written
+from .outputs import check_files, for_people, report_written, write_wanted
 from .talk import Talk
 
 EXAMPLES = examples(
@@ -120,7 +120,6 @@ def features(
     """
     from .. import api
     from ..io.features import extractor_file, write_features
-    from ..io.output import write_table
     from .terminal_tables import show_frame
 
     options: dict[str, Any] = {
@@ -145,6 +144,5 @@ def features(
         else:
             write_features(made, out, format)
             report_written(out, talk)
-        if rankings is not None and measures is not None:
-            write_table(rankings.frame(), measures)
-            report_written(measures, talk)
+        if rankings is not None:
+            write_wanted(measures, rankings.frame, talk)

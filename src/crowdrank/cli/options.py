@@ -26,6 +26,10 @@ def _writing(*names: str, **settings: Any) -> Any:
     return typer.Option(*names, rich_help_panel=_WRITING, **settings)
 
 
+Votes = Annotated[
+    list[str],
+    typer.Argument(metavar="VOTES...", help="Files of judgments, - for standard input.", show_default=False),
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Seed of whatever is random.")]
 Metrics = Annotated[
     str | None,

@@ -88,6 +88,16 @@ def deliver(frame: pl.DataFrame, out: str | None, format: str | None, talk: Talk
     report_written(out, talk)
 
 
+def write_wanted(name: str | None, table: Callable[[], pl.DataFrame], talk: Talk) -> None:
+    """Write a further table to the file that was named for it, if one was."""
+    if name is None:
+        return
+    from ..io.output import write_table
+
+    write_table(table(), name)
+    report_written(name, talk)
+
+
 def deliver_consensus(
     consensus: Consensus,
     out: str | None,

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .help import examples
-from .options import Format, Out, Quiet, Reading, Seed, spread
-from .outputs import check_files, deliver, report_written
+from .options import Format, Out, Quiet, Reading, Seed, Votes, spread
+from .outputs import check_files, deliver, write_wanted
 from .talk import Talk
 from .votes import read_votes
 from .words import complete_method, complete_scheme, pairs
@@ -42,10 +42,7 @@ EXAMPLES = examples(
 @spread
 def propose(
     *,
-    votes: Annotated[
-        list[str],
-        typer.Argument(metavar="VOTES...", help="Files of judgments, - for standard input.", show_default=False),
-    ],
+    votes: Votes,
     scheme: Annotated[
         str,
         typer.Option(
@@ -119,7 +116,6 @@ def propose(
     """
     from .. import api
     from ..errors import ParameterError
-    from ..io.output import write_table
 
     check_files([*votes, reading.items, pool, features, open], [out, costs], format=format, tables=[costs])
     params, prices = pairs(setting, "--set", "k=3"), _prices(price)
@@ -136,9 +132,7 @@ def propose(
                 seed=seed, progress=progress,
             )  # fmt: skip
         deliver(proposed.frame(), out, format, talk, lambda: _show(proposed.frame()))
-        if costs is not None:
-            write_table(api.scheme_costs(judgments, seed=seed), costs)
-            report_written(costs, talk)
+        write_wanted(costs, lambda: api.scheme_costs(judgments, seed=seed), talk)
         for note in (*proposed.notes, proposed.sentence()):
             talk.say(note)
 

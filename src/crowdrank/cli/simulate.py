@@ -9,7 +9,7 @@ import typer
 from ..wording import counted
 from .help import examples
 from .options import Format, Out, Quiet, Seed
-from .outputs import check_files, check_picture, deliver, report_written
+from .outputs import check_files, check_picture, deliver, report_written, write_wanted
 from .talk import Talk
 from .words import complete_method, split_list
 
@@ -169,9 +169,7 @@ def simulate(
         judgments = drawn.judgments
         write_table(judgments.frame(), out, format)
         report_written(out, talk)
-        if quality is not None:
-            write_table(drawn.quality, quality)
-            report_written(quality, talk)
+        write_wanted(quality, lambda: drawn.quality, talk)
         by = counted(annotators, "annotator")
         talk.say(f"{counted(len(judgments), judgments.kind)} by {by} on {counted(judgments.n_items, 'item')}")
 

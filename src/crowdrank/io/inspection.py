@@ -19,7 +19,6 @@ from ..data.column_questions import is_personal
 from ..data.files import PathLike
 from ..data.guessing import Wishes, role_candidates
 from ..data.intake import numbers_of
-from ..data.judgments import Judgments
 from ..errors import CrowdrankError, JudgmentError
 from ..wording import counted, first_few, on_command_line, percent
 from .delimited import first_cells

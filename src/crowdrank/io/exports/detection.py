@@ -73,7 +73,6 @@ def look(source: Source) -> Beginning:
     if form == "parquet":
         return _of_schema(source)
     text = source.data[source.start : source.start + _BYTES].decode("utf-8", errors="replace")
-    whole = source.start + _BYTES >= len(source.data)
     if form == "csv":
         return _of_table(text, source.suffix)
     return Beginning(objects=tuple(one for one in first_objects(text) if isinstance(one, Mapping)))
