@@ -1,6 +1,6 @@
 """Mean log-likelihood of judgments that a method has not seen.
 
-A random 15 % of the judgments are held out; those by annotators and on items that the rest knows are foretold. Of
+A random 15 % of the judgments are held out; those by annotators and on items that the rest knows are predicted. Of
 preferences, and of the pairs of rankings, only decided answers count, and what a method says is the probability of the
 left item given that it is not a tie. Methods say it in their own terms:
 
@@ -31,7 +31,7 @@ def split(judgments: Any, seed: int, *, keep: float = 1.0) -> tuple[Any, Any]:
     return judgments.select(seen), judgments.select(held)
 
 
-def foretold(learned: Any, held: Any) -> Any:
+def judgments_to_predict(learned: Any, held: Any) -> Any:
     """Return those held-out judgments whose annotator and items occur in what was learned from."""
     known = learned.judged_items
     busy = np.bincount(learned.annotator, minlength=learned.n_annotators) > 0
@@ -60,10 +60,10 @@ def without_annotators(judgments: Any) -> Any:
 def log_likelihood(method: str, judgments: Any, seed: int, **params: Any) -> float:
     """Return the mean log-likelihood of the judgments held out with this seed."""
     learned, held = split(with_levels(judgments), seed)
-    asked = foretold(learned, held)
+    asked = judgments_to_predict(learned, held)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return FORETELLERS[method](learned, asked, params)
+        return PREDICTORS[method](learned, asked, params)
 
 
 def _latent(learned: Any, asked: Any, params: dict[str, Any]) -> float:
@@ -180,7 +180,7 @@ def sigmoid(x: Any) -> Any:
     return 0.5 + 0.5 * np.tanh(0.5 * x)
 
 
-FORETELLERS: dict[str, Callable[[Any, Any, dict[str, Any]], float]] = {
+PREDICTORS: dict[str, Callable[[Any, Any, dict[str, Any]], float]] = {
     "latent_score": _latent,
     "dawid_skene": _dawid_skene,
     "bradley_terry": _bradley_terry,

@@ -1,7 +1,7 @@
 """Control on public judges of language models, for ``docs/llm-judges.md``: ``python -m benchmarks.real_judges``.
 
 The sets are looked for in ``CROWDRANK_DATA``. Of ``llmfao`` the decided answers are held out in five parts, twice, and
-foretold from the others, at the estimates; of ``alpaca-eval-judges`` scores are compared with the official rates, for
+predicted from the others, at the estimates; of ``alpaca-eval-judges`` scores are compared with the official rates, for
 each way to make one number of two lengths.
 """
 

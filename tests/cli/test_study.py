@@ -119,7 +119,7 @@ def test_quick_runs_and_single_repetitions_decide_nothing(run, small):
         rows=[Row(place="table 1", what={"method": "m"}, values=(0.5,))],
         verdicts=[Verdict("a", "reproduced", "Yes."), Verdict("b", "not decidable", "Never published.")],
     )
-    assert not once.repeated
+    assert not once.is_repeated
     assert [one.verdict for one in once.leave_undecided("Once.").verdicts] == ["undecided", "not decidable"]
 
 

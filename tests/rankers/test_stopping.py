@@ -45,7 +45,7 @@ def test_the_best_step_and_the_end_of_patience():
     watch = Watch(patience=2, n_steps=9, progress=lambda *step: told.append(step), what="some_ranker")
     notes = [(1, 0.3), (2, 0.5), (3, 0.5), (4, 0.4)]
     assert [watch.note(step, objective=1 / step, valid=value) for step, value in notes] == [True, True, False, False]
-    assert watch.exhausted
+    assert watch.is_exhausted
     assert (watch.best_iteration, watch.best) == (2, 0.5)
     assert told == [(1, 9, "some_ranker"), (2, 9, "some_ranker"), (3, 9, "some_ranker"), (4, 9, "some_ranker")]
     curve = watch.curve()
@@ -57,7 +57,7 @@ def test_the_best_step_and_the_end_of_patience():
 def test_without_validation_rows_the_last_step_is_the_best():
     watch = Watch(patience=1)
     assert all(watch.note(step, objective=1.0) for step in range(5))
-    assert not watch.exhausted
+    assert not watch.is_exhausted
     assert watch.best_iteration == 4
 
 

@@ -207,14 +207,14 @@ class PackedJudgments:
     @cached_property
     def items(self) -> Items:
         """All items, sorted by query and then item."""
-        return self._numbered[0]
+        return self._item_numbers[0]
 
     def item_codes(self, number: int) -> Ints:
         """Return the place among :attr:`items` of each item of a part."""
-        return self._numbered[1][number]
+        return self._item_numbers[1][number]
 
     @cached_property
-    def _numbered(self) -> tuple[Items, list[Ints]]:
+    def _item_numbers(self) -> tuple[Items, list[Ints]]:
         """All items, and the place there of each item of each part."""
         if self.by == "annotator":
             whole = self._items_in(self.manifest["files"]["items"])

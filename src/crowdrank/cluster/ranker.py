@@ -151,7 +151,7 @@ class _Training:
             each = SLICE_TREES if watch.held is None else _MEASURED_TREES
             done: list[Trees] = []
             kept = 0
-            while len(done) * each < n_trees and not watch.exhausted:
+            while len(done) * each < n_trees and not watch.is_exhausted:
                 size = min(each, n_trees - len(done) * each)
                 text = self._slice(size)
                 self.texts.append(text)

@@ -272,7 +272,7 @@ class Grades(Judged):
 
     def across_queries(self) -> Self:
         """Return the same grades with equal item ids of different queries taken as one item."""
-        items, new, query = self.merged()
+        items, new, query = self.merge_queries()
         return replace(self, items=items, item=new[self.item], blocks=self.items.queries, block=query[self.item])
 
     def as_preferences(self, *, ties: bool = True) -> Preferences:

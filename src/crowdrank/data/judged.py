@@ -150,7 +150,7 @@ class Judged(Sized, Shown):
             columns["duration"] = pl.Series(self.duration).fill_nan(None)
         return columns
 
-    def merged(self) -> tuple[Items, Ints, Ints]:
+    def merge_queries(self) -> tuple[Items, Ints, Ints]:
         """Items with equal ids of all queries taken as one, the new code of each old item, and the old queries."""
         codes, ids = factorize([self.items.ids])
         single = Index(pl.Series("id", [NO_QUERY]))

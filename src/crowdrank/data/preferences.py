@@ -238,7 +238,7 @@ class Preferences(Judged):
 
     def across_queries(self) -> Self:
         """Return the same preferences with equal item ids of different queries taken as one item."""
-        items, new, query = self.merged()
+        items, new, query = self.merge_queries()
         left, right = new[self.left], new[self.right]
         return replace(self, items=items, left=left, right=right, blocks=self.items.queries, block=query[self.left])
 

@@ -143,7 +143,7 @@ class Rankings(Judged):
 
     def across_queries(self) -> Self:
         """Return the same rankings with equal item ids of different queries taken as one item."""
-        items, new, _ = self.merged()
+        items, new, _ = self.merge_queries()
         return replace(self, items=items, item=new[self.item], blocks=self.items.queries, block=self.query)
 
     def as_rankings(self) -> Rankings:

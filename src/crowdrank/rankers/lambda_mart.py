@@ -439,7 +439,7 @@ def _follow(watch: Watch) -> Callable[[Any], None]:
     def after(state: Any) -> None:
         results = state.evaluation_result_list
         watch.note(state.iteration + 1, valid=results[0][2] if results else None)
-        if watch.exhausted:
+        if watch.is_exhausted:
             raise EarlyStopException(watch.best_iteration - 1, results)
 
     return after

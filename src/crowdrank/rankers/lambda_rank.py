@@ -168,7 +168,7 @@ class LambdaRank(Ranker):
                 scores = None if held is None else _forward(layers, held)
                 if watch.note(epoch, scores=scores):
                     self.layers_, self.n_epochs_ = layers, epoch
-                if watch.exhausted:
+                if watch.is_exhausted:
                     break
 
     def _score_rows(self, matrix: Matrix, qid: Any) -> Floats:

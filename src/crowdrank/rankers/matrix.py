@@ -296,13 +296,13 @@ class Design:
         return int(self.offsets[-1])
 
     @property
-    def streamed(self) -> bool:
+    def is_streamed(self) -> bool:
         """Whether a sparse matrix is multiplied as it is, and the scale put on the other factor."""
         return self._ready is None and self.matrix.sparse
 
     def scores(self, weights: Floats) -> Floats:
         """Return the product with one weight per feature: one score per place."""
-        if self.streamed:
+        if self.is_streamed:
             raw = weights / self.scaling.spread
             of_rows: Floats = self.matrix.values @ raw - float(self.scaling.centre @ raw)
             return of_rows if self.rows is None else of_rows[self.rows]
@@ -318,7 +318,7 @@ class Design:
     def pulls(self, slopes: Floats) -> Floats:
         """Return the transposed product with one slope per place, which add up to 0 in a query: one pull per "
         "feature."""
-        if self.streamed:
+        if self.is_streamed:
             pulls: Floats = self.matrix.values.T @ self._on_rows(slopes) / self.scaling.spread
             return pulls
 
@@ -346,7 +346,7 @@ class Design:
 
     def squares(self, slopes: Floats) -> Floats:
         """Return the sum of slope times squared feature over the places: one number per feature."""
-        if self.streamed:
+        if self.is_streamed:
             values = self.matrix.values
             sums: Floats = values.multiply(values).T @ self._on_rows(slopes) / self.scaling.spread**2
             return sums

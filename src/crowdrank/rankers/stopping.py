@@ -163,7 +163,7 @@ class Watch:
         return better
 
     @property
-    def exhausted(self) -> bool:
+    def is_exhausted(self) -> bool:
         """Whether patience is at its end."""
         return self.patience is not None and self._waited >= self.patience
 

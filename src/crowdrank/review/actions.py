@@ -190,7 +190,7 @@ def suggest_actions(
     without, gone = None, _annotators_to_drop(judged, action)
     if aggregator is not None and gone.any():
         without = _refit(aggregator, judged, gone, consensus, trusted, notes)
-        again = {} if without is None else _measured_again(judged, gone, flags, without)
+        again = {} if without is None else _better_by_others(judged, gone, flags, without)
         if again:
             flags = pl.concat([flags, better_flags(again, flags)])
             action |= dict.fromkeys(again, "review")
@@ -208,7 +208,7 @@ def _annotators_to_drop(judged: Judgments | Mixed, action: dict[Any, str]) -> Bo
     return np.array([action.get(name) == "drop" for name in judged.annotators.ids.to_list()], bool)
 
 
-def _measured_again(
+def _better_by_others(
     judged: Judgments | Mixed, gone: Bools, flags: pl.DataFrame, without: Consensus
 ) -> dict[Any, dict[str, Any]]:
     """Those left out for their quality who do better by the consensus of the others.

@@ -40,7 +40,7 @@ class Habit(NamedTuple):
     transform: str = GIVEN
 
     @property
-    def favoured(self) -> str:
+    def favoured_item(self) -> str:
         """Which item has the typical difference."""
         return "on the left" if self.covariate == _OWN_SIDE else more_of(self.covariate, self.unit, self.transform)
 
@@ -127,7 +127,7 @@ def habit_findings(consensus: Consensus, habits: Sequence[Habit] | None = None) 
             continue
         one_does, several_do = _WORDS[kind]
         names = [
-            f"{name(row['annotator'])} (the one {habit.favoured} wins {row['odds']:.2f} times as often)"
+            f"{name(row['annotator'])} (the one {habit.favoured_item} wins {row['odds']:.2f} times as often)"
             for habit, likers in found
             for row in likers.iter_rows(named=True)
         ]

@@ -32,7 +32,7 @@ class KnownGains(NamedTuple):
     first_mean: float
     first_variance: float
 
-    def measured(self) -> tuple[Floats, Floats]:
+    def measured_gain(self) -> tuple[Floats, Floats]:
         """Return the gain that grades alone measure, and the variance of its error."""
         before, now = 1.0 / self.first_variance, 1.0 / np.maximum(self.variance, 1e-6 * self.first_variance)
         precision = np.maximum(now - before, 1.0 / (_WIDE * self.first_variance))
@@ -82,7 +82,7 @@ class TaughtOrder:
         spread = matrix.std(axis=0)
         matrix = (matrix - matrix.mean(axis=0)) / np.where(spread > 1e-12 * np.abs(matrix).max(axis=0), spread, 1.0)
         own = np.where(row[:, None] >= 0, matrix[row], 0.0)
-        measured, error = known.measured()
+        measured, error = known.measured_gain()
         weights, covariance, of_items = _regression(own[judged], measured[judged], error[judged], known.first_variance)
         error = np.where(np.isin(np.arange(len(items)), judged), error, _WIDE * known.first_variance)
         pairs, gaps, steps = _neighbours(features.items, matrix, matrix @ weights + known.first_mean, seed)

@@ -136,7 +136,7 @@ class Outcome:
     notes: Sequence[str] = ()
 
     @property
-    def repeated(self) -> bool:
+    def is_repeated(self) -> bool:
         """Whether figures that are repeated by seeds were measured more than once."""
         numbers = [len(row.values) for row in self.rows if row.over in ("seeds", "runs")]
         return not numbers or max(numbers) > 1

@@ -73,7 +73,7 @@ def run_study(
     )  # fmt: skip
     n_resumed, former, begun = work.n_resumed, work.seconds, time.perf_counter()
     outcome = chosen.run(work)
-    if work.quick or not outcome.repeated:
+    if work.quick or not outcome.is_repeated:
         why = "A quick run decides nothing." if work.quick else "One repetition decides nothing."
         outcome = outcome.leave_undecided(why)
     seconds = former + time.perf_counter() - begun

@@ -13,7 +13,7 @@ from ..protocols import Ints
 from ..quality import fit_quietly
 from ..registry import make
 from ..resampling import with_levels
-from .prediction import Figure, GradesForetold, ratio_std_error, without_calibration
+from .prediction import Figure, PredictedGrades, ratio_std_error, without_calibration
 from .splits import Pairs, Split
 
 MOST_GRADES = 10_000
@@ -96,7 +96,7 @@ def _quick(candidate: Candidate) -> Any:
 
 def _loss(method: Any, split: Split) -> Figure:
     """The log-loss of held-out grades."""
-    foretold = GradesForetold(split)
+    predicted = PredictedGrades(split)
     for number in range(_N_FOLDS):
-        foretold.add(number, fit_quietly(without_calibration(method), split.outside_fold(number)))
-    return foretold.figures()["grade_log_loss"]
+        predicted.add(number, fit_quietly(without_calibration(method), split.outside_fold(number)))
+    return predicted.figures()["grade_log_loss"]

@@ -78,7 +78,7 @@ def predict_held_out(
         Called after each fit.
     """
     classes = _chooses(consensus, split)
-    order, grades = _OrderForetold(split), GradesForetold(split)
+    order, grades = _PredictedOrder(split), PredictedGrades(split)
     for number in range(split.n_folds):
         seen = split.outside_fold(number)
         if classes:
@@ -108,7 +108,7 @@ def _chooses(consensus: Consensus, split: Split) -> bool:
     return consensus.grade is not None and consensus.levels == judgments.levels
 
 
-class _OrderForetold:
+class _PredictedOrder:
     """Pairs of items whose order a fit predicts from its scores, fold after fold."""
 
     def __init__(self, split: Split) -> None:
@@ -233,7 +233,7 @@ def _behind(lead: Floats) -> Floats:
     return behind
 
 
-class GradesForetold:
+class PredictedGrades:
     """Grades that a fit predicts from the level it chose and from the probabilities of all, fold after fold."""
 
     def __init__(self, split: Split) -> None:
@@ -282,13 +282,13 @@ class GradesForetold:
         step = max(1, _CELLS // n_levels**2)
         for number in range(self.split.n_folds):
             here, elsewhere = fold == number, fold != number
-            crowd = _made_of(shares[elsewhere], np.zeros(int(elsewhere.sum()), np.int64), code[elsewhere], 1)[0]
+            crowd = _level_counts(shares[elsewhere], np.zeros(int(elsewhere.sum()), np.int64), code[elsewhere], 1)[0]
             crowd += 1.0 / n_levels
             crowd /= crowd.sum(axis=1, keepdims=True)
             for start in range(0, n, step):
                 block = (who >= start) & (who < start + step)
                 learn, tell = np.flatnonzero(block & elsewhere), np.flatnonzero(block & here)
-                own = _made_of(shares[learn], who[learn] - start, code[learn], min(step, n - start))
+                own = _level_counts(shares[learn], who[learn] - start, code[learn], min(step, n - start))
                 own += OWN_COUNTS * crowd
                 own /= own.sum(axis=2, keepdims=True)
                 chance = (shares[tell] * own[who[tell] - start, :, code[tell]]).sum(axis=1)
@@ -296,7 +296,7 @@ class GradesForetold:
         return loss
 
 
-def _made_of(shares: Floats, who: Any, code: Ints, n: int) -> Floats:
+def _level_counts(shares: Floats, who: Any, code: Ints, n: int) -> Floats:
     """How often each of ``n`` annotators gave each level to items of each level, (n, n_levels, n_levels)."""
     n_levels = shares.shape[1]
     cell = who.astype(np.int64) * n_levels + code

@@ -66,7 +66,7 @@ def test_the_hierarchy_comes_back_from_counts():
     prior = priors.OwnPrior.begin(np.full((3, 3), 0.05) + 0.18 * np.eye(3), 400)
     for _ in range(15):
         prior = prior.learn(Tallies(0.0, counts, np.array([500.0, 500.0, 500.0])))
-    assert prior.settled
+    assert prior.is_settled
     # accuracies are estimated too, and take a part of what rows differ by
     assert 15 < prior.row_weight < 75
     assert np.corrcoef(prior.ability, ability)[0, 1] > 0.85

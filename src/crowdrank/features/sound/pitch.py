@@ -35,7 +35,7 @@ class Pitch(NamedTuple):
     harmonicity: Floats
 
     @property
-    def voiced(self) -> Bools:
+    def has_voice(self) -> Bools:
         """Which frames have a voice."""
         return self.frequency > 0
 

@@ -66,7 +66,7 @@ def speech_columns(samples: Floats, rate: int) -> Floats:
     spectral = [pitch.harmonicity, *(getattr(spectra, name) for name in _SPECTRAL[1:])]
     values = [
         len(samples) / rate, bandwidth_of(samples, rate), *_pitch_columns(pitch, loud),
-        float(pitch.voiced[loud].mean()), *_level_columns(spectra.level, loud),
+        float(pitch.has_voice[loud].mean()), *_level_columns(spectra.level, loud),
         *(number for column in spectral for number in (column[loud].mean(), column[loud].std())),
         *_rhythm_columns(spectra, pitch, loud, len(samples) / rate), *_cepstral_columns(spectra.cepstrum, loud),
     ]  # fmt: skip
@@ -75,7 +75,7 @@ def speech_columns(samples: Floats, rate: int) -> Floats:
 
 def _pitch_columns(pitch: Pitch, loud: Bools) -> list[float]:
     """Pitch in semitones over 100 Hz, of the loud voiced frames."""
-    voiced = np.flatnonzero(pitch.voiced & loud)
+    voiced = np.flatnonzero(pitch.has_voice & loud)
     if not len(voiced):
         return [float("nan")] * len(_PITCH)
     tone = 12 * np.log2(pitch.frequency[voiced] / 100)
@@ -106,7 +106,7 @@ def _rhythm_columns(spectra: Spectra, pitch: Pitch, loud: Bools, seconds: float)
 
     smooth = np.convolve(np.pad(spectra.level, 1, mode="edge"), [0.25, 0.5, 0.25], "valid")
     peaks, _ = find_peaks(smooth, prominence=_SYLLABLE_DIP, distance=_SYLLABLE_FRAMES)
-    n_syllables = int((pitch.voiced & loud)[peaks].sum())
+    n_syllables = int((pitch.has_voice & loud)[peaks].sum())
     inside = np.flatnonzero(loud)
     gaps = np.diff(inside) - 1  # frames that are not loud, between loud ones
     pauses = gaps[gaps >= _PAUSE_FRAMES]

@@ -130,15 +130,15 @@ def _nearest(rows: ClassRows, fit: ClassFit, judge: ClassFit, found: Calibration
     wanted = (1.0 - found.given_away) * wanted + found.given_away / rows.n_levels
 
     @cache
-    def fitted(number: int) -> tuple[float, float]:
+    def loss_and_share(number: int) -> tuple[float, float]:
         flat = _flatter(own, n_voices, _TEMPERINGS[number])
         away = _likeliest_away(flat, wanted)
         loss = -float((wanted * np.log((1.0 - away) * flat + away / rows.n_levels + _LEAST)).sum())
         # the last digits depend on the order of the sums
         return round(loss, 7), away
 
-    best = _least_of(lambda number: fitted(number)[0], len(_TEMPERINGS))
-    return found._replace(tempering=_TEMPERINGS[best], given_away=fitted(best)[1])
+    best = _least_of(lambda number: loss_and_share(number)[0], len(_TEMPERINGS))
+    return found._replace(tempering=_TEMPERINGS[best], given_away=loss_and_share(best)[1])
 
 
 def _likeliest_away(flat: Floats, wanted: Floats) -> float:
@@ -175,7 +175,7 @@ class _Crowd(NamedTuple):
         prior: Prior = OwnPrior.begin(crowd_shares(rows), rows.n_annotators)
         for _ in range(_MOST_ROUNDS):
             prior = prior.learn(expected)
-            if prior.settled:
+            if prior.is_settled:
                 break
         shares = expected.shares + prior.shares
         return cls(expected.counts, prior.counts, shares / shares.sum())

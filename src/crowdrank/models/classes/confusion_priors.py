@@ -52,7 +52,7 @@ class Prior(Protocol):
         ...
 
     @property
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         """Whether there is nothing more to learn."""
         ...
 
@@ -123,7 +123,7 @@ class FixedPrior:
         return cls(crowd[None] * (_NEARLY_NONE * len(crowd)), np.full(len(crowd), _NEARLY_NONE))
 
     @property
-    def settled(self) -> bool:
+    def is_settled(self) -> bool:
         """Nothing is learned."""
         return True
 

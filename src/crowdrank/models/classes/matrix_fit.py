@@ -32,11 +32,11 @@ def fit_matrices(
     """Return the fit: rounds that learn the prior, then E-steps and M-steps in turn until nothing changes."""
     first, n_iter = first_estimate(crowd_shares(rows), begin, rows.n_annotators), 0
     state = form.likeliest_state(first.confusion, first.prior, None)
-    if begin is not None and not prior.settled:
+    if begin is not None and not prior.is_settled:
         prior = prior.of_former().learn(_e_step(rows, form.estimate(state)))
     for _ in range(_MOST_ROUNDS):
         n_passes = min(_N_PASSES_A_ROUND, max_iter - n_iter - 1)
-        if prior.settled or n_passes < 1:
+        if prior.is_settled or n_passes < 1:
             break
         rough = _walk(rows, form, prior, state, tol=max(tol, _ROUGH_TOL), max_iter=n_passes)
         state, prior, n_iter = rough.state, prior.learn(rough.expected), n_iter + rough.trace.n_iter

@@ -38,7 +38,7 @@ class RankerMean:
     row: Ints
 
     @property
-    def learned(self) -> Counts:
+    def learned_items(self) -> Counts:
         """Items that were judged and have features."""
         return np.flatnonzero(self.judgments.judged_items & (self.row >= 0))
 
@@ -47,7 +47,7 @@ class RankerMean:
         from sklearn.base import clone
 
         ranker = clone(self.ranker)
-        if not self._graded and "gain" in ranker.get_params():
+        if not self._has_grades and "gain" in ranker.get_params():
             ranker.set_params(gain="linear")
         query = self.judgments.items.query[items]
         ranker.fit(self.features.matrix[self.row[items]], target[items], qid=query)
@@ -78,7 +78,7 @@ class RankerMean:
         Items of queries without judgments have the score of a ranker that learned from all. The column has mean 0 and
         standard deviation 1 over the judged items; items without features have 0.
         """
-        items, learned = self.judgments.items, self.learned
+        items, learned = self.judgments.items, self.learned_items
         described = np.flatnonzero(self.row >= 0)
         part = np.full(len(items), -1)
         part[described] = self._parts(target)[described]
@@ -95,7 +95,7 @@ class RankerMean:
 
     def _parts(self, target: Floats) -> Ints:
         """Part of each item: that of its query, -1 where nobody judged in it; with one query, parts of its items."""
-        items, learned = self.judgments.items, self.learned
+        items, learned = self.judgments.items, self.learned_items
         part = np.full(len(items), -1, np.int32)
         if len(np.unique(items.query[learned])) < 2:
             part[learned[np.argsort(target[learned], kind="stable")]] = np.arange(len(learned)) % _N_PARTS
@@ -113,7 +113,7 @@ class RankerMean:
         return of_query[items.query]
 
     @property
-    def _graded(self) -> bool:
+    def _has_grades(self) -> bool:
         """Whether some judgments are grades."""
         return any(isinstance(part, Grades) for part in parts_of(self.judgments))
 

@@ -157,13 +157,13 @@ class LatentScore:
             mean = _ranker_mean(self.ranker, features, judgments)
             fit = _alternate(mean, run)
             warn_about(fit, layout, judgments.items, options)
-            ranker = mean.fit_copy(mean.learned, mean.targets(fit.state.scores))
+            ranker = mean.fit_copy(mean.learned_items, mean.targets(fit.state.scores))
             ranker.feature_names_in_ = np.array(features.names, object)
             consensus = latent_consensus(self, judgments, layout, fit, clamped)
             return JointFit(
-                method=method_name(self), ranker=ranker, consensus=consensus, n_items=len(mean.learned),
-                n_queries=len(np.unique(judgments.items.query[mean.learned])),
-                n_unjudged=len(features) - len(mean.learned),
+                method=method_name(self), ranker=ranker, consensus=consensus, n_items=len(mean.learned_items),
+                n_queries=len(np.unique(judgments.items.query[mean.learned_items])),
+                n_unjudged=len(features) - len(mean.learned_items),
             )  # fmt: skip
         scaled = None if features is None else _scale_features(features, judgments)
         fit = run(features=None if scaled is None else scaled.matrix)
@@ -187,9 +187,9 @@ def _alternate(mean: RankerMean, run: Callable[..., ScoreFit]) -> ScoreFit:
     """Scores given the ranker's predictions, and predictions given the scores, in turn until scores stay."""
     fit = run()
     for _ in range(_MAX_ALTERNATIONS):
-        before = fit.state.scores[mean.learned]
+        before = fit.state.scores[mean.learned_items]
         fit = run(features=mean.column(mean.targets(fit.state.scores)))
-        after = fit.state.scores[mean.learned]
+        after = fit.state.scores[mean.learned_items]
         if float(np.sqrt(((after - before) ** 2).mean())) <= _MAX_CHANGE * max(float(after.std()), 1e-300):
             break
     return fit

@@ -239,10 +239,10 @@ class MallowsCrowd:
             return sum_orders(self.arranged.lists, pull, self.exact, **more, sets=sets)
         from .kernels.all_orders import sum_listed
 
-        return sum_listed(self.arranged.lists, self._listed, pull, **more)
+        return sum_listed(self.arranged.lists, self._listed_orders, pull, **more)
 
     @cached_property
-    def _listed(self) -> ListedOrders:
+    def _listed_orders(self) -> ListedOrders:
         """Distances of all rankings of the exact queries, where they are no sums over pairs."""
         from .kernels.all_orders import list_orders
 
