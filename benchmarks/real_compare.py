@@ -170,7 +170,7 @@ About orders (`pair_accuracy` in the second column is against gold, nDCG@10 the 
 {pairs}
 
 One scale for all, and plain accuracy, are misled where many annotators guess or err in the same way: on LLMBar most of
-the 65 judges fall for the same wrong answers, and a method that follows the majority foretells them best. With a scale
+the 65 judges fall for the same wrong answers, and a method that follows the majority predicts them best. With a scale
 for each annotator such judges count for what they are worth. It was chosen in view of these sets, as was the rule that
 both answers of a pair are held out and the gold measure of each set, so that its figures flatter; folds of whole
 annotators, scores as ranks, accuracy per annotator, and a scale fitted on what was held out but common to all did no
@@ -185,7 +185,7 @@ About grades, by accuracy against gold:
 
 That a chosen level equals most held-out grades says little: on duck most annotators are wrong together. What each
 annotator makes of each level says more, if not much: with seeds 1 and 2 it chose within a point on 4 and 5 of 7 sets
-and was up to 2.8 points behind, which is 3 of the 108 items of duck. Besides, a method may foretell answers well for
+and was up to 2.8 points behind, which is 3 of the 108 items of duck. Besides, a method may predict answers well for
 knowing the crowd's habits and not the truth. So `auto` leaves `dawid_skene` only where another method is better by
 more than chance (see [grades](grades.md)). The table is of `dawid_skene` with the crowd's prior.
 """

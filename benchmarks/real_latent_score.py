@@ -72,7 +72,7 @@ PREFERENCE_METHODS: dict[str, tuple[str, dict[str, Any]]] = {
 
 
 def likelihoods(judgments: Any, methods: dict[str, tuple[str, dict[str, Any]]]) -> Cells:
-    """The mean log-likelihood of held-out answers of each method that foretells any."""
+    """The mean log-likelihood of held-out answers of each method that predicts any."""
     found: Cells = {}
     for title, (name, params) in methods.items():
         if name == "mean_grade":
@@ -212,8 +212,8 @@ are many, nothing beats the mean grade. Where one of the grades is wanted it is 
 `dawid_skene` on both of TREC, and behind it on adult."""
 
 PREFERENCES_SAID = """LLMBar has 65 language models as judges, some of them worse than chance, and two items a query:
-`latent_score` finds whom to heed, and that most of them favour one side. On all five sets it foretells best, or as well
-as the best. On UKP and MIREX the truth was made from the same votes, and proves nothing either way."""
+`latent_score` finds which annotators to trust, and that most of them favour one side. On all five sets it predicts
+best, or as well as the best. On UKP and MIREX the truth was made from the same votes, and proves nothing either way."""
 
 
 def page() -> str:

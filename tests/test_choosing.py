@@ -106,7 +106,7 @@ def test_a_ranker_learns_grades_on_their_own_scale(enough):
 
 
 def test_what_cannot_be_wanted_is_said(enough):
-    with pytest.raises(ParameterError, match="preferences tell no grade; use want='order'"):
+    with pytest.raises(ParameterError, match="preferences give no grade; use want='order'"):
         auto_method(enough["preference"], "grade")
     with pytest.raises(ParameterError, match="is not known; choose one of 'order', 'grade'"):
         auto_method(enough["grade"], "rank")

@@ -16,7 +16,7 @@ MOST_LINES, MOST_BODY_LINES = 500, 50
 ALLOWED_LONG_FILES = 2
 ALLOWED_LONG_BODIES = 3
 ALLOWED_PARTICIPLES = 14
-"""What there was when this was written; lower them when you mend one."""
+"""What there was when this was written; lower them when you put one right."""
 
 STEPS = ("kernels/", "rankers/", "fitting", "pair_counts", "covariate_design", "standard_errors")
 """Shared parts that hold steps of methods; data, quality, wording and errors serve all methods alike."""

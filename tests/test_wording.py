@@ -59,7 +59,7 @@ def test_winners_in_words_are_asked_about_by_their_own_codes():
 
 
 def test_a_strange_winner_among_others_is_no_code():
-    with pytest.raises(JudgmentError, match=r"the winner \('A'\) is neither of the two items.*; mend them"):
+    with pytest.raises(JudgmentError, match=r"the winner \('A'\) is neither of the two items.*; correct them"):
         cr.Preferences.from_frame({**PREFERENCES, "winner": ["A", "A", "x", "left"]})
 
 
@@ -79,7 +79,7 @@ def test_dropping_is_not_advised_where_every_row_would_go():
     with pytest.raises(JudgmentError, match="invalid='drop'"):
         cr.Grades.from_frame({"item": ["", *"abcdefghijk"], "grade": [1] * 12})
     # one row in ten is no slip any more
-    with pytest.raises(JudgmentError, match=r"mend them$"):
+    with pytest.raises(JudgmentError, match=r"correct them$"):
         cr.Grades.from_frame({"item": ["", *"abcdefghi"], "grade": [1] * 10})
     # two complaints that take all rows between them
     with pytest.raises(JudgmentError) as caught:

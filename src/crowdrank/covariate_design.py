@@ -17,7 +17,7 @@ from .protocols import Floats
 from .wording import did_you_mean
 
 MIN_IDENTIFIED = 0.01
-"""Share of a covariate's variation within pairs of items below which scores and coefficient cannot be told apart."""
+"""Share of a covariate's variation within pairs of items below which scores and coefficient are confounded."""
 
 _WEAKLY_IDENTIFIED = 0.05
 _ALIKE = 0.95
@@ -85,7 +85,7 @@ class CovariateDesign:
 
 
 def covariate_design(preferences: Preferences, control: Sequence[str], *, refuse: bool = True) -> CovariateDesign:
-    """Return the covariates named, scaled; unless told otherwise refuse those that scores cannot be told apart from."""
+    """Return the covariates named, scaled; refuse those that scores are confounded with, unless asked not to."""
     if not control:
         return CovariateDesign((), np.empty((len(preferences), 0)), np.empty(0), np.empty(0))
     places = []
@@ -146,7 +146,7 @@ def _check(design: CovariateDesign, weight: Floats) -> None:
                 if name == "self" else "use across_queries() (--across-queries)"
             )  # fmt: skip
             raise UnidentifiedError(
-                f"{name} does not vary within pairs of items, so scores and {name} cannot be told apart; {remedy}, or "
+                f"{name} does not vary within pairs of items, so scores and {name} are confounded; {remedy}, or "
                 "leave it out"
             )
         if share < _WEAKLY_IDENTIFIED:

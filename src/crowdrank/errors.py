@@ -10,7 +10,7 @@ class JudgmentError(CrowdrankError, ValueError):
 
 
 class UnidentifiedError(JudgmentError):
-    """Covariates that cannot be told apart from scores."""
+    """Covariates that are confounded with scores."""
 
 
 class ParameterError(CrowdrankError, ValueError):

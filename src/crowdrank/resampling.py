@@ -433,7 +433,7 @@ def _warn(summary: dict[str, Any]) -> None:
         remarks.append(
             f"{summary['with_lost_items']} of {n} resamples left items without a judgment, up to "
             f"{summary['most_lost_items']} at once; there they have the score of an unjudged item, so their "
-            "intervals lean towards the middle: collect more judgments of items that have but a few"
+            "intervals lean towards the middle: collect more judgments of items that have only a few"
         )
     if summary["apart"]:
         remarks.append(

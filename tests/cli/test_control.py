@@ -69,7 +69,7 @@ def test_mistakes_are_said(run, texts):
     (texts / "one.csv").write_text(one)
     ran = run(f"aggregate {texts}/one.csv --across-queries --control self --families {texts}/families.csv -q")
     assert (ran.code, "Traceback" in ran.err) == (2, False)
-    assert "self does not vary within pairs of items, so scores and self cannot be told apart; name families" in ran.err
+    assert "self does not vary within pairs of items, so scores and self are confounded; name families" in ran.err
     plain = list(csv.DictReader(io.StringIO(run(f"aggregate {texts}/votes.csv --across-queries -q").out)))
     assert len(plain) == 4
 

@@ -75,7 +75,7 @@ def test_files_and_what_a_former_run_left(run, small, tmp_path):
 
 @pytest.mark.parametrize(
     ("options", "told"),
-    [("", "with --out DIR it could be gone on with"), ("-o out", "the same command goes on where it was")],
+    [("", "with --out DIR a stopped run can be continued"), ("-o out", "the same command continues where it stopped")],
 )
 def test_stopping_says_how_to_go_on(run, small, monkeypatch, options, told):
     def stopped(self, work):

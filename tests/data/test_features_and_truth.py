@@ -98,7 +98,7 @@ def test_columns_that_hold_no_numbers(kind):
     table = pl.DataFrame({"item": ["x", "y"], "f": [1, 2]})
     with pytest.raises(
         JudgmentError,
-        match=r"feature 'f2' is not a number \(.*\) in row 1; mend it, or name the columns|column 'f2' holds ",
+        match=r"feature 'f2' is not a number \(.*\) in row 1; correct it, or name the columns|column 'f2' holds ",
     ):
         Features.from_frame(table.with_columns(ODD[kind].alias("f2")))
     assert Features.from_frame(table.with_columns(ODD[kind].alias("f2")), features=["f"]).names == ("f",)

@@ -104,7 +104,7 @@ def test_columns_names_the_rest():
         ({"item": [], "grade": []}, "no rows"),
         (
             with_column(GRADES, "grade", [2, None, 3]),
-            r"grade is blank in row 2 \(query 'q1', item 'y', annotator 'ann'\); mend",
+            r"grade is blank in row 2 \(query 'q1', item 'y', annotator 'ann'\); correct",
         ),
         (with_column(GRADES, "grade", ["2", " ", "3"]), "grade is blank in row 2"),
         (with_column(GRADES, "grade", [2.0, float("nan"), 3.0]), "grade is blank in row 2"),

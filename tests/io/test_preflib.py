@@ -95,7 +95,7 @@ def test_read_judgments_takes_them_alone_or_together(tmp_path):
         ("# TITLE: nothing\n", "holds no rankings"),
         ("4\n1,a\n", "says it has 4 alternatives but ends before them"),
         ("1\nab\n1,1,1\n1,1\n", "line 2 is 'ab'"),
-        ("\n\n", "empty but for blank lines"),
+        ("\n\n", "holds only blank lines"),
     ],
 )
 def test_what_is_wrong_names_the_line(tmp_path, text, expected):

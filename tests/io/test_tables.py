@@ -146,7 +146,7 @@ def test_json_integers_of_any_size_keep_their_digits(tmp_path):
 BROKEN = {
     "empty.csv": (b"", "is empty"),
     "empty.csv.gz": (gzip.compress(b""), "is empty"),
-    "blank.csv": (b"\n  \n\r\n", "empty but for blank lines"),
+    "blank.csv": (b"\n  \n\r\n", "holds only blank lines"),
     "header.csv": (b"item,grade\n", "has a header but no rows"),
     "header-blank.csv": (b"item,grade\n\n,\n", "has a header but no rows"),
     "doubled.csv": (b"item,grade, item\nx,1,y\n", "column 'item' stands 2 times in the header"),

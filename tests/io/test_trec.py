@@ -34,7 +34,7 @@ def test_run(tmp_path):
         (read_qrels, "1 0 a 1\n\n1 0 b x\n", "line 3 has the grade 'x'"),
         (read_qrels, "1 0 a 1\n1 0 b inf\n", "line 2 has the grade 'inf'"),
         (read_qrels, "1 0 a 1\n1 0 a 2\n", "line 2 repeats item 'a' of query '1'"),
-        (read_qrels, "\n \n", "empty but for blank lines"),
+        (read_qrels, "\n \n", "holds only blank lines"),
         (
             read_run,
             "1 Q0 a 1 2 x\n1 Q0 b 1 x\n",

@@ -243,7 +243,7 @@ def test_a_scheme_that_goes_by_a_consensus_says_so():
             {"annotator": ["ann", "ann"]},
             r"the annotator stands there twice in row 2 \('ann'\) of the pool; keep one row",
         ),
-        ({"annotator": ["ann", ""]}, "the annotator is blank in row 2 of the pool; mend the pool"),
+        ({"annotator": ["ann", ""]}, "the annotator is blank in row 2 of the pool; correct the pool"),
         ({"annotator": ["ann"], "capacity": [1.5]}, "the capacity is no whole number of at least 0 in row 1"),
         ({"annotator": ["ann"], "capacity": [-1]}, "the capacity is no whole number of at least 0"),
         ({"who": ["ann"]}, r"the table has no annotator column \(columns that could serve: 'who'\)"),

@@ -32,14 +32,14 @@ class Choice:
     params: Mapping[str, Any] = field(default_factory=dict)
 
 
-LEARNED = Choice("latent_score", "how well each annotator tells items apart is learned along with the scores")
+LEARNED = Choice("latent_score", "how well each annotator distinguishes items is learned along with the scores")
 ANCHORED = Choice("latent_score", "it makes use of annotators or items that are known")
 SEVERAL = Choice("latent_score", "it takes several kinds of judgment together")
 TARGET = Choice("mean_grade", "a ranker is to learn scores on the scale of the grades")
 
 CLASSES = {
     "no annotators": Choice("majority_vote", "the grades do not say who gave them, so each counts alike"),
-    "no overlap": Choice("majority_vote", "no item was graded by two annotators, so nothing tells them apart"),
+    "no overlap": Choice("majority_vote", "no item was graded by two annotators, so nothing distinguishes them"),
     "levels": Choice(
         "dawid_skene", "annotators mix up near levels more than far ones, and by how much is learned", {"ordinal": True}
     ),
@@ -93,7 +93,7 @@ def auto_method(
     if want == "grade":
         told = "several kinds together" if isinstance(judgments, Mixed) else f"{judgments.kind}s"
         alone = "give the grades alone, or " if isinstance(judgments, Mixed) else ""
-        raise ParameterError(f"{told} tell no grade; {alone}use {option('want', 'order')}")
+        raise ParameterError(f"{told} give no grade; {alone}use {option('want', 'order')}")
     if isinstance(judgments, Mixed):
         return SEVERAL
     if anchored and want == "order":

@@ -43,7 +43,7 @@ def diagnose(
         that most annotators have in common are found too, which agreement alone cannot show.
     control
         Covariates of preferences, as in :func:`aggregate`: the table has each annotator's coefficients, in log-odds at
-        the root mean square of the covariate, with 90 % intervals. Where scores and covariate cannot be told apart,
+        the root mean square of the covariate, with 90 % intervals. Where scores and covariate are confounded,
         coefficients are relative to those of the other annotators, and a message says so.
 
     Examples

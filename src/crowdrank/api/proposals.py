@@ -204,8 +204,8 @@ def scheme_costs(
 ) -> pl.DataFrame:
     """Return what schemes would have cost on items that were graded several times over.
 
-    The columns are scheme, and each of labelling (grades asked for an item), training (training rows an item where each
-    grade is one; a consensus gives 1) and ratio (rows below ``good_from`` for each one from there on): counted over
+    The columns are scheme, and each of labelling (grades asked for an item), training (rows per item where each grade is a
+    training row; a consensus gives 1) and ratio (rows below ``good_from`` for each one from there on): counted over
     random orders of each item's grades, and ``_exact``, by formula.
 
     Parameters

@@ -20,7 +20,7 @@ from ..wording import one_of, option
 ROBUST = ("annotator", "query", "judgment", "none")
 
 _MIN_DEPENDENT_SHARE = 0.1
-"""Share of the preferences that repeat, or follow from, others of their annotator, from which on errors heed that.
+"""Share of the preferences that repeat, or follow from, others of their annotator, from which on errors allow for that.
 
 Below it they change standard errors by less than 5 per cent, even where an annotator never answers differently.
 """

@@ -155,9 +155,9 @@ def aggregate(
     """Turn votes into a ranking, and say which annotators to look at.
 
     Writes query, item, score and rank, best first, with grade and confidence, std_error or intervals where the method
-    gives them. A terminal shows the best items; everything else gets CSV. Grades, preferences and rankings are told
-    apart by their columns, and common column names of other tools are understood. Files of several kinds are taken
-    together: equal ids mean the same item and annotator.
+    gives them. A terminal shows the best items; everything else gets CSV. Grades, preferences and rankings are
+    recognised by their columns, and common column names of other tools are understood. Files of several kinds are
+    taken together: equal ids mean the same item and annotator.
     """
     from .. import api
     from ..io.tables import read_table

@@ -35,7 +35,7 @@ crowdrank turns votes of many annotators into a ranking, and names the bad annot
   crowdrank aggregate FILE           the ranking, and whom to look at
   crowdrank aggregate FILE --report page.html
   crowdrank serve --demo             collect judgments in a browser
-  crowdrank --help                   all commands; crowdrank COMMAND --help tells all of one
+  crowdrank --help                   all commands; crowdrank COMMAND --help shows the options of one
 """
 
 
@@ -94,7 +94,7 @@ def _version(wanted: bool) -> None:
 def start(
     context: typer.Context,
     version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_version, help="Print the version and leave.")
+        bool, typer.Option("--version", is_eager=True, callback=_version, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """From noisy votes of many annotators to a ranking, with the bad annotators named.

@@ -31,7 +31,7 @@ EXAMPLES = examples(
 def demo(
     *,
     save: Annotated[
-        str | None, typer.Option("--save", metavar="FILE", help="Write the votes there, and leave it at that.")
+        str | None, typer.Option("--save", metavar="FILE", help="Write the votes there and do nothing else.")
     ] = None,
     quiet: Quiet = False,
 ) -> None:

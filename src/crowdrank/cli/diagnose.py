@@ -20,7 +20,7 @@ EXAMPLES = examples(
     ("who chooses by side, ties always, guesses or copies", "crowdrank diagnose votes.csv"),
     ("which judge likes long answers", "crowdrank diagnose judges.csv --across-queries --control style"),
     ("every pair of annotators, the most dependent first", "crowdrank diagnose votes.csv --dependence pairs.csv"),
-    ("errors told by known answers, so common ones show too", "crowdrank diagnose votes.csv --truth gold.csv"),
+    ("errors against known answers, so shared ones show too", "crowdrank diagnose votes.csv --truth gold.csv"),
 )
 
 
@@ -29,7 +29,7 @@ def diagnose(
     *,
     votes: Votes,
     truth: Annotated[
-        str | None, typer.Option("--truth", metavar="FILE", help="Known grades, ranks or winners, to tell errors by.")
+        str | None, typer.Option("--truth", metavar="FILE", help="Known grades, ranks or winners, to find errors by.")
     ] = None,
     method: Annotated[
         str,

@@ -38,7 +38,7 @@ def features(
         ),
     ],
     of: Annotated[
-        str | None, typer.Option("--of", metavar="text|page|speech", help="What the items are; told by --like else.")
+        str | None, typer.Option("--of", metavar="text|page|speech", help="What the items are; by default as --like.")
     ] = None,
     like: Annotated[
         str | None,

@@ -30,7 +30,7 @@ Votes = Annotated[
     list[str],
     typer.Argument(metavar="VOTES...", help="Files of judgments, - for standard input.", show_default=False),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Seed of whatever is random.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="Seed of the random draws.")]
 Metrics = Annotated[
     str | None,
     typer.Option("--metrics", metavar="LIST", help="Such as ndcg@10,map,rbp@0.95,tau; by default what fits the truth."),
@@ -58,7 +58,7 @@ Format = Annotated[
         help="csv, tsv, json, jsonl, parquet, qrels, run, markdown, latex; else what FILE says.",
     ),
 ]
-Quiet = Annotated[bool, _writing("--quiet", "-q", help="Say nothing on standard error but warnings and errors.")]
+Quiet = Annotated[bool, _writing("--quiet", "-q", help="Print only warnings and errors on standard error.")]
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Reading:
     )
     kind: Annotated[
         str | None,
-        _reading("--kind", metavar="KIND", help="grade, preference or ranking; told from the columns by default."),
+        _reading("--kind", metavar="KIND", help="grade, preference or ranking; by default found from the columns."),
     ] = None
     column: Annotated[
         list[str] | None,
@@ -103,7 +103,7 @@ class Reading:
     ] = None
     source: Annotated[
         str | None,
-        _reading("--from", metavar="NAME", help="Tool whose export it is; found by itself, 'table' reads it plainly."),
+        _reading("--from", metavar="NAME", help="Tool that wrote it, recognised by default; table for a plain one."),
     ] = None
     answer: Annotated[
         str | None,
@@ -130,7 +130,7 @@ class Reading:
     small_is_good: Annotated[
         bool | None, _reading("--small-is-good/--large-is-good", help="Whether numbers count downwards.")
     ] = None
-    no_annotators: Annotated[bool, _reading("--no-annotators", help="Nobody is named, and that is meant.")] = False
+    no_annotators: Annotated[bool, _reading("--no-annotators", help="Annotators are not named, on purpose.")] = False
     pseudonyms: Annotated[bool, _reading("--pseudonyms", help="Call annotators A1, A2, ... in what is written.")] = (
         False
     )
@@ -141,7 +141,7 @@ class Reading:
         str | None, _reading("--sheet", metavar="NAME", help="Sheet of an Excel file; else the first.")
     ] = None
     encoding: Annotated[
-        str | None, _reading("--encoding", metavar="NAME", help="Text encoding, such as latin-1; told by itself.")
+        str | None, _reading("--encoding", metavar="NAME", help="Text encoding, such as latin-1; found by default.")
     ] = None
     baseline_model: Annotated[
         str | None, _reading("--baseline-model", metavar="MODEL", help="Arena-Hard's other model, in old files.")

@@ -34,7 +34,7 @@ def rank(
     ],
     of: Annotated[
         str | None,
-        typer.Option("--of", metavar="text|page|speech", help="Take the items for raw ones; told by the table else."),
+        typer.Option("--of", metavar="text|page|speech", help="What raw items are; by default found from the table."),
     ] = None,
     query: Annotated[
         str | None,

@@ -45,9 +45,9 @@ def serve(
     new_token: Annotated[
         bool, typer.Option("--new-token", help="Make another owner's token; the former one ends.")
     ] = False,
-    check: Annotated[bool, typer.Option("--check", help="Recount every promise from the tables, and leave.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Recount every promise from the tables and exit.")] = False,
     copy_to: Annotated[
-        str | None, typer.Option("--copy-to", metavar="URL", help="Copy a paused or closed campaign there, and leave.")
+        str | None, typer.Option("--copy-to", metavar="URL", help="Copy a paused or closed campaign there and exit.")
     ] = None,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip

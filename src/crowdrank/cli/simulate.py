@@ -66,12 +66,12 @@ def simulate(
     per_item: Annotated[
         float | None,
         typer.Option(
-            "--per-item", metavar="K", help="Grades (5) or preferences (10) an item gets; rankings a query (5)."
+            "--per-item", metavar="K", help="Grades (5) or preferences (10) per item; rankings (5) per query."
         ),
     ] = None,
     seed: Seed = 0,
     noises: Annotated[
-        bool, typer.Option("--noises", is_eager=True, callback=_list_noises, help="List the noise models and leave.")
+        bool, typer.Option("--noises", is_eager=True, callback=_list_noises, help="List the noise models and exit.")
     ] = False,
     campaign: Annotated[
         str | None,
@@ -87,7 +87,7 @@ def simulate(
     ] = None,
     budget: Annotated[
         float | None,
-        typer.Option("--budget", metavar="N", help="Judgments that each may buy; 3 an item.", rich_help_panel=_PLAYED),
+        typer.Option("--budget", metavar="N", help="Judgments that each may buy; 3 per item.", rich_help_panel=_PLAYED),
     ] = None,
     rounds: Annotated[
         int, typer.Option("--rounds", min=1, metavar="N", help="Rounds to spend it in.", rich_help_panel=_PLAYED)

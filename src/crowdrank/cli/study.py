@@ -83,7 +83,8 @@ def study(
                 ran = run_study(name, scope, n_seeds=seeds, out=out, folder=folder, progress=progress)
         except KeyboardInterrupt:
             talk.flush()
-            talk.say("the same command goes on where it was" if out else "with --out DIR it could be gone on with")
+            resume = "the same command continues where it stopped"
+            talk.say(resume if out else "with --out DIR a stopped run can be continued")
             raise
         if ran.n_resumed:
             talk.say(f"{ran.n_resumed} finished parts of a former run were taken over")

@@ -24,7 +24,7 @@ def read_votes(votes: Sequence[str], reading: Reading, talk: Talk, control: str 
     from ..data.pseudonyms import with_pseudonyms
     from ..io.judgments import read_files
 
-    # whoever is left out by name is so before names are gone
+    # annotators are left out by name before names are replaced
     options = dataclasses.replace(options_of(reading), pseudonyms=False)
     if control is not None:
         from ..api import read_covariates_of

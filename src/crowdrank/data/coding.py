@@ -37,7 +37,7 @@ def id_series(values: pl.Series) -> pl.Series:
     if dtype == pl.Null:
         return values.cast(pl.String)
     if dtype == pl.Object or dtype.is_nested():
-        raise JudgmentError(f"column {values.name!r} holds lists or other compound values; give one plain value a row")
+        raise JudgmentError(f"column {values.name!r} holds lists or other compound values; give a plain value per row")
     if isinstance(dtype, pl.Duration):
         return values.cast(pl.Int64)
     try:

@@ -164,7 +164,7 @@ def _transform(rows: Rows, name: str, transform: str, left: Floats, right: Float
     """Left against right; 0 where they are equal."""
     if transform in ("ratio", "log"):
         negative: Bools = (left < 0) | (right < 0)
-        remedy = f"write {name}:difference, or mend them"
+        remedy = f"write {name}:difference, or correct them"
         rows.blame(negative, f"{name!r} is below 0, which {transform} cannot take,", remedy)
         left, right = np.maximum(left, 0.0), np.maximum(right, 0.0)
     if transform == "log":

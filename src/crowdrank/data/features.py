@@ -252,7 +252,7 @@ def _numbers(column: pl.Series) -> Floats:
     if wrong.any():
         row = int(np.argmax(wrong))
         what = f"feature {column.name!r} is not a number ({short(column.slice(row, 1).to_list()[0])}) in row {row + 1}"
-        raise JudgmentError(f"{what}; mend it, or name the columns to use with features= (--features)")
+        raise JudgmentError(f"{what}; correct it, or name the columns to use with features= (--features)")
     return values
 
 

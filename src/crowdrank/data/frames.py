@@ -63,7 +63,7 @@ def _half_character_message(name: str, values: Any) -> str | None:
     for row, value in enumerate(values, 1):
         if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
             what = f"row {row} of column {name!r} holds half of a character (a lone surrogate)"
-            return f"{what}; mend it, or replace it by text.encode('utf-8', 'replace').decode()"
+            return f"{what}; correct it, or replace it by text.encode('utf-8', 'replace').decode()"
     return None
 
 

@@ -56,7 +56,7 @@ class Grades(Judged):
         check_codes("item", self.item, self.n_items)
         if len(self.item) != len(self.grade):
             raise JudgmentError(
-                f"{len(self.item)} items do not go with {len(self.grade)} grades; give one of each a row"
+                f"{len(self.item)} items do not go with {len(self.grade)} grades; give one of each per row"
             )
         if not np.isfinite(self.grade).all():
             raise JudgmentError("a grade is NaN or infinite; leave such rows out")

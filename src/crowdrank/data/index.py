@@ -121,7 +121,7 @@ class Items:
     def codes_of(self, other: Items, mine: str, theirs: str) -> Ints:
         """Return the code here of each of other items, -1 where unknown; ``mine`` and ``theirs`` name both in messages.
 
-        Where one side names no query, both may have but one, and items alone are compared.
+        Where one side names no query, both may have only one, and items alone are compared.
         """
         if not (self.single or other.single):
             return self.codes(other.query_ids(), other.ids)

@@ -42,7 +42,7 @@ LARGEST_WEIGHT = 1e12
 _LARGEST_TIME = 1e20
 _SOME_CELLS = 5_000
 
-DROP = "mend them"
+DROP = "correct them"
 """Remedy of rows that may as well be left out; that is said too where few would be."""
 
 _FEW_BAD = 0.1
@@ -323,7 +323,7 @@ def _with_extra_items(
         raise JudgmentError("the list of items has no query column but the judgments name several queries; add it")
     (of_ids, extra), item_ids = factorize([item_ids, table[names["item"]]])
     if (extra < 0).any() or (of_extra < 0).any() or any((query < 0).any() for query, _ in parts):
-        raise JudgmentError("the list of items has a blank query or item id, or queries the judgments lack; mend it")
+        raise JudgmentError("the list of items has a blank query or item id, or queries the judgments lack; correct it")
     parts = [(query, of_ids[code]) for query, code in parts]
     placed, numbers = build_items(Index(query_ids), [*parts, (of_extra, extra)], item_ids)
     return placed, numbers[:-1]
@@ -340,7 +340,7 @@ def _no_ids() -> pl.Series:
 
 
 def _groups(group: Ints | None, group_ids: pl.Series, annotator: Ints, annotator_ids: pl.Series) -> dict[str, Any]:
-    """The group of each annotator, who may belong to but one."""
+    """The group of each annotator, who may belong to only one."""
     if group is None:
         return {}
     if not len(annotator_ids):

@@ -88,4 +88,4 @@ def _refuse_blank(codes: Ints) -> None:
     """Say in which rows an id is blank."""
     if len(codes) and codes.min() < 0:
         row = int(np.argmin(codes)) + 1
-        raise JudgmentError(f"row {row} of the list of items has a blank query or item id; mend it or leave it out")
+        raise JudgmentError(f"row {row} of the list of items has a blank query or item id; correct it or leave it out")

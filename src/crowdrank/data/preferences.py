@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 class Preferences(Judged):
     """One item against another: ``outcome`` is 1 where left won, -1 where right won, 0 for a tie.
 
-    ``recorded`` is true in rows whose left and right are known to be the order of whoever wrote them down, as in tables
-    of winners and losers, and not that in which the annotator saw the items; ``None`` where nothing is known.
+    ``recorded`` is true in rows whose left and right are known to be the order in which they were written down, as in
+    tables of winners and losers, and not that in which the annotator saw the items; ``None`` where nothing is known.
 
     ``strength`` is by how much the winner was better, where annotators were asked: 0 exactly where the two tie, and
     ``strength_levels`` is the largest there is on their scale. ``judgment`` numbers judgments where one has several
@@ -72,7 +72,7 @@ class Preferences(Judged):
         check_codes("left", self.left, self.n_items)
         check_codes("right", self.right, self.n_items)
         if not len(self.left) == len(self.right) == len(self.outcome):
-            raise JudgmentError("left, right and outcome differ in length; give one of each a row")
+            raise JudgmentError("left, right and outcome differ in length; give one of each per row")
         if self.recorded is not None and len(self.recorded) != len(self.outcome):
             raise JudgmentError(f"recorded has {len(self.recorded)} entries for {len(self.outcome)} preferences")
         self._check_strength()
@@ -95,7 +95,7 @@ class Preferences(Judged):
         if not (np.isfinite(strength).all() and (strength >= 0).all()):
             raise JudgmentError("strengths must be finite numbers of at least 0")
         if ((strength == 0) != (self.outcome == 0)).any():
-            raise JudgmentError("a strength is 0 exactly where two items tie; mend the strengths or the outcomes")
+            raise JudgmentError("a strength is 0 exactly where two items tie; correct the strengths or the outcomes")
         strength.flags.writeable = False
         object.__setattr__(self, "strength", strength)
         largest = float(strength.max(initial=0.0))

@@ -70,7 +70,7 @@ class Rankings(Judged):
     ) -> Self:
         """Return rankings from a table with columns item and rank [, query, annotator, ranking, weight, time, group].
 
-        Rows of one query and annotator make up a ranking; a ``ranking`` column tells apart several of them.
+        Rows of one query and annotator make up a ranking; a ``ranking`` column distinguishes several of them.
 
         Parameters
         ----------
@@ -217,7 +217,7 @@ def _check_once(items: Items, item: Ints, number: Counts, row: Counts, named: bo
         place = order[1:][again]
         first = place[np.argmin(row[place])]
         more = f" (and {int(again.sum()) - 1} more rows like it)" if again.sum() > 1 else ""
-        remedy = "drop one" if named else "add an annotator or ranking column that tells the rankings apart"
+        remedy = "drop one" if named else "add an annotator or ranking column that distinguishes the rankings"
         raise JudgmentError(
             f"item {short(items.ids[int(item[first])])} stands twice in one ranking, the second time in row "
             f"{int(row[first]) + 1}{more}; {remedy}, or add a ranking column if these are several rankings"

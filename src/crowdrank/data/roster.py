@@ -109,7 +109,7 @@ def _prices(table: pl.DataFrame, names: dict[str, str], price: Price | None, cod
         )
     groups = table[names["group"]].cast(pl.String).to_list()
     lacking = np.array([group not in price for group in groups])
-    _refuse(lacking, codes, ids, f"the price is missing, as {option('price')} names but {', '.join(map(str, price))}")
+    _refuse(lacking, codes, ids, f"the price is missing, as {option('price')} names only {', '.join(map(str, price))}")
     return np.array([_check_price(price[group]) for group in groups])
 
 
@@ -130,5 +130,5 @@ def _refuse(wrong: Bools, codes: Any, ids: pl.Series, what: str) -> None:
         return
     shown = [f"{row + 1} ({short(ids[int(codes[row])])})" if codes[row] >= 0 else f"{row + 1}" for row in rows[:5]]
     complaint, _, remedy = what.partition("; ")
-    remedy = remedy or "mend the pool"
+    remedy = remedy or "correct the pool"
     raise JudgmentError(f"{complaint} in row {first_few(shown, len(rows))} of the pool; {remedy}")

@@ -25,7 +25,7 @@ from .rankings import Rankings
 def align_judgments(sets: Sequence[AnyJudged]) -> list[AnyJudged]:
     """Return the sets of judgments with codes over the items and annotators of all of them.
 
-    Where one names no query, all may have but one, and items alone are compared.
+    Where one names no query, all may have only one, and items alone are compared.
     """
     items, item_codes = _items(sets)
     annotators, annotator_codes = _annotators(sets)

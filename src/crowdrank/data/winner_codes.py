@@ -47,7 +47,7 @@ class Code(NamedTuple):
 
 
 def code_of(text: str) -> Code | None:
-    """Return what a text means as a winner, whoever the items are; ``None`` where it may be an id or a number.
+    """Return what a text means as a winner, whatever the items are; ``None`` where it may be an id or a number.
 
     The letter C is a tie only beside A and B, which :func:`codes_of` looks for.
 

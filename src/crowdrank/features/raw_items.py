@@ -236,7 +236,7 @@ def leave_out(items: RawItems, failed: Mapping[int, str], on_error: str) -> RawI
     which = first_few([f"{items.raw[row].name} ({reason})" for row, reason in failed.items()])
     what = f"{len(failed):,} of {len(items):,} items could not be used: {which}"
     if on_error == "stop" or len(failed) == len(items):
-        remedy = "mend them or take them away" if len(failed) > 1 else "mend it or take it away"
+        remedy = "correct or remove them" if len(failed) > 1 else "correct or remove it"
         also = f", or leave them out with {option('on_error', 'skip')}" if len(failed) < len(items) else ""
         raise JudgmentError(f"{what}; {remedy}{also}")
     warnings.warn(f"{what}; they were left out", DataWarning, stacklevel=4)

@@ -143,7 +143,7 @@ def _first_content(source: Source, start: int | None = None) -> int:
         if source.data[start:end].strip():
             return start
         start = end + 1
-    raise JudgmentError(f"{source.name} is empty but for blank lines; check that it was written in full")
+    raise JudgmentError(f"{source.name} holds only blank lines; check that it was written in full")
 
 
 def _first_record(source: Source, start: int) -> str:
@@ -328,7 +328,7 @@ def _records(name: str, text: str, layout: _Layout, first_line: int) -> Iterator
         if len(cells) != wanted:
             raise JudgmentError(
                 f"{name}: {place} has {len(cells)} cells where the header has {wanted}; "
-                "mend it, and put a cell that holds the separator in quotes"
+                "correct it, and put a cell that holds the separator in quotes"
             )
         yield cells
 

@@ -72,7 +72,7 @@ def _content(source: Source) -> _Content:
     """The parts of either form of file."""
     lines = [(number, text.strip()) for number, text in enumerate(source.text().split("\n"), 1) if text.strip()]
     if not lines:
-        raise JudgmentError(f"{source.name} is empty but for blank lines; check that it was written in full")
+        raise JudgmentError(f"{source.name} holds only blank lines; check that it was written in full")
     return _old(source, lines) if lines[0][1].isdecimal() else _present(source, lines)
 
 
@@ -125,7 +125,7 @@ def _order(source: Source, line: int, order: str, n_items: int) -> list[list[int
             if number in seen:
                 raise _broken_line(source, line, f"ranks alternative {number} twice", "drop it")
             if n_items and number > n_items:
-                raise _broken_line(source, line, f"ranks alternative {number} of {n_items}", "mend the number")
+                raise _broken_line(source, line, f"ranks alternative {number} of {n_items}", "correct the number")
             seen.add(number)
         places.append(place)
     return places

@@ -138,7 +138,7 @@ def _objects(source: Source) -> Iterator[dict[str, Any]]:
             row = _parse(line)
         except (ValueError, RecursionError) as error:
             raise JudgmentError(
-                f"{source.name}: line {number} is broken JSON ({_reason(error)}); mend or remove that line"
+                f"{source.name}: line {number} is broken JSON ({_reason(error)}); correct or remove that line"
             ) from None
         if not isinstance(row, dict):
             raise JudgmentError(f"{source.name}: line {number} is a JSON {_kind(row)}, not an object; {_SHAPE}")
@@ -178,7 +178,7 @@ def _frame(source: Source, rows: list[dict[str, Any]]) -> tuple[pl.DataFrame, Mi
         return pl.DataFrame([_column(name, [row.get(name) for row in rows], mixed) for name in names]), mixed
     except UnicodeEncodeError:
         number = next(number for number, row in enumerate(rows, 1) if not _whole_characters(row))
-        raise JudgmentError(f"{source.name}: row {number} holds half of a character; mend its escapes") from None
+        raise JudgmentError(f"{source.name}: row {number} holds half of a character; correct its escapes") from None
     except pl.exceptions.PolarsError as error:
         raise JudgmentError(f"{source.name} is not a table ({_reason(error)}); {_SHAPE}") from None
 

@@ -77,7 +77,7 @@ def judgments_per_cell(judgments: Judgments) -> float:
 
 
 def _splitting(plain: Plain, facts: list[ColumnFacts], keys: list[str]) -> list[ColumnFacts]:
-    """The unused columns that tell judgments of the same thing apart, words before numbers."""
+    """The unused columns that distinguish judgments of the same thing, words before numbers."""
     n = len(plain.frame)
     key = [plain.frame[word] for word in keys]
     found = [
@@ -89,7 +89,7 @@ def _splitting(plain: Plain, facts: list[ColumnFacts], keys: list[str]) -> list[
 
 
 def _stop_split(name: str, plain: Plain, facts: list[ColumnFacts], keys: list[str]) -> None:
-    """Stop where a column tells the judgments of one annotator apart."""
+    """Stop where a column distinguishes the judgments of one annotator."""
     splitting = _splitting(plain, facts, keys)
     if not splitting:
         return

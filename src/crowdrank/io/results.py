@@ -389,7 +389,7 @@ def _from_table(frame: pl.DataFrame) -> Consensus:
     score = _numbers(frame["score"]) if "score" in frame.columns else -_numbers(frame[found["rank"]])
     if not np.isfinite(score).all():
         row = int(np.argmax(~np.isfinite(score))) + 1
-        raise JudgmentError(f"row {row} has a score or rank that is not a number; mend it")
+        raise JudgmentError(f"row {row} has a score or rank that is not a number; correct it")
     numbers = {n: _numbers(frame[n])[order] for n in ("std_error", "confidence") if n in frame.columns}
     grades = plain_cells(frame["grade"]) if "grade" in frame.columns else None
     grades = grades.fill_nan(None) if grades is not None and grades.dtype.is_float() else grades

@@ -128,7 +128,7 @@ def _columns(source: Source, names: tuple[str, ...]) -> pl.DataFrame:
     lines = pl.DataFrame({"text": source.text().split("\n")}).with_row_index("line", offset=1)
     lines = lines.with_columns(pl.col("text").str.strip_chars()).filter(pl.col("text") != "")
     if not lines.height:
-        raise JudgmentError(f"{source.name} is empty but for blank lines; check that it was written in full")
+        raise JudgmentError(f"{source.name} holds only blank lines; check that it was written in full")
     words = lines["text"].str.split(" ")
     if (lines["text"].str.contains(r"\s{2}|[^\S ]")).any():
         words = lines["text"].str.replace_all(r"\s+", " ").str.split(" ")

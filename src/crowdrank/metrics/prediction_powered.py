@@ -55,7 +55,7 @@ def prediction_powered_mean(
     if h.shape != f.shape or h.ndim != 1:
         raise ParameterError(f"{len(h)} measured values do not go with {len(f)} predicted ones; give both of each case")
     if len(h) < 2:
-        raise ParameterError(f"{len(h)} measured values tell no spread; measure at least 2 cases")
+        raise ParameterError(f"{len(h)} measured values do not show a spread; measure at least 2 cases")
     n, n_other = len(h), len(other)
     if lam is None:
         variance = np.var(np.concatenate([f, other]), ddof=1)

@@ -46,8 +46,8 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
     ``_learn(self, matrix, lists, watch)``
         to fit: ``matrix`` is a :class:`Matrix` (``.values`` a numpy array or a sparse matrix in compressed rows, of 32
         or 64 bits, never copied), ``lists`` are its rows query after query (:class:`Lists`), and ``watch`` takes note
-        of every step (:class:`Watch`): ``note`` returns whether this step is the best so far, ``is_exhausted`` says when
-        to stop, ``best_iteration`` which step to keep;
+        of every step (:class:`Watch`): ``note`` returns whether this step is the best so far, ``is_exhausted`` says
+        when to stop, ``best_iteration`` which step to keep;
     ``_score_rows(self, matrix, qid)``
         to predict: one 64-bit score for each row of the matrix;
     ``_importance(self)``, ``_saved(self)``, ``_restore(self, facts, numbers)``

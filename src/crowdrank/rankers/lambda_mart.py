@@ -141,7 +141,7 @@ class LambdaMART(Ranker):
 
     Where items have several rows (``item=``), such as one for each judgment: ranks, truncation and ideal DCG count
     items; rows of one item form no pair; slopes do not grow with the number of copies; ``min_leaf``, the least
-    curvature of a leaf and ``ridge`` are scaled by rows an item; and validation is measured on items.
+    curvature of a leaf and ``ridge`` are scaled by rows per item; and validation is measured on items.
 
     Examples
     --------
@@ -213,7 +213,7 @@ class LambdaMART(Ranker):
         shown = np.asarray(position)
         hit = np.asarray(clicked, np.float64)
         if shown.shape != hit.shape or hit.ndim != 1:
-            raise ParameterError(f"there are {hit.size} clicks and {shown.size} positions; give one of each a row")
+            raise ParameterError(f"there are {hit.size} clicks and {shown.size} positions; give one of each per row")
         if not np.isin(hit, (0.0, 1.0)).all():
             raise ParameterError("clicked has other values than 0 and 1; say for each row whether it was clicked")
         self._shown_at = np.unique(shown, return_inverse=True)[1].astype(np.int32)
@@ -386,7 +386,7 @@ def _complaint(error: Exception, min_leaf: int, n_rows: int) -> str:
 
 
 def _leaf_options(lists: Lists, n_leaves: int, min_leaf: int) -> dict[str, Any]:
-    """The size of trees in LightGBM's parameters; items in a leaf are scaled by rows an item."""
+    """The size of trees in LightGBM's parameters; items in a leaf are scaled by rows per item."""
     copies = lists.n_places / float(lists.n_items.sum())
     return {"num_leaves": n_leaves, "min_data_in_leaf": max(1, round(min_leaf * copies))}
 

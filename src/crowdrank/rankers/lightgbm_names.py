@@ -34,7 +34,7 @@ _REFUSED = {
     "eval_at": "validation is by nDCG; set k and gain",
     "data": "rows are given to fit", "valid": "rows are given to fit as eval_set",
     "input_model": "fits start anew", "output_model": "save the ranker",
-    "verbosity": "LightGBM is silent", "num_class": "there is one score an item",
+    "verbosity": "LightGBM is silent", "num_class": "there is one score per item",
 }  # fmt: skip
 
 

@@ -170,7 +170,7 @@ def past_annotators(situation: Situation, things: Counts) -> tuple[Counts, Ints]
     done = _judged_keys(judgments)
     who = roster.annotators.codes(judgments.annotators.ids)[judgments.annotator] if len(done) else done.astype(np.int32)
     if situation.open is not None and situation.open.annotator is not None:
-        # whoever was asked and has not answered yet is not asked again
+        # anyone who was asked and has not answered yet is not asked again
         done = np.append(done, thing_keys(situation.open.things, judgments.n_items))
         who = np.append(who, roster.annotators.codes(situation.open.annotator))
     place = np.searchsorted(things, done)

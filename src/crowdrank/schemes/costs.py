@@ -50,7 +50,7 @@ class Runs:
         n_good = np.bincount(grades.item, grades.at_least(good_from), grades.n_items)[number > 0]
         number = number[number > 0]
         if not len(number):
-            raise JudgmentError("there are no grades to tell costs by; give at least one")
+            raise JudgmentError("there are no grades to count costs on; give at least one")
         has = (np.arange(k)[:, None] < number).astype(np.float64)
         share = n_good / number
         two = np.divide(n_good * (n_good - 1), number * (number - 1), out=share.copy(), where=number > 1)
@@ -75,7 +75,7 @@ def cost_table(grades: Grades, rules: Mapping[str, Priced], *, good_from: Any, n
     """Return what each scheme costs an item.
 
     The columns are scheme, labelling, training and ratio (counted over ``n_draws`` random orders of each item's grades)
-    and the same with ``_exact``, by formula: grades asked for an item, training rows an item where every grade is a
+    and the same with ``_exact``, by formula: grades asked for an item, training rows per item where every grade is a
     row, and rows below ``good_from`` for each one that is not.
     """
     rows = []

@@ -58,6 +58,6 @@ def _numbers(frame: pl.DataFrame) -> Any:
     bad = number.is_null() | (number < 0)
     if bad.any():
         raise JudgmentError(
-            f"row {int(bad.arg_max() or 0) + 1} of the open requests has no whole number as n_more; mend it"
+            f"row {int(bad.arg_max() or 0) + 1} of the open requests has no whole number as n_more; correct it"
         )
     return number.to_numpy()

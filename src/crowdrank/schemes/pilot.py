@@ -24,7 +24,7 @@ class Pilot:
 
     The overlap tells how good each annotator is; with that known, a single grade is worth its posterior mean, a poor
     annotator's grade pulled to the middle, and grades of many items teach a ranker more than many grades of a few
-    [KumarLease11]_. Half of the money at five grades an item, half as single grades, gained 3.5 points of nDCG@10 over
+    [KumarLease11]_. Half of the money at five grades per item, half as single grades, gained 3.5 points of nDCG@10 over
     single grades alone on OHSUMED with simulated annotators. Aggregate with ``dawid_skene`` or ``naive_bayes``, and
     train on the expected grades.
 

@@ -17,7 +17,7 @@ MAX_PAIRS = 2_000
 
 _N_ROUNDS = 30
 _N_STAGES = 8
-"""What is bought is chosen in so many stages, each supposing that those before it are answered."""
+"""Number of stages in which requests are chosen, each supposing that those before it are answered."""
 
 _BLOCK_ITEMS = 1_000
 _WIDE = 1e6

@@ -105,7 +105,7 @@ class SimulatedCrowd:
     kind
         ``"grade"`` or ``"preference"``; the pool's usual one unless said.
     chosen
-        Whether a scheme may choose whom to ask; otherwise annotators come as they come, each drawn at random.
+        Whether a scheme may choose whom to ask; otherwise each annotator is drawn at random.
     seed
         Seed of what is fixed about the crowd.
     """
@@ -132,7 +132,7 @@ class SimulatedCrowd:
         return np.ones(len(self.items), bool), None
 
     def answer(self, requests: Requests, asked: Asked, rng: np.random.Generator) -> Answers:
-        """Return an answer to every request, by whom it names, or by somebody who has not judged the thing."""
+        """Return an answer to every request, by the annotator it names, or by one who has not judged the thing."""
         row = requests.units()
         things = {word: codes[row].astype(np.int32) for word, codes in requests.things.items()}
         key = thing_keys(things, len(self.items))

@@ -67,7 +67,7 @@ class Campaign:
     scheme
         Its name.
     curve
-        One row a round: round, cost, n_judgments, and each measure.
+        One row per round: round, cost, n_judgments, and each measure.
     judgments
         All that was bought, in order.
     stopped

@@ -178,7 +178,7 @@ def _match_queries(name: str, run: Scored, truth: Truth, notes: list[tuple[str, 
     """Note which queries one side lacks, and return the codes of those of the truth that count nevertheless."""
     nothing = np.empty(0, np.int32)
     if run.items.single or truth.items.single:
-        return nothing  # one of them names no query, so both have but one
+        return nothing  # one of them names no query, so both have only one
     has_run, has_truth = np.unique(run.items.query), np.unique(truth.items.query)
     of_run, of_truth = run.items.queries.ids.gather(has_run), truth.items.queries.ids.gather(has_truth)
     lacking = look_up([of_run], [of_truth]) < 0

@@ -29,7 +29,7 @@ _ANNOTATOR = Statement(
 
 @dataclass(frozen=True)
 class Caller:
-    """Whoever makes a call.
+    """The caller: who makes a request.
 
     Parameters
     ----------

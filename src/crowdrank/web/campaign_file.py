@@ -22,7 +22,7 @@ MAX_GRADES = 30
 
 MAX_SET_SIZE = 20
 MAX_MONEY = 2**53
-"""Largest budget: integers up to here are exact in JSON, whoever reads it."""
+"""Largest budget: integers up to here are exact in every JSON reader."""
 
 _QUESTIONS = {
     "grade": "How good is this?",

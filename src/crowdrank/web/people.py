@@ -64,7 +64,7 @@ class Joined:
 
 
 def join(collection: Collection, connection: sa.Connection, invite: str, name: str | None) -> Joined:
-    """Make an annotator of whoever holds an invite; uses, expiry and revocation are checked here and now."""
+    """Make an annotator of anyone who holds an invite; uses, expiry and revocation are checked here and now."""
     now = collection.now(connection)
     row = _INVITE.first(connection, hash=token_hash(invite), campaign=collection.id)
     if row is None or row.revoked_at is not None or row.expires_at <= now:

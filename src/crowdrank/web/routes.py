@@ -47,7 +47,7 @@ class Route:
 
 
 async def answer(service: Service, route: Route, request: Request) -> Response:
-    """Return what a route answers; refuse whoever may not call it."""
+    """Return what a route answers; refuse callers who may not use it."""
     caller = await service.access.identify(request, service.read)
     request.scope["caller"] = caller
     if route.role != "open" or caller.role != "open":

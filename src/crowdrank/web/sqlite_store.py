@@ -195,7 +195,7 @@ class Clock:
 
 
 def _settle(future: Future[Any], result: Any, error: BaseException | None) -> None:
-    """Answer whoever waits, if they still do."""
+    """Answer the caller that waits, if it still does."""
     if not future.set_running_or_notify_cancel():
         return
     if error is None:

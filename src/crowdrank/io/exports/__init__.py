@@ -90,5 +90,5 @@ def read(where: PathLike | Source, name: str, options: ReadOptions | None = None
         try:
             imported: Imported = module.read(source, options or ReadOptions())
         except UnicodeEncodeError:
-            raise JudgmentError("the file holds half of a character; mend its \\u escapes") from None
+            raise JudgmentError("the file holds half of a character; correct its \\u escapes") from None
     return imported

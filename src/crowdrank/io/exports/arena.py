@@ -84,7 +84,7 @@ def _flag(value: Any) -> bool | None:
 
 
 def _with_turns(imported: Imported, turns: list[str | None]) -> Imported:
-    """Queries told apart by turn, where the same question is judged after several."""
+    """Queries distinguished by turn, where the same question is judged after several."""
     from dataclasses import replace
 
     frame = imported.frame.with_columns(turn=pl.Series(turns, dtype=pl.String))

@@ -46,7 +46,7 @@ class Answers:
         self.codes = {(as_text(query), as_text(item)): code for code, (query, item) in enumerate(codes)}
 
     def row(self, query: str | None, item: str | None) -> dict[str, Any] | None:
-        """The row of an item, whose query may not be told apart in the consensus."""
+        """The row of an item, whose query the consensus may not name."""
         return self.rows.get((query, item)) or self.rows.get((None, item))
 
     def value(self, query: str | None, item: str | None) -> tuple[Any, float | None] | None:

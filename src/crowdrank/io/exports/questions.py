@@ -42,8 +42,8 @@ def add_labels(rows: Collector, answers: Sequence[tuple[Any, str | None, Sequenc
 def label_note(labels: Sequence[str]) -> str:
     """Return what is said of answers that name several labels each."""
     return (
-        f"several labels an answer: one query for each of {first_few(map(repr, labels), len(labels))}, the labels seen "
-        "in the file; grade 1 where it was given, 0 where not"
+        f"several labels per answer: one query for each of {first_few(map(repr, labels), len(labels))}, the labels "
+        "seen in the file; grade 1 where it was given, 0 where not"
     )
 
 

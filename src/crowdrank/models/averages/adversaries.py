@@ -57,6 +57,6 @@ def _agreement(grades: Grades, codes: Ints, n_levels: int) -> Floats:
     share = np.divide(votes[cell] - weight, others, out=np.ones(len(codes)), where=seen)
     total = np.bincount(grades.annotator, np.where(seen, weight, 0.0), grades.n_annotators)
     agreed = np.bincount(grades.annotator, np.where(seen, weight * share, 0.0), grades.n_annotators)
-    # a share of exactly one in so many levels is a guess, whatever the order of the sums
+    # a share of exactly 1 / n_levels is a guess, whatever the order of the sums
     mean: Floats = np.divide(agreed, total, out=np.ones(grades.n_annotators), where=total > 0)
     return mean.round(12)

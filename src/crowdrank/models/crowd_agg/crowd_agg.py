@@ -235,7 +235,7 @@ def _crowd(method: CrowdAgg, judgments: Judgments) -> Crowd:
     discounts = Discounts.of(sets, size, pair_gap(gap, sets, query, size), mixture)
     if discounts.steps > _MAX_STEPS_PER_ROUND:
         raise ParameterError(
-            f"crowd_agg would take {discounts.steps:.0e} steps a round, since annotators gave thousands of different "
+            f"crowd_agg would take {discounts.steps:.0e} steps per round, since annotators gave thousands of different "
             "grades or ranks, ties among them, in one query; use gap='hard', or cut them into fewer levels"
         )
     lengths, cell, of_cell = np.diff(sets.bounds), None, sets.item

@@ -266,7 +266,7 @@ class LatentScore:
     def relative_coefficients(self, preferences: Preferences, control: Sequence[str]) -> dict[str, Floats]:
         """Return coefficients of annotators against each other, with standard errors, where scores may hide their mean.
 
-        Covariates that cannot be told apart from scores have no coefficient of the crowd; how annotators differ shows.
+        Covariates that are confounded with scores have no coefficient of the crowd; how annotators differ shows.
         """
         check_names(control)
         design = covariate_design(preferences, control, refuse=False)

@@ -421,7 +421,7 @@ def _slopes(rows: _Responses, state: State, kind: Kind, habits: KindState) -> tu
     return slopes, curvatures
 
 
-# Lapses: one in every tenth answer, and scores a fifth smaller, foretell nearly the same preferences
+# Lapses: one in every tenth answer, and scores a fifth smaller, predict nearly the same preferences
 
 
 def lapse_curvature(layout: Layout, state: State) -> Floats:

@@ -1,7 +1,7 @@
 """How far rankings lie from the truth on average, given an annotator's dispersion, and the dispersion from that.
 
 A ranking of n items has the probability exp(theta d) / Z(n, theta), d being its distance to the truth: the Kendall
-distance counts the pairs in the wrong order, the Cayley distance the fewest swaps of two items that mend it, the
+distance counts the pairs in the wrong order, the Cayley distance the fewest swaps of two items that put it right, the
 footrule how far items are from their places, and the Spearman distance the squares of that. The last two have no
 closed form: rankings are counted by their distance. The more negative theta, the better the annotator; 0 is
 guessing, above 0 reversed.
