@@ -204,9 +204,9 @@ def scheme_costs(
 ) -> pl.DataFrame:
     """Return what schemes would have cost on items that were graded several times over.
 
-    The columns are scheme, and each of labelling (grades asked for an item), training (rows per item where each grade is a
-    training row; a consensus gives 1) and ratio (rows below ``good_from`` for each one from there on): counted over
-    random orders of each item's grades, and ``_exact``, by formula.
+    The columns are scheme, and each of labelling (grades asked for an item), training (rows per item where each grade
+    is a training row; a consensus gives 1) and ratio (rows below ``good_from`` for each one from there on): counted
+    over random orders of each item's grades, and ``_exact``, by formula.
 
     Parameters
     ----------

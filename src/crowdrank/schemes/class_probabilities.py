@@ -45,8 +45,8 @@ class CautiousLevels:
     """Level probabilities and confusion matrices, no surer than grades of items that several annotators graded allow.
 
     A class method believes an annotator who is never contradicted: where every item has one grade, each is taken for
-    certain, and nothing seems left to learn. Here an annotator's matrix is averaged with one of ``_PRIOR_ACCURACY`` right
-    answers, which counts as ``_PRIOR_GRADES`` grades of items that others graded too.
+    certain, and nothing seems left to learn. Here an annotator's matrix is averaged with one of ``_PRIOR_ACCURACY``
+    right answers, which counts as ``_PRIOR_GRADES`` grades of items that others graded too.
 
     Parameters
     ----------

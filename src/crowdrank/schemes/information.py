@@ -31,7 +31,7 @@ _SURE_ORDER_PROBABILITY = 0.95
 
 @dataclass(frozen=True, kw_only=True)
 class Information:
-    r"""Expected decisions: ask where an answer settles most per unit of money, and whom.
+    r"""Value of information: the question and annotator that are expected to decide most per unit of money.
 
     Preferences: an answer by annotator :math:`a` about items :math:`i` and :math:`j` has the weight
     :math:`w = E[\alpha_a^2] P (1 - P)`, where :math:`P` is the predicted probability that :math:`a` prefers :math:`i`.
