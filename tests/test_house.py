@@ -2,6 +2,7 @@
 
 import ast
 import re
+from collections import Counter
 from functools import cache
 from pathlib import Path
 
@@ -11,11 +12,11 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "src" / "crowdrank"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
-MOST_LINES, MOST_BODY_LINES = 500, 50
+MOST_LINES, MOST_BODY_LINES, USUAL_BODY_LINES = 500, 50, 40
+MOST_FOLDERS_OF_A_NAME = 3
 
-ALLOWED_LONG_FILES = 2
-ALLOWED_LONG_BODIES = 3
-ALLOWED_PARTICIPLES = 14
+ALLOWED_LONGISH_BODIES = 11
+ALLOWED_PARTICIPLES = 5
 """What there was when this was written; lower them when you put one right."""
 
 STEPS = ("kernels/", "rankers/", "fitting", "pair_counts", "covariate_design", "standard_errors")
@@ -24,8 +25,8 @@ STEPS = ("kernels/", "rankers/", "fitting", "pair_counts", "covariate_design", "
 MOST_FILES = {
     "models/pairs/crowd_bt": 9,
     "models/classes/dawid_skene": 10,
-    "models/latent_score/latent_score": 20,
-    "models/joint_annotators/joint_annotators": 12,
+    "models/latent_score/latent_score": 19,
+    "models/joint_annotators/joint_annotators": 11,
     "models/crowd_agg/crowd_agg": 6,
 }
 
@@ -95,17 +96,19 @@ def files_to_open(method):
 
 def test_files_are_short():
     long = {str(path.relative_to(ROOT)) for path in FILES if len(path.read_text().splitlines()) > MOST_LINES}
-    assert len(long) <= ALLOWED_LONG_FILES, long
+    assert not long
 
 
 def test_functions_are_short():
-    long = {
-        f"{path.relative_to(PACKAGE)}:{node.name}"
-        for path in FILES
-        for node in functions(path)
-        if body_lines(node) > MOST_BODY_LINES
-    }
-    assert len(long) <= ALLOWED_LONG_BODIES, long
+    lines = {f"{path.relative_to(PACKAGE)}:{node.name}": body_lines(node) for path in FILES for node in functions(path)}
+    longish = {name for name, number in lines.items() if number > USUAL_BODY_LINES}
+    assert not {name for name in longish if lines[name] > MOST_BODY_LINES}
+    assert len(longish) <= ALLOWED_LONGISH_BODIES, longish
+
+
+def test_names_of_files_are_not_used_everywhere():
+    folders = Counter(path.name for path in FILES if path.name != "__init__.py")
+    assert not {name for name, number in folders.items() if number > MOST_FOLDERS_OF_A_NAME}
 
 
 def test_functions_are_verbs_or_what_they_return():
