@@ -4,12 +4,26 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from ...data.consensus import Trace
 from ...protocols import Bools, Floats
 from .coded_grades import ClassRows, Reading, VoteReading
+
+
+class Step(NamedTuple):
+    """The objective at a state, the state after an E-step and an M-step, and the shares of the levels where asked."""
+
+    value: float
+    following: Floats
+    shares: Floats = np.empty(0)
+
+
+def log_shares(shares: Floats, n_levels: int) -> Floats:
+    """Return logarithms of the shares of levels, of even ones where they are not estimated."""
+    return np.log(shares / shares.sum()) if len(shares) else np.full(n_levels, -np.log(n_levels))
 
 
 @dataclass(frozen=True, eq=False)

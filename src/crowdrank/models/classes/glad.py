@@ -13,7 +13,7 @@ from ...data.judgments import Grades, expect
 from ...fitting import accelerate, warn_unconverged
 from ...protocols import Floats
 from ...wording import expect_above, expect_choices
-from .class_fit import ClassFit, level_counts, votes_as_fit
+from .class_fit import ClassFit, Step, level_counts, log_shares, votes_as_fit
 from .class_method import ClassMethod
 from .coded_grades import ClassRows, Former, class_rows, former_fit, with_known
 
@@ -179,14 +179,6 @@ class _Beginning(NamedTuple):
         return _Beginning(self.ability[annotators], self.shares)
 
 
-class _Step(NamedTuple):
-    """The objective at a state, the state after an E-step and an M-step, and the shares of the levels."""
-
-    value: float
-    following: Floats
-    shares: Floats
-
-
 @dataclass(frozen=True, eq=False)
 class _Problem:
     """Grades laid out for the passes. A state is the abilities, the items' log ease, then estimated class shares."""
@@ -203,10 +195,10 @@ class _Problem:
         """Where the log ease and the class shares begin in a state."""
         return self.rows.n_annotators, self.rows.n_annotators + self.rows.n_items
 
-    def step(self, state: Floats) -> _Step:
+    def step(self, state: Floats) -> Step:
         """One E-step and one M-step."""
         ability, log_ease, shares = np.split(state, self.parts)
-        found, better = self.e_step(ability, log_ease, _log_shares(shares, self.rows.n_levels))
+        found, better = self.e_step(ability, log_ease, log_shares(shares, self.rows.n_levels))
         return _m_step(self.method, ability, shares, tuple(found), better)
 
     def e_step(self, ability: Floats, log_ease: Floats, log_prior: Floats) -> tuple[DifficultyPass, Floats]:
@@ -240,21 +232,16 @@ class _Problem:
         return state
 
 
-def _log_shares(shares: Floats, n_levels: int) -> Floats:
-    """Logarithms of the shares of levels, even ones where they are not estimated."""
-    return np.log(shares / shares.sum()) if len(shares) else np.full(n_levels, -np.log(n_levels))
-
-
-def _m_step(method: GLAD, ability: Floats, shares: Floats, found: Any, better_ease: Floats) -> _Step:
+def _m_step(method: GLAD, ability: Floats, shares: Floats, found: Any, better_ease: Floats) -> Step:
     """The objective where a pass was made, and better abilities, log ease and shares."""
     objective, slope, bend, sums = found
     n_levels, pull, off = len(sums), method.ability_spread**-2, ability - _PRIOR_MEAN
-    favour = float(_log_shares(shares, n_levels).sum()) if len(shares) else 0.0
+    favour = float(log_shares(shares, n_levels).sum()) if len(shares) else 0.0
     # one item more of each level keeps those possible that are never the likeliest
     more = ((sums + 1.0) / (sums.sum() + n_levels))[: len(shares)]
     following = np.concatenate([ability + (slope - pull * off) / (bend + pull), better_ease, more])
     value = objective - 0.5 * pull * float(np.einsum("a,a->", off, off)) + favour
-    return _Step(value, following, sums / sums.sum())
+    return Step(value, following, sums / sums.sum())
 
 
 def _fit_in_parts(method: GLAD, rows: Any, begin: _Beginning) -> ClassFit:
@@ -269,9 +256,9 @@ def _fit_in_parts(method: GLAD, rows: Any, begin: _Beginning) -> ClassFit:
         ]
     )
 
-    def step(state: Floats) -> _Step:
+    def step(state: Floats) -> Step:
         ability, shares = state[:n_annotators], state[n_annotators:]
-        log_prior = _log_shares(shares, rows.n_levels)
+        log_prior = log_shares(shares, rows.n_levels)
         found = rows.total_with_state(_settled_sums, method, given, ability, log_prior)
         return _m_step(method, ability, shares, found, np.empty(0))
 
@@ -285,7 +272,7 @@ def _fit_in_parts(method: GLAD, rows: Any, begin: _Beginning) -> ClassFit:
     last, ability = step(state), state[:n_annotators].copy()
     log_ease = np.concatenate([values for (values,) in rows.each_with_state(_graded_ease)])
     confusion = _confusion(ability, log_ease, guesses, method)
-    reading = EaseReading(method, given, ability, _log_shares(state[n_annotators:], rows.n_levels))
+    reading = EaseReading(method, given, ability, log_shares(state[n_annotators:], rows.n_levels))
     return ClassFit(rows.read(reading), last.shares, confusion, trace, {"ability": ability}, reading=reading)
 
 

@@ -15,7 +15,7 @@ from ...fitting import accelerate, warn_unconverged
 from ...protocols import Floats
 from ...wording import expect_above, expect_at_least, expect_choices
 from .calibration import predicts_better
-from .class_fit import ClassFit, level_counts, votes_as_fit
+from .class_fit import ClassFit, Step, level_counts, log_shares, votes_as_fit
 from .class_method import ClassMethod
 from .coded_grades import ClassRows, Former, with_known
 
@@ -186,14 +186,6 @@ class _Habits(NamedTuple):
         return _Habits(self.spam[annotators], self.answers[annotators], self.prior)
 
 
-class _Step(NamedTuple):
-    """The objective at a state, the state after an M-step and an E-step, and the shares of the levels."""
-
-    value: float
-    following: Floats
-    shares: Floats
-
-
 @dataclass(frozen=True, eq=False)
 class _Problem:
     """Grades laid out for the passes. A state is each annotator's share of true levels by level, then class shares."""
@@ -218,12 +210,11 @@ class _Problem:
         """M-step: what the annotators do, and the logarithms of the shares of levels."""
         from .kernels.mace import averaged_model, likeliest_model
 
-        knowing, shares, n_levels = self.knowing(state), state[self.counts.size :], self.rows.n_levels
+        knowing, shares = self.knowing(state), state[self.counts.size :]
         learn = averaged_model if self.method.inference == "variational" else likeliest_model
-        log_prior = np.log(shares / shares.sum()) if len(shares) else np.full(n_levels, -np.log(n_levels))
-        return learn(knowing, self.counts - knowing, *self.more), log_prior
+        return learn(knowing, self.counts - knowing, *self.more), log_shares(shares, self.rows.n_levels)
 
-    def step(self, state: Floats) -> _Step:
+    def step(self, state: Floats) -> Step:
         """One M-step and one E-step."""
         shares, n_levels, (model, log_prior) = state[self.counts.size :], self.rows.n_levels, self.model(state)
         favour = float(log_prior.sum()) if len(shares) else 0.0
@@ -231,7 +222,7 @@ class _Problem:
         # one item more of each level keeps those possible that are never the likeliest
         more = (found + 1.0) / (found.sum() + n_levels)
         state = np.append(knowing / self.totals[:, None], more[: len(shares)])
-        return _Step(likelihood + model.penalty + favour, state, found / found.sum())
+        return Step(likelihood + model.penalty + favour, state, found / found.sum())
 
 
 def _agreements(rows: ClassRows) -> tuple[Floats]:

@@ -10,7 +10,7 @@ import numpy as np
 from ...data.consensus import Trace
 from ...fitting import accelerate
 from ...protocols import Floats
-from .class_fit import ClassFit
+from .class_fit import ClassFit, Step
 from .coded_grades import ClassRows, MatrixReading
 from .confusion_priors import OwnPrior, Prior, crowd_shares, vote_anchor
 
@@ -64,13 +64,6 @@ class Estimate(NamedTuple):
         return Estimate(self.confusion[annotators], self.prior)
 
 
-class _Step(NamedTuple):
-    """The objective at a state, and the state that follows from an E-step and an M-step."""
-
-    value: float
-    following: Floats
-
-
 class _Walk(NamedTuple):
     """Where passes ended, the expected numbers there, and how it went."""
 
@@ -94,10 +87,10 @@ def _climb(
 ) -> tuple[Floats, Trace]:
     """E-steps and M-steps in turn with a given prior, leaping ahead."""
 
-    def step(state: Floats) -> _Step:
+    def step(state: Floats) -> Step:
         here = form.estimate(state)
         expected = _e_step(rows, here)
-        return _Step(_log_posterior(expected, here, prior), _m_step(expected, prior, form, state))
+        return Step(_log_posterior(expected, here, prior), _m_step(expected, prior, form, state))
 
     scale = _scale(rows, form.n_numbers)
     return accelerate(step, state, lower=form.lower, upper=form.upper, scale=scale, tol=tol, max_iter=max_iter)

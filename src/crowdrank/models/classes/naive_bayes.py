@@ -16,7 +16,7 @@ from ...fitting import accelerate, warn_unconverged
 from ...protocols import Counts, Floats
 from ...wording import expect_above, expect_at_least, one_of, option
 from .calibration import held_out_loss, predicts_better
-from .class_fit import ClassFit, level_counts, votes_as_fit
+from .class_fit import ClassFit, Step, level_counts, votes_as_fit
 from .class_method import ClassMethod
 from .coded_grades import ClassRows, Former, MatrixReading, is_identified
 
@@ -236,14 +236,14 @@ class NaiveBayes(ClassMethod):
             accuracy = np.where(np.isfinite(begin.given), begin.given, accuracy)
             return np.append(accuracy, fixed if more is None else (shares + more) / (shares.sum() + n_levels * more))
 
-        def step(state: Floats) -> _Step:
+        def step(state: Floats) -> Step:
             accuracy, shares = state[:-n_levels], state[-n_levels:] / state[-n_levels:].sum()
             expected = rows.expected_counts(_confusion(accuracy, n_levels, guesses), shares)
             favour = self.a0 * np.log(accuracy).sum() + self.b0 * np.log(1.0 - accuracy).sum()
             favour += more * np.log(shares).sum() if more is not None else 0.0
             # the last digits depend on the order of the sums
             value = round(expected.log_likelihood + float(favour), 8)
-            return _Step(value, m_step(expected.counts, expected.shares, accuracy))
+            return Step(value, m_step(expected.counts, expected.shares, accuracy))
 
         first = _first_state(rows, begin.with_errors(guesses), m_step)
         scale = np.sqrt(np.append(number + 1.0, np.full(n_levels, rows.n_graded)))
@@ -284,13 +284,6 @@ class _Beginning(NamedTuple):
         luck = guesses @ np.where(np.isfinite(self.prior), self.prior, even)
         knowing = np.clip((self.accuracy - luck) / (1.0 - luck), _MARGIN_LEARNED, 1 - _MARGIN_LEARNED)
         return self._replace(accuracy=knowing)
-
-
-class _Step(NamedTuple):
-    """The objective at a state, and the state that follows from an E-step and an M-step."""
-
-    value: float
-    following: Floats
 
 
 def _first_state(rows: ClassRows, begin: _Beginning, m_step: Any) -> Floats:
