@@ -103,7 +103,7 @@ class Reading:
     ] = None
     source: Annotated[
         str | None,
-        _reading("--from", metavar="NAME", help="Tool that wrote it, recognised by default; table for a plain one."),
+        _reading("--from", metavar="NAME", help="Tool that wrote the file, by default recognised; or table, for none."),
     ] = None
     answer: Annotated[
         str | None,

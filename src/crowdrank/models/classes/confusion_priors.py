@@ -157,7 +157,7 @@ class OwnPrior:
         Items added for each level besides (:func:`vote_anchor`), (n_levels,), or 0.
     n_rounds
         How often it was learned.
-    settled
+    is_settled
         Whether the last round changed the weights by little.
     """
 
@@ -170,7 +170,7 @@ class OwnPrior:
     share_weight: float
     anchor: Floats | float = 0.0
     n_rounds: int = 0
-    settled: bool = False
+    is_settled: bool = False
 
     @classmethod
     def begin(cls, crowd: Floats, n_annotators: int, anchor: Floats | float = 0.0) -> OwnPrior:
@@ -231,7 +231,7 @@ class OwnPrior:
         near = bool((np.abs(np.log([row_weight, own_weight]) - before) < _SETTLED).all())
         return replace(
             found, row_weight=row_weight, own_weight=own_weight, share_weight=share_weight,
-            n_rounds=self.n_rounds + 1, settled=near and self.n_rounds > _N_ROUNDS_BEFORE_OWN_WEIGHT,
+            n_rounds=self.n_rounds + 1, is_settled=near and self.n_rounds > _N_ROUNDS_BEFORE_OWN_WEIGHT,
         )  # fmt: skip
 
     def _sweep(self, counts: Floats, level: Floats, some: Floats) -> OwnPrior:
