@@ -260,7 +260,7 @@ def test_prices_by_group():
     pool = Roster.from_frame(table, price={"person": 4, "program": 1})
     assert pool.price.tolist() == [4, 1]
     assert pool.capacity.tolist() == [UNLIMITED] * 2
-    with pytest.raises(JudgmentError, match=r"the price is missing, as price= names but person in row 2 \('gpt'\)"):
+    with pytest.raises(JudgmentError, match=r"the price is missing, as price= names only person in row 2 \('gpt'\)"):
         Roster.from_frame(table, price={"person": 4})
     with pytest.raises(ParameterError, match="price= names groups, and the pool has no group column"):
         Roster.from_frame({"annotator": ["ann"]}, price={"person": 4})
