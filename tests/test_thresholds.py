@@ -128,7 +128,7 @@ BEYOND = [
     ("standard_errors:_MAX_BLOCK_CELLS", 200, "preferences"), ("review.unordered:_MOST_CELLS", 20, "classes"),
     ("validation.method_comparison:_PATTERNS", 1, "compare"),
     ("quality:MANY_PREFERENCES", 10, "preferences"), ("quality:_MOST_CELLS", 1, "preferences"),
-    ("annotator_folds:MANY_PREFERENCES", 10, "preferences"),
+    ("agreement:MANY_PREFERENCES", 10, "preferences"),
     ("quality:_MOST_TABLE_ITEMS", 1, "preferences"), ("data.parted:SAMPLE_ROWS", 150, "grades"),
     ("quality:MANY_JUDGMENTS", 150, "grades"),
     ("quality:MAX_FOLDS", 3, "preferences"), ("reliability:FEW_PAIRS", 10, "grades"),

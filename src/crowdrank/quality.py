@@ -10,8 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .agreement import Agreement, class_agreement, independent_agreement, pair_agreement
-from .annotator_folds import annotator_folds, kernel_weights, likeness
+from .agreement import (
+    Agreement,
+    annotator_folds,
+    class_agreement,
+    independent_agreement,
+    kernel_weights,
+    likeness,
+    pair_agreement,
+)
 from .data.consensus import Quality
 from .data.index import Index
 from .data.judgments import Grades, Judgments, Mixed, Preferences
