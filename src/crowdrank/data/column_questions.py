@@ -13,6 +13,8 @@ from .column_names import are_people, is_series, name_points
 from .columns import plain_name
 
 _MOST_SHOWN = 12
+_MOST_CODES = 4
+"""So many different numbers may be codes of left, right and ties; more are a scale."""
 
 
 def what_numbers_mean(name: str, values: list[str], left: str, right: str) -> str:
@@ -33,8 +35,34 @@ def what_numbers_mean(name: str, values: list[str], left: str, right: str) -> st
             f"pairs of {left!r} and {right!r}, but no winner: {name!r} holds {_shorten_values(plain)}; "
             f"if positive means {left!r} is better: {ways[0]}, else {ways[1]}"
         )
-    first, second = (option("winner_codes", _meaning(codes, flip)) for flip in (False, True))
+    if len(codes) > _MOST_CODES:
+        middle = f"{(min(codes) + max(codes)) / 2:g}"
+        # a scale mostly begins with the left one
+        ways = [option("strength", {f"{name}-{middle}": side}) for side in ("right", "left")]
+        return (
+            f"pairs of {left!r} and {right!r}, but no winner: {name!r} holds {_shorten_values(plain)}; if more than "
+            f"{middle} means {right!r} is better: {ways[0]}, else {ways[1]}"
+        )
+    # of two sides called 0 and 1 the number is the side
+    flips = (True, False) if codes == [0, 1] and left.endswith("0") and right.endswith("1") else (False, True)
+    first, second = (option("winner_codes", _meaning(codes, flip)) for flip in flips)
     return f"{name!r} holds {either(plain, 'and')}; say what they mean: {first} or {second}"
+
+
+def which_scores(left: str, right: str, scores: tuple[str, str], *, named: bool) -> str:
+    """Return the question which way a score of either side counts; ``named`` says that the sides are known already.
+
+    Examples
+    --------
+    >>> which_scores("model_a", "model_b", ("score_a", "score_b"), named=True)
+    "pairs of 'model_a' and 'model_b' with a score each, 'score_a' and 'score_b'; if the larger one is better: strength={'score_a-score_b': 'left'}, else strength={'score_a-score_b': 'right'}"
+    """  # noqa: E501
+    ways = [option("strength", {f"{scores[0]}-{scores[1]}": side}) for side in ("left", "right")]
+    sides = "" if named else f"{option('columns', {'left': left, 'right': right})} and "
+    return (
+        f"pairs of {left!r} and {right!r} with a score each, {scores[0]!r} and {scores[1]!r}; if the larger one is "
+        f"better: {sides}{ways[0]}, else {ways[1]}"
+    )
 
 
 def _shorten_values(values: list[str]) -> str:

@@ -20,12 +20,14 @@ from .column_names import (
     is_of_a_side,
     is_series,
     key_of,
+    listed_sides,
     name_points,
     person_column,
     side_pairs,
+    side_scores,
 )  # fmt: skip
 from .column_points import RolePoints, Seen, Wishes
-from .column_questions import nested_sentence, shown_cell, two_sides, what_numbers_mean, which_grade
+from .column_questions import nested_sentence, shown_cell, two_sides, what_numbers_mean, which_grade, which_scores
 from .columns import (
     BY_WINNER,
     NEEDED,
@@ -177,13 +179,13 @@ class _Guess(RolePoints):
         if kind == "preference":
             return self._preference(found)
         answer = "grade" if kind == "grade" else "rank"
+        self._check_unlisted_sides(kind, found)
         # a column that can only be the item is none for the answer, and the other way round
         for role in (answer, "item"):
             if role not in found:
                 picked = self._pick(role, found)
                 if picked is not None:
                     found[role] = picked
-        self._check_unlisted_sides(kind, found)
         if len(found) < 2:
             raise JudgmentError(self._missing(kind, found))
         if kind == "grade" and "grade" not in self.given:
@@ -202,6 +204,8 @@ class _Guess(RolePoints):
             if picked is None or self._bare(picked):
                 raise JudgmentError(self._no_winner(found, picked))
             found["winner"] = picked
+        elif self._bare(found["winner"]):
+            raise JudgmentError(self._no_winner(found, found["winner"]))
         return found
 
     def _others(self, kind: str, found: Mapping[str, str]) -> dict[str, str]:
@@ -299,6 +303,8 @@ class _Guess(RolePoints):
         ]  # fmt: skip
         name = picked or next(iter([*numbered, *others]), None)
         left, right = found["left"], found["right"]
+        if name is None and (scores := self._side_scores()) is not None:
+            return which_scores(left, right, scores, named=True)
         if name is None:
             free = [one for one in self.names if one not in found.values()]
             said = f"pairs of {left!r} and {right!r}, but no winner"
@@ -329,7 +335,8 @@ class _Guess(RolePoints):
 
     def _check_unlisted_sides(self, kind: str, found: Mapping[str, str]) -> None:
         """Refuse grades where two columns of texts may be sides, and no name says what is graded."""
-        item = found.get("item")
+        best = {role: seen.name for role in ("item", "grade", "rank") if (seen := self.best(role))} | dict(found)
+        item = best.get("item")
         if self.kind == kind or "item" in self.given or (item and name_points("item", item) >= LISTED):
             return
         for _, left, right in side_pairs(self.names):
@@ -339,7 +346,15 @@ class _Guess(RolePoints):
             if one.numbers or other.numbers or one.truths or other.truths or one.times or one.sample == other.sample:
                 continue
             winner = next((seen.name for seen in self.candidates("winner")), None)
-            raise JudgmentError(two_sides(left, right, winner or found.get("grade") or found.get("rank"), item))
+            if winner is None and (scores := self._side_scores()) is not None:
+                raise JudgmentError(which_scores(left, right, scores, named=False))
+            item = None if item == winner else item
+            raise JudgmentError(two_sides(left, right, winner or best.get("grade") or best.get("rank"), item))
+
+    def _side_scores(self) -> tuple[str, str] | None:
+        """Two columns with a score of either side."""
+        both = [pair for pair in side_scores(self.names) if all(self.facts[name].numbers for name in pair)]
+        return both[0] if both else None
 
     def _refuse_nested(self, role: str) -> None:
         """Refuse a column that holds objects where its name says that it is the one."""
@@ -359,6 +374,12 @@ class _Guess(RolePoints):
         ]  # fmt: skip
         if lacking == ["grade"] and len(numeric) > 1:
             return which_grade(self._with_like_names(numeric), one_row_each=self.facts[found["item"]].all_different)
+        several = listed_sides(self.names)
+        if "item" in lacking and any(name_points("left", name) for name in several):
+            return (
+                f"each row shows several items, {either(map(repr, several[:8]), 'and')}, and only one or two of a row "
+                "can be read; write one row per item and rank, or one per pair and winner"
+            )
         person = person_column(self.names)
         if kind == "grade" and "item" in lacking and len(numeric) > 1 and person is not None:
             listed = either(map(repr, numeric[:8]), "and")
