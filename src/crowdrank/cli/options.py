@@ -121,7 +121,7 @@ class Reading:
         _reading(
             "--strength",
             metavar="COL=left",
-            help="Signed column, or difference (score_a-score_b, rating-4): positive means that left (right) is better.",
+            help="Signed column, or difference (score_a-score_b, rating-4): positive means left (right) is better.",
         ),
     ] = None
     strength_weights: Annotated[
