@@ -105,6 +105,18 @@ def test_a_named_winner_of_bare_numbers_is_asked_about_by_its_own_name(save):
     assert arguments[-1] == "0=left,1=right"
 
 
+@pytest.mark.parametrize(
+    ("name", "yes", "no", "sign"),
+    [("a_wins", 1, 0, 1), ("left_is_better", "True", "False", 1), ("prefer_b", "yes", "no", -1)],
+)
+def test_a_flag_of_one_side_is_asked_about(save, name, yes, no, sign):
+    path = save(f"rater,model_a,model_b,{name}", [(*pair, (yes, no)[i % 2]) for i, pair in enumerate(PAIRS)])
+    found, arguments = _follow(path)
+    assert (found["kind"], arguments[3]) == ("preference", f"winner={name}")
+    codes = dict(one.split("=") for one in arguments[5].split(","))
+    assert _outcomes(path, columns={"winner": name}, winner_codes=codes) == [(sign, -sign)[i % 2] for i in range(24)]
+
+
 # scores and scales of two sides --------------------------------------------------------------------------------------
 
 
@@ -222,6 +234,20 @@ def test_a_model_inside_an_object_tells_grades_apart(save):
     # ids tell queries apart, of which none is to be left out
     assert (found["n_items"], found["n_queries"], found["n_annotators"]) == (16, 4, 4)
     assert found["n_judgments"] == len(rows)
+
+
+def test_entries_of_a_list_are_proposed_with_what_they_grade(save):
+    answers = [{"model": m, "rank": place, "answer": "words"} for place, m in enumerate(MODELS, 1)]
+    ranked = [{"prompt": f"p{i}", "answers": answers} for i in range(6)]
+    found, arguments = _follow(save(ranked, name="ranked.jsonl"))
+    assert arguments[3] == "rank=answers[].rank,item=answers[].model"
+    assert (found["kind"], found["n_judgments"], found["n_queries"]) == ("ranking", 6, 6)
+    completions = [{"model": m, "overall_score": place} for place, m in enumerate(MODELS)]
+    graded = [{"instruction": f"p{i}", "models": MODELS, "completions": completions} for i in range(6)]
+    found, arguments = _follow(save(graded, name="graded.jsonl"))
+    assert arguments[3] == "grade=completions[].overall_score,item=completions[].model"
+    # models that recur in queries are compared over all of them
+    assert not any("nothing to aggregate" in note for note in found["notes"])
 
 
 # words ---------------------------------------------------------------------------------------------------------------

@@ -27,7 +27,17 @@ from .column_names import (
     side_scores,
 )  # fmt: skip
 from .column_points import RolePoints, Seen, Wishes
-from .column_questions import nested_sentence, shown_cell, two_sides, what_numbers_mean, which_grade, which_scores
+from .column_questions import (
+    holds_answers,
+    is_it_a_flag,
+    is_list_of_names,
+    nested_sentence,
+    shown_cell,
+    two_sides,
+    what_numbers_mean,
+    which_grade,
+    which_scores,
+)
 from .columns import (
     BY_WINNER,
     NEEDED,
@@ -303,6 +313,9 @@ class _Guess(RolePoints):
         ]  # fmt: skip
         name = picked or next(iter([*numbered, *others]), None)
         left, right = found["left"], found["right"]
+        flag = next((one for one in self.names if one not in found.values() and self._is_flag(one)), None)
+        if name is None and flag is not None:
+            return is_it_a_flag(flag, self.facts[flag].values, left, right)
         if name is None and (scores := self._side_scores()) is not None:
             return which_scores(left, right, scores, named=True)
         if name is None:
@@ -351,6 +364,10 @@ class _Guess(RolePoints):
             item = None if item == winner else item
             raise JudgmentError(two_sides(left, right, winner or best.get("grade") or best.get("rank"), item))
 
+    def _is_flag(self, name: str) -> bool:
+        """Whether a column says yes or no of one side, as ``a_wins`` does."""
+        return self.facts[name].truths and not self.facts[name].one_value and is_of_a_side(name)
+
     def _side_scores(self) -> tuple[str, str] | None:
         """Two columns with a score of either side."""
         both = [pair for pair in side_scores(self.names) if all(self.facts[name].numbers for name in pair)]
@@ -358,10 +375,17 @@ class _Guess(RolePoints):
 
     def _refuse_nested(self, role: str) -> None:
         """Refuse a column that holds objects where its name says that it is the one."""
-        named = [name for name in self.names if self.facts[name].nested and name_points(role, name)]
+        named = [name for name in self.names if self.facts[name].nested and self._may_hold(role, name)]
         if not named or role not in ("item", "grade", "rank", "left", "right", "winner", "annotator"):
             return
         raise JudgmentError(nested_sentence(role, named[0], self.facts[named[0]].cells))
+
+    def _may_hold(self, role: str, name: str) -> bool:
+        """Whether a column of objects has a name for a role, or entries that are graded or ranked where nothing is."""
+        if name_points(role, name):
+            # a list of names beside a list of graded objects says which they are and no more
+            return not is_list_of_names(self.facts[name].cells)
+        return role in ("grade", "rank") and holds_answers(name, self.facts[name].cells)
 
     def _missing(self, kind: str, found: Mapping[str, str]) -> str:
         """Sentence saying what was understood and what is missing."""

@@ -42,7 +42,8 @@ def check_repeats(name: str, judgments: Judgments, plain: Plain, options: ReadOp
     if (named and options.duplicates is not None) or "judgment" in plain.frame.columns:
         return
     cells = judgments_per_cell(judgments)
-    if not named and cells == 1.0 and judgments.kind == "grade":
+    apart = judgments.items.ids.n_unique() == judgments.n_items
+    if not named and cells == 1.0 and judgments.kind == "grade" and apart:
         say(f"{name}: nothing to aggregate: a truth or a result? Each item has one grade and nobody is named")
     if cells < _SEVERAL or options.no_annotators:
         return
