@@ -250,6 +250,13 @@ def test_entries_of_a_list_are_proposed_with_what_they_grade(save):
     assert not any("nothing to aggregate" in note for note in found["notes"])
 
 
+def test_predictions_are_no_judgments(save):
+    told = [{"model_version": "m", "result": [{"value": {"rating": 4}}]}]
+    found = inspect(save([{"id": i, "data": {"text": "t"}, "predictions": told} for i in range(6)], name="t.jsonl"))
+    assert not found.would_read
+    assert "predictions" not in (found.next or "")
+
+
 # words ---------------------------------------------------------------------------------------------------------------
 
 

@@ -385,7 +385,14 @@ class _Guess(RolePoints):
         if name_points(role, name):
             # a list of names beside a list of graded objects says which they are and no more
             return not is_list_of_names(self.facts[name].cells)
-        return role in ("grade", "rank") and holds_answers(name, self.facts[name].cells)
+        # what a model predicts or suggests is nobody's judgment
+        asked = role in ("grade", "rank") and key_of(name) not in (
+            "predictions",
+            "prediction",
+            "suggestions",
+            "suggestion",
+        )
+        return asked and holds_answers(name, self.facts[name].cells)
 
     def _missing(self, kind: str, found: Mapping[str, str]) -> str:
         """Sentence saying what was understood and what is missing."""
