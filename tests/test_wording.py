@@ -50,9 +50,10 @@ def test_every_option_that_is_spelt_otherwise_is_one_of_the_command_line():
 
 
 def test_winners_in_words_are_asked_about_by_their_own_codes():
-    with pytest.raises(JudgmentError, match=r"given as 'up' and 'yo'.* winner_codes=\{'up': 'left', 'yo': 'right'\}"):
+    # a proposal that is typed as it stands must not choose a side by the alphabet
+    with pytest.raises(JudgmentError, match=r"given as 'up' and 'yo'.* winner_codes=\{'up': \.\.\., 'yo': \.\.\.\}"):
         cr.Preferences.from_frame({**PREFERENCES, "winner": ["up", "yo", "up", "yo"]})
-    with on_command_line(), pytest.raises(JudgmentError, match="--winner-codes up=left,yo=right"):
+    with on_command_line(), pytest.raises(JudgmentError, match="--winner-codes up=NAME,yo=NAME"):
         cr.Preferences.from_frame({**PREFERENCES, "winner": ["up", "yo", "up", "tie"]})
     with on_command_line(), pytest.raises(JudgmentError, match="--winner-codes 1=left,2=right,0=tie"):
         cr.Preferences.from_frame({**PREFERENCES, "winner": ["1.0", "2.0", "0.0", "1.0"]})

@@ -137,7 +137,7 @@ STOPS = {
     ),
     "a scale of seven": (
         rows(PAIRS.format("preference"), lambda i: (f"a{i % 3}", f"b{i // 3}", f"j{i % 2}", i % 7 + 1), 28),
-        "'preference' holds 1, 2, 3, 4, 5, 6 and 7; say what they mean: --winner-codes",
+        "holds 1, 2, 3, 4, 5, 6, 7; if more than 4 means 'model_b' is better: --strength preference-4=right",
         {"kind": "preference", "winners": {"left": 12, "right": 12, "tie": 4}},
     ),
     "like columns": (

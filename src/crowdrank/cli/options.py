@@ -122,7 +122,11 @@ class Reading:
     ] = None
     strength: Annotated[
         str | None,
-        _reading("--strength", metavar="COL=left", help="Signed column: positive means that left (right) is better."),
+        _reading(
+            "--strength",
+            metavar="COL=left",
+            help="Signed column, or difference (score_a-score_b, rating-4): positive means left (right) is better.",
+        ),
     ] = None
     strength_weights: Annotated[
         str | None, _reading("--strength-weights", metavar="1,3", help="Weights of preferences of strength 1, 2, ...")

@@ -17,6 +17,7 @@ from .columns import plain_name
 from .index import Index
 from .intake import DROP, LARGEST_NUMBER, Rows, numbers_of, short
 from .winner_codes import codes_of
+from .word_scales import in_order
 
 _OUTCOMES = {"left": 1, "right": -1, "tie": 0}
 _NUMBERS = {"1": 1, "-1": -1, "0": 0, "1.0": 1, "-1.0": -1, "0.0": 0, "+1": 1}
@@ -47,10 +48,14 @@ def read_grades(rows: Rows, levels: Sequence[Any] | None, nominal: bool) -> tupl
         return codes[0].astype(np.float64), tuple(ids.to_list())
     _, blank, text = numbers_of(cells)
     if text.sum() > 0.5 * (~blank).sum():
-        first = cells.filter(pl.Series(text))[0]
+        first, none = np.arange(rows.n) == text.argmax(), option("nominal", True)
+        said = f"the grades are text ({short(cells[int(text.argmax())])} in {rows.where(first)})"
+        if (known := in_order(cells.cast(pl.String).drop_nulls().unique().to_list())) is not None:
+            levels_so = option("levels", known)
+            raise JudgmentError(f"{said}; if this is their order, worst first: {levels_so}; if they have none: {none}")
         raise JudgmentError(
-            f"the grades are text ({short(first)} in {rows.where(text)}); give the levels, worst first "
-            f"({option('levels', _levels_shown(cells))}), or say that they have no order ({option('nominal', True)})"
+            f"{said}; give the levels, worst first ({option('levels', _levels_shown(cells))}), or say that they have "
+            f"no order ({none})"
         )
     remedy = f"{DROP}; for grades in words give {option('levels')} or {option('nominal', True)}"
     return rows.numbers("grade", text=remedy), None
@@ -131,8 +136,8 @@ def read_winners(
     sides = {plain_name(rows.names[side]): side for side in ("left", "right")}
     words = _words(values, winner_codes, sides)
     outcome = _outcomes(words, number)
-    as_item = Index(item_ids).codes(values)
-    number = _without_blanks(number, values, as_item)
+    as_item = _item_codes(values, item_ids)
+    number = _without_blanks(number, values, as_item, winner_codes)
     outcome[number < 0] = 0
     if winner_codes is not None:
         # what the user says a value means goes before an id that is spelt alike
@@ -158,11 +163,30 @@ def read_winners(
     return outcome
 
 
-def _without_blanks(number: Ints, values: pl.Series, as_item: Ints) -> Ints:
-    """The numbers of winners, -1 where a winner only says that it is blank and is no item."""
+def _item_codes(values: pl.Series, item_ids: pl.Series) -> Ints:
+    """Code of the item that each winner names, -1 where it names none; capital letters count only between items."""
+    codes = Index(item_ids).codes(values)
+    if (codes >= 0).all():
+        return codes
+    texts = item_ids.cast(pl.String).str.strip_chars()
+    lower = texts.str.to_lowercase()
+    alone = pl.DataFrame({"id": texts, "lower": lower}).filter(pl.col("lower").is_unique())
+    ids = dict(alone.select("lower", "id").iter_rows())
+    named = values.str.strip_chars().str.to_lowercase().replace_strict(ids, default=None, return_dtype=pl.String)
+    return np.where(codes < 0, Index(item_ids).codes(named), codes)
+
+
+def _without_blanks(number: Ints, values: pl.Series, as_item: Ints, winner_codes: Mapping[Any, str] | None) -> Ints:
+    """The numbers of winners, -1 where a winner only says that it is blank, is no item and means nothing else.
+
+    ``none`` may mean that none of the two won, so that it is asked about like any other word.
+    """
     if len(values) > _MOST_ARROWS:
         return number
-    blank = values.str.strip_chars().str.to_lowercase().is_in(list(BLANKS)).fill_null(False).to_numpy() & (as_item < 0)
+    words = [
+        word for word in BLANKS if word != "none" and word not in {str(code).lower() for code in winner_codes or ()}
+    ]
+    blank = values.str.strip_chars().str.to_lowercase().is_in(words).fill_null(False).to_numpy() & (as_item < 0)
     return np.where(np.append(blank, False)[number], np.int32(-1), number) if blank.any() else number
 
 
@@ -283,17 +307,30 @@ def _refuse_codes(values: pl.Series, used: Ints, *, words: bool) -> None:
     numbers = all(not isinstance(_code_order(value)[1], str) or value.lower() in ("true", "false") for value in given)
     if len(given) > _MOST_CODES or not (numbers or words):
         return
+    meant = _side_of_each(given) if numbers else _side_of_words(given)
+    said = f"the winners are given as {either(map(short, given), 'and')}, which could mean anything"
+    if meant is None:
+        each = option("winner_codes", dict.fromkeys(given, ...))
+        raise JudgmentError(f"{said}; say left, right or tie for each of them: {each}")
+    raise JudgmentError(f"{said}; say what with {option('winner_codes', meant)}, if that is what they mean")
+
+
+def _side_of_each(given: list[str]) -> dict[Any, str]:
+    """What numbers, or true and false, are likeliest to mean as winners."""
     codes = [int(_by_value(value)) if _by_value(value).removeprefix("-").isdigit() else value for value in given]
-    if numbers and "true" in map(str.lower, given):
+    if "true" in map(str.lower, given):
         codes.reverse()
     meanings = {2: ("left", "right"), 3: ("left", "right", "tie"), 4: ("left", "right", "tie", "tie")}
     if len(codes) > 2 and codes[0] == 0:
         codes = [*codes[1:], 0]
-    meant = dict(zip(codes, meanings.get(len(codes), ("left",)), strict=True))
-    raise JudgmentError(
-        f"the winners are given as {either(map(short, given), 'and')}, which could mean anything; say what with "
-        f"{option('winner_codes', meant)}, if that is what they mean"
-    )
+    return dict(zip(codes, meanings.get(len(codes), ("left",)), strict=True))
+
+
+def _side_of_words(given: list[str]) -> dict[Any, str] | None:
+    """What words are likeliest to mean of which some are codes of both sides; ``None`` where nothing tells."""
+    named = {1: "left", -1: "right", 0: "tie"}
+    known = {text: named[code.outcome] for text, code in codes_of(given).items()}
+    return {text: known.get(text, "tie") for text in given} if {"left", "right"} <= set(known.values()) else None
 
 
 def _code_order(value: str) -> tuple[bool, float | str]:

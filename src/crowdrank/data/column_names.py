@@ -27,7 +27,8 @@ def _sides(things: str, ends: str) -> str:
 _MORE = {
     "annotator": "participant participant_id subject subject_id respondent respondent_id completed_by email "
     "email_address prolific_pid prolific_id amt_worker amt_worker_id turker labeler_id evaluator_id coder_id voter_id "
-    "performer_id",
+    "performer_id listener listener_id grader grader_id scorer scorer_id annotation_agent annotated_by labeled_by "
+    "labelled_by rated_by judged_by reviewed_by graded_by scored_by",
     "query": "prompt prompt_id question question_id instruction",
     "item": "stimulus completion generation model_id model_name candidate_id object_id alternative_id image_id product "
     "product_id",
@@ -42,7 +43,7 @@ _WEAK_NAMES = {
     "annotator": "session session_id who person",
     "query": "task task_id instance instance_id example example_id doc_id document_id doc document",
     "item": "task task_id question question_id prompt prompt_id instance instance_id example id text sentence "
-    "statement passage tweet unit unit_id hit_id sample sample_id",
+    "statement passage tweet unit unit_id hit_id sample sample_id response answer output reply summary translation",
     "grade": "answer response vote value acc accuracy exact_match correct quality result judgment judgement class "
     "category annotation",
     "left": _sides(_TEXTS, "a 1 left"),
@@ -152,6 +153,14 @@ def is_surely_item(name: str) -> bool:
     return name_points("item", name) >= LISTED
 
 
+_TEXT_ANSWERS = {"response", "answer", "output", "reply", "summary", "translation"}
+
+
+def is_text_answer(name: str) -> bool:
+    """Return whether a name is one of what was graded as well as of the grade."""
+    return key_of(name) in _TEXT_ANSWERS
+
+
 def key_of(name: str) -> str:
     """Return a name as it is compared: without what stands before a colon, leading marks and the s of the plural.
 
@@ -204,12 +213,103 @@ def name_points(role: str, name: str) -> int:
     return points
 
 
+_PARTS = {
+    "rank": "rank",
+    "grade": "rating score grade mark",
+    "winner": "winner better preferred preference verdict",
+    "annotator": "annotator worker rater judge participant labeler assessor reviewer evaluator",
+    "item": "item document doc url candidate system model image product",
+}
+"""Words that say what a column is in a longer name, where no column has a name of its own for it."""
+
+_PART_ENDS = {"annotator": ("name", "code", "email", "initial", "number"), "item": ("name", "title", "code", "number")}
+_SUMMARIES = {
+    "mean",
+    "avg",
+    "average",
+    "median",
+    "std",
+    "sd",
+    "min",
+    "max",
+    "total",
+    "sum",
+    "n",
+    "num",
+    "count",
+    "normalized",
+}
+"""Words that say that a column holds what was made of several answers."""
+
+
+def part_role(name: str) -> str | None:
+    """Return the role that a word of a longer name stands for, the last one of several; ``None`` where none does.
+
+    Examples
+    --------
+    >>> part_role("Overall Rating"), part_role("Rank (1 = best)"), part_role("Rater Name"), part_role("mean_score")
+    ('grade', 'rank', 'annotator', None)
+    """
+    parts = [part.removesuffix("s") for part in re.split(r"[^a-z]+", key_of(name)) if part]
+    if len(parts) < 2 and len(name.split()) < 2:
+        return None
+    if is_gold(name) or is_of_a_side(name) or _SUMMARIES & set(parts):
+        return None
+    found = (
+        role
+        for part in reversed(parts)
+        for role, words in _PARTS.items()
+        if part in words.split() and (role not in _PART_ENDS or parts[-1] in _PART_ENDS[role])
+    )
+    role = next(found, None)
+    return None if role in ("grade", "rank") and is_aside(name) else role
+
+
+_SMALL_IS_GOOD = {
+    "loss", "error", "perplexity", "ppl", "wer", "cer", "ter", "nll", "rmse", "mse", "mae", "latency", "distance",
+    "rank",
+}  # fmt: skip
+
+
+def counts_downwards(name: str) -> bool:
+    """Return whether a name says that small numbers are the good ones.
+
+    Examples
+    --------
+    >>> counts_downwards("error_rate"), counts_downwards("rating")
+    (True, False)
+    """
+    parts = {part.removesuffix("s") if part != "loss" else part for part in re.split(r"[^a-z]+", key_of(name))}
+    return bool(parts & _SMALL_IS_GOOD) and "score" not in parts
+
+
+def listed_sides(names: Iterable[str]) -> list[str]:
+    """Return names such as item1, item2 and item3: three or more of which the first two are no pair.
+
+    Examples
+    --------
+    >>> listed_sides(["item1", "item2", "item3", "best"]), listed_sides(["model_a", "model_b"])
+    (['item1', 'item2', 'item3'], [])
+    """
+    known = list(names)
+    ends = {name: match.groups() for name in known if (match := _LAST_END.fullmatch(key_of(name)))}
+    third = {
+        stem for stem, end in ends.values() if end in ("3", "c") and (stem, "1" if end == "3" else "a") in ends.values()
+    }
+    return [name for name in known if name in ends and ends[name][0] in third]
+
+
+_LAST_END = re.compile(r"(.*?)_?(\d|[a-h])")
+
 _SIDE_ENDS = (("a", "b"), ("1", "2"), ("0", "1"), ("x", "y"), ("left", "right"))
+_SIDE_STARTS = (("left", "right"), ("home", "away"), ("white", "black"))
 _NEXT_ENDS = {"1": "3", "0": "2", "a": "c", "x": "z"}
 
 
 def side_pairs(names: Iterable[str]) -> list[tuple[str, str, str]]:
-    """Return names that differ only in a last a/b, 1/2, 0/1, x/y or left/right, each with what they have in common.
+    """Return names that differ in a last a/b, 1/2, 0/1, x/y or left/right only, each with what they have in common.
+
+    A first left/right, home/away or white/black makes two sides as well.
 
     Three or more names such as img1, img2 and img3 are a list and no pair.
 
@@ -228,8 +328,31 @@ def side_pairs(names: Iterable[str]) -> list[tuple[str, str, str]]:
         and f"{stem}{second}" in by_name
         and f"{stem}{_NEXT_ENDS.get(first, ' ')}" not in by_name
     ]
+    found += [
+        (rest, name, by_name[f"{second}{rest}"])
+        for name in known
+        for first, second in _SIDE_STARTS
+        if (rest := name.lower().removeprefix(first)) != name.lower() and f"{second}{rest}" in by_name
+        if rest  # left and right alone end so as well
+    ]
     # img0, img1 and img2 end in a pair of 1 and 2 as well
     return [one for one in found if not (one[1].endswith("1") and f"{one[0]}0" in by_name)]
+
+
+def side_scores(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Return pairs of columns that are called like a grade of either side.
+
+    Examples
+    --------
+    >>> side_scores(["model_a", "model_b", "score_a", "score_b", "tokens_a", "tokens_b"])
+    [('score_a', 'score_b')]
+    """
+    grades = set(f"{_PARTS['grade']} reward point".split())
+    return [
+        (left, right)
+        for stem, left, right in side_pairs(names)
+        if grades & {part.removesuffix("s") for part in re.split(r"[^a-z]+", key_of(stem.strip("_-. ")))}
+    ]
 
 
 _LAST_NUMBER = re.compile(r"(.*?)[_\s.\-]?(\d+)")

@@ -9,7 +9,18 @@ from typing import NamedTuple
 import polars as pl
 
 from .column_facts import ColumnFacts, as_float
-from .column_names import AHEAD, LISTED, NUMBERED, OWN, UNKNOWN_ID, key_of, name_points
+from .column_names import (
+    AHEAD,
+    LISTED,
+    NUMBERED,
+    OWN,
+    UNKNOWN_ID,
+    is_text_answer,
+    key_of,
+    listed_sides,
+    name_points,
+    part_role,
+)
 from .columns import FOREIGN
 from .winner_codes import codes_of
 
@@ -64,7 +75,7 @@ class RolePoints:
 
     def candidates(self, role: str) -> list[Seen]:
         """Return the columns that may play a role, the likeliest first."""
-        named = [(points, name) for name in self.names if (points := name_points(role, name)) and self._usable(name)]
+        named = [(points, name) for name in self._named(role) if (points := self._name_points(role, name))]
         own = sorted((name for points, name in named if points == OWN), key=lambda name: name != role)
         if own:
             # the house's own word needs no further sign
@@ -76,6 +87,25 @@ class RolePoints:
         if role != "item" or len(seen) < 2 or seen[0].points - seen[1].points >= AHEAD:
             return seen
         return sorted(seen, key=self._item_order)
+
+    def _named(self, role: str) -> list[str]:
+        """The columns with a name for a role, or else those with a word for it in a longer name."""
+        apart = set(listed_sides(self.names)) if role in ("left", "right") else set()
+        usable = [name for name in self.names if name not in apart and self._usable(name)]
+        return [name for name in usable if name_points(role, name)] or [n for n in usable if part_role(n) == role]
+
+    def _name_points(self, role: str, name: str) -> int:
+        """Points of a name in a role; an answer is an item only where it is a text beside the grades of it."""
+        points = name_points(role, name)
+        if role == "item" and is_text_answer(name) and not self._is_graded_text(name):
+            return 0
+        return points or UNKNOWN_ID
+
+    def _is_graded_text(self, name: str) -> bool:
+        """Whether a column holds texts, and another one their grades."""
+        facts, grade = self.facts[name], self.best("grade")
+        texts = facts.known and not facts.numbers and not facts.truths and not facts.times
+        return texts and (not facts.few_words or facts.all_different) and grade is not None and grade.name != name
 
     def _item_order(self, one: Seen) -> tuple[int, bool, int]:
         """Key that sorts by points; of items that are even those go first that cannot be queries and differ most."""

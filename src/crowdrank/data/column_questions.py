@@ -9,10 +9,12 @@ import polars as pl
 
 from ..wording import either, option
 from .column_facts import ColumnFacts, as_float
-from .column_names import are_people, is_series, name_points
+from .column_names import LISTED, are_people, is_series, key_of, name_points, part_role
 from .columns import plain_name
 
 _MOST_SHOWN = 12
+_MOST_CODES = 4
+"""So many different numbers may be codes of left, right and ties; more are a scale."""
 
 
 def what_numbers_mean(name: str, values: list[str], left: str, right: str) -> str:
@@ -33,8 +35,49 @@ def what_numbers_mean(name: str, values: list[str], left: str, right: str) -> st
             f"pairs of {left!r} and {right!r}, but no winner: {name!r} holds {_shorten_values(plain)}; "
             f"if positive means {left!r} is better: {ways[0]}, else {ways[1]}"
         )
-    first, second = (option("winner_codes", _meaning(codes, flip)) for flip in (False, True))
+    if len(codes) > _MOST_CODES:
+        middle = f"{(min(codes) + max(codes)) / 2:g}"
+        # a scale mostly begins with the left one
+        ways = [option("strength", {f"{name}-{middle}": side}) for side in ("right", "left")]
+        return (
+            f"pairs of {left!r} and {right!r}, but no winner: {name!r} holds {_shorten_values(plain)}; if more than "
+            f"{middle} means {right!r} is better: {ways[0]}, else {ways[1]}"
+        )
+    # of two sides called 0 and 1 the number is the side
+    flips = (True, False) if codes == [0, 1] and left.endswith("0") and right.endswith("1") else (False, True)
+    first, second = (option("winner_codes", _meaning(codes, flip)) for flip in flips)
     return f"{name!r} holds {either(plain, 'and')}; say what they mean: {first} or {second}"
+
+
+def is_it_a_flag(name: str, values: list[str], left: str, right: str) -> str:
+    """Return the question whether a column of yes and no says that one side won.
+
+    Examples
+    --------
+    >>> is_it_a_flag("a_wins", ["0", "1"], "model_a", "model_b")
+    "pairs of 'model_a' and 'model_b', but no winner; if 'a_wins' says so: columns={'winner': 'a_wins'} and winner_codes={'1': 'left', '0': 'right'}"
+    """  # noqa: E501
+    first = re.search(r"(?:_|^)(b|2|right)(?:_|$)", key_of(name)) is None
+    yes, no = sorted(values, key=lambda text: text.lower() in ("0", "0.0", "false", "no", "f", "n"))[:2]
+    codes = {yes: "left" if first else "right", no: "right" if first else "left"}
+    ways = f"{option('columns', {'winner': name})} and {option('winner_codes', codes)}"
+    return f"pairs of {left!r} and {right!r}, but no winner; if {name!r} says so: {ways}"
+
+
+def which_scores(left: str, right: str, scores: tuple[str, str], *, named: bool) -> str:
+    """Return the question which way a score of either side counts; ``named`` says that the sides are known already.
+
+    Examples
+    --------
+    >>> which_scores("model_a", "model_b", ("score_a", "score_b"), named=True)
+    "pairs of 'model_a' and 'model_b' with a score each, 'score_a' and 'score_b'; if the larger one is better: strength={'score_a-score_b': 'left'}, else strength={'score_a-score_b': 'right'}"
+    """  # noqa: E501
+    ways = [option("strength", {f"{scores[0]}-{scores[1]}": side}) for side in ("left", "right")]
+    sides = "" if named else f"{option('columns', {'left': left, 'right': right})} and "
+    return (
+        f"pairs of {left!r} and {right!r} with a score each, {scores[0]!r} and {scores[1]!r}; if the larger one is "
+        f"better: {sides}{ways[0]}, else {ways[1]}"
+    )
 
 
 def _shorten_values(values: list[str]) -> str:
@@ -110,16 +153,53 @@ def two_sides(left: str, right: str, answer: str | None, item: str | None) -> st
 
 
 def nested_sentence(role: str, name: str, cells: pl.Series | None) -> str:
-    """Return the sentence for a column of objects, with paths that lead to short values."""
+    """Return the sentence for a column of objects, with paths that lead to short values.
+
+    Examples
+    --------
+    >>> nested_sentence("grade", "answers", pl.Series([[{"model": "x", "rank": 1}, {"model": "y", "rank": 2}]]))
+    "'answers' holds objects; write the path: columns={'rank': 'answers[].rank', 'item': 'answers[].model'}"
+    """
     found = short_paths(name, cells)
     # a number is the likelier answer, and one that is called a rank is no grade
     answer = role in ("grade", "rank")
-    paths = sorted(found, key=lambda path: answer and not found[path])
-    if role == "grade" and paths and name_points("rank", re.split(r"[.\]]+", paths[0])[-1]):
+    paths = sorted(found, key=lambda path: (answer and not found[path], answer and not _is_answer(path)))
+    if role == "grade" and paths and name_points("rank", _last_step(paths[0])):
         role = "rank"
-    which = f": {option('columns', {role: paths[0]})}" if paths else f" with {option('columns', {role: ...})}"
-    more = f" (or {either(paths[1:])})" if len(paths) > 1 else ""
-    return f"{name!r} holds objects; write the path{which}{more}"
+    if not paths:
+        return f"{name!r} holds objects; write the path with {option('columns', {role: ...})}"
+    named = {role: paths[0]} | (_beside(paths, role) if "[]" in paths[0] else {})
+    others = [path for path in paths if path not in named.values()]
+    more = f" (or {either(others)})" if others else ""
+    return f"{name!r} holds objects; write the path: {option('columns', named)}{more}"
+
+
+def holds_answers(name: str, cells: pl.Series | None) -> bool:
+    """Return whether the objects of a column have a number that is called a grade or a rank."""
+    return any(number and _is_answer(path) for path, number in short_paths(name, cells).items())
+
+
+def is_list_of_names(cells: pl.Series | None) -> bool:
+    """Return whether a column holds lists of texts."""
+    return cells is not None and isinstance(cells.dtype, pl.List) and cells.dtype.inner == pl.String
+
+
+def _last_step(path: str) -> str:
+    """The last name of a path."""
+    return re.split(r"[.\]]+", path)[-1]
+
+
+def _is_answer(path: str) -> bool:
+    """Whether the last name of a path is one of a grade or a rank."""
+    last = _last_step(path)
+    return bool(name_points("grade", last) or name_points("rank", last)) or part_role(last) in ("grade", "rank")
+
+
+def _beside(paths: list[str], role: str) -> dict[str, str]:
+    """Item and annotator among the entries of a list, each of which becomes a row, by their names."""
+    wanted = [word for word in ("item", "annotator") if word != role]
+    best = {word: max(paths[1:], key=lambda path: name_points(word, _last_step(path)), default="") for word in wanted}
+    return {word: path for word, path in best.items() if path and name_points(word, _last_step(path)) >= LISTED}
 
 
 def short_paths(name: str, cells: pl.Series | None, most: int = 8) -> dict[str, bool]:

@@ -71,7 +71,8 @@ OPTIONAL = {
 }
 BY_WINNER = (
     ("winner", "loser"), ("winner_id", "loser_id"), ("winning_item", "losing_item"), ("chosen", "rejected"),
-    ("preferred", "rejected"), ("preferred", "dispreferred"), ("better", "worse"),
+    ("preferred", "rejected"), ("preferred", "dispreferred"), ("better", "worse"), ("winner_model", "loser_model"),
+    ("winning_model", "losing_model"), ("chosen_model", "rejected_model"), ("chosen_response", "rejected_response"),
 )  # fmt: skip
 """Names of two columns that hold winners and losers, for preferences without left and right."""
 

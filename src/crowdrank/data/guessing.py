@@ -20,12 +20,24 @@ from .column_names import (
     is_of_a_side,
     is_series,
     key_of,
+    listed_sides,
     name_points,
     person_column,
     side_pairs,
+    side_scores,
 )  # fmt: skip
 from .column_points import RolePoints, Seen, Wishes
-from .column_questions import nested_sentence, shown_cell, two_sides, what_numbers_mean, which_grade
+from .column_questions import (
+    holds_answers,
+    is_it_a_flag,
+    is_list_of_names,
+    nested_sentence,
+    shown_cell,
+    two_sides,
+    what_numbers_mean,
+    which_grade,
+    which_scores,
+)
 from .columns import (
     BY_WINNER,
     NEEDED,
@@ -177,13 +189,13 @@ class _Guess(RolePoints):
         if kind == "preference":
             return self._preference(found)
         answer = "grade" if kind == "grade" else "rank"
+        self._check_unlisted_sides(kind, found)
         # a column that can only be the item is none for the answer, and the other way round
         for role in (answer, "item"):
             if role not in found:
                 picked = self._pick(role, found)
                 if picked is not None:
                     found[role] = picked
-        self._check_unlisted_sides(kind, found)
         if len(found) < 2:
             raise JudgmentError(self._missing(kind, found))
         if kind == "grade" and "grade" not in self.given:
@@ -202,6 +214,8 @@ class _Guess(RolePoints):
             if picked is None or self._bare(picked):
                 raise JudgmentError(self._no_winner(found, picked))
             found["winner"] = picked
+        elif self._bare(found["winner"]):
+            raise JudgmentError(self._no_winner(found, found["winner"]))
         return found
 
     def _others(self, kind: str, found: Mapping[str, str]) -> dict[str, str]:
@@ -299,6 +313,11 @@ class _Guess(RolePoints):
         ]  # fmt: skip
         name = picked or next(iter([*numbered, *others]), None)
         left, right = found["left"], found["right"]
+        flag = next((one for one in self.names if one not in found.values() and self._is_flag(one)), None)
+        if name is None and flag is not None:
+            return is_it_a_flag(flag, self.facts[flag].values, left, right)
+        if name is None and (scores := self._side_scores()) is not None:
+            return which_scores(left, right, scores, named=True)
         if name is None:
             free = [one for one in self.names if one not in found.values()]
             said = f"pairs of {left!r} and {right!r}, but no winner"
@@ -329,7 +348,8 @@ class _Guess(RolePoints):
 
     def _check_unlisted_sides(self, kind: str, found: Mapping[str, str]) -> None:
         """Refuse grades where two columns of texts may be sides, and no name says what is graded."""
-        item = found.get("item")
+        best = {role: seen.name for role in ("item", "grade", "rank") if (seen := self.best(role))} | dict(found)
+        item = best.get("item")
         if self.kind == kind or "item" in self.given or (item and name_points("item", item) >= LISTED):
             return
         for _, left, right in side_pairs(self.names):
@@ -339,14 +359,40 @@ class _Guess(RolePoints):
             if one.numbers or other.numbers or one.truths or other.truths or one.times or one.sample == other.sample:
                 continue
             winner = next((seen.name for seen in self.candidates("winner")), None)
-            raise JudgmentError(two_sides(left, right, winner or found.get("grade") or found.get("rank"), item))
+            if winner is None and (scores := self._side_scores()) is not None:
+                raise JudgmentError(which_scores(left, right, scores, named=False))
+            item = None if item == winner else item
+            raise JudgmentError(two_sides(left, right, winner or best.get("grade") or best.get("rank"), item))
+
+    def _is_flag(self, name: str) -> bool:
+        """Whether a column says yes or no of one side, as ``a_wins`` does."""
+        return self.facts[name].truths and not self.facts[name].one_value and is_of_a_side(name)
+
+    def _side_scores(self) -> tuple[str, str] | None:
+        """Two columns with a score of either side."""
+        both = [pair for pair in side_scores(self.names) if all(self.facts[name].numbers for name in pair)]
+        return both[0] if both else None
 
     def _refuse_nested(self, role: str) -> None:
         """Refuse a column that holds objects where its name says that it is the one."""
-        named = [name for name in self.names if self.facts[name].nested and name_points(role, name)]
+        named = [name for name in self.names if self.facts[name].nested and self._may_hold(role, name)]
         if not named or role not in ("item", "grade", "rank", "left", "right", "winner", "annotator"):
             return
         raise JudgmentError(nested_sentence(role, named[0], self.facts[named[0]].cells))
+
+    def _may_hold(self, role: str, name: str) -> bool:
+        """Whether a column of objects has a name for a role, or entries that are graded or ranked where nothing is."""
+        if name_points(role, name):
+            # a list of names beside a list of graded objects says which they are and no more
+            return not is_list_of_names(self.facts[name].cells)
+        # what a model predicts or suggests is nobody's judgment
+        asked = role in ("grade", "rank") and key_of(name) not in (
+            "predictions",
+            "prediction",
+            "suggestions",
+            "suggestion",
+        )
+        return asked and holds_answers(name, self.facts[name].cells)
 
     def _missing(self, kind: str, found: Mapping[str, str]) -> str:
         """Sentence saying what was understood and what is missing."""
@@ -359,6 +405,12 @@ class _Guess(RolePoints):
         ]  # fmt: skip
         if lacking == ["grade"] and len(numeric) > 1:
             return which_grade(self._with_like_names(numeric), one_row_each=self.facts[found["item"]].all_different)
+        several = listed_sides(self.names)
+        if "item" in lacking and any(name_points("left", name) for name in several):
+            return (
+                f"each row shows several items, {either(map(repr, several[:8]), 'and')}, and only one or two of a row "
+                "can be read; write one row per item and rank, or one per pair and winner"
+            )
         person = person_column(self.names)
         if kind == "grade" and "item" in lacking and len(numeric) > 1 and person is not None:
             listed = either(map(repr, numeric[:8]), "and")

@@ -8,6 +8,7 @@ from typing import NamedTuple
 _TIES = {
     "tie", "ties", "tied", "same", "equal", "equally_good", "draw", "both", "neither", "both_good", "bothgood",
     "both_bad", "bothbad", "tie_bothbad", "tie_both_bad", "tie_bothgood", "tie_both_good", "no_preference",
+    "gleich", "unentschieden", "egalite", "égalité", "empate",
 }  # fmt: skip
 _THINGS = (
     "model|response|option|system|answer|candidate|item|output|assistant|text|image|generator|summary|translation|"
@@ -17,7 +18,8 @@ _TIE = re.compile(
     r"(?:(?:they|both)_are_|it_s_a_|about_|roughly_|both_)?(?:the_|about_the_|a_)?(?:tie|same|equal|draw|equally_(?:good|bad))"
     r"|both_are_(?:good|bad)|neither_is_(?:good|better)|no_(?:clear_)?(?:preference|difference|winner)"
 )
-_ONE_SIDE = rf"(?:the_)?(?:(?P<thing>{_THINGS})_?)?(?P<side>left|right|first|second|a|b|1|2)"
+_SIDES = "left|right|first|second|a|b|1|2|links|rechts|gauche|droite|izquierda|derecha"
+_ONE_SIDE = rf"(?:the_)?(?:(?P<thing>{_THINGS})_?)?(?P<side>{_SIDES})"
 _SIDE = re.compile(_ONE_SIDE)
 _ADVERBS = {
     **dict.fromkeys(("slightly", "somewhat", "marginally", "a_bit", "a_little", "weakly"), 1),
@@ -34,7 +36,10 @@ _SENTENCES = (
     re.compile(rf"(?:i_)?{_HOW}prefer_{_ONE_SIDE}(?:_(?:one|{_THINGS}))?"),
 )
 _ARROW = re.compile(r"([ab])\s*(>{1,3}|<{1,3}|={1,2})\s*([ab])")
-_OUTCOMES = {"left": 1, "first": 1, "a": 1, "1": 1, "right": -1, "second": -1, "b": -1, "2": -1}
+_OUTCOMES = {
+    **dict.fromkeys(("left", "first", "a", "1", "links", "gauche", "izquierda"), 1),
+    **dict.fromkeys(("right", "second", "b", "2", "rechts", "droite", "derecha"), -1),
+}
 
 
 class Code(NamedTuple):

@@ -8,12 +8,13 @@ import shlex
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from ..data.column_facts import ColumnFacts
+from ..data.column_facts import ColumnFacts, as_float
 from ..data.column_names import is_gold
 from ..data.column_questions import is_personal
 from ..data.files import PathLike
@@ -31,6 +32,8 @@ from .tables import read_source, table_format
 
 _MOST_VALUES = 12
 _MOST_NAMED = 6
+_LATEST_SECONDS = 1e11
+"""A time beyond this, in the year 5138, is one in milliseconds."""
 _FEW_IDS_QUERIES = 5
 _FORMATS = {"csv": "CSV", "json": "JSON", "jsonl": "JSON lines", "parquet": "Parquet", "excel": "Excel"}
 _PERSON = re.compile(r"[\w.+-]+@[\w-]+(\.[\w-]+)+|\b\d{1,3}(\.\d{1,3}){3}\b")
@@ -156,13 +159,21 @@ def inspect(path: PathLike, options: ReadOptions | None = None, *, given: Sequen
     (True, 'grade', [('grade', 'label'), ('item', 'task'), ('annotator', 'worker')])
     """
     options = options or ReadOptions()
-    with on_command_line(), warnings.catch_warnings(), collect_notices():
-        warnings.simplefilter("ignore")
-        return _inspect(path, options, list(given))
+    with on_command_line(), warnings.catch_warnings(record=True) as warned, collect_notices() as heard:
+        warnings.simplefilter("always")
+        found = _inspect(path, options, list(given))
+    said = [
+        _without_people(_without_name(text, found.file)) for text in (*heard, *(str(one.message) for one in warned))
+    ]
+    if not found.would_read or found.source != "table":
+        said = said[len(heard) :] if found.would_read else []
+    more = [text for text in dict.fromkeys(said) if not text.startswith("read as ") and text not in found.notes]
+    coding = "Windows-1252" if any("read as Windows-1252" in text for text in heard) else found.encoding
+    return replace(found, notes=(*found.notes, *more), encoding=coding)
 
 
 def _inspect(path: PathLike, options: ReadOptions, given: list[str]) -> Inspection:
-    """The same, with everything that is said unheard."""
+    """The same, without what is said on the way."""
     blank = Inspection(
         str(path), None, None, "", "", "table", "a plain table", False, None, None, None, None, None, None, (), {}, (),
         (), None,
@@ -198,6 +209,7 @@ def _about(blank: Inspection, source: Source, options: ReadOptions) -> Inspectio
     name = source_name(source, options)
     form = table_format(source) if name is None or source.data[:4] != b"PK\x03\x04" else "zip"
     coding = source.encoding if form in ("csv", "json", "jsonl") else ""
+    form = "json" if form == "jsonl" and source.suffix == ".json" else form
     found = replace(blank, format=_FORMATS.get(form, form), encoding=coding, source=name or "table")
     if name is None:
         return found
@@ -302,14 +314,16 @@ def _values(cells: pl.Series) -> str:
 
 def _short_number(text: str) -> str:
     """A number without needless digits."""
-    return text.removesuffix(".0")[:30]
+    number = as_float(text)
+    return text.removesuffix(".0")[:30] if number is None or "." not in text else f"{number:g}"
 
 
 def _outcomes(cells: pl.Series) -> str:
     """How often each winner occurs."""
     counts = cells.drop_nulls().cast(pl.String).value_counts(sort=True)
     if len(counts) > _MOST_NAMED:
-        return f"{len(counts):,} different, ids of items"
+        numbers = all(as_float(value) is not None for value in counts.to_series(0))
+        return f"{len(counts):,} different{'' if numbers else ', ids of items'}"
     total = int(counts["count"].sum())
     parts = [f"{value} {n:,}" for value, n in counts.rows()]
     first = f"{parts[0]} ({percent(counts['count'][0] / total)})" if parts else ""
@@ -319,6 +333,10 @@ def _outcomes(cells: pl.Series) -> str:
 def _times(cells: pl.Series) -> str:
     """The first and the last day."""
     try:
+        numbers, _, text = numbers_of(cells) if not cells.dtype.is_temporal() else (None, None, None)
+        if numbers is not None and text is not None and not text.any():
+            cells = pl.Series(numbers).drop_nans()
+            cells = cells / 1000 if float(cells.max() or 0) > _LATEST_SECONDS else cells  # type: ignore[arg-type]
         if cells.dtype.is_numeric():
             low, high = (datetime.datetime.fromtimestamp(float(v), datetime.UTC) for v in (cells.min(), cells.max()))  # type: ignore[arg-type]
         else:
@@ -340,7 +358,8 @@ def _of_judgments(found: Inspection, judgments: Any, given: list[str]) -> Inspec
     words += ["--across-queries"] if recur and "--across-queries" not in given else []
     if judgments.kind == "grade" and len(judgments.levels) <= _MOST_VALUES and judgments.n_annotators > 1:
         words += ["--want", "grade"]
-    words += ["-o", "ranks.csv", *(["--annotators", "who.csv"] if judgments.n_annotators > 1 else [])]
+    words += ["-o", _free_name("ranks.csv", found.file)]
+    words += ["--annotators", _free_name("who.csv", found.file)] if judgments.n_annotators > 1 else []
     return replace(
         found, would_read=True, kind=judgments.kind, n_judgments=judgments.n_judgments,
         n_annotators=judgments.n_annotators, n_items=judgments.n_items, n_queries=judgments.n_queries,
@@ -348,16 +367,29 @@ def _of_judgments(found: Inspection, judgments: Any, given: list[str]) -> Inspec
     )  # fmt: skip
 
 
+def _free_name(name: str, file: str) -> str:
+    """A name for what is written, which is not that of the file that is read."""
+    return f"new-{name}" if Path(file).name == name else name
+
+
 def _next_command(problem: str, name: str, given: list[str]) -> str | None:
     """The command with the first remedy that a message names."""
-    if "the grades are text" in problem:
+    if "the grades are text" in problem and "this is their order" not in problem:
         return shlex.join(["crowdrank", "aggregate", name, *given, "--nominal"])
-    for match in _OPTION.finditer(_without_name(problem, name)):
+    text, found, end = _without_name(problem, name), list[str](), None
+    for match in _OPTION.finditer(text):
         words = shlex.split(match[0])
-        if (len(words) > 1 and "NAME" not in words[1].split("=")) or words[0] in _ALONE:
-            words = words[:1] if words[0] in _ALONE else words
-            return shlex.join(["crowdrank", "aggregate", name, *given, *words])
-    return None
+        if found and text[end : match.start()] != " and ":
+            break
+        if (len(words) > 1 and not _has_gap(words[1])) or words[0] in _ALONE:
+            found += words[:1] if words[0] in _ALONE else words
+            end = match.end()
+    return shlex.join(["crowdrank", "aggregate", name, *given, *found]) if found else None
+
+
+def _has_gap(value: str) -> bool:
+    """Whether the value of an option has a place to be filled in."""
+    return any(part == "NAME" for part in re.split("[=,]", value))
 
 
 def _with_candidates(found: Inspection, path: PathLike, options: ReadOptions) -> Inspection:

@@ -93,6 +93,7 @@ def read_judgments(
         Columns that hold the grades of one annotator, or of one item, each; ``["Q1_*"]`` means all that begin so.
     strength
         ``{"score": "left"}``: a column of signed numbers, positive where left is better; ``"right"`` the other way.
+        Also a difference: ``{"score_a-score_b": "left"}`` of two columns, ``{"rating-4": "right"}`` from the middle.
     small_is_good
         Numbers count downwards.
     baseline_model

@@ -11,7 +11,15 @@ from typing import Any, NamedTuple
 import polars as pl
 
 from ..data.column_facts import ColumnFacts
-from ..data.column_names import are_people, candidates, is_surely_item, key_of, person_column, thing_column
+from ..data.column_names import (
+    are_people,
+    candidates,
+    counts_downwards,
+    is_surely_item,
+    key_of,
+    person_column,
+    thing_column,
+)
 from ..data.column_questions import is_personal
 from ..data.columns import Understood
 from ..data.covariates import covariate_columns
@@ -19,6 +27,7 @@ from ..data.guessing import Wishes, understand
 from ..data.intake import are_times, numbers_of
 from ..data.wide import survey_rows, unpivot
 from ..errors import JudgmentError, ParameterError
+from ..protocols import Bools, Floats
 from ..wording import either, first_few, option
 from .delimited import separator_of
 from .headers import check_first_row, check_header
@@ -258,17 +267,12 @@ def _with_strength(
     table: pl.DataFrame, columns: dict[str, str], path: str, side: str
 ) -> tuple[pl.DataFrame, dict[str, str]]:
     """The table with winners and strengths from a signed column."""
-    table = with_path(table, path, f"{option('strength')} names the column {path!r}")
-    values, blank, text = numbers_of(without_blanks(table[path]))
-    if text.any():
-        row = int(text.argmax())
-        raise JudgmentError(
-            f"{option('strength')} needs numbers; row {row + 1} of {path!r} holds {show_value(table[path][row])}"
-        )
+    values, blank = _signed(table, path)
     filled = values[~blank]
     if not (filled < 0).any():
         raise JudgmentError(
-            f"{path!r} holds no negative number, so it does not say which side is better; say what its numbers mean: "
+            f"{path!r} is never negative, so it does not say which side is better; give the middle of its scale too, "
+            f"as in {option('strength', {f'{path}-{_middle(filled)}': side})}, or say what its numbers mean: "
             f"{option('winner_codes')}"
         )
     better, worse = (side, "right" if side == "left" else "left")
@@ -281,6 +285,38 @@ def _with_strength(
     names = {"winner": f"sign of {path}", "strength": f"size of {path}"}
     made = [winner.alias(names["winner"]), signs.abs().set(pl.Series(blank), None).alias(names["strength"])]
     return table.with_columns(made), {**columns, **names}
+
+
+def _signed(table: pl.DataFrame, path: str) -> tuple[Floats, Bools]:
+    """The numbers of a column, or of a difference such as ``score_a-score_b`` or ``rating-4``, and which are blank."""
+    parts = (
+        [(path[:at], path[at + 1 :]) for at, mark in enumerate(path) if mark == "-"]
+        if path not in table.columns
+        else []
+    )
+    for first, second in parts:
+        if first in table.columns and (second in table.columns or _as_number(second) is not None):
+            values, blank = _numbers(table, first)
+            number = _as_number(second) if second not in table.columns else None
+            less, blank_too = (number, blank) if number is not None else _numbers(table, second)
+            return values - less, blank | blank_too
+    return _numbers(with_path(table, path, f"{option('strength')} names the column {path!r}"), path)
+
+
+def _numbers(table: pl.DataFrame, name: str) -> tuple[Floats, Bools]:
+    """The numbers of a column, and which cells are blank."""
+    values, blank, text = numbers_of(without_blanks(table[name]))
+    if text.any():
+        row = int(text.argmax())
+        raise JudgmentError(
+            f"{option('strength')} needs numbers; row {row + 1} of {name!r} holds {show_value(table[name][row])}"
+        )
+    return values, blank
+
+
+def _middle(values: Floats) -> str:
+    """The middle of a scale, as the user would write it."""
+    return f"{(values.min() + values.max()) / 2:g}" if len(values) else "0"
 
 
 # wide tables ---------------------------------------------------------------------------------------------------------
@@ -369,6 +405,11 @@ def _with_numbers(
         found = numbers_in(name, cells, commas=commas)
         cells, levels, notes = found.cells, found.levels, [found.note] if found.note else []
         notes += _class_note(name, cells)
+        if options.small_is_good is None and levels is None and counts_downwards(name) and cells.dtype.is_numeric():
+            ways = [option("small_is_good", small) for small in (True, False)]
+            raise JudgmentError(
+                f"small numbers of {name!r} are likely the good ones: {ways[0]}; if large ones are: {ways[1]}"
+            )
     if options.small_is_good:
         cells, levels = negative_numbers(name, cells), None
         notes.append("small is good: each grade is turned to its negative")

@@ -36,7 +36,8 @@ class ReadOptions:
     wide
         Columns that hold one annotator's, or one item's, grades each; patterns such as ``Q1_*`` are not yet resolved.
     strength
-        (column, side): a signed column that is positive where ``side`` is better.
+        (column, side): a signed column that is positive where ``side`` is better; also a difference of two columns,
+        or of a column and a number, such as ``score_a-score_b`` and ``rating-4``.
     small_is_good
         Whether numbers count downwards; ``None`` as a metric's own file tells, else upwards.
     baseline_model, sheet, encoding, header

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import polars as pl
 
 from ..data.column_facts import ColumnFacts, count_cells
-from ..data.column_names import is_gold, key_of
-from ..data.column_questions import is_personal
+from ..data.column_names import is_gold, is_surely_item, key_of, name_points
+from ..data.column_questions import is_personal, short_paths
 from ..data.intake import count_repeats, short
 from ..data.judgments import Judgments, Rankings
 from ..errors import JudgmentError
 from ..wording import counted, either, option
 from .notices import say
+from .paths import at_path
 from .plain_tables import Plain
 from .read_options import ReadOptions
 
@@ -23,6 +25,8 @@ _SEVERAL = 1.5
 _ONCE = 1.1
 _MANY_ROWS = 50_000
 _SHOWN = 5
+_MOST_CRITERIA = 12
+"""A column with more values is a query rather than a criterion of which one is chosen."""
 _ASIDE = re.compile(
     r"(.*_)?(index|row|comment|note|text|duration|time|seconds|ms|rt|number)(_.*)?|column_\d+|unnamed.*"
 )
@@ -38,13 +42,14 @@ def check_repeats(name: str, judgments: Judgments, plain: Plain, options: ReadOp
     if (named and options.duplicates is not None) or "judgment" in plain.frame.columns:
         return
     cells = judgments_per_cell(judgments)
-    if not named and cells == 1.0 and judgments.kind == "grade":
+    apart = judgments.items.ids.n_unique() == judgments.n_items
+    if not named and cells == 1.0 and judgments.kind == "grade" and apart:
         say(f"{name}: nothing to aggregate: a truth or a result? Each item has one grade and nobody is named")
     if cells < _SEVERAL or options.no_annotators:
         return
     plain = plain.again() if plain.again is not None else plain
     rest = plain.understood.ignored
-    facts = [ColumnFacts(column, plain.whole[column]) for column in rest if column in plain.whole.columns]
+    facts = [one for column in rest if column in plain.whole.columns for one in _facts(column, plain.whole[column])]
     if named:
         _stop_split(name, plain, facts, keys)
         return
@@ -76,15 +81,31 @@ def judgments_per_cell(judgments: Judgments) -> float:
     return n / max(n - count_repeats(keys), 1)
 
 
+def _facts(name: str, cells: pl.Series) -> list[ColumnFacts]:
+    """What a column holds, or what each short value in a column of objects is."""
+    whole = ColumnFacts(name, cells)
+    if not whole.nested:
+        return [whole]
+    paths = [path for path in short_paths(name, cells) if "[]" not in path]
+    return [ColumnFacts(path, at_path(cells, path[len(name) + 1 :].split("."))) for path in paths]
+
+
 def _splitting(plain: Plain, facts: list[ColumnFacts], keys: list[str]) -> list[ColumnFacts]:
     """The unused columns that distinguish judgments of the same thing, words before numbers."""
     n = len(plain.frame)
     key = [plain.frame[word] for word in keys]
-    found = [
-        one for one in facts
+    usable = [
+        (one, one.cells) for one in facts
         if not one.nested and not one.times and one.repeated and not is_gold(one.name) and one.cells is not None
-        and not _ASIDE.fullmatch(key_of(one.name)) and n / count_cells([*key, one.cells]) < _ONCE
+        and not _ASIDE.fullmatch(key_of(one.name))
     ]  # fmt: skip
+    found = [one for one, cells in usable if n / count_cells([*key, cells]) < _ONCE]
+    if not found:
+        # two may do what none does alone: a listener and a clip
+        words = [(one, cells) for one, cells in usable if not one.numbers]
+        pairs = itertools.combinations(words if len(words) > 1 else usable, 2)
+        both = (pair for pair in pairs if n / count_cells([*key, *(cells for _, cells in pair)]) < _ONCE)
+        found = [one for one, _ in next(both, ())]
     return [one for one in found if not one.numbers] or found
 
 
@@ -103,8 +124,12 @@ def _stop_split(name: str, plain: Plain, facts: list[ColumnFacts], keys: list[st
     of = f" of query {short(row['query'])}" if "query" in row else ""
     values = [value for value in dict.fromkeys(splitting[0].sample) if not is_personal(column, value)]
     more = f" (or {either(values[1:_SHOWN])})" if len(values) > 1 else ""
+    told = re.split(r"[.\]]+", column)[-1]
+    item = f"{option('columns', {'item': column})}, or " if "item" in row and is_surely_item(told) else ""
+    ways = [f"{option('where', {column: values[0] if values else ...})}{more}", option("columns", {"query": column})]
+    if len(values) > _MOST_CRITERIA or name_points("query", told) or name_points("item", told):
+        ways.reverse()
     raise JudgmentError(
-        f"{name}: {who} {what}{of} {counted(row['len'], 'time')}; {column!r} tells them apart: "
-        f"{option('where', {column: values[0] if values else ...})}{more}, or {option('columns', {'query': column})}, "
-        f"or {option('duplicates', 'keep')} if they are repeats"
+        f"{name}: {who} {what}{of} {counted(row['len'], 'time')}; {column!r} tells them apart: {item}{ways[0]}, or "
+        f"{ways[1]}, or {option('duplicates', 'keep')} if they are repeats"
     )

@@ -106,6 +106,19 @@ def test_paths_proposed_for_two_sides_lead_somewhere(save, tmp_path, data):
     assert "--column left=data." in _follow(save("a.json", rows), tmp_path).problem
 
 
+@pytest.mark.parametrize("names", [("left_text", "right_text"), ("first", "second")])
+def test_sides_by_the_beginning_of_a_name_or_the_only_two_fields(save, names):
+    data = dict(zip(names, ("x", "y"), strict=True)) | {"prompt": "p"}
+    path = save("a.json", [_task(1, data, [_result("pairwise", "left") | {"value": {"selected": "left"}}])])
+    left, right = names
+    found = (
+        _read(path) if left == "left_text" else _read(path, columns={"left": f"data.{left}", "right": f"data.{right}"})
+    )
+    assert found.frame.select("query", "left", "right", "winner").rows() == [("p", "x", "y", "left")]
+    if left == "first":
+        assert inspect(path).next.endswith("--column left=data.first,right=data.second")
+
+
 # Argilla and doccano -------------------------------------------------------------------------------------------------
 
 
@@ -114,6 +127,40 @@ def _records(values):
         {"id": f"r{i}", "fields": {}, "suggestions": {}, "responses": {"q": [{"value": value, "user_id": "u"}]}}
         for i, value in enumerate(values)
     ]
+
+
+def _pairs(values):
+    """Records with two answers to a prompt, nested and flat."""
+    nested, flat = [], []
+    for i, value in enumerate(values):
+        shown = {"prompt": f"p{i}", "response1": f"x{i}", "response2": f"y{i}"}
+        responses = {"better": [{"value": value, "user_id": "u"}]}
+        nested.append({"id": f"r{i}", "fields": shown, "suggestions": {}, "responses": responses})
+        told = {"better.responses": [value], "better.responses.users": ["u"], "better.responses.status": ["submitted"]}
+        flat.append({"id": f"r{i}", **shown, **told})
+    return nested, flat
+
+
+@pytest.mark.parametrize("layout", [0, 1])
+def test_labels_that_name_a_side_of_a_record_are_preferences(save, layout):
+    found = _read(save("a.json", _pairs(["response1", "response2", "tie"])[layout]))
+    assert found.kind == "preference"
+    assert found.frame.select("query", "left", "right", "winner").rows() == [
+        ("p0", "x0", "y0", "left"), ("p1", "x1", "y1", "right"), ("p2", "x2", "y2", "tie")
+    ]  # fmt: skip
+
+
+def test_labels_that_are_numbers_of_sides_are_asked_about_and_no_grades(save, tmp_path):
+    path = save("a.json", _pairs(["1", "2", "2"])[0])
+    found = _follow(path, tmp_path)
+    assert "'better' chooses between 'response1' and 'response2', but neither is called '1' and '2'" in found.problem
+    assert cr.read_judgments(path, winner_codes={"1": "left", "2": "right"}).outcome.tolist() == [1, -1, -1]
+    assert cr.read_judgments(path, columns={"item": "id"}).kind == "grade"
+
+
+def test_labels_about_two_fields_that_name_none_are_classes(save):
+    found = _read(save("a.json", _pairs(["safe", "unsafe", "safe"])[0]))
+    assert (found.kind, found.nominal) == ("grade", True)
 
 
 def test_a_draft_does_not_make_labels_of_rankings(save, tmp_path):
@@ -349,3 +396,43 @@ def test_a_completion_is_what_is_graded_and_not_its_prompt(save):
     rows = [{"prompt": f"p{i % 2}", "completion": f"c{i}", "label": bool(i % 2)} for i in range(4)]
     grades = cr.read_judgments(save("a.json", rows))
     assert (grades.n_items, grades.n_queries) == (4, 2)
+
+
+# Prodigy and Toloka --------------------------------------------------------------------------------------------------
+
+
+def _compared(answer, **more):
+    hashes = {"_input_hash": 1, "_task_hash": 2, "_annotator_id": "ann", "_timestamp": 1}
+    both = {"accept": {"text": "good"}, "reject": {"text": "bad"}}
+    return {"id": 7, "input": {"text": "q"}, "answer": answer, **both, **hashes, **more}
+
+
+def test_what_prodigy_compares_are_preferences_and_no_classes(save):
+    found = _read(save("a.jsonl", [_compared("accept"), _compared("reject"), _compared("ignore")]))
+    assert found.kind == "preference"
+    assert found.frame.select("query", "winner", "loser").rows() == [("q", "good", "bad"), ("q", "bad", "good")]
+    assert found.dropped == {"ignore": 1}
+    files = {"mapping": {"A": "reject", "B": "accept"}}
+    by_file = _read(save("b.jsonl", [_compared("accept", **files), _compared("reject", **files)]))
+    assert by_file.frame.select("winner", "loser").rows() == [("B", "A"), ("A", "B")]
+
+
+def test_assignments_as_the_api_of_toloka_returns_them(save):
+    def assignment(person, status, answers):
+        tasks = [
+            {"id": f"t{place}", "pool_id": "1", "input_values": {"image": f"i{place}"}}
+            | ({"known_solutions": [{"output_values": {"result": "cat"}}]} if place == 0 else {})
+            for place, _ in enumerate(answers)
+        ]
+        solutions = [{"output_values": {"result": answer}} for answer in answers]
+        return {
+            "id": f"a{person}", "pool_id": "1", "user_id": person, "status": status, "tasks": tasks,
+            "solutions": solutions, "created": "2024-01-01T00:00:00", "submitted": "2024-01-01T00:01:00",
+        }  # fmt: skip
+
+    rows = [assignment("u", "ACCEPTED", "ab"), assignment("v", "REJECTED", "bb"), assignment("w", "SUBMITTED", "ba")]
+    found = _read(save("a.json", rows))
+    assert found.frame.select("item", "grade", "annotator").rows() == [
+        ("i0", "a", "u"), ("i1", "b", "u"), ("i0", "b", "w"), ("i1", "a", "w")
+    ]  # fmt: skip
+    assert (found.dropped, found.truth.rows()) == ({"REJECTED": 2}, [("i0", "cat")])

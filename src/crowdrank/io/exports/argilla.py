@@ -12,11 +12,14 @@ from ..read_options import ReadOptions
 from ..sources import Source
 from .cells import as_number, as_text
 from .imported import Collector, Imported
+from .pair_columns import context_of, pair_columns, side
 from .questions import add_labels, add_ranking, as_labels, choose_question
 from .streaming import records
 
 _TITLE = "an Argilla export"
 _KEPT = ("submitted",)
+_OWN = ("id", "status", "_server_id", "external_id", "metadata")
+"""Fields of a record in flat layouts that nobody is shown."""
 
 
 class _Response(NamedTuple):
@@ -33,6 +36,7 @@ def read(source: Source, options: ReadOptions) -> Imported:
     name = choose_question(questions(source), options.answer)
     kept = {status.lower() for status in options.keep or _KEPT}
     answers: list[tuple[Any, str | None, str, Any, str | None]] = []
+    fields: list[Mapping[str, Any]] = []
     without_status = False
     for number, record in enumerate(argilla_records(source), 1):
         if not rows.is_wanted(record):
@@ -47,13 +51,78 @@ def read(source: Source, options: ReadOptions) -> Imported:
                 rows.drop("without an answer")
             else:
                 answers.append((record if options.columns else None, item, name, response.value, response.person))
+                fields.append(_fields(record))
     if without_status:
         rows.notes.append(
             "this format has no status: drafts and discarded answers count; export with to_list(flatten=True) to see it"
         )
     rows.roles |= {"annotator": "user_id", "item": "external_id or id"}
-    kind = _add(rows, answers)
+    kind = "preference" if _add_pairs(rows, answers, fields) else _add(rows, answers)
     return rows.finish(kind, title=_TITLE)
+
+
+def _fields(record: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What annotators were shown: the fields of a record, which stand among its keys in flat layouts."""
+    fields = record.get("fields")
+    return fields if isinstance(fields, Mapping) else record
+
+
+def _add_pairs(rows: Collector, answers: list[Any], fields: list[Mapping[str, Any]]) -> bool:
+    """Add labels that name a side of two fields as preferences; return whether they do.
+
+    Labels of which only some name a side, or that are numbers, are asked about.
+    """
+    texts = {value for *_, value, _ in answers if isinstance(value, str)}
+    if not texts or any(not isinstance(value, str) for *_, value, _ in answers) or "item" in rows.options.columns:
+        return False
+    shown = [name for name, value in fields[0].items() if isinstance(value, str) and name not in _OWN]
+    sides = _sides(rows, shown, texts)
+    if sides is None:
+        return False
+    codes = {str(code): word for code, word in (rows.options.winner_codes or {}).items()}
+    named = {text: codes.get(text) or side(text, sides) for text in texts}
+    if None in named.values():
+        if not any(named.values()) and not all(text.isdecimal() for text in texts):
+            return False
+        _refuse_labels(answers[0][2], sides, named)
+    rows.roles |= {"left": sides[0], "right": sides[1], "winner": answers[0][2]}
+    rows.roles.pop("item", None)
+    for (record, item, _, value, person), held in zip(answers, fields, strict=True):
+        context = context_of(held)
+        rows.roles["query"] = context[0] if context else "id"
+        pair = {word: as_text(held.get(name)) for word, name in zip(("left", "right"), sides, strict=True)}
+        if None in pair.values() or pair["left"] == pair["right"]:
+            rows.drop("without two different sides")
+        else:
+            query = context[1] if context else item
+            rows.add(record, query=query, **pair, winner=named[value], annotator=person)
+    return True
+
+
+def _sides(rows: Collector, names: list[str], texts: set[str]) -> tuple[str, str] | None:
+    """The two fields that are compared; several such pairs are asked about only where an answer names a side."""
+    given = rows.options.columns
+    if "left" in given and "right" in given:
+        return given["left"].removeprefix("fields."), given["right"].removeprefix("fields.")
+    try:
+        return pair_columns(names)
+    except JudgmentError:
+        if any(side(text) for text in texts):
+            raise
+        return None
+
+
+def _refuse_labels(question: str, sides: tuple[str, str], named: Mapping[str, str | None]) -> None:
+    """Ask what labels of pairs mean that name no side."""
+    unclear = sorted(text for text, word in named.items() if word is None)
+    free = [word for word in ("left", "right", "tie") if word not in named.values()]
+    guess = dict(zip(unclear, [*free, *["tie"] * len(unclear)], strict=False))
+    codes = {text: word or guess[text] for text, word in sorted(named.items())}
+    raise JudgmentError(
+        f"{question!r} chooses between {sides[0]!r} and {sides[1]!r}, but neither is called "
+        f"{first_few(map(repr, unclear))}; say what that means: {option('winner_codes', codes)}, or for classes of "
+        f"records: {option('columns', {'item': 'id'})}"
+    )
 
 
 def _add(rows: Collector, answers: list[tuple[Any, str | None, str, Any, str | None]]) -> str:

@@ -312,8 +312,8 @@ _SIGNATURES: dict[str, Callable[[Beginning], bool]] = {
         and any(name.startswith("Answer.") for name in seen.header)
     ),
     "toloka": lambda seen: (
-        any(name.startswith("INPUT:") for name in seen.header)
-        and any(name.startswith("OUTPUT:") for name in seen.header)
+        seen.has("tasks", "solutions", "pool_id")
+        or all(any(name.startswith(start) for name in seen.header) for start in ("INPUT:", "OUTPUT:"))
     ),
     "appen": lambda seen: seen.has("_unit_id", "_worker_id") or seen.has("_unit_id", "_trusted_judgments"),
     "qualtrics": lambda seen: any('"ImportId"' in cell for row in seen.rows[:3] for cell in row),

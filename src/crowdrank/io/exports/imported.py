@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from ...data.column_questions import is_personal
+from ...data.word_scales import in_order
 from ...errors import JudgmentError
 from ...wording import counted, either, first_few, option, plural
 from ..number_text import numbers_in
@@ -256,7 +257,8 @@ class Collector:
         if {word.lower() for word in words} == {"true", "false"}:
             return replace(imported, levels=tuple(sorted(words, key=lambda word: bool(as_truth(word)))))
         shown = first_few(map(repr, sorted(words)), len(words))
-        note = f"the answers are {plural('class')} without an order: {shown} ({option('levels')} gives them one)"
+        levels = option("levels", in_order(words))
+        note = f"the answers are {plural('class')} without an order: {shown} ({levels} gives them one)"
         return replace(imported, nominal=True, notes=(*imported.notes, note))
 
 

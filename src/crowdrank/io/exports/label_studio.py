@@ -14,7 +14,7 @@ from ..read_options import SIDES, ReadOptions
 from ..sources import Source
 from .cells import as_number, as_person, as_text, at_path
 from .imported import Collector, Imported
-from .pair_columns import context_of, pair_columns, side
+from .pair_columns import CONTEXTS, context_of, pair_columns, side
 from .questions import add_labels, add_ranking, as_labels, choose_question
 from .streaming import records
 
@@ -354,9 +354,11 @@ def _no_sides(task: Mapping[str, Any]) -> str:
     """Sentence for a task of pairs whose sides no names of fields tell; two entries of a list are proposed."""
     data = data_of(task)
     listed = next((name for name, value in data.items() if isinstance(value, list) and len(value) == 2), None)
-    ends = [_short_path(value) for value in data[listed]] if listed is not None else [".x", ".y"]
-    start = "data" if listed is None else f"data.{listed}"
-    paths = [f"{start}{end if listed is None else f'.{place}{end}'}" for place, end in enumerate(ends)]
+    paths: list[Any] = [..., ...]
+    if listed is not None:
+        paths = [f"data.{listed}.{place}{_short_path(value)}" for place, value in enumerate(data[listed])]
+    elif len(fields := [name for name in _plain_fields(task) if name.lower() not in CONTEXTS]) == 2:
+        paths = [f"data.{name}" for name in fields]
     return (
         f"task {task.get('id')} has no two fields such as text1 and text2 for the sides (it has "
         f"{first_few(map(repr, data))}); name them with {option('columns', dict(zip(SIDES, paths, strict=True)))}"

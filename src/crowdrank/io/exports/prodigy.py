@@ -8,7 +8,7 @@ from typing import Any
 from ...errors import JudgmentError
 from ..read_options import ReadOptions
 from ..sources import Source
-from .cells import as_text
+from .cells import as_text, message_text
 from .imported import Collector, Imported
 from .questions import add_labels, as_labels
 from .streaming import records
@@ -35,6 +35,8 @@ def read(source: Source, options: ReadOptions) -> Imported:
         where = record if options.columns else None
         if answer not in ("accept", "reject"):
             rows.drop("ignore" if answer == "ignore" else "without an answer")
+        elif _is_comparison(record):
+            _add_comparison(rows, record, answer, cells)
         elif "accept" in record or "options" in record:
             chosen = as_labels(record.get("accept") or [])
             style = record.get("config")
@@ -53,7 +55,26 @@ def read(source: Source, options: ReadOptions) -> Imported:
             rows.add(where, item=record.get("_task_hash"), grade=int(answer == "accept"), **query, **cells)
     _add_choices(rows, answers, several=several)
     rows.roles |= {"annotator": "_annotator_id or _session_id", "time": "_timestamp"}
-    return rows.finish("grade", title=_TITLE)
+    return rows.finish("preference" if "loser" in rows.roles else "grade", title=_TITLE)
+
+
+def _is_comparison(record: Mapping[str, Any]) -> bool:
+    """Whether a task shows two contents, one to accept and one to reject, as the compare view does."""
+    return all(isinstance(record.get(name), Mapping | str) for name in ("accept", "reject"))
+
+
+def _add_comparison(rows: Collector, record: dict[str, Any], answer: str, cells: dict[str, Any]) -> None:
+    """Add which of two contents was taken, by the letters of their files or else by what they say."""
+    mapping = record.get("mapping")
+    letters = {str(side): str(letter) for letter, side in mapping.items()} if isinstance(mapping, Mapping) else {}
+    names = {side: letters.get(side) or message_text(record[side]) for side in ("accept", "reject")}
+    asked = message_text(record.get("input")) or as_text(record.get("id")) or as_text(record.get("_input_hash"))
+    winner, loser = names[answer], names["reject" if answer == "accept" else "accept"]
+    rows.roles |= {"winner": "what answer names", "loser": "the other one", "query": "input"}
+    if winner is None or loser is None or winner == loser:
+        rows.drop("without two contents")
+    else:
+        rows.add(record, query=asked, winner=winner, loser=loser, **cells)
 
 
 def _add_choices(rows: Collector, answers: list[Any], *, several: bool) -> None:

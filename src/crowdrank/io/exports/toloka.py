@@ -1,16 +1,21 @@
-"""Toloka: the TSV of a pool's assignments."""
+"""Toloka: the assignments of a pool, as the TSV or as the API returns them."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 import polars as pl
 
 from ...errors import JudgmentError
 from ..read_options import ReadOptions
 from ..sources import Source
+from ..tables import table_format
+from .cells import as_text, at_path
 from .crowd_tables import add_answers, chosen_rows, only_input, without_status
 from .imported import Collector, Imported
 from .questions import choose_question
-from .streaming import text_table
+from .streaming import records, text_table
 
 _TITLE = "Toloka assignments (INPUT:*, OUTPUT:*)"
 _KEPT = ("APPROVED", "ACCEPTED", "SUBMITTED")
@@ -18,7 +23,7 @@ _KEPT = ("APPROVED", "ACCEPTED", "SUBMITTED")
 
 def read(source: Source, options: ReadOptions) -> Imported:
     """Return the answers of accepted assignments; golden answers are the truth."""
-    frame = text_table(source)
+    frame = _assignments(source)
     rows = Collector(source, options, unit="row")
     if "ASSIGNMENT:worker_id" not in frame.columns and any(name.startswith("CONFIDENCE:") for name in frame.columns):
         raise JudgmentError("this is an aggregated result, without the answers of workers; download the assignments")
@@ -38,6 +43,46 @@ def read(source: Source, options: ReadOptions) -> Imported:
         item = "INPUT:*"
     kind = add_answers(rows, frame, f"OUTPUT:{answer}", inputs, cells, item=item, gold=f"GOLDEN:{answer}")
     return rows.finish(kind, title=_TITLE)
+
+
+def _assignments(source: Source) -> pl.DataFrame:
+    """The table of answers; assignments as the API returns them get a row for each of their tasks."""
+    first = next(records(source), {}) if table_format(source) != "csv" else {}
+    if not isinstance(first.get("solutions"), list):
+        return text_table(source)
+    rows = [row for assignment in records(source) for row in _rows_of(assignment)]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return pl.DataFrame({n: pl.Series([as_text(row.get(n)) for row in rows], dtype=pl.String) for n in names})
+
+
+def _rows_of(assignment: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    """One row for each task of an assignment, under the names that the TSV has."""
+    told = {word: assignment.get(name) for word, name in _ASSIGNMENT.items()}
+    tasks, solutions = (
+        value if isinstance(value, list) else [] for value in map(assignment.get, ("tasks", "solutions"))
+    )
+    for task, solution in zip(tasks, solutions, strict=False):
+        known = at_path(task, "known_solutions")
+        parts = {
+            "INPUT": at_path(task, "input_values"),
+            "OUTPUT": at_path(solution, "output_values"),
+            # of several right answers none is the right one
+            "GOLDEN": at_path(known, "0.output_values") if isinstance(known, list) and len(known) == 1 else None,
+        }
+        cells = {
+            f"{part}:{name}": v for part, held in parts.items() if isinstance(held, Mapping) for name, v in held.items()
+        }
+        yield (
+            cells
+            | {f"ASSIGNMENT:{word}": value for word, value in told.items()}
+            | {"ASSIGNMENT:task_id": at_path(task, "id")}
+        )
+
+
+_ASSIGNMENT = {
+    "worker_id": "user_id", "status": "status", "started": "created", "submitted": "submitted", "assignment_id": "id",
+}  # fmt: skip
+"""Name in the TSV -> name in the API."""
 
 
 def _join_inputs(frame: pl.DataFrame, names: list[str]) -> pl.Series:

@@ -1,0 +1,304 @@
+"""Plain tables of habits that no sample has: read as they were meant, or asked about with a command that works."""
+
+import contextlib
+import io
+import json
+import shlex
+
+import pytest
+
+import crowdrank as cr
+from crowdrank.cli import main
+from crowdrank.errors import JudgmentError
+from crowdrank.io.inspection import inspect
+
+PEOPLE = ("ann", "bob", "cid", "dee")
+MODELS = ("gpt-4", "claude", "llama", "qwen")
+PAIRS = [(a, m, n) for a in PEOPLE for place, m in enumerate(MODELS) for n in MODELS[place + 1 :]]
+GRID = [(a, m) for m in MODELS for a in PEOPLE]
+_WRITING = {"-o", "--annotators", "--want"}
+
+
+@pytest.fixture(name="save")
+def _save(tmp_path):
+    """Write a table of a header and a row for each of some keys, or objects as JSON lines."""
+
+    def save(header, rows=None, name="t.csv"):
+        path = tmp_path / name
+        if rows is None:
+            path.write_text("\n".join(json.dumps(one) for one in header))
+        else:
+            lines = [header, *(",".join(map(str, row)) for row in rows)]
+            path.write_text("\n".join(lines) + "\n")
+        return path
+
+    return save
+
+
+def _follow(path, most=4):
+    """Type what inspect proposes until it would be read; return the last inspection and its command."""
+    arguments = ["inspect", str(path)]
+    for _ in range(most):
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out):
+            code = main([*arguments, "--format", "json"])
+        found = json.loads(out.getvalue())
+        if code == 0:
+            return found, arguments
+        assert found["next"] is not None, found["problem"]
+        words = shlex.split(found["next"])[2:]
+        skipped = {place + more for place, word in enumerate(words) if word in _WRITING for more in (0, 1)}
+        arguments = ["inspect", *(word for place, word in enumerate(words) if place not in skipped)]
+    raise AssertionError(found["problem"])
+
+
+def _outcomes(path, **options):
+    return cr.read_judgments(path, **options).outcome.tolist()
+
+
+# winners -------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "tie"),
+    [("links", "rechts", "gleich"), ("gauche", "droite", "égalité"), ("izquierda", "derecha", "empate")],
+)
+def test_sides_in_other_languages(save, left, right, tie):
+    words = [(left, 1), (right, -1), (tie, 0)]
+    path = save("rater,model_a,model_b,winner", [(*pair, words[i % 3][0]) for i, pair in enumerate(PAIRS)])
+    assert _outcomes(path) == [words[i % 3][1] for i in range(len(PAIRS))]
+
+
+def test_winners_that_are_ids_in_capital_letters(save):
+    path = save("judge,model_a,model_b,winner", [(a, m, n, (m, n)[i % 2].upper()) for i, (a, m, n) in enumerate(PAIRS)])
+    assert _outcomes(path) == [(1, -1)[i % 2] for i in range(len(PAIRS))]
+
+
+def test_capital_letters_count_between_items(tmp_path, save):
+    rows = [("ann", "m", "M", "M"), ("bob", "m", "M", "m")]
+    assert _outcomes(save("judge,model_a,model_b,winner", rows)) == [-1, 1]
+
+
+def test_words_nobody_knows_get_no_side_by_chance(save):
+    words = ("alef", "bet", "gimel")
+    path = save("rater,model_a,model_b,winner", [(*pair, words[i % 3]) for i, pair in enumerate(PAIRS)])
+    found = inspect(path)
+    assert "say left, right or tie for each of them: --winner-codes alef=NAME,bet=NAME,gimel=NAME" in found.problem
+    assert found.next is None
+
+
+def test_none_may_be_a_tie_and_is_asked_about(save):
+    path = save("rater,model_a,model_b,winner", [(*pair, ("A", "B", "None")[i % 3]) for i, pair in enumerate(PAIRS)])
+    found, _ = _follow(path)
+    assert found["n_judgments"] == len(PAIRS)
+    read = _outcomes(path, winner_codes={"A": "left", "B": "right", "None": "tie"})
+    assert read == [(1, -1, 0)[i % 3] for i in range(len(PAIRS))]
+
+
+def test_a_named_winner_of_bare_numbers_is_asked_about_by_its_own_name(save):
+    rows = [{"prompt": i, "response_0": f"x{i}", "response_1": f"y{i}", "better_response_id": i % 2} for i in range(20)]
+    path = save(rows, name="t.jsonl")
+    found, arguments = _follow(path)
+    assert found["kind"] == "preference"
+    assert "winner=better_response_id" in " ".join(arguments)
+    # of sides called 0 and 1 the number is the side
+    assert arguments[-1] == "0=left,1=right"
+
+
+@pytest.mark.parametrize(
+    ("name", "yes", "no", "sign"),
+    [("a_wins", 1, 0, 1), ("left_is_better", "True", "False", 1), ("prefer_b", "yes", "no", -1)],
+)
+def test_a_flag_of_one_side_is_asked_about(save, name, yes, no, sign):
+    path = save(f"rater,model_a,model_b,{name}", [(*pair, (yes, no)[i % 2]) for i, pair in enumerate(PAIRS)])
+    found, arguments = _follow(path)
+    assert (found["kind"], arguments[3]) == ("preference", f"winner={name}")
+    codes = dict(one.split("=") for one in arguments[5].split(","))
+    assert _outcomes(path, columns={"winner": name}, winner_codes=codes) == [(sign, -sign)[i % 2] for i in range(24)]
+
+
+# scores and scales of two sides --------------------------------------------------------------------------------------
+
+
+def test_a_score_of_either_side_makes_graded_preferences(save):
+    rows = [(*pair, i % 4, i % 3) for i, pair in enumerate(PAIRS)]
+    path = save("judge,model_a,model_b,score_a,score_b", rows)
+    with pytest.raises(JudgmentError, match="with a score each, 'score_a' and 'score_b'; if the larger one is better"):
+        cr.read_judgments(path)
+    read = cr.read_judgments(path, strength={"score_a-score_b": "left"})
+    margins = [a - b for *_, a, b in rows]
+    assert read.outcome.tolist() == [(m > 0) - (m < 0) for m in margins]
+    assert read.strength.tolist() == [abs(m) for m in margins]
+    assert _outcomes(path, strength={"score_a-score_b": "right"}) == [(m < 0) - (m > 0) for m in margins]
+    assert _follow(path)[0]["kind"] == "preference"
+
+
+def test_teams_at_home_and_away_are_two_sides(save):
+    path = save(
+        "home_team,away_team,home_score,away_score", [(m, n, i % 3, i % 2) for i, (_, m, n) in enumerate(PAIRS)]
+    )
+    found, arguments = _follow(path)
+    assert (found["kind"], found["n_judgments"]) == ("preference", len(PAIRS))
+    assert arguments[2:] == ["--column", "left=home_team,right=away_team", "--strength", "home_score-away_score=left"]
+
+
+def test_a_scale_around_its_middle_keeps_how_much(save):
+    path = save("rater,model_a,model_b,preference", [(*pair, i % 7 + 1) for i, pair in enumerate(PAIRS)])
+    read = cr.read_judgments(path, strength={"preference-4": "right"})
+    assert read.outcome.tolist() == [(i % 7 < 3) - (i % 7 > 3) for i in range(len(PAIRS))]
+    assert set(read.strength.tolist()) == {0.0, 1.0, 2.0, 3.0}
+    with pytest.raises(JudgmentError, match=r"never negative.*preference-4"):
+        cr.read_judgments(path, strength={"preference": "right"})
+
+
+def test_a_column_with_a_dash_in_its_name_is_no_difference(save):
+    path = save("rater,model_a,model_b,pre-4", [(*pair, i % 5 - 2) for i, pair in enumerate(PAIRS)])
+    assert _outcomes(path, strength={"pre-4": "left"}) == [(i % 5 > 2) - (i % 5 < 2) for i in range(len(PAIRS))]
+
+
+# what is graded ------------------------------------------------------------------------------------------------------
+
+
+def test_three_or_more_items_a_row_are_no_pair(save):
+    rows = [(a, *MODELS, MODELS[i % 2], MODELS[3]) for a in PEOPLE for i in range(4)]
+    with pytest.raises(JudgmentError, match="each row shows several items, 'item1', 'item2', 'item3' and 'item4'"):
+        cr.read_judgments(save("annotator,item1,item2,item3,item4,best,worst", rows))
+
+
+def test_an_answer_beside_its_prompt_may_be_what_is_graded(save):
+    rows = [{"prompt": f"p{i // 2}", "response": f"an answer {i}", "helpfulness": i % 5} for i in range(20)]
+    path = save(rows, name="t.jsonl")
+    with pytest.raises(JudgmentError, match="'response' and 'prompt' could both be the item"):
+        cr.read_judgments(path, columns={"grade": "helpfulness"})
+    read = cr.read_judgments(path, columns={"grade": "helpfulness", "item": "response"})
+    assert (read.n_items, read.n_queries) == (20, 10)
+
+
+def test_a_model_is_what_is_graded_and_not_its_answer(save):
+    rows = [(a, f"p{i}", m, f"words {i} {m}", i % 5) for i in range(3) for a, m in GRID]
+    read = cr.read_judgments(save("judge,prompt,model,response,score", rows))
+    assert (read.n_items, read.n_queries, read.n_annotators) == (12, 3, 4)
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["Worker ID,Item Name,Quality Score", "Rater Name,Document Title,Overall Rating", "judge,model,star_rating"],
+)
+def test_words_in_longer_names(save, header):
+    read = cr.read_judgments(save(header, [(a, m, i % 5) for i, (a, m) in enumerate(GRID)]))
+    assert (read.kind, read.n_annotators, read.n_items) == ("grade", 4, 4)
+
+
+@pytest.mark.parametrize("name", ["mean_score", "score_std", "n_ratings", "toxicity_score"])
+def test_a_longer_name_never_takes_the_place_of_a_listed_one(save, name):
+    rows = [(a, m, i % 2, i % 5) for i, (a, m) in enumerate(GRID)]
+    read = cr.read_judgments(save(f"worker,task,{name},rating", rows))
+    assert read.grade.tolist() == [float(i % 5) for i in range(len(GRID))]
+
+
+def test_ranks_by_any_name_are_no_grades(save):
+    path = save("participant_id,model,Rank (1 = best)", [(a, m, i // 4 + 1) for i, (a, m) in enumerate(GRID)])
+    assert cr.read_judgments(path).kind == "ranking"
+
+
+@pytest.mark.parametrize("name", ["loss", "error_rate", "WER", "mean_error"])
+def test_numbers_that_count_downwards_are_asked_about(save, name):
+    path = save(f"judge,model,{name}", [(a, m, i / 10) for i, (a, m) in enumerate(GRID)])
+    found, arguments = _follow(path)
+    assert found["kind"] == "grade"
+    assert arguments[-1] == "--small-is-good"
+    assert cr.read_judgments(path, columns={"grade": name}, small_is_good=False).grade.max() == 1.5
+
+
+# who, and several judgments of the same ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["listener", "grader", "annotation_agent", "rated_by"])
+def test_annotators_by_other_names(save, name):
+    assert cr.read_judgments(save(f"{name},item,score", [(a, m, 1) for a, m in GRID])).n_annotators == 4
+
+
+def test_a_person_and_a_clip_together_tell_grades_apart(save):
+    rows = [(a, m, f"c{k}", k) for a, m in GRID for k in range(3)]
+    path = save("panelist,system,clip,score", rows)
+    with pytest.raises(JudgmentError, match="each item has 12 grades and nobody is named; if 'panelist' says who"):
+        cr.read_judgments(path)
+    assert _follow(path)[0]["n_annotators"] == 4
+
+
+def test_a_model_inside_an_object_tells_grades_apart(save):
+    rows = [{"id": p, "judge": a, "run": {"model": m}, "score": p % 3} for p in range(4) for a, m in GRID]
+    path = save(rows, name="t.jsonl")
+    assert "'run.model' tells them apart: --column item=run.model" in inspect(path).problem
+    found, _ = _follow(path)
+    # ids tell queries apart, of which none is to be left out
+    assert (found["n_items"], found["n_queries"], found["n_annotators"]) == (16, 4, 4)
+    assert found["n_judgments"] == len(rows)
+
+
+def test_entries_of_a_list_are_proposed_with_what_they_grade(save):
+    answers = [{"model": m, "rank": place, "answer": "words"} for place, m in enumerate(MODELS, 1)]
+    ranked = [{"prompt": f"p{i}", "answers": answers} for i in range(6)]
+    found, arguments = _follow(save(ranked, name="ranked.jsonl"))
+    assert arguments[3] == "rank=answers[].rank,item=answers[].model"
+    assert (found["kind"], found["n_judgments"], found["n_queries"]) == ("ranking", 6, 6)
+    completions = [{"model": m, "overall_score": place} for place, m in enumerate(MODELS)]
+    graded = [{"instruction": f"p{i}", "models": MODELS, "completions": completions} for i in range(6)]
+    found, arguments = _follow(save(graded, name="graded.jsonl"))
+    assert arguments[3] == "grade=completions[].overall_score,item=completions[].model"
+    # models that recur in queries are compared over all of them
+    assert not any("nothing to aggregate" in note for note in found["notes"])
+
+
+def test_predictions_are_no_judgments(save):
+    told = [{"model_version": "m", "result": [{"value": {"rating": 4}}]}]
+    found = inspect(save([{"id": i, "data": {"text": "t"}, "predictions": told} for i in range(6)], name="t.jsonl"))
+    assert not found.would_read
+    assert "predictions" not in (found.next or "")
+
+
+# words ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "scale",
+    [
+        ("Strongly disagree", "Disagree", "Neutral", "Agree", "Strongly agree"),
+        ("very poor", "poor", "fair", "good", "excellent"),
+        ("never", "rarely", "sometimes", "often", "always"),
+        ("low", "medium", "high"),
+        ("No", "Yes"),
+        ("thumbs_down", "thumbs_up"),
+    ],
+)
+def test_scales_in_words_are_proposed_in_their_order(save, scale):
+    path = save("rater,item,rating", [(a, m, scale[i % len(scale)]) for i, (a, m) in enumerate(GRID)])
+    _, arguments = _follow(path)
+    assert arguments[-2:] == ["--levels", ",".join(scale)]
+
+
+def test_words_without_a_known_order_are_classes(save):
+    path = save("rater,item,label", [(a, m, ("cat", "dog", "owl")[i % 3]) for i, (a, m) in enumerate(GRID)])
+    assert _follow(path)[1][-1] == "--nominal"
+
+
+def test_the_next_command_does_not_overwrite_the_file(save):
+    path = save("voter,candidate,rank", [(a, m, i // 4 + 1) for i, (a, m) in enumerate(GRID)], name="ranks.csv")
+    words = shlex.split(inspect(path).next)
+    assert words[words.index("-o") + 1] == "new-ranks.csv"
+
+
+def test_inspect_says_what_aggregate_says(tmp_path, save):
+    path = save("model,item,rating", [(m, m, i) for i, m in enumerate(MODELS)])
+    assert any("nothing to aggregate" in note for note in inspect(path).notes)
+    repeated = save("rater,item,rating", [("ann", "x", 1), ("ann", "x", 2), ("bob", "x", 3), ("bob", "y", 3)], "r.csv")
+    assert any("1 of 4 judgments repeat" in note for note in inspect(repeated).notes)
+    foreign = tmp_path / "f.csv"
+    foreign.write_bytes("rater,item,rating\nJürgen,x,1\nann,x,2\n".encode("cp1252"))
+    assert inspect(foreign).encoding == "Windows-1252"
+
+
+@pytest.mark.parametrize("times", [(1700000000, 1700000600), (1700000000000, 1700000600000)])
+def test_times_in_seconds_and_milliseconds_are_shown_as_days(save, times):
+    path = save("rater,item,rating,timestamp", [("ann", "x", 1, times[0]), ("bob", "x", 2, times[1])])
+    assert [role.holds for role in inspect(path).roles if role.word == "time"] == ["14 Nov 2023"]
