@@ -150,6 +150,16 @@ def test_labels_that_name_a_side_of_a_record_are_preferences(save, layout):
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("layout", [0, 1])
+def test_preferences_of_records_go_back_as_the_label_of_the_better_field(save, layout):
+    votes = save("a.json", _pairs(["response1", "response2", "response1"])[layout])
+    with pytest.warns(cr.errors.DataWarning, match="(won|lost) every preference"):
+        consensus = cr.aggregate(cr.read_judgments(votes), method="bradley_terry")
+    made = list(cr.export(consensus, "argilla", votes).records)
+    assert [one["suggestions"]["better"]["value"] for one in made] == ["response1", "response2", "response1"]
+    assert all(0.5 < one["suggestions"]["better"]["score"] < 1 for one in made)
+
+
 def test_labels_that_are_numbers_of_sides_are_asked_about_and_no_grades(save, tmp_path):
     path = save("a.json", _pairs(["1", "2", "2"])[0])
     found = _follow(path, tmp_path)
