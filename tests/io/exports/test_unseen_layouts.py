@@ -106,6 +106,20 @@ def test_paths_proposed_for_two_sides_lead_somewhere(save, tmp_path, data):
     assert "--column left=data." in _follow(save("a.json", rows), tmp_path).problem
 
 
+def test_a_choice_in_plain_text_beside_a_rating_is_a_question_too(save):
+    keys = {"created_at": "2024-01-01T00:00:00Z", "updated_at": "2024-01-01T00:00:00Z", "lead_time": 1.0}
+    rows = [
+        {"id": k, "text": f"t{k}", "mood": ("glad", "sad")[(k + w) % 2], "why": f"since {k} {w}", **keys}
+        | {"quality": [{"rating": (k + w) % 5 + 1}], "annotator": w, "annotation_id": 10 * k + w}
+        for k in range(6) for w in (1, 2, 3)
+    ]  # fmt: skip
+    path = save("a.json", rows)
+    with pytest.raises(JudgmentError, match="the file has answers to 'quality' and 'mood'; choose one"):
+        _read(path)
+    assert _read(path, answer="quality").frame["grade"].to_list()[:3] == [2.0, 3.0, 4.0]
+    assert set(_read(path, answer="mood").frame["grade"]) == {"glad", "sad"}
+
+
 @pytest.mark.parametrize("names", [("left_text", "right_text"), ("first", "second")])
 def test_sides_by_the_beginning_of_a_name_or_the_only_two_fields(save, names):
     data = dict(zip(names, ("x", "y"), strict=True)) | {"prompt": "p"}
