@@ -106,6 +106,20 @@ def test_paths_proposed_for_two_sides_lead_somewhere(save, tmp_path, data):
     assert "--column left=data." in _follow(save("a.json", rows), tmp_path).problem
 
 
+def test_a_choice_in_plain_text_beside_a_rating_is_a_question_too(save):
+    keys = {"created_at": "2024-01-01T00:00:00Z", "updated_at": "2024-01-01T00:00:00Z", "lead_time": 1.0}
+    rows = [
+        {"id": k, "text": f"t{k}", "mood": ("glad", "sad")[(k + w) % 2], "why": f"since {k} {w}", **keys}
+        | {"quality": [{"rating": (k + w) % 5 + 1}], "annotator": w, "annotation_id": 10 * k + w}
+        for k in range(6) for w in (1, 2, 3)
+    ]  # fmt: skip
+    path = save("a.json", rows)
+    with pytest.raises(JudgmentError, match="the file has answers to 'quality' and 'mood'; choose one"):
+        _read(path)
+    assert _read(path, answer="quality").frame["grade"].to_list()[:3] == [2.0, 3.0, 4.0]
+    assert set(_read(path, answer="mood").frame["grade"]) == {"glad", "sad"}
+
+
 @pytest.mark.parametrize("names", [("left_text", "right_text"), ("first", "second")])
 def test_sides_by_the_beginning_of_a_name_or_the_only_two_fields(save, names):
     data = dict(zip(names, ("x", "y"), strict=True)) | {"prompt": "p"}
@@ -148,6 +162,16 @@ def test_labels_that_name_a_side_of_a_record_are_preferences(save, layout):
     assert found.frame.select("query", "left", "right", "winner").rows() == [
         ("p0", "x0", "y0", "left"), ("p1", "x1", "y1", "right"), ("p2", "x2", "y2", "tie")
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", [0, 1])
+def test_preferences_of_records_go_back_as_the_label_of_the_better_field(save, layout):
+    votes = save("a.json", _pairs(["response1", "response2", "response1"])[layout])
+    with pytest.warns(cr.errors.DataWarning, match="(won|lost) every preference"):
+        consensus = cr.aggregate(cr.read_judgments(votes), method="bradley_terry")
+    made = list(cr.export(consensus, "argilla", votes).records)
+    assert [one["suggestions"]["better"]["value"] for one in made] == ["response1", "response2", "response1"]
+    assert all(0.5 < one["suggestions"]["better"]["score"] < 1 for one in made)
 
 
 def test_labels_that_are_numbers_of_sides_are_asked_about_and_no_grades(save, tmp_path):

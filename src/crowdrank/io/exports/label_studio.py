@@ -17,6 +17,7 @@ from .imported import Collector, Imported
 from .pair_columns import CONTEXTS, context_of, pair_columns, side
 from .questions import add_labels, add_ranking, as_labels, choose_question
 from .streaming import records
+from .surveys import is_scale
 
 _TITLE = "a Label Studio export"
 _ANSWERS = {
@@ -291,20 +292,27 @@ def _answer_fields(source: Source, options: ReadOptions) -> list[str]:
     shaped = [name for name in names if any(_result(name, _cell(row.get(name)), {}, shaped=True) for row in rows)]
     if options.answer is not None:
         return [options.answer] if options.answer in names else shaped or names
-    if shaped:
-        return shaped
     varying = [
         name
         for name in names
         if len({(row["id"], as_text(row.get(name))) for row in rows if as_text(row.get(name))})
         > len({row["id"] for row in rows if as_text(row.get(name))})
     ]
+    if shaped:
+        # a choice stands there as plain text, and so does a comment, of which hardly two are the same
+        return [*shaped, *(name for name in varying if name not in shaped and _are_classes(rows, name))]
     if len(varying) == 1:
         return varying
     raise JudgmentError(
         f"which field holds the answers is not clear ({first_few(map(repr, names))}); name it, as in "
         f"{option('answer', (varying or names or ['choice'])[0])}"
     )
+
+
+def _are_classes(rows: list[dict[str, Any]], name: str) -> bool:
+    """Whether a field holds a few words again and again."""
+    words = [text for row in rows if (text := as_text(row.get(name)))]
+    return 2 * len(set(words)) <= len(words) and is_scale(words)
 
 
 def _result(name: str, value: Any, data: Mapping[str, Any], *, shaped: bool = False) -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ from ..sources import Source
 from .argilla import argilla_records, id_of, questions, responses_to
 from .cells import as_number, as_text, at_path
 from .label_studio import data_of, results_of, tasks
-from .pair_columns import context_of, pair_columns
+from .pair_columns import context_of, pair_columns, side
 from .questions import choose_question
 
 _TYPES = ("pairwise", "rating", "number", "choices", "taxonomy", "ranker")
@@ -183,13 +183,15 @@ def argilla_suggestions(consensus: Consensus, source: Source, options: ReadOptio
     name = choose_question(questions(source), options.answer)
     given = [response.value for record in argilla_records(source) for response in responses_to(record, name)]
     numbers = [number for value in given if (number := as_number(value)) is not None]
-    if numbers:
+    known = any(answers.row(None, id_of(record, n)) for n, record in enumerate(argilla_records(source), 1))
+    if numbers and known:
         answers.expect_scale(numbers)
+    labels = {value for value in given if isinstance(value, str)}
     lists = any(isinstance(value, list | Mapping) for value in given)
     made, missing = Records(), 0
     for number, record in enumerate(argilla_records(source), 1):
         item = id_of(record, number)
-        found = _suggestion(answers, item, numbers, lists=lists)
+        found = _suggestion(answers, item, numbers, lists=lists) or _preferred(answers, _fields(record), item, labels)
         missing += found is None
         if found is not None:
             value, sure = found
@@ -217,6 +219,21 @@ def _suggestion(answers: Answers, item: str, numbers: list[float], *, lists: boo
     if number is None:
         return str(value[0]), value[1]
     return round(min(max(number, min(numbers)), max(numbers))), value[1]
+
+
+def _preferred(
+    answers: Answers, fields: Mapping[str, Any], item: str, labels: set[str]
+) -> tuple[str, float | None] | None:
+    """The label that names the better of two fields of a record, where the labels do name them."""
+    if not any(map(side, labels)) and not labels & fields.keys():
+        return None
+    names = pair_columns(fields)
+    if names is None:
+        return None
+    context = context_of(fields)
+    chosen = answers.winner(context[1] if context else item, *(as_text(fields[name]) for name in names))
+    called = {side(label, names): label for label in sorted(labels)}
+    return None if chosen is None or chosen[0] not in called else (called[chosen[0]], chosen[1])
 
 
 def _fields(record: Mapping[str, Any]) -> dict[str, Any]:
