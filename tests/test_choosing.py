@@ -72,6 +72,14 @@ def test_short_rankings_count_as_the_choices_they_are():
     )  # fmt: skip
 
 
+def test_where_no_item_was_graded_twice_only_severity_is_learned():
+    rows = [(f"a{number % 3}", "q", f"i{number}", number % 4) for number in range(24)]
+    chosen = auto_method(cr.Grades.from_rows(rows))
+    assert chosen.method == "latent_score"
+    assert "how severe each of them is, not how good" in chosen.reason
+    assert "not how good" not in auto_method(cr.Grades.from_rows([*rows, ("a1", "q", "i0", 2)])).reason
+
+
 def test_more_levels_than_can_be_told_apart():
     found = auto_method(grades(3, 60, levels=60))
     assert found.method == "mean_grade"

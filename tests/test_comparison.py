@@ -10,6 +10,7 @@ from tests.adaptive_designs import campaign
 import crowdrank as cr
 from crowdrank.errors import JudgmentError, ParameterError
 from crowdrank.io.notices import listen
+from crowdrank.report.comparison_displays import OrdersDisplay
 from crowdrank.validation.prediction import Figure, common_scale, own_scales, predict_held_out
 from crowdrank.validation.splits import MOST_PAIRS, PARTNERS, split_judgments
 
@@ -388,6 +389,20 @@ def test_methods_that_refuse_are_left_out_unless_named(heard, monkeypatch):
     assert steps[-1][0] == steps[-1][1]
     with pytest.raises(JudgmentError, match="taste"):
         cr.compare(votes, ["mean_grade"])
+
+
+def test_orders_that_cannot_be_compared_are_null_and_never_nan():
+    # the two contradict each other, so that averages tie all items and only gains and single grades order them
+    votes = {"annotator": list("aaabbb"), "item": list("xyzxyz"), "grade": [0, 1, 2, 2, 1, 0]}
+    found = cr.compare_methods(votes, ["mean_grade", "borda", "single", "mean_gain"])
+    text = found.frame().write_csv() + "\n".join(found.sentences())
+    assert "nan" not in text.lower()
+    taus = found.orders()["tau"].to_list()
+    assert None in taus
+    assert taus[0] is not None
+    assert "differ most" in text
+    assert np.isnan(OrdersDisplay.from_comparison(found).plot().alike).any()
+    assert not any("differ most" in one for one in cr.compare_methods(votes, ["mean_grade", "single"]).sentences())
 
 
 def test_judgments_that_order_nothing_are_refused():

@@ -1,6 +1,7 @@
 """Intervals of quality hold the true quality of simulated annotators, whatever the method, and verdicts are careful."""
 
 import numpy as np
+import polars as pl
 import pytest
 from benchmarks.quality_coverage import Design, covered, measured
 
@@ -9,7 +10,7 @@ from crowdrank.agreement import pair_agreement
 from crowdrank.data.judgments import Grades
 from crowdrank.quality import held_out_quality
 from crowdrank.registry import make
-from crowdrank.review.verdicts import verdict
+from crowdrank.review.verdicts import suspects, unsure, verdict
 
 METHODS = [("grade", "mean_grade", 20), ("preference", "borda", 20), ("ranking", "borda", 20),
            ("class", "majority_vote", 20), ("grade", "dawid_skene", 6)]  # fmt: skip
@@ -82,6 +83,38 @@ def test_reversed_annotators_of_many_judgments_are_all_found():
     assert turned[2] == 1.0
     assert bad[1] >= 0.8
     assert bad[0] <= 0.05
+
+
+def camps(*sizes, n_items=20):
+    """Grades of items in order by a camp of annotators, and in reversed order by another."""
+    way = [number for number, size in enumerate(sizes) for _ in range(size)]
+    return Grades.from_rows([
+        (f"a{who}", "q", f"i{i:02d}", i if not turned else n_items - i) for who, turned in enumerate(way)
+        for i in range(n_items)
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize("method", ["mean_grade", "latent_score", "dawid_skene"])
+@pytest.mark.parametrize("sizes", [(1, 1), (5, 5)])
+def test_camps_of_one_size_do_not_make_everybody_reversed(method, sizes):
+    # without one of them the other camp has the majority; half are right, and nothing shows which half
+    quality = make("aggregator", method).fit(camps(*sizes)).quality
+    assert (quality.parameters["lower"] == 0.0).all()
+    assert (quality.parameters["upper"] == 1.0).all()
+    assert suspects(quality.frame()) == []
+    assert unsure(quality.frame()).all()
+
+
+@pytest.mark.parametrize("method", ["mean_grade", "latent_score", "dawid_skene"])
+def test_one_of_four_who_is_reversed_is_found(method):
+    found = suspects(make("aggregator", method).fit(camps(3, 1)).quality.frame())
+    assert [(one.annotator, one.verdict) for one in found] == [("a3", "reversed")]
+
+
+def test_who_may_be_reversed_but_judged_too_little_is_not_among_the_fine():
+    frame = pl.DataFrame({"annotator": ["ann", "bob", "cy"], "quality": [0.1, 0.9, 0.1], "n_judgments": [6, 30, 30],
+                          "lower": [0.0, 0.8, 0.0], "upper": [0.3, 0.95, 0.3]})  # fmt: skip
+    assert unsure(frame).to_list() == [True, False, False]
 
 
 def test_few_judgments_are_called_reversed_only_where_that_is_nearly_certain():

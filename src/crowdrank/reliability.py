@@ -291,7 +291,8 @@ class Reliability:
 
         A share :math:`a` of pairs in agreement stands for a correlation :math:`\sin(\pi (a - 1/2))` [Greiner09]_, which
         the noise of the consensus makes smaller by its own correlation with the truth [Spearman04]_. What is not known
-        of that makes the bounds wider. A share of answers with the same class of :math:`K` stands for
+        of that makes the bounds wider; where it may be none at all, nothing shows which way round the consensus is, and
+        bounds are all that there can be. A share of answers with the same class of :math:`K` stands for
         :math:`(K a - 1) / (K - 1)`, and comes back as the quality of one whose mistakes fall on all classes alike.
         """
         centre, low, high = (self._correlation(one) for one in (share, lower, upper))
@@ -301,6 +302,8 @@ class Reliability:
         found = np.clip(centre, -self.upper, self.upper) / self.middle
         up = np.hypot((high - centre) / self.middle, np.maximum(least, most))
         down = np.hypot((centre - low) / self.middle, np.minimum(least, most))
+        if self.lower <= _LEAST_CORRELATION:
+            up = down = np.full_like(found, np.inf)
         return self._as_share(found), self._as_share(found - down), self._as_share(found + up)
 
     def _correlation(self, share: Floats) -> Floats:
@@ -319,11 +322,18 @@ class Reliability:
     def at_least(self, share: Floats, effective: Floats) -> Reliability:
         """Return the same, but no less than annotators' agreement shows: nobody agrees with noise, or contradicts it.
 
-        Halves of a small crowd may contradict each other though all but one annotator agree.
+        Halves of a small crowd may contradict each other though all but one annotator agree. Where those who contradict
+        the others outweigh those who agree with them, nothing shows which way round the consensus is.
         """
+        from scipy.special import erf
+
         correlation = np.sin(np.pi * (share - 0.5))
         noise = np.pi**2 * (1.0 - correlation**2) * share * (1.0 - share)
         total = max(float(effective.sum()), 1e-12)
+        # how far beyond chance each agrees (1) or contradicts (-1)
+        clearly = erf(correlation * np.sqrt(0.5 * effective / np.maximum(noise, 1e-12)))
+        if float((effective * clearly).sum()) <= 0.0:
+            return self
         square = float((effective * correlation**2).sum() - noise[effective > 0].sum()) / total
         floor = float(np.sqrt(max(square, 0.0)))
         return Reliability(max(self.middle, floor), max(self.lower, floor), max(self.upper, floor))
@@ -431,8 +441,9 @@ def reliability(half: Callable[[Bools], Half], cut: Halving) -> Reliability:
 
 def _spearman_brown(correlation: float, longer: float) -> float:
     """Correlation with the truth of a consensus of so many times the judgments, from that between two consensuses."""
-    between = max(correlation, _LEAST_CORRELATION**2)
-    return max(float(np.sqrt(longer * between / (1.0 + (longer - 1.0) * between))), _LEAST_CORRELATION)
+    if correlation <= _LEAST_CORRELATION**2:
+        return _LEAST_CORRELATION
+    return max(float(np.sqrt(longer * correlation / (1.0 + (longer - 1.0) * correlation))), _LEAST_CORRELATION)
 
 
 def _parts(n: int) -> list[Bools]:

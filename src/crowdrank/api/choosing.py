@@ -33,6 +33,9 @@ class Choice:
 
 
 LEARNED = Choice("latent_score", "how well each annotator distinguishes items is learned along with the scores")
+SEVERITY = Choice(
+    "latent_score", "no item was graded by two annotators, so it learns how severe each of them is, not how good"
+)
 ANCHORED = Choice("latent_score", "it makes use of annotators or items that are known")
 SEVERAL = Choice("latent_score", "it takes several kinds of judgment together")
 TARGET = Choice("mean_grade", "a ranker is to learn scores on the scale of the grades")
@@ -101,7 +104,9 @@ def auto_method(
     if want == "target" and isinstance(judgments, Grades):
         return TARGET
     against = _against_learning(judgments)
-    return LEARNED if against is None else Choice(PLAIN[judgments.kind], against)
+    if against is not None:
+        return Choice(PLAIN[judgments.kind], against)
+    return SEVERITY if isinstance(judgments, Grades) and not _overlap(judgments) else LEARNED
 
 
 def _with_control(judgments: Judgments | Mixed, *, anchored: bool) -> Choice:

@@ -112,7 +112,7 @@ class OrdersDisplay(Display):
         n, alike = len(comparison.methods), comparison.order_matrix()
         if n < 2:
             raise ParameterError("only one method: there are no orders to compare")
-        order = cluster_order(alike, ~np.eye(n, dtype=bool)) if n > 2 else np.arange(n)
+        order = cluster_order(np.nan_to_num(alike), ~np.eye(n, dtype=bool)) if n > 2 else np.arange(n)
         what = "share of items in the same class" if comparison.nominal else "Kendall's tau"
         return cls([comparison.methods[place] for place in order], alike[np.ix_(order, order)], what=what)
 
@@ -124,7 +124,7 @@ class OrdersDisplay(Display):
 
     def _draw(self) -> None:
         """Draw on the axes."""
-        low = min(float(self.alike.min()), 1.0 - _LEAST_SPAN)
+        low = min(float(np.nanmin(self.alike)), 1.0 - _LEAST_SPAN)
         text = [[f"{value:.2f}" for value in row] for row in self.alike]
         image = heat_map(self.ax_, self.alike, low=low, high=1.0, text=text, colours=_SHADES)
         names = [short(name, 24) for name in self.methods]

@@ -100,8 +100,13 @@ def _surely_reversed(lower: float, upper: float) -> bool:
 
 
 def unsure(frame: pl.DataFrame) -> pl.Series:
-    """Return which annotators judged too little to be told from guessing, though nothing speaks against them."""
+    """Return which annotators judged too little to be told from guessing: no verdict is passed, and 0.5 is not below.
+
+    Those whose interval lies below one half, but who judged too little to be called reversed, are among them.
+    """
     if "lower" not in frame.columns:
         return pl.repeat(False, len(frame), dtype=pl.Boolean, eager=True)
-    lower, upper = frame["lower"], frame["upper"]
-    return ((frame["quality"] >= POOR) | (upper - lower > WIDE)) & (lower <= 0.5)
+    rows = frame.select("quality", "lower", "upper", "n_judgments").iter_rows()
+    return pl.Series(
+        [lower <= 0.5 and not verdict(quality, lower, *rest) for quality, lower, *rest in rows], dtype=pl.Boolean
+    )

@@ -158,7 +158,8 @@ class Comparison(Shown):
                 columns |= {name: _floats([row.get(key) for row in cells]) for key, name in spreads.items()}
         columns |= {f"n_{what}": [number] * len(self.methods) for what, number in self.n_held_out.items()}
         first = self.methods[0]
-        columns["same_as_first" if self.nominal else "tau_to_first"] = [self._alike(first, m) for m in self.methods]
+        alike = [self._alike(first, method) for method in self.methods]
+        columns["same_as_first" if self.nominal else "tau_to_first"] = _floats(alike).fill_nan(None)
         columns["seconds"] = [self.seconds[name] for name in self.methods]
         return pl.DataFrame(columns)
 
@@ -207,15 +208,18 @@ class Comparison(Shown):
     def orders(self) -> pl.DataFrame:
         """Return how far the orders of every two methods are alike: method, other, tau, most alike first.
 
-        For classes ``same`` in place of tau: the share of items in the same class.
+        For classes ``same`` in place of tau: the share of items in the same class. Null where a method gives all items
+        the same score, which is no order.
         """
         rows = [(one, other, self._alike(one, other)) for one, other in combinations(self.methods, 2)]
         name = "same" if self.nominal else "tau"
         table = pl.DataFrame(rows, schema={"method": pl.String, "other": pl.String, name: pl.Float64}, orient="row")
-        return table.sort(name, descending=True, maintain_order=True)
+        return table.with_columns(pl.col(name).fill_nan(None)).sort(
+            name, descending=True, nulls_last=True, maintain_order=True
+        )
 
     def order_matrix(self) -> Floats:
-        """Return the same as a matrix, methods in their order, (n_methods, n_methods)."""
+        """Return the same as a matrix, methods in their order, (n_methods, n_methods); NaN where there is no order."""
         return np.array([[self._alike(one, other) for other in self.methods] for one in self.methods])
 
     def sentences(self) -> list[str]:
@@ -227,7 +231,7 @@ class Comparison(Shown):
         if self.baseline is not None:
             tests = [row for row in self._tests() if row["measure"] in named]
             said += [_beside(self.baseline, m, tests) for m in self.measures if m.name in named]
-        orders = self.orders()
+        orders = self.orders().drop_nulls()
         if len(orders):
             far, share = orders.row(-1), float(np.median(orders.to_series(2)))
             what = "classes" if self.nominal else "orders"

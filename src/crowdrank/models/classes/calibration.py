@@ -132,8 +132,9 @@ def _nearest(rows: ClassRows, fit: ClassFit, judge: ClassFit, found: Calibration
     @cache
     def loss_and_share(number: int) -> tuple[float, float]:
         flat = _flatter(own, n_voices, _TEMPERINGS[number])
-        away = _likeliest_away(flat, wanted)
+        away = _likeliest_away(flat, wanted, found.given_away)
         loss = -float((wanted * np.log((1.0 - away) * flat + away / rows.n_levels + _LEAST)).sum())
+        loss += 0.5 * (away - found.given_away) ** 2
         # the last digits depend on the order of the sums
         return round(loss, 7), away
 
@@ -141,13 +142,17 @@ def _nearest(rows: ClassRows, fit: ClassFit, judge: ClassFit, found: Calibration
     return found._replace(tempering=_TEMPERINGS[best], given_away=loss_and_share(best)[1])
 
 
-def _likeliest_away(flat: Floats, wanted: Floats) -> float:
-    """The share given away to all levels alike that makes the wanted probabilities likeliest, by Newton steps."""
+def _likeliest_away(flat: Floats, wanted: Floats, expected: float) -> float:
+    """The share given away to all levels alike that makes the wanted probabilities likeliest, by Newton steps.
+
+    It has a normal prior around the expected one, worth about one item: where the probabilities are even anyway,
+    nothing but their last digits would tell it.
+    """
     even, away = 1.0 / flat.shape[1], _FIRST_AWAY
     for _ in range(_N_NEWTON_STEPS):
         ratio = (even - flat) / ((1.0 - away) * flat + away * even)
         slope, bend = float((wanted * ratio).sum()), float((wanted * ratio**2).sum())
-        away = min(max(away + slope / max(bend, _LEAST), 0.5 * away), _MOST_SHARED)
+        away = min(max(away + (slope - (away - expected)) / (bend + 1.0), 0.5 * away), _MOST_SHARED)
     return away
 
 
