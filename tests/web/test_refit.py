@@ -123,12 +123,13 @@ def test_the_stop_rule_asks_no_more(made):
 def test_when_a_fit_is_due(made):
     collection, refit = made(n_items=40, scheme="single", method="mean_grade")
     ann = add_annotator(collection, "ann", "program")
+    refit.idle = 1e9
     assert refit.due() is None
     judge(collection, ann, 5)
     assert refit.due() is None
     refit.idle = 0.0
     assert refit.due() is False
-    refit.idle = 30.0
+    refit.idle = 1e9
     judge(collection, ann, 20)
     assert refit.due() is False
     refit.fit_now()
