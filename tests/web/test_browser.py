@@ -1,13 +1,17 @@
 """The annotator's page in a real browser: by keyboard alone, by touch, offline, in two tabs, with hostile content."""
 
 import json
+import re
 import sqlite3
 import struct
+import subprocess
+import sys
 import zlib
-from contextlib import closing
+from contextlib import closing, suppress
 
+import httpx
 import pytest
-from tests.web.serving import Server, until
+from tests.web.serving import Server, free_port, until
 
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script> [x](javascript:alert(3)) مرحبا"
 PHONE = {"viewport": {"width": 360, "height": 640}, "has_touch": True, "is_mobile": True}
@@ -309,3 +313,33 @@ def test_pictures_sounds_and_long_texts(tmp_path, watched):
             page.get_by_role("radio").nth(number).tap()
             page.get_by_text(f"{number + 1} judged", exact=True).wait_for()
         assert seen == {"image", "audio", "markdown", "text"}
+
+
+def test_the_demo_works_with_one_command(tmp_path, watched):
+    port = free_port()
+    command = [sys.executable, "-m", "crowdrank", "serve", "--demo", "--port", str(port), "--quiet"]
+    out = tmp_path / "out.txt"
+    with out.open("w") as said, subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT) as process:
+        try:
+            until(lambda: "stop with Ctrl-C" in out.read_text())
+            links = dict(re.findall(r"(annotate|owner's page):\s+(\S+)", out.read_text()))
+            until(lambda: answers(port))
+            page = watched()
+            page.goto(links["annotate"])
+            page.get_by_role("button", name="Take part").click()
+            page.get_by_role("button", name="I have read this").click()
+            page.locator("#question").wait_for()
+            page.keyboard.press("ArrowLeft")
+            saved(page, 1)
+            page = watched()
+            page.goto(links["owner's page"])
+            page.locator("section[data-name=Annotators]").get_by_text("person 1").wait_for()
+        finally:
+            process.terminate()
+
+
+def answers(port):
+    """Whether a service answers."""
+    with suppress(httpx.HTTPError):
+        return httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=10).status_code == 200
+    return False

