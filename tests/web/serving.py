@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 
-PATIENCE = 40.0
+PATIENCE = 240.0
 """Seconds after which something is taken for hanging; a busy machine compiles and starts processes slowly."""
 
 ITEMS = "query,item,content,query_content\n" + "".join(
