@@ -196,21 +196,22 @@ def test_offline_reload_and_a_second_tab(server, watched):
     second = page.context.new_page()
     second.goto(f"{server.url}/j/")
     second.locator("#question").wait_for()
-    page.keyboard.press("ArrowLeft")
-    saved(page, 1)
     # the other tab goes on by itself: what was answered here is not asked there again
-    held = "document.querySelector('iframe, .text').closest('.items').textContent"
+    with second.expect_response("**/api/v1/requests"):
+        page.keyboard.press("ArrowLeft")
+    saved(page, 1)
     page.context.set_offline(True)
     page.keyboard.press("ArrowDown")
     page.get_by_text("kept on this device").wait_for()
     page.get_by_text("1 judged, 1 waiting", exact=True).wait_for()
-    assert second.evaluate(held)
+    second.get_by_text("1 waiting").wait_for()
     second.close()
     # nothing says saved before the service has it
     assert len(answers_of(server, "Cy")) == 1
+    context = page.context
     page.close()
-    page = second.context.new_page()
-    page.context.set_offline(False)
+    page = context.new_page()
+    context.set_offline(False)
     page.goto(f"{server.url}/j/")
     saved(page, 2)
     assert [given(row, "preference") for row in answers_of(server, "Cy")] == ["a", "tie"]
@@ -313,6 +314,46 @@ def test_pictures_sounds_and_long_texts(tmp_path, watched):
             page.get_by_role("radio").nth(number).tap()
             page.get_by_text(f"{number + 1} judged", exact=True).wait_for()
         assert seen == {"image", "audio", "markdown", "text"}
+
+
+@pytest.mark.parametrize("by", ["mouse", "touch"])
+def test_a_ranking_by_dragging(tmp_path, watched, by):
+    items = "item,content\n" + "".join(f'{name},"{name * 30}"\n' for name in "xyz")
+    keys = {"kind": '"ranking"', "set_size": "3", "scheme": '"single"'}
+    with Server(tmp_path, items=items, options=("--quiet",), **keys) as server:
+        page = watched(**(PHONE if by == "touch" else {}))
+        joined(server, page, "Jo")
+        rows = page.locator("ol.order > li .body")
+        rows.first.wait_for()
+        before = rows.all_inner_texts()
+        drag(page, page.locator(".grip").nth(0), page.locator(".grip").nth(1), by)
+        assert rows.all_inner_texts() == [before[1], before[0], before[2]]
+        drag(page, page.locator(".grip").nth(2), page.locator(".grip").nth(0), by)
+        expected = [before[2], before[1], before[0]]
+        assert rows.all_inner_texts() == expected
+        page.get_by_role("button", name="Send").click()
+        page.get_by_text("Everything is judged").wait_for()
+        assert [group[0] * 30 for group in answers_of(server, "Jo")[0]["order"]] == expected
+
+
+def drag(page, grip, goal, by):
+    """Move an item onto the place of another, in small steps."""
+    centres = [(box["x"] + box["width"] / 2, box["y"] + 30) for box in (grip.bounding_box(), goal.bounding_box())]
+    (x, y), (_, last) = centres
+    last += 40 if last > y else -40
+    steps = [y + (last - y) * part / 12 for part in range(13)]
+    if by == "mouse":
+        page.mouse.move(x, y)
+        page.mouse.down()
+        for step in steps:
+            page.mouse.move(x, step)
+        page.mouse.up()
+        return
+    session = page.context.new_cdp_session(page)
+    session.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
+    for step in steps:
+        session.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [{"x": x, "y": step}]})
+    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
 
 
 def test_the_demo_works_with_one_command(tmp_path, watched):

@@ -7,22 +7,14 @@ export function ranking(request, old, say, send) {
   const list = el("ol", { className: "order", "aria-labelledby": "question" });
   let lifted = null;
 
-  function move(one, by) {
+  function move(one, by, seen = true) {
     const place = order.indexOf(one), to = place + by;
     if (to < 0 || to >= order.length) return;
     [order[place], order[to]] = [order[to], order[place]];
     order[place].tied = order[to].tied = false;
     draw(one);
+    if (seen) one.row.scrollIntoView({ block: "nearest" });
     say(`${one.label.toUpperCase()} is at place ${to + 1} of ${order.length}`);
-  }
-
-  function place(one, to) {
-    const from = order.indexOf(one);
-    if (from === to) return;
-    order.splice(to, 0, ...order.splice(from, 1));
-    one.tied = false;
-    order[0].tied = false;
-    draw(one);
   }
 
   function tie(one) {
@@ -34,7 +26,9 @@ export function ranking(request, old, say, send) {
   function draw(focused) {
     const active = document.activeElement, tool = active?.closest?.("li") === focused?.row ? active : null;
     order.forEach((one, at) => {
-      if (list.children[at] !== one.row) list.insertBefore(one.row, list.children[at] ?? null);
+      // a row that is dragged stays in the page, or the browser would let go of it
+      if (list.children[at] !== one.row && one === lifted) list.insertBefore(list.children[at], one.row.nextSibling);
+      else if (list.children[at] !== one.row) list.insertBefore(one.row, list.children[at] ?? null);
       one.row.className = [one.tied ? "tied" : "", one === lifted ? "lifted" : ""].join(" ").trim();
       one.row.setAttribute("aria-label", `Place ${at + 1}: item ${one.label.toUpperCase()}${one.tied ? ", tied with the one above" : ""}`);
       one.number.textContent = one.tied ? "=" : String(at + 1);
@@ -66,9 +60,13 @@ export function ranking(request, old, say, send) {
     one.row.focus({ preventScroll: true });
     lifted = one;
     draw(one);
+    const middle = (other) => { const box = other.row.getBoundingClientRect(); return (box.top + box.bottom) / 2; };
     const follow = (moved) => {
-      const to = order.findIndex((other) => { const box = other.row.getBoundingClientRect(); return moved.clientY < box.bottom; });
-      place(one, to < 0 ? order.length - 1 : to);
+      for (let at = order.indexOf(one); ; at = order.indexOf(one)) {
+        if (order[at + 1] && moved.clientY > middle(order[at + 1])) move(one, 1, false);
+        else if (at && moved.clientY < middle(order[at - 1])) move(one, -1, false);
+        else return;
+      }
     };
     const end = () => { lifted = null; draw(one); removeEventListener("pointermove", follow); removeEventListener("pointerup", end); removeEventListener("pointercancel", end); };
     addEventListener("pointermove", follow);
