@@ -1,5 +1,6 @@
 """The owner's page in a real browser, and both pages for people who see, hear or point in other ways."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -91,13 +92,18 @@ def test_the_owner_watches_and_steers(busy, watched):
 
 def test_everything_can_be_downloaded(busy, watched):
     page = opened(busy, watched)
-    for name in ("jsonl", "csv", "parquet", "native", "label-studio", "argilla", "qrels", "Full report"):
+    names = ("jsonl", "csv", "parquet", "native", "label-studio", "argilla", "qrels", "pairs", "Full report")
+    for name in names:
         with page.expect_download() as found:
             page.get_by_role("button", name=name, exact=True).click()
         assert found.value.path().stat().st_size > 100, name
-    # pairs cannot be made of grades, and the page says so
-    page.get_by_role("button", name="pairs", exact=True).click()
-    until(lambda: page.locator("#status.bad").count() or "saved" in page.locator("#status").inner_text())
+    pairs = [json.loads(line) for line in busy.owner("GET", "/export?format=pairs&margin=0.5").text.splitlines()]
+    assert min(pair["margin"] for pair in pairs) >= 0.5
+    items = busy.owner("GET", "/consensus").json()["items"]
+    assert len(pairs) == sum(one["score"] - other["score"] >= 0.5 for one in items for other in items)
+    assert all(pair["chosen"].startswith("<img") and pair["chosen"] != pair["rejected"] for pair in pairs)
+    assert busy.owner("GET", "/export?format=csv&margin=1").status_code == 422
+    assert busy.owner("GET", "/export?format=pairs&margin=nan").status_code == 422
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -120,7 +120,7 @@ function draw(view, quality, agreement, consensus, annotators, skipped, spares, 
     section("Skipped by three or more", table(skipped.skipped, [["Query", (row) => row.query], ["Items", (row) => row.items.join(", ")], ["Skips", (row) => number(row.n_skipped), 1], ["Reasons", (row) => row.reasons.join("; ")]])),
     section("Spare judgments", table(spares.spares, [["Judgment", (row) => number(row.seq), 1], ["Annotator", (row) => row.annotator], ["Items", (row) => row.items.join(", ")], ["Paid", (row) => (row.paid ? "yes" : "no")]])),
     section("Invites", table(invites.invites, [["Number", (row) => number(row.id), 1], ["Kind", (row) => row.kind], ["Name", (row) => row.name], ["Uses left", (row) => number(row.uses_left), 1], ["Until", (row) => new Date(row.expires_at / 1000).toLocaleDateString()], ["", (row) => (row.revoked_at ? "revoked" : !row.uses_left ? "used up" : act("Revoke", () => ask("POST", `/invites/${row.id}/revoke`, {}), "", `invite ${row.id}`))]])),
-    section("Download", el("div", { className: "choices bar" }, ...Object.entries(FORMATS).map(([format, ending]) => el("button", { type: "button", "data-key": format, onclick: () => download(`/export?format=${format}`, `${format}.${ending}`.replace(/^(\w+)\.\1$/, "judgments.$1")) }, format)))));
+    section("Download", el("div", { className: "choices bar" }, ...Object.entries(FORMATS).map(([format, ending]) => el("button", { type: "button", "data-key": format, onclick: () => download(`/export?format=${format}${format === "pairs" && view.kind !== "preference" ? "&margin=0" : ""}`, `${format}.${ending}`.replace(/^(\w+)\.\1$/, "judgments.$1")) }, format)))));
 }
 
 function tiles(view, agreement) {
