@@ -1,5 +1,6 @@
 """``crowdrank serve`` on the command line: mistakes in one line, before anything is listened on."""
 
+import socket
 import sys
 
 import pytest
@@ -26,6 +27,8 @@ def campaign(tmp_path):
         (["{campaign}", "--public-url", "https://x.org/path"], "without a path"),
         (["{campaign}", "--workers", "2"], "needs PostgreSQL"),
         (["{campaign}", "--db", "mysql://x"], "not supported"),
+        (["{campaign}", "--db", "postgresql://ann:secret@127.0.0.1:9/x"], "ann:***@127.0.0.1:9/x cannot be used"),
+        (["{campaign}", "--host", "203.0.113.9"], "choose another --port or --host"),
         (["--demo", "--check"], "nothing to check"),
     ],
 )
@@ -34,6 +37,19 @@ def test_mistakes_are_one_line(run, campaign, words, told):
     assert ran.code == 2
     assert told in ran.err
     assert len(ran.err.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("words", [["{campaign}"], ["--demo"]])
+def test_a_port_in_use_is_named_before_a_token_is_shown(run, campaign, words):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = str(taken.getsockname()[1])
+        ran = run("serve", *(word.replace("{campaign}", str(campaign)) for word in words), "--port", port)
+    assert ran.code == 2
+    assert f"port {port} cannot be listened on: address already in use; choose another --port" in ran.err
+    assert ran.out == ""
+    assert not campaign.with_suffix(".db").exists()
 
 
 def test_a_missing_extra_is_named(run, campaign, monkeypatch):

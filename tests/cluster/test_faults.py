@@ -27,6 +27,8 @@ from crowdrank.errors import ClusterError, JudgmentError, ParameterError
 from crowdrank.registry import make
 
 PARAMS = {"calibrated": False, "max_iter": 6}
+HANGS = 240.0
+"""Seconds after which something is taken for hanging: a busy machine that compiles first is slow, and not broken."""
 
 
 @pytest.fixture
@@ -54,7 +56,7 @@ def test_a_damaged_part_is_named_by_the_worker_that_reads_it(packed, client):
     file.unlink()
     with pytest.raises(JudgmentError, match=f"{file.name} is missing"):
         fitted(method(), cr.scan_judgments(packed.path), Streamed())
-    assert time.monotonic() - begun < 30
+    assert time.monotonic() - begun < HANGS
 
 
 def test_a_full_disk_keeps_the_passes_that_are_done(packed, tmp_path, monkeypatch):
@@ -102,7 +104,7 @@ def test_workers_without_memory_are_spoken_of(packed, client, how):
     begun = time.monotonic()
     with pytest.raises(ClusterError, match=r"want of memory: give each more, or pack .* smaller parts .*resume"):
         Dask(client, block=8).run(Deadly(how), packed)
-    assert time.monotonic() - begun < 60
+    assert time.monotonic() - begun < HANGS
 
 
 def test_a_scheduler_that_is_gone_is_spoken_of(packed, monkeypatch):
@@ -125,7 +127,7 @@ def test_a_scheduler_that_is_gone_is_spoken_of(packed, monkeypatch):
     begun = time.monotonic()
     with pytest.raises(ClusterError, match=r"the cluster failed in pass 1 .*resume"):
         Dask(client, block=1).run(Slow("slow"), packed)
-    assert time.monotonic() - begun < 60
+    assert time.monotonic() - begun < HANGS
     client.close(timeout=1)
 
 

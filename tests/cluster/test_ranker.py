@@ -61,7 +61,8 @@ def test_a_killed_worker_ends_in_trees_or_in_a_sentence(client):
     with contextlib.suppress(ClusterError):
         found.fit(X, y, qid=qid)
         assert found.n_trees_ == 60
-    assert time.monotonic() - begun < 90
+    # for ever, were the loss not noticed; a busy machine needs its time to grow the trees again
+    assert time.monotonic() - begun < 240
 
 
 def test_a_training_that_hangs_is_ended_and_said(monkeypatch):

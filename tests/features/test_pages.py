@@ -252,10 +252,10 @@ def test_versions_and_kinds(site):
 
 def test_elements_within_each_other_do_not_keep_the_parser_busy(site):
     (site / "deep.html").write_text("<div>" * 100_000)
-    begin = time.perf_counter()
+    begin = time.process_time()
     with pytest.raises(JudgmentError, match=r"deep.html \(more than 5,000 elements within each other\)"):
         cr.features.pages(site, screen="no")
-    assert time.perf_counter() - begin < 5
+    assert time.process_time() - begin < 5
     # what the next of its kind closes is not within it
     (site / "deep.html").write_text("<ul>" + "<li><p>x" * 6_000 + "</ul>")
     assert cr.features.pages(site, screen="no").matrix.shape[1] == 8

@@ -5,10 +5,12 @@ import uuid
 import warnings
 
 import pytest
+from tests.web.serving import PATIENCE
 
 from crowdrank.web.sqlite_store import SqliteStore
 from crowdrank.web.store import PostgresStore
 
+BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 SERVER = "CROWDRANK_TEST_POSTGRES"
 """Environment variable with the address of a PostgreSQL server on which the tests may create databases."""
 
@@ -66,3 +68,40 @@ def store(request, tmp_path):
         made = PostgresStore(request.getfixturevalue("empty_postgres"))
     yield made
     made.close()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """A browser without a window."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright for Python is not installed")
+    path = os.environ.get("CROWDRANK_BROWSER") or next(filter(None, map(shutil.which, BROWSERS)), None)
+    if path is None:
+        pytest.skip(f"there is no browser among {', '.join(BROWSERS)}; install Debian's chromium")
+    with playwright.sync_playwright() as running:
+        opened = running.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def watched(browser):
+    """New pages whose dialogs, errors and broken policies fail the test."""
+    contexts, trouble = [], []
+
+    def watch(page):
+        page.on("dialog", lambda dialog: (trouble.append(dialog.message), dialog.dismiss()))
+        page.on("pageerror", lambda error: trouble.append(str(error)))
+        page.on("console", lambda line: trouble.append(line.text) if "Content Security" in line.text else None)
+
+    def open_page(**settings):
+        context = browser.new_context(**settings)
+        context.set_default_timeout(PATIENCE * 1000)
+        context.on("page", watch)
+        contexts.append(context)
+        return context.new_page()
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    # the sandbox of an item in HTML runs and loads nothing, and says so; everything else is silent
+    assert [one for one in trouble if "sandboxed" not in one and '"img-src data:"' not in one] == []

@@ -11,9 +11,23 @@ from pathlib import Path
 
 import httpx
 
+PATIENCE = 240.0
+"""Seconds after which something is taken for hanging; a busy machine compiles and starts processes slowly."""
+
 ITEMS = "query,item,content,query_content\n" + "".join(
     f"q{q},i{q}-{n},Text {n} of {q},Question {q}\n" for q in range(4) for n in range(25)
 )
+
+
+def until(condition, seconds: float = PATIENCE):
+    """What a condition returns once that is true."""
+    end = time.monotonic() + seconds
+    while True:
+        found = condition()
+        if found:
+            return found
+        assert time.monotonic() < end, f"it did not happen in {seconds:g} s; the last answer was {found!r}"
+        time.sleep(0.05)
 
 
 def free_port() -> int:
@@ -50,33 +64,44 @@ class Server:
         out = self.folder / "out.txt"
         with out.open("w") as stdout, self.log.open("a") as stderr:
             self.process = subprocess.Popen(command, stdout=stdout, stderr=stderr, env=environment)
-        for _ in range(600):
-            try:
-                if httpx.get(f"{self.url}/healthz", timeout=2).status_code == 200:
-                    break
-            except httpx.HTTPError:
-                if self.process.poll() is not None:
-                    raise AssertionError(self.log.read_text()) from None
-            time.sleep(0.1)
+        until(self._answers)
         found = re.search(r"cro_[\w-]+", out.read_text())
         self.token = found.group(0) if found else self.token
         return self
 
+    def _answers(self) -> bool:
+        if self.process.poll() is not None:
+            raise AssertionError(self.log.read_text())
+        try:
+            return httpx.get(f"{self.url}/healthz", timeout=10).status_code == 200
+        except httpx.HTTPError:
+            return False
+
     def stop(self, how: int = signal.SIGTERM) -> int:
         assert self.process is not None
         self.process.send_signal(how)
-        return self.process.wait(40)
+        return self.process.wait(PATIENCE)
 
     def owner(self, method: str, path: str, body=None, **keys) -> httpx.Response:
         headers = {"authorization": f"Bearer {self.token}"}
-        return httpx.request(method, f"{self.url}/api/v1{path}", json=body, headers=headers, timeout=60, **keys)
+        return httpx.request(method, f"{self.url}/api/v1{path}", json=body, headers=headers, timeout=PATIENCE, **keys)
 
     def invite(self, kind: str = "program", uses: int = 1) -> str:
         return self.owner("POST", "/invites", {"kind": kind, "uses": uses}).json()["token"]
 
     def __enter__(self) -> "Server":
-        return self.start()
+        try:
+            return self.start()
+        except BaseException:
+            self.__exit__()
+            raise
 
     def __exit__(self, *error) -> None:
-        if self.process is not None and self.process.poll() is None:
+        if self.process is None or self.process.poll() is not None:
+            return
+        try:
             self.stop()
+        finally:
+            if self.process.poll() is None:
+                self.process.kill()
+                self.process.wait()

@@ -1,130 +1,397 @@
-"""The pages in a real browser: joining, judging by keyboard and by touch, offline, a second tab, hostile content."""
+"""The annotator's page in a real browser: by keyboard alone, by touch, offline, in two tabs, with hostile content."""
 
-import os
-import shutil
+import json
+import re
+import sqlite3
+import struct
+import subprocess
+import sys
+import zlib
+from contextlib import closing, suppress
 
+import httpx
 import pytest
-from tests.web.serving import Server
+from tests.web.serving import Server, free_port, until
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script> [x](javascript:alert(3)) مرحبا"
+PHONE = {"viewport": {"width": 360, "height": 640}, "has_touch": True, "is_mobile": True}
+CONTENT_TYPES = ("text", "markdown", "html")
 
 
-@pytest.fixture(scope="module")
-def browser():
-    """A browser without a window."""
-    playwright = pytest.importorskip("playwright.sync_api", reason="Playwright for Python is not installed")
-    path = os.environ.get("CROWDRANK_BROWSER") or next(filter(None, map(shutil.which, NAMES)), None)
-    if path is None:
-        pytest.skip(f"there is no browser among {', '.join(NAMES)}; install Debian's chromium")
-    with playwright.sync_playwright() as running:
-        opened = running.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu"])
-        yield opened
-        opened.close()
+def png(width, height):
+    """A grey picture."""
+    rows = b"".join(b"\x00" + b"\x80" * width for _ in range(height))
+    parts = [(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)), (b"IDAT", zlib.compress(rows))]
+    chunks = [(name, data) for name, data in [*parts, (b"IEND", b"")]]
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data)) for name, data in chunks
+    )
+
+
+def hostile_items(n):
+    rows = [f'q,i{k},"{HOSTILE} {k}",{CONTENT_TYPES[k % 3]},"{HOSTILE}"' for k in range(n)]
+    return "query,item,content,content_type,query_content\n" + "\n".join(rows) + "\n"
+
+
+KINDS = {
+    "grade": (60, {"scheme": '"single"'}),
+    "preference": (14, {"scheme": '"single"'}),
+    "ranking": (20, {"scheme": '"2-overlap"', "set_size": "3", "sets_per_item": "6"}),
+}
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def served(request, tmp_path_factory):
+    """A campaign of each kind whose items mean harm, and its kind."""
+    folder = tmp_path_factory.mktemp(request.param)
+    (folder / "guide.md").write_text(f"# Guide\n\n- be fair\n\n{HOSTILE}")
+    n_items, keys = KINDS[request.param]
+    given = {"kind": f'"{request.param}"', "consent": '"guide.md"', "name": f'"Judge: {request.param}"', **keys}
+    with Server(folder, items=hostile_items(n_items), options=("--quiet",), **given) as running:
+        yield running, request.param
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory):
-    """A campaign of preferences whose items mean harm."""
+    """A campaign of preferences for what is not about their kind."""
     folder = tmp_path_factory.mktemp("pages")
-    kinds = ("text", "markdown", "html")
-    rows = [f'q,i{n},"{HOSTILE} {n}",{kinds[n % 3]},"{HOSTILE}"' for n in range(8)]
-    items = "query,item,content,content_type,query_content\n" + "\n".join(rows) + "\n"
-    (folder / "guide.md").write_text(f"# Guide\n\n- be fair\n\n{HOSTILE}")
-    keys = {"kind": '"preference"', "scheme": '"single"', "consent": '"guide.md"', "lease_seconds": "30"}
-    with Server(folder, items=items, options=("--quiet",), **keys) as running:
-        yield running
-
-
-@pytest.fixture
-def watched(browser):
-    """New pages whose dialogs, errors and broken policies fail the test."""
-    contexts, trouble = [], []
-
-    def open_page(**settings):
-        context = browser.new_context(**settings)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("dialog", lambda dialog: (trouble.append(dialog.message), dialog.dismiss()))
-        page.on("pageerror", lambda error: trouble.append(str(error)))
-        page.on("console", lambda line: trouble.append(line.text) if "Content Security" in line.text else None)
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    # the sandbox of an item in HTML runs and loads nothing, and says so; everything else is silent
-    assert [one for one in trouble if "sandboxed" not in one and '"img-src data:"' not in one] == []
+    with Server(folder, items=hostile_items(14), options=("--quiet",), kind='"preference"', scheme='"single"') as made:
+        yield made
 
 
 def joined(server, page, name):
     page.goto(f"{server.url}/j/#{server.invite('person')}")
     page.get_by_label("Your name").fill(name)
     page.get_by_role("button", name="Take part").click()
-    page.get_by_role("button", name="I have read this").click()
-    page.get_by_role("button", name="Tie").wait_for()
+    page.get_by_text("0 judged", exact=True).wait_for()
     assert "cri_" not in page.url
 
 
 def saved(page, number):
-    page.get_by_text(f"{number} judged", exact=True).wait_for(timeout=15_000)
+    """The service has acknowledged so many judgments, and the page is ready for the next."""
+    page.get_by_text(f"{number} judged", exact=True).wait_for()
+    until(lambda: page.locator("#answers button:disabled").count() == 0)
 
 
-def test_judging_by_keyboard_undo_and_offline(server, watched):
-    page = watched(viewport={"width": 360, "height": 640})
-    joined(server, page, "Ann")
-    for number, key in enumerate(("ArrowLeft", "ArrowRight", "ArrowDown"), 1):
-        page.keyboard.press(key)
-        saved(page, number)
-        page.get_by_role("button", name="Tie").wait_for()
+def drawn(page):
+    """The screen shows what the page holds; before that, a touch may still meet the frame of an item that was there."""
+    page.screenshot()
+
+
+def answers_of(server, name):
+    """Answers as the owner gets them, and the order in which items were shown."""
+    rows = (json.loads(line) for line in server.owner("GET", "/export?format=native").text.splitlines())
+    return [row for row in rows if row["annotator"] == name]
+
+
+def press(page, kind, number):
+    """Answer by keys alone; return what the export should hold."""
+    if kind == "grade":
+        page.keyboard.press(str(number % 4 + 1))
+        return number % 4
+    if kind == "preference":
+        page.keyboard.press(("ArrowLeft", "ArrowRight", "ArrowDown")[number % 3])
+        return ("a", "b", "tie")[number % 3]
+    # the first item goes one place down and is tied there; every third time nothing moves
+    if number % 3:
+        for key in ("Space", "ArrowDown", "Space", "t"):
+            page.keyboard.press(key)
+        assert (
+            page.locator("ol.order > li").nth(1).get_attribute("aria-label").endswith("item A, tied with the one above")
+        )
+    page.keyboard.press("Enter")
+    return bool(number % 3)
+
+
+def given(row, kind):
+    """The answer of an exported judgment in the words of :func:`press`."""
+    if kind == "grade":
+        return row["grade"]
+    if kind == "preference":
+        return {"left": "a", "right": "b", "tie": "tie"}[row["winner"]]
+    return any(len(group) > 1 for group in row["order"])
+
+
+def test_twenty_judgments_by_keyboard_alone(served, watched):
+    """From the invite link on, nothing but keys."""
+    server, kind = served
+    page = watched(viewport={"width": 1000, "height": 700})
+    page.goto(f"{server.url}/j/#{server.invite('person')}")
+    page.get_by_label("Your name").wait_for()
+    page.keyboard.type("Ann")
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="I have read this").wait_for()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.get_by_text("0 judged", exact=True).wait_for()
+    page.locator("#question").wait_for()
+    expected = []
+    for number in range(20):
+        expected.append(press(page, kind, number))
+        saved(page, number + 1)
     page.keyboard.press("z")
+    page.get_by_text("Taken back").wait_for()
+    page.get_by_text("19 judged", exact=True).wait_for()
+    if kind == "ranking":
+        page.keyboard.press("Enter")
+    else:
+        # the old answer is marked, and given again
+        page.locator("[aria-checked=true]").focus()
+        page.keyboard.press("Enter")
+    saved(page, 20)
+    page.keyboard.press("?")
+    page.get_by_role("dialog").get_by_text("be fair").wait_for()
+    page.keyboard.press("Escape")
+    page.keyboard.press("s")
+    page.get_by_label("In your words").wait_for()
+    page.keyboard.type(HOSTILE[:60])
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    page.get_by_text("Skipped.").wait_for()
+    rows = answers_of(server, "Ann")
+    assert [given(row, kind) for row in rows] == [*expected, expected[-1]]
+    assert [row["withdrawn"] for row in rows] == [False] * 19 + [True, False]
+    assert rows[-1]["replaces"] == rows[-2]["submission"]
+
+
+def test_twenty_judgments_by_touch_on_a_phone(served, watched):
+    server, kind = served
+    page = watched(**PHONE, color_scheme="dark")
+    page.goto(f"{server.url}/j/#{server.invite('person')}")
+    name = f"Bob {HOSTILE[:40]}"
+    page.get_by_label("Your name").fill(name)
+    page.get_by_role("button", name="Take part").tap()
+    page.get_by_role("button", name="I have read this").tap()
+    page.locator("#question").wait_for()
+    for number in range(20):
+        if kind == "ranking":
+            drawn(page)
+            page.get_by_role("button", name="Move down").first.tap()
+            until(lambda: page.locator("ol.order > li").nth(1).get_attribute("aria-label") == "Place 2: item A")
+            page.get_by_role("button", name="Send").tap()
+        else:
+            page.get_by_role("radio").nth(number % 3).tap()
+        saved(page, number + 1)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    for button in page.get_by_role("button").all() + page.get_by_role("radio").all():
+        box = button.bounding_box()
+        assert box["height"] >= 44
+        assert box["width"] >= 44
+    page.get_by_role("button", name="Undo").tap()
+    page.get_by_text("19 judged", exact=True).wait_for()
+    page.get_by_role("button", name="Skip").tap()
+    page.get_by_role("button", name="Broken").wait_for()
+    drawn(page)
+    page.get_by_role("button", name="Broken").tap()
+    page.get_by_text("Skipped.").wait_for()
+    assert sum(not row["withdrawn"] for row in answers_of(server, name)) == 19
+
+
+def test_undo_after_the_last_judgment(tmp_path, watched):
+    """Whoever has judged everything can still take the last answer back."""
+    with Server(tmp_path, items="item,content\nx,One\n", options=("--quiet",), scheme='"single"') as server:
+        page = watched()
+        joined(server, page, "Ann")
+        page.get_by_role("radio", name="Good").click()
+        page.get_by_text("Everything is judged").wait_for()
+        page.keyboard.press("z")
+        page.get_by_text("0 judged", exact=True).wait_for()
+        page.keyboard.press("1")
+        page.get_by_text("Everything is judged").wait_for()
+        assert [row["grade"] for row in answers_of(server, "Ann") if row["counted"]] == [0]
+
+
+def test_offline_reload_and_a_second_tab(server, watched):
+    page = watched()
+    joined(server, page, "Cy")
+    second = page.context.new_page()
+    second.goto(f"{server.url}/j/")
+    second.locator("#question").wait_for()
+    # the other tab goes on by itself: what was answered here is not asked there again
+    with second.expect_response("**/api/v1/requests"):
+        page.keyboard.press("ArrowLeft")
+    saved(page, 1)
+    page.context.set_offline(True)
+    page.keyboard.press("ArrowDown")
+    page.get_by_text("kept on this device").wait_for()
+    page.get_by_text("1 judged, 1 waiting", exact=True).wait_for()
+    second.get_by_text("1 waiting").wait_for()
+    second.close()
+    # nothing says saved before the service has it
+    assert len(answers_of(server, "Cy")) == 1
+    context = page.context
+    page.close()
+    page = context.new_page()
+    context.set_offline(False)
+    page.goto(f"{server.url}/j/")
     saved(page, 2)
+    assert [given(row, "preference") for row in answers_of(server, "Cy")] == ["a", "tie"]
+    assert page.evaluate("localStorage.getItem('crowdrank.outbox')") == "[]"
+
+
+def test_two_tabs_answer_one_request_once(server, watched):
+    page = watched()
+    joined(server, page, "Deb")
+    second = page.context.new_page()
+    second.goto(f"{server.url}/j/")
+    second.locator("#question").wait_for()
+    # both answer before either hears of the other
     page.context.set_offline(True)
     page.keyboard.press("ArrowLeft")
     page.get_by_text("kept on this device").wait_for()
-    # the answer outlives a reload, and is sent from a second tab
+    second.keyboard.press("ArrowRight")
+    second.get_by_text("kept on this device").wait_for()
     page.context.set_offline(False)
-    second = page.context.new_page()
-    second.goto(f"{server.url}/j/")
-    saved(second, 3)
-    assert page.evaluate("document.documentElement.scrollWidth <= 360")
-    assert len(page.locator("h1").all()) == 1
+    until(lambda: len(answers_of(server, "Deb")) == 1)
+    page.get_by_role("radio").first.wait_for()
+    second.get_by_role("radio").first.wait_for()
+    until(lambda: page.evaluate("localStorage.getItem('crowdrank.outbox')") == "[]")
+    # undo takes back what was stored, whichever tab asks
+    second.keyboard.press("z")
+    second.get_by_text("Taken back").wait_for()
+    assert [row["withdrawn"] for row in answers_of(server, "Deb")] == [True]
 
 
-def test_judging_by_touch_and_skipping_with_a_reason(server, watched):
-    page = watched(viewport={"width": 360, "height": 640}, has_touch=True, color_scheme="dark")
-    joined(server, page, f"Bob {HOSTILE[:40]}")
-    page.get_by_role("button", name="A ←").tap()
-    saved(page, 1)
-    for button in page.get_by_role("button").all():
-        assert button.bounding_box()["height"] >= 44
-    page.get_by_role("button", name="Skip").tap()
-    page.get_by_label("In your words").fill(HOSTILE)
-    page.get_by_role("button", name="Broken").tap()
-    page.get_by_text("Skipped.").wait_for()
+def test_an_answer_after_the_lease_is_kept_as_a_spare(tmp_path, watched):
+    items = "item,content\nx,One\n"
+    with Server(tmp_path, items=items, options=("--quiet",), scheme='"single"', lease_seconds="600") as server:
+        page = watched()
+        joined(server, page, "Eve")
+        page.get_by_role("radio", name="Good").wait_for()
+        with closing(sqlite3.connect(server.db, timeout=60)) as connection, connection:
+            connection.execute("UPDATE request SET lease_until = 0")
+        other = watched()
+        joined(server, other, "Fay")
+        other.keyboard.press("1")
+        other.get_by_text("Everything is judged").wait_for()
+        page.keyboard.press("3")
+        page.get_by_text("1 judged", exact=True).wait_for()
+        rows = {row["annotator"]: row["counted"] for row in map(json.loads, server.owner(
+            "GET", "/export?format=native").text.splitlines())}  # fmt: skip
+        assert rows == {"Eve": False, "Fay": True}
 
 
-def test_the_owner_watches(server, watched):
-    page = watched(viewport={"width": 1000, "height": 800})
-    page.goto(f"{server.url}/owner/#{server.token}")
-    page.get_by_role("heading", name="Annotators").wait_for()
-    assert "cro_" not in page.url
-    assert page.get_by_text("Judgments").first.is_visible()
-    page.get_by_role("button", name="Pause").click()
-    page.get_by_role("button", name="Go on").wait_for()
-    page.get_by_role("button", name="Go on").click()
-    page.get_by_role("button", name="Pause").wait_for()
+def test_an_annotator_who_was_removed_is_told_once(server, watched):
+    page = watched()
+    joined(server, page, "Gil")
+    page.get_by_role("radio").first.wait_for()
+    number = next(one["id"] for one in server.owner("GET", "/annotators").json()["annotators"] if one["name"] == "Gil")
+    server.owner("POST", f"/annotators/{number}", {"state": "removed"})
+    page.keyboard.press("ArrowLeft")
+    page.get_by_text("you are no longer part of this campaign").wait_for()
+    assert not page.get_by_role("button", name="Skip").is_visible()
 
 
-def test_the_pages_are_small_and_hold_nothing_inline():
-    from crowdrank.web.page_routes import FOLDER
+def test_keys_work_after_a_click_into_an_item_in_html(tmp_path, watched):
+    items = 'item,content,content_type\nx,"<p>One</p>",html\n'
+    with Server(tmp_path, items=items, options=("--quiet",), scheme='"single"') as server:
+        page = watched()
+        joined(server, page, "Hal")
+        page.frame_locator("iframe").get_by_text("One").click()
+        until(lambda: page.evaluate("document.activeElement.id") == "main")
+        page.keyboard.press("2")
+        page.get_by_text("Everything is judged").wait_for()
 
-    files = [path for path in FOLDER.iterdir() if path.is_file()]
-    assert sum(path.stat().st_size for path in files) < 60_000
-    for path in files:
-        text = path.read_text()
-        assert "innerHTML" not in text
-        if path.suffix == ".html":
-            assert "onclick" not in text
-            assert "<style" not in text
-            assert "<script>" not in text
+
+def test_pictures_sounds_and_long_texts(tmp_path, watched):
+    """What an item is shows as what it is, no wider than the screen, and answers stay in sight."""
+    (tmp_path / "wide.png").write_bytes(png(1200, 300))
+    (tmp_path / "a.wav").write_bytes(b"RIFF\x24\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00")
+    arabic = "مرحبا بالعالم " * 300
+    items = f'item,content,content_type\nx,wide.png,image\ny,a.wav,audio\nz,"{arabic}",text\n'
+    items += 'w,"# Title\n\n- **one**\n- [link](https://example.org/)\n\n`code` <b>no</b>",markdown\n'
+    with Server(tmp_path, items=items, options=("--quiet",), scheme='"single"') as server:
+        page = watched(**PHONE)
+        joined(server, page, "Ida")
+        seen = set()
+        for number in range(4):
+            page.locator(".item").first.wait_for()
+            assert page.evaluate("document.documentElement.scrollWidth") <= 360
+            last = page.get_by_role("radio").last.bounding_box()
+            assert last["y"] + last["height"] <= 640
+            if page.locator("img").count():
+                seen.add("image")
+                until(lambda: page.evaluate("document.querySelector('img').naturalWidth") == 1200)
+            elif page.locator("audio[controls]").count():
+                seen.add("audio")
+            elif page.locator(".markdown").count():
+                seen.add("markdown")
+                assert page.locator(".markdown li strong").inner_text() == "one"
+                assert page.locator(".markdown a").get_attribute("rel") == "noopener noreferrer"
+                assert "<b>no</b>" in page.locator(".markdown").inner_text()
+            else:
+                seen.add("text")
+                assert page.locator(".text").evaluate("node => getComputedStyle(node).direction") == "rtl"
+            page.get_by_role("radio").nth(number).tap()
+            page.get_by_text(f"{number + 1} judged", exact=True).wait_for()
+        assert seen == {"image", "audio", "markdown", "text"}
+
+
+@pytest.mark.parametrize("by", ["mouse", "touch"])
+def test_a_ranking_by_dragging(tmp_path, watched, by):
+    items = "item,content\n" + "".join(f'{name},"{name * 30}"\n' for name in "xyz")
+    keys = {"kind": '"ranking"', "set_size": "3", "scheme": '"single"'}
+    with Server(tmp_path, items=items, options=("--quiet",), **keys) as server:
+        page = watched(**(PHONE if by == "touch" else {}))
+        joined(server, page, "Jo")
+        rows = page.locator("ol.order > li .body")
+        rows.first.wait_for()
+        before = rows.all_inner_texts()
+        drag(page, page.locator(".grip").nth(0), page.locator(".grip").nth(1), by)
+        assert rows.all_inner_texts() == [before[1], before[0], before[2]]
+        drag(page, page.locator(".grip").nth(2), page.locator(".grip").nth(0), by)
+        expected = [before[2], before[1], before[0]]
+        assert rows.all_inner_texts() == expected
+        page.get_by_role("button", name="Send").click()
+        page.get_by_text("Everything is judged").wait_for()
+        assert [group[0] * 30 for group in answers_of(server, "Jo")[0]["order"]] == expected
+
+
+def drag(page, grip, goal, by):
+    """Move an item onto the place of another, in small steps."""
+    centres = [(box["x"] + box["width"] / 2, box["y"] + 30) for box in (grip.bounding_box(), goal.bounding_box())]
+    (x, y), (_, last) = centres
+    last += 40 if last > y else -40
+    steps = [y + (last - y) * part / 12 for part in range(13)]
+    if by == "mouse":
+        page.mouse.move(x, y)
+        page.mouse.down()
+        for step in steps:
+            page.mouse.move(x, step)
+        page.mouse.up()
+        return
+    session = page.context.new_cdp_session(page)
+    session.send("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": [{"x": x, "y": y}]})
+    for step in steps:
+        session.send("Input.dispatchTouchEvent", {"type": "touchMove", "touchPoints": [{"x": x, "y": step}]})
+    session.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+
+
+def test_the_demo_works_with_one_command(tmp_path, watched):
+    port = free_port()
+    command = [sys.executable, "-m", "crowdrank", "serve", "--demo", "--port", str(port), "--quiet"]
+    out = tmp_path / "out.txt"
+    with out.open("w") as said, subprocess.Popen(command, stdout=said, stderr=subprocess.STDOUT) as process:
+        try:
+            until(lambda: "stop with Ctrl-C" in out.read_text())
+            links = dict(re.findall(r"(annotate|owner's page):\s+(\S+)", out.read_text()))
+            until(lambda: answers(port))
+            page = watched()
+            page.goto(links["annotate"])
+            page.get_by_role("button", name="Take part").click()
+            page.get_by_role("button", name="I have read this").click()
+            page.locator("#question").wait_for()
+            page.keyboard.press("ArrowLeft")
+            saved(page, 1)
+            page = watched()
+            page.goto(links["owner's page"])
+            page.locator("section[data-name=Annotators]").get_by_text("person 1").wait_for()
+        finally:
+            process.terminate()
+
+
+def answers(port):
+    """Whether a service answers."""
+    with suppress(httpx.HTTPError):
+        return httpx.get(f"http://127.0.0.1:{port}/healthz", timeout=10).status_code == 200
+    return False

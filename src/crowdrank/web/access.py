@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlsplit
@@ -58,12 +59,13 @@ NOBODY = Caller("open")
 class Buckets:
     """How many calls each caller may still make: so many a second, and a burst."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self.clock = clock
         self._levels: dict[Any, tuple[float, float]] = {}
 
     def wait(self, key: Any, rate: float, burst: float, *, take: float = 1.0) -> float:
         """Return 0 and count the call, or the seconds after which it may be made."""
-        now = time.monotonic()
+        now = self.clock()
         if len(self._levels) > 20_000:
             self._levels = {k: v for k, v in self._levels.items() if now - v[1] < 120}
         level, at = self._levels.get(key, (burst, now))

@@ -47,6 +47,11 @@ _OPEN = Statement(
     f"AND t.is_check = 0 AND {_UNSEEN} ORDER BY t.priority DESC, t.shuffle LIMIT :limit",
     "FOR UPDATE OF t SKIP LOCKED",
 )
+_MEANT = Statement(
+    "SELECT t.id, t.items, t.taken FROM target t WHERE t.campaign = :campaign AND t.id IN :targets "
+    f"AND t.taken < t.wanted AND t.is_check = 0 AND {_UNSEEN} ORDER BY t.priority DESC, t.shuffle LIMIT :limit",
+    "FOR UPDATE OF t SKIP LOCKED",
+)
 _CHECK = Statement(
     "SELECT t.id, t.items FROM target t WHERE t.campaign = :campaign AND t.is_check = 1 AND t.shuffle >= :draw "
     f"AND {_UNSEEN} ORDER BY t.shuffle LIMIT 1"
@@ -166,13 +171,25 @@ def _offer(collection: Collection, connection: sa.Connection, who: Any, number: 
         n_checks += 1
     if number <= n_checks:
         return n_checks
-    found = _OPEN.rows(connection, campaign=collection.id, annotator=who.id, limit=number - n_checks)
+    found = _open_targets(collection, connection, who.id, number - n_checks)
     seats = take_seats(connection, found)
     if seats is None:
         raise AgainError
     rows = [_request_row(who, target, seat, now, lease) for target, seat in zip(found, seats, strict=True)]
     _INSERT.run_many(connection, rows)
     return n_checks + len(rows)
+
+
+def _open_targets(collection: Collection, connection: sa.Connection, annotator: int, number: int) -> list[Any]:
+    """The best open targets that an annotator has not seen: those that the scheme means for them, then the others."""
+    named = {"campaign": collection.id, "annotator": annotator, "limit": number}
+    meant = collection.meant.get(annotator)
+    found = _MEANT.rows(connection, targets=meant, **named) if meant else []
+    if len(found) == number:
+        return found
+    seen = {row.id for row in found}
+    others = [row for row in _OPEN.rows(connection, **named) if row.id not in seen]
+    return [*found, *others[: number - len(found)]]
 
 
 def _unseen_check(collection: Collection, connection: sa.Connection, annotator: int) -> Any:

@@ -100,6 +100,8 @@ class Collection:
     folder: Path
     contents: dict[int, tuple[str, str, str]] = field(default_factory=dict)
     """Content, type and query of items that were shown before; they never change."""
+    meant: dict[int, list[int]] = field(default_factory=dict)
+    """Targets that the last fit means for each annotator, the most urgent first; a wish, and nobody is waited for."""
 
     @cached_property
     def rule(self) -> TargetRule | None:

@@ -79,6 +79,7 @@ def serve_demo(*, host: str, port: int, db: str | None, quiet: bool) -> None:
         options = server.Options(
             campaign=str(campaign), db=db or f"{folder}/demo.db", host=host, port=port, log_calls=not quiet
         )
+        server.expect_port(options)
         token = new_token(OWNER)
         store = open_store(options.db)
         collection, created = open_collection(store, read_campaign(campaign), token_hash(token))

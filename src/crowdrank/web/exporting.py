@@ -6,6 +6,8 @@ import csv
 import io
 import json
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from itertools import combinations
 from typing import Any
 
 import sqlalchemy as sa
@@ -71,8 +73,10 @@ def all_judgments(collection: Collection, connection: sa.Connection, upto: int |
             yield plain_judgment(collection, row, ids)
 
 
-def export(collection: Collection, format: str, which: str, upto: int | None) -> Iterator[bytes]:
-    """Return an export in pieces, all of one moment."""
+def export(
+    collection: Collection, format: str, which: str, upto: int | None, margin: float | None = None
+) -> Iterator[bytes]:
+    """Return an export in pieces, all of one moment; with a ``margin`` pairs are those of the consensus."""
     if format not in FORMATS:
         raise Fault("invalid", f"format must be one of {', '.join(FORMATS)}", field="format")
     if which not in ("counted", "all"):
@@ -85,7 +89,8 @@ def export(collection: Collection, format: str, which: str, upto: int | None) ->
                 rows = (row for row in rows if row["counted"])
             buffer: list[str] = []
             size = 0
-            for text in FORMATS[format][2](collection, rows):
+            writer = FORMATS[format][2] if margin is None else partial(_consensus_pairs, margin)
+            for text in writer(collection, rows):
                 buffer.append(text)
                 size += len(text)
                 if size > 65_536:
@@ -201,9 +206,7 @@ def _argilla(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
 
 def _pairs(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
     """Preference pairs for training, one for each judgment that is no tie, with the contents of the items."""
-    statement = Statement("SELECT query, item, content, query_content FROM item WHERE campaign = :campaign")
-    found = collection.store.submit_read(lambda c: statement.rows(c, campaign=collection.id)).result()
-    content = {(one.query, one.item): (one.content, one.query_content or one.query) for one in found}
+    content = _contents(collection)
     for row in rows:
         if row.get("winner") in (None, "tie"):
             continue
@@ -211,6 +214,30 @@ def _pairs(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
         chosen, prompt = content[row["query"], better]
         pair = {"prompt": prompt, "chosen": chosen, "rejected": content[row["query"], worse][0]}
         yield json.dumps({**pair, "annotator": row["annotator"]}, ensure_ascii=False) + "\n"
+
+
+def _consensus_pairs(margin: float, collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
+    """Preference pairs for training: items of a query whose scores in the latest consensus are so far apart."""
+    from .overview import consensus_view
+
+    content = _contents(collection)
+    queries: dict[str, list[Row]] = {}
+    for row in collection.store.submit_read(lambda c: consensus_view(collection, c, None)).result()["items"]:
+        queries.setdefault(row.get("query", ""), []).append(row)
+    for query, items in queries.items():
+        for better, worse in combinations(sorted(items, key=lambda row: -row["score"]), 2):
+            apart = better["score"] - worse["score"]
+            if apart >= margin and apart > 0:
+                chosen, prompt = content[query, better["item"]]
+                pair = {"prompt": prompt, "chosen": chosen, "rejected": content[query, worse["item"]][0]}
+                yield json.dumps({**pair, "margin": apart}, ensure_ascii=False) + "\n"
+
+
+def _contents(collection: Collection) -> dict[tuple[str, str], tuple[str, str]]:
+    """Content of each item, and of its query."""
+    statement = Statement("SELECT query, item, content, query_content FROM item WHERE campaign = :campaign")
+    found = collection.store.submit_read(lambda c: statement.rows(c, campaign=collection.id)).result()
+    return {(one.query, one.item): (one.content, one.query_content or one.query) for one in found}
 
 
 def _qrels(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:

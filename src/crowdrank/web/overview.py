@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import Any
 
 import sqlalchemy as sa
@@ -47,6 +48,9 @@ _INVITES = Statement(
     "SELECT id, kind, name, uses_left, expires_at, revoked_at FROM invite WHERE campaign = :campaign ORDER BY id DESC"
 )
 _LAST_FIT_ERROR = Statement("SELECT error, started_at FROM fit WHERE campaign = :campaign ORDER BY id DESC LIMIT 1")
+_LATEST = Statement(
+    "SELECT (SELECT MAX(id) FROM event WHERE campaign = :campaign) AS event, (SELECT MAX(id) FROM request) AS request"
+)
 _SCORES = Statement("SELECT row FROM score WHERE fit = :fit ORDER BY place")
 _QUALITIES = Statement("SELECT row FROM quality WHERE fit = :fit ORDER BY place")
 _SKIPPED = Statement(
@@ -74,8 +78,16 @@ _TRUTHS = Statement("SELECT id, truth FROM item WHERE campaign = :campaign AND t
 def version_of(collection: Collection, connection: sa.Connection) -> str:
     """Return a tag that changes whenever the owner would see something else."""
     row = _CAMPAIGN.first(connection, campaign=collection.id)
-    fit = latest_fit(collection, connection)
-    return f"{row.seq}-{row.changes}-{row.reserved}-{row.state}-{row.budget}-{0 if fit is None else fit.id}"
+    fit, latest = latest_fit(collection, connection), _LATEST.first(connection, campaign=collection.id)
+    failed = _LAST_FIT_ERROR.first(connection, campaign=collection.id)
+    # who joins, pauses or leaves is an event; a request that costs nothing changes no money
+    return "-".join(
+        str(part or 0)
+        for part in (
+            row.seq, row.changes, row.reserved, row.state, row.budget, fit and fit.id, latest.event, latest.request,
+            failed and failed.error and failed.started_at,
+        )
+    )  # fmt: skip
 
 
 def campaign_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
@@ -86,9 +98,13 @@ def campaign_view(collection: Collection, connection: sa.Connection) -> dict[str
     judged = _JUDGMENTS.first(connection, campaign=collection.id, since=now - _HOUR)
     requests = {one.state: one.n for one in _REQUESTS.rows(connection, campaign=collection.id)}
     settings = {key: value for key, value in collection.settings.plain().items() if key != "guidelines"}
-    left = max(0, int(targets.wanted) - int(targets.taken)) + requests.get("offered", 0)
+    unasked = max(0, int(targets.wanted) - int(targets.taken)) if row.state != "closed" else 0
+    left = unasked + requests.get("offered", 0)
     span = max(60.0, (now - judged.first) / 1e6) if judged.first else None
     pace = judged.recent / span if span else None
+    finish = None if not pace or row.state != "open" else int(now + left / pace * 1e6)
+    # what a judgment cost so far; before the first, what one of a person costs
+    price = row.spent / row.seq if row.seq else collection.settings.cost["person"]
     return {
         "name": row.name, "kind": row.kind, "scheme": row.scheme, "state": row.state, "settings": settings,
         "seq": row.seq,
@@ -99,7 +115,8 @@ def campaign_view(collection: Collection, connection: sa.Connection) -> dict[str
             "last_hour": judged.recent,
         },
         "cost": {"budget": row.budget, "spent": row.spent, "reserved": row.reserved, "left": row.budget - row.reserved},
-        "estimated_finish": None if not pace or row.state != "open" else int(now + left / pace * 1e6),
+        "estimated_finish": finish,
+        "forecast": {"judgments": left, "cost": row.reserved + math.ceil(unasked * price), "finish": finish},
         "now": now, "fit": fit_view(collection, connection, row.seq),
     }  # fmt: skip
 

@@ -24,6 +24,8 @@ FIT_SECONDS = 1_800.0
 IDLE_SECONDS = 30.0
 FEW_NEW = 20
 KEPT_FITS = 3
+MOST_MEANT = 200
+"""Targets that are kept for one annotator until the next fit."""
 
 _NEEDED = Statement(
     "SELECT c.seq, c.changes, c.state, f.seq AS fit_seq, f.changes AS fit_changes, f.is_final FROM campaign c "
@@ -202,6 +204,7 @@ class Refit:
         self._worker.ask({"campaign": collection.id, "cold": cold})
         fit, proposed = 0, 0
         seen: set[str] = set()
+        meant: list[Any] = []
         try:
             while True:
                 line = self._worker.answer(self.fit_seconds - (time.monotonic() - begun))
@@ -211,6 +214,8 @@ class Refit:
                     raise FitError(line["failed"])
                 elif line.get("piece") == "proposals":
                     proposed = self._propose(line["rows"], proposed, seen)
+                elif line.get("piece") == "meant":
+                    meant = line["rows"]
                 elif "piece" in line:
                     self._write(_keep_rows, line["piece"], fit, line["rows"])
                 elif "done" in line:
@@ -221,6 +226,7 @@ class Refit:
             raise
         if line["n_proposals"] is not None:
             self._close_others(seen)
+            self._mean(meant)
         summary = line["summary"]
         nothing = None if summary is not None else "there are no judgments to count"
         self._write(_finish, fit, line["method"], json.dumps(summary), nothing)
@@ -240,6 +246,19 @@ class Refit:
         others = [row.id for row in rows if row.key not in seen]
         for start in range(0, len(others), 500):
             self._write(_want_no_more, others[start : start + 500])
+
+    def _mean(self, rows: list[Any]) -> None:
+        """Remember what is best asked of whom; nobody is waited for, so it is a wish and is kept in memory only."""
+        collection = self.collection
+        found = collection.store.submit_read(lambda c: _OPEN.rows(c, campaign=collection.id)).result()
+        numbers = {row.key: row.id for row in found}
+        meant: dict[int, list[int]] = {}
+        for annotator, items in rows:
+            target, mine = numbers.get(target_key(items)), meant.setdefault(annotator, [])
+            if target is not None and len(mine) < MOST_MEANT:
+                mine.append(target)
+        collection.meant.clear()
+        collection.meant.update(meant)
 
     def _write(self, operation: Any, *args: Any) -> Any:
         collection = self.collection

@@ -35,12 +35,18 @@ _LEVEL = 0.95
 _PAGE = 50_000
 _DISPUTED = 50
 _MIN_PROPOSED = 500
+_CHOOSES_ANNOTATORS = "information"
+"""The scheme that weighs what is known of each annotator."""
 
 _CAMPAIGN = Statement("SELECT seq, changes, settings, budget, reserved FROM campaign WHERE id = :campaign")
 _ITEMS = Statement("SELECT id, query, item FROM item WHERE campaign = :campaign ORDER BY id")
 _OFFERED = Statement(
     "SELECT t.query, t.items, a.name AS annotator FROM request r JOIN target t ON t.id = r.target "
     "JOIN annotator a ON a.id = r.annotator WHERE t.campaign = :campaign AND t.is_check = 0 AND r.state = 'offered'"
+)
+_ACTIVE = Statement(
+    "SELECT id, name, cost FROM annotator WHERE campaign = :campaign AND state = 'active' AND token_hash IS NOT NULL "
+    "ORDER BY id"
 )
 _TAKEN = Statement("SELECT items, taken FROM target WHERE campaign = :campaign AND is_check = 0 AND taken > 0")
 
@@ -59,6 +65,7 @@ class Snapshot:
     items: list[Any]
     offered: list[Any]
     taken: dict[str, int]
+    active: list[Any]
 
 
 def read_snapshot(store: Store, campaign: int) -> Snapshot:
@@ -77,6 +84,7 @@ def read_snapshot(store: Store, campaign: int) -> Snapshot:
             row.seq, row.changes, settings, row.budget - row.reserved, rows,
             _ITEMS.rows(connection, campaign=campaign), _OFFERED.rows(connection, campaign=campaign),
             {one.items: one.taken for one in _TAKEN.rows(connection, campaign=campaign)},
+            _ACTIVE.rows(connection, campaign=campaign),
         )  # fmt: skip
 
     return store.submit_read(read).result()
@@ -107,6 +115,8 @@ def fit(snapshot: Snapshot, previous: Any, say: Say, *, cold: bool) -> Any:
     wishes, n_wishes = _proposals(snapshot, judgments, consensus) if not cold else ([], None)
     for start in range(0, len(wishes), PIECE):
         say({"piece": "proposals", "rows": wishes[start : start + PIECE]})
+    if wishes:
+        say({"piece": "meant", "rows": _meant(snapshot, judgments)})
     say({
         "done": True, "seq": snapshot.seq, "method": consensus.method, "n_proposals": n_wishes,
         "summary": {
@@ -149,27 +159,59 @@ def _proposals(snapshot: Snapshot, judgments: Any, consensus: Any) -> tuple[list
     settings = snapshot.settings
     if api.target_rule(settings.scheme, settings.params, settings.grades, kind=settings.kind) is not None:
         return [], None
-    price = max(1, min(settings.cost.values()))
-    money = min(snapshot.money, price * max(_MIN_PROPOSED, len(snapshot.rows) // 10))
-    if money < price:
+    money = _money(snapshot)
+    if money < _price(settings):
         return [], 0
-    single = all(row.query == "" for row in snapshot.items)
-    ids = {row.id: row.item for row in snapshot.items}
-    shared = {} if single else {"query": [row.query for row in snapshot.items]}
-    found = api.requests(
-        judgments, settings.scheme, {**shared, "item": [row.item for row in snapshot.items]}, None, money,
-        params=dict(settings.params), price=price, least_gain=settings.least_gain, seed=settings.seed,
-        open=_open_frame(snapshot, ids, single=single),
-    )  # fmt: skip
+    found = _requests(snapshot, judgments, None, money)
     by_id = {(row.query, row.item): row.id for row in snapshot.items}
     wishes: list[Any] = []
-    for row in found.frame().iter_rows(named=True):
-        query = row.get("query", "") or ""
-        sides = ("item",) if "item" in row else ("left", "right")
-        items = sorted(by_id[query, row[side]] for side in sides)
+    for row in found.iter_rows(named=True):
+        query, items = _target(row, by_id)
         taken = snapshot.taken.get(json.dumps(items), 0)
         wishes.append([query, items, taken + row["n_more"]])
     return wishes, len(wishes)
+
+
+def _meant(snapshot: Snapshot, judgments: Any) -> list[Any]:
+    """What is best asked of each annotator who takes part, the most urgent first, where the scheme chooses whom."""
+    if snapshot.settings.scheme != _CHOOSES_ANNOTATORS or len(snapshot.active) < 2:
+        return []
+    # what costs nothing is cheapest, and still has a price to be weighed by
+    prices = [max(row.cost, 0.01) for row in snapshot.active]
+    numbers = {row.name: row.id for row in snapshot.active}
+    pool = {"annotator": list(numbers), "price": prices}
+    by_id = {(row.query, row.item): row.id for row in snapshot.items}
+    found = _requests(snapshot, judgments, pool, _money(snapshot)).filter(pl.col("annotator").is_not_null())
+    return [[numbers[row["annotator"]], _target(row, by_id)[1]] for row in found.iter_rows(named=True)]
+
+
+def _price(settings: Settings) -> int:
+    """What the cheapest judgment costs."""
+    return max(1, min(settings.cost.values()))
+
+
+def _money(snapshot: Snapshot) -> int:
+    """What is laid out until the next fit."""
+    return min(snapshot.money, _price(snapshot.settings) * max(_MIN_PROPOSED, len(snapshot.rows) // 10))
+
+
+def _requests(snapshot: Snapshot, judgments: Any, pool: Any, money: int) -> pl.DataFrame:
+    """What the scheme wants next, of whoever comes or of a pool."""
+    settings = snapshot.settings
+    single = all(row.query == "" for row in snapshot.items)
+    shared = {} if single else {"query": [row.query for row in snapshot.items]}
+    return api.requests(
+        judgments, settings.scheme, {**shared, "item": [row.item for row in snapshot.items]}, pool, money,
+        params=dict(settings.params), price=_price(settings) if pool is None else None, least_gain=settings.least_gain,
+        seed=settings.seed, open=_open_frame(snapshot, {row.id: row.item for row in snapshot.items}, single=single),
+    ).frame()  # fmt: skip
+
+
+def _target(row: dict[str, Any], by_id: dict[tuple[str, str], int]) -> tuple[str, list[int]]:
+    """The query and the items that a request asks about."""
+    query = row.get("query", "") or ""
+    sides = ("item",) if "item" in row else ("left", "right")
+    return query, sorted(by_id[query, row[side]] for side in sides)
 
 
 def _open_frame(snapshot: Snapshot, ids: dict[int, str], *, single: bool) -> Any:

@@ -63,6 +63,22 @@ def check_url(options: Options) -> None:
         raise ParameterError("--workers above 1 needs PostgreSQL; name it with --db postgresql://..., or leave it out")
 
 
+def expect_port(options: Options) -> None:
+    """Refuse an address that cannot be listened on, before a token is shown that nobody could use."""
+    import socket
+
+    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
+    with socket.socket(family) as one:
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            one.bind((options.host, options.port))
+        except OSError as error:
+            why = (error.strerror or str(error)).lower()
+            raise ParameterError(
+                f"{options.host} port {options.port} cannot be listened on: {why}; choose another --port or --host"
+            ) from None
+
+
 def first_start(options: Options, campaign: Campaign) -> str | None:
     """Lay the campaign out where it is new; return the owner's token, which is known to nobody afterwards."""
     from .setup import open_collection

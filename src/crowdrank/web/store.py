@@ -65,6 +65,7 @@ class Store(Protocol):
 def open_store(database: str, *, read_only: bool = False, n_threads: int = 12) -> Store:
     """Return the store in a file (SQLite) or on a server (``postgresql://...``)."""
     if database.startswith(("postgresql://", "postgres://", "postgresql+psycopg://")):
+        expect_answer(database)
         return PostgresStore(database, n_threads=n_threads)
     if "://" in database:
         scheme = database.split("://", 1)[0]
@@ -72,6 +73,16 @@ def open_store(database: str, *, read_only: bool = False, n_threads: int = 12) -
     from .sqlite_store import SqliteStore
 
     return SqliteStore(database, read_only=read_only)
+
+
+def expect_answer(database: str) -> None:
+    """Refuse a PostgreSQL database that cannot be reached, in a sentence without its password."""
+    try:
+        psycopg.connect(f"postgresql://{database.split('://', 1)[1]}", connect_timeout=5).close()
+    except psycopg.Error as error:
+        shown = sa.make_url(postgres_url(database)).set(drivername="postgresql").render_as_string(hide_password=True)
+        why = " ".join(str(error).split())
+        raise ParameterError(f"{shown} cannot be used: {why}; start it, or name another --db") from None
 
 
 @contextmanager
@@ -148,6 +159,7 @@ class PostgresStore:
         self.engine.dispose()
 
     def _write(self, operation: Operation[Result]) -> Result:
+        lost: Exception | None = None
         for attempt in range(MAX_TRIES):
             try:
                 with self._connection() as connection, connection.begin():
@@ -158,8 +170,11 @@ class PostgresStore:
             except (DBAPIError, psycopg.Error) as error:
                 if not _worth_repeating(error):
                     raise _fault_of(error) from None
+                lost = error if _is_lost(error) else None
                 self.n_retries += 1
             time.sleep(random.uniform(0.2, 1.0) * 0.01 * 2**attempt)
+        if lost is not None:
+            raise _fault_of(lost)
         raise Fault("busy", "many calls want the same at once; try again in a second", retry_after=1)
 
     def _read(self, operation: Operation[Result]) -> Result:
@@ -198,8 +213,13 @@ def _driver_error(error: Exception) -> Any:
 def _worth_repeating(error: Exception) -> bool:
     """Whether the same operation may go through the next time: a clash, or a connection that was lost."""
     state = getattr(_driver_error(error), "sqlstate", None) or ""
-    lost = isinstance(_driver_error(error), psycopg.OperationalError) and not state
-    return state in _REPEATABLE or lost or state.startswith(("57P", "08"))
+    return state in _REPEATABLE or _is_lost(error) or state.startswith(("57P", "08"))
+
+
+def _is_lost(error: Exception) -> bool:
+    """Whether there is no connection to the database."""
+    found = _driver_error(error)
+    return isinstance(found, psycopg.OperationalError) and not found.sqlstate
 
 
 def _fault_of(error: Exception) -> Exception:

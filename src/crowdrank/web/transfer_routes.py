@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import sys
 import tempfile
@@ -33,14 +34,28 @@ async def export_judgments(service: Service, request: Request, caller: Caller) -
     if upto is not None and not (upto.isascii() and upto.isdigit() and len(upto) < 19):
         raise Fault("invalid", "upto must be the number of a judgment", field="upto")
     last = None if upto is None else int(upto)
+    margin = _margin(given.get("margin"), format)
     if format == "parquet":
         return await _parquet(service, which, last)
-    pieces = export(service.collection, format, which, last)
+    pieces = export(service.collection, format, which, last, margin)
     # what cannot be exported is said before the answer has begun
     first = await asyncio.to_thread(next, pieces, b"")
     await service.write(record_event, "owner", "export", {"format": format, "which": which})
     kind, name, _ = FORMATS[format]
     return StreamingResponse(chain([first], pieces), 200, _attachment_headers(name), kind)
+
+
+def _margin(text: str | None, format: str) -> float | None:
+    """How far apart the scores of pairs must be, ``None`` for pairs of single judgments."""
+    if text is None:
+        return None
+    try:
+        margin = float(text)
+    except ValueError:
+        margin = math.nan
+    if format != "pairs" or not 0 <= margin < math.inf:
+        raise Fault("invalid", "margin must be a difference of scores from 0 on, with format=pairs", field="margin")
+    return margin
 
 
 async def import_judgments(service: Service, request: Request, caller: Caller) -> Response:

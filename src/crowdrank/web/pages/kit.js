@@ -12,11 +12,13 @@ export function el(name, given = {}, ...children) {
 }
 
 export async function call(method, path, body, headers = {}) {
-  const response = await fetch(`/api/v1${path}`, {
-    method, headers: { "content-type": "application/json", ...headers }, cache: "no-store",
-    body: body === undefined ? undefined : JSON.stringify(body),
-  });
-  let found = {};
+  let response, found = {};
+  try {
+    response = await fetch(`/api/v1${path}`, {
+      method, headers: { "content-type": "application/json", ...headers }, cache: "no-store",
+      body: body === undefined ? undefined : JSON.stringify(body), signal: AbortSignal.timeout?.(30_000),
+    });
+  } catch { throw Object.assign(new Error("There is no connection; try again."), { status: 0 }); }
   try { found = await response.json(); } catch { /* an answer without a body */ }
   if (!response.ok) {
     const error = new Error(found.error?.message ?? `the service answered ${response.status}`);
@@ -24,6 +26,21 @@ export async function call(method, path, body, headers = {}) {
       wait: Number(response.headers.get("retry-after")) || 0 });
   }
   return found;
+}
+
+export function uuid() {
+  return crypto.randomUUID?.() ?? "10000000-1000-4000-8000-100000000000".replace(/[018]/g, (c) => (c ^ (crypto.getRandomValues(new Uint8Array(1))[0] & (15 >> (c / 4)))).toString(16));
+}
+
+// answers that the service has not acknowledged; held by this tab alone where the browser keeps nothing
+const OUTBOX = "crowdrank.outbox";
+let memory = null;
+export function outbox() {
+  if (memory) return memory;
+  try { return JSON.parse(localStorage.getItem(OUTBOX)) ?? []; } catch { return []; }
+}
+export function keep(rows) {
+  try { localStorage.setItem(OUTBOX, JSON.stringify(rows)); memory = null; } catch { memory = rows; }
 }
 
 // paragraphs, headings, lists, quotes, code, emphasis, https links; everything else is text

@@ -1,104 +1,189 @@
-// The owner's page: polls every five seconds, with tags so that what has not changed is not sent again.
+// The owner's page: polls every five seconds, with tags so that what has not changed is not sent or drawn again.
 
 import { el } from "/static/kit.js";
 
-const main = document.getElementById("main"), status = document.getElementById("status");
-const tags = {}, seen = {};
-let token = "";
+const main = document.getElementById("main"), status = document.getElementById("status"), dialog = document.getElementById("dialog");
+const VIEWS = ["/campaign", "/quality", "/agreement", "/consensus", "/annotators", "/skipped", "/spares", "/invites"];
+const FORMATS = { jsonl: "jsonl", csv: "csv", parquet: "parquet", native: "jsonl", "label-studio": "json", argilla: "jsonl", qrels: "txt", pairs: "jsonl" };
+const MOST_ROWS = 200;
+const tags = {}, seen = {}, links = [];
+let token = "", drawn = [];
 
 function say(text, bad = false) { status.textContent = text; status.className = bad ? "bad" : ""; }
 
 async function ask(method, path, body) {
   const headers = { authorization: `Bearer ${token}`, "content-type": "application/json", ...(method === "GET" && tags[path] ? { "if-none-match": tags[path] } : {}) };
-  const response = await fetch(`/api/v1${path}`, { method, headers, body: body && JSON.stringify(body), cache: "no-store" });
-  if (response.status === 304) return seen[path];
-  const found = await response.json();
-  if (!response.ok) throw Object.assign(new Error(found.error?.message ?? response.status), { status: response.status });
-  if (method === "GET") { tags[path] = response.headers.get("etag"); seen[path] = found; }
+  const response = await fetch(`/api/v1${path}`, { method, headers, body: body && JSON.stringify(body), cache: "no-store", signal: AbortSignal.timeout?.(30_000) });
+  if (response.status === 304) return seen[path].found;
+  const text = await response.text();
+  if (method === "GET" && response.ok && seen[path]?.text === text) return seen[path].found;
+  let found = {};
+  try { found = JSON.parse(text); } catch { /* an answer of a proxy */ }
+  if (!response.ok) throw Object.assign(new Error(found.error?.message ?? `the service answered ${response.status}`), { status: response.status });
+  if (method === "GET") { tags[path] = response.headers.get("etag"); seen[path] = { found, text, at: performance.now() }; }
   return found;
 }
 
 async function download(path, name) {
   say("Preparing …");
-  const response = await fetch(`/api/v1${path}`, { headers: { authorization: `Bearer ${token}` } });
-  if (!response.ok) return say((await response.json()).error?.message ?? "It did not work.", true);
-  const link = el("a", { href: URL.createObjectURL(await response.blob()), download: name });
-  document.body.append(link); link.click(); link.remove();
-  return say("");
+  try {
+    const response = await fetch(`/api/v1${path}`, { headers: { authorization: `Bearer ${token}` } });
+    if (!response.ok) return say((await response.json()).error?.message ?? "It did not work.", true);
+    const link = el("a", { href: URL.createObjectURL(await response.blob()), download: name });
+    document.body.append(link); link.click(); link.remove();
+    setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+  } catch { return say("There is no connection; try again.", true); }
+  return say(`${name} is saved.`);
 }
 
 function signIn() {
   const field = el("input", { id: "token", type: "password", autocomplete: "off" });
-  main.replaceChildren(el("form", { onsubmit: (event) => { event.preventDefault(); token = field.value.trim(); sessionStorage.setItem("crowdrank.owner", token); refresh(); } },
+  main.replaceChildren(el("form", { className: "item", onsubmit: (event) => { event.preventDefault(); token = field.value.trim(); sessionStorage.setItem("crowdrank.owner", token); say(""); refresh(); } },
     el("p", {}, el("label", { for: "token" }, "The owner's token, from the first start")), field, " ", el("button", { className: "main" }, "Open")));
 }
 
-const number = (value) => (value == null ? "–" : typeof value === "number" && !Number.isInteger(value) ? value.toFixed(2).replace(/^-0\.00$/, "0.00") : String(value));
-const tile = (name, value, more = "") => el("div", { className: "tile" }, name, el("b", {}, number(value)), more);
+// numbers to two decimals, words as they are
+const number = (value) => (value == null ? "–" : typeof value !== "number" ? String(value) : Number.isInteger(value) ? value.toLocaleString("en") : value.toFixed(2).replace(/^-0\.00$/, "0.00"));
+const span = (low, high) => (low == null ? "–" : [low, high].map((one) => (Number.isInteger(low) && Number.isInteger(high) ? number(one) : one.toFixed(2))).join(" to "));
+const tile = (name, value, ...more) => el("div", { className: "tile" }, name, el("b", {}, number(value)), ...more);
+const ago = (seconds) => (seconds < 90 ? `${Math.round(seconds)} s` : seconds < 5400 ? `${Math.round(seconds / 60)} min` : `${Math.round(seconds / 3600)} h`);
 
-function table(rows, columns) {
-  if (!rows?.length) return el("p", {}, "Nothing yet.");
-  return el("div", { className: "scroll" }, el("table", {}, el("thead", {}, el("tr", {}, ...columns.map(([name]) => el("th", { scope: "col" }, name)))),
-    el("tbody", {}, ...rows.map((row) => el("tr", {}, ...columns.map(([, cell]) => el("td", { dir: "auto" }, cell(row) ?? "–")))))));
+function table(rows, columns, none = "Nothing yet.") {
+  if (!rows?.length) return el("p", { className: "dim" }, none);
+  const shown = rows.slice(0, MOST_ROWS);
+  return el("div", { className: "scroll", tabindex: "0", role: "region", "aria-label": columns.map(([name]) => name).join(", ") },
+    el("table", {}, el("thead", {}, el("tr", {}, ...columns.map(([name, , right]) => el("th", { scope: "col", className: right ? "right" : "" }, name)))),
+      el("tbody", {}, ...shown.map((row) => el("tr", {}, ...columns.map(([, cell, right]) => el("td", { dir: "auto", className: right ? "right" : "" }, cell(row) ?? "–")))))),
+    rows.length > shown.length ? el("p", { className: "dim" }, `The first ${MOST_ROWS} of ${number(rows.length)}; a download has all.`) : null);
 }
 
-const act = (words, what, sure) => el("button", { type: "button", onclick: async () => { if (sure && !confirm(sure)) return; try { await what(); await refresh(); } catch (error) { say(error.message, true); } } }, words);
+function section(name, ...nodes) { return el("section", { "data-name": name }, el("h2", {}, name), ...nodes); }
+
+function act(words, what, sure, name = "") {
+  const go = async () => { try { await what(); await refresh(); } catch (error) { say(error.message, true); } };
+  return el("button", { type: "button", "data-key": `${words} ${name}`, ...(name ? { "aria-label": `${words} ${name}` } : {}), onclick: () => (sure ? confirmed(sure, words, go) : go()) }, words);
+}
+
+function confirmed(sentence, words, go) {
+  const button = (text, className, then) => el("button", { type: "button", className, onclick: () => { dialog.close(); then?.(); } }, text);
+  dialog.setAttribute("aria-label", words);
+  dialog.replaceChildren(el("p", {}, sentence), el("div", { className: "choices" }, button(words, "main", go), button("Back", "")));
+  dialog.showModal();
+}
 
 async function refresh() {
+  clearTimeout(refresh.timer);
   try {
     const maybe = (path) => ask("GET", path).catch((error) => { if (error.status === 404) return null; throw error; });
-    const view = await ask("GET", "/campaign");
-    const [quality, agreement, consensus, annotators, skipped, spares, invites] = [await maybe("/quality"), await maybe("/agreement"), await maybe("/consensus"), await ask("GET", "/annotators"), await ask("GET", "/skipped"), await ask("GET", "/spares"), await ask("GET", "/invites")];
-    if (!main.contains(document.activeElement) || document.activeElement === main || document.activeElement.tagName === "BUTTON") draw(view, quality, agreement, consensus, annotators, skipped, spares, invites);
+    const views = [];
+    for (const path of VIEWS) views.push(await maybe(path));
+    if (views.some((view, place) => view !== drawn[place]) || !main.querySelector(".tiles")) { drawn = views; redraw(...views); }
+    age();
     if (status.className !== "bad") say(`as of ${new Date().toLocaleTimeString()}`);
   } catch (error) {
     if (error.status === 401 || error.status === 403) { sessionStorage.removeItem("crowdrank.owner"); say(error.message, true); return signIn(); }
-    say(error.message, true);
+    say(error.status ? error.message : "No connection; trying again.", true);
+    drawn = [];
   }
-  clearTimeout(refresh.timer);
-  refresh.timer = setTimeout(refresh, document.visibilityState === "visible" ? 5000 : 60000);
+  refresh.timer = setTimeout(() => { if (status.className === "bad") say(""); refresh(); }, document.visibilityState === "visible" ? 5000 : 60000);
+}
+
+// whoever is on a button or has scrolled a table stays there
+function redraw(...views) {
+  const key = document.activeElement?.dataset?.key, places = {};
+  for (const box of main.querySelectorAll(".scroll")) places[box.closest("section").dataset.name] = [box.scrollLeft, box.scrollTop];
+  draw(...views);
+  for (const box of main.querySelectorAll(".scroll")) [box.scrollLeft, box.scrollTop] = places[box.closest("section").dataset.name] ?? [0, 0];
+  if (key) [...main.querySelectorAll("[data-key]")].find((one) => one.dataset.key === key)?.focus({ preventScroll: true });
+}
+
+function age() {
+  const node = main.querySelector("#age"), fit = seen["/campaign"]?.found.fit;
+  if (node && fit?.age != null) node.textContent = `, ${ago(fit.age + (performance.now() - seen["/campaign"].at) / 1000)} old${fit.final ? ", final" : ""}`;
 }
 
 function draw(view, quality, agreement, consensus, annotators, skipped, spares, invites) {
-  document.getElementById("title").textContent = `${view.name} (${view.state})`;
-  document.title = view.name;
-  const fit = view.fit, alpha = agreement?.alpha;
-  const finish = view.estimated_finish ? new Date(view.estimated_finish / 1000).toLocaleString() : null;
+  document.getElementById("title").replaceChildren(view.name, " ", el("span", { className: `state ${view.state}` }, view.state));
+  document.title = `${view.name} (${view.state})`;
+  const judged = Object.fromEntries((quality?.annotators ?? []).map((row) => [row.annotator, row]));
   const state = (to, words, sure) => act(words, () => ask("POST", "/campaign/state", { state: to }), sure);
-  const grade = Object.fromEntries((quality?.annotators ?? []).map((row) => [row.annotator, row]));
   main.replaceChildren(
-    el("div", { className: "tiles" },
-      tile("Judgments", view.judgments.n, `${view.judgments.last_hour} in the last hour`),
-      tile("Requests out", view.requests.offered ?? 0, `${view.targets.open} of ${view.targets.n} targets open`),
-      tile("Cost", `${view.cost.spent} of ${view.cost.budget}`, `${view.cost.reserved - view.cost.spent} promised`),
-      tile("Agreement (alpha)", alpha, agreement?.lower == null ? "" : `${number(agreement.lower)} to ${number(agreement.upper)}`),
-      tile("Spares", view.judgments.spare, `${view.judgments.withdrawn} withdrawn, ${view.judgments.unpaid} unpaid`),
-      tile("Consensus", fit.as_of_seq ? `as of ${fit.as_of_seq}` : "none yet", fit.error ?? `${fit.newer} newer${fit.age == null ? "" : `, ${Math.round(fit.age)} s old`}${fit.final ? ", final" : ""}`)),
-    el("p", {}, el("label", {}, "Progress ", el("progress", { value: view.targets.taken, max: Math.max(1, view.targets.wanted) })), finish ? ` Done about ${finish}.` : ""),
-    el("p", { className: "choices" }, view.state === "open" ? state("paused", "Pause") : view.state === "paused" ? state("open", "Go on") : null, view.state === "closed" ? null : state("closed", "Close", "Close the campaign for good?"),
-      invite("person", "Invite people"), invite("program", "Invite a program"),
-      el("button", { type: "button", onclick: () => download("/report", "report.html") }, "Full report"),
-      ...["jsonl", "csv", "parquet", "native", "label-studio", "argilla", "qrels", "pairs"].map((format) => el("button", { type: "button", onclick: () => download(`/export?format=${format}`, `judgments.${format}`) }, `Download ${format}`))),
-    el("div", { id: "links" }, ...links),
-    el("h2", {}, "Consensus"), table(consensus?.items?.slice(0, 200), [["Query", (row) => row.query], ["Item", (row) => row.item], ["Rank", (row) => number(row.rank)], ["Score", (row) => number(row.score)], ["Interval", (row) => (row.lower == null ? "–" : `${number(row.lower)} to ${number(row.upper)}`)], ["Ranks", (row) => (row.rank_lower == null ? "–" : `${row.rank_lower} to ${row.rank_upper}`)]]),
-    el("h2", {}, "Annotators"), table(annotators.annotators, [["Name", (row) => row.name], ["Kind", (row) => row.kind], ["State", (row) => row.state], ["Judged", (row) => number(row.n_answered)], ["Quality", (row) => number(grade[row.name]?.quality)], ["Checks", (row) => { const checks = grade[row.name]?.checks; return checks ? `${checks.right} of ${checks.n}${checks.below_chance ? ", below chance" : ""}` : "–"; }], ["Suggested", (row) => (grade[row.name]?.action ? `${grade[row.name].action}: ${grade[row.name].reason}` : "–")],
-      ["", (row) => (row.state === "removed" ? "" : el("span", {}, act("Remove", () => ask("POST", `/annotators/${row.id}`, { state: "removed" }), `Remove ${row.name} and keep their judgments?`), " ", act("Uncount", () => ask("POST", `/annotators/${row.id}`, { state: "removed", judgments: "uncount" }), `Remove ${row.name} and let their judgments count no more?`)))]]),
-    el("h2", {}, "Disputed"), table(agreement?.disputed?.slice(0, 20), Object.keys(agreement?.disputed?.[0] ?? { item: 0 }).map((name) => [name, (row) => number(row[name])])),
-    el("h2", {}, "Skipped by three or more"), table(skipped.skipped, [["Query", (row) => row.query], ["Items", (row) => row.items.join(", ")], ["Skips", (row) => number(row.n_skipped)], ["Reasons", (row) => row.reasons.join("; ")]]),
-    el("h2", {}, "Spare judgments"), table(spares.spares.slice(0, 50), [["Judgment", (row) => number(row.seq)], ["Annotator", (row) => row.annotator], ["Items", (row) => row.items.join(", ")], ["Paid", (row) => (row.paid ? "yes" : "no")]]),
-    el("h2", {}, "Invites"), table(invites.invites, [["Number", (row) => number(row.id)], ["Kind", (row) => row.kind], ["Name", (row) => row.name], ["Uses left", (row) => number(row.uses_left)], ["", (row) => (row.revoked_at ? "revoked" : act("Revoke", () => ask("POST", `/invites/${row.id}/revoke`, {})))]]));
+    el("div", { className: "choices bar" },
+      view.state === "open" ? state("paused", "Pause") : null, view.state === "paused" ? state("open", "Go on") : null,
+      view.state === "closed" ? null : state("closed", "Close", "Close the campaign for good? Nobody can answer or undo any more."),
+      el("button", { type: "button", "data-key": "invite", className: "main", onclick: invite }, "Invite"),
+      el("button", { type: "button", "data-key": "report", onclick: () => download("/report", "report.html") }, "Full report")),
+    el("div", { id: "links" }, ...links), tiles(view, agreement), progress(view),
+    section("Annotators", annotatorTable(annotators.annotators, judged)),
+    section("Consensus", table(consensus?.items, [["Query", (row) => row.query], ["Item", (row) => row.item], ["Rank", (row) => number(row.rank), 1], ["Score", (row) => number(row.score), 1], ["95 % interval", (row) => span(row.lower, row.upper), 1], ["Ranks", (row) => span(row.rank_lower, row.rank_upper), 1]], "It comes after the first judgments.")),
+    section("Disputed", disputed(agreement?.disputed)),
+    section("Skipped by three or more", table(skipped.skipped, [["Query", (row) => row.query], ["Items", (row) => row.items.join(", ")], ["Skips", (row) => number(row.n_skipped), 1], ["Reasons", (row) => row.reasons.join("; ")]])),
+    section("Spare judgments", table(spares.spares, [["Judgment", (row) => number(row.seq), 1], ["Annotator", (row) => row.annotator], ["Items", (row) => row.items.join(", ")], ["Paid", (row) => (row.paid ? "yes" : "no")]])),
+    section("Invites", table(invites.invites, [["Number", (row) => number(row.id), 1], ["Kind", (row) => row.kind], ["Name", (row) => row.name], ["Uses left", (row) => number(row.uses_left), 1], ["Until", (row) => new Date(row.expires_at / 1000).toLocaleDateString()], ["", (row) => (row.revoked_at ? "revoked" : !row.uses_left ? "used up" : act("Revoke", () => ask("POST", `/invites/${row.id}/revoke`, {}), "", `invite ${row.id}`))]])),
+    section("Download", el("div", { className: "choices bar" }, ...Object.entries(FORMATS).map(([format, ending]) => el("button", { type: "button", "data-key": format, onclick: () => download(`/export?format=${format}${format === "pairs" && view.kind !== "preference" ? "&margin=0" : ""}`, `${format}.${ending}`.replace(/^(\w+)\.\1$/, "judgments.$1")) }, format)))));
 }
 
-const links = [];
-function invite(kind, words) {
-  return act(words, async () => {
-    const uses = kind === "person" ? Number(prompt("For how many people?", "10")) || 1 : 1;
-    const made = await ask("POST", "/invites", { kind, uses });
-    links.unshift(el("p", {}, `Shown this once (${kind}, ${uses} ${uses === 1 ? "use" : "uses"}): `, el("code", {}, kind === "person" ? made.link : made.token)));
-  });
+function tiles(view, agreement) {
+  const fit = view.fit, ahead = view.forecast;
+  const finish = ahead.finish ? new Date(ahead.finish / 1000).toLocaleString([], { month: "short", day: "numeric", hour: "2-digit", minute: "2-digit" }) : "";
+  return el("div", { className: "tiles" },
+    tile("Judgments", view.judgments.n, `${number(view.judgments.last_hour)} in the last hour; ${number(ahead.judgments)} to come`),
+    tile("Cost", `${number(view.cost.spent)} of ${number(view.cost.budget)}`, `${number(view.cost.reserved - view.cost.spent)} promised; about ${number(ahead.cost)} in all${ahead.cost > view.cost.budget ? ", more than the budget" : ""}`),
+    tile("Forecast", finish || "–", finish ? "about then, at the pace of the last hour" : view.state === "open" ? "after the first judgments" : ""),
+    tile("Agreement (alpha)", agreement?.alpha, agreement?.lower == null ? "" : `95 %: ${span(agreement.lower, agreement.upper)}`),
+    tile("Spares", view.judgments.spare, `${number(view.judgments.withdrawn)} withdrawn, ${number(view.judgments.unpaid)} unpaid`),
+    tile("Consensus", fit.as_of_seq ? `as of ${number(fit.as_of_seq)}` : "none yet", fit.error ? el("span", { className: "bad" }, fit.error) : null, fit.error ? "" : `${number(fit.newer)} newer`, el("span", { id: "age" })));
+}
+
+// what is answered, what is out, and what is still wanted, as one bar
+function progress(view) {
+  const out = view.requests.offered ?? 0, answered = Math.max(0, view.targets.taken - out), open = Math.max(0, view.targets.wanted - view.targets.taken);
+  const parts = [["answered", answered], ["out", out], ["open", open]];
+  const all = Math.max(1, answered + out + open);
+  const ended = ["skipped", "expired"].map((name) => `${number(view.requests[name] ?? 0)} ${name}`).join(", ");
+  return section("Progress", el("div", { className: "stack", role: "img", "aria-label": parts.map(([name, n]) => `${n} ${name}`).join(", ") },
+    ...parts.map(([name, n]) => { const piece = el("span", { className: name }); piece.style.flexGrow = n / all; return piece; })),
+  el("p", {}, ...parts.flatMap(([name, n]) => [el("span", { className: `key ${name}` }), ` ${number(n)} ${name}   `]), el("span", { className: "dim" }, `${ended}; ${number(view.targets.open)} of ${number(view.targets.n)} targets open`)));
+}
+
+function annotatorTable(rows, judged) {
+  const to = (row, state, words, sure, judgments) => act(words, () => ask("POST", `/annotators/${row.id}`, { state, ...(judgments ? { judgments } : {}) }), sure, row.name);
+  const checks = (row) => { const found = judged[row.name]?.checks; return found ? el("span", { className: found.below_chance ? "bad" : "" }, `${found.right} of ${found.n}${found.below_chance ? ", below chance" : ""}`) : "–"; };
+  const flag = (row) => { const found = judged[row.name]; return found?.action ? el("span", { className: found.action === "keep" ? "" : "bad" }, `${found.action}: ${found.reason}`) : "–"; };
+  const tools = (row) => (row.state === "removed" ? "" : el("div", { className: "tools" },
+    row.state === "paused" ? to(row, "active", "Go on", "") : to(row, "paused", "Pause", ""),
+    to(row, "removed", "Remove", `Remove ${row.name}, and keep their judgments?`), to(row, "removed", "Uncount", `Remove ${row.name}, and let their judgments count no more?`, "uncount")));
+  return table(rows, [["Name", (row) => row.name], ["Kind", (row) => row.kind], ["State", (row) => row.state], ["Judged", (row) => number(row.n_answered), 1], ["Quality", (row) => number(judged[row.name]?.quality), 1], ["Interval", (row) => span(judged[row.name]?.quality_lower ?? judged[row.name]?.lower, judged[row.name]?.quality_upper ?? judged[row.name]?.upper), 1], ["Checks", checks], ["Suggested", flag], ["", tools]], "Nobody yet; invite somebody.");
+}
+
+function disputed(rows) {
+  if (!rows?.length) return table([], []);
+  return table(rows, Object.keys(rows[0]).map((name) => [name.replaceAll("_", " ").replace(/^./, (letter) => letter.toUpperCase()), (row) => number(row[name]), typeof rows[0][name] === "number" ? 1 : 0]));
+}
+
+function invite() {
+  const field = (id, words, node) => el("p", {}, el("label", { for: id }, words), " ", node);
+  const kind = el("select", { id: "kind" }, el("option", { value: "person" }, "people"), el("option", { value: "program" }, "programs"));
+  const uses = el("input", { id: "uses", type: "number", min: "1", max: "100000", value: "10", required: true }), days = el("input", { id: "days", type: "number", min: "1", max: "3650", value: "30", required: true });
+  const make = async (event) => {
+    event.preventDefault();
+    dialog.close();
+    try {
+      const made = await ask("POST", "/invites", { kind: kind.value, uses: Number(uses.value), days: Number(days.value) });
+      const text = kind.value === "person" ? made.link : made.token;
+      links.unshift(el("p", { className: "item" }, `Shown this once, for ${uses.value} ${kind.value === "person" ? "people" : "programs"}: `, el("code", {}, text), " ", el("button", { type: "button", onclick: () => navigator.clipboard?.writeText(text).then(() => say("Copied.")) }, "Copy")));
+      drawn = [];
+      await refresh();
+    } catch (error) { say(error.message, true); }
+  };
+  dialog.setAttribute("aria-label", "Invite");
+  dialog.replaceChildren(el("h2", {}, "Invite"), el("form", { onsubmit: make }, field("kind", "For", kind), field("uses", "How many", uses), field("days", "Days that it can be used", days),
+    el("div", { className: "choices" }, el("button", { className: "main" }, "Make it"), el("button", { type: "button", onclick: () => dialog.close() }, "Back"))));
+  dialog.showModal();
 }
 
 const given = location.hash.slice(1);
 if (given.startsWith("cro_")) { sessionStorage.setItem("crowdrank.owner", given); history.replaceState(null, "", location.pathname); }
 token = sessionStorage.getItem("crowdrank.owner") ?? "";
+addEventListener("visibilitychange", () => { if (document.visibilityState === "visible" && token) refresh(); });
 if (token) refresh(); else signIn();
