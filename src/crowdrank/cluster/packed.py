@@ -34,7 +34,7 @@ from ..data.index import NO_QUERY, Index, Items
 from ..data.judgments import Grades, Judgments, Preferences, Rankings
 from ..data.parted import MANY_ITEMS
 from ..errors import JudgmentError
-from ..protocols import Counts, Floats, Ints
+from ..protocols import Bools, Counts, Floats, Ints
 from ..wording import counted
 
 MANIFEST = "manifest.json"
@@ -208,6 +208,11 @@ class PackedJudgments:
     def items(self) -> Items:
         """All items, sorted by query and then item."""
         return self._numbered[0]
+
+    @property
+    def judged_items(self) -> Bools:
+        """Mask of the items that somebody judged, which all packed ones were."""
+        return np.ones(self.n_items, bool)
 
     def item_codes(self, number: int) -> Ints:
         """Return the place among :attr:`items` of each item of a part."""
