@@ -29,7 +29,7 @@ from . import in_parts
 from .aggregation import as_judgments, chosen_aggregator
 from .diagnosis import warn_of_sides
 from .extraction import described_items
-from .in_parts import as_packed, first_judgments, fit_packed
+from .in_parts import as_packed, first_judgments, fit_joint_packed, fit_packed
 
 
 def train(
@@ -114,6 +114,9 @@ def train(
     given = {name: value for name, value in extra.items() if value is not None}
     if not _is_two_stage(joint):
         method = _joint_method(joint, ranker, aggregator, params, seed)
+        if packed is not None:
+            fit = fit_joint_packed(packed, method, described, given, stream=stream, cluster=cluster, progress=progress)
+            return _with_extractor(fit, described)
     else:
         if judgments is None and aggregator == "auto":
             aggregator = None
@@ -122,13 +125,19 @@ def train(
             method = replace(method, aggregator=PackedAggregator(method.aggregator, stream, cluster, progress))
     held = {} if validation is None else {"validation": _validation(validation, described.names)}
     expect_arguments(method, [*given, *held])
-    fit: JointFit = method.fit(judged, described, **given, **held, progress=progress)
+    fit = method.fit(judged, described, **given, **held, progress=progress)
     if fit.reason is not None:
         say(fit.reason)
-    if fit.ranker is not None:
-        fit.ranker.extractor_ = described.extractor
+    fit = _with_extractor(fit, described)
     if fit.consensus is not None and packed is None:
         warn_of_sides(fit.consensus, judged)
+    return fit
+
+
+def _with_extractor(fit: JointFit, features: Features) -> JointFit:
+    """The fit, whose ranker knows what its features are made by."""
+    if fit.ranker is not None:
+        fit.ranker.extractor_ = features.extractor
     return fit
 
 
@@ -309,11 +318,14 @@ def _check_ranker(ranker: Any) -> None:
 
 
 def _learned_in_parts(judgments: Any, aggregator: Any, joint: Any) -> PackedJudgments | None:
-    """Packed judgments that are too many to be taken as a whole; a joint method and single grades need them so."""
+    """Packed judgments that are too many to be taken as a whole, where the method goes in parts."""
     packed = as_packed(judgments)
     if packed is None or len(packed) < in_parts.MANY_ROWS:
         return None
-    return packed if _is_two_stage(joint) and aggregator is not None else None
+    if _is_two_stage(joint):
+        return None if aggregator is None else packed
+    method = method_class("joint", joint) if isinstance(joint, str) else joint
+    return packed if hasattr(method, "passes") else None
 
 
 def _ranker_of_rows(
@@ -323,8 +335,11 @@ def _ranker_of_rows(
     from ..rankers.linear import LinearRanker
 
     if not _is_two_stage(joint):
-        if cluster is not None:
-            raise ParameterError(f"{option('cluster')} is for a ranker after an aggregator; leave it or joint out")
+        if cluster is not None and not packed:
+            raise ParameterError(
+                f"{option('cluster')} with a joint method is for joint_annotators on a million packed judgments or "
+                "more; leave it out"
+            )
         return ranker, params
     named = ranker is None or (isinstance(ranker, str) and label("ranker", ranker) == "lambda_mart")
     if cluster is not None and named:
