@@ -129,7 +129,9 @@ def _run_step(step: str, folder: Path, rows: int) -> dict[str, Any]:
     before, begun = _cpu(), time.perf_counter()
     told = work()
     seconds, cpu = time.perf_counter() - begun, _cpu() - before
-    peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    # a command is a process of its own; this one may have written the file that it reads
+    whose = (resource.RUSAGE_CHILDREN,) if step in _COMMANDS else (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    peak = max(resource.getrusage(who).ru_maxrss for who in whose)
     found = {"seconds": seconds, "cpu": cpu, "peak": peak * 1024, "passes": passes}
     return found | (told if isinstance(told, dict) else {"told": told} if isinstance(told, str) else {})
 
@@ -172,10 +174,11 @@ def write_arena(path: Path, rows: int) -> None:
 
 
 def _with_text_ids(frame: Any, names: tuple[str, ...]) -> Any:
-    """The table with numbers as ids such as ``query-17``."""
+    """The table with numbers as ids such as ``query-17``; both sides of a preference are items."""
     import polars as pl
 
-    return frame.with_columns(pl.format(f"{name}-{{}}", name).alias(name) for name in names)
+    word = {"left": "item", "right": "item"}
+    return frame.with_columns(pl.format(f"{word.get(name, name)}-{{}}", name).alias(name) for name in names)
 
 
 def _grades(folder: Path, rows: int) -> Path:
@@ -302,6 +305,9 @@ def _kills(folder: Path, rows: int) -> tuple[Any, int]:
 
     return work, 6 * KILL_ROUNDS
 
+
+_COMMANDS = ("polars", "command", "pack", "pack_arena")
+"""Steps that run in a further process."""
 
 _STEPS: dict[str, Any] = {
     "polars": _polars,

@@ -52,6 +52,14 @@ def votes_to_learn(votes: Sequence[str], reading: Reading, talk: Talk) -> Judgme
     return packed
 
 
+def refuse_unpackable(reading: Reading, remedy: str) -> None:
+    """Refuse options that change the judgments as a whole, where some rows are read at a time."""
+    changes = {"--without": reading.without, "--as-rankings": reading.as_rankings,
+               "--as-preferences": reading.as_preferences}  # fmt: skip
+    for name in [name for name, value in changes.items() if value]:
+        raise ParameterError(f"{name} changes all judgments at once, and these are read some rows at a time; {remedy}")
+
+
 def _packed_sample(votes: Sequence[str]) -> Judgments | Mixed | None:
     """Packed judgments, of very many a sample, which is said; ``None`` where votes are files."""
     from ..cluster.packed import is_packed
