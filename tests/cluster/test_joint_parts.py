@@ -20,7 +20,7 @@ from crowdrank.cluster.packing import pack_judgments
 from crowdrank.data.parted import NumberedParts
 from crowdrank.errors import JudgmentError, ParameterError
 from crowdrank.joint import JointAnnotators
-from crowdrank.models.joint_annotators import expectation_maximisation, joint_annotators
+from crowdrank.models.joint_annotators import expectation_maximisation, joint_annotators, joint_passes
 
 FORMS = [
     {},
@@ -92,6 +92,14 @@ def test_dask_agrees_to_the_bit(params, client, tmp_path, monkeypatch):
     features = features_of(preferences)
     one = in_parts_by(InMemory(), method, packed, features)
     assert_same_fit(one, in_parts_by(Dask(client, block=2), method, packed, features))
+
+
+def test_pairs_beyond_what_is_kept_are_left_out(monkeypatch):
+    monkeypatch.setattr(joint_passes, "_MOST_PAIRS", 10)
+    preferences = some_preferences(300)
+    found = in_parts_by(InMemory(), JointAnnotators(tol=0.2), CutJudgments(preferences, 3), features_of(preferences))
+    assert found.pairs is None
+    assert np.isfinite(found.consensus.scores).all()
 
 
 def test_a_trusted_annotator_decides_the_side_in_parts():

@@ -122,7 +122,8 @@ def train(
             aggregator = None
         method = _two_stage(judged, ranker, aggregator, params, aggregator_params, seed)
         if packed is not None:
-            method = replace(method, aggregator=PackedAggregator(method.aggregator, stream, cluster, progress))
+            in_pieces: Any = PackedAggregator(method.aggregator, stream, cluster, progress)
+            method = replace(method, aggregator=in_pieces)
     held = {} if validation is None else {"validation": _validation(validation, described.names)}
     expect_arguments(method, [*given, *held])
     fit = method.fit(judged, described, **given, **held, progress=progress)
@@ -354,8 +355,8 @@ def _ranker_of_rows(
         return PartedLinear(ranker=chosen, cluster=cluster), None
     if cluster is not None and not packed:
         raise ParameterError(
-            f"{option('cluster')} is for linear rankers and lambda_mart, and others learn on one machine; leave it out, "
-            f"or use {option('ranker', 'lambda_mart')}"
+            f"{option('cluster')} is for linear rankers and lambda_mart, and others learn on one machine; leave it "
+            f"out, or use {option('ranker', 'lambda_mart')}"
         )
     return ranker, params
 

@@ -1,4 +1,4 @@
-"""Linear rankers in parts: training rows cut by query, whose passes run here or on a Dask cluster with the same bits."""
+"""Linear rankers in parts: training rows cut by query, with the same bits here and on a Dask cluster."""
 
 from __future__ import annotations
 

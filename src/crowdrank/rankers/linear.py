@@ -200,9 +200,7 @@ def penalised_objective(
     return penalise(HeldRows(design, loss, share), ridge, tol)
 
 
-def penalise(
-    rows: RowLoss, ridge: float, tol: float
-) -> tuple[Callable[[Floats], Point], Callable[[Point], Floats]]:
+def penalise(rows: RowLoss, ridge: float, tol: float) -> tuple[Callable[[Floats], Point], Callable[[Point], Floats]]:
     """Return functions that evaluate the penalised objective and give the Newton step from an evaluated point."""
 
     def evaluate(weights: Floats) -> Point:

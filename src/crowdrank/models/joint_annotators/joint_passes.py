@@ -119,9 +119,10 @@ class JointPasses:
         number = int(np.argmax(pairs.pairs_of_parts))
         part = slice(*pairs.bounds[number : number + 2])
         scores = fit.scores[part]
-        found = [some for (some,) in pairs.sums.read(partial(_pairs_of, number)) if some is not None][0]
+        # the executor asks all parts
+        found = [some for (some,) in pairs.sums.read(partial(_pairs_of, number))]
         items = ItemEffectScores(np.zeros((len(scores), 0)), 1.0, 1.0, np.ones(len(scores), bool))
-        model = JointModel(found, items, fit.model.prior)
+        model = JointModel(found[number], items, fit.model.prior)
         self.method.warn_overruled(model, State(scores, fit.run.state.flip_rates))
 
     def _posteriors(self, pairs: PartedPairs, fit: PairFit, order: Counts) -> PairPosteriors | None:
@@ -186,10 +187,9 @@ class PartedPairs:
         variances: Floats | None = None,
     ) -> PartedExpectation:  # fmt: skip
         """Return the sums over pairs at flip rates and scores (E-step)."""
-        value, flipped, of_items = self.sums.total(
-            self.question(_expect, flip_rates, scores, equal, hinge, variances)
-        )
-        return PartedExpectation(float(value), *of_items, flipped)
+        value, flipped, of_items = self.sums.total(self.question(_expect, flip_rates, scores, equal, hinge, variances))
+        gradient, degree, observed_degree = of_items
+        return PartedExpectation(float(value), gradient, degree, observed_degree, flipped)
 
     def expected_flips(self, here: PartedExpectation, n_sources: int) -> tuple[Floats, Floats]:
         """Return the expected weight of each source's flipped preferences, and the weight of all of them."""
@@ -220,7 +220,7 @@ class PartedPairs:
 
 def parted_pairs(sums: Sums, n_sources: int) -> tuple[PartedPairs, Any, Floats]:
     """Return the stand-in for all pairs, which items were judged, and the preferences of each annotator with ties."""
-    counts = np.array(sums.each(_counts)).reshape(-1, 2)
+    counts: Floats = np.array(sums.each(_counts), np.float64).reshape(-1, 2)
     weights, given, judged = sums.total(partial(_survey, n_sources))
     bounds = np.concatenate([[0], np.cumsum(counts[:, 0])]).astype(np.int64)
     return PartedPairs(sums, bounds, counts[:, 1].astype(np.int64), weights), judged[0] > 0, given

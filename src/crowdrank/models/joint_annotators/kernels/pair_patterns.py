@@ -144,7 +144,8 @@ class PairPatterns:
     def leads(self, flip_rates: Floats, scores: Floats) -> tuple[Floats, Floats]:
         """Return the sum of each item's leads in probability over those it was compared with, and their number."""
         lead, n = 2.0 * self.probabilities(flip_rates, scores) - 1.0, len(scores)
-        sums: Floats = np.bincount(self.first, lead, n) - np.bincount(self.second, lead, n)
+        ahead, behind = (np.bincount(side, lead, n) for side in (self.first, self.second))
+        sums = (ahead - behind).astype(np.float64, copy=False)
         number = np.bincount(self.first, minlength=n) + np.bincount(self.second, minlength=n)
         return sums, number.astype(np.float64)
 
