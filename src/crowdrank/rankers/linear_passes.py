@@ -140,12 +140,12 @@ def _loss(weights: Floats, rows: HeldRows) -> Statistics:
 
 def _curvature(weights: Floats, rows: HeldRows) -> Statistics:
     """Second derivatives of a part."""
-    return (rows.curvature(rows.at(weights)[2]),)
+    return (rows.curvature(rows.loss(rows.design.scores(weights))),)
 
 
 def _product(weights: Floats, along: Floats, rows: HeldRows) -> Statistics:
     """Second derivatives of a part times a vector."""
-    return (rows.product(rows.at(weights)[2], along),)
+    return (rows.product(rows.loss(rows.design.scores(weights)), along),)
 
 
 def _diagonal(rows: HeldRows) -> Statistics:
