@@ -346,8 +346,8 @@ def judgments_of(packed: PackedJudgments, table: pl.DataFrame, items: Items, tol
 def _looked_up(values: NDArray[Any], codes: NDArray[Any]) -> NDArray[Any]:
     """The value that each code stands for; where values count up by one it is the code plus the first."""
     if len(values) and (values == values[0] + np.arange(len(values))).all():
-        counted_up: NDArray[Any] = codes.astype(values.dtype) + values[0]
-        return counted_up
+        counted_up: NDArray[Any] = codes.astype(values.dtype)
+        return counted_up + values[0] if values[0] else counted_up
     found: NDArray[Any] = values[codes]
     return found
 

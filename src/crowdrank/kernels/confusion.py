@@ -100,11 +100,12 @@ def _pack_sorted(item: Any, annotator: Any, level: Any, n_levels: int, starts: A
         i, k = item[row], annotator[row] * n_levels + level[row]
         if i < before or (i == before and k < largest):
             return False
+        for one in range(before + 1, i + 1):
+            starts[one] = row
         before, largest = i, k
-        starts[i + 1] += 1
         code[row] = k
-    for i in range(starts.size - 1):
-        starts[i + 1] += starts[i]
+    for one in range(before + 1, starts.size):
+        starts[one] = item.size
     return True
 
 
