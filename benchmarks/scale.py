@@ -283,8 +283,8 @@ class Overhead(NamedTuple):
         return (
             f"Dask with two workers on this machine took {1000 * self.per_pass:.0f} ms for a pass, "
             f"{1000 * self.per_task:.0f} ms more for each task that returns "
-            f"{N_ANNOTATORS * N_LEVELS**2 * 8 / 1e6:.0f} MB of statistics, and {1000 * self.per_merge:.1f} ms to add two "
-            "of them."
+            f"{N_ANNOTATORS * N_LEVELS**2 * 8 / 1e6:.0f} MB of statistics, and {1000 * self.per_merge:.1f} ms to add "
+            "two of them."
         )
 
 
