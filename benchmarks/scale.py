@@ -8,6 +8,7 @@ table into docs/scale.md. The step ``kills`` kills a worker in each of ten round
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import itertools
 import json
 import os
@@ -17,7 +18,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 SEED = 0
 PER_ITEM, ITEMS_PER_QUERY, N_ANNOTATORS, N_LEVELS = 3, 19, 10_000, 5
@@ -32,8 +33,8 @@ PASSES = 60
 
 SIZES = (10**7, 10**8, 10**9)
 WORKERS = (1, 2, 8, 64, 256, 1000)
-TASK_SECONDS, MERGE_SECONDS = 0.04, 0.005
-"""Assumed seconds of overhead of a task on Dask, and of adding two sets of statistics."""
+FEW_TASKS, MANY_TASKS = 4, 36
+"""Tasks of the two passes that the overhead of one is measured by."""
 
 ROWS_PER_TASK = 4_000_000
 
@@ -54,7 +55,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as scratch:
         folder = asked.folder or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
-        steps = ["pack", "streamed"] if asked.model else asked.steps.split(",")
+        steps = ["pack", "streamed", "overhead"] if asked.model else asked.steps.split(",")
         print(f"{asked.rows:,} judgments, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}", file=sys.stderr)
         found: dict[str, dict[str, Any]] = {}
         for step in steps:
@@ -64,7 +65,8 @@ def main() -> int:
                 _note(asked, _table(found, former_rows(f"{asked.rows}")))
     table = _table(found, [])
     if asked.model:
-        table = sizing_table(found["streamed"]["each"] / asked.rows)
+        overhead = Overhead(*(found["overhead"][name] for name in Overhead._fields))
+        table = f"{overhead.sentence()}\n\n{sizing_table(found['streamed']['each'] / asked.rows, overhead)}"
         if asked.docs:
             _note(asked, table)
     print(table)
@@ -129,7 +131,9 @@ def _run_step(step: str, folder: Path, rows: int) -> dict[str, Any]:
     before, begun = _cpu(), time.perf_counter()
     told = work()
     seconds, cpu = time.perf_counter() - begun, _cpu() - before
-    peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    # a command is a process of its own; this one may have written the file that it reads
+    whose = (resource.RUSAGE_CHILDREN,) if step in _COMMANDS else (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    peak = max(resource.getrusage(who).ru_maxrss for who in whose)
     found = {"seconds": seconds, "cpu": cpu, "peak": peak * 1024, "passes": passes}
     return found | (told if isinstance(told, dict) else {"told": told} if isinstance(told, str) else {})
 
@@ -172,10 +176,11 @@ def write_arena(path: Path, rows: int) -> None:
 
 
 def _with_text_ids(frame: Any, names: tuple[str, ...]) -> Any:
-    """The table with numbers as ids such as ``query-17``."""
+    """The table with numbers as ids such as ``query-17``; both sides of a preference are items."""
     import polars as pl
 
-    return frame.with_columns(pl.format(f"{name}-{{}}", name).alias(name) for name in names)
+    word = {"left": "item", "right": "item"}
+    return frame.with_columns(pl.format(f"{word.get(name, name)}-{{}}", name).alias(name) for name in names)
 
 
 def _grades(folder: Path, rows: int) -> Path:
@@ -266,6 +271,85 @@ def _crowd_kit(folder: Path, rows: int) -> tuple[Any, int]:
     return work, PEER_PASSES
 
 
+class Overhead(NamedTuple):
+    """Seconds that a pass on Dask, each of its tasks, and each sum of two sets of statistics take beside the work."""
+
+    per_pass: float
+    per_task: float
+    per_merge: float
+
+    def sentence(self) -> str:
+        """Return the overhead in words."""
+        return (
+            f"Dask with two workers on this machine took {1000 * self.per_pass:.0f} ms for a pass, "
+            f"{1000 * self.per_task:.0f} ms more for each task that returns "
+            f"{N_ANNOTATORS * N_LEVELS**2 * 8 / 1e6:.0f} MB of statistics, and {1000 * self.per_merge:.1f} ms to add "
+            "two of them."
+        )
+
+
+class EmptyPasses:
+    """Passes over nothing, which return statistics as large as those of Dawid-Skene."""
+
+    def lay_out(self, part: Any) -> None:
+        """Return nothing."""
+
+    def local(self, part: Any, shared: Any, state: Any) -> tuple[Any, Any]:
+        """Return zeros."""
+        import numpy as np
+
+        return (np.zeros(N_ANNOTATORS * N_LEVELS**2),), None
+
+    def merge(self, first: Any, second: Any) -> Any:
+        """Return the sum."""
+        return (first[0] + second[0],)
+
+    def update(self, sums: Any) -> list[float]:
+        """Return the seconds of some passes."""
+        seconds = []
+        for _ in range(8):
+            begun = time.perf_counter()
+            sums.total(None)
+            seconds.append(time.perf_counter() - begun)
+        return seconds
+
+
+@dataclasses.dataclass(frozen=True)
+class EmptyParts:
+    """So many parts that hold nothing."""
+
+    n_parts: int
+
+    def part(self, number: int) -> None:
+        """Return nothing."""
+
+
+def _overhead(folder: Path, rows: int) -> tuple[Any, int]:
+    """Passes over nothing on two workers, with few and with many tasks; the median of those after the second."""
+    import statistics
+
+    import numpy as np
+
+    from crowdrank.cluster.dask_executor import Dask, connected
+
+    def work() -> dict[str, Any]:
+        with connected("local:2") as client:
+            few, many = (
+                statistics.median(Dask(client, block=1).run(EmptyPasses(), EmptyParts(n))[2:])
+                for n in (FEW_TASKS, MANY_TASKS)
+            )
+        one = np.zeros(N_ANNOTATORS * N_LEVELS**2)
+        begun = time.perf_counter()
+        for _ in range(100):
+            one + one
+        merge = (time.perf_counter() - begun) / 100
+        task = max((many - few) / (MANY_TASKS - FEW_TASKS) - merge, 0.0)
+        found = Overhead(max(few - FEW_TASKS * (task + merge), 0.0), task, merge)
+        return {**found._asdict(), "told": found.sentence().removeprefix("Dask with two workers on this machine ")}
+
+    return work, 16
+
+
 def _kills(folder: Path, rows: int) -> tuple[Any, int]:
     """A fit over 64 parts in each of ten rounds, a worker killed at a random moment of each."""
     import random
@@ -303,6 +387,9 @@ def _kills(folder: Path, rows: int) -> tuple[Any, int]:
     return work, 6 * KILL_ROUNDS
 
 
+_COMMANDS = ("polars", "command", "pack", "pack_arena")
+"""Steps that run in a further process."""
+
 _STEPS: dict[str, Any] = {
     "polars": _polars,
     "command": _command,
@@ -313,24 +400,25 @@ _STEPS: dict[str, Any] = {
     "dask": _dawid_skene({"cluster": "local:2"}),
     "crowd_kit": _crowd_kit,
     "kills": _kills,
+    "overhead": _overhead,
 }
 
 
-def sizing_table(seconds_per_row: float) -> str:
+def sizing_table(seconds_per_row: float, overhead: Overhead) -> str:
     """Return hours of sixty passes by judgments and workers: a projection, not a measurement.
 
-    A pass costs its CPU seconds shared by the workers, at least one task of four million rows, the overhead of the
-    tasks of one worker, and adding up in a tree.
+    A pass costs its CPU seconds shared by the workers, at least one task of four million rows, and on a cluster its
+    overhead: that of the pass, of every task (the scheduler and the caller take them one after the other), and of
+    adding up all statistics on the caller's side.
     """
     lines = [f"| judgments | {' | '.join(f'{n:,}' for n in WORKERS)} |", "|---" * (len(WORKERS) + 1) + "|"]
     for rows in SIZES:
         cells = []
         for workers in WORKERS:
             tasks = max(rows // ROWS_PER_TASK, 1)
-            rounds = -(-tasks // workers)
-            depth = tasks.bit_length()
-            each = rounds * (seconds_per_row * rows / tasks + TASK_SECONDS) + depth * MERGE_SECONDS
-            cells.append(_duration(PASSES * each))
+            work = -(-tasks // workers) * seconds_per_row * rows / tasks
+            around = overhead.per_pass + tasks * (overhead.per_task + overhead.per_merge)
+            cells.append(_duration(PASSES * (work + (around if workers > 1 else 0.0))))
         lines.append(f"| {rows:,} | {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -415,7 +415,7 @@ def _type_text(hint: Any) -> str:
 
 
 def _packed_words(method: Any) -> str:
-    """How an aggregator goes over a million packed judgments or more."""
+    """How a method goes over a million packed judgments or more."""
     if getattr(method, "one_pass", ()):
         return "packed judgments in one pass"
     return "packed judgments in parts" if hasattr(method, "passes") else "packed judgments only below a million"
@@ -442,7 +442,7 @@ def card(family: str, name: str) -> Card:
         when=sections.get("When to use", ""),
         kinds=tuple(method.kinds),
         nominal=bool(getattr(method, "nominal", False)),
-        packed=_packed_words(method) if family == "aggregator" else "",
+        packed=_packed_words(method) if family == "aggregator" or hasattr(method, "passes") else "",
         parameters=parameters,
         references=tuple(dict.fromkeys(re.findall(r"\[(\w+)\]_", text))),
         aliases=tuple(alias for alias, target in ALIASES.get(family, {}).items() if target == name),

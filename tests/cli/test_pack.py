@@ -87,3 +87,33 @@ def test_other_commands_take_packed_votes_and_rankings_in_parquet(files, monkeyp
     found = run("evaluate", packed / "results" / "mean_grade", files / "truth.csv", "--metrics", "tau")
     assert found.exit_code == 0, found.output
     assert "mean_grade" in found.output
+
+
+@pytest.mark.parametrize(
+    "words", [("--without", "a1"), ("--as-preferences",), ("--as-rankings",)], ids=lambda words: words[0]
+)
+def test_what_changes_all_judgments_is_refused_where_some_rows_are_read_at_a_time(files, words):
+    streamed = run("aggregate", files / "grades.csv", "--stream", *words)
+    packed = run("pack", files / "grades.csv", "--out", files / "packed", *words)
+    assert streamed.exit_code == packed.exit_code == 1
+    for said in (str(streamed.exception), str(packed.exception)):
+        assert f"{words[0]} changes all judgments at once" in said
+    assert "with --no-stream, or leave it out" in str(streamed.exception)
+
+
+def test_options_about_reading_are_refused_where_judgments_are_packed_already(files):
+    assert run("pack", files / "grades.csv", "--out", files / "packed").exit_code == 0
+    refused = run("aggregate", files / "packed", "--across-queries")
+    assert "--across-queries is about reading files, and" in str(refused.exception)
+    assert run("aggregate", files / "packed", "-o", files / "ranks.csv").exit_code == 0
+
+
+def test_packed_votes_are_learned_from(files, monkeypatch):
+    monkeypatch.setattr("crowdrank.api.in_parts.MANY_ROWS", 100)
+    assert run("pack", files / "grades.csv", "--out", files / "packed", "--part", 300).exit_code == 0
+    items = votes().select("query", "item").unique(maintain_order=True)
+    items.with_columns(length=pl.int_range(pl.len()) % 17).write_csv(files / "features.csv")
+    words = ("--ranker", "list_net", "--aggregator", "mean_grade", "--out", files / "model", "--stream")
+    learned = run("train", files / "packed", files / "features.csv", *words)
+    assert learned.exit_code == 0, learned.output + str(learned.exception)
+    assert f"list_net learned from {len(items)} items" in learned.output

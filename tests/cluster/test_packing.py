@@ -1,6 +1,7 @@
 """Packed judgments: same bytes for the same judgments, ids back and forth, and a sentence for what goes wrong."""
 
 import fcntl
+import io
 import pickle
 from pathlib import Path
 
@@ -190,8 +191,11 @@ def test_what_cannot_be_packed_is_refused_and_leaves_the_folder_alone(tmp_path):
         pack_judgments([other], tmp_path / "p", append=True)
     with (tmp_path / "p" / ".lock").open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        with pytest.raises(ParameterError, match="is being written by process"):
+        lock.write("4711")
+        lock.flush()
+        with pytest.raises(ParameterError, match="is being written by process 4711"):
             pack_judgments([grades], tmp_path / "p", append=True)
+        lock.truncate(0)
     assert contents(tmp_path / "p") == before
     assert not list((tmp_path / "p").glob(".chunks*"))
     (tmp_path / "full").mkdir()
@@ -225,3 +229,37 @@ def test_a_full_disk_leaves_what_was_there(tmp_path, monkeypatch):
     with pytest.raises(ParameterError, match="disk is full"):
         pack_judgments([grades], tmp_path / "p", append=True)
     assert contents(tmp_path / "p") == before
+
+
+def test_a_full_disk_is_spoken_of_while_chunks_are_written(tmp_path, monkeypatch):
+    class Full(io.FileIO):
+        def write(self, content):
+            raise OSError(28, "No space left on device")
+
+    opened = Path.open
+    monkeypatch.setattr(
+        Path, "open", lambda self, *how: Full(self, "w") if self.suffix == ".npy" else opened(self, *how)
+    )
+    with pytest.raises(ParameterError, match="disk is full; nothing was left behind"):
+        pack_judgments([cr.Grades.from_frame(votes())], tmp_path / "p")
+    assert [path.name for path in (tmp_path / "p").iterdir()] == [".lock"]
+
+
+def test_a_writer_that_was_killed_is_followed_by_another(tmp_path):
+    grades, folder = cr.Grades.from_frame(votes()), tmp_path / "p"
+    whole = contents(pack_judgments([grades], tmp_path / "whole", part_rows=400).path)
+    pack_judgments([grades], folder, part_rows=400)
+    (folder / "manifest.json").unlink()
+    (folder / "parts" / ".part-00001.parquet.host.17.part").write_bytes(b"half")
+    (folder / ".chunks-17").mkdir()
+    with pytest.raises(JudgmentError, match=r"packed judgments but no manifest.json: packing did not end"):
+        cr.aggregate(folder)
+    pack_judgments([grades], folder, part_rows=400)
+    assert not (folder / ".chunks-17").exists()
+    left = {path for path in folder.rglob("*") if path.is_file() and not path.name.endswith(".part")}
+    assert {path.relative_to(folder).as_posix(): path.read_bytes() for path in left} == {
+        path.relative_to(tmp_path / "whole").as_posix(): path.read_bytes()
+        for path in (tmp_path / "whole").rglob("*")
+        if path.is_file()
+    }
+    assert contents(tmp_path / "whole") == whole

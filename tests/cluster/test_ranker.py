@@ -96,5 +96,5 @@ def test_what_a_cluster_does_not_train(client):
     with pytest.raises(ParameterError, match="equal weights"):
         ClusterLambdaMART(n_trees=5, cluster=client).fit(X, y, qid=qid, sample_weight=np.arange(1, len(y) + 1))
     votes = {"item": ["x", "y"], "annotator": ["ann", "ann"], "grade": [3, 1]}
-    with pytest.raises(ParameterError, match="grows the trees of lambda_mart"):
-        cr.train(votes, {"item": ["x", "y"], "length": [3, 1]}, ranker="list_net", cluster="local:2")
+    with pytest.raises(ParameterError, match="is for linear rankers and lambda_mart"):
+        cr.train(votes, {"item": ["x", "y"], "length": [3, 1]}, ranker="lambda_rank", cluster="local:2")

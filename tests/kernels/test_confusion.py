@@ -164,3 +164,14 @@ def test_each_step_towards_tied_matrices_makes_the_counts_likelier():
             moved = numbers.copy()
             moved[:, k] += step
             assert (value(moved) <= value(numbers) + 1e-9).all()
+
+
+@pytest.mark.parametrize("n_rows", [0, 1, 200])
+def test_rows_in_order_are_packed_as_those_out_of_order(n_rows):
+    rng = np.random.default_rng(0)
+    item, annotator, level = (rng.integers(0, n, n_rows).astype(np.int32) for n in (30, 7, 4))
+    order = np.lexsort((level, annotator, item))
+    shuffled = kernel.pack_grades(item, annotator, level, None, 31, 7, 4)
+    in_order = kernel.pack_grades(item[order], annotator[order], level[order], None, 31, 7, 4)
+    for one, other in zip(shuffled, in_order, strict=True):
+        np.testing.assert_array_equal(one, other)

@@ -16,7 +16,7 @@ import polars as pl
 from ..cluster.packed import PackedJudgments, is_packed, scan_judgments
 from ..data.consensus import Consensus
 from ..data.frames import to_frame
-from ..data.judgments import Judgments
+from ..data.judgments import Judgments, expect
 from ..data.memory import expect_room
 from ..data.stacking import align_judgments, stack_judgments
 from ..errors import JudgmentError, ParameterError
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from ..cluster.resamples import PartDraws
     from ..cluster.run_files import RunFiles
     from ..cluster.stored import StoredConsensus
+    from ..data.features import Features
+    from ..data.joint_fit import JointFit
     from ..resampling import Refitted, Replicates
 
 MANY_ROWS = 1_000_000
@@ -95,6 +97,30 @@ def fit_packed(
     with _executor(packed, cluster, stream, files, progress, one_pass=needs_one_pass(aggregator)) as executor:
         fitted: Consensus | StoredConsensus = _fit(executor, packed, aggregator, given, progress)
         return fitted
+
+
+def fit_joint_packed(
+    packed: PackedJudgments,
+    method: Any,
+    features: Features,
+    given: Mapping[str, Any],
+    *,
+    cluster: Any = None,
+    stream: bool | None = None,
+    progress: Progress | None = None,
+) -> JointFit:
+    """Return the fit of a joint method to many packed judgments by passes over their parts; see :func:`fit_packed`."""
+    from ..data.parted import NumberedParts
+    from .scale import advice
+
+    expect(first_judgments(packed), method)
+    if cluster is None:
+        stream, sentence = advice(packed, stream=stream)
+        say(sentence)
+    passes = method.passes(packed, features=features, progress=progress, **given)
+    with _executor(packed, cluster, stream, None, None, one_pass=False) as executor:
+        fit: JointFit = executor.run(passes, NumberedParts(packed))
+    return fit
 
 
 def resample_packed(

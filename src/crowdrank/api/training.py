@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from ..cluster.packed import PackedJudgments
 from ..data.consensus import Consensus
 from ..data.features import Features
 from ..data.index import Index
@@ -24,9 +25,11 @@ from ..models.staged.two_stage import TwoStage
 from ..protocols import Aggregator, Progress, expect_arguments, method_name
 from ..registry import label, make, method_class, resolve
 from ..wording import option
+from . import in_parts
 from .aggregation import as_judgments, chosen_aggregator
 from .diagnosis import warn_of_sides
 from .extraction import described_items
+from .in_parts import as_packed, first_judgments, fit_joint_packed, fit_packed
 
 
 def train(
@@ -41,6 +44,7 @@ def train(
     known: Any | None = None,
     trusted: Any | None = None,
     validation: Any = None,
+    stream: bool | None = None,
     cluster: Any = None,
     seed: int = 0,
     progress: Progress | None = None,
@@ -53,8 +57,8 @@ def train(
     Parameters
     ----------
     judgments
-        Grades, preferences or rankings; a frame, or a file's path; a list of them; ``None`` for the grades that came
-        with the features.
+        Grades, preferences or rankings; a frame, or a file's path; a list of them; packed judgments or their folder,
+        whose consensus is fitted in parts where they are many; ``None`` for the grades that came with the features.
     features
         Features of the items, with query, item and numbers; a frame, or a file's path. Columns named like an id, a
         judgment or a truth are left out, with a warning; ``read_features(path, features=[...])`` names those to use.
@@ -78,9 +82,12 @@ def train(
         What the learning curve is measured on, and where rankers with patience stop: a share of the queries, which are
         held out and measured against the consensus of their judgments, not against a truth; features with grades, or
         their file's path; or a pair of features and truth.
+    stream
+        Read packed judgments anew in every pass of the aggregator, as :func:`aggregate` does.
     cluster
-        Where the trees of ``"lambda_mart"`` are grown: a Dask client, the address of a scheduler, or ``"local:2"`` for
-        two processes here. Two such fits need not give the same trees.
+        Where the passes over packed judgments and over the rows of linear rankers run, and where the trees of
+        ``"lambda_mart"`` are grown: a Dask client, the address of a scheduler, or ``"local:2"`` for two processes here.
+        It changes no bit of a linear ranker; two fits of ``"lambda_mart"`` need not give the same trees.
     seed
         Seed of whatever is random.
     progress
@@ -97,32 +104,80 @@ def train(
     check_training(
         ranker, aggregator, params=params, aggregator_params=aggregator_params, joint=joint, validation=validation
     )
-    if cluster is not None:
-        ranker, params = _cluster_ranker(ranker, params, joint, cluster, seed), None
+    packed = _learned_in_parts(judgments, aggregator, joint)
+    ranker, params = _ranker_of_rows(ranker, params, joint, cluster, seed, packed=packed is not None)
     described = as_features(features)
-    judged = _own_grades(described) if judgments is None else as_judgments(judgments)
+    judged: Any = packed
+    if packed is None:
+        judged = _own_grades(described) if judgments is None else as_judgments(judgments)
     extra = {"known": known, "trusted": trusted}
     given = {name: value for name, value in extra.items() if value is not None}
     if not _is_two_stage(joint):
         method = _joint_method(joint, ranker, aggregator, params, seed)
+        if packed is not None:
+            fit = fit_joint_packed(packed, method, described, given, stream=stream, cluster=cluster, progress=progress)
+            return _with_extractor(fit, described)
     else:
         if judgments is None and aggregator == "auto":
             aggregator = None
         method = _two_stage(judged, ranker, aggregator, params, aggregator_params, seed)
+        if packed is not None:
+            in_pieces: Any = PackedAggregator(method.aggregator, stream, cluster, progress)
+            method = replace(method, aggregator=in_pieces)
     held = {} if validation is None else {"validation": _validation(validation, described.names)}
     expect_arguments(method, [*given, *held])
-    fit: JointFit = method.fit(judged, described, **given, **held, progress=progress)
+    fit = method.fit(judged, described, **given, **held, progress=progress)
     if fit.reason is not None:
         say(fit.reason)
-    if fit.ranker is not None:
-        fit.ranker.extractor_ = described.extractor
-    if fit.consensus is not None:
+    fit = _with_extractor(fit, described)
+    if fit.consensus is not None and packed is None:
         warn_of_sides(fit.consensus, judged)
     return fit
 
 
+def _with_extractor(fit: JointFit, features: Features) -> JointFit:
+    """The fit, whose ranker knows what its features are made by."""
+    if fit.ranker is not None:
+        fit.ranker.extractor_ = features.extractor
+    return fit
+
+
+@dataclass(frozen=True)
+class PackedAggregator:
+    """An aggregator whose consensus of packed judgments is fitted in parts."""
+
+    aggregator: Any
+    stream: bool | None
+    cluster: Any
+    progress: Progress | None
+
+    @property
+    def kinds(self) -> tuple[str, ...]:
+        """Kinds of judgments that it takes."""
+        kinds: tuple[str, ...] = self.aggregator.kinds
+        return kinds
+
+    @property
+    def scale(self) -> str:
+        """What its scores are: grades or gains."""
+        return getattr(self.aggregator, "scale", "grade")
+
+    def fit(self, packed: PackedJudgments, *, known: Any | None = None, trusted: Any | None = None) -> Consensus:
+        """Return the consensus of packed judgments."""
+        extra = {"known": known, "trusted": trusted}
+        given = {name: value for name, value in extra.items() if value is not None}
+        how: dict[str, Any] = {"stream": self.stream, "cluster": self.cluster, "progress": self.progress}
+        fitted = fit_packed(packed, self.aggregator, given, **how)
+        if not isinstance(fitted, Consensus):
+            raise JudgmentError(
+                f"{packed.n_items:,} items are more than a ranker learns from at once; pack fewer queries and train on "
+                "those"
+            )
+        return fitted
+
+
 def _two_stage(
-    judgments: Judgments | Mixed,
+    judgments: Judgments | Mixed | PackedJudgments,
     ranker: Any,
     aggregator: str | Aggregator | None,
     params: Mapping[str, Any] | None,
@@ -132,7 +187,8 @@ def _two_stage(
     """A ranker after an aggregator, each by its name or itself."""
     method = None
     if aggregator is not None:
-        method = chosen_aggregator(judgments, aggregator, aggregator_params, seed, "target")
+        judged = first_judgments(judgments) if isinstance(judgments, PackedJudgments) else judgments
+        method = chosen_aggregator(judged, aggregator, aggregator_params, seed, "target")
     chosen = _chosen_ranker(ranker, params, seed)
     return TwoStage(aggregator=method, ranker=chosen, gain=(params or {}).get("gain"), seed=seed)
 
@@ -262,18 +318,47 @@ def _check_ranker(ranker: Any) -> None:
         ranker.check()
 
 
-def _cluster_ranker(ranker: Any, params: Mapping[str, Any] | None, joint: Any, cluster: Any, seed: int) -> Any:
-    """The ranker whose trees a cluster grows."""
-    named = ranker is None or (isinstance(ranker, str) and label("ranker", ranker) == "lambda_mart")
-    if not named or not _is_two_stage(joint):
-        raise ParameterError(
-            f"{option('cluster')} grows the trees of lambda_mart, and others learn on one machine; leave it out, or "
-            f"use {option('ranker', 'lambda_mart')}"
-        )
-    from ..cluster.ranker import ClusterLambdaMART
+def _learned_in_parts(judgments: Any, aggregator: Any, joint: Any) -> PackedJudgments | None:
+    """Packed judgments that are too many to be taken as a whole, where the method goes in parts."""
+    packed = as_packed(judgments)
+    if packed is None or len(packed) < in_parts.MANY_ROWS:
+        return None
+    if _is_two_stage(joint):
+        return None if aggregator is None else packed
+    method = method_class("joint", joint) if isinstance(joint, str) else joint
+    return packed if hasattr(method, "passes") else None
 
-    plain = make("ranker", "lambda_mart", params, seed=seed)
-    return ClusterLambdaMART(**plain.get_params(deep=False), cluster=cluster)
+
+def _ranker_of_rows(
+    ranker: Any, params: Mapping[str, Any] | None, joint: Any, cluster: Any, seed: int, *, packed: bool
+) -> tuple[Any, Mapping[str, Any] | None]:
+    """The ranker and its parameters; linear ones go in parts where rows are many, and a cluster grows trees."""
+    from ..rankers.linear import LinearRanker
+
+    if not _is_two_stage(joint):
+        if cluster is not None and not packed:
+            raise ParameterError(
+                f"{option('cluster')} with a joint method is for joint_annotators on a million packed judgments or "
+                "more; leave it out"
+            )
+        return ranker, params
+    named = ranker is None or (isinstance(ranker, str) and label("ranker", ranker) == "lambda_mart")
+    if cluster is not None and named:
+        from ..cluster.ranker import ClusterLambdaMART
+
+        plain = make("ranker", "lambda_mart", params, seed=seed)
+        return ClusterLambdaMART(**plain.get_params(deep=False), cluster=cluster), None
+    chosen = _chosen_ranker(ranker, params, seed)
+    if isinstance(chosen, LinearRanker):
+        from ..cluster.linear_ranker import PartedLinear
+
+        return PartedLinear(ranker=chosen, cluster=cluster), None
+    if cluster is not None and not packed:
+        raise ParameterError(
+            f"{option('cluster')} is for linear rankers and lambda_mart, and others learn on one machine; leave it "
+            f"out, or use {option('ranker', 'lambda_mart')}"
+        )
+    return ranker, params
 
 
 def _chosen_ranker(ranker: Any, params: Mapping[str, Any] | None, seed: int) -> Any:

@@ -95,6 +95,7 @@ def aggregate_in_parts(
     from ..cluster.stored import MANY_ITEMS
     from .votes import options_of
 
+    _refuse_changes(votes[0], reading)
     options = options_of(reading)
     if reading.items is not None and (outputs.report is None or not is_packed(votes[0])):
         raise ParameterError(
@@ -115,6 +116,20 @@ def aggregate_in_parts(
                 f"a ranking of {packed.n_items:,} items goes to a file; name one with --out, or pack the votes first"
             )
         return _deliver(packed, votes, reading, scaling, talk, wanted, outputs)
+
+
+def _refuse_changes(votes: str, reading: Reading) -> None:
+    """Refuse options that would not be followed: of packed judgments all about reading, of files those about all."""
+    from ..cluster.packed import is_packed
+    from .votes import reading_words, refuse_unpackable
+
+    if is_packed(votes):
+        given = [word for word in reading_words(dataclasses.replace(reading, items=None)) if word.startswith("--")]
+        if given:
+            raise ParameterError(
+                f"{given[0]} is about reading files, and {votes} is packed already; leave it out, or give the files"
+            )
+    refuse_unpackable(reading, "give the file itself with --no-stream, or leave it out")
 
 
 def _deliver(

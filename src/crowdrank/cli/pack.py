@@ -11,7 +11,7 @@ from .help import examples
 from .options import Quiet, Reading, spread
 from .outputs import check_files
 from .talk import Talk
-from .votes import options_of
+from .votes import options_of, refuse_unpackable
 
 EXAMPLES = examples(
     ("files of any size into parts, then a ranking of them", "crowdrank pack votes.parquet --out packed"),
@@ -49,6 +49,7 @@ def pack(
     from .. import api
 
     check_files(votes, [])
+    refuse_unpackable(reading, "leave it out, or change the file first")
     options = options_of(reading)
     if control is not None:
         options = dataclasses.replace(options, **api.read_covariates_of(control))

@@ -11,7 +11,7 @@ from .help import examples
 from .options import Quiet, Reading, Seed, spread
 from .outputs import check_files, report_written
 from .talk import Talk
-from .votes import read_votes
+from .votes import votes_to_learn
 from .words import complete_aggregator, complete_joint, complete_ranker, pairs, split_list
 
 if TYPE_CHECKING:
@@ -108,12 +108,20 @@ def train(
         str | None,
         typer.Option("--truth", metavar="FILE", help="Grades of the items of the validation file, given apart."),
     ] = None,
+    stream: Annotated[
+        bool | None,
+        typer.Option(
+            "--stream/--no-stream",
+            help="Read packed judgments anew in every pass; by default above a quarter of the free memory.",
+            rich_help_panel="More than memory",
+        ),
+    ] = None,
     cluster: Annotated[
         str | None,
         typer.Option(
             "--cluster",
             metavar="ADDRESS|local:N",
-            help="Grow the trees of lambda_mart on a Dask cluster.",
+            help="Run passes over packed judgments and linear rankers, and grow the trees of lambda_mart, on Dask.",
             rich_help_panel="More than memory",
         ),
     ] = None,
@@ -168,7 +176,7 @@ def train(
     tables = [name for name in (importance, curve) if name and not name.lower().endswith((".png", ".pdf", ".svg"))]
     check_files(inputs, [None, out, importance, curve], tables=tables)
     with Talk(quiet=quiet) as talk:
-        judgments = read_votes(files[:-1], reading, talk)
+        judgments = votes_to_learn(files[:-1], reading, talk)
         with talk.working("reading the features"):
             described = api.as_features(files[-1], split_list(features))
         with talk.working("training") as progress:
@@ -177,6 +185,7 @@ def train(
                 described,
                 **learner,
                 trusted=split_list(trusted),
+                stream=stream,
                 cluster=cluster,
                 seed=seed,
                 progress=progress,

@@ -13,6 +13,7 @@ from ..wording import counted
 from .words import pairs, split_list
 
 if TYPE_CHECKING:
+    from ..cluster.packed import PackedJudgments
     from ..data.judgments import Judgments, Mixed
     from ..io.read_options import ReadOptions
     from .options import Reading
@@ -37,6 +38,26 @@ def read_votes(votes: Sequence[str], reading: Reading, talk: Talk, control: str 
         judgments = with_pseudonyms(judgments) if reading.pseudonyms else judgments
     talk.say(_description(judgments, n_queries if reading.across_queries else 0))
     return judgments
+
+
+def votes_to_learn(votes: Sequence[str], reading: Reading, talk: Talk) -> Judgments | Mixed | PackedJudgments:
+    """Return the judgments that a ranker learns from: packed ones as they are where nothing is to be done to them."""
+    from ..cluster.packed import is_packed, scan_judgments
+
+    changed = reading.without or reading.as_rankings or reading.as_preferences or reading.across_queries
+    if len(votes) > 1 or changed or reading.pseudonyms or not is_packed(votes[0]):
+        return read_votes(votes, reading, talk)
+    packed = scan_judgments(votes[0])
+    talk.say(repr(packed))
+    return packed
+
+
+def refuse_unpackable(reading: Reading, remedy: str) -> None:
+    """Refuse options that change the judgments as a whole, where some rows are read at a time."""
+    changes = {"--without": reading.without, "--as-rankings": reading.as_rankings,
+               "--as-preferences": reading.as_preferences}  # fmt: skip
+    for name in [name for name, value in changes.items() if value]:
+        raise ParameterError(f"{name} changes all judgments at once, and these are read some rows at a time; {remedy}")
 
 
 def _packed_sample(votes: Sequence[str]) -> Judgments | Mixed | None:

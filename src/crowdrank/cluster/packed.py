@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from ..data.coding import factorize
 from ..data.covariates import split_labels
@@ -34,7 +35,7 @@ from ..data.index import NO_QUERY, Index, Items
 from ..data.judgments import Grades, Judgments, Preferences, Rankings
 from ..data.parted import MANY_ITEMS
 from ..errors import JudgmentError
-from ..protocols import Counts, Floats, Ints
+from ..protocols import Bools, Counts, Floats, Ints
 from ..wording import counted
 
 MANIFEST = "manifest.json"
@@ -209,6 +210,11 @@ class PackedJudgments:
         """All items, sorted by query and then item."""
         return self._item_numbers[0]
 
+    @property
+    def judged_items(self) -> Bools:
+        """Mask of the items that somebody judged, which all packed ones were."""
+        return np.ones(self.n_items, bool)
+
     def item_codes(self, number: int) -> Ints:
         """Return the place among :attr:`items` of each item of a part."""
         return self._item_numbers[1][number]
@@ -314,10 +320,15 @@ def judgments_of(packed: PackedJudgments, table: pl.DataFrame, items: Items, tol
     }  # fmt: skip
     columns.setdefault("annotator", np.empty(0, np.int32))
     if packed.kind == "grade":
-        levels = told["levels"]
+        codes, levels = columns["grade"], told["levels"]
         if levels is not None:
-            columns["grade"] = np.array(levels, np.float64)[columns["grade"]]
-        return Grades(**shared, **columns, declared=_declared_levels(packed), nominal=packed.nominal)
+            columns["grade"] = _looked_up(np.array(levels, np.float64), codes)
+        grades = Grades(**shared, **columns, declared=_declared_levels(packed), nominal=packed.nominal)
+        if levels is not None and grades.declared is not None:
+            # the codes are at hand, and passes ask for them again and again
+            places = np.searchsorted(grades.level_values, levels).astype(np.int32)
+            grades.__dict__["level_place"] = _looked_up(places, codes)
+        return grades
     if packed.kind == "preference":
         names, transforms = split_labels(packed.manifest["covariates"])
         covariates = [columns.pop(f"covariate_{place}") for place in range(len(names))]
@@ -330,6 +341,15 @@ def judgments_of(packed: PackedJudgments, table: pl.DataFrame, items: Items, tol
     first = offsets[:-1]
     per_ranking = {name: column[first] if len(column) else column for name, column in columns.items()}
     return Rankings(**shared, **own, **per_ranking, offsets=offsets)
+
+
+def _looked_up(values: NDArray[Any], codes: NDArray[Any]) -> NDArray[Any]:
+    """The value that each code stands for; where values count up by one it is the code plus the first."""
+    if len(values) and (values == values[0] + np.arange(len(values))).all():
+        counted_up: NDArray[Any] = codes.astype(values.dtype)
+        return counted_up + values[0] if values[0] else counted_up
+    found: NDArray[Any] = values[codes]
+    return found
 
 
 def _declared_levels(packed: PackedJudgments) -> tuple[Any, ...] | None:

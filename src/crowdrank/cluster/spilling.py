@@ -198,6 +198,11 @@ class Spill:
         """Return a table of ids of one chunk."""
         return pl.read_ipc(self.folder / f"{number:06d}" / f"{name}.arrow")
 
+    def some_items(self, number: int, first: int, n: int) -> pl.DataFrame:
+        """Return the items of one chunk from the first on; the rest is not read."""
+        path = self.folder / f"{number:06d}" / "items.arrow"
+        return pl.scan_ipc(path, glob=False).slice(first, n).collect()
+
     def column(self, name: str, number: int) -> Any:
         """Return a column of one chunk, mapped; ``None`` where the chunk lacks it."""
         path = self.folder / f"{number:06d}" / f"{name}.npy"
@@ -209,8 +214,10 @@ class Spill:
 
 
 def _save(place: Path, name: str, column: Any) -> None:
-    """Write a column of a chunk."""
-    np.save(place / f"{name}.npy", np.ascontiguousarray(column))
+    """Write a column of a chunk; through a file's own ``write``, which says so where the disk is full."""
+    with (place / f"{name}.npy").open("wb") as handle:
+        np.lib.format.write_array_header_1_0(handle, np.lib.format.header_data_from_array_1_0(column))
+        handle.write(np.ascontiguousarray(column).data)
 
 
 def _bucket_bounds(bucket: NDArray[np.uint16]) -> Counts:

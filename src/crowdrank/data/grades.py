@@ -58,9 +58,11 @@ class Grades(Judged):
             raise JudgmentError(
                 f"{len(self.item)} items do not go with {len(self.grade)} grades; give one of each per row"
             )
-        if not np.isfinite(self.grade).all():
+        # NaN comes through both
+        largest = max(float(self.grade.max()), -float(self.grade.min())) if len(self.grade) else 0.0
+        if not np.isfinite(largest):
             raise JudgmentError("a grade is NaN or infinite; leave such rows out")
-        if len(self.grade) and max(self.grade.max(), -self.grade.min()) > LARGEST_NUMBER:
+        if largest > LARGEST_NUMBER:
             raise JudgmentError(f"a grade is beyond {LARGEST_NUMBER:g}, too large to compute with; use another unit")
 
     def __len__(self) -> int:
@@ -77,6 +79,13 @@ class Grades(Judged):
         if self.declared is None:
             return np.unique(self.grade)
         return self.values_of_levels(self.declared, nominal=self.nominal)
+
+    @cached_property
+    def level_place(self) -> Ints:
+        """Place of each grade among the levels; packed grades bring it along."""
+        from ..kernels.segments import level_places
+
+        return level_places(self.level_values, self.grade)
 
     @staticmethod
     def values_of_levels(levels: Sequence[Any], *, nominal: bool) -> Floats:
@@ -95,9 +104,7 @@ class Grades(Judged):
         if bins is not None:
             return _cut_into_bins(self.grade, bins)
         check_levels(self.levels, self.declared)
-        from ..kernels.segments import level_places
-
-        return level_places(self.level_values, self.grade), self.levels, self.level_values
+        return self.level_place, self.levels, self.level_values
 
     def levels_of(self, values: Floats, judged: Bools) -> tuple[tuple[Any, ...] | None, Ints | None]:
         """Return the levels, and the code of each item's value, which is one of them; -1 where it was not judged.

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..protocols import Bools, Floats, Ints
+from ..protocols import Bools, Floats, Ints, Parts
 from .consensus import Quality, Trace
 from .fingerprint import row_numbers_of
 from .index import Index, Items
@@ -48,6 +48,22 @@ class PartedFit:
     quality: Quality | Callable[[], Quality | None] | None = None
     levels: tuple[Any, ...] | None = None
     estimates: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class NumberedParts:
+    """Parts that come with their number, for passes that need to know where the items of a part stand among all."""
+
+    parts: Parts
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts."""
+        return self.parts.n_parts
+
+    def part(self, number: int) -> tuple[int, Any]:
+        """Return the number and the judgments of a part."""
+        return number, self.parts.part(number)
 
 
 def share_of_rows(n_rows: float) -> float:

@@ -191,6 +191,10 @@ def _bytes_of(path: Path) -> tuple[bytes | mmap.mmap, bool]:
     except (FileNotFoundError, NotADirectoryError):
         raise JudgmentError(f"there is no file {name}{_similar(path)}") from None
     except IsADirectoryError:
+        if (path / "parts").is_dir():
+            raise JudgmentError(
+                f"{name} has packed judgments but no manifest.json: packing did not end; pack the files again"
+            ) from None
         raise JudgmentError(f"{name} is a folder; give the name of a file in it") from None
     except PermissionError:
         raise JudgmentError(f"{name} may not be read; check its permissions") from None

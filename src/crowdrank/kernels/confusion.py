@@ -73,10 +73,13 @@ def pack_grades(
     n_codes = n_annotators * n_levels
     starts, code = np.zeros(n_items + 1, np.int64), np.empty(len(item), np.uint32)
     amount = np.empty(0)
+    columns = (read_only(item), read_only(annotator), read_only(level))
     if weight is None:
-        # half as wide where it will do: these are looked up at random, and more of them stay near
-        place = np.zeros(n_items, np.int32 if len(item) <= np.iinfo(np.int32).max else np.int64)
-        _pack(read_only(item), read_only(annotator), read_only(level), n_levels, n_codes, place, starts, code)
+        if not _pack_sorted(*columns, n_levels, starts, code):
+            # half as wide where it will do: these are looked up at random, and more of them stay near
+            place = np.zeros(n_items, np.int32 if len(item) <= np.iinfo(np.int32).max else np.int64)
+            starts[:] = 0
+            _pack(*columns, n_levels, n_codes, place, starts, code)
     else:
         np.cumsum(np.bincount(item, minlength=n_items), out=starts[1:])
         code[:] = annotator.astype(np.uint32) * np.uint32(n_levels) + level.astype(np.uint32)
@@ -87,6 +90,23 @@ def pack_grades(
     parts = np.searchsorted(starts, np.linspace(0, len(item), n_parts + 1).astype(np.int64))
     parts[0], parts[-1] = 0, n_items
     return PackedGrades(read_only(starts), read_only(code), read_only(amount), parts)
+
+
+@njit(cache=True, nogil=True)
+def _pack_sorted(item: Any, annotator: Any, level: Any, n_levels: int, starts: Any, code: Any) -> bool:
+    """Fill in the same as :func:`_pack` for rows in that order, as packed ones are; return whether they were."""
+    before, largest = -1, -1
+    for row in range(item.size):
+        i, k = item[row], annotator[row] * n_levels + level[row]
+        if i < before or (i == before and k < largest):
+            return False
+        for one in range(before + 1, i + 1):
+            starts[one] = row
+        before, largest = i, k
+        code[row] = k
+    for one in range(before + 1, starts.size):
+        starts[one] = item.size
+    return True
 
 
 @njit(cache=True, nogil=True)

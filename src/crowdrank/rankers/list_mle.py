@@ -107,3 +107,7 @@ class ListMLE(LinearRanker):
     def _loss(self, lists: Lists) -> Callable[[Floats], ScoreLoss]:
         """Negative log-likelihood that better items are chosen before lower ones."""
         return better_first(lists, ties_together=self.ties == "together")
+
+    def _divisor(self, lists: Lists) -> float:
+        """Weight of the items of all queries."""
+        return float(lists.item_weights().sum())

@@ -121,6 +121,10 @@ class ListNet(LinearRanker):
         """Cross entropy of the chances that targets and scores give."""
         return best_of_query(lists)
 
+    def _divisor(self, lists: Lists) -> float:
+        """Weight of the items of all queries."""
+        return float(lists.item_weights().sum())
+
     def _solve(
         self, design: Design, lists: Lists, follow: Callable[[int, float, Floats], bool]
     ) -> tuple[Floats, Trace]:

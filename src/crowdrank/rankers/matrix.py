@@ -116,7 +116,16 @@ class Matrix:
         """Return what scaling needs to know of each column; rows count by their weight, missing values not at all."""
         if self.sparse:
             return _sparse_moments(self.values, lists)
-        shift = np.nan_to_num(self.block(lists.rows, 0, 1)[0].astype(np.float64))
+        shift = self.first_row(lists)
+        return moments_of(*self.moment_sums(lists, shift), shift)
+
+    def first_row(self, lists: Lists) -> Floats:
+        """Return the numbers of the first row, about which sums are exact enough; 0 where they are missing."""
+        first: Floats = np.nan_to_num(self.block(lists.rows, 0, 1)[0].astype(np.float64))
+        return first
+
+    def moment_sums(self, lists: Lists, shift: Floats) -> tuple[Floats, Floats]:
+        """Return the sums about some row that moments are made of, (4, n_features), and each column's largest size."""
         sums = np.zeros((4, self.n_features))
         largest = np.zeros(self.n_features)
         for first, last in pairwise(self.query_bounds(lists.offsets).tolist()):
@@ -126,11 +135,16 @@ class Matrix:
             values -= shift
             weight = None if lists.weight is None else lists.weight[begin:end, None]
             sums += _sums(values, weight, lists.offsets[first:last] - begin)
-        total, first_sum, between, within = sums
-        total = np.maximum(total, np.finfo(np.float64).tiny)
-        mean = first_sum / total
-        variance = np.maximum(between / total - mean**2, 0.0) + within / total
-        return Moments(mean + shift, np.sqrt(within / total), np.sqrt(variance), largest)
+        return sums, largest
+
+
+def moments_of(sums: Floats, largest: Floats, shift: Floats) -> Moments:
+    """Return the moments that follow from sums about some row."""
+    total, first_sum, between, within = sums
+    total = np.maximum(total, np.finfo(np.float64).tiny)
+    mean = first_sum / total
+    variance = np.maximum(between / total - mean**2, 0.0) + within / total
+    return Moments(mean + shift, np.sqrt(within / total), np.sqrt(variance), largest)
 
 
 def _describe_value(value: float, row: int) -> str:
@@ -238,15 +252,18 @@ def learn_scaling(kind: str, matrix: Matrix, lists: Lists, *, within: bool = Tru
     mean of all rows, and where that is 0 too, 1.
     """
     one_of(kind, SCALES, "scale")
-    n_features = matrix.n_features
-    centre, spread = np.zeros(n_features), np.ones(n_features)
     if kind == "query" and matrix.sparse:
         raise ParameterError(
             "scale='query' takes off each query's lowest value, which fills a sparse matrix; "
             "use scale='overall', or a dense matrix as X.toarray() makes it"
         )
-    if kind == "overall":
-        moments = matrix.moments(lists)
+    return scaling_by(kind, matrix.moments(lists) if kind == "overall" else None, matrix.n_features, within=within)
+
+
+def scaling_by(kind: str, moments: Moments | None, n_features: int, *, within: bool = True) -> Scaling:
+    """Return the scaling of some kind; ``moments`` are those of the columns for ``"overall"``."""
+    centre, spread = np.zeros(n_features), np.ones(n_features)
+    if moments is not None:
         centre, smallest = moments.mean, _CONSTANT_SHARE * moments.largest
         spread = np.where(within & (moments.within > smallest), moments.within, moments.overall)
         spread[spread <= smallest] = 1.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -132,11 +132,23 @@ class RankSVM(LinearRanker):
                 DataWarning,
                 stacklevel=5,
             )
-        total = pair_weights(lists.weights, lists.tie_starts(), lists.item, lists.offsets)
-        if self.balance == "pairs":
-            by_item = lists.item_weights()
-            alike: Floats = 1 / (by_item * (total / by_item).sum())
-            return alike
-        shares = np.where(total > 0, lists.query_weights(), 0.0)
-        factor: Floats = np.divide(shares, total * shares.sum(), out=np.zeros_like(shares), where=total > 0)
+        total, by_item = pair_weights(*_pairing(lists)), lists.item_weights()
+        each = by_item if self.balance == "pairs" else total / by_item
+        divisor = self._sum_over_queries(total, by_item)
+        factor: Floats = np.divide(1.0, each * divisor, out=np.zeros_like(total), where=total > 0)
         return factor
+
+    def _sum_over_queries(self, total: Floats, by_item: Floats) -> float:
+        """Number of pairs, or of queries that have any, by weight."""
+        return float((total / by_item).sum() if self.balance == "pairs" else by_item[total > 0].sum())
+
+    def _divisor(self, lists: Lists) -> float:
+        """Number of pairs, or of queries that have any, by weight."""
+        from .kernels.list_losses import pair_weights
+
+        return self._sum_over_queries(pair_weights(*_pairing(lists)), lists.item_weights())
+
+
+def _pairing(lists: Lists) -> tuple[Any, ...]:
+    """What the pairs of the lists are found by."""
+    return lists.weights, lists.tie_starts(), lists.item, lists.offsets

@@ -85,7 +85,7 @@ class ClassPart:
         grades, all_levels = self.grades, np.full(len(code.scale), -1, np.int32)
         all_levels[code.used] = np.arange(len(code.used), dtype=np.int32)
         if code.cut is None:
-            place = level_places(grades.level_values if grades.declared else code.values, grades.grade)
+            place = grades.level_place if grades.declared else level_places(code.values, grades.grade)
         else:
             place = bin_codes(grades.grade, *code.cut, len(code.scale))
         annotator = grades.annotator if code.named else np.zeros(len(grades), np.int32)
@@ -93,7 +93,8 @@ class ClassPart:
         if code.known is not None and grades.n_items:
             known = np.append(all_levels, np.int32(-1))[code.known.levels_in(grades.items)]
         return ClassRows(
-            item=grades.item, annotator=annotator, level=all_levels[place], weight=grades.weight,
+            item=grades.item, annotator=annotator, weight=grades.weight,
+            level=place if len(code.used) == len(code.scale) else all_levels[place],
             known=known, n_annotators=code.n_annotators,
             levels=tuple(code.scale[k] for k in code.used), values=code.values[code.used], scale=code.scale,
             used=code.used, nominal=code.nominal, named=code.named,

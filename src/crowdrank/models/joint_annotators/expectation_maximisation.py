@@ -94,23 +94,17 @@ class JointModel:
 
     def expect(self, state: State) -> tuple[float, Expectation]:
         """Return the log-likelihood with priors, and the sums over pairs (E-step)."""
-        from .kernels.pair_patterns import expect_at_equal_scores, expect_at_scores
-
-        odds = self.pattern_odds(state.flip_rates)
-        if isinstance(self.items, EqualScores):
-            here = expect_at_equal_scores(self.pairs, odds, self.items.n_items)
-        else:
-            here = expect_at_scores(self.pairs, self.items.scores(state.parameters), odds, hinge=self.items.hinge)
-        if_higher = self.pairs.log_likelihood_if_higher(state.flip_rates)
+        scores, equal = self.items.scores(state.parameters), isinstance(self.items, EqualScores)
+        here = self.pairs.expect(state.flip_rates, scores, equal=equal, hinge=self.items.hinge)
         log_prior = self.prior.log_density(state.flip_rates) + self.items.log_prior(state.parameters)
-        return here.log_likelihood + if_higher + log_prior, here
+        return here.log_likelihood + log_prior, here
 
     def maximise(self, state: State, value: float, here: Expectation) -> tuple[State, float, Expectation, float]:
         """Return the state after an M-step, its objective and expectation, and what a Newton step still promises.
 
         Flip rates are set to their maximum. Scores take a Newton step, halved until the objective has not fallen.
         """
-        flip_rates = self.prior.flip_rates(*self.pairs.flip_counts(here.n_lower, self.n_sources))
+        flip_rates = self.prior.flip_rates(*self.pairs.expected_flips(here, self.n_sources))
         step, promised = self.items.newton_step(self.pairs, here, state.parameters)
         gain = float(np.sqrt(max(promised, 0.0) / max(self.pairs.n_pairs, 1)))
         slack = _RELATIVE_ROUNDING * (1.0 + abs(value))
@@ -197,10 +191,8 @@ def estimate_spread(model: JointModel, state: State, *, tol: float) -> NormalSco
 
 def _normal_scores(model: JointModel, here: NormalScores) -> NormalScores:
     """Means, variances, flip rates and spread, each from the others as they were."""
-    from .kernels.pair_patterns import expect_over_scores
-
     pairs, items, precision = model.pairs, here.items, here.items.spread**-2
-    expected = expect_over_scores(pairs, here.means, here.variances, model.pattern_odds(here.flip_rates))
+    expected = pairs.expect(here.flip_rates, here.means, variances=here.variances)
     gradient = expected.gradient - precision * items.residuals(here.means)
     means = here.means + items.solve(pairs, expected, gradient)
     # single pairs may seem to curve the other way, which the other pairs of an item make up for
@@ -210,7 +202,7 @@ def _normal_scores(model: JointModel, here: NormalScores) -> NormalScores:
     own = variances * (1.0 - (items.explained_directions**2).sum(axis=1))
     square = (float(means @ items.residuals(means)) + float(own[items.judged].sum())) / items.n_free
     spread = float(np.clip(np.sqrt(square), *_SPREAD_RANGE))
-    flip_rates = model.prior.flip_rates(*pairs.flip_counts(expected.n_lower, model.n_sources))
+    flip_rates = model.prior.flip_rates(*pairs.expected_flips(expected, model.n_sources))
     return NormalScores(replace(items, spread=spread), means, variances, flip_rates)
 
 
@@ -242,17 +234,12 @@ class PairFit(NamedTuple):
     @property
     def probabilities(self) -> Floats:
         """Probability that the lower item of each pair is the better."""
-        from .kernels.pair_patterns import pair_probabilities
-
-        odds = self.model.pattern_odds(self.run.state.flip_rates)
-        return pair_probabilities(self.model.pairs, self.scores, odds)
+        return self.model.pairs.probabilities(self.run.state.flip_rates, self.scores)
 
     def mean_leads(self) -> Floats:
         """Return each item's mean lead in probability over those it was compared with, 0 where there are none."""
-        pairs, lead, n = self.model.pairs, 2.0 * self.probabilities - 1.0, len(self.scores)
-        first, second = pairs.first, pairs.second
-        sums = np.bincount(first, lead, n) - np.bincount(second, lead, n)
-        means: Floats = sums / np.maximum(np.bincount(first, minlength=n) + np.bincount(second, minlength=n), 1)
+        sums, number = self.model.pairs.leads(self.run.state.flip_rates, self.scores)
+        means: Floats = sums / np.maximum(number, 1)
         return means
 
     def flip_rates(self, n_annotators: int) -> tuple[Floats, Floats]:

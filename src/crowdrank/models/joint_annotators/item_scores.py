@@ -165,18 +165,15 @@ class FeatureScores:
 
     def _solve_directly(self, pairs: PairPatterns, here: Expectation, gradient: Floats) -> Floats:
         """The step from the whole matrix of second derivatives."""
-        from ...kernels.laplacian import laplacian_products
-
-        products = laplacian_products(pairs.starts, pairs.second, here.curvature, here.degree)
-        curvature = self.matrix.T @ products(self.matrix)
+        curvature = self.matrix.T @ pairs.curvature(here)[1](self.matrix)
         curvature.flat[:: len(gradient) + 1] += self.ridge
         return np.linalg.solve(curvature, gradient).astype(np.float64, copy=False)
 
     def _solve_iteratively(self, pairs: PairPatterns, here: Expectation, gradient: Floats) -> Floats:
         """The step by conjugate gradients, for many features."""
-        from ...kernels.laplacian import conjugate_gradient, laplacian_product
+        from ...kernels.laplacian import conjugate_gradient
 
-        over_items = laplacian_product(pairs.starts, pairs.second, here.curvature, here.degree)
+        over_items = pairs.curvature(here)[0]
         diagonal = np.einsum("ip,i,ip->p", self.matrix, here.degree, self.matrix) + self.ridge
 
         def product(vector: Floats) -> Floats:
@@ -256,9 +253,9 @@ class ItemEffectScores:
 
     def solve(self, pairs: PairPatterns, here: Expectation, gradient: Floats) -> Floats:
         """Return the curvature's inverse times the gradient, by conjugate gradients."""
-        from ...kernels.laplacian import conjugate_gradient, laplacian_product
+        from ...kernels.laplacian import conjugate_gradient
 
-        over_items = laplacian_product(pairs.starts, pairs.second, here.curvature, here.degree)
+        over_items = pairs.curvature(here)[0]
         precision = self.spread**-2
 
         def product(vector: Floats) -> Floats:

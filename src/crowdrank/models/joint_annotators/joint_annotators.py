@@ -14,10 +14,10 @@ from ...data.features import Features
 from ...data.joint_fit import JointFit, PairPosteriors
 from ...data.judgments import Preferences, expect
 from ...errors import DataWarning, ParameterError
-from ...protocols import Bools, Floats, Progress
+from ...protocols import Bools, Floats, Passes, Progress
 from ...quality import warn_near_chance
 from ...wording import expect_above, expect_at_least, expect_choices
-from .expectation_maximisation import JointFitter, PairFit, overruled_share
+from .expectation_maximisation import JointFitter, JointModel, PairFit, State, overruled_share
 from .item_scores import EqualScores, FeatureScores, ItemEffectScores, ItemFeatures, ScoreModel
 from .judged_pairs import JudgedPairs
 
@@ -168,24 +168,32 @@ class JointAnnotators:
         table = None if features is None or not len(judgments) else ItemFeatures.of(features, judgments)
         centred = None if table is None else table.centre_by_query(judged, judgments.items.offsets)
         with one_blas_thread():
-            fit = self._fitter(progress).fit(pairs, self._score_model(judged, centred))
-        _warn_unidentified(judgments, pairs, fit)
-        self._warn_overruled(fit)
+            fit = self.fitter(progress).fit(pairs, self.score_model(judged, centred))
+        warn_unidentified(judgments, pairs, fit)
+        self.warn_overruled(fit.model, fit.run.state)
+        counts = np.bincount(judgments.annotator, judgments.weight, judgments.n_annotators).astype(np.float64)
         consensus = Consensus.of(
-            self, judgments, _scores(fit, judged, centred), trace=fit.run.trace,
-            quality=_quality(judgments, pairs, fit), estimates=_estimates(fit),
+            self, judgments, item_scores(fit, judged, centred), trace=fit.run.trace,
+            quality=quality_of_fit(judgments, pairs, fit, counts), estimates=estimates_of(fit),
         )  # fmt: skip
         used = judged if table is None else judged & (table.row >= 0)
         first, second = fit.model.pairs.first, fit.model.pairs.second
         return JointFit(
-            method="joint_annotators", ranker=_ranker(features, table, fit), consensus=consensus,
+            method="joint_annotators", ranker=ranker_of(features, table, fit), consensus=consensus,
             n_items=int(used.sum()), n_queries=len(np.unique(judgments.items.query[used])),
             n_unjudged=0 if features is None else len(features) - int(used.sum()),
             pairs=PairPosteriors(judgments.items, first, second, fit.probabilities),
         )  # fmt: skip
 
-    def _fitter(self, progress: Progress | None) -> JointFitter:
-        """The fitter with these parameters."""
+    def passes(self, judged: Any, **given: Any) -> Passes:
+        """Return the passes of a fit to preferences in parts; ``given`` are the other arguments of :meth:`fit`."""
+        from .joint_passes import JointPasses, refuse_in_parts
+
+        refuse_in_parts(self, judged, given.pop("known", None))
+        return JointPasses(self, judged, **given)
+
+    def fitter(self, progress: Progress | None) -> JointFitter:
+        """Return the fitter with these parameters."""
 
         def report(n: int) -> None:
             if progress is not None:
@@ -196,8 +204,8 @@ class JointAnnotators:
             "joint_annotators", report,
         )  # fmt: skip
 
-    def _score_model(self, judged: Bools, centred: Floats | None) -> ScoreModel:
-        """Where the scores come from."""
+    def score_model(self, judged: Bools, centred: Floats | None) -> ScoreModel:
+        """Return where the scores come from."""
         matrix = None if centred is None else np.where(judged[:, None], centred, 0.0)
         if matrix is None or not matrix.any():
             return EqualScores(len(judged))
@@ -205,11 +213,11 @@ class JointAnnotators:
             return ItemEffectScores(matrix, self.ridge, _START_SPREAD, judged)
         return FeatureScores(matrix, self.ridge, self.loss == "hinge")
 
-    def _warn_overruled(self, fit: PairFit) -> None:
+    def warn_overruled(self, model: JointModel, state: State) -> None:
         """Warn where scores overrule preferences more often than under the model."""
-        if isinstance(fit.model.items, EqualScores):
+        if isinstance(model.items, EqualScores):
             return
-        share = overruled_share(fit.model, fit.run.state, seed=self.seed)
+        share = overruled_share(model, state, seed=self.seed)
         if share.clear:
             instead = "leave the features out" if self.item_effects else "set item_effects=True, or leave them out"
             warnings.warn(
@@ -219,7 +227,7 @@ class JointAnnotators:
             )  # fmt: skip
 
 
-def _warn_unidentified(judgments: Preferences, pairs: JudgedPairs, fit: PairFit) -> None:
+def warn_unidentified(judgments: Any, pairs: JudgedPairs, fit: PairFit) -> None:
     """Warn of annotators whose quality the preferences do not identify."""
     number = pairs.n_preferences
     silent = number == 0
@@ -242,31 +250,30 @@ def _warn_unidentified(judgments: Preferences, pairs: JudgedPairs, fit: PairFit)
         warn_near_chance("joint_annotators", 1.0 - fit.flip_rates(pairs.n_annotators)[0], number)
 
 
-def _scores(fit: PairFit, judged: Bools, centred: Floats | None) -> Floats:
-    """Score of each item, of an unjudged one by its features."""
+def item_scores(fit: PairFit, judged: Bools, centred: Floats | None) -> Floats:
+    """Return the score of each item, of an unjudged one by its features."""
     if isinstance(fit.model.items, EqualScores) or centred is None:
         return fit.mean_leads()
     return np.where(judged, fit.scores, centred @ fit.weights)
 
 
-def _quality(judgments: Preferences, pairs: JudgedPairs, fit: PairFit) -> Quality | None:
-    """How often each annotator names the better item."""
+def quality_of_fit(judgments: Any, pairs: JudgedPairs, fit: PairFit, counts: Floats) -> Quality | None:
+    """Return how often each annotator names the better item; ``counts`` are the judgments of each."""
     if not judgments.n_annotators:
         return None
     flip, by_cluster = fit.flip_rates(pairs.n_annotators)
-    counts = np.bincount(judgments.annotator, judgments.weight, judgments.n_annotators).astype(np.float64)
     more = {"cluster_flip": by_cluster} if fit.n_clusters > 1 else {}
     return Quality(judgments.annotators, 1.0 - flip, counts, {"flip": flip, **more})
 
 
-def _estimates(fit: PairFit) -> dict[str, Any]:
-    """The spread of the item effects and the number of clusters."""
+def estimates_of(fit: PairFit) -> dict[str, Any]:
+    """Return the spread of the item effects and the number of clusters."""
     spread = {"spread": fit.model.items.spread} if isinstance(fit.model.items, ItemEffectScores) else {}
     return spread if fit.n_clusters == 1 else {**spread, "n_clusters": fit.n_clusters}
 
 
-def _ranker(features: Features | None, table: ItemFeatures | None, fit: PairFit) -> Any:
-    """The weights as a ranker; none without features."""
+def ranker_of(features: Features | None, table: ItemFeatures | None, fit: PairFit) -> Any:
+    """Return the weights as a ranker; none without features."""
     if features is None or table is None:
         return None
     from ...rankers.linear_score import LinearScore

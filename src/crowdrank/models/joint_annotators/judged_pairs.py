@@ -98,7 +98,7 @@ class JudgedPairs:
             weight = None if weight is None else np.append(weight, np.ones(len(truth[0])))
         n_sources = n + (truth is not None)
         pairs = find_patterns(*columns, weight=weight, offsets=preferences.items.offsets, n_sources=n_sources)
-        return cls(pairs, _flip_prior(good, alpha, n_sources), n, bool(good.any()) or truth is not None)
+        return cls(pairs, flip_prior(good, alpha, n_sources), n, bool(good.any()) or truth is not None)
 
     @property
     def n_preferences(self) -> Floats:
@@ -106,8 +106,18 @@ class JudgedPairs:
         return self.pairs.source_weights(len(self.prior.fixed))[: self.n_annotators]
 
 
-def _flip_prior(good: Bools, alpha: float, n_sources: int) -> FlipPrior:
-    """Prior of the flip rates of annotators, trusted ones among them, and of what is known."""
+def patterns_of(preferences: Preferences) -> PairPatterns:
+    """Return the judged pairs of preferences; where nobody is named, all are by one annotator."""
+    from .kernels.pair_patterns import find_patterns
+
+    by = preferences.annotator if preferences.n_annotators else np.zeros(len(preferences), np.int32)
+    rows: tuple[Any, ...] = (preferences.left, preferences.right, preferences.outcome, by)
+    n_sources = max(preferences.n_annotators, 1)
+    return find_patterns(*rows, weight=preferences.weight, offsets=preferences.items.offsets, n_sources=n_sources)
+
+
+def flip_prior(good: Bools, alpha: float, n_sources: int) -> FlipPrior:
+    """Return the prior of the flip rates of annotators, trusted ones among them, and of what is known."""
     right, wrong = TRUSTED
     more = n_sources - len(good)
     return FlipPrior(

@@ -15,6 +15,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from ....kernels.laplacian import Product, Products, laplacian_product, laplacian_products
 from ....kernels.pairs import row_starts, sort_by_pair
 from ....kernels.threads import over_bounds, pair_bounds, read_only, total
 from ....protocols import Counts, Floats, Ints, Outcomes
@@ -105,6 +106,48 @@ class PairPatterns:
     def source_weights(self, n_sources: int) -> Floats:
         """Return the weight of all preferences of each source, (n_sources,)."""
         return np.bincount(self.source, self.total_weight, n_sources).astype(np.float64, copy=False)
+
+    def expect(
+        self, flip_rates: Floats, scores: Floats, *, equal: bool = False, hinge: bool = False,
+        variances: Floats | None = None,
+    ) -> Expectation:  # fmt: skip
+        """Return the sums over pairs at flip rates and scores, with the log-likelihood of all preferences (E-step).
+
+        ``equal``: all scores are. With ``variances`` scores are normal around those given.
+        """
+        odds = self.pattern_odds(np.log1p(-flip_rates) - np.log(flip_rates))
+        if equal:
+            here = expect_at_equal_scores(self, odds, len(scores))
+        elif variances is None:
+            here = expect_at_scores(self, scores, odds, hinge=hinge)
+        else:
+            here = expect_over_scores(self, scores, variances, odds)
+        return here._replace(log_likelihood=here.log_likelihood + self.log_likelihood_if_higher(flip_rates))
+
+    def expected_flips(self, here: Expectation, n_sources: int) -> tuple[Floats, Floats]:
+        """Return the expected weight of each source's flipped preferences, and the weight of all of them."""
+        return self.flip_counts(here.n_lower, n_sources)
+
+    def curvature(self, here: Expectation) -> tuple[Product, Products]:
+        """Return what multiplies a vector, and columns side by side, by the curvature in the scores."""
+        product = laplacian_product(self.starts, self.second, here.curvature, here.degree)
+        return product, self.products(here.curvature, here.degree)
+
+    def products(self, curvature: Floats, degree: Floats) -> Products:
+        """Return what multiplies columns side by side by the curvature (n_pairs,) of the pairs in the scores."""
+        return laplacian_products(self.starts, self.second, curvature, degree)
+
+    def probabilities(self, flip_rates: Floats, scores: Floats) -> Floats:
+        """Return the probability that the lower item of each pair is the better, (n_pairs,)."""
+        return pair_probabilities(self, scores, self.pattern_odds(np.log1p(-flip_rates) - np.log(flip_rates)))
+
+    def leads(self, flip_rates: Floats, scores: Floats) -> tuple[Floats, Floats]:
+        """Return the sum of each item's leads in probability over those it was compared with, and their number."""
+        lead, n = 2.0 * self.probabilities(flip_rates, scores) - 1.0, len(scores)
+        ahead, behind = (np.bincount(side, lead, n) for side in (self.first, self.second))
+        sums = (ahead - behind).astype(np.float64, copy=False)
+        number = np.bincount(self.first, minlength=n) + np.bincount(self.second, minlength=n)
+        return sums, number.astype(np.float64)
 
     def split_by_cluster(self, cluster: Ints, n_clusters: int) -> PairPatterns:
         """Return the same pairs with sources split by the cluster (n_pairs,) of a pair.
