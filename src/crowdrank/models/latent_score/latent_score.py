@@ -98,7 +98,7 @@ class LatentScore:
     with a common taste :math:`c` and one of their own: however many their answers are, they are few witnesses. What the
     tastes are is integrated over, and ``estimates["taste"]`` has their standard deviations. In simulations of 12 items,
     with 50 or 200 preferences of people and 4,000 of each of one or three programs whose tastes have standard
-    deviations of 0 to .6, 95 % intervals of differences cover .95 to 1.00 of them; with five or eight programs, .92 to
+    deviations of 0 to .6, 95 % intervals of differences cover .91 to 1.00 of them; with five or eight programs, .92 to
     .98. Tastes are learned for up to 700 items.
 
     Standard errors and covariances come from the curvature with annotators marginalised, given the scores of other
