@@ -22,13 +22,25 @@ CONTROL: dict[str, dict[str, Any]] = {
     "500 each, a tenth lapses": {"each": 500, "lapse": 0.1},
     "800 items, 800 each": {"each": 800, "n_items": 800},
 }
+FEW_PROGRAMS = (
+    (1, 0.0, 0.0, 50), (1, 0.3, 0.0, 50), (1, 0.3, 0.0, 200), (1, 0.6, 0.0, 50), (1, 0.6, 0.0, 200), (3, 0.3, 0.4, 50),
+    (3, 0.3, 0.4, 200),
+)  # fmt: skip
+"""Programs of 4,000 judgments each, standard deviations of own and shared taste, preferences of people."""
+
 TASTE: dict[str, dict[str, Any]] = {
+    **{
+        f"{programs} of 4,000, own {own}, shared {common}, {n_people} of people": {
+            "programs": programs, "n_people": n_people, "each": 4000, "own": own, "common": common,
+        }
+        for programs, own, common, n_people in FEW_PROGRAMS
+    },
     "5 programs, 50 of people": {"programs": 5, "n_people": 50},
     "5 programs, 200 of people": {"programs": 5, "n_people": 200},
     "8 programs, 200 of people": {"programs": 8, "n_people": 200},
     "5 programs, discriminations of .7 to 1.9": {"programs": 5, "n_people": 200, "alphas": (0.7, 1.0, 1.3, 1.6, 1.9)},
     "40 items, 5 programs, 400 of people": {"programs": 5, "n_people": 400, "m": 40},
-}
+}  # fmt: skip
 TABLES: dict[str, dict[str, Any]] = {
     "3 criteria, errors of their own": {"halo": 0.0},
     "3 criteria, half of the errors shared": {"halo": 0.5},

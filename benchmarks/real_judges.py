@@ -2,11 +2,13 @@
 
 The sets are looked for in ``CROWDRANK_DATA``. Of ``llmfao`` the decided answers are held out in five parts, twice, and
 predicted from the others, at the estimates; of ``alpaca-eval-judges`` scores are compared with the official rates, for
-each way to make one number of two lengths.
+each way to make one number of two lengths. Then come the habits of judges in ``llmfao``, ties included, and in
+``judgebench``, and the correlations of criteria in ``newsroom-criteria``. ``--only habits`` prints these alone.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
 import warnings
@@ -29,8 +31,8 @@ MODELS: dict[str, tuple[str, list[str]]] = {
 }
 
 
-def llmfao(folder: Path) -> Any:
-    """Return the decided preferences of people, GPT-3.5 and GPT-4, with style and own family as covariates."""
+def llmfao(folder: Path, *, ties: bool = False) -> Any:
+    """Return the preferences of people, GPT-3.5 and GPT-4, the decided ones or all, with style and own family."""
     import crowdrank as cr
 
     answers = pl.read_csv(folder / "llmfao-style" / "answers.csv")
@@ -38,7 +40,7 @@ def llmfao(folder: Path) -> Any:
     own = models.filter(pl.col("org") == "OpenAI")["id"].to_list()
     parts = []
     for name, who in (("crowd", None), ("gpt3-crowd", "GPT-3.5"), ("gpt4-crowd", "GPT-4")):
-        table = pl.read_csv(folder / "llmfao" / f"{name}-comparisons.csv").filter(pl.col("winner") != "tie")
+        table = pl.read_csv(folder / "llmfao" / f"{name}-comparisons.csv").filter(ties | (pl.col("winner") != "tie"))
         for column, side in (("model_x", "left"), ("model_y", "right")):
             shown = answers.rename({"model": column, **{style: f"{style}_{side}" for style in STYLE}})
             table = table.join(shown, on=["prompt", column], how="left", maintain_order="left")
@@ -124,10 +126,57 @@ def alpaca_correlations(folder: Path) -> list[tuple[str, str, float]]:
     return lines
 
 
+def judgebench(folder: Path) -> Any:
+    """Return the preferences of seven judges as they were shown, in both orders, with lengths."""
+    import crowdrank as cr
+
+    table = pl.read_csv(folder / "judgebench" / "judgments.csv.gz").drop_nulls("decision")
+    table = table.join(pl.read_csv(folder / "judgebench" / "pairs.csv.gz"), on="pair")
+    first, second = (pl.when(pl.col("swapped") == swapped) for swapped in (0, 1))
+    shown = {
+        "left": first.then(pl.lit("A")).otherwise(pl.lit("B")),
+        "right": second.then(pl.lit("A")).otherwise(pl.lit("B")),
+        "length_left": first.then("length_a").otherwise("length_b"),
+        "length_right": second.then("length_a").otherwise("length_b"),
+        "winner": pl.col("decision").replace_strict({"A>B": "left", "B>A": "right", "A=B": "tie"}, default=None),
+    }  # fmt: skip
+    rows = table.select(query="pair", annotator="judge", **shown).drop_nulls("winner")
+    return cr.Preferences.from_frame(rows, covariates=["length"])
+
+
+def print_habits(folder: Path) -> None:
+    """Print what judges like in llmfao and judgebench, and how criteria go together in newsroom."""
+    import crowdrank as cr
+    from crowdrank.review.control_habits import control_sentences
+
+    found = cr.aggregate(llmfao(folder, ties=True), control=["length", "lists", "self"], robust="none")
+    print("llmfao, ties included:", *control_sentences(found.estimates), sep="\n  ")
+    ids, parameters = found.learned
+    for who in ("GPT-3.5", "GPT-4"):
+        row = ids.ids.to_list().index(who)
+        names = ("bias", "length", "lists", "self")
+        told = (f"{name} {parameters[name][row]:+.2f} ± {parameters[f'{name}_sd'][row]:.2f}" for name in names)
+        print(f"  {who}: {', '.join(told)}")
+    habits = cr.diagnose(judgebench(folder), control=["length"])
+    print("judgebench:", *habits.annotator_messages, *habits.notes, sep="\n  ")
+    with pl.Config(tbl_cols=-1, tbl_hide_dataframe_shape=True):
+        print(habits.annotators().select("annotator", "share_swapped", "swapped_lower", "length"))
+    grades = pl.read_csv(folder / "newsroom-criteria" / "grades.csv")
+    criteria = ["informativeness", "relevance", "fluency", "coherence"]
+    means = grades.group_by("query", "item").agg(pl.col(criteria).mean()).select(criteria)
+    print("newsroom-criteria, correlations of mean grades:", means.corr())
+
+
 def main() -> None:
-    """Print both tables."""
+    """Print the tables."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.real_judges", description=__doc__)
+    parser.add_argument("--only", choices=["habits"], help="leave out what takes minutes")
+    asked = parser.parse_args()
     warnings.simplefilter("ignore")
     folder = Path(os.environ["CROWDRANK_DATA"])
+    print_habits(folder)
+    if asked.only:
+        return
     found = held_out(llmfao(folder))
     base = found["latent_score"].mean(axis=0)
     print(f"llmfao, {len(base):,} decided preferences, {N_TIMES} x {N_FOLDS} folds: log-likelihood, and gain")

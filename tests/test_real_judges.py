@@ -42,3 +42,19 @@ def test_pairs_of_one_query_are_refused(data_folder):
         with pytest.raises(UnidentifiedError, match="length does not vary within pairs"):
             cr.aggregate(preferences, method, control=["length"])
     assert "length" in cr.diagnose(preferences, control=["length"]).annotators().columns
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_own_families_of_two_programs(data_folder):
+    found = cr.aggregate(llmfao(data_folder), control=["length", "lists", "self"], robust="none")
+    ids, parameters = found.learned
+    unit = found.estimates["control"]["self"]["unit"]
+    # log-odds of an answer of the own family with standard errors, as a fit of another program found them
+    for who, value, error in (("GPT-3.5", 0.54, 0.17), ("GPT-4", 1.91, 0.25)):
+        row = ids.ids.to_list().index(who)
+        own, own_error = parameters["self"][row] / unit, parameters["self_sd"][row] / unit
+        assert own > 0
+        assert abs(own - value) < 2 * np.hypot(error, own_error), (who, own)
+    told = cr.findings(found, llmfao(data_folder)).of("prefers_own_family")
+    assert told.ids == ("GPT-4",)
+    assert told.numbers["n_annotators"] == 2

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         style_counts,
         train,
         win_rate,
+        with_families,
     )
     from .cluster.packed import PackedJudgments, scan_judgments
     from .data.clicks import Clicks
@@ -89,6 +90,7 @@ _HOMES = {
     "style_counts": ".api",
     "train": ".api",
     "win_rate": ".api",
+    "with_families": ".api",
 }
 _PACKAGES = (
     "aggregators", "datasets", "errors", "features", "joint", "metrics", "rankers", "report", "schemes", "simulate",
@@ -149,6 +151,7 @@ __all__ = [
     "style_counts",
     "train",
     "win_rate",
+    "with_families",
 ]
 
 

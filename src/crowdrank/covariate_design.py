@@ -13,14 +13,15 @@ from .data.covariates import GIVEN
 from .data.judgments import Preferences
 from .errors import DataWarning, JudgmentError, UnidentifiedError, UnknownNameError
 from .pair_counts import count_preferences
-from .protocols import Floats
-from .wording import did_you_mean
+from .protocols import Bools, Floats
+from .wording import did_you_mean, first_few, option
 
 MIN_IDENTIFIED = 0.01
 """Share of a covariate's variation within pairs of items below which scores and coefficient are confounded."""
 
 _WEAKLY_IDENTIFIED = 0.05
 _ALIKE = 0.95
+_SAME = 1e-9
 _LARGE_COEFFICIENT = 5.0
 _RIDGE = 1e-6
 
@@ -100,16 +101,29 @@ def covariate_design(preferences: Preferences, control: Sequence[str], *, refuse
         places.append(preferences.covariate_names.index(name))
     assert preferences.covariates is not None
     values, weight = np.ascontiguousarray(preferences.covariates[:, places]), preferences.row_weight
+    if not weight.sum() > 0:
+        raise JudgmentError(
+            f"no preference is left to tell the coefficient of {control[0]} from: all are ties that are ignored, or "
+            f"weigh nothing; leave {option('control')} out, or count ties"
+        )
     unit = np.sqrt(_squares(values, weight) / weight.sum())
-    for name, size in zip(control, unit, strict=True):
-        if not size > 0:
-            raise JudgmentError(f"covariate {name!r} is 0 in all preferences; there is nothing to control for")
+    _refuse_zeros(control, unit)
     values = values / unit
     transforms = tuple(preferences.covariate_transforms[place] for place in places)
     design = CovariateDesign(tuple(control), values, unit, _identified_shares(preferences, values), transforms)
     if refuse:
-        _check(design, weight)
+        _check(design, weight, across=preferences.block is not None)
     return design
+
+
+def _refuse_zeros(control: Sequence[str], unit: Floats) -> None:
+    """Refuse covariates that are 0 in all preferences, and say which are not."""
+    none = [repr(name) for name, size in zip(control, unit, strict=True) if not size > 0]
+    if none:
+        others = ",".join(name for name, size in zip(control, unit, strict=True) if size > 0)
+        remedy = f"control for the others: {option('control', others)}" if others else f"leave {option('control')} out"
+        which = f"covariate {none[0]} is" if len(none) == 1 else f"covariates {first_few(none)} are"
+        raise JudgmentError(f"{which} 0 in all preferences, so there is nothing to control for; {remedy}")
 
 
 def _identified_shares(preferences: Preferences, values: Floats) -> Floats:
@@ -131,23 +145,48 @@ def _identified_shares(preferences: Preferences, values: Floats) -> Floats:
     return shares
 
 
+def comparable_annotators(preferences: Preferences, values: Floats) -> Bools:
+    """Return whose coefficient of each covariate shows in differences to the others, (n_annotators, k).
+
+    It does where the annotator's own values are not explained by the pairs of items they are of: others judged the same
+    pairs, or the values vary within them.
+    """
+    n, k = preferences.n_annotators, values.shape[1]
+    turned = preferences.left > preferences.right
+    low, high = np.where(turned, (preferences.right, preferences.left), (preferences.left, preferences.right))
+    pair = np.unique(low.astype(np.int64) * preferences.n_items + high, return_inverse=True)[1]
+    cell, at = np.unique(pair * n + preferences.annotator, return_inverse=True)
+    weight, sign = preferences.row_weight, np.where(turned, -1.0, 1.0)
+    of_pair = np.bincount(pair, weight)[cell // n]
+    comparable = np.zeros((n, k), bool)
+    for place in range(k):
+        own = np.bincount(preferences.annotator, weight * values[:, place] ** 2, n)
+        sums = np.bincount(at, weight * sign * values[:, place], len(cell))
+        explained = np.divide(sums**2, of_pair, out=np.zeros(len(cell)), where=of_pair > 0)
+        rest = own - np.bincount(cell % n, explained, n)
+        comparable[:, place] = rest > MIN_IDENTIFIED * np.maximum(own, 1e-300)
+    return comparable
+
+
 def _squares(values: Floats, weight: Floats) -> Floats:
     """Weighted sum of the squares of each column."""
     squares: Floats = np.einsum("n,nk,nk->k", weight, values, values)
     return squares
 
 
-def _check(design: CovariateDesign, weight: Floats) -> None:
-    """Refuse or warn of covariates that judgments cannot tell from scores, or from each other."""
+def _check(design: CovariateDesign, weight: Floats, *, across: bool) -> None:
+    """Refuse or warn of covariates that judgments cannot tell from scores, from the side, or from each other."""
     for name, share in zip(design.names, design.identified, strict=True):
         if share < MIN_IDENTIFIED:
-            remedy = (
-                "name families of several annotators and items, with people among the annotators"
-                if name == "self" else "use across_queries() (--across-queries)"
-            )  # fmt: skip
+            remedy = "use across_queries() (--across-queries), or leave it out"
+            if name == "self":
+                remedy = (
+                    "name families of several annotators and items, with people among the annotators, or leave it out"
+                )
+            elif across:
+                remedy = "leave it out"
             raise UnidentifiedError(
-                f"{name} does not vary within pairs of items, so scores and {name} are confounded; {remedy}, or "
-                "leave it out"
+                f"{name} does not vary within pairs of items, so scores and {name} are confounded; {remedy}"
             )
         if share < _WEAKLY_IDENTIFIED:
             _warn(
@@ -155,9 +194,22 @@ def _check(design: CovariateDesign, weight: Floats) -> None:
                 "much of its coefficient"
             )
     weighted = design.values if (weight == 1.0).all() else design.values * weight[:, None]
+    _check_side(design.names, np.abs(weighted.sum(axis=0)) / weight.sum())
     together = np.abs(weighted.T @ design.values) / weight.sum()
     for one, other in zip(*np.nonzero(np.triu(together > _ALIKE, 1)), strict=True):
         _warn(f"{design.names[one]} and {design.names[other]} vary together, so only their sum is reliable")
+
+
+def _check_side(names: Sequence[str], alike: Floats) -> None:
+    """Refuse or warn of covariates that hardly differ between preferences: they are the side that items stand on."""
+    for name, share in zip(names, alike, strict=True):
+        if share > 1.0 - _SAME:
+            raise JudgmentError(
+                f"covariate {name!r} is the same in all preferences, which is a favour of one side and no difference "
+                "of items; give it left less right, or leave it out"
+            )
+        if share > _ALIKE:
+            _warn(f"{name} is nearly the same in all preferences, so it is hardly told from a favour of one side")
 
 
 def _warn(message: str) -> None:

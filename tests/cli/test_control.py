@@ -127,7 +127,52 @@ def test_diagnose_tells_habits_also_where_control_is_refused(run, texts):
     assert "like long items" in ran.err
     ran = run(f"diagnose {texts}/votes.csv --control length --format json")
     assert ran.code == 0, ran.err
+    assert "nothing is told of 'j0', 'j1' and 'j2', since nobody else judged the same pairs" in ran.err
+    assert all(row["length"] is None for row in json.loads(ran.out))
+    # now each pair is judged by all three
+    table = pl.read_csv(texts / "votes.csv")
+    rng = np.random.default_rng(1)
+    turn = {"left": "right", "right": "left"}
+    others = [
+        table.with_columns(
+            annotator=pl.lit(f"j{who}"),
+            winner=pl.when(pl.Series(rng.uniform(size=len(table)) < 0.3))
+            .then(pl.col("winner").replace(turn))
+            .otherwise("winner"),
+        )
+        for who in range(3)
+    ]
+    pl.concat(others).drop("group").write_csv(texts / "all.csv")
+    ran = run(f"diagnose {texts}/all.csv --control length --format json")
+    assert ran.code == 0, ran.err
     assert "coefficients of annotators are relative to each other" in ran.err
-    rows = json.loads(ran.out)
-    rows = rows["annotators"] if isinstance(rows, dict) else rows
-    assert sum(row["length"] for row in rows) == pytest.approx(0, abs=1e-6)
+    assert sum(row["length"] for row in json.loads(ran.out)) == pytest.approx(0, abs=1e-6)
+
+
+def test_a_covariate_may_be_0_in_one_of_several_files(run, texts):
+    table = pl.read_csv(texts / "votes.csv")
+    plain = table.head(300).with_columns(pl.col("left_text", "right_text").str.replace_all(r"[#*-]", ""))
+    plain.write_csv(texts / "plain.csv")
+    table.tail(600).write_csv(texts / "marked.csv")
+    ran = run(f"aggregate {texts}/plain.csv {texts}/marked.csv --across-queries --control style --format json")
+    assert ran.code == 0, ran.err
+    assert set(json.loads(ran.out)["estimates"]["control"]) == {"length", "headers", "bold", "lists"}
+    ran = run(f"aggregate {texts}/plain.csv --across-queries --control style -q")
+    assert ran.code == 2
+    assert "covariates 'headers', 'bold' and 'lists' are 0 in all preferences" in ran.err
+    assert "--control length" in ran.err
+
+
+def test_diagnose_tells_of_own_families(run, texts):
+    ask = f"diagnose {texts}/votes.csv --across-queries --control self"
+    ran = run(f"{ask} --item-families {texts}/families.csv --format json")
+    assert ran.code == 0, ran.err
+    assert "prefer the own family" in ran.err
+    assert all(row["self"] > 0 for row in json.loads(ran.out))
+    for text, says in (
+        (ask, "(--item-families FILE)"),
+        (f"{ask} --item-families {texts}/families.csv -m borda", "which borda has not"),
+        (f"diagnose {texts}/votes.csv --item-families {texts}/families.csv", "families are for --control self"),
+    ):
+        ran = run(text)
+        assert (ran.code, says in ran.err) == (2, True), ran.err

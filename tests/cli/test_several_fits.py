@@ -100,3 +100,63 @@ def test_intervals_of_categories_cover():
     for differ in (0.0, 0.4):
         # 90 % intervals; shrinking to all judgments, the category's own among them, covers .73 where they differ
         assert np.mean([category_coverage(seed, differ) for seed in range(6)]) > 0.83
+
+
+@pytest.fixture
+def styled(votes):
+    """The same votes with lengths, headers in two of the categories, and families of annotators and items."""
+    rng = np.random.default_rng(2)
+    table = pl.read_csv(votes)
+    n = len(table)
+    headers = [pl.when(pl.col("category") == "maths").then(0).otherwise(pl.Series(rng.poisson(1, n))) for _ in "lr"]
+    table.with_columns(
+        group=pl.col("annotator").replace_strict({f"a{i}": f"f{i % 3}" for i in range(5)}),
+        length_left=pl.Series(rng.integers(100, 900, n)), length_right=pl.Series(rng.integers(100, 900, n)),
+        headers_left=headers[0], headers_right=headers[1],
+    ).write_csv(votes)  # fmt: skip
+    votes.with_name("families.csv").write_text("item,family\n" + "".join(f"m{i},f{i % 4}\n" for i in range(6)))
+    return votes
+
+
+def test_options_reach_every_fit(run, styled):
+    ask = f"aggregate {styled} --across-queries --by category -m bradley_terry --format csv"
+
+    def table(more, *, code=0):
+        ran = run(f"{ask} {more}")
+        assert ran.code == code, ran.err
+        return {(r["category"], r["item"]): r for r in csv.DictReader(io.StringIO(ran.out))}, ran.err
+
+    plain, _ = table("")
+    robust, said = table("--robust query")
+    assert "standard errors by query are" in said
+    assert all(robust[key]["std_error"] != plain[key]["std_error"] for key in plain)
+    own, said = table(f"--control length,headers,self --families {styled.with_name('families.csv')}")
+    assert "category maths: headers is 0 in all preferences and makes no difference there" in said
+    assert "category verse: between equals, the answer of the annotator's own family" in said
+    assert all(own[key]["score"] != plain[key]["score"] for key in plain)
+    assert said.count("read as preferences") == 1
+    # an annotator who judged one category only is trusted there and in the table of all
+    rows = pl.read_csv(styled)
+    who = pl.when((pl.col("category") == "code") & (pl.col("annotator") == "a4")).then(pl.lit("ann"))
+    rows.with_columns(annotator=who.otherwise("annotator")).write_csv(styled)
+    ran = run(f"aggregate {styled} --across-queries --by category -m latent_score --trusted ann,a0 --format csv -q")
+    assert ran.code == 0, ran.err
+
+
+def test_options_of_one_ranking_are_refused(run, styled):
+    for text, says in (
+        ("--known k.csv", "--known is about one ranking"),
+        ("--stream", "--stream is about one ranking"),
+        ("--swaps none", "choose one of 'keep', 'tie', 'drop'"),
+        (f"--families {styled.with_name('families.csv')}", "families are for --control self"),
+        ("--control self", "give a table of item and family with"),
+        ("--control length --trusted nobody -m latent_score", "nobody"),
+    ):
+        styled.with_name("k.csv").write_text("item,score\nm1,2\n")
+        ran = run(
+            f"aggregate {styled} --across-queries --by category {text.replace('k.csv', str(styled.with_name('k.csv')))}"
+        )
+        assert (ran.code, "Traceback" in ran.err) == (2, False), text
+        assert says in ran.err, ran.err
+    ran = run("aggregate - --by category")
+    assert (ran.code, "standard input only once" in ran.err) == (2, True)

@@ -89,8 +89,8 @@ def test_what_is_missing_or_odd_is_said():
         read("margin", table=endless)
     with pytest.warns(DataWarning, match="left out 2 of 3 rows"):
         assert read("margin", table=endless, invalid="drop").covariates.tolist() == [[0.5]]
-    with pytest.raises(JudgmentError, match="'margin' is 0 in all rows"):
-        read("margin", table=TABLE.with_columns(margin=pl.lit(0)))
+    # a part of a larger set may have it; methods refuse it
+    assert not read("margin", table=TABLE.with_columns(margin=pl.lit(0))).covariates.any()
     with pytest.raises(ParameterError, match="transform of length"):
         read("length:square")
     with pytest.raises(ParameterError, match="named twice"):

@@ -18,7 +18,14 @@ if TYPE_CHECKING:
     from .collecting import TargetRule, agreement_interval, disputed_targets, target_rule
     from .comparison import check_comparison, compare, compare_methods
     from .consensus_findings import findings
-    from .control import read_covariates_of, style_counts, with_families
+    from .control import (
+        expect_self,
+        names_to_control,
+        read_covariates_of,
+        style_counts,
+        with_families,
+        zero_covariates,
+    )
     from .diagnosis import diagnose
     from .evaluation import describe_evaluation, evaluate, evaluate_runs
     from .exporting import Exported, export
@@ -70,6 +77,7 @@ _HOMES = {
     "evaluate": ".evaluation",
     "evaluate_runs": ".evaluation",
     "expect_one_kind": ".aggregation",
+    "expect_self": ".control",
     "export": ".exporting",
     "file_advice": ".scale",
     "findings": ".consensus_findings",
@@ -77,6 +85,7 @@ _HOMES = {
     "interleave": ".interleaving",
     "make_features": ".extraction",
     "methods": ".method_listing",
+    "names_to_control": ".control",
     "pack": ".packing",
     "propose": ".proposals",
     "rank": ".training",
@@ -91,6 +100,7 @@ _HOMES = {
     "train": ".training",
     "with_families": ".control",
     "win_rate": ".win_rates",
+    "zero_covariates": ".control",
 }
 _VERBS = (
     "actions", "aggregate", "campaigns", "compare", "compare_methods", "credit", "diagnose", "evaluate",
@@ -136,6 +146,7 @@ __all__ = [
     "evaluate",
     "evaluate_runs",
     "expect_one_kind",
+    "expect_self",
     "export",
     "facts_of_sample",
     "file_advice",
@@ -144,6 +155,7 @@ __all__ = [
     "interleave",
     "make_features",
     "methods",
+    "names_to_control",
     "pack",
     "propose",
     "rank",
@@ -157,6 +169,7 @@ __all__ = [
     "train",
     "win_rate",
     "with_families",
+    "zero_covariates",
 ]  # fmt: skip
 
 

@@ -27,7 +27,7 @@ from ..registry import label, make, method_class
 from ..wording import call, counted, method_label, one_of, option
 from . import in_parts
 from .choosing import auto_method, check_want
-from .control import control_names, read_covariates_of
+from .control import names_to_control, read_covariates_of
 from .diagnosis import warn_of_sides
 from .in_parts import as_packed, expect_whole, first_judgments, fit_packed, resample_packed, whole_judgments
 from .robust_errors import check_robust, with_robust_errors
@@ -139,8 +139,8 @@ def aggregate(
             return in_pieces
         expect_whole(packed, whole_only, how)
     judgments = judgments if packed is None else whole_judgments(packed)
-    names = None if control is None else list(control_names(control))
     judged = as_judgments(judgments, control)
+    names = None if control is None else names_to_control(judged, control)
     if reweight is not None:
         judged, robust = reweigh_pairs(judged, reweight), robust or (None if bootstrap else "judgment")
     said = _meant_across(judged)

@@ -13,7 +13,7 @@ from ..data.columns import understand_items
 from ..data.covariates import covariate_columns, parse_covariates
 from ..data.frames import to_frame
 from ..data.judgments import Judgments, Mixed, Preferences
-from ..errors import JudgmentError
+from ..errors import JudgmentError, ParameterError
 from ..wording import first_few, option
 
 STYLE = ("length", "headers", "bold", "lists")
@@ -35,6 +35,39 @@ def control_names(control: str | Sequence[str]) -> dict[str, str]:
     for name, transform in parse_covariates(control).items():
         found |= dict.fromkeys(STYLE, transform) if name == "style" else {name: transform}
     return found
+
+
+def names_to_control(judgments: Any, control: str | Sequence[str]) -> list[str]:
+    """Return the names of the covariates that are meant, unless the judgments have one of them made in another way."""
+    wanted = control_names(control)
+    if isinstance(judgments, Preferences):
+        made = dict(zip(judgments.covariate_names, judgments.covariate_transforms, strict=True))
+        for name, way in wanted.items():
+            if way and made.get(name, way) != way:
+                raise JudgmentError(
+                    f"the preferences have {name!r} as {made[name]}, not as {way}; read them with covariates="
+                    f"[{f'{name}:{way}'!r}] (--control {name}:{way}), or name it without a transform"
+                )
+        if "self" in wanted and "self" not in made:
+            raise JudgmentError(
+                "there is no covariate 'self', since the families of items are not known; give a table of item and "
+                "family with with_families(preferences, table) (--item-families FILE), and each annotator's as group"
+            )
+    return list(wanted)
+
+
+def expect_self(control: str | Sequence[str] | None) -> None:
+    """Refuse families that nothing is to be controlled for by."""
+    if control is None or "self" not in control_names(control):
+        raise ParameterError(f"families are for {option('control', 'self')}; add that, or leave families out")
+
+
+def zero_covariates(judgments: Any, control: Sequence[str]) -> list[str]:
+    """Return those covariates that are 0 in all of these preferences."""
+    if not isinstance(judgments, Preferences) or judgments.covariates is None:
+        return []
+    some = dict(zip(judgments.covariate_names, (np.abs(judgments.covariates).sum(axis=0) > 0).tolist(), strict=True))
+    return [name for name in control if not some.get(name, True)]
 
 
 def read_covariates_of(control: str | Sequence[str]) -> dict[str, Any]:
@@ -88,22 +121,22 @@ def with_style(table: pl.DataFrame, wanted: Sequence[str] = STYLE) -> pl.DataFra
         texts = table[name].unique(maintain_order=True)
         counts = style_counts(texts).select(pl.col(style).alias(f"{style}_{side}") for style in lacking)
         table = table.join(counts.with_columns(texts.alias(name)), on=name, how="left", nulls_equal=True)
-    used = [style for style in wanted if style not in lacking or _occurs(table, style)]
-    if len(used) < len(wanted):
-        none = ", ".join(style for style in wanted if style not in used)
-        raise JudgmentError(f"no text has any {none}; control for the others: {option('control', ','.join(used))}")
     return table
-
-
-def _occurs(table: pl.DataFrame, style: str) -> bool:
-    """Whether some text has it."""
-    return bool((table[f"{style}_left"] + table[f"{style}_right"]).sum())
 
 
 def with_families(judgments: Judgments | Mixed, families: Any) -> Preferences:
     """Return preferences with the covariate ``self``: whether left, or right, is of the annotator's own family.
 
-    ``families`` is a table of item and family; the family of an annotator is the group.
+    ``families`` is a table of item and family; the family of an annotator is the group. Then
+    ``aggregate(preferences, control=["self"])`` controls for a liking of the own family.
+
+    Examples
+    --------
+    >>> rows = {"left": ["m1", "m2"], "right": ["m2", "m3"], "winner": ["left", "tie"], "annotator": ["j", "j"],
+    ...         "group": ["red", "red"]}
+    >>> families = {"item": ["m1", "m2", "m3"], "family": ["red", "blue", "green"]}
+    >>> with_families(Preferences.from_frame(rows), families).covariates.tolist()
+    [[1.0], [0.0]]
     """
     if not isinstance(judgments, Preferences):
         raise JudgmentError(f"{option('families')} is about preferences, and these are other judgments; leave it out")

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
 from ..data.consensus import Consensus
 from ..data.diagnostics import Diagnostics
@@ -15,9 +16,10 @@ from ..data.judgments import Judgments, Mixed, Preferences
 from ..data.mixed import parts_of
 from ..errors import DataWarning, ParameterError, UnidentifiedError
 from ..io.notices import say
+from ..protocols import Bools
 from ..registry import method_class
-from ..wording import option
-from .control import control_names
+from ..wording import first_few, option
+from .control import names_to_control
 
 if TYPE_CHECKING:
     from ..review.control_habits import Habit
@@ -68,7 +70,7 @@ def diagnose(
     habits: list[Habit] = []
     relative: str | None = None
     if control is not None:
-        consensus, habits, relative = _with_control(judged, list(control_names(control)), consensus)
+        consensus, habits, relative = _with_control(judged, names_to_control(judged, control), consensus)
     if consensus is None:
         consensus = aggregate(judged)
     elif not isinstance(consensus, Consensus):
@@ -91,11 +93,19 @@ def _with_control(
         found = consensus or aggregate(judged, "latent_score", control=control)
         return found, annotator_habits(found), None
     except UnidentifiedError as error:
-        parameters = method.relative_coefficients(judged, control)
-        assert judged.covariates is not None
-        places = [judged.covariate_names.index(one) for one in control]
-        unit = np.sqrt(np.mean(judged.covariates[:, places] ** 2, axis=0))
-        return consensus, relative_habits(judged, parameters, control, unit), str(error)
+        found = method.relative_coefficients(judged, control)
+        return consensus, relative_habits(judged, control, found), _relative_sentence(judged, found.comparable, error)
+
+
+def _relative_sentence(judged: Preferences, comparable: Bools, error: Exception) -> str:
+    """What coefficients are relative to, why, and whose cannot be told."""
+    sentence = f"coefficients of annotators are relative to each other: {error}"
+    judging = np.isin(np.arange(judged.n_annotators), judged.annotator)
+    alone = judged.annotators.ids.filter(pl.Series(judging & ~comparable.any(axis=1))).to_list()
+    if not alone:
+        return sentence
+    who = first_few(map(repr, alone))
+    return f"{sentence}; nothing is told of {who}, since nobody else judged the same pairs"
 
 
 def _with_habits(found: Diagnostics, habits: list[Habit], consensus: Consensus, relative: str | None) -> Diagnostics:
@@ -111,7 +121,7 @@ def _with_habits(found: Diagnostics, habits: list[Habit], consensus: Consensus, 
     notes = found.notes
     if relative is not None:
         told = [f"{sentence} (relative to the other annotators)" for sentence in told]
-        notes += (f"coefficients of annotators are relative to each other: {relative}",)
+        notes += (relative,)
     return replace(found, annotator_table=table, annotator_messages=(*found.annotator_messages, *told), notes=notes)
 
 

@@ -31,6 +31,7 @@ _MAX_ROWS_UNASKED = 200_000
 """From so many queries on it is said where errors by query would be so many times as wide, up to so many rows."""
 
 _FEW_CLUSTERS = 10
+_PLURAL = {"annotator": "annotators", "query": "queries", "judgment": "judgments"}
 _MAX_KEY_BITS = 62
 
 
@@ -71,17 +72,19 @@ def with_robust_errors(
     if not (found.n_clusters > 1).any():
         if unasked:
             return consensus
-        raise ParameterError(f"{option('robust', robust)} needs two or more of them in a query; leave it out")
+        where = "" if robust == "query" else " of a query"
+        raise ParameterError(f"{option('robust', robust)} needs two or more {_PLURAL[robust]}{where}; leave it out")
     wider = _times_as_wide(consensus, found)
     number = int(np.median(found.n_clusters[found.n_clusters > 0]))
+    clusters = f"{number:,} {_PLURAL[robust]}"
     if number < _FEW_CLUSTERS and not unasked:
-        plural = {"annotator": "annotators", "query": "queries", "judgment": "judgments"}[robust]
         warnings.warn(
-            f"only {number} {plural}: how much they differ is hardly known, so intervals are those of Student's t with "
+            f"only {clusters}: how much they differ is hardly known, so intervals are those of Student's t with "
             f"{number - 1} degrees of freedom; ask about more of them", DataWarning, stacklevel=3,
         )  # fmt: skip
     why = "preferences of an annotator repeat or imply each other: " if unasked else ""
-    say(f"{why}standard errors by {robust} are {wider:.2f} times as wide as the model's ({number} per query)")
+    each = "" if consensus.items.n_queries == 1 else " per query"
+    say(f"{why}standard errors by {robust} are {wider:.2f} times as wide as the model's ({clusters}{each})")
     trace = replace(consensus.trace, errors=f"cluster-robust by {robust}")
     return replace(
         consensus, std_error=found.std_error, covariance=found.covariance, trace=trace,

@@ -14,7 +14,7 @@ from .outputs import LEVEL, check_files, deliver_consensus
 from .reporting import Compared, Conditions, FailIf, Report, check_report, leave_if, write_report
 from .running import say_failed
 from .talk import Talk
-from .votes import read_votes
+from .votes import read_settled
 from .words import complete_method, pairs, split_list
 
 if TYPE_CHECKING:
@@ -97,7 +97,12 @@ def aggregate(
     ] = None,
     families: Annotated[
         str | None,
-        typer.Option("--families", metavar="FILE", help="item and family, for --control self; votes have a group."),
+        typer.Option(
+            "--families",
+            "--item-families",
+            metavar="FILE",
+            help="item and family, for --control self; votes have a group.",
+        ),
     ] = None,
     swaps: Annotated[
         str,
@@ -168,38 +173,35 @@ def aggregate(
     api.check_level(intervals, "intervals")
     check_report(report, compared)
     conditions, anchor = Conditions(fail_if), _anchor(rating)
+    if families is not None:
+        api.expect_self(control)
+    wanted = {
+        "method": method, "params": params, "seed": seed, "want": want, "trusted": split_list(trusted),
+        "robust": robust, "control": control, "reweight": reweight,
+    }  # fmt: skip
     if by is not None or criteria is not None:
         from .several_fits import SeveralFits, check_alone
 
-        given = {
-            "params": params,
-            "seed": seed,
-            "trusted": split_list(trusted),
-            "control": control,
-            "reweight": reweight,
-        }
-        fits = SeveralFits(votes, reading, method, given, quiet)
-        check_alone(by, criteria, {"--report": report, "--annotators": annotators, "--bootstrap": bootstrap,
-                                   "--rating": rating, "--intervals": intervals, "--fail-if": fail_if})  # fmt: skip
+        check_alone(by, criteria, votes, {
+            "--report": report, "--annotators": annotators, "--bootstrap": bootstrap, "--rating": rating,
+            "--intervals": intervals, "--fail-if": fail_if, "--known": known, "--stream": scaling.stream,
+            "--cluster": scaling.cluster, "--resume": scaling.resume,
+        })  # fmt: skip
+        fits = SeveralFits(votes, reading, wanted, families, swaps, quiet)
         fits.deliver(by, split_list(criteria), out, format)
         return
     level = LEVEL if bootstrap and intervals is None else intervals
     page = None if report is None else ReportOf(report, compared, seed)
     outputs = Outputs(out, format, level, annotators, None if rating is None else (anchor, level or LEVEL), page)
     with Talk(quiet=quiet) as talk:
-        wanted = {
-            "method": method, "params": params, "seed": seed, "want": want, "trusted": split_list(trusted),
-            "known": None if known is None else read_table(known), "bootstrap": bootstrap, "resample": resample,
-            "robust": robust, "control": control, "reweight": reweight,
-        }  # fmt: skip
+        wanted |= {"bootstrap": bootstrap, "resample": resample}
+        wanted["known"] = None if known is None else read_table(known)
         if goes_in_parts(votes, scaling, talk):
             _refuse_in_parts({"--families": families, "--swaps": None if swaps == "keep" else swaps})
             facts = aggregate_in_parts(votes, reading, scaling, talk, wanted, outputs)
             holding = [] if facts is None else conditions.holding(facts)
         else:
-            judgments = api.settle_swaps(read_votes(votes, reading, talk, control), swaps)
-            if families is not None:
-                judgments = api.with_families(judgments, read_table(families))
+            judgments = read_settled(votes, reading, talk, control, swaps, families)
             facts = _aggregate_whole(judgments, wanted, outputs, talk, has_conditions=bool(fail_if))
             holding = [] if facts is None else conditions.holding(facts)
             if facts is not None and report is not None:

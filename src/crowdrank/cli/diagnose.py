@@ -10,7 +10,7 @@ from .help import examples
 from .options import Format, Out, Quiet, Reading, Seed, Votes, spread
 from .outputs import check_files, deliver, write_wanted
 from .talk import Talk
-from .votes import options_of, read_votes
+from .votes import options_of, read_settled
 from .words import complete_method
 
 if TYPE_CHECKING:
@@ -39,6 +39,12 @@ def diagnose(
         str | None,
         typer.Option(
             "--control", metavar="A,B,C", help="Covariates of preferences, as in aggregate: who likes long answers."
+        ),
+    ] = None,
+    item_families: Annotated[
+        str | None,
+        typer.Option(
+            "--item-families", metavar="FILE", help="item and family, for --control self; votes have a group."
         ),
     ] = None,
     seed: Seed = 0,
@@ -77,10 +83,12 @@ def diagnose(
     from ..io.truth import read_truth
 
     more = [dependence, families, groups]
-    check_files([*votes, reading.items, truth], [out, *more], format=format, tables=more)
+    check_files([*votes, reading.items, truth, item_families], [out, *more], format=format, tables=more)
     api.check_aggregation(method)
+    _check_control(control, method, item_families)
     with Talk(quiet=quiet) as talk:
-        judgments = api.expect_one_kind(read_votes(votes, reading, talk, control), "diagnose")
+        judgments = read_settled(votes, reading, talk, control, "keep", item_families)
+        judgments = api.expect_one_kind(judgments, "diagnose")
         known = None if truth is None else read_truth(truth, options=options_of(reading))
         with talk.working("finding the consensus"):
             consensus = None if control else api.aggregate(judgments, method, seed=seed)
@@ -93,6 +101,19 @@ def diagnose(
         write_wanted(dependence, diagnostics.dependence, talk)
         write_wanted(families, diagnostics.families, talk)
         write_wanted(groups, diagnostics.groups, talk)
+
+
+def _check_control(control: str | None, method: str, item_families: str | None) -> None:
+    """Refuse a method that learns no coefficients of annotators, and families that nothing is controlled by."""
+    from .. import api
+    from ..errors import ParameterError
+
+    if item_families is not None:
+        api.expect_self(control)
+    if control is not None and method not in ("auto", "latent_score"):
+        raise ParameterError(
+            f"--control asks for coefficients of each annotator, which {method} has not; leave --method {method} out"
+        )
 
 
 def _show(frame: pl.DataFrame) -> None:

@@ -3,39 +3,45 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .outputs import deliver
 from .talk import Talk
-from .votes import read_votes
+from .votes import read_settled
 
 if TYPE_CHECKING:
     from ..data.consensus import Consensus
+    from ..data.judgments import Judgments, Mixed
     from .options import Reading
 
 _MOST_VALUES = 100
 
 
-def check_alone(by: str | None, criteria: str | None, others: Mapping[str, Any]) -> None:
-    """Refuse options that one table of several fits has no place for."""
+def check_alone(by: str | None, criteria: str | None, votes: Sequence[str], others: Mapping[str, Any]) -> None:
+    """Refuse options that one table of several fits has no place for, and input that can be read only once."""
     from ..errors import ParameterError
 
     mine = "--by" if by is not None else "--criteria"
     if by is not None and criteria is not None:
         raise ParameterError("--by and --criteria are two tables; give one of them")
+    if "-" in votes:
+        raise ParameterError(f"{mine} reads the votes several times, and standard input only once; give them as a file")
     for name, value in others.items():
         if value:
             raise ParameterError(f"{name} is about one ranking, and {mine} makes several; leave one out")
 
 
 class SeveralFits(NamedTuple):
-    """How each of the fits is made."""
+    """How the votes are read and what each fit is asked for, method included."""
 
     votes: Sequence[str]
     reading: Reading
-    method: str
-    given: Mapping[str, Any]
+    wanted: Mapping[str, Any]
+    families: str | None
+    swaps: str
     quiet: bool
 
     def deliver(self, by: str | None, criteria: Sequence[str] | None, out: str | None, format: str | None) -> None:
@@ -45,24 +51,52 @@ class SeveralFits(NamedTuple):
 
         with Talk(quiet=self.quiet) as talk:
             if by is not None:
-                parts = {one: self._fit(talk, where=f"{by}={one}") for one in self._values(by)}
-                frame = api.category_table(self._fit(talk), parts)
+                values = self._values(by)
+                whole = self._fit(talk, self._read(talk), {})
+                parts = {one: self._category(talk, by, one, whole) for one in values}
+                frame = api.category_table(whole, parts)
             else:
-                frame = api.criteria_table({one: self._fit(talk, column=f"grade={one}") for one in criteria or ()})
+                frame = api.criteria_table({
+                    one: self._fit(talk, self._read(talk, column=f"grade={one}"), {}) for one in criteria or ()
+                })  # fmt: skip
             deliver(frame, out, format, talk, lambda: show_frame(frame, bold="item", cut=("item",)))
 
-    def _fit(self, talk: Talk, *, where: str | None = None, column: str | None = None) -> Consensus:
-        """The consensus of some rows, or of one column of grades."""
+    def _read(self, talk: Talk, **changes: str) -> Judgments | Mixed:
+        """The judgments, of some rows or of one column of grades."""
+        more: dict[str, Any] = {name: [*(getattr(self.reading, name) or ()), text] for name, text in changes.items()}
+        reading, control = dataclasses.replace(self.reading, **more), self.wanted["control"]
+        return read_settled(self.votes, reading, talk, control, self.swaps, self.families)
+
+    def _fit(self, talk: Talk, judgments: Judgments | Mixed, changes: Mapping[str, Any]) -> Consensus:
+        """The consensus of some judgments."""
         from .. import api
 
-        changes = {"where": where, "column": column}
-        more: dict[str, Any] = {
-            name: [*(getattr(self.reading, name) or ()), text] for name, text in changes.items() if text
-        }
-        control = self.given.get("control")
-        judgments = read_votes(self.votes, dataclasses.replace(self.reading, **more), talk, control)
         with talk.working("finding the consensus"):
-            return api.aggregate(judgments, self.method, **self.given)
+            found: Consensus = api.aggregate(judgments, **{**self.wanted, **changes})
+        return found
+
+    def _category(self, talk: Talk, by: str, one: str, whole: Consensus) -> Consensus:
+        """The consensus of one category by the method of all judgments, whose scores it is compared with."""
+        from .. import api
+        from ..io.notices import collect_notices
+
+        with _speak_of(f"{by} {one}", talk):
+            with warnings.catch_warnings(), collect_notices():
+                # what there is to say of the votes was said of all of them
+                warnings.simplefilter("ignore")
+                judgments = self._read(Talk(quiet=True), where=f"{by}={one}")
+            changes: dict[str, Any] = {"method": whole.method, "params": whole.params, "want": "order"}
+            if self.wanted["control"] is not None:
+                names = api.names_to_control(judgments, self.wanted["control"])
+                none = api.zero_covariates(judgments, names)
+                changes["control"] = [name for name in names if name not in none] or None
+                for name in none:
+                    talk.say(f"{by} {one}: {name} is 0 in all preferences and makes no difference there")
+            if self.wanted["trusted"]:
+                known = set(map(str, judgments.annotators))
+                present = [who for who in self.wanted["trusted"] if who in known]
+                changes["trusted"] = present or self.wanted["trusted"]
+            return self._fit(talk, judgments, changes)
 
     def _values(self, by: str) -> list[str]:
         """The values of the column."""
@@ -79,3 +113,20 @@ class SeveralFits(NamedTuple):
         if not 1 < len(values) <= _MOST_VALUES:
             raise JudgmentError(f"--by {by} has {len(values):,} values; name a column with 2 to {_MOST_VALUES}")
         return values
+
+
+@contextmanager
+def _speak_of(part: str, talk: Talk) -> Iterator[None]:
+    """Begin what is said, warned of or refused meanwhile with the part that it is about."""
+    from ..errors import CrowdrankError
+    from ..io.notices import collect_notices
+
+    try:
+        with warnings.catch_warnings(record=True) as warned, collect_notices() as heard:
+            yield
+    except CrowdrankError as error:
+        raise type(error)(f"{part}: {error}") from None
+    for text in heard:
+        talk.say(f"{part}: {text}")
+    for one in warned:
+        warnings.warn(f"{part}: {one.message}", one.category, stacklevel=2)

@@ -60,6 +60,17 @@ def refuse_unpackable(reading: Reading, remedy: str) -> None:
         raise ParameterError(f"{name} changes all judgments at once, and these are read some rows at a time; {remedy}")
 
 
+def read_settled(
+    votes: Sequence[str], reading: Reading, talk: Talk, control: str | None, swaps: str, families: str | None
+) -> Judgments | Mixed:
+    """Return the judgments after the rule for exchanged sides, with own families where these are to be controlled."""
+    from .. import api
+    from ..io.tables import read_table
+
+    judgments = api.settle_swaps(read_votes(votes, reading, talk, control), swaps)
+    return judgments if families is None else api.with_families(judgments, read_table(families))
+
+
 def _packed_sample(votes: Sequence[str]) -> Judgments | Mixed | None:
     """Packed judgments, of very many a sample, which is said; ``None`` where votes are files."""
     from ..cluster.packed import is_packed

@@ -144,8 +144,6 @@ def _covariate(rows: Rows, table: pl.DataFrame, name: str, transform: str) -> tu
         if made and transform and transform != made:
             raise JudgmentError(f"the table has {columns[0]!r} and no two columns to make {name}:{transform} of")
         transform = transform or made or GIVEN
-    if not both[~rows.bad].any():
-        raise JudgmentError(f"covariate {name!r} is 0 in all rows, so there is nothing to control for; leave it out")
     return both, transform
 
 

@@ -12,13 +12,16 @@ import polars as pl
 from ..data.consensus import Consensus
 from ..data.covariates import GIVEN, more_of, typical_difference
 from ..data.judgments import Preferences
-from ..protocols import Floats
+from ..protocols import Bools
 from ..quality import INTERVAL
 from ..wording import SHOWN, first_few, of_all, option
 from .finding import Finding, name
 
 NOTABLE_ODDS = 1.25
 """Odds at the typical difference from which on a habit is told, where its interval excludes none."""
+
+_NO_SHARE = 1e-3
+"""Share of what is not known of an annotator's coefficient that own judgments must tell for it to be one of the own."""
 
 _OWN_SIDE = "side"
 _KINDS = {"length": "likes_long", "self": "prefers_own_family", _OWN_SIDE: "leans_left"}
@@ -74,7 +77,8 @@ def control_sentences(estimates: Mapping[str, Any]) -> list[str]:
 def annotator_habits(consensus: Consensus) -> list[Habit]:
     """Return the coefficients of annotators, and their favour of the left side, where covariates are controlled for.
 
-    The tables have annotator, coefficient, lower, upper and odds, those at the typical difference.
+    The tables have annotator, coefficient, lower, upper and odds, those at the typical difference. Annotators whose
+    judgments say nothing of a covariate, such as people of the own family, are not in its table.
     """
     learned, control = consensus.learned, consensus.estimates.get("control")
     if learned is None or not control:
@@ -84,11 +88,25 @@ def annotator_habits(consensus: Consensus) -> list[Habit]:
         one: (one, f"{one}_sd", float(found["unit"]), found.get("transform", GIVEN)) for one, found in control.items()
     }
     columns[_OWN_SIDE] = ("bias", "bias_sd", 1.0, GIVEN)
-    return [
-        _habit(annotators.ids, (parameters[value], parameters[error]), covariate, unit, way)
-        for covariate, (value, error, unit, way) in columns.items()
-        if value in parameters and error in parameters
-    ]
+    habits = []
+    for covariate, (value, error, unit, way) in columns.items():
+        if value in parameters and error in parameters:
+            found = parameters[value], parameters[error]
+            whole = _habit(annotators.ids, found, covariate, unit, way)
+            told = _has_own(*found, control[covariate]) if covariate in control else np.ones(len(whole.table), bool)
+            habits.append(whole._replace(table=whole.table.filter(pl.Series(told))))
+    return habits
+
+
+def _has_own(value: Any, error: Any, crowd: Mapping[str, Any]) -> Bools:
+    """Which annotators have a coefficient of their own, not just that of the crowd with the spread of all."""
+    spread = float(crowd.get("sd_between_annotators") or 0.0)
+    if spread == 0.0:
+        return np.ones(len(value), bool)
+    unknown = np.asarray(error, np.float64) ** 2 >= (1.0 - _NO_SHARE) * (spread**2 + crowd["std_error"] ** 2)
+    near = np.abs(np.asarray(value, np.float64) - crowd["coefficient"]) <= _NO_SHARE * spread
+    own: Bools = ~(unknown & near)
+    return own
 
 
 def _habit(ids: pl.Series, found: tuple[Any, Any], covariate: str, unit: float, transform: str) -> Habit:
@@ -103,15 +121,18 @@ def _habit(ids: pl.Series, found: tuple[Any, Any], covariate: str, unit: float, 
     return Habit(covariate, unit, table, transform)
 
 
-def relative_habits(
-    preferences: Preferences, parameters: Mapping[str, Any], control: Sequence[str], unit: Floats
-) -> list[Habit]:
-    """Return coefficients of annotators against each other."""
+def relative_habits(preferences: Preferences, control: Sequence[str], found: Any) -> list[Habit]:
+    """Return coefficients of annotators against each other, of those whose can be told.
+
+    ``found`` has parameters, unit and comparable, as ``latent_score`` gives them.
+    """
     ways = dict(zip(preferences.covariate_names, preferences.covariate_transforms, strict=True))
-    return [
-        _habit(preferences.annotators.ids, (parameters[one], parameters[f"{one}_sd"]), one, float(size), ways[one])
-        for one, size in zip(control, unit, strict=True)
-    ]
+    habits = []
+    for place, one in enumerate(control):
+        values = found.parameters[one], found.parameters[f"{one}_sd"]
+        whole = _habit(preferences.annotators.ids, values, one, float(found.unit[place]), ways[one])
+        habits.append(whole._replace(table=whole.table.filter(pl.Series(found.comparable[:, place]))))
+    return habits
 
 
 def habit_findings(consensus: Consensus, habits: Sequence[Habit] | None = None) -> list[Finding]:
@@ -131,7 +152,7 @@ def habit_findings(consensus: Consensus, habits: Sequence[Habit] | None = None) 
             for habit, likers in found
             for row in likers.iter_rows(named=True)
         ]
-        n = len(habits[0].table)
+        n = max(len(habit.table) for habit, _ in found)
         does = one_does if len(who) == 1 else several_do
         sentence = f"{of_all(len(who), n, 'annotator')} {does}: {first_few(names[:SHOWN], len(names))}"
         numbers = {"n": len(who), "n_annotators": n}

@@ -294,3 +294,40 @@ def test_rounds_end_and_no_start_matters():
     assert exact.trace.converged
     assert loose.state.scores == pytest.approx(exact.state.scores, abs=0.05)
     assert loose.state.kinds[0].control.shared == pytest.approx(exact.state.kinds[0].control.shared, abs=0.05)
+
+
+def test_an_annotator_of_whom_nothing_is_known_has_no_habit():
+    from crowdrank.review.control_habits import annotator_habits
+
+    table, _, _ = judges(each=60, n=8, n_items=8)
+    own = pl.when(pl.col("annotator") < 2).then("length").otherwise(0.0)
+    found = fit(table.with_columns(length=own + 0.8 * own.sign()))
+    habits = {habit.covariate: habit.table["annotator"].to_list() for habit in annotator_habits(found)}
+    assert habits["length"] == [0, 1]
+    assert len(habits["side"]) == 8
+
+
+def test_relative_coefficients_are_of_those_who_judged_the_same_pairs():
+    rng = np.random.default_rng(0)
+    rows = []
+    for query in range(400):
+        x, better = rng.normal(0, 1, 2)
+        # the last two judge pairs of their own; the first of all likes length
+        for who in (0, 1, 2) if query < 300 else (3,):
+            won = rng.uniform() < expit(better + (1.5 if who == 0 else 0.0) * x)
+            rows.append((query, "a", "b", "left" if won else "right", f"j{who}", x))
+    names = ["query", "left", "right", "winner", "annotator", "length"]
+    table = pl.DataFrame(rows, schema=names, orient="row")
+    found = cr.diagnose(cr.Preferences.from_frame(table, covariates=["length"]), control=["length"])
+    told = dict(found.annotators().select("annotator", "length").iter_rows())
+    assert told["j3"] is None
+    assert told["j0"] > 0.3
+    assert told["j1"] + told["j2"] + told["j0"] == pytest.approx(0, abs=1e-9)
+    assert any("nothing is told of 'j3', since nobody else judged the same pairs" in note for note in found.notes)
+    heavy = table.with_columns(weight=pl.when(pl.col("query") < 50).then(0.1).otherwise(1.0))
+    weighted = cr.diagnose(cr.Preferences.from_frame(heavy, covariates=["length"]), control=["length"])
+    unit = np.sqrt((heavy["weight"] * heavy["length"] ** 2).sum() / heavy["weight"].sum())
+    sentence = next(one for one in weighted.annotator_messages if "likes long" in one)
+    odds = np.exp(weighted.annotators().row(by_predicate=pl.col("annotator") == "j0", named=True)["length"])
+    assert f"wins {odds:.2f} times" in sentence
+    assert unit < 1.1

@@ -174,3 +174,44 @@ def test_the_verb_reads_columns():
     )  # fmt: skip
     again = BradleyTerry().fit(read(table.drop("query")), control=["length", "bold"])
     assert found.scores == pytest.approx(again.scores, abs=1e-6)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_covariates_that_tell_nothing_are_refused():
+    table, _ = arena(n=400)
+    for method in ("bradley_terry", "latent_score"):
+        same = read(table.with_columns(length=pl.lit(3.0)))
+        with pytest.raises(JudgmentError, match="'length' is the same in all preferences, which is a favour of one"):
+            cr.aggregate(same, method, control=["length"])
+        nearly = read(table.with_columns(length=5.0 + pl.col("bold")))
+        with pytest.warns(DataWarning, match="length is nearly the same in all preferences, so it is hardly told from"):
+            cr.aggregate(nearly, method, control=["length"])
+        none = read(table.with_columns(length=pl.lit(0.0)))
+        with pytest.raises(
+            JudgmentError, match=r"covariate 'length' is 0 in .*; control for the others: control='bold'"
+        ):
+            cr.aggregate(none, method, control=["length", "bold"])
+        with pytest.raises(JudgmentError, match=r"covariate 'length' is 0 in all preferences.*; leave control= out"):
+            cr.aggregate(none, method, control=["length"])
+    ties = read(table.with_columns(winner=pl.lit("tie")))
+    with pytest.raises(
+        JudgmentError, match="no preference is left to tell the coefficient of length from: all are ties"
+    ):
+        BradleyTerry(ties="ignore").fit(ties, control=["length"])
+    assert not BradleyTerry().fit(ties, control=["length"]).scores.any()
+
+
+def test_a_transform_that_was_not_read_is_refused():
+    table, _ = arena(n=300)
+    two = table.with_columns(length_left=500 + pl.col("length"), length_right=pl.lit(500.0)).drop("length")
+    ratio, log = (
+        cr.Preferences.from_frame(two, covariates=[name]).across_queries() for name in ("length", "length:log")
+    )
+    with pytest.raises(
+        JudgmentError, match=r"have 'length' as ratio, not as log; read them with covariates=\['length:"
+    ):
+        cr.aggregate(ratio, control=["length:log"])
+    with pytest.raises(JudgmentError, match="as ratio, not as log"):
+        cr.diagnose(ratio, control=["length:log"])
+    named, plain = (cr.aggregate(log, "bradley_terry", control=[name]) for name in ("length:log", "length"))
+    assert (named.scores == plain.scores).all()

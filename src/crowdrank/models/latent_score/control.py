@@ -115,6 +115,18 @@ def former_control(
     return replace(first, own=own, shared=shared, variances=np.maximum(deviations**2, _ALONE_VARIANCE))
 
 
+class RelativeCoefficients(NamedTuple):
+    """Coefficients of annotators against each other, by name, with standard errors such as ``length_sd``.
+
+    ``unit`` (k,) is the root mean square of each covariate, and ``comparable`` (n_annotators, k) says of whom the
+    coefficient can be told.
+    """
+
+    parameters: dict[str, Floats]
+    unit: Floats
+    comparable: Bools
+
+
 class Eliminated(NamedTuple):
     """Bias and coefficients of each annotator given the discrimination, (n_annotators, 1 + k) and square.
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import polars as pl
 
-from ...covariate_design import CovariateDesign, covariate_design
+from ...covariate_design import CovariateDesign, comparable_annotators, covariate_design
 from ...data.consensus import Consensus
 from ...data.grades import check_levels
 from ...data.judgments import Preferences, expect
@@ -19,7 +19,7 @@ from ...protocols import Bools, Floats, Passes
 from ...quality import trusted_annotators
 from ...standard_errors import ScoreGradients
 from ...wording import expect_above, expect_at_least, first_few, option
-from .control import check_names, control_parameters
+from .control import RelativeCoefficients, check_names, control_parameters
 from .layout import lay_out
 from .outcomes import latent_consensus, warn_about
 from .rounds import Options, fit_scores
@@ -98,7 +98,7 @@ class LatentScore:
     with a common taste :math:`c` and one of their own: however many their answers are, they are few witnesses. What the
     tastes are is integrated over, and ``estimates["taste"]`` has their standard deviations. In simulations of 12 items,
     with 50 or 200 preferences of people and 4,000 of each of one or three programs whose tastes have standard
-    deviations of 0 to .6, 95 % intervals of differences cover .95 to 1.00 of them; with five or eight programs, .92 to
+    deviations of 0 to .6, 95 % intervals of differences cover .91 to 1.00 of them; with five or eight programs, .92 to
     .98. Tastes are learned for up to 700 items.
 
     Standard errors and covariances come from the curvature with annotators marginalised, given the scores of other
@@ -263,10 +263,11 @@ class LatentScore:
             return np.zeros(judgments.n_items)
         return fit_scores(lay_out(judgments, bins=self.bins, lapse=self.lapse), self._options).state.scores
 
-    def relative_coefficients(self, preferences: Preferences, control: Sequence[str]) -> dict[str, Floats]:
-        """Return coefficients of annotators against each other, with standard errors, where scores may hide their mean.
+    def relative_coefficients(self, preferences: Preferences, control: Sequence[str]) -> RelativeCoefficients:
+        """Return coefficients of annotators against each other, for covariates whose mean the scores may hide.
 
-        Covariates that are confounded with scores have no coefficient of the crowd; how annotators differ shows.
+        Covariates that are confounded with scores have no coefficient of the crowd. How annotators differ shows
+        where they judged the same pairs.
         """
         check_names(control)
         design = covariate_design(preferences, control, refuse=False)
@@ -279,9 +280,11 @@ class LatentScore:
         found = fit.state.kinds[0].control
         assert found is not None
         parameters = control_parameters(design, found, np.zeros((len(control), len(control))))
-        for name in design.names:
-            parameters[name] = parameters[name] - parameters[name][layout.active].mean()
-        return parameters
+        comparable = comparable_annotators(preferences, design.values)
+        for place, name in enumerate(design.names):
+            own, some = parameters[name], comparable[:, place]
+            parameters[name] = own - (own[some].mean() if some.any() else 0.0)
+        return RelativeCoefficients(parameters, design.unit, comparable)
 
     @property
     def _options(self) -> Options:
