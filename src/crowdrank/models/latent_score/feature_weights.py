@@ -47,11 +47,11 @@ class FeatureVariances(NamedTuple):
     predicted: Floats
 
     def is_due(self, state: State) -> bool:
-        """Whether to compute them anew: in rounds 1, 2, 4, 8, ... and where prior variances have changed."""
+        """Whether to compute them anew: after rounds 1, 4, 16, ... and where prior variances have changed."""
         own = self.variance_of_items, self.variance_of_weights
         ratios = np.array([state.variance_of_items, state.variance_of_weights]) / own
-        n = self.n_rounds
-        return n & (n - 1) == 0 or bool((ratios > _MAX_CHANGE).any() or (ratios < 1.0 / _MAX_CHANGE).any())
+        is_power_of_four = self.n_rounds.bit_count() == 1 and self.n_rounds.bit_length() % 2 == 1
+        return is_power_of_four or bool((ratios > _MAX_CHANGE).any() or (ratios < 1.0 / _MAX_CHANGE).any())
 
 
 class WeightStep(NamedTuple):
