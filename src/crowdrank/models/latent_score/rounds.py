@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...data.consensus import Trace
+from ...kernels.threads import dot
 from ...protocols import Bools, Floats, Progress
 from .annotators import (
     annotator_step,
@@ -264,8 +265,8 @@ class Relaxation:
         """
         if self.before is not None:
             turn = self.before - step
-            square = float(turn @ turn) + elsewhere[1]
-            along = float(self.before @ turn) + elsewhere[0]
+            square = dot(turn, turn) + elsewhere[1]
+            along = dot(self.before, turn) + elsewhere[0]
             wanted = self.factor * along / square if square > _MIN_POSITIVE else self.largest
             wanted = min(max(wanted, 0.5 * self.factor), 2.0 * self.factor) if wanted > 0.0 else 2.0 * self.factor
             self.factor = min(max(wanted, _MIN_FACTOR), self.largest)
@@ -302,7 +303,7 @@ class Path:
 
 def _change_of(step: Floats, number: int) -> float:
     """The typical change of some numbers by a step."""
-    return typical_change(float(np.abs(step).max(initial=0.0)), float(step @ step), number)
+    return typical_change(float(np.abs(step).max(initial=0.0)), dot(step, step), number)
 
 
 def typical_change(largest: float, squares: float, number: float) -> float:
