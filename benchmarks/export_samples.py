@@ -481,6 +481,7 @@ def _search_tools() -> list[Sample]:
         Sample("quepid", "ratings.csv", quepid, n=2, items=2, dropped={"without a rated item": 1}),
         Sample("rre", "ratings.json", json.dumps(ratings).encode(), n=2, items=2),
         Sample("trec", "news.qrels", b"q1 0 d1 2\nq1 0 d2 0\n", n=2, items=2),
+        Sample("letor", "train.txt", b"2 qid:1 1:0.5 2:7 #docid = d1\n0 qid:1 1:0.1 #docid = d2\n", n=2, items=2),
         Sample("trec", "bm25.run", b"q1 Q0 d1 1 7.5 bm25\nq2 Q0 d2 1 3.5 bm25\n", "ranking", 2, 1, 2),
     ]
 

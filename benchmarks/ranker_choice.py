@@ -348,9 +348,39 @@ corpora were measured afterwards.
 """
 
 
+GUIDE = ROOT / "docs" / "production.md"
+GUIDE_MARKS = "<!-- rankers: made by python -m benchmarks.ranker_choice -->", "<!-- end of rankers -->"
+GUIDE_RANKERS = ("list_mle", "rank_svm", "lambda_mart", "auto")
+
+
+def guide_table(path: Path) -> str:
+    """Rankers by number of labelled queries, on MQ2008 and on the drawn corpora with most interactions."""
+    import polars as pl
+
+    rows = pl.read_csv(path, schema_overrides={"budget": pl.String}).filter(pl.col("table") == "queries")
+    means = rows.group_by("data", "budget", "ranker").agg(pl.col("ndcg").mean())
+    figures = {key[:3]: key[3] for key in means.rows()}
+    sets = {"MQ2008": SETS[0], "interactions": f"drawn, interactions {INTERACTIONS[-1]:g}"}
+    heads = [f"{short}: `{name}`" for short in sets for name in GUIDE_RANKERS]
+    lines = [f"| Labelled queries | {' | '.join(heads)} |", "|--:|" + "--:|" * len(heads)]
+    for n in (*N_QUERIES, 1000):
+        found = [figures.get((data, str(n), name)) for data in sets.values() for name in GUIDE_RANKERS]
+        cells = ["-" if value is None else f"{value:.3f}".lstrip("0") for value in found]
+        lines.append(f"| {n:,} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def with_guide_table(text: str, path: Path) -> str:
+    """The guide with the table between its marks."""
+    first, last = GUIDE_MARKS
+    before, after = text.split(first)[0], text.split(last)[1]
+    return f"{before}{first}\n\n{guide_table(path)}\n\n{last}{after}"
+
+
 if __name__ == "__main__":
     figures = ROOT / "docs" / "evidence" / "ranker-choice.csv"
     measure(public_cells(), figures)
     measure(drawn_cells(), figures)
     measure_joint(figures)
     (ROOT / "docs" / "evidence" / "ranker-choice.md").write_text(page(figures))
+    GUIDE.write_text(with_guide_table(GUIDE.read_text(), figures))

@@ -125,3 +125,12 @@ def test_golden_files_have_makers_that_tell_call_and_peer(tmp_path):
         for case in [expected] if "call" in expected else expected.values():
             assert case["call"]
             assert case["peer"].split()[-1][0].isdigit()
+
+
+def test_the_guide_has_the_table_of_rankers_that_was_measured():
+    from benchmarks import ranker_choice
+
+    figures = ranker_choice.ROOT / "docs" / "evidence" / "ranker-choice.csv"
+    guide = ranker_choice.GUIDE.read_text()
+    assert ranker_choice.with_guide_table(guide, figures) == guide
+    assert "| 1,000 |" in guide

@@ -51,3 +51,23 @@ def test_models_of_other_kinds_are_refused(run, answers, tmp_path):
     ran = run("features answers.csv --of speech --like f.csv")
     assert ran.code == 2
     assert "'text' and --of speech was asked for" in ran.err
+
+
+def test_ranking_raw_items_takes_what_making_features_takes(run, answers, tmp_path):
+    run("features answers.csv --of text --words 0 --out features.parquet")
+    (tmp_path / "votes.csv").write_text("item,grade\n" + "".join(f"t{number},{number}\n" for number in range(6)))
+    run("train votes.csv features.parquet --ranker rank_svm --out model")
+    folder = tmp_path / "new"
+    folder.mkdir()
+    for item, text in ROWS[:3]:
+        (folder / f"{item}.txt").write_text(text)
+    (folder / "bad.txt").write_bytes(b"caf\xe9")
+    refused = run("rank model new")
+    assert refused.code == 2
+    assert "leave it out with --on-error skip" in refused.err
+    skipped = run("rank model new --on-error skip --jobs 2 --cache kept")
+    assert skipped.code == 0, skipped.err
+    assert [line.split(",")[0] for line in skipped.out.splitlines()] == ["item", "t2.txt", "t1.txt", "t0.txt"]
+    assert "bad.txt (not utf-8" in skipped.err
+    assert any((tmp_path / "kept").rglob("*.npy"))
+    assert len(run("rank model new --encoding latin-1").out.splitlines()) == 5

@@ -73,3 +73,16 @@ def in_terminal(*words):
         assert process.wait() in (0, 2)
     os.close(ours)
     return shown.decode()
+
+
+def test_features_by_several_processes_leave_nothing_behind(tmp_path):
+    rows = "".join(f"t{number},{'tea ' * number}.\n" for number in range(401))
+    (tmp_path / "answers.csv").write_text(f"item,text\n{rows}")
+    wanted = [*COMMAND, "features", "answers.csv", "--of", "text", "--words", "0", "--quiet", "--jobs"]
+    tables = []
+    for jobs in ("1", "2"):
+        done = subprocess.run([*wanted, jobs], cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        tables.append(done.stdout)
+    assert tables[0] == tables[1]
+    assert tables[0].count("\n") == 402

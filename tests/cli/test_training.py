@@ -253,3 +253,17 @@ def test_trusted_annotators_are_named(run, files):
     ran = run("train pairs.csv features.csv -r list_net --aggregator crowd_bt --trusted anm -o model")
     assert ran.code == 2
     assert "did you mean 'ann'?" in ran.err
+
+
+def test_labelled_features_are_enough(run, tmp_path):
+    rows = [(2, 1, 0.9), (0, 1, 0.1), (1, 1, 0.5), (1, 2, 0.8), (0, 2, 0.2)]
+    lines = [f"{grade} qid:{query} 1:{x} #docid = d{number}\n" for number, (grade, query, x) in enumerate(rows)]
+    (tmp_path / "train.txt").write_text("".join(lines))
+    trained = run("train train.txt --ranker list_net --out model")
+    assert trained.code == 0, trained.err
+    assert "list_net learned from 5 items of 2 queries" in trained.err
+    assert run("rank model train.txt").out.splitlines()[1].startswith("1,d0,")
+    (tmp_path / "plain.csv").write_text("item,x\na,1\nb,2\n")
+    refused = run("train plain.csv --out other")
+    assert refused.code == 2
+    assert "'plain.csv' alone is not enough to learn from, as it has no grades" in refused.err

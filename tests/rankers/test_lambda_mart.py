@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import estimator_checks_generator
 import crowdrank as cr
 from crowdrank.errors import DataWarning, JudgmentError, ParameterError
 from crowdrank.rankers import LambdaMART
+from crowdrank.rankers import lambda_mart as lambda_mart_module
 
 
 @pytest.fixture
@@ -51,6 +52,19 @@ def test_it_is_lightgbm_where_items_have_one_row(made):
     peer = lightgbm.LGBMRanker(n_estimators=20, verbosity=-1, n_jobs=1, random_state=0, force_row_wise=True)
     peer.fit(X, y.astype(int), group=np.full(40, 30))
     np.testing.assert_allclose(ranker.predict(X), peer.predict(X), rtol=1e-12)
+
+
+def test_few_cells_are_learned_from_by_one_thread_with_the_same_trees(made, monkeypatch):
+    X, y, qid = made
+    asked, train = [], lightgbm.train
+    monkeypatch.setattr(
+        lightgbm, "train", lambda options, *rest, **more: asked.append(options) or train(options, *rest, **more)
+    )
+    alone = LambdaMART(n_trees=5).fit(X, y, qid=qid).predict(X)
+    LambdaMART(n_trees=5, n_threads=2).fit(X, y, qid=qid)
+    monkeypatch.setattr(lambda_mart_module, "MIN_CELLS_THREADED", 0)
+    np.testing.assert_array_equal(LambdaMART(n_trees=5).fit(X, y, qid=qid).predict(X), alone)
+    assert [options["num_threads"] for options in asked] == [1, 2, 0]
 
 
 def test_our_own_slopes_grow_the_trees_that_lightgbm_grows(made):

@@ -186,3 +186,13 @@ def test_mistakes_with_interleaved_lists_are_named():
         cr.credit(shown, {"impression": [1], "query": [""], "item": ["x"], "clicked": [-1]})
     with pytest.raises(ParameterError, match="k=0"):
         cr.interleave(one, one, k=0)
+
+
+def test_results_are_shown_in_a_line():
+    one, two = {"item": list("xyz"), "score": [3, 2, 1]}, {"item": list("xyz"), "score": [1, 2, 3]}
+    shown = cr.interleave(one, two, k=2, n=6)
+    found = cr.credit(shown, shown.filter(item="x").select("impression", "query", "item"))
+    assert repr(found) == "Credit(a 6, b 0, 0 ties; preference +0.500, p = 0.0312)"
+    truth = {"item": list("xyz"), "grade": [2, 1, 0]}
+    evaluation = cr.evaluate_runs({"old": two, "new": one}, truth, ["ndcg@3", "map"], baseline="old")
+    assert repr(evaluation) == "Evaluation(old, new by ndcg@3, map against old)"

@@ -90,9 +90,12 @@ def check_extraction(
 
 
 def described_items(
-    given: Any, extractor: Extractor | None, names: Sequence[str] | None, of: str | None, query: str | None = None
+    given: Any, extractor: Extractor | None, names: Sequence[str] | None, of: str | None, **how: Any
 ) -> Any:
-    """Return features of raw items where a ranker has an extractor for them; what is a table of features stays."""
+    """Return features of raw items where a ranker has an extractor for them; what is a table of features stays.
+
+    ``how`` are further arguments of ``cr.features.like``.
+    """
     if of is not None and extractor is None:
         raise ParameterError(
             f"the ranker learned from a table of features, so {option('of', of)} cannot be made into its columns; give "
@@ -108,7 +111,7 @@ def described_items(
         return given
     from ..features import like
 
-    return like(extractor, given, of=of, query=query)
+    return like(extractor, given, of=of, **how)
 
 
 def _has_columns(given: Any, names: Sequence[str]) -> bool:

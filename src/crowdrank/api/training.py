@@ -13,6 +13,7 @@ import polars as pl
 from ..cluster.packed import PackedJudgments
 from ..data.consensus import Consensus
 from ..data.features import Features
+from ..data.files import PathLike
 from ..data.index import Index
 from ..data.joint_fit import JointFit, item_scores
 from ..data.judgments import Grades, Judgments, Mixed
@@ -208,7 +209,18 @@ def _joint_method(joint: Any, ranker: Any, aggregator: Any, params: Mapping[str,
     return make("joint", joint, {**named, **(params or {})}, seed=seed)
 
 
-def rank(ranker: Any, features: Any, *, of: str | None = None, query: str | None = None) -> pl.DataFrame:
+def rank(
+    ranker: Any,
+    features: Any,
+    *,
+    of: str | None = None,
+    query: str | None = None,
+    encoding: str = "utf-8",
+    n_jobs: int = 1,
+    cache: PathLike | None = None,
+    on_error: str = "stop",
+    progress: Progress | None = None,
+) -> pl.DataFrame:
     """Return items ranked by a trained ranker: query, item, score, rank, best first in each query.
 
     Parameters
@@ -221,8 +233,8 @@ def rank(ranker: Any, features: Any, *, of: str | None = None, query: str | None
         of them first.
     of
         ``"text"``, ``"page"`` or ``"speech"``: take the items for raw ones, and refuse a ranker of another kind.
-    query
-        Of raw items, the column of the query, or ``"folder"``.
+    query, encoding, n_jobs, cache, on_error, progress
+        Of raw items, as :func:`crowdrank.features.like` takes them.
 
     Examples
     --------
@@ -239,7 +251,11 @@ def rank(ranker: Any, features: Any, *, of: str | None = None, query: str | None
     learned_from = getattr(fitted, "feature_names_in_", None)
     names = None if learned_from is None else [str(name) for name in learned_from]
     extractor = getattr(fitted, "extractor_", None)
-    known = as_features(described_items(features, extractor, names, of, query), names)
+    how = {
+        "query": query, "encoding": encoding, "n_jobs": n_jobs, "cache": cache, "on_error": on_error,
+        "progress": progress,
+    }  # fmt: skip
+    known = as_features(described_items(features, extractor, names, of, **how), names)
     scores = join_ties(item_scores(fitted, known), known.items.offsets)
     return Consensus(items=known.items, scores=scores, method=method_name(fitted)).frame()
 

@@ -20,6 +20,8 @@ EXAMPLES = examples(
     ("straight into a measure", "crowdrank rank model test.txt | crowdrank evaluate - truth.csv"),
 )
 
+_RAW = "Raw items"
+
 
 def rank(
     *,
@@ -38,8 +40,27 @@ def rank(
     ] = None,
     query: Annotated[
         str | None,
-        typer.Option("--query", metavar="COLUMN|folder", help="Of raw items: the column of the query, or folder."),
+        typer.Option(
+            "--query", metavar="COLUMN|folder", help="The column of the query, or folder.", rich_help_panel=_RAW
+        ),
     ] = None,
+    jobs: Annotated[
+        int, typer.Option("--jobs", metavar="N", help="Processes; -1 for one per core.", rich_help_panel=_RAW)
+    ] = 1,
+    cache: Annotated[
+        str | None,
+        typer.Option("--cache", metavar="DIR", help="Keep the row of each item there.", rich_help_panel=_RAW),
+    ] = None,
+    on_error: Annotated[
+        str,
+        typer.Option(
+            "--on-error", metavar="stop|skip", help="What to do about files that cannot be read.", rich_help_panel=_RAW
+        ),
+    ] = "stop",
+    encoding: Annotated[
+        str,
+        typer.Option("--encoding", metavar="NAME", help="How characters of texts are stored.", rich_help_panel=_RAW),
+    ] = "utf-8",
     out: Out = None,
     format: Format = None,
     quiet: Quiet = False,
@@ -59,8 +80,11 @@ def rank(
     if model == "-":
         raise ParameterError("a model is a file that crowdrank train wrote; name it, and read the features from -")
     with Talk(quiet=quiet) as talk:
-        with talk.working("ranking"):
-            table = api.rank(model, features, of=of, query=query)
+        with talk.working("ranking") as progress:
+            table = api.rank(
+                model, features, of=of, query=query, encoding=encoding, n_jobs=jobs, cache=cache, on_error=on_error,
+                progress=progress,
+            )  # fmt: skip
         n_queries = table["query"].n_unique() if "query" in table.columns else 1
         talk.say(f"{counted(len(table), 'item')} of {counted(n_queries, 'query')} ranked by {model}")
         if format is not None or out is None or not out.lower().endswith((".run", ".run.gz")):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -16,6 +17,8 @@ from .words import complete_aggregator, complete_joint, complete_ranker, pairs, 
 
 if TYPE_CHECKING:
     import polars as pl
+
+    from ..data.features import Features
 
 EXAMPLES = examples(
     ("the ranker that does best on held-out queries", "crowdrank train votes.csv features.csv --out model"),
@@ -43,9 +46,9 @@ def train(
     files: Annotated[
         list[str],
         typer.Argument(
-            metavar="VOTES... FEATURES",
+            metavar="[VOTES...] FEATURES",
             show_default=False,
-            help="Files of judgments; then the features: query, item and numbers, or LETOR.",
+            help="Files of judgments; then the features: query, item and numbers, or LETOR; alone, with its grades.",
         ),
     ],
     ranker: Annotated[
@@ -160,8 +163,6 @@ def train(
     from ..errors import ParameterError
     from ..io.output import write_table
 
-    if len(files) < 2:
-        raise ParameterError(f"{files[0]!r} alone is not enough to learn from; name the votes and then the features")
     held = _share(validation)
     if truth is not None and not isinstance(held, str):
         raise ParameterError("--truth has the grades of a validation file; name that with --validation FILE")
@@ -176,9 +177,9 @@ def train(
     tables = [name for name in (importance, curve) if name and not name.lower().endswith((".png", ".pdf", ".svg"))]
     check_files(inputs, [None, out, importance, curve], tables=tables)
     with Talk(quiet=quiet) as talk:
-        judgments = votes_to_learn(files[:-1], reading, talk)
+        judgments = votes_to_learn(files[:-1], reading, talk) if files[1:] else None
         with talk.working("reading the features"):
-            described = api.as_features(files[-1], split_list(features))
+            described = api.as_features(files[-1], split_list(features)) if files[1:] else _labelled(files[0], features)
         with talk.working("training") as progress:
             fit = api.train(
                 judgments,
@@ -201,6 +202,25 @@ def train(
             if name is not None:
                 write_table(frame, name) if display is None else _save_picture(display, name)
                 report_written(name, talk)
+
+
+def _labelled(path: str, columns: str | None) -> Features:
+    """Features with grades, from one file."""
+    from ..api import as_features
+    from ..errors import JudgmentError, ParameterError
+
+    remedy = "name the votes and then the features"
+    try:
+        found = as_features(path, split_list(columns))
+    except JudgmentError as error:
+        if not os.path.exists(path):
+            raise
+        raise ParameterError(
+            f"{path!r} alone is not enough to learn from ({str(error).split(';')[0]}); {remedy}"
+        ) from None
+    if found.grade is None:
+        raise ParameterError(f"{path!r} alone is not enough to learn from, as it has no grades; {remedy}")
+    return found
 
 
 def _share(text: str | None) -> float | str | None:

@@ -236,10 +236,12 @@ def leave_out(items: RawItems, failed: Mapping[int, str], on_error: str) -> RawI
     which = first_few([f"{items.raw[row].name} ({reason})" for row, reason in failed.items()])
     what = f"{len(failed):,} of {len(items):,} items could not be used: {which}"
     if on_error == "stop" or len(failed) == len(items):
-        remedy = "correct or remove them" if len(failed) > 1 else "correct or remove it"
-        also = f", or leave them out with {option('on_error', 'skip')}" if len(failed) < len(items) else ""
+        them = "them" if len(failed) > 1 else "it"
+        remedy = f"correct or remove {them}"
+        also = f", or leave {them} out with {option('on_error', 'skip')}" if len(failed) < len(items) else ""
         raise JudgmentError(f"{what}; {remedy}{also}")
-    warnings.warn(f"{what}; they were left out", DataWarning, stacklevel=4)
+    left_out = "they were left out" if len(failed) > 1 else "it was left out"
+    warnings.warn(f"{what}; {left_out}", DataWarning, stacklevel=4)
     keep = np.array([row not in failed for row in range(len(items))])
     query = None if items.items.single else items.items.query_ids().filter(keep)
     kept = [raw for row, raw in enumerate(items.raw) if row not in failed]

@@ -142,7 +142,8 @@ def _words(texts: Sequence[str], n_columns: int, fitted: Extractor | None) -> Wo
         return None
     found = WordColumns.fit(texts, n_columns)
     if found is None:
-        say(f"no columns of words: {counted(len(texts), 'text')} share too few words (one column needs five texts)")
+        how = "too few words, or all of them the same; a column needs five texts, and words that stand in three of them"
+        say(f"no columns of words: {counted(len(texts), 'text')} share {how}")
     return found
 
 

@@ -106,15 +106,14 @@ def _measure_chunks(
     if n_processes <= 1:
         yield from (_measure_chunk(*work) for work in works)
         return
-    from joblib import Parallel, delayed
-    from joblib.externals.loky import get_reusable_executor
+    from joblib.externals.loky import ProcessPoolExecutor
 
+    # joblib.Parallel keeps a folder for arrays until the interpreter ends, which the command line does not wait for
+    pool = ProcessPoolExecutor(n_processes)
     try:
-        yield from Parallel(n_processes, batch_size=1, return_as="generator")(
-            delayed(_measure_chunk)(*work) for work in works
-        )
+        yield from pool.map(_measure_chunk, *zip(*works, strict=True))
     finally:
-        get_reusable_executor().shutdown(wait=True, kill_workers=True)
+        pool.shutdown(wait=True, kill_workers=True)
 
 
 def _measure_chunk(function: str, params: dict[str, Any], raws: list[RawItem]) -> list[Floats | str]:

@@ -74,7 +74,7 @@ class Auto(Ranker):
     max_rows
         Rows of the queries that are compared by, which bounds the time; raise it for a surer choice on large sets.
     n_threads
-        Threads for growing trees, 0 for all cores.
+        Threads for growing trees; 0 leaves it to ``lambda_mart``.
     seed
         Which queries are held out together.
 

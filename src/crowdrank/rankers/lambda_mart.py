@@ -40,6 +40,9 @@ _TREES_UNMEASURED = 100
 _MAX_ROWS_HELD_OUT = 200_000
 """Rows of the queries by which the number of trees is learned."""
 
+MIN_CELLS_THREADED = 1 << 20
+"""Cells of features from which on trees are grown by several threads."""
+
 _LEAVES, _MIN_LEAF = (4, 31), (1, 20)
 _QUERIES_PER_LEAF, _ITEMS_PER_LEAF = 50, 300
 """The smallest size and LightGBM's, up to which trees grow with queries and items."""
@@ -100,7 +103,8 @@ class LambdaMART(Ranker):
         Whose slopes: ``"lightgbm"``; ``"own"``, which know items of several rows and weights of pairs; ``"auto"``:
         LightGBM's where every item has one row and all weights are equal, our own otherwise.
     n_threads
-        Threads for growing trees, 0 for all cores.
+        Threads for growing trees. 0: one below a million cells of features, where several cost more than they save as
+        soon as another process keeps a core busy, and all cores from there on. The trees are the same.
     seed
         Start of the random draws.
     lightgbm
@@ -242,7 +246,7 @@ class LambdaMART(Ranker):
         own = self._uses_own_slopes(lists, len(levels))
         options = self._options(lists, own) | _leaf_options(lists, n_leaves, min_leaf)
         extra, of_data = self._extra_options(matrix)
-        options |= extra
+        options |= {"num_threads": self._threads(lists.n_places * matrix.n_features), **extra}
         label = np.searchsorted(levels, gain)
         if own:
             options["objective"] = _objective(self, lists, gain)
@@ -272,6 +276,10 @@ class LambdaMART(Ranker):
             )
         # read from its own text a booster is without what it needed for training, which is as large as the bins
         self.booster_ = lightgbm.Booster(model_str=text)
+
+    def _threads(self, n_cells: int) -> int:
+        """Threads that grow trees on so many cells of features, in LightGBM's words: 0 for all cores."""
+        return self.n_threads or int(n_cells < MIN_CELLS_THREADED)
 
     def _extra_options(self, matrix: Matrix) -> tuple[dict[str, Any], dict[str, Any]]:
         """LightGBM's parameters that have no name here, for growing trees and for reading the data."""

@@ -11,6 +11,7 @@ import polars as pl
 from ..data.showing import Shown
 from ..metrics.significance import mean_interval, paired_randomisation
 from ..protocols import Counts
+from ..wording import counted
 from .scored_items import Scored
 
 SCHEMA: dict[str, Any] = {
@@ -54,6 +55,11 @@ class Credit(Shown):
 
     def __len__(self) -> int:
         return len(self.impressions)
+
+    def __repr__(self) -> str:
+        won = f"{self.teams[0]} {self.wins:,}, {self.teams[1]} {self.losses:,}, {counted(self.ties, 'tie')}"
+        between = "" if self.lower is None else f" ({self.lower:+.3f} to {self.upper:+.3f})"
+        return f"Credit({won}; preference {self.preference:+.3f}{between}, p = {self.p_value:.3g})"
 
     def frame(self) -> pl.DataFrame:
         """Return a row for each impression."""

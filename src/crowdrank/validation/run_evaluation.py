@@ -74,6 +74,11 @@ class Evaluation(Shown):
     def __len__(self) -> int:
         return len(self.table)
 
+    def __repr__(self) -> str:
+        runs, metrics = (self.table[name].unique(maintain_order=True).to_list() for name in ("run", "metric"))
+        against = "" if self.baseline is None else f" against {self.baseline}"
+        return f"Evaluation({', '.join(runs)} by {', '.join(metrics)}{against})"
+
     def _repr_html_(self) -> str:
         """The first measures, for notebooks."""
         return html_table("Evaluation", self.table.head(ROWS), len(self.table), self.notes)

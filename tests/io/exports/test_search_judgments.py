@@ -78,6 +78,20 @@ def test_trec_files_are_judgments(graded, tmp_path):
     assert cr.evaluate(tmp_path / "a.run", tmp_path / "a.qrels", ["ndcg@3"])["value"].item() == 1
 
 
+def test_labels_of_letor_files_are_grades_and_a_truth(tmp_path):
+    (tmp_path / "test.txt").write_text(
+        "2 qid:7 1:0.5 #docid = d1\n0 qid:7 1:0.9 #docid = d2\n1 qid:8 1:0 #docid = d1\n"
+    )
+    grades = cr.read_judgments(tmp_path / "test.txt")
+    assert grades_of(grades) == {("7", "d1"): 2.0, ("7", "d2"): 0.0, ("8", "d1"): 1.0}
+    assert grades.n_annotators == 0
+    run = {"query": ["7", "7", "8"], "item": ["d1", "d2", "d1"], "score": [1, 2, 3]}
+    assert cr.evaluate(run, tmp_path / "test.txt", ["precision@1"])["value"].item() == 0.5
+    (tmp_path / "train.txt").write_text("2 1:0.5\n0 1:0.9\n1 1:0\n")
+    (tmp_path / "train.txt.query").write_text("2\n1\n")
+    assert grades_of(cr.read_judgments(tmp_path / "train.txt")) == {("1", "1"): 2.0, ("1", "2"): 0.0, ("2", "1"): 1.0}
+
+
 def test_expected_gains_lie_between_grades_and_keep_their_confidence(graded):
     made = cr.export(graded, "qrels", grades="expected")
     grade = {(row["query"], row["item"]): row["grade"] for row in made.records}

@@ -11,9 +11,10 @@ import crowdrank as cr
 from crowdrank.aggregators import LatentScore as Aggregator
 from crowdrank.errors import DataWarning, JudgmentError, ParameterError, UnknownNameError
 from crowdrank.joint import LatentScore
-from crowdrank.models.latent_score import feature_weights
+from crowdrank.models.latent_score import feature_weights, part_start
 from crowdrank.models.latent_score.layout import lay_out
 from crowdrank.models.latent_score.rounds import Options, fit_scores
+from crowdrank.models.latent_score.state import Known, known_scores
 
 NAMES = ("length", "age", "noise")
 WEIGHTS = np.array([1.0, -0.6, 0.0])
@@ -305,3 +306,55 @@ def test_many_cells_change_nothing_but_the_time(few, monkeypatch):
     now_and_then = LatentScore(tol=1e-6).fit(votes, features)
     np.testing.assert_allclose(now_and_then.ranker.weights_, exact.ranker.weights_, atol=0.02)
     assert np.corrcoef(now_and_then.consensus.scores, exact.consensus.scores)[0, 1] > 0.999
+
+
+def graded_crowd(seed, n_queries=60, size=10):
+    """Features, grades by 20 annotators, and the true scores, of many small queries."""
+    rng, n_items = np.random.default_rng(seed), n_queries * size
+    matrix = rng.normal(size=(n_items, 3))
+    scores = matrix @ WEIGHTS + 0.5 * rng.normal(size=n_items)
+    who = np.argsort(rng.random((n_items, 20)), axis=1)[:, :4]
+    seen = rng.normal(1.0, 0.3, 20)[who] * scores[:, None] + rng.logistic(size=who.shape)
+    query, item = (np.arange(n_items) // size).astype(str), np.arange(n_items).astype(str)
+    table = {
+        "query": np.repeat(query, 4),
+        "item": np.repeat(item, 4),
+        "annotator": [f"a{code}" for code in who.ravel()],
+    }
+    grades = cr.Grades.from_frame({**table, "grade": np.searchsorted([-1.0, 0.0, 1.0], seen.ravel())})
+    return cr.Features.from_arrays(query, item, matrix, names=NAMES), grades, scores
+
+
+def test_a_start_from_a_part_of_the_queries_ends_in_the_same_scores(monkeypatch):
+    features, grades, _ = graded_crowd(5)
+    said = []
+    plain = LatentScore(tol=1e-5).fit(grades, features)
+    monkeypatch.setattr(part_start, "MIN_CELLS", 0)
+    from_part = LatentScore(tol=1e-5).fit(grades, features, progress=lambda done, total, what: said.append(what))
+    assert any(what.endswith(", part of the queries") for what in said)
+    np.testing.assert_allclose(from_part.consensus.scores, plain.consensus.scores, atol=2e-3)
+    np.testing.assert_allclose(from_part.ranker.weights_, plain.ranker.weights_, atol=1e-3)
+    turned = grades.select(np.arange(len(grades))[::-1])
+    again = LatentScore(tol=1e-5).fit(turned, features)
+    np.testing.assert_allclose(again.consensus.scores, from_part.consensus.scores, atol=1e-6)
+
+
+def test_fits_start_from_nothing_where_a_part_says_too_little(monkeypatch, few):
+    monkeypatch.setattr(part_start, "MIN_CELLS", 0)
+    features, grades, scores = graded_crowd(6)
+
+    def start(judgments, described, known=None):
+        layout = lay_out(judgments)
+        known = Known.nothing(layout.n_items) if known is None else known
+        return part_start.start_from_part(
+            judgments, layout, described.matrix, known, None, bins=None, lapse=None, progress=None
+        )
+
+    assert start(grades, features).scores.shape == scores.shape
+    rare = replace(grades, grade=np.where(np.arange(len(grades)) == 0, 9.0, grades.grade))
+    assert start(rare, features) is None  # only one query has that grade
+    first = {"query": ["0"], "item": ["0"], "score": [1.0]}
+    assert start(grades, features, known_scores(grades.items, first)) is None
+    assert start(few[1], few[0]) is not None
+    monkeypatch.setattr(part_start, "MIN_CELLS", features.matrix.size + 1)
+    assert start(grades, features) is None

@@ -43,10 +43,11 @@ IMPORTERS = {
     "quepid": "quepid",
     "rre": "rre",
     "trec": "trec_files",
+    "letor": "letor_labels",
 }
 """Name of each importer -> its file here."""
 
-RATED = ("quepid", "rre")
+RATED = ("quepid", "rre", "letor")
 """Tools whose files are settled ratings, so that they serve as a truth too."""
 
 __all__ = ["IMPORTERS", "RATED", "Imported", "detect", "read"]

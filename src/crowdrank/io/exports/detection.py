@@ -15,6 +15,7 @@ import polars as pl
 
 from ...errors import JudgmentError
 from ...wording import either, option
+from ..letor import looks_like_letor
 from ..sources import OLD_SPREADSHEET, ZIP, Source
 from ..tables import table_format
 from ..trec import looks_like_qrels, looks_like_run
@@ -55,6 +56,8 @@ def detect(source: Source) -> str | None:
     text = source.data[:4] not in PACKED and table_format(source) == "csv"
     if text and (looks_like_run(source) or looks_like_qrels(source)):
         return "trec"
+    if text and looks_like_letor(source):
+        return "letor"
     beginning = look(source)
     fits = [name for name, fits in _SIGNATURES.items() if fits(beginning)]
     if len(fits) > 1:

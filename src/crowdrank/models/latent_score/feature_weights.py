@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ...kernels.threads import one_blas_thread
 from ...protocols import Counts, Floats
 
 if TYPE_CHECKING:
@@ -47,11 +48,11 @@ class FeatureVariances(NamedTuple):
     predicted: Floats
 
     def is_due(self, state: State) -> bool:
-        """Whether to compute them anew: in rounds 1, 2, 4, 8, ... and where prior variances have changed."""
+        """Whether to compute them anew: after rounds 1, 4, 16, ... and where prior variances have changed."""
         own = self.variance_of_items, self.variance_of_weights
         ratios = np.array([state.variance_of_items, state.variance_of_weights]) / own
-        n = self.n_rounds
-        return n & (n - 1) == 0 or bool((ratios > _MAX_CHANGE).any() or (ratios < 1.0 / _MAX_CHANGE).any())
+        is_power_of_four = self.n_rounds.bit_count() == 1 and self.n_rounds.bit_length() % 2 == 1
+        return is_power_of_four or bool((ratios > _MAX_CHANGE).any() or (ratios < 1.0 / _MAX_CHANGE).any())
 
 
 class WeightStep(NamedTuple):
@@ -93,7 +94,8 @@ def weights_covariance(features: Floats, prior: ScorePrior, posterior: ScorePost
         matrix = _diagonal_product(features, *marginal, prior)
     matrix = 0.5 * (matrix + matrix.T)
     matrix.flat[:: len(matrix) + 1] += 1.0 / state.variance_of_weights
-    covariance: Floats = np.linalg.inv(matrix).astype(np.float64, copy=False)
+    with one_blas_thread():
+        covariance: Floats = np.linalg.inv(matrix).astype(np.float64, copy=False)
     return covariance
 
 
@@ -117,7 +119,9 @@ def _diagonal_product(features: Floats, precision: Floats, update: Floats, prior
             sums[query[starts]] += query_sums(weighted, starts, root[rows])
         return matrix
 
-    product: Floats = _over_queries(add, prior) - sums.T @ (update[:, None] * sums)
+    total = _over_queries(add, prior)
+    with one_blas_thread():
+        product: Floats = total - sums.T @ (update[:, None] * sums)
     return product
 
 
@@ -133,7 +137,7 @@ def query_sums(columns: Floats, starts: Counts, weight: Floats) -> Floats:
 
 def _over_queries(add: Callable[[int, int], Floats], prior: ScorePrior) -> Floats:
     """The sum of what threads find, whose stretches of rows end where a query does."""
-    from ...kernels.threads import even_bounds, one_blas_thread, over_bounds, total
+    from ...kernels.threads import even_bounds, over_bounds, total
 
     n_items = len(prior.query)
     bounds = prior.starts[np.searchsorted(prior.starts, even_bounds(n_items, _ROWS_PER_THREAD)[1:-1], "right") - 1]
@@ -143,7 +147,7 @@ def _over_queries(add: Callable[[int, int], Floats], prior: ScorePrior) -> Float
 
 def product(features: Floats, columns: Floats) -> Floats:
     """Return features times a vector or columns."""
-    from ...kernels.threads import even_bounds, one_blas_thread, over_bounds
+    from ...kernels.threads import even_bounds, over_bounds
 
     image = np.empty((len(features), *columns.shape[1:]))
 
@@ -157,7 +161,7 @@ def product(features: Floats, columns: Floats) -> Floats:
 
 def transposed_product(features: Floats, values: Floats) -> Floats:
     """Return the transpose of features times a vector."""
-    from ...kernels.threads import even_bounds, one_blas_thread, over_bounds, total
+    from ...kernels.threads import even_bounds, over_bounds, total
 
     with one_blas_thread():
         bounds = even_bounds(len(features), _ROWS_PER_THREAD)
@@ -171,7 +175,8 @@ def weight_uncertainty(
 
     Products of rows are variances and covariances: exact ones, or with many cells estimates from random combinations.
     """
-    root = np.linalg.cholesky(covariance).astype(np.float64, copy=False)
+    with one_blas_thread():
+        root = np.linalg.cholesky(covariance).astype(np.float64, copy=False)
     if features.size > MAX_CELLS_EVERY_ROUND:
         probes = np.random.default_rng(0).normal(size=(len(root), _N_PROBES))
         root = root @ probes / _N_PROBES**0.5

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from ...kernels.threads import dot
 from ...protocols import Floats
 from .feature_weights import FeatureVariances, query_sums, weight_step
 from .layout import Layout
@@ -49,8 +50,8 @@ class VarianceSums(NamedTuple):
     def of(cls, squares: Floats, variances: Floats, prior: float, weight: Floats | None = None) -> VarianceSums:
         """Return the sums over values of these squares and variances, with a prior variance so far."""
         weight = np.ones(len(squares)) if weight is None else weight
-        explained = float(weight @ np.maximum(1.0 - variances / prior, 0.0))
-        return cls(float(weight.sum()), float(weight @ squares), float(weight @ variances), explained)
+        explained = dot(weight, np.maximum(1.0 - variances / prior, 0.0))
+        return cls(float(weight.sum()), dot(weight, squares), dot(weight, variances), explained)
 
 
 class ItemSums(NamedTuple):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from ...data.consensus import Trace
+from ...kernels.threads import dot
 from ...protocols import Bools, Floats, Progress
 from .annotators import (
     annotator_step,
@@ -72,10 +73,11 @@ _MIN_POSITIVE = 1e-300
 
 
 class Options(NamedTuple):
-    """When to stop: largest change in the last round, and most rounds."""
+    """When to stop: largest change in the last round, most rounds, and fewest before a fit may stand still."""
 
     tol: float = 5e-3
     max_iter: int = 300
+    min_still_rounds: int = _MIN_STILL_ROUNDS
 
 
 class ScoreFit(NamedTuple):
@@ -143,7 +145,7 @@ def _run_rounds(
             said = f"latent_score, log-likelihood of a judgment {value / total:.4f}"
             progress(len(values), options.max_iter, said)
         state, change = path.follow(state, following)
-        converged = has_converged(change, values, tol, total)
+        converged = has_converged(change, values, tol, total, options.min_still_rounds)
     trace = Trace(len(values), converged, change, tuple(values))
     return finished_fit(layout, _widen_scores(layout, state, anchors), anchors, trace)
 
@@ -175,10 +177,12 @@ def tolerance(layout: Layout, tol: float) -> float:
     return _LAPSE_TOL_SHARE * tol if any(kind.about_pairs and kind.has_lapses for kind in layout.kinds) else tol
 
 
-def has_converged(change: float, values: list[float], tol: float, weight: float) -> bool:
+def has_converged(
+    change: float, values: list[float], tol: float, weight: float, min_still_rounds: int = _MIN_STILL_ROUNDS
+) -> bool:
     """Return whether a fit to judgments of so much weight in all may end."""
     stands_still = max(values[-6:]) - min(values[-6:]) <= _STILL_SHARE * tol * weight
-    return change <= tol or (len(values) > _MIN_STILL_ROUNDS and stands_still)
+    return change <= tol or (len(values) > min_still_rounds and stands_still)
 
 
 def one_round(layout: Layout, state: State, anchors: Anchors, *, learn_mean_lapse: bool = True) -> tuple[State, float]:
@@ -261,8 +265,8 @@ class Relaxation:
         """
         if self.before is not None:
             turn = self.before - step
-            square = float(turn @ turn) + elsewhere[1]
-            along = float(self.before @ turn) + elsewhere[0]
+            square = dot(turn, turn) + elsewhere[1]
+            along = dot(self.before, turn) + elsewhere[0]
             wanted = self.factor * along / square if square > _MIN_POSITIVE else self.largest
             wanted = min(max(wanted, 0.5 * self.factor), 2.0 * self.factor) if wanted > 0.0 else 2.0 * self.factor
             self.factor = min(max(wanted, _MIN_FACTOR), self.largest)
@@ -299,7 +303,7 @@ class Path:
 
 def _change_of(step: Floats, number: int) -> float:
     """The typical change of some numbers by a step."""
-    return typical_change(float(np.abs(step).max(initial=0.0)), float(step @ step), number)
+    return typical_change(float(np.abs(step).max(initial=0.0)), dot(step, step), number)
 
 
 def typical_change(largest: float, squares: float, number: float) -> float:

@@ -22,6 +22,7 @@ from ...rankers.matrix import Scaling
 from ...wording import expect_above, expect_at_least
 from .layout import lay_out
 from .outcomes import latent_consensus, warn_about
+from .part_start import after_part, start_from_part
 from .rounds import Options, ScoreFit, fit_scores
 from .state import known_scores
 
@@ -150,12 +151,10 @@ class LatentScore:
         layout = lay_out(judgments, bins=self.bins, lapse=self.lapse)
         reliable = trusted_annotators(judgments, trusted)
         options = Options(self.tol, self.max_iter)
-        run = partial(
-            fit_scores, layout, options, known=clamped, trusted=reliable if len(reliable) else None, progress=progress
-        )
+        run = partial(fit_scores, layout, known=clamped, trusted=reliable if len(reliable) else None, progress=progress)
         if features is not None and self.ranker is not None:
             mean = _ranker_mean(self.ranker, features, judgments)
-            fit = _alternate(mean, run)
+            fit = _alternate(mean, partial(run, options))
             warn_about(fit, layout, judgments.items, options)
             ranker = mean.fit_copy(mean.learned_items, mean.targets(fit.state.scores))
             ranker.feature_names_in_ = np.array(features.names, object)
@@ -166,7 +165,14 @@ class LatentScore:
                 n_unjudged=len(features) - len(mean.learned_items),
             )  # fmt: skip
         scaled = None if features is None else _scale_features(features, judgments)
-        fit = run(features=None if scaled is None else scaled.matrix)
+        if scaled is None:
+            fit = run(options)
+        else:
+            start = start_from_part(
+                judgments, layout, scaled.matrix, clamped, reliable if len(reliable) else None, bins=self.bins,
+                lapse=self.lapse, progress=progress,
+            )  # fmt: skip
+            fit = run(options if start is None else after_part(options), features=scaled.matrix, start=start)
         warn_about(fit, layout, judgments.items, options)
         consensus = latent_consensus(self, judgments, layout, fit, clamped)
         return _joint_fit(self, consensus, features, scaled, fit.state.weights * clamped.unit, judgments)
