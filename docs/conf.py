@@ -68,7 +68,13 @@ html_theme_options = {
     "header_links_before_dropdown": 7,
     "show_toc_level": 2,
     "navigation_with_keys": False,
-    "secondary_sidebar_items": ["page-toc"],
+    # pages of wide tables need the room
+    "secondary_sidebar_items": {
+        "**": ["page-toc"],
+        **dict.fromkeys(
+            ["papers", "peers", *(f"evidence/{page.stem}" for page in (DOCS / "evidence").glob("*.md"))], []
+        ),
+    },
     "footer_start": ["copyright"],
     "footer_end": [],
     "show_prev_next": False,
