@@ -71,9 +71,10 @@ html_theme_options = {
     # pages of wide tables need the room
     "secondary_sidebar_items": {
         "**": ["page-toc"],
-        **dict.fromkeys(
-            ["papers", "peers", *(f"evidence/{page.stem}" for page in (DOCS / "evidence").glob("*.md"))], []
-        ),
+        **{
+            page: []
+            for page in ("papers", "peers", *(f"evidence/{one.stem}" for one in (DOCS / "evidence").glob("*.md")))
+        },
     },
     "footer_start": ["copyright"],
     "footer_end": [],
