@@ -68,7 +68,14 @@ html_theme_options = {
     "header_links_before_dropdown": 7,
     "show_toc_level": 2,
     "navigation_with_keys": False,
-    "secondary_sidebar_items": ["page-toc"],
+    # pages of wide tables need the room
+    "secondary_sidebar_items": {
+        "**": ["page-toc"],
+        **{
+            page: []
+            for page in ("papers", "peers", *(f"evidence/{one.stem}" for one in (DOCS / "evidence").glob("*.md")))
+        },
+    },
     "footer_start": ["copyright"],
     "footer_end": [],
     "show_prev_next": False,

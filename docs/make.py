@@ -71,6 +71,12 @@ def page_name(c: Card) -> str:
     return f"{c.name.replace('_', '-')}{suffix}.md"
 
 
+def page_title(c: Card) -> str:
+    """Title of a method's page; a name in two families says which in the second."""
+    plainly = f"{c.name.replace('_', '-')}.md"
+    return f"`{c.name}`" if page_name(c) == plainly else f"`{c.name}` ({TITLES[c.family].lower().rstrip('s')})"
+
+
 def index_page(families: dict[str, list[Card]]) -> str:
     """Every method, by question and by kind of judgment."""
     cards = {(family, c.name): c for family, members in families.items() for c in members}
@@ -96,13 +102,15 @@ def index_page(families: dict[str, list[Card]]) -> str:
     parts.append("\n".join(rows))
     for family, members in families.items():
         parts += [f"## {TITLES[family]}", methods_table(members, "methods/")]
-    parts.append(toctree("methods/*"))
+    for family, members in families.items():
+        parts.append(toctree(*(f"methods/{page_name(c).removesuffix('.md')}" for c in members), caption=TITLES[family]))
     return "\n\n".join(parts) + "\n"
 
 
-def toctree(*entries: str) -> str:
+def toctree(*entries: str, caption: str | None = None) -> str:
     """The pages below a page, for the menus of the site."""
-    return "\n".join(["```{toctree}", ":hidden:", ":glob:", "", *entries, "```"])
+    named = [] if caption is None else [f":caption: {caption}"]
+    return "\n".join(["```{toctree}", ":hidden:", ":glob:", *named, "", *entries, "```"])
 
 
 def table_page(title: str, about: str, heads: list[str], rows: list[list[str]]) -> str:
@@ -133,7 +141,7 @@ def method_page(c: Card, costs: dict[tuple[str, str], str]) -> str:
         facts.append("Also called " + ", ".join(f"`{alias}`{c.settings(alias)}" for alias in c.aliases) + ".")
     if c.references:
         facts.append("Papers: " + ", ".join(f"[{key}](../references.md)" for key in c.references) + ".")
-    parts = [f"# `{c.name}`", plain(c.summary), " ".join(facts), "## Model", page_text(c.model)]
+    parts = [f"# {page_title(c)}", plain(c.summary), " ".join(facts), "## Model", page_text(c.model)]
     parts += ["## When to use it", page_text(c.when)]
     if c.parameters:
         rows = ["| Parameter | Takes | Default | Means |", "|---|---|---|---|"]

@@ -5,6 +5,7 @@ import importlib.util
 import inspect
 import os
 import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -86,6 +87,41 @@ def run(command, folder):
     words = command.replace("crowdrank", f"{sys.executable} -m crowdrank", 1)
     environment = {**os.environ, "NO_COLOR": "1", "COLUMNS": "100", "TERM": "dumb"}
     return subprocess.run(words, shell=True, cwd=folder, capture_output=True, text=True, env=environment, timeout=120)
+
+
+def written_commands(page):
+    """Commands that a page shows without their output, word by word: in blocks of a shell, indented, or in a line."""
+    text = page.read_text().replace("\\\n", " ")
+    lines = [line for block in re.findall(r"^```sh\n(.*?)^```$", text, re.M | re.S) for line in block.splitlines()]
+    lines += re.findall(r"^    (crowdrank .*)$", text, re.M)
+    plain = re.sub(r"^```.*?^```$", "", text, flags=re.M | re.S)
+    lines += re.findall(r"`(crowdrank [^`]+)`", plain)
+    for line in lines:
+        # what another program is given, or what stands for something else
+        line = re.split(r" (?:\||&&|>) ", " ".join(line.split()))[0].replace("\\|", "|")
+        if line.startswith("crowdrank ") and not re.search(r"\.\.\.|\[|…|COMMAND|VERB", line):
+            yield shlex.split(line, comments=True)[1:]
+
+
+def test_commands_without_output_exist_with_their_options():
+    from typer.main import get_command
+
+    from crowdrank.cli.app import VERBS, app
+
+    pages, n_commands = [*PAGES, ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md"], 0
+    for page in pages:
+        for words in written_commands(page):
+            verb = next((word for word in words if not word.startswith("-")), None)
+            if verb is None:
+                continue
+            assert verb in VERBS, f"{page.name}: crowdrank {' '.join(words)}"
+            command, given = get_command(app).commands[verb], words[words.index(verb) + 1 :]
+            named = {name for option in command.params for name in (*option.opts, *option.secondary_opts)}
+            options = [word.partition("=")[0] for word in given if re.match(r"--?[a-zA-Z]", word)]
+            wrong = [option for option in options if option not in (*named, "--help", "-h")]
+            assert not wrong, f"{page.name}: crowdrank {' '.join(words)} has no {wrong}"
+            n_commands += 1
+    assert n_commands > 100
 
 
 def make_pages():

@@ -1,7 +1,9 @@
 """Files that released versions wrote are read by this one."""
 
+import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import crowdrank as cr
@@ -19,6 +21,19 @@ def test_there_are_files_of_a_release():
 def test_consensus_files_are_read(version, ending):
     consensus = cr.read_consensus(FOLDER / version / f"consensus.{ending}")
     assert consensus.order() == ["x", "y", "z"]
+    written = pl.read_csv(FOLDER / version / "consensus.csv")
+    assert dict(zip(consensus.frame()["item"], consensus.frame()["score"], strict=True)) == pytest.approx(
+        dict(zip(written["item"], written["score"], strict=True))
+    )
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_annotators_are_read_with_their_quality(version):
+    path = FOLDER / version / "consensus.json"
+    quality = cr.read_consensus(path).quality.frame()
+    written = {one["annotator"]: one["quality"] for one in json.loads(path.read_text())["quality"]["annotators"]}
+    assert len(written) == 3
+    assert dict(zip(quality["annotator"], quality["quality"], strict=True)) == pytest.approx(written)
 
 
 @pytest.mark.parametrize("version", VERSIONS)

@@ -83,3 +83,13 @@ def test_completion_for_shells_can_be_had(run):
     ran = run("--help")
     assert "--install-completion" in ran.out
     assert "--show-completion" in ran.out
+
+
+def test_the_list_of_commands_says_whole_sentences(run):
+    listed = run("--help").out.partition("Commands:")[2].partition("Examples:")[0]
+    assert "..." not in listed
+    assert len(listed.strip().splitlines()) == len(VERBS)
+
+
+def test_the_first_steps_fit_eighty_columns(run):
+    assert max(map(len, run().out.splitlines())) < 80

@@ -28,14 +28,15 @@ EXAMPLES = examples(
 
 
 FIRST_STEPS = """\
-crowdrank turns votes of many annotators into a ranking, and names the bad annotators. Next:
+crowdrank turns votes of many annotators into a ranking, and names the bad
+annotators. Next:
 
-  crowdrank demo                     see it work on a small data set
-  crowdrank inspect FILE             what is in your file, and which command to run on it
-  crowdrank aggregate FILE           the ranking, and whom to look at
+  crowdrank demo              see it work on a small data set
+  crowdrank inspect FILE      what is in your file, and the command for it
+  crowdrank aggregate FILE    the ranking, and whom to look at
   crowdrank aggregate FILE --report page.html
-  crowdrank serve --demo             collect judgments in a browser
-  crowdrank --help                   all commands; crowdrank COMMAND --help shows the options of one
+  crowdrank serve --demo      collect judgments in a browser
+  crowdrank --help            all commands; COMMAND --help has its options
 """
 
 

@@ -110,14 +110,14 @@ def _print_annotators(page: Console, consensus: Consensus) -> list[str]:
     from ..review.flags import FLAGS
     from ..review.verdicts import annotator_table, suspects
     from .annotator_summary import annotator_name, interval
-    from .terminal_tables import grid
+    from .grid import Grid
 
     frame = annotator_table(consensus.quality)
     assert frame is not None
     suspicious = suspects(frame)
     named = [annotator_name(one) for one in suspicious]
     page.print(f"[bold]Annotators worth dropping[/bold] [dim]({len(suspicious)} of {len(frame)})[/dim]\n")
-    heads = ("annotator", "quality", "90 % interval", "judgments", "")
+    heads = ("annotator", "quality", "90 % interval", "judgments", "verdict")
     rows = [
         [
             Text(annotator_name(one)),
@@ -128,7 +128,7 @@ def _print_annotators(page: Console, consensus: Consensus) -> list[str]:
         ]
         for one in suspicious
     ]
-    page.print(grid(heads, rows, right=("quality", "judgments")))
+    page.print(Grid(heads=heads, rows=rows, right=("quality", "judgments"), fill=("verdict",)))
     rest = frame.filter(~frame["annotator"].is_in(named))["quality"].to_list()
     page.print(
         "[dim]quality: the chance of ordering two answers of unequal worth as the other annotators do; "

@@ -74,7 +74,7 @@ def diagnose(
     format: Format = None,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
-    """Say who answers by side, in circles or like another, and what stands apart.
+    """Say who answers by side, in circles, or like another.
 
     Writes a row for each annotator: position bias, ties, answers that change with the order, circular answers, each
     with a 90 % interval, and the family of annotators who err together.

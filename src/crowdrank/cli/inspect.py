@@ -31,7 +31,7 @@ def inspect(
         str, typer.Option("--format", metavar="text|json", help="Text for people, or JSON.", rich_help_panel="Output")
     ] = "text",
 ) -> None:
-    """Say what each column is taken for, what is left out, and what to type next.
+    """Say what each column is taken for, and what to type next.
 
     Reads as aggregate would and aggregates nothing. Leaves 0 if all files would be read, 2 if not. E-mails and
     addresses are never shown.

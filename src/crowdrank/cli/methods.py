@@ -111,7 +111,8 @@ def _print(card: Card, rows: list[dict[str, str]]) -> None:
     from rich.text import Text
 
     from ..api.method_listing import plain_marks
-    from .terminal_tables import console, grid
+    from .grid import Grid
+    from .terminal_tables import console
 
     page = console()
     page.print(Text.assemble((card.name, "bold"), f": {plain_marks(card.summary)}"))
@@ -125,7 +126,8 @@ def _print(card: Card, rows: list[dict[str, str]]) -> None:
         page.print(Text(f"from {', '.join(card.references)} (docs/references.md)"))
     if rows:
         cells = [[Text(row["parameter"], "bold"), Text(row["default"]), Text(_parameter_text(row))] for row in rows]
-        page.print(Padding(grid(("parameter", "default", "description"), cells, fill=("description",)), (1, 0)))
+        heads = ("parameter", "default", "description")
+        page.print(Padding(Grid(heads=heads, rows=cells, fill=("description",)), (1, 0)))
     for paragraph in filter(None, plain_marks(f"{card.when}\n\n{card.notes}").split("\n\n")):
         page.print(Padding(Text(" ".join(paragraph.split())), (0, 0, 1, 0)))
     page.print(Text(_USES[card.family].format(card.name), "cyan"))

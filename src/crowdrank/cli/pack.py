@@ -41,7 +41,7 @@ def pack(
     reading: Reading,
     quiet: Quiet = False,
 ) -> None:
-    """Turn votes into packed judgments: parts that aggregate opens one at a time.
+    """Pack votes of any size in parts that aggregate reads in turn.
 
     Files of any size are read some rows at a time, so that memory stays below 1 GB. The same votes give the same bytes
     in any order, and every file has a checksum.

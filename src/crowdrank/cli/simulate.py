@@ -43,11 +43,12 @@ def _list_noises(wanted: bool) -> None:
     from rich.text import Text
 
     from ..simulate import NOISES
-    from .terminal_tables import console, grid
+    from .grid import Grid
+    from .terminal_tables import console
 
     heads = ("noise", "kinds", "what such annotators do")
     rows = [[Text(m.signature), Text(", ".join(m.kinds)), Text(m.description)] for m in NOISES.values()]
-    console().print(grid(heads, rows, fill=heads))
+    console().print(Grid(heads=heads, rows=rows, fill=heads))
     raise typer.Exit
 
 

@@ -62,7 +62,7 @@ def study(
     format: Format = None,
     quiet: Quiet = False,
 ) -> None:
-    """Measure the tables of a paper again, beside the printed numbers.
+    """Measure the tables of a paper beside the printed numbers.
 
     Shows the tables of the paper with our figures and their spread, the printed ones in brackets, then how each claim
     fared and a tally. `--format csv` writes a row for each figure with all digits. Without a name it lists the studies.
@@ -157,10 +157,11 @@ def _show(frame: pl.DataFrame) -> None:
     from rich.text import Text
 
     from ..studies import pivots
-    from .terminal_tables import console, grid
+    from .grid import Grid
+    from .terminal_tables import console
 
     page = console()
     for table in pivots(frame):
         page.print(f"\n{table.title}")
         rows = [[Text(one) for one in row] for row in table.rows]
-        page.print(grid(table.heads, rows, right=table.heads[table.n_labels :], fill=table.heads))
+        page.print(Grid(heads=table.heads, rows=rows, right=table.heads[table.n_labels :], fill=table.heads))

@@ -8,12 +8,11 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich import box
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from ..wording import counted
+from .grid import SHORTEST, Grid
 from .outputs import LEVEL
 from .talk import one_line
 
@@ -25,9 +24,6 @@ if TYPE_CHECKING:
 MOST_ROWS = 20
 LONGEST = 40
 """Characters of an id that are shown."""
-
-_SHORTEST = 8
-"""Characters of an item's id that are shown however narrow a terminal is."""
 
 _WIDEST, _NARROWEST = 27, 9
 """Characters that the picture of an interval may be wide."""
@@ -52,44 +48,6 @@ class _Trimmed(io.StringIO):
         sys.stdout.flush()
 
 
-def grid(
-    heads: Sequence[str],
-    rows: Sequence[Sequence[Text]],
-    *,
-    right: Sequence[str] = (),
-    cut: Sequence[str] = (),
-    fill: Sequence[str] = (),
-) -> Table:
-    """Return a table for people.
-
-    Parameters
-    ----------
-    heads
-        Names of the columns.
-    rows
-        Cells; an empty row stands for a gap.
-    right
-        Columns of numbers.
-    cut, fill
-        Columns that are cut, or that run over several lines, where the terminal is narrow; the others stay whole.
-    """
-    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
-    for place, name in enumerate(heads):
-        whole = max((row[place].cell_len for row in rows if row), default=1)
-        table.add_column(
-            name.replace("_", " "),
-            justify="right" if name in right else "left",
-            no_wrap=name in cut,
-            min_width=None if name in cut or name in fill else whole,
-        )
-    for row in rows:
-        if row:
-            table.add_row(*row)
-        else:
-            table.add_section()
-    return table
-
-
 def cell(value: Any) -> Text:
     """Return a value as it is shown: numbers with three decimals, long text cut."""
     if value is None:
@@ -106,7 +64,7 @@ def cell(value: Any) -> Text:
 def show_frame(
     frame: pl.DataFrame, *, bold: str, cut: Sequence[str] = (), fill: Sequence[str] = (), rows: int = MOST_ROWS
 ) -> None:
-    """Show the first rows of a frame; ``bold`` names the column that matters, ``cut`` and ``fill`` as in `grid`."""
+    """Show the first rows of a frame; ``bold`` names the column that matters, ``cut`` and ``fill`` as in `Grid`."""
     numbers = [name for name, dtype in frame.schema.items() if dtype.is_numeric()]
     cells = []
     for row in frame.head(rows).iter_rows(named=True):
@@ -114,7 +72,7 @@ def show_frame(
         shown[bold].stylize("bold")
         cells.append(list(shown.values()))
     page = console()
-    page.print(grid(frame.columns, cells, right=numbers, cut=cut, fill=fill))
+    page.print(Grid(heads=frame.columns, rows=cells, right=numbers, cut=cut, fill=fill))
     _more(page, len(frame) - rows, "row")
 
 
@@ -154,7 +112,8 @@ def show_ranking(
         heads, cells = [*heads, ""], _add_interval_pictures(shown, cells, page.width)
     if "query" in plain:
         cells = _with_gaps(cells)
-    page.print(grid(heads, cells, right=("rank", "score", "rating", "confidence"), cut=("query", item)))
+    numbers = ("rank", "score", "rating", "confidence")
+    page.print(Grid(heads=heads, rows=cells, right=numbers, cut=("query", item)))
     _more(page, len(frame) - len(shown), "item")
 
 
@@ -166,7 +125,7 @@ def _fitting(
     for place, name in enumerate(heads):
         # a head may run over several lines, and the name of an item or query may be cut
         width = max(row[place].cell_len for row in rows) if rows else 0
-        width = min(width, _SHORTEST) if name in cut else width
+        width = min(width, SHORTEST) if name in cut else width
         widths.append(1 + max(width, *map(len, name.split())))
     kept = list(range(len(heads)))
     for place in reversed(range(len(heads))):
@@ -207,7 +166,7 @@ def _bounds(row: dict[str, Any]) -> list[Text]:
 def _add_interval_pictures(frame: pl.DataFrame, rows: list[list[Text]], room: int) -> list[list[Text]]:
     """The rows with a picture of each interval at their end, as wide as there is room for."""
     taken = sum(max(len(row[place]) for row in rows) + 2 for place in range(len(rows[0]))) if rows else 0
-    width = min(_WIDEST, room - taken)
+    width = min(_WIDEST, room - taken - 1)
     low, high = min(frame["lower"].to_list(), default=0.0), max(frame["upper"].to_list(), default=0.0)
     step = (width - 1) / (high - low) if high > low else 0.0
     drawn_rows = []

@@ -14,7 +14,7 @@ from ..outcomes import Outcome, Row, Verdict
 from ..paired import clear
 from ..work import Work
 from .gupta_figures import TABLE_3, TABLE_4
-from .machines import COMPARED, SCHEMES, TOSSED, Machines
+from .machines import COMPARED, FOLDS, SCHEMES, TOSSED, Machines
 from .schemes import (
     EFFECTS,
     IAM,
@@ -41,13 +41,13 @@ Cells = Sequence[Mapping[str, Any]]
 def digits(work: Work) -> Outcome:
     """How well classifiers and fusion schemes order digits, and how sure differences between schemes are."""
     data = work.load("pendigits")
-    n_items = work.pick(quick=200, default=1000)
+    n_items, folds = work.pick(quick=(200, 2), default=(1000, FOLDS))
     seeds = work.seeds(quick=1, default=10, full=30)
     few = range(min(len(seeds), work.pick(quick=0, default=2, full=30)))
     work.expect(len(seeds) + len(few), "digits")
     matched, unmatched = (
         [
-            work.cell((name, n_items, seed), partial(_measure_draw, data, n_items, seed, matched=name == _MATCHED))
+            work.cell((name, n_items, seed), partial(_measure_draw, data, n_items, seed, folds, name == _MATCHED))
             for seed in chosen
         ]
         for name, chosen in ((_MATCHED, seeds), (_UNMATCHED, few))
@@ -65,9 +65,9 @@ _MATCHED, _UNMATCHED = "nearest to table 3 of six draws", "one draw"
 """How the features of each classifier are drawn."""
 
 
-def _measure_draw(data: Dataset, n_items: int, seed: int, *, matched: bool) -> Mapping[str, Any]:
+def _measure_draw(data: Dataset, n_items: int, seed: int, folds: int, matched: bool) -> Mapping[str, Any]:
     """What one draw of digits, and of the features of classifiers, finds."""
-    return Machines.draw(data, n_items, seed, matched=matched).measure()
+    return Machines.draw(data, n_items, seed, matched=matched, folds=folds).measure()
 
 
 def _scheme(cells: Cells, name: str, part: str = "schemes") -> tuple[float, ...]:

@@ -39,7 +39,7 @@ COMPARED = (
     (PRINTED_VRJAM, MV), (PRINTED_VRJAM, PRINTED_JAM), (PRINTED_JAM, MV), (VRJAM, MV), (VRJAM, JAM), (JAM, MV),
     (VOTES, MV), (EFFECTS, MV),
 )  # fmt: skip
-_FOLDS = 10
+FOLDS = 10
 _FEATURES = (3, 4)
 """How many features a classifier sees, at least and at most."""
 
@@ -67,8 +67,8 @@ class Machines:
     seed: int
 
     @classmethod
-    def draw(cls, data: Dataset, n: int, seed: int, *, matched: bool = False) -> Machines:
-        """Return this many digits drawn from all, predicted by classifiers in ten-fold cross-validation.
+    def draw(cls, data: Dataset, n: int, seed: int, *, matched: bool = False, folds: int = FOLDS) -> Machines:
+        """Return this many digits drawn from all, predicted by classifiers in cross-validation of so many folds.
 
         Where they are ``matched``, each classifier's features are those of six draws by which it is nearest to its
         accuracy in table 3.
@@ -85,7 +85,7 @@ class Machines:
             predicted = []
             for _ in range(_CANDIDATES if matched else 1):
                 seen = rng.choice(matrix.shape[1], rng.integers(_FEATURES[0], _FEATURES[1] + 1), replace=False)
-                predicted.append(cross_val_predict(classifier, matrix[:, seen], digit.astype(np.int64), cv=_FOLDS))
+                predicted.append(cross_val_predict(classifier, matrix[:, seen], digit.astype(np.int64), cv=folds))
             told.append(min(predicted, key=lambda one, name=name: abs(_right_pairs(one, digit) - TABLE_3[name])))  # type: ignore[misc]
         names = [f"{number:04d}" for number in range(n)]
         features = Features.from_arrays(None, names, matrix, names=data.features.names)
