@@ -323,7 +323,7 @@ def test_too_many_levels_are_refused(monkeypatch):
     rng = np.random.default_rng(0)
     table = {"item": np.arange(400), "grade": rng.integers(0, 300, 400), "annotator": np.zeros(400, int)}
     monkeypatch.setattr(crowd_agg, "_MAX_STEPS_PER_ROUND", 1e6)
-    with pytest.raises(ParameterError, match=r"steps a round.*use gap='hard'"):
+    with pytest.raises(ParameterError, match=r"steps per round.*use gap='hard'"):
         CrowdAgg(gap="linear").fit(Grades.from_frame(table))
     assert CrowdAgg(gap="hard").fit(Grades.from_frame(table)).trace.converged
     assert CrowdAgg(gap="linear").fit(Grades.from_frame({**table, "grade": rng.random(400)})).trace.converged

@@ -154,7 +154,9 @@ def test_what_cannot_be_told_apart_is_refused():
         BradleyTerry().fit(preferences, control=["length"])
     # one if left is the first item, less one if right is
     is_first = (pl.col("left") == 0).cast(pl.Float64) - (pl.col("right") == 0).cast(pl.Float64)
-    with pytest.raises(JudgmentError, match="length does not vary within pairs of items, so scores and length cannot"):
+    with pytest.raises(
+        JudgmentError, match="length does not vary within pairs of items, so scores and length are confounded"
+    ):
         BradleyTerry().fit(read(table.with_columns(length=is_first)), control=["length"])
     hardly = table.with_columns(length=is_first + 0.0012 * pl.col("length"))
     with pytest.warns(DataWarning, match=r"only \d % of the variation of length is within pairs of items"):
