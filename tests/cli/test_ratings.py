@@ -17,7 +17,8 @@ def test_ratings_stand_beside_the_scores(run, votes):
     assert rows[1]["rating"] == 1000
     assert rows[0]["rating_lower"] <= rows[0]["rating"] <= rows[0]["rating_upper"]
     page = run(f"aggregate votes.csv --across-queries --rating anchor={anchor} --format markdown -q").out
-    assert page.splitlines()[0].endswith("| rating | rating_lower | rating_upper |")
+    assert page.splitlines()[0].endswith("| rating | rating_lower | rating_upper | tier |")
+    assert [row["tier"] for row in rows] == sorted(row["tier"] for row in rows)
 
 
 def test_mistakes_are_said(run, votes):

@@ -46,6 +46,24 @@ def test_intervals_of_differences_come_from_what_is_known():
         assert widths[1] == pytest.approx(widths[0], rel=0.3)
 
 
+def test_a_tier_ends_where_an_item_is_clearly_below_its_first():
+    rng = np.random.default_rng(3)
+    n_items, n = 150, 9_000
+    left = rng.integers(0, n_items, n)
+    right = (left + rng.integers(1, n_items, n)) % n_items
+    won = rng.uniform(size=n) < expit((left - right) / 60)
+    table = {"left": left, "right": right, "winner": np.where(won, "left", "right")}
+    consensus = cr.aggregate(cr.Preferences.from_frame(table), "bradley_terry")
+    found = consensus.rating(level=0.9)
+    tiers, first = [1], found["item"][0]
+    for item in found["item"][1:]:
+        ends = consensus.beats(first, item) > 0.95
+        tiers.append(tiers[-1] + ends)
+        first = item if ends else first
+    assert found["tier"].to_list() == tiers
+    assert 1 < tiers[-1] < n_items
+
+
 @pytest.mark.parametrize(("method", "params"), [("bradley_terry", {"ties": "davidson"}), ("latent_score", {})])
 def test_win_rates_count_ties_half(method, params):
     consensus = cr.aggregate(arena(n=3000, ties=0.3), method, params=params)

@@ -100,7 +100,8 @@ def show_ranking(
         frame = frame.with_columns(pl.col(name).round(0).cast(pl.Int64) for name in ("score", "lower", "upper")
                                    if name in frame.columns)  # fmt: skip
     shown = _best(frame, rows)
-    plain = [name for name in ("query", "rank", "item", "score", "grade", "confidence") if name in frame.columns]
+    names = ("query", "rank", "item", "score", "tier", "grade", "confidence")
+    plain = [name for name in names if name in frame.columns]
     cells = [[cell(row[name]) for name in plain] for row in shown.iter_rows(named=True)]
     heads = [{"item": item, "score": "score" if ratings is None else "rating"}.get(name, name) for name in plain]
     if "lower" in frame.columns:
@@ -112,7 +113,7 @@ def show_ranking(
         heads, cells = [*heads, ""], _add_interval_pictures(shown, cells, page.width)
     if "query" in plain:
         cells = _with_gaps(cells)
-    numbers = ("rank", "score", "rating", "confidence")
+    numbers = ("rank", "score", "rating", "tier", "confidence")
     page.print(Grid(heads=heads, rows=cells, right=numbers, cut=("query", item)))
     _more(page, len(frame) - len(shown), "item")
 

@@ -24,6 +24,9 @@ from .uncertainty import Uncertainty
 COVARIANCE_ITEMS = 700
 """Queries with more items than this have standard errors but no covariance."""
 
+_LOOK_AHEAD = 64
+"""Items that are compared at once with the first of a tier."""
+
 
 @dataclass(frozen=True)
 class Trace(Shown):
@@ -353,10 +356,11 @@ class Consensus(Shown):
     def rating(
         self, anchor: str | int | None = None, *, level: float = 0.95, query: str | int | None = None
     ) -> pl.DataFrame:
-        """Return ratings on the scale of chess, best first: item, rating, lower, upper.
+        """Return ratings on the scale of chess, best first: item, rating, lower, upper, tier.
 
         A rating is 1000 plus 400 / ln 10 times the log-odds of winning against the ``anchor``, or against the mean item
-        where there is none. The interval is that of this difference, so the anchor itself has none. Only scores that
+        where there is none. The interval is that of this difference, so the anchor itself has none. A tier ends where
+        an item is below the first of the tier with a probability beyond that of the interval's end. Only scores that
         are log-odds have ratings, such as those of ``bradley_terry`` and ``latent_score``.
 
         Examples
@@ -374,10 +378,12 @@ class Consensus(Shown):
         columns: dict[str, Any] = {"item": self.items.ids[part]}
         base = scores.mean() if place is None else scores[place]
         columns["rating"] = RATING_CENTRE + unit * (scores - base)
-        if known.basis is not None:
-            lower, upper = known.contrasts(level, number, place)
-            columns |= {"lower": RATING_CENTRE + unit * lower, "upper": RATING_CENTRE + unit * upper}
-        return pl.DataFrame(columns)[np.argsort(-scores, kind="stable")]
+        order = np.argsort(-scores, kind="stable")
+        if known.basis is None:
+            return pl.DataFrame(columns)[order]
+        lower, upper = known.contrasts(level, number, place)
+        columns |= {"lower": RATING_CENTRE + unit * lower, "upper": RATING_CENTRE + unit * upper}
+        return pl.DataFrame(columns)[order].with_columns(tier=pl.Series(_tiers(known, part.start + order, level)))
 
     def win_rate(
         self, a: str | int, b: str | int | None = None, *, level: float = 0.95, query: str | int | None = None
@@ -418,3 +424,20 @@ class Consensus(Shown):
     def _uncertainty(self) -> Uncertainty:
         """The scores with whatever says how sure they are."""
         return Uncertainty(self.method, self.items, self.scores, self.std_error, self.covariance, self.replicates)
+
+
+def _tiers(known: Uncertainty, order: Counts, level: float) -> Counts:
+    """Tier of each item of one query, given best first; a tier ends where an item is clearly below its first."""
+    tiers, start, tier = np.ones(len(order), np.int64), 0, 1
+    while start < len(order):
+        end, ahead = start + 1, _LOOK_AHEAD
+        while end < len(order):
+            others = order[end : end + ahead]
+            below = known.beats_each(np.full(len(others), order[start]), others) > 0.5 + 0.5 * level
+            end += int(below.argmax()) if below.any() else len(others)
+            if below.any():
+                break
+            ahead *= 2
+        tiers[start:end] = tier
+        start, tier = end, tier + 1
+    return tiers

@@ -142,7 +142,7 @@ def write_consensus(
     findings
         What there is to say, as plain values, which JSON holds too.
     ratings
-        What ``consensus.rating()`` gave, to write as rating, rating_lower and rating_upper.
+        What ``consensus.rating()`` gave, to write as rating, rating_lower, rating_upper and tier.
     """
     chosen = format_for(path, format)
     if chosen == "json":
@@ -261,7 +261,7 @@ def consensus_table(
     if level is not None:
         frame = frame.hstack(consensus.intervals(level).select("lower", "upper", "rank_lower", "rank_upper"))
     if ratings is not None:
-        names = {name: name if name in ("item", "rating") else f"rating_{name}" for name in ratings.columns}
+        names = {name: name if name in ("item", "rating", "tier") else f"rating_{name}" for name in ratings.columns}
         frame = frame.join(ratings.rename(names), on="item", how="left", maintain_order="left")
     return frame
 

@@ -130,18 +130,11 @@ def leaderboard_tables(consensus: Consensus) -> list[Table]:
     """Return the items as differences to the leader with intervals, and in tiers; none where scores are no log-odds."""
     if consensus.items.n_queries != 1 or consensus.uncertainty is None or len(consensus.items) < 2:
         return []
-    order = np.argsort(-consensus.scores, kind="stable")
     try:
-        ratings = consensus.rating(consensus.items.ids[int(order[0])], level=_LEVEL)
+        ratings = consensus.rating(consensus.items.ids[int(np.argmax(consensus.scores))], level=_LEVEL)
     except ParameterError:
         return []
-    tiers, head = [1], int(order[0])
-    for place in order[1:].tolist():
-        # a tier ends where an item is clearly worse than the first of it
-        ends = consensus.beats_each(np.array([head]), np.array([place]))[0] > 0.5 + _LEVEL / 2.0
-        tiers.append(tiers[-1] + int(ends))
-        head = place if ends else head
-    frame = ratings.with_columns(pl.col("rating", "lower", "upper") - 1000.0).with_columns(tier=pl.Series(tiers))
+    frame = ratings.with_columns(pl.col("rating", "lower", "upper") - 1000.0)
     caption = "Leaderboard: ratings less that of the leader, and tiers clearly below the first of the tier above"
     return [Table.of("leaderboard", caption, frame, _LEADER_COLUMNS, 200_000)]
 
