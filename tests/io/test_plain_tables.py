@@ -11,6 +11,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import xlsxwriter
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -328,16 +329,16 @@ def test_an_encoding_may_be_named(tmp_path):
         read_judgments(path, encoding="no-such")
 
 
-def sheets(folder, **pages):
-    """An Excel file with some sheets."""
-    openpyxl = pytest.importorskip("openpyxl")
-    book = openpyxl.Workbook()
-    book.remove(book.active)
+def sheets(folder, merged=None, **pages):
+    """An Excel file with some sheets, in the last of which some cells may be one."""
+    book = xlsxwriter.Workbook(folder / "t.xlsx")
     for name, lines in pages.items():
-        page = book.create_sheet(name)
-        for line in lines:
-            page.append(line)
-    book.save(folder / "t.xlsx")
+        page = book.add_worksheet(name)
+        for row, line in enumerate(lines):
+            page.write_row(row, 0, line)
+    if merged:
+        page.merge_range(merged, "x")
+    book.close()
     return folder / "t.xlsx"
 
 
@@ -358,11 +359,8 @@ def test_sheets(tmp_path):
 
 
 def test_merged_cells_stop(tmp_path):
-    openpyxl = pytest.importorskip("openpyxl")
-    path = sheets(tmp_path, votes=[["item", "annotator", "rating"], ["x", "ann", 1], ["x", "bob", 2]])
-    book = openpyxl.load_workbook(path)
-    book["votes"].merge_cells("A2:A3")
-    book.save(path)
+    rows = [["item", "annotator", "rating"], ["x", "ann", 1], ["x", "bob", 2]]
+    path = sheets(tmp_path, merged="A2:A3", votes=rows)
     with pytest.raises(JudgmentError, match="cells A2:A3 are merged; unmerge them"):
         read_judgments(path)
 

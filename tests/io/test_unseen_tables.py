@@ -174,6 +174,13 @@ def test_an_answer_beside_its_prompt_may_be_what_is_graded(save):
     assert (read.n_items, read.n_queries) == (20, 10)
 
 
+@pytest.mark.parametrize("header", ["model,elo,votes", "model,votes,elo"])
+def test_a_number_of_votes_is_no_grade(save, header):
+    rows = [(m, 1000 + 50 * i, 1200 - 70 * i) for i, m in enumerate(MODELS)]
+    with pytest.raises(JudgmentError, match=r"name the column with columns=\{'grade': 'elo'\}"):
+        cr.read_judgments(save(header, rows))
+
+
 def test_a_model_is_what_is_graded_and_not_its_answer(save):
     rows = [(a, f"p{i}", m, f"words {i} {m}", i % 5) for i in range(3) for a, m in GRID]
     read = cr.read_judgments(save("judge,prompt,model,response,score", rows))

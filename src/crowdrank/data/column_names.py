@@ -57,7 +57,8 @@ NUMBERED = ("score", "rating", "value")
 _GOLD = re.compile(r"(.*_)?(gold|golden|truth|target|expected)|gold_.*")
 _ASIDE = re.compile(
     r"(rt|age|turn|cost|latency|duration|lead_time|time_elapsed|trial_index|slider_start|confidence|weight|index|row|year|"
-    r"column_\d+|unnamed.*)|.*_(ms|seconds|sec|index|time|at|cost|hash|count|id|number|tokens|length)|(n|num)_.*"
+    r"votes|upvotes|downvotes|wins|losses|battles|column_\d+|unnamed.*)|"
+    r".*_(ms|seconds|sec|index|time|at|cost|hash|count|id|number|tokens|length|votes)|(n|num)_.*"
 )
 
 
@@ -168,9 +169,14 @@ def key_of(name: str) -> str:
     --------
     >>> key_of("!amt_worker_ids"), key_of("INPUT:image"), key_of("Worker Id"), key_of("class")
     ('amt_worker_id', 'image', 'worker_id', 'class')
+
+    Votes in the plural are a number of them.
+
+    >>> key_of("votes")
+    'votes'
     """
     key = plain_name(_CAMEL.sub("_", name)).split(":")[-1].lstrip("!_")
-    if key.endswith("s") and not key.endswith("ss") and (key.endswith("ids") or is_known(key[:-1])):
+    if key.endswith("s") and not key.endswith(("ss", "votes")) and (key.endswith("ids") or is_known(key[:-1])):
         key = key[:-1]
     return key
 
