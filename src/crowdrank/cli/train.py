@@ -179,7 +179,11 @@ def train(
     with Talk(quiet=quiet) as talk:
         judgments = votes_to_learn(files[:-1], reading, talk) if files[1:] else None
         with talk.working("reading the features"):
-            described = api.as_features(files[-1], split_list(features)) if files[1:] else _labelled(files[0], features)
+            described = (
+                api.as_features(files[-1], split_list(features))
+                if files[1:]
+                else _labelled_features(files[0], features)
+            )
         with talk.working("training") as progress:
             fit = api.train(
                 judgments,
@@ -204,7 +208,7 @@ def train(
                 report_written(name, talk)
 
 
-def _labelled(path: str, columns: str | None) -> Features:
+def _labelled_features(path: str, columns: str | None) -> Features:
     """Features with grades, from one file."""
     from ..api import as_features
     from ..errors import JudgmentError, ParameterError

@@ -75,7 +75,7 @@ class RolePoints:
 
     def candidates(self, role: str) -> list[Seen]:
         """Return the columns that may play a role, the likeliest first."""
-        named = [(points, name) for name in self._named(role) if (points := self._name_points(role, name))]
+        named = [(points, name) for name in self._columns_named(role) if (points := self._name_points(role, name))]
         own = sorted((name for points, name in named if points == OWN), key=lambda name: name != role)
         if own:
             # the house's own word needs no further sign
@@ -88,7 +88,7 @@ class RolePoints:
             return seen
         return sorted(seen, key=self._item_order)
 
-    def _named(self, role: str) -> list[str]:
+    def _columns_named(self, role: str) -> list[str]:
         """The columns with a name for a role, or else those with a word for it in a longer name."""
         apart = set(listed_sides(self.names)) if role in ("left", "right") else set()
         usable = [name for name in self.names if name not in apart and self._usable(name)]
