@@ -267,7 +267,7 @@ def _with_strength(
     table: pl.DataFrame, columns: dict[str, str], path: str, side: str
 ) -> tuple[pl.DataFrame, dict[str, str]]:
     """The table with winners and strengths from a signed column."""
-    values, blank = _signed(table, path)
+    values, blank = _signed_numbers(table, path)
     filled = values[~blank]
     if not (filled < 0).any():
         raise JudgmentError(
@@ -287,7 +287,7 @@ def _with_strength(
     return table.with_columns(made), {**columns, **names}
 
 
-def _signed(table: pl.DataFrame, path: str) -> tuple[Floats, Bools]:
+def _signed_numbers(table: pl.DataFrame, path: str) -> tuple[Floats, Bools]:
     """The numbers of a column, or of a difference such as ``score_a-score_b`` or ``rating-4``, and which are blank."""
     parts = (
         [(path[:at], path[at + 1 :]) for at, mark in enumerate(path) if mark == "-"]

@@ -191,7 +191,9 @@ def argilla_suggestions(consensus: Consensus, source: Source, options: ReadOptio
     made, missing = Records(), 0
     for number, record in enumerate(argilla_records(source), 1):
         item = id_of(record, number)
-        found = _suggestion(answers, item, numbers, lists=lists) or _preferred(answers, _fields(record), item, labels)
+        found = _suggestion(answers, item, numbers, lists=lists) or _preferred_label(
+            answers, _fields(record), item, labels
+        )
         missing += found is None
         if found is not None:
             value, sure = found
@@ -221,7 +223,7 @@ def _suggestion(answers: Answers, item: str, numbers: list[float], *, lists: boo
     return round(min(max(number, min(numbers)), max(numbers))), value[1]
 
 
-def _preferred(
+def _preferred_label(
     answers: Answers, fields: Mapping[str, Any], item: str, labels: set[str]
 ) -> tuple[str, float | None] | None:
     """The label that names the better of two fields of a record, where the labels do name them."""
