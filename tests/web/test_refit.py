@@ -7,11 +7,13 @@ import pytest
 from tests.web.collecting import add_annotator, ask, collect, expect_promises, run, sent
 
 import crowdrank as cr
+from crowdrank.api import touched_items
 from crowdrank.web.claiming import claim
 from crowdrank.web.ending import set_campaign_state
 from crowdrank.web.exporting import export
-from crowdrank.web.refit import Refit
-from crowdrank.web.refit_worker import fit, read_snapshot
+from crowdrank.web.overview import consensus_view, fit_view, version_of
+from crowdrank.web.refit import FitError, Refit
+from crowdrank.web.refit_worker import Held, fit, read_snapshot, update
 from crowdrank.web.sqlite_store import SqliteStore
 from crowdrank.web.submitting import submit
 
@@ -20,15 +22,20 @@ class Inside:
     """The worker's work in the test's own process."""
 
     def __init__(self, collection):
-        self.collection, self.lines, self.previous = collection, [], None
+        self.collection, self.lines, self.previous, self.held = collection, [], None, None
         self.process = type("Process", (), {"poll": staticmethod(lambda: None)})()
 
     def ask(self, command):
+        if command.get("update"):
+            self.lines = []
+            update(self.collection.store, command["campaign"], self.held, self.lines.append)
+            return
         snapshot = read_snapshot(self.collection.store, command["campaign"])
         self.lines = [{"begun": True, "seq": snapshot.seq, "changes": snapshot.changes}]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             self.previous = fit(snapshot, self.previous, self.lines.append, cold=command["cold"])
+        self.held = Held.of(self.previous, snapshot)
 
     def answer(self, timeout):
         return json.loads(json.dumps(self.lines.pop(0)))
@@ -161,3 +168,146 @@ def test_when_a_fit_is_due(made):
     assert refit.due() is None
     run(collection, set_campaign_state, "closed", "owner")
     assert refit.due() is True
+
+
+def shown(collection):
+    """What the owner sees of the consensus, and the tag of it."""
+    read = collection.store.submit_read
+    view = read(lambda c: consensus_view(collection, c, None)).result()
+    seq = ask(collection, "SELECT seq FROM campaign")[0].seq
+    rows = {row["item"]: row for row in view["items"]}
+    return (
+        rows,
+        read(lambda c: fit_view(collection, c, seq)).result(),
+        read(lambda c: version_of(collection, c)).result(),
+    )
+
+
+def grade_of(collection, who, item, grade):
+    """One annotator's grade of one item, whatever they are asked first."""
+    for request in run(collection, claim, who, 12).requests:
+        order = json.loads(ask(collection, "SELECT shown FROM request WHERE id = :r", r=request)[0].shown)["order"]
+        if order[0] == item:
+            run(collection, submit, who, sent(request, {"grade": grade}))
+
+
+def judged_by(collection, who):
+    """Numbers of the items that an annotator graded."""
+    words = "SELECT t.items FROM judgment j JOIN target t ON t.id = j.target WHERE j.annotator = :a"
+    return {json.loads(row.items)[0] for row in ask(collection, words, a=who)}
+
+
+@pytest.mark.parametrize("method", ["dawid_skene", "naive_bayes", "mean_grade"])
+def test_between_fits_items_with_new_judgments_are_read_anew_and_nothing_else(made, method):
+    collection, refit = made(n_items=12, scheme="5-overlap", method=method)
+    who = [add_annotator(collection, f"a{n}", "program") for n in range(4)]
+    newcomer = add_annotator(collection, "newcomer", "program")
+    for one in who[:3]:
+        judge(collection, one, 12)
+    judge(collection, who[3], 6)
+    refit.fit_now()
+    before, view, tag = shown(collection)
+    qualities = ask(collection, "SELECT annotator, row FROM quality ORDER BY annotator")
+    assert view["updated_seq"] is None
+    assert refit.update_due() is False
+    held = refit._worker.previous
+    known = judged_by(collection, who[3])
+    item = min(set(range(1, 13)) - known)
+    grade_of(collection, who[3], item, 3 - item % 4)
+    # of a newcomer the fit knows nothing: that waits for the next one
+    grade_of(collection, newcomer, min(known), 0)
+    refit._updated_at = -1e9
+    assert refit.update_due()
+    refit.update_now()
+    after, view, new_tag = shown(collection)
+    name = ask(collection, "SELECT item FROM item WHERE id = :i", i=item)[0].item
+    assert [one for one, row in after.items() if "since_fit" in row] == [name]
+    now = after[name].pop("since_fit")
+    # what the fit said stays as it was, ranks and annotators too
+    assert after == before
+    assert ask(collection, "SELECT annotator, row FROM quality ORDER BY annotator") == qualities
+    assert (now["seq"], view["updated_seq"], view["newer"]) == (44, 44, 2)
+    assert abs(now["score"] - before[name]["score"]) > 1e-9
+    assert new_tag != tag
+    rows = [row for row in read_snapshot(collection.store, collection.id).rows if row["item"] == name]
+    votes = {"item": [name] * len(rows), "annotator": [row["annotator"] for row in rows],
+             "grade": [row["grade"] for row in rows]}  # fmt: skip
+    assert now["score"] == pytest.approx(touched_items(held, votes)[0]["score"], abs=1e-12)
+    # nothing new, nothing to do; the next fit has it all
+    refit._updated_at = -1e9
+    assert refit.update_due() is False
+    refit.fit_now()
+    rows, view, _ = shown(collection)
+    assert not any("since_fit" in row for row in rows.values())
+    assert (view["newer"], view["updated_seq"]) == (0, None)
+
+
+@pytest.mark.parametrize("method", ["latent_score", "dawid_skene"])
+def test_without_such_a_step_or_anything_for_it_the_fit_is_shown_alone(made, method):
+    """A method may have no such step, and of newcomers no fit knows anything."""
+    collection, refit = made(n_items=8, scheme="3-overlap", method=method)
+    who = [add_annotator(collection, f"a{n}", "program") for n in range(3)]
+    for one in who[:2]:
+        judge(collection, one, 6)
+    refit.fit_now()
+    before = shown(collection)[0]
+    judge(collection, who[0 if method == "latent_score" else 2], 2)
+    refit._updated_at = -1e9
+    assert refit.update_due()
+    refit.update_now()
+    assert refit.update_due() is False
+    rows, view, _ = shown(collection)
+    assert rows == before
+    assert (view["newer"], view["updated_seq"]) == (2, None)
+
+
+def test_a_crash_while_items_are_read_anew_leaves_the_fit(made):
+    collection, refit = made(n_items=8, scheme="3-overlap", method="dawid_skene")
+    who = [add_annotator(collection, f"a{n}", "program") for n in range(2)]
+    for one in who:
+        judge(collection, one, 7)
+    refit.fit_now()
+    before = shown(collection)[0]
+    judge(collection, who[0], 1)
+    refit._updated_at = -1e9
+
+    def crash(timeout):
+        raise FitError("the process that fits ended with code -9")
+
+    refit._worker.answer = crash
+    with pytest.raises(FitError):
+        refit.update_now()
+    assert refit._worker is None
+    # the next fit begins another process; until then nothing is tried
+    assert refit.update_due() is False
+    rows, view, _ = shown(collection)
+    assert rows == before
+    assert (view["error"], view["newer"], view["updated_seq"]) == (None, 1, None)
+
+
+def test_the_process_that_fits_reads_items_anew_and_ends_with_the_export(store, tmp_path):
+    collection = collect(store, n_items=8, scheme="4-overlap", method="dawid_skene")
+    who = [add_annotator(collection, f"a{n}", "program") for n in range(3)]
+    for one, n in zip(who, (6, 8, 8), strict=True):
+        judge(collection, one, n)
+    refit = Refit(collection)
+    try:
+        refit.fit_now()
+        before = shown(collection)[0]
+        judge(collection, who[0], 2)
+        refit.update_now()
+        after, view, _ = shown(collection)
+        assert sum(row.pop("since_fit", {}).get("seq") == 24 for row in after.values()) == 2
+        assert (after, view["updated_seq"]) == (before, 24)
+        run(collection, set_campaign_state, "closed", "owner")
+        assert refit.update_due() is False
+        refit.fit_now(cold=True)
+    finally:
+        refit.stop()
+    path = tmp_path / "export.jsonl"
+    path.write_bytes(b"".join(export(collection, "jsonl", "counted", None)))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        expected = cr.aggregate(str(path), "dawid_skene").frame()
+    rows = shown(collection)[0]
+    assert [(row["item"], row["score"]) for row in rows.values()] == list(expected.select("item", "score").iter_rows())

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .campaigns import campaign_ends, campaign_sentences, campaigns
     from .choosing import Choice, auto_method
     from .click_relevance import fit_clicks
-    from .collecting import TargetRule, agreement_interval, disputed_targets, target_rule
+    from .collecting import TargetRule, agreement_interval, disputed_targets, target_rule, touched_items
     from .comparison import check_comparison, compare, compare_methods
     from .consensus_findings import findings
     from .control import (
@@ -97,6 +97,7 @@ _HOMES = {
     "settle_swaps": ".aggregation",
     "style_counts": ".control",
     "target_rule": ".collecting",
+    "touched_items": ".collecting",
     "train": ".training",
     "with_families": ".control",
     "win_rate": ".win_rates",
@@ -166,6 +167,7 @@ __all__ = [
     "settle_swaps",
     "style_counts",
     "target_rule",
+    "touched_items",
     "train",
     "win_rate",
     "with_families",

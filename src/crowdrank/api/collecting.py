@@ -1,4 +1,4 @@
-"""What a collection service asks of a scheme about one target: how many judgments it should have by now."""
+"""What a collection service asks: how many judgments a target should have, and what new ones say before a fit."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ from typing import Any
 import numpy as np
 
 from ..errors import ParameterError
-from ..registry import label
+from ..registry import label, make
 from ..wording import did_you_mean
 from .aggregation import as_judgments, expect_one_kind
 from .proposals import make_scheme
+
+_OF_OWN_GRADES = ("mean_grade", "mean_gain", "highest_grade")
+"""Methods by which the score of an item follows from its own grades alone."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +125,34 @@ def disputed_targets(judgments: Any, consensus: Any, most: int = 50) -> list[dic
     found = contested_items(as_judgments(judgments), consensus)
     how_far = "divided" if "divided" in found.columns else "spread"
     rows: list[dict[str, Any]] = found.filter(found[how_far] > 0).head(most).to_dicts()
+    return rows
+
+
+def touched_items(consensus: Any, judgments: Any) -> list[dict[str, Any]] | None:
+    """Return items as rows by all their judgments, the annotators as they are in a consensus: an E-step alone.
+
+    ``None`` where the method of the consensus has no such step. Where it learned something of annotators, judgments of
+    those whom it does not know do not count, and items that it then says nothing of are left out.
+
+    Examples
+    --------
+    >>> import crowdrank as cr
+    >>> votes = {"item": list("wxyz") * 2, "annotator": list("aaaabbbb"), "grade": [3, 1, 2, 0, 3, 1, 1, 0]}
+    >>> before = cr.aggregate(votes, "mean_grade")
+    >>> touched_items(before, {"item": ["y"] * 3, "annotator": list("abc"), "grade": [2, 1, 3]})
+    [{'item': 'y', 'score': 2.0}]
+    """
+    judged = as_judgments(judgments)
+    if consensus.reread is not None:
+        found = consensus.reread(judged)
+    elif consensus.method in _OF_OWN_GRADES and not consensus.params.get("alpha"):
+        found = make("aggregator", consensus.method, consensus.params).fit(judged)
+    else:
+        return None
+    frame = found.frame()
+    if found.grade is not None:
+        frame = frame.drop_nulls("grade")
+    rows: list[dict[str, Any]] = frame.drop("rank", "std_error", strict=False).to_dicts()
     return rows
 
 

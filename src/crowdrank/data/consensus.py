@@ -137,6 +137,8 @@ class Consensus(Shown):
         What the method estimated besides, such as a tie parameter of the whole crowd.
     diagnostics
         What is odd about the judgments, where a file that was read holds it; :func:`crowdrank.diagnose` computes it.
+    reread
+        Gives the consensus on some items by all their judgments, the annotators as they are here; no file holds it.
 
     Examples
     --------
@@ -163,6 +165,7 @@ class Consensus(Shown):
     estimates: Mapping[str, Any] = field(default_factory=dict)
     quality_source: Quality | Callable[[], Quality | None] | None = field(default=None, repr=False)
     diagnostics: Diagnostics | None = field(default=None, repr=False)
+    reread: Callable[[Any], Consensus] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("scores", "std_error", "replicates", "probabilities", "grade"):

@@ -19,11 +19,18 @@ from .overview import item_ids
 _PAGE_ROWS = 5_000
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
-_PAGE = Statement(
+_JUDGMENTS = (
     "SELECT j.seq, j.submission, j.answer, j.seconds, j.counted, j.paid, j.at, j.withdrawn_at, j.replaces, "
     "a.name AS annotator, a.kind AS annotator_kind, t.query, t.items, t.is_check FROM judgment j "
     "JOIN annotator a ON a.id = j.annotator JOIN target t ON t.id = j.target "
-    "WHERE j.campaign = :campaign AND j.seq > :after AND j.seq <= :upto ORDER BY j.seq LIMIT :limit"
+)
+_PAGE = Statement(
+    _JUDGMENTS + "WHERE j.campaign = :campaign AND j.seq > :after AND j.seq <= :upto ORDER BY j.seq LIMIT :limit"
+)
+_TOUCHED = Statement(
+    # the signs keep SQLite from going through all judgments by their numbers
+    _JUDGMENTS + "WHERE j.target IN (SELECT n.target FROM judgment n WHERE n.campaign = :campaign AND n.seq > :after "
+    "AND n.seq <= :upto) AND +j.seq <= :upto ORDER BY +j.seq"
 )
 _SEQ = Statement("SELECT seq FROM campaign WHERE id = :campaign")
 
@@ -41,6 +48,11 @@ def judgment_page(collection: Collection, connection: sa.Connection, after: int,
 def page(collection: Collection, connection: sa.Connection, after: int, upto: int, limit: int) -> list[Any]:
     """Return rows of judgments behind one number, up to another."""
     return _PAGE.rows(connection, campaign=collection.id, after=after, upto=upto, limit=limit)
+
+
+def touched_judgments(collection: Collection, connection: sa.Connection, after: int, upto: int) -> list[Any]:
+    """Return all rows, up to a number, of judgments on targets that have one behind another number."""
+    return _TOUCHED.rows(connection, campaign=collection.id, after=after, upto=upto)
 
 
 def plain_judgment(collection: Collection, row: Any, ids: dict[int, str]) -> Row:

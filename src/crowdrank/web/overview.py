@@ -85,7 +85,7 @@ def version_of(collection: Collection, connection: sa.Connection) -> str:
         str(part or 0)
         for part in (
             row.seq, row.changes, row.reserved, row.state, row.budget, fit and fit.id, latest.event, latest.request,
-            failed and failed.error and failed.started_at,
+            failed and failed.error and failed.started_at, fit and _updated_seq(fit),
         )
     )  # fmt: skip
 
@@ -127,16 +127,28 @@ def fit_view(collection: Collection, connection: sa.Connection, seq: int) -> dic
     last = _LAST_FIT_ERROR.first(connection, campaign=collection.id)
     error = None if last is None else last.error
     if fit is None:
-        return {"as_of_seq": 0, "newer": seq, "age": None, "method": None, "error": error, "final": False}
+        return {
+            "as_of_seq": 0, "newer": seq, "age": None, "method": None, "error": error, "final": False,
+            "updated_seq": None,
+        }  # fmt: skip
     age = (collection.now(connection) - fit.finished_at) / 1e6
     return {
         "as_of_seq": fit.seq, "newer": seq - fit.seq, "age": round(age, 1), "method": fit.method, "error": error,
-        "final": bool(fit.is_final),
+        "final": bool(fit.is_final), "updated_seq": _updated_seq(fit),
     }  # fmt: skip
 
 
+def _updated_seq(fit: Any) -> int | None:
+    """Up to which judgment items were read anew since a fit; ``None`` where they were not."""
+    found: int | None = json.loads(fit.summary).get("updated_seq")
+    return found
+
+
 def consensus_view(collection: Collection, connection: sa.Connection, query: str | None) -> dict[str, Any]:
-    """Return the latest consensus with intervals, as ``crowdrank aggregate --format json`` writes it."""
+    """Return the latest consensus with intervals, as ``crowdrank aggregate --format json`` writes it.
+
+    Items that got judgments since have what they are by these as ``since_fit``.
+    """
     fit, found = _of_fit(collection, connection)
     summary = json.loads(fit.summary)
     rows = [json.loads(row.row) for row in _SCORES.rows(connection, fit=fit.id)]

@@ -22,6 +22,9 @@ FIT_SECONDS = 1_800.0
 """A fit that takes longer is given up; the former one stays."""
 
 IDLE_SECONDS = 30.0
+UPDATE_SECONDS = 3.0
+"""Between two fits, items with new judgments are read anew no more often."""
+
 FEW_NEW = 20
 KEPT_FITS = 3
 MOST_MEANT = 200
@@ -55,6 +58,11 @@ _CLOSE = Statement(
 )
 _FIND = Statement("SELECT id, taken, most FROM target WHERE campaign = :campaign AND key = :key", "FOR UPDATE")
 _WANT = Statement("UPDATE target SET wanted = :wanted, priority = :priority WHERE id = :target")
+
+_FIT_SUMMARY = Statement("SELECT summary FROM fit WHERE id = :fit")
+_KEEP_SUMMARY = Statement("UPDATE fit SET summary = :summary WHERE id = :fit")
+_SCORE_ROWS = Statement("SELECT item, row FROM score WHERE fit = :fit AND item IN :items ORDER BY item")
+_KEEP_SCORE = Statement("UPDATE score SET row = :row WHERE fit = :fit AND item = :item")
 
 
 class FitError(Exception):
@@ -128,6 +136,9 @@ class Refit:
         self._stopping = False
         self._last = time.monotonic()
         self._failures = 0
+        self._held: int | None = None
+        """The fit that the process holds, where it can read items anew; up to which judgment it did, and when."""
+        self._updated, self._updated_at = 0, 0.0
         self._lock: Any = None
         self._thread = threading.Thread(target=self._run, name="refit", daemon=True)
 
@@ -156,6 +167,8 @@ class Refit:
                 due = self.due()
                 if due is not None:
                     self.fit_now(cold=due)
+                elif self.update_due():
+                    self.update_now()
             except FitError:
                 continue
             except Exception:
@@ -188,17 +201,55 @@ class Refit:
             seconds = self._fit(cold)
         except FitError as error:
             self._last, self._failures = time.monotonic(), self._failures + 1
-            if self._worker is not None:
-                self._worker.end()
-                self._worker = None
+            self._end_worker()
             if not self._stopping:
                 log.warning({"event": "refit_failed", "reason": str(error)[:200]})
             raise
         self._last, self._failures = time.monotonic(), 0
         log.info({"event": "refit", "seconds": round(seconds, 3), "final": cold})
 
+    def update_due(self) -> bool:
+        """Return whether items got judgments since the last fit, or since they were read anew."""
+        if self._held is None or time.monotonic() - self._updated_at < UPDATE_SECONDS:
+            return False
+        collection = self.collection
+        row = collection.store.submit_read(lambda c: _NEEDED.first(c, campaign=collection.id)).result()
+        return bool(row.state != "closed" and row.seq > self._updated)
+
+    def update_now(self) -> None:
+        """Have items with new judgments read anew, annotators as in the last fit; a failure leaves what there is."""
+        worker, fit = self._worker, self._held
+        if worker is None or fit is None:
+            return
+        begun = self._updated_at = time.monotonic()
+        try:
+            worker.ask({"campaign": self.collection.id, "update": True})
+            while "done" not in (line := worker.answer(self.fit_seconds - (time.monotonic() - begun))):
+                if "failed" in line:
+                    raise FitError(line["failed"])
+                self._write(_keep_touched, fit, line["rows"])
+        except FitError as error:
+            self._end_worker()
+            if not self._stopping:
+                log.warning({"event": "update_failed", "reason": str(error)[:200]})
+            raise
+        if line["seq"] is None:
+            self._held = None
+            return
+        self._updated = line["seq"]
+        if line["n_touched"]:
+            self._write(_note_update, fit, line["seq"])
+
+    def _end_worker(self) -> None:
+        """End the process; another begins with the next fit."""
+        self._held = None
+        if self._worker is not None:
+            self._worker.end()
+            self._worker = None
+
     def _fit(self, cold: bool) -> float:
         collection, begun = self.collection, time.monotonic()
+        self._held = None
         if self._worker is None or self._worker.process.poll() is not None:
             self._worker = Worker(collection.store.url)
         self._worker.ask({"campaign": collection.id, "cold": cold})
@@ -230,6 +281,7 @@ class Refit:
         summary = line["summary"]
         nothing = None if summary is not None else "there are no judgments to count"
         self._write(_finish, fit, line["method"], json.dumps(summary), nothing)
+        self._held, self._updated = (fit if summary is not None else None), line["seq"]
         self._write(_close_if_done)
         return time.monotonic() - begun
 
@@ -291,6 +343,25 @@ def _keep_rows(collection: Collection, connection: sa.Connection, piece: str, fi
     name = "item" if piece == "score" else "annotator"
     values = [{"fit": fit, name: one, "place": place, "row": row} for one, place, row in rows]
     connection.execute(sa.insert(metadata.tables[piece]), values)
+
+
+def _keep_touched(collection: Collection, connection: sa.Connection, fit: int, rows: list[Any]) -> None:
+    """Keep what items are now beside what the fit says of them; items that it does not have wait for the next."""
+    now = dict(rows)
+    found = _SCORE_ROWS.rows(connection, fit=fit, items=list(now))
+    changed = [
+        {"fit": fit, "item": one.item, "row": json.dumps({**json.loads(one.row), "since_fit": now[one.item]})}
+        for one in found
+    ]
+    _KEEP_SCORE.run_many(connection, changed)
+
+
+def _note_update(collection: Collection, connection: sa.Connection, fit: int, seq: int) -> None:
+    """Note up to which judgment items were read anew."""
+    row = _FIT_SUMMARY.first(connection, fit=fit)
+    if row is not None:
+        summary = json.dumps({**json.loads(row.summary), "updated_seq": seq})
+        _KEEP_SUMMARY.run(connection, fit=fit, summary=summary)
 
 
 def _finish(

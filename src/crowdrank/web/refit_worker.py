@@ -23,7 +23,7 @@ from ..errors import CrowdrankError, ParameterError
 from ..io.results import to_json
 from .campaign_file import Settings
 from .collection import Collection, Statement
-from .exporting import page, plain_judgment
+from .exporting import page, plain_judgment, touched_judgments
 from .judged import judgment_frame
 from .overview import item_ids
 from .store import Store, open_store
@@ -125,6 +125,46 @@ def fit(snapshot: Snapshot, previous: Any, say: Say, *, cold: bool) -> Any:
         },
     })  # fmt: skip
     return consensus
+
+
+@dataclass(frozen=True)
+class Held:
+    """The last consensus, up to which judgment it goes, and the names of the annotators whom it knows."""
+
+    consensus: Any
+    seq: int
+    annotators: frozenset[str]
+
+    @classmethod
+    def of(cls, consensus: Any, snapshot: Snapshot) -> Held:
+        """What is held of a fit to a snapshot."""
+        return cls(consensus, snapshot.seq, frozenset(row["annotator"] for row in snapshot.rows))
+
+
+def update(store: Store, campaign: int, held: Held, say: Say) -> None:
+    """Say in pieces what the items with new judgments are now, the annotators as in the last fit; nobody is judged."""
+
+    def read(connection: sa.Connection) -> tuple[int, Settings, list[Any], dict[int, str]]:
+        row = _CAMPAIGN.first(connection, campaign=campaign)
+        settings = Settings.from_plain(json.loads(row.settings))
+        collection = Collection(campaign, settings, store, Path())
+        ids = item_ids(collection, connection)
+        found = touched_judgments(collection, connection, held.seq, row.seq)
+        return row.seq, settings, [(one, plain_judgment(collection, one, ids)) for one in found], ids
+
+    seq, settings, found, ids = store.submit_read(read).result()
+    known = [(one, row) for one, row in found if one.annotator in held.annotators]
+    new = {one.items for one, _ in known if one.seq > held.seq}
+    plain = [row for one, row in known if row["counted"] and one.items in new]
+    rows = api.touched_items(held.consensus, judgment_frame(settings, plain)) if plain else []
+    if rows is None:
+        say({"done": True, "seq": None})
+        return
+    by_id = {(one.query, ids[json.loads(one.items)[0]]): json.loads(one.items)[0] for one, _ in found}
+    numbered = [[by_id[row.pop("query", ""), row.pop("item")], {"seq": seq, **row}] for row in rows]
+    for start in range(0, len(numbered), PIECE):
+        say({"piece": "touched", "rows": numbered[start : start + PIECE]})
+    say({"done": True, "seq": seq, "n_touched": len(numbered)})
 
 
 def _aggregate(judgments: Any, settings: Settings, previous: Any) -> Any:
@@ -244,17 +284,32 @@ def main() -> None:
         out.write(json.dumps(line, allow_nan=False) + "\n")
         out.flush()
 
-    previous: Any = None
+    held: Held | None = None
     for command in given:
+        if command.get("update"):
+            if held is None:
+                say({"done": True, "seq": None})
+            else:
+                _answer(say, update, store, command["campaign"], held, say)
+            continue
         snapshot = read_snapshot(store, command["campaign"])
         say({"begun": True, "seq": snapshot.seq, "changes": snapshot.changes})
         if not snapshot.rows:
             say({"done": True, "seq": snapshot.seq, "method": "", "n_proposals": None, "summary": None})
             continue
-        try:
-            previous = fit(snapshot, previous, say, cold=bool(command.get("cold")))
-        except CrowdrankError as error:
-            say({"failed": f"{type(error).__name__}: {error}"})
+        previous = None if held is None else held.consensus
+        consensus = _answer(say, fit, snapshot, previous, say, cold=bool(command.get("cold")))
+        if consensus is not None:
+            held = Held.of(consensus, snapshot)
+
+
+def _answer(say: Say, work: Callable[..., Any], *args: Any, **keys: Any) -> Any:
+    """What some work returns; where it cannot be done, say why."""
+    try:
+        return work(*args, **keys)
+    except CrowdrankError as error:
+        say({"failed": f"{type(error).__name__}: {error}"})
+        return None
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from ...data.consensus import Consensus, Quality, Trace
+from ...data.index import Index
 from ...data.judgments import Grades, expect
 from ...errors import DataWarning, ParameterError
 from ...protocols import Bools, Counts, Floats, Ints, Passes, method_name
@@ -23,6 +24,7 @@ from .class_fit import ClassFit
 from .coded_grades import (
     ClassRows,
     Former,
+    MatrixReading,
     Numbers,
     QueryPart,
     class_rows,
@@ -184,7 +186,41 @@ def class_consensus(
         method, grades, columns.scores, trace=fit.trace, probabilities=columns.probabilities, levels=rows.scale,
         grade=columns.grade, estimates=calibration_estimates(method, sure),
     )  # fmt: skip
-    return replace(found, quality_source=_quality(method, found, grades, rows, fit, again)) if rows.named else found
+    if not rows.named:
+        return found
+    source = _quality(method, found, grades, rows, fit, again)
+    if not isinstance(fit.reading, MatrixReading) or (rows.known >= 0).any() or rows.weight is not None or method.bins:
+        return replace(found, quality_source=source)
+    nothing: Ints = np.empty(0, np.int32)
+    learned = replace(rows, item=nothing, annotator=nothing, level=nothing, known=nothing)
+    reread = partial(_read_again, method, grades.annotators, learned, fit.without_items, sure)
+    return replace(found, quality_source=source, reread=reread)
+
+
+def _read_again(
+    method: Any, annotators: Index, learned: ClassRows, fit: ClassFit, sure: Calibration, grades: Grades
+) -> Consensus:
+    """Levels of items by all their grades, with the annotators, shares of levels and doubt of a fit: an E-step alone.
+
+    Grades by annotators of whom the fit knows nothing do not count. An item with a level that it does not know, or
+    with no grade that counts, has no grade.
+    """
+    expect(grades, method)
+    place = {str(level): code for code, level in enumerate(learned.levels)}
+    level = np.array([place.get(str(level), -1) for level in grades.levels], np.int32)[grades.level_place]
+    annotator = annotators.codes(grades.annotators.ids)[grades.annotator]
+    strange = np.zeros(grades.n_items, bool)
+    strange[grades.item[level < 0]] = True
+    use = (annotator >= 0) & ~strange[grades.item]
+    rows = replace(
+        learned, item=grades.item[use], annotator=annotator[use], level=level[use],
+        known=np.full(grades.n_items, -1, np.int32),
+    )  # fmt: skip
+    now = replace(fit, probabilities=rows.read(fit.reading))  # type: ignore[arg-type]
+    columns = item_columns(method, grades, rows, now, sure, lambda: structure_numbers(rows, method.seed)[0])
+    return Consensus.of(
+        method, grades, columns.scores, probabilities=columns.probabilities, levels=rows.scale, grade=columns.grade
+    )
 
 
 class ItemColumns(NamedTuple):

@@ -115,7 +115,7 @@ function draw(view, quality, agreement, consensus, annotators, skipped, spares, 
       el("button", { type: "button", "data-key": "report", onclick: () => download("/report", "report.html") }, "Full report")),
     el("div", { id: "links" }, ...links), tiles(view, agreement), progress(view),
     section("Annotators", annotatorTable(annotators.annotators, judged)),
-    section("Consensus", table(consensus?.items, [["Query", (row) => row.query], ["Item", (row) => row.item], ["Rank", (row) => number(row.rank), 1], ["Score", (row) => number(row.score), 1], ["95 % interval", (row) => span(row.lower, row.upper), 1], ["Ranks", (row) => span(row.rank_lower, row.rank_upper), 1]], "It comes after the first judgments.")),
+    section("Consensus", table(consensus?.items, [["Query", (row) => row.query], ["Item", (row) => row.item], ["Rank", (row) => number(row.rank), 1], ["Score", (row) => number(row.score), 1], ...(view.fit.updated_seq ? [["Since the fit", (row) => (row.since_fit ? `${number(row.since_fit.score)} as of ${number(row.since_fit.seq)}` : ""), 1]] : []), ["95 % interval", (row) => span(row.lower, row.upper), 1], ["Ranks", (row) => span(row.rank_lower, row.rank_upper), 1]], "It comes after the first judgments.")),
     section("Disputed", disputed(agreement?.disputed)),
     section("Skipped by three or more", table(skipped.skipped, [["Query", (row) => row.query], ["Items", (row) => row.items.join(", ")], ["Skips", (row) => number(row.n_skipped), 1], ["Reasons", (row) => row.reasons.join("; ")]])),
     section("Spare judgments", table(spares.spares, [["Judgment", (row) => number(row.seq), 1], ["Annotator", (row) => row.annotator], ["Items", (row) => row.items.join(", ")], ["Paid", (row) => (row.paid ? "yes" : "no")]])),
@@ -132,7 +132,7 @@ function tiles(view, agreement) {
     tile("Forecast", finish || "–", finish ? "about then, at the pace of the last hour" : view.state === "open" ? "after the first judgments" : ""),
     tile("Agreement (alpha)", agreement?.alpha, agreement?.lower == null ? "" : `95 %: ${span(agreement.lower, agreement.upper)}`),
     tile("Spares", view.judgments.spare, `${number(view.judgments.withdrawn)} withdrawn, ${number(view.judgments.unpaid)} unpaid`),
-    tile("Consensus", fit.as_of_seq ? `as of ${number(fit.as_of_seq)}` : "none yet", fit.error ? el("span", { className: "bad" }, fit.error) : null, fit.error ? "" : `${number(fit.newer)} newer`, el("span", { id: "age" })));
+    tile("Consensus", fit.as_of_seq ? `as of ${number(fit.as_of_seq)}` : "none yet", fit.error ? el("span", { className: "bad" }, fit.error) : null, fit.error ? "" : `${number(fit.newer)} newer${fit.updated_seq ? `, their items read anew up to ${number(fit.updated_seq)}` : ""}`, el("span", { id: "age" })));
 }
 
 // what is answered, what is out, and what is still wanted, as one bar
