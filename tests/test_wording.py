@@ -199,9 +199,14 @@ def test_an_unknown_value_gets_the_nearest_and_all_known_ones():
         one_of(3, ("mean",), "start")
 
 
-@pytest.mark.parametrize(("name", "value"), [("a0", float("inf")), ("b0", float("nan")), ("a0", 0.0)])
-def test_parameters_out_of_range_are_refused_where_a_method_is_made(name, value):
-    with pytest.raises(ParameterError, match=f"{name}={value} must be above 0"):
+@pytest.mark.parametrize(
+    ("name", "value", "says"),
+    [
+        ("a0", float("inf"), "a0=inf is not finite; give a number"),
+        ("b0", float("nan"), "b0=nan must be above 0"),
+        ("a0", 0.0, "a0=0.0 must be above 0"),
+    ],
+)
+def test_parameters_out_of_range_are_refused_where_a_method_is_made(name, value, says):
+    with pytest.raises(ParameterError, match=says):
         cr.aggregators.NaiveBayes(**{name: value})
-    with pytest.raises(ParameterError, match="alpha=inf must be above 0 and finite"):
-        cr.aggregators.DawidSkene(alpha=float("inf"))

@@ -310,9 +310,10 @@ def _expect_numbers(method: Any, names: Iterable[str], holds: Callable[[Any], bo
     """Refuse parameters for which a condition does not hold; NaN and infinity are in no range."""
     for name in names:
         value = getattr(method, name)
-        if value is not None and not (holds(value) and value < float("inf")):
-            finite = "" if value != float("inf") else " and finite"
-            raise ParameterError(f"{name}={value} must be {what}{finite}{hint and f'; {hint}'}")
+        if value == float("inf"):
+            raise ParameterError(f"{name}={value} is not finite; give a number")
+        if value is not None and not holds(value):
+            raise ParameterError(f"{name}={value} must be {what}{hint and f'; {hint}'}")
 
 
 def _typed_value(value: Any) -> str:
