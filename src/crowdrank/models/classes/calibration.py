@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...protocols import Bools, Counts, Floats
-from .class_fit import ClassFit
-from .coded_grades import ClassRows, Numbers, structure_numbers
-from .confusion_priors import OwnPrior, Prior, crowd_shares
-from .matrix_fit import hierarchical_fit
+from .coded_grades import ClassFit, ClassRows
+from .confusion_matrices import OwnPrior, Prior, crowd_shares, hierarchical_fit
 
 MOST_CELLS = 200_000
 """Answers times levels that the calibration looks at; of more, those of a part of the items."""
@@ -39,6 +38,10 @@ _MOST_SHARED = 0.9
 """Most that is given away to all levels alike, so that the chosen one stays the most probable."""
 
 _FIRST_AWAY, _N_NEWTON_STEPS = 0.1, 12
+_N_STRUCTURE_ROUNDS = 2
+"""Rounds in which items and annotators are known by each other: on public sets a third splits no group of items."""
+
+Numbers: TypeAlias = NDArray[np.uint64]
 
 
 class Calibration(NamedTuple):
@@ -166,7 +169,7 @@ class _Crowd(NamedTuple):
     """Confusion matrices by the probabilities of a fit, whatever its own model of annotators.
 
     ``counts`` (n_annotators, n_levels, n_levels) are expected grades by true and given level, ``prior`` those that the
-    hierarchy of :class:`~.confusion_priors.OwnPrior` adds, ``shares`` (n_levels,) of the levels.
+    hierarchy of :class:`~.confusion_matrices.OwnPrior` adds, ``shares`` (n_levels,) of the levels.
     """
 
     counts: Floats
@@ -378,3 +381,47 @@ def _shared_error(correlation: float, crowd: _Crowd) -> float:
         below = betainc(place * weight, (1.0 - place) * weight, np.clip(-low / span, 0.0, 1.0))
         wrong[level] = min(float(below[apart].sum()), 1.0)
     return float((crowd.shares * wrong).sum())
+
+
+def structure_numbers(rows: ClassRows, seed: int) -> tuple[Numbers, Numbers]:
+    """Return a random number for each item and for each annotator, from who gave what, whatever names and row order.
+
+    Annotators are known by the items that they gave each level, and items by the annotators, in turn [Weisfeiler68]_;
+    items that are alike in this share a number.
+    """
+    annotators = np.zeros(rows.n_annotators, np.uint64)
+    for number in range(_N_STRUCTURE_ROUNDS):
+        items = item_numbers(rows, annotators, seed, number)
+        annotators = annotator_numbers(rows, items, seed, number)
+    return items, annotators
+
+
+def item_numbers(rows: ClassRows, annotators: Numbers, seed: int, number: int) -> Numbers:
+    """Return the number of each item in a round, from those of the annotators who gave it each level."""
+    item, annotator, level = _distinct_answers(rows)
+    return _sums_of_draws(annotators[annotator], level, item, rows.n_items, (seed, 2 * number))
+
+
+def annotator_numbers(rows: ClassRows, items: Numbers, seed: int, number: int) -> Numbers:
+    """Return the number of each annotator in a round; over parts of the grades these add up."""
+    item, annotator, level = _distinct_answers(rows)
+    return _sums_of_draws(items[item], level, annotator, rows.n_annotators, (seed, 2 * number + 1))
+
+
+def _distinct_answers(rows: ClassRows) -> tuple[Counts, Counts, Numbers]:
+    """Item, annotator and level of each answer; a level given twice counts once, as one of twice the weight does."""
+    packed = rows.packed
+    item = np.repeat(np.arange(rows.n_items), np.diff(packed.starts))
+    new = np.append(True, (np.diff(packed.code) != 0) | (np.diff(item) != 0))[: len(item)]
+    annotator, level = np.divmod(packed.code[new], np.uint32(rows.n_levels))
+    return item[new], annotator.astype(np.int64), level.astype(np.uint64)
+
+
+def _sums_of_draws(numbers: Numbers, level: Numbers, there: Counts, size: int, seeds: tuple[int, int]) -> Numbers:
+    """Sums of draws that numbers and levels decide; sums that wrap do not depend on their order."""
+    from ...kernels.structure import mix_bits
+
+    salt = np.random.default_rng(seeds).integers(0, 2**64, 1, np.uint64)
+    sums = np.zeros(size, np.uint64)
+    np.add.at(sums, there, mix_bits(mix_bits(numbers + salt) + level))
+    return sums

@@ -21,13 +21,16 @@ from ...quality import LearnedQuality
 from ...wording import method_label
 from .calibration import (
     Calibration,
+    Numbers,
+    annotator_numbers,
     answers_to_predict,
     calibrate,
     chosen_share,
+    item_numbers,
     share_to_predict,
 )
-from .class_fit import ClassFit
 from .class_method import (
+    KnownGrades,
     annotator_parameters,
     brief_method,
     calibration_estimates,
@@ -36,7 +39,7 @@ from .class_method import (
     on_scale,
     quality_of_refits,
 )
-from .coded_grades import ClassRows, KnownGrades, Numbers, Reading, annotator_numbers, former_fit, item_numbers
+from .coded_grades import ClassFit, ClassRows, Reading, former_fit
 
 if TYPE_CHECKING:
     from ...kernels.confusion import Tallies

@@ -13,11 +13,21 @@ from ...errors import JudgmentError
 from ...fitting import warn_unconverged
 from ...protocols import Floats
 from ...wording import expect_above, expect_at_least, one_of, option
-from .class_fit import ClassFit, votes_as_fit
 from .class_method import ClassMethod
-from .coded_grades import ClassRows, Former
-from .confusion_priors import FixedPrior, OwnPrior, Prior, crowd_shares, vote_anchor
-from .matrix_fit import Estimate, Form, FreeMatrices, OrdinalMatrices, first_estimate, fit_matrices
+from .coded_grades import ClassFit, ClassRows, Former, votes_as_fit
+from .confusion_matrices import (
+    Estimate,
+    FixedPrior,
+    Form,
+    FreeMatrices,
+    OrdinalMatrices,
+    OwnPrior,
+    Prior,
+    crowd_shares,
+    first_estimate,
+    fit_matrices,
+    vote_anchor,
+)
 
 _PRIORS = ("own", "crowd", "none")
 

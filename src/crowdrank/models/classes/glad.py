@@ -13,9 +13,18 @@ from ...data.judgments import Grades, expect
 from ...fitting import accelerate, warn_unconverged
 from ...protocols import Floats
 from ...wording import expect_above, expect_choices
-from .class_fit import ClassFit, Step, level_counts, log_shares, votes_as_fit
-from .class_method import ClassMethod
-from .coded_grades import ClassRows, Former, class_rows, former_fit, with_known
+from .class_method import ClassMethod, class_rows
+from .coded_grades import (
+    ClassFit,
+    ClassRows,
+    Former,
+    Step,
+    former_fit,
+    level_counts,
+    log_shares,
+    votes_as_fit,
+    with_known,
+)
 
 if TYPE_CHECKING:
     from .kernels.glad import DifficultyPass

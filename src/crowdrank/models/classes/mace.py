@@ -15,9 +15,8 @@ from ...fitting import accelerate, warn_unconverged
 from ...protocols import Floats
 from ...wording import expect_above, expect_at_least, expect_choices
 from .calibration import predicts_better
-from .class_fit import ClassFit, Step, level_counts, log_shares, votes_as_fit
 from .class_method import ClassMethod
-from .coded_grades import ClassRows, Former, with_known
+from .coded_grades import ClassFit, ClassRows, Former, Step, level_counts, log_shares, votes_as_fit, with_known
 
 if TYPE_CHECKING:
     from .kernels.mace import SpamModel, SpamPass

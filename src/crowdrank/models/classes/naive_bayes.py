@@ -16,9 +16,8 @@ from ...fitting import accelerate, warn_unconverged
 from ...protocols import Counts, Floats
 from ...wording import expect_above, expect_at_least, one_of, option
 from .calibration import held_out_loss, predicts_better
-from .class_fit import ClassFit, Step, level_counts, votes_as_fit
-from .class_method import ClassMethod
-from .coded_grades import ClassRows, Former, MatrixReading, is_identified
+from .class_method import ClassMethod, is_identified
+from .coded_grades import ClassFit, ClassRows, Former, MatrixReading, Step, level_counts, votes_as_fit
 
 _MARGIN_LEARNED, _MARGIN_GIVEN = 1e-4, 1e-6
 """Least distance of an accuracy from 0 and 1, so that two who are sure and disagree do not rule out every level."""
