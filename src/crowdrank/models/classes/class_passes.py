@@ -23,9 +23,9 @@ from .calibration import (
     Calibration,
     Numbers,
     annotator_numbers,
-    answers_to_predict,
     calibrate,
     chosen_share,
+    grades_to_predict,
     item_numbers,
     share_to_predict,
 )
@@ -182,14 +182,14 @@ def parted_rows(sums: Sums, judged: Any, bins: int | None, known: Any | None = N
         table = KnownGrades.of(known, code, None if code.cut is None else np.array(code.cut))
         table.expect_queries(judged.n_queries)
         code = code._replace(known=table)
-    weights, given, n_graded, n_several, n_overlap, n_answers, here = sums.total(partial(_survey, code))
+    weights, given, n_graded, n_several, n_overlap, n_grades_to_predict, here = sums.total(partial(_survey, code))
     in_use = weights > 0
     if code.known is not None:
         code.known.refuse_missing(here == 0)
         in_use[code.known.level] = True
     used = np.flatnonzero(in_use).astype(np.int32)
     code = code._replace(used=used)
-    return PartedRows(sums, code, weights[used], given, n_graded, n_several, n_overlap, int(n_answers))
+    return PartedRows(sums, code, weights[used], given, n_graded, n_several, n_overlap, int(n_grades_to_predict))
 
 
 def _level_code(sums: Sums, judged: Any, bins: int | None, n_annotators: int, named: bool) -> LevelCode:
@@ -217,7 +217,7 @@ class PartedRows:
     n_graded: float
     n_several: float
     n_overlap: float
-    n_answers: int
+    n_grades_to_predict: int
 
     @property
     def n_annotators(self) -> int:
@@ -319,8 +319,8 @@ class PartedRows:
         return self._draws[seed]
 
     def sample(self, fit: ClassFit) -> tuple[ClassRows, Floats, Bools]:
-        """Return the rows and probabilities of the items whose answers are predicted, and the mask of all of them."""
-        share = share_to_predict(self.n_answers, self.n_levels)
+        """Return the rows and probabilities of the items whose grades are predicted, and the mask of all of them."""
+        share = share_to_predict(self.n_grades_to_predict, self.n_levels)
         chosen = partial(_sample_rows, self.code, fit.reading, self.draws_of(0), share)
         return _joined_rows(self.code, self.sums.each(chosen))
 
@@ -366,14 +366,14 @@ def _range(part: ClassPart, state: Any) -> tuple[Statistics, Any]:
 
 
 def _survey(code: LevelCode, part: ClassPart, state: Any) -> tuple[Statistics, Any]:
-    """Weight by level and annotator; items graded, by several, by those or known, their answers; known ones here."""
+    """Weight by level and annotator; items graded, by several, by those or known, their grades; known ones here."""
     rows, here = part.rows(code), np.zeros(0)
     if code.known is not None:
         here = np.zeros(len(code.known.level))
         if rows.n_items:
             here = (code.known.items_in(part.grades.items) >= 0).astype(np.float64)
-    n_answers, n_several = float(answers_to_predict(rows)[1]), float(rows.several.sum())
-    return (rows.level_weights, rows.given, rows.n_graded, n_several, float(rows.overlap), n_answers, here), None
+    n_several, n_to_predict = float(rows.several.sum()), float(grades_to_predict(rows)[1])
+    return (rows.level_weights, rows.given, rows.n_graded, n_several, float(rows.overlap), n_to_predict, here), None
 
 
 def _fit_of_part(rows: ClassRows, fit: ClassFit, state: Any) -> ClassFit:
@@ -399,10 +399,10 @@ class _Probabilities(NamedTuple):
 def _sample_rows(
     code: LevelCode, reading: Reading | None, annotators: Numbers, share: float, part: ClassPart, state: Any
 ) -> tuple[Statistics, Any]:
-    """Rows and probabilities of the items of one part whose answers are predicted."""
+    """Rows and probabilities of the items of one part whose grades are predicted."""
     assert reading is not None
     rows = part.rows(code)
-    use = answers_to_predict(rows)[0]
+    use = grades_to_predict(rows)[0]
     if share < 1.0:
         use &= chosen_share(item_numbers(rows, annotators, 0, 1), share)
     row, place = np.flatnonzero(use[rows.item]), np.cumsum(use, dtype=np.int32) - np.int32(1)

@@ -232,7 +232,7 @@ class ClassFit:
     reading
         What the probabilities follow from; ``None`` where they were put together of several fits.
     own_doubt
-        Whether the answers that it predicts decide alone how sure it may be: true of the hierarchy, of queries that
+        Whether the grades that it predicts decide alone how sure it may be: true of the hierarchy, of queries that
         were fitted apart and of given accuracies. The doubt of other models is judged by the hierarchy.
     """
 

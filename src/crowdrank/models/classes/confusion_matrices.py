@@ -235,7 +235,7 @@ def crowd_shares(rows: ClassRows) -> Floats:
 def vote_anchor(rows: ClassRows) -> Floats:
     """Return items of each level, in the shares of the grades, that a fit begins with, (n_levels,).
 
-    Only pairs of answers to the same item tell shares of levels from habits of annotators. With few of them one level
+    Only pairs of grades of the same item tell shares of levels from habits of annotators. With few of them one level
     can swallow the others at no loss of likelihood. The anchor is worth as many items as there are at one pair each,
     and fades with the square of the pairs that an item has on average, so that it is gone where these are many.
     """

@@ -170,8 +170,8 @@ class GLAD(ClassMethod):
     def _take_votes(self, rows: ClassRows) -> ClassFit:
         """The grades as they are, by annotators as the prior has them."""
         ability, n_levels = np.full(rows.n_annotators, _PRIOR_MEAN), rows.n_levels
-        n_answers = n_levels if self.errors == "own" else max(n_levels - 1, 1)
-        guesses = np.full((rows.n_annotators, n_levels), 1.0 / n_answers)
+        n_guesses = n_levels if self.errors == "own" else max(n_levels - 1, 1)
+        guesses = np.full((rows.n_annotators, n_levels), 1.0 / n_guesses)
         confusion = _confusion(ability, np.full(1, _PRIOR_MEAN), guesses, self)
         votes = votes_as_fit(rows, confusion)
         return replace(votes, parameters={"ability": ability})

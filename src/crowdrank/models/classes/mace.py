@@ -62,7 +62,7 @@ class MACE(ClassMethod):
         For ``"em"``: number of grades, split over the levels, that are added to those expected of each kind.
     prior
         Shares of the levels: ``"uniform"``, as published; ``"estimated"`` along with the rest; ``"learned"``: uniform
-        unless estimated ones predict answers better that were held out.
+        unless estimated ones predict held-out grades better.
     n_restarts
         How many different starts to climb from; the best objective wins.
     calibrated
@@ -138,7 +138,7 @@ class MACE(ClassMethod):
         return fit
 
     def _fit_learned(self, rows: ClassRows, begin: _Habits | None) -> ClassFit:
-        """The fit with uniform shares, unless estimated ones predict held-out answers better."""
+        """The fit with uniform shares, unless estimated ones predict held-out grades better."""
         uniform, prior = replace(self, prior="uniform")._fit_shares(rows, begin), np.full(rows.n_levels, np.nan)
         spam, answers = (uniform.parameters[name] for name in ("spam_probability", "spam_answers"))
         habits = _Habits(spam, answers[:, rows.used], prior if begin is None else begin.prior)

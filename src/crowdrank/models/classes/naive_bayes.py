@@ -24,7 +24,7 @@ _MARGIN_LEARNED, _MARGIN_GIVEN = 1e-4, 1e-6
 
 _ERRORS = ("learned", "even", "own")
 _N_ERRORS = 2.0
-"""Standard errors by which own errors must predict held-out answers better than even ones."""
+"""Standard errors by which own errors must predict held-out grades better than even ones."""
 
 _STRENGTHS = (0.0, 0.1, 1.0)
 """What even shares are worth against those of the items, from nothing to as much; the fourth is even shares alone."""
@@ -65,11 +65,11 @@ class NaiveBayes(ClassMethod):
         grades. Keep :math:`a_0 > b_0`, or the levels of a poor crowd may come out permuted.
     prior
         Shares of the levels: ``"uniform"``; ``"estimated"`` along with the rest; ``"learned"``: estimated and drawn to
-        even ones as strongly as predicts answers best that were held out; or a number for each level, worst first,
+        even ones as strongly as predicts grades best that were held out; or a number for each level, worst first,
         such as ``(0.7, 0.2, 0.1)``.
     errors
         Where wrong grades fall: ``"even"``, on the other levels alike; ``"own"``, as the annotator answers overall,
-        by luck rightly; ``"learned"``: even ones unless own ones predict answers clearly better that were held out.
+        by luck rightly; ``"learned"``: even ones unless own ones predict grades clearly better that were held out.
     calibrated
         Whether to temper the probabilities so that they mean what they say (see the notes); ``False`` gives the
         model's own.
@@ -94,7 +94,7 @@ class NaiveBayes(ClassMethod):
     ``"estimated"`` is much better on uneven levels. Real annotators lean towards some levels, which an estimated prior
     takes for the truth, in the end with all items on one level, of which there is a warning. So ``"learned"`` fits four
     strengths of a Dirichlet prior, from one item of each level to even shares alone, leaves out those where one level
-    swallows the others, and keeps the one by which held-out answers are likeliest. Where all accuracies are given it
+    swallows the others, and keeps the one by which held-out grades are likeliest. Where all accuracies are given it
     is ``"uniform"``.
 
     Even errors take those who give one level to most items for able, and their level for that of most items, whatever
@@ -183,7 +183,7 @@ class NaiveBayes(ClassMethod):
         return _Beginning(given, np.clip(accuracy, _MARGIN_LEARNED, 1 - _MARGIN_LEARNED), prior)
 
     def _fit_rows(self, rows: ClassRows, begin: _Beginning) -> ClassFit:
-        """The fit, by the errors and the strength of even shares that predict held-out answers best where learned."""
+        """The fit, by the errors and the strength of even shares that predict held-out grades best where learned."""
         given = np.isfinite(begin.given)
         if given.any() and self.errors == "own":
             raise ParameterError("accuracies= have even errors; leave errors='own' out, or the accuracies")
@@ -209,7 +209,7 @@ class NaiveBayes(ClassMethod):
         )
 
     def _fit_strengths(self, rows: ClassRows, begin: _Beginning, guesses: Floats | None) -> ClassFit:
-        """The fit with the strength of even shares that predicts held-out answers best."""
+        """The fit with the strength of even shares that predicts held-out grades best."""
         fixed, guesses = self._fit_errors(rows, begin, guesses, None)
         strengths = [max(1.0, strength * rows.n_graded / rows.n_levels) for strength in _STRENGTHS]
         fits = [*(self._fit_shares(rows, begin, guesses, more) for more in strengths), fixed]
