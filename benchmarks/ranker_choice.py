@@ -159,7 +159,7 @@ def measure(cells: Iterator[Cell], path: Path) -> None:
                 ranker = fitted(name, cell)
                 X, y, qid = cell.test
                 value = float(ndcg(y, ranker.predict(X), qid=qid, k=10, empty="skip"))
-                taken = type(ranker.fitted).__name__ if name == "auto" else ""
+                taken = type(ranker.scorer).__name__ if name == "auto" else ""
                 writer.writerow([*key, f"{value:.5f}", taken])
                 file.flush()
                 sys.stderr.write(f"{key} {value:.3f} {taken}\n")

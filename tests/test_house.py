@@ -16,7 +16,7 @@ MOST_LINES, MOST_BODY_LINES, USUAL_BODY_LINES = 500, 50, 40
 MOST_FOLDERS_OF_A_NAME = 3
 
 ALLOWED_LONGISH_BODIES = 11
-ALLOWED_PARTICIPLES = 5
+ALLOWED_PARTICIPLES = 2
 """What there was when this was written; lower them when you put one right."""
 
 STEPS = ("kernels/", "rankers/", "fitting", "pair_counts", "covariate_design", "standard_errors")

@@ -173,18 +173,18 @@ class TimeDisplay(Display):
         return cls(table)
 
     @property
-    def dated(self) -> bool:
+    def has_dates(self) -> bool:
         """Whether times are dates."""
         return bool(self.table["start"][0] > _EARLIEST)
 
     def _draw(self) -> None:
         """Draw on the axes."""
-        scale = _DAY if self.dated else 1.0
+        scale = _DAY if self.has_dates else 1.0
         start, end = self.table["start"].to_numpy() / scale, self.table["end"].to_numpy() / scale
         self.ax_.bar(start, self.table["n_judgments"], end - start, align="edge", color=BLUE, edgecolor=PAPER)
         self.ax_.set_ylabel("judgments")
         self.ax_.set_xlabel("time")
-        if self.dated:
+        if self.has_dates:
             from matplotlib import dates
 
             made: Any = dates

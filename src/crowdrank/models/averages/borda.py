@@ -73,7 +73,7 @@ class Borda:
             return partial(_of_preferences, judgments)
         if isinstance(judgments, Grades):
             # rivals count by their weights, so standings change too
-            return lambda weight: _of_grades(judgments.reweighted(weight))
+            return lambda weight: _of_grades(judgments.with_weights(weight))
         return _of_rankings(judgments)
 
 

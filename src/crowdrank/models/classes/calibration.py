@@ -108,7 +108,7 @@ def _held_out_losses(rows: ClassRows, fit: ClassFit) -> Floats:
 
 def temper_probabilities(rows: ClassRows, fit: ClassFit, found: Calibration) -> Floats:
     """Return the probabilities of a fit as calibrated, (n_items, n_levels); known items and kept grades stay."""
-    use = rows.graded & (rows.known < 0) & ~fit.kept
+    use = rows.is_graded & (rows.known < 0) & ~fit.kept
     probabilities = fit.probabilities.copy()
     own = _flatter(probabilities[use], _n_voices(rows)[use], found.tempering)
     probabilities[use] = (1.0 - found.given_away) * own + found.given_away / rows.n_levels
@@ -225,14 +225,14 @@ class _HeldOut(NamedTuple):
         grades = grades.some(use[grades.item])
         probabilities = probabilities[grades.item]
         # of the grades of nobody one is taken out, of those of an annotator all
-        total = grades.of_voice(grades.weight) if rows.named else np.minimum(grades.weight, 1.0)
-        own = grades.weight if rows.named else total
+        total = grades.of_voice(grades.weight) if rows.has_annotators else np.minimum(grades.weight, 1.0)
+        own = grades.weight if rows.has_annotators else total
         # the item is taken out of all matrices, or these would have learned from the grade
         left = np.maximum(crowd.counts[grades.annotator, :, grades.level] - own[:, None] * probabilities, 0.0)
         left += crowd.prior[grades.annotator, :, grades.level]
         chance = left / np.maximum(crowd.totals[grades.annotator] - total[:, None] * probabilities, left)
         logs = np.log(chance)
-        voice = grades.of_voice(grades.weight[:, None] * logs) if rows.named else logs
+        voice = grades.of_voice(grades.weight[:, None] * logs) if rows.has_annotators else logs
         others = np.log(crowd.shares) + grades.of_item(grades.weight[:, None] * logs) - voice
         return cls(others, chance, n_voices[grades.item] - 1.0, grades.weight, grades.item)
 
@@ -269,7 +269,7 @@ class _DistinctGrades(NamedTuple):
     @classmethod
     def of(cls, rows: ClassRows) -> _DistinctGrades:
         """The grades of grades."""
-        packed = rows.packed
+        packed = rows.packed_rows
         item = np.repeat(np.arange(rows.n_items), np.diff(packed.starts))
         weight = packed.weight if packed.weight.size else np.ones(len(item))
         code = packed.code.astype(np.int64)
@@ -294,7 +294,7 @@ def _sums(values: Floats, starts: Counts) -> Floats:
 def _n_voices(rows: ClassRows) -> Floats:
     """Number of annotators who graded each item, (n_items,); the weight of its grades where nobody is named."""
     grades = _DistinctGrades.of(rows)
-    if not rows.named:
+    if not rows.has_annotators:
         return np.bincount(grades.item, grades.weight, rows.n_items).astype(np.float64)
     return np.bincount(grades.item[grades.voice_starts], minlength=rows.n_items).astype(np.float64)
 
@@ -410,7 +410,7 @@ def annotator_numbers(rows: ClassRows, items: Numbers, seed: int, number: int) -
 
 def _distinct_codes(rows: ClassRows) -> tuple[Counts, Counts, Numbers]:
     """Item, annotator and level of each grade; a level given twice counts once, as one of twice the weight does."""
-    packed = rows.packed
+    packed = rows.packed_rows
     item = np.repeat(np.arange(rows.n_items), np.diff(packed.starts))
     new = np.append(True, (np.diff(packed.code) != 0) | (np.diff(item) != 0))[: len(item)]
     annotator, level = np.divmod(packed.code[new], np.uint32(rows.n_levels))

@@ -140,8 +140,8 @@ def class_rows(grades: Grades, *, bins: int | None = None, known: Any | None = N
     rows = ClassRows(
         item=grades.item, annotator=grades.annotator if named else np.zeros(len(grades), np.int32), level=codes,
         weight=grades.weight, known=np.full(grades.n_items, -1, np.int32), n_annotators=max(grades.n_annotators, 1),
-        levels=levels, values=values, scale=levels, used=np.arange(len(levels), dtype=np.int32),
-        nominal=grades.nominal, named=named,
+        levels=levels, values=values, scale=levels, used_levels=np.arange(len(levels), dtype=np.int32),
+        nominal=grades.nominal, has_annotators=named,
     )  # fmt: skip
     if known is not None:
         rows = replace(rows, known=_known_levels(grades, rows, known, bins))
@@ -159,7 +159,7 @@ def _without_unused(rows: ClassRows) -> ClassRows:
     kept = np.flatnonzero(used).astype(np.int32)
     return replace(
         rows, level=code[rows.level], known=np.where(rows.known >= 0, code[rows.known], np.int32(-1)),
-        levels=tuple(rows.scale[k] for k in kept), values=rows.values[kept], used=kept,
+        levels=tuple(rows.scale[k] for k in kept), values=rows.values[kept], used_levels=kept,
     )  # fmt: skip
 
 
@@ -290,7 +290,7 @@ def class_consensus(
         method, grades, columns.scores, trace=fit.trace, probabilities=columns.probabilities, levels=rows.scale,
         grade=columns.grade, estimates=calibration_estimates(method, sure),
     )  # fmt: skip
-    if not rows.named:
+    if not rows.has_annotators:
         return found
     source = _quality(method, found, grades, rows, fit, again)
     if not isinstance(fit.reading, MatrixReading) or (rows.known >= 0).any() or rows.weight is not None or method.bins:
@@ -339,7 +339,7 @@ def item_columns(
     method: Any, grades: Grades, rows: ClassRows, fit: ClassFit, sure: Calibration, numbers: Callable[[], Numbers]
 ) -> ItemColumns:
     """Return scores, levels and probabilities of the items; ``numbers`` gives the draw of each item among tied ones."""
-    judged = rows.graded | (rows.known >= 0)
+    judged = rows.is_graded | (rows.known >= 0)
     # chosen by the model's own probabilities: tempering keeps their order but for rounding
     chosen = _most_probable(_fill_unjudged(fit, judged, grades), numbers)
     own = replace(fit, probabilities=temper_probabilities(rows, fit, sure)) if method.calibrated else fit
@@ -351,7 +351,7 @@ def item_columns(
         scores = np.zeros(len(probabilities))
         for column, value in zip(probabilities.T, rows.values.tolist(), strict=True):
             scores += column * value
-    grade = np.where(judged, rows.used[chosen], -1).astype(np.int32)
+    grade = np.where(judged, rows.used_levels[chosen], -1).astype(np.int32)
     return ItemColumns(scores, grade, on_scale(probabilities, rows, 1))
 
 
@@ -364,7 +364,7 @@ def on_scale(values: Floats, rows: ClassRows, *axes: int) -> Floats:
     """Return values over the levels in use as values over the whole scale, 0 for the other levels."""
     for axis in axes if rows.n_levels < len(rows.scale) else ():
         wide = np.zeros((*values.shape[:axis], len(rows.scale), *values.shape[axis + 1 :]))
-        wide[(slice(None),) * axis + (rows.used,)] = values
+        wide[(slice(None),) * axis + (rows.used_levels,)] = values
         values = wide
     return values
 

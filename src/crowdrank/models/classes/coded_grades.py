@@ -36,9 +36,9 @@ class ClassRows:
     levels: tuple[Any, ...]
     values: Floats
     scale: tuple[Any, ...]
-    used: Ints
+    used_levels: Ints
     nominal: bool
-    named: bool
+    has_annotators: bool
 
     def __len__(self) -> int:
         return len(self.item)
@@ -54,7 +54,7 @@ class ClassRows:
         return len(self.levels)
 
     @cached_property
-    def packed(self) -> PackedGrades:
+    def packed_rows(self) -> PackedGrades:
         """The rows sorted by item, as kernels read them."""
         from ...kernels.confusion import pack_grades
 
@@ -62,9 +62,9 @@ class ClassRows:
         return pack_grades(self.item, self.annotator, self.level, self.weight, *sizes)
 
     @cached_property
-    def graded(self) -> Bools:
+    def is_graded(self) -> Bools:
         """Mask of the items that somebody graded, (n_items,)."""
-        mask: Bools = np.diff(self.packed.starts) > 0
+        mask: Bools = np.diff(self.packed_rows.starts) > 0
         return mask
 
     @cached_property
@@ -72,20 +72,20 @@ class ClassRows:
         """Mask of the items that two annotators graded or more, (n_items,); without annotators, two grades."""
         from ...kernels.confusion import several_annotators
 
-        return several_annotators(self.packed, self.n_levels, named=self.named)
+        return several_annotators(self.packed_rows, self.n_levels, named=self.has_annotators)
 
     @cached_property
     def overlap(self) -> bool:
         """Whether some item was graded by two annotators, or was graded and is known."""
-        return bool((self.several | (self.graded & (self.known >= 0))).any())
+        return bool((self.several | (self.is_graded & (self.known >= 0))).any())
 
     @property
     def n_graded(self) -> float:
         """Number of items that somebody graded."""
-        return float(self.graded.sum())
+        return float(self.is_graded.sum())
 
     @property
-    def given(self) -> Floats:
+    def annotator_weights(self) -> Floats:
         """Weight of each annotator's grades, (n_annotators,)."""
         return np.bincount(self.annotator, self.weight, self.n_annotators).astype(np.float64)
 
@@ -99,20 +99,20 @@ class ClassRows:
         from ...kernels.confusion import vote_pass
 
         use = self.several | (self.known >= 0) if second_opinions else None
-        return vote_pass(self.packed, self.n_annotators, self.n_levels, self.known, use)
+        return vote_pass(self.packed_rows, self.n_annotators, self.n_levels, self.known, use)
 
     def expected_counts(self, confusion: Floats, shares: Floats) -> Tallies:
         """Return the expected counts under confusion matrices and shares of levels."""
         from ...kernels.confusion import confusion_pass
 
-        return confusion_pass(self.packed, confusion, shares, self.known)
+        return confusion_pass(self.packed_rows, confusion, shares, self.known)
 
     @cached_property
     def levels_by_row(self) -> tuple[NDArray[np.uint8], Floats]:
         """The level of each packed row, (n,), and the weight of grades by annotator and level."""
         from ...kernels.confusion import levels_given
 
-        return levels_given(self.packed, self.n_annotators, self.n_levels)
+        return levels_given(self.packed_rows, self.n_annotators, self.n_levels)
 
     def total(self, function: Callable[..., Any], *args: Any) -> tuple[Any, ...]:
         """Return what a pass finds in all rows; over parts of the grades it is a sum of what it finds in each."""
@@ -130,14 +130,14 @@ class ClassRows:
 
     def mean_probabilities(self, fit: Any) -> Floats:
         """Return the mean probability of each level over the graded items, (n_levels,)."""
-        mean: Floats = fit.probabilities[self.graded].mean(axis=0)
+        mean: Floats = fit.probabilities[self.is_graded].mean(axis=0)
         return mean
 
     def tallies(self, fit: Any) -> Tallies:
         """Return the counts by the probabilities of a fit, whatever its model of annotators."""
         from ...kernels.confusion import Tallies
 
-        packed, n_levels = self.packed, self.n_levels
+        packed, n_levels = self.packed_rows, self.n_levels
         item = np.repeat(np.arange(self.n_items), np.diff(packed.starts))
         weight = packed.weight if packed.weight.size else np.ones(len(item))
         given = [
@@ -147,7 +147,7 @@ class ClassRows:
         counts: Floats = (
             np.stack(given).astype(np.float64).reshape(n_levels, self.n_annotators, n_levels).transpose(1, 0, 2)
         )
-        return Tallies(0.0, counts, fit.probabilities[self.graded].sum(axis=0))
+        return Tallies(0.0, counts, fit.probabilities[self.is_graded].sum(axis=0))
 
     def read(self, reading: Reading) -> Floats:
         """Return the probability of each level for each item, (n_items, n_levels)."""
@@ -199,7 +199,7 @@ class MatrixReading(NamedTuple):
         from ...kernels.confusion import fill_probabilities
 
         probabilities = with_known(np.zeros((rows.n_items, rows.n_levels)), rows.known)
-        fill_probabilities(rows.packed, self.confusion, self.shares, rows.known, probabilities)
+        fill_probabilities(rows.packed_rows, self.confusion, self.shares, rows.known, probabilities)
         return probabilities
 
 
@@ -332,7 +332,7 @@ def former_fit(start: Consensus, grades: Grades, rows: ClassRows) -> Former:
     parameters: Mapping[str, Any] = {}
     if start.learned is not None:
         annotators, parameters = start.learned
-        annotator = annotators.codes(grades.annotators.ids) if rows.named else annotator
+        annotator = annotators.codes(grades.annotators.ids) if rows.has_annotators else annotator
     return Former(start.method, np.append(shares, np.nan)[level], annotator, level, parameters)
 
 
@@ -377,7 +377,7 @@ def join_fits(rows: ClassRows, fits: Sequence[tuple[QueryPart, ClassFit]], empty
     sums = {name: np.zeros((rows.n_annotators, *np.shape(value)[1:])) for name, value in _per_annotator(empty).items()}
     for part, fit in fits:
         probabilities[part.items], kept[part.items] = fit.probabilities, fit.kept
-        prior += fit.prior * part.rows.graded.sum()
+        prior += fit.prior * part.rows.is_graded.sum()
         given = np.bincount(part.rows.annotator, part.rows.weight, part.rows.n_annotators)
         total[part.annotators] += given
         for name, value in _per_annotator(fit).items():

@@ -209,7 +209,7 @@ def first_estimate(crowd: Floats, begin: Estimate | None, n_annotators: int) -> 
 
 def _scale(rows: ClassRows, n_numbers: int) -> Floats:
     """Root of the number of grades or items that each entry of a state rests on."""
-    scale: Floats = np.append(np.repeat(rows.given + 1.0, n_numbers), np.full(rows.n_levels, rows.n_graded))
+    scale: Floats = np.append(np.repeat(rows.annotator_weights + 1.0, n_numbers), np.full(rows.n_levels, rows.n_graded))
     return np.sqrt(scale)
 
 

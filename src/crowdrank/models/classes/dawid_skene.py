@@ -159,7 +159,7 @@ class DawidSkene(ClassMethod):
         """The estimate of a former consensus for the annotators and levels of now, NaN where they are new."""
         if former is None:
             return None
-        if not rows.named:
+        if not rows.has_annotators:
             return Estimate(np.full((1, rows.n_levels, rows.n_levels), np.nan), former.prior)
         return Estimate(former.of_annotators("confusion", by_level=True), former.prior)
 

@@ -177,7 +177,7 @@ class NaiveBayes(ClassMethod):
             given = np.clip(given_accuracies(accuracies, grades), _MARGIN_GIVEN, 1 - _MARGIN_GIVEN)
         if former is None:
             return _Beginning(given, unknown, prior)
-        accuracy = former.of_annotators("accuracy") if rows.named else unknown
+        accuracy = former.of_annotators("accuracy") if rows.has_annotators else unknown
         if self.prior in ("learned", "estimated"):
             prior = np.maximum(former.prior, _MIN_PROBABILITY)
         return _Beginning(given, np.clip(accuracy, _MARGIN_LEARNED, 1 - _MARGIN_LEARNED), prior)
@@ -222,7 +222,7 @@ class NaiveBayes(ClassMethod):
 
         ``more`` items of each level are added where shares are estimated; ``None`` where they are fixed.
         """
-        n_levels, fixed, number = rows.n_levels, _fixed_shares(rows, self), rows.given
+        n_levels, fixed, number = rows.n_levels, _fixed_shares(rows, self), rows.annotator_weights
 
         def m_step(counts: Floats, shares: Floats, before: Floats | None = None) -> Floats:
             right = np.einsum("ajj->aj", counts)
@@ -319,7 +319,7 @@ def _fixed_shares(rows: ClassRows, method: NaiveBayes) -> Floats:
     shares, shown = _given_shares(method.prior), ", ".join(map(str, rows.scale))
     if len(shares) != len(rows.scale):
         raise ParameterError(f"prior= has {len(shares)} shares for the {len(rows.scale)} levels {shown}; give one each")
-    used = np.maximum(shares[rows.used], _MIN_PROBABILITY * shares.sum())
+    used = np.maximum(shares[rows.used_levels], _MIN_PROBABILITY * shares.sum())
     given: Floats = used / used.sum()
     return given
 
@@ -347,7 +347,7 @@ def _swallows(rows: ClassRows, fit: ClassFit, limit: float) -> bool:
 
 def _warn_of_guessing(rows: ClassRows, method: NaiveBayes, fit: ClassFit) -> None:
     """Warn of a crowd close to guessing, and of an estimated prior that has swallowed the other levels."""
-    number = rows.given
+    number = rows.annotator_weights
     mean = float(np.average(np.einsum("ajj,j->a", fit.confusion, fit.prior), weights=number))
     said = []
     if mean < _MIN_GAIN_OVER_GUESSING + (1.0 - _MIN_GAIN_OVER_GUESSING) / rows.n_levels:
