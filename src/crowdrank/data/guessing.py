@@ -308,8 +308,8 @@ class _Guess(RolePoints):
         others = [
             name for name in self.names
             if name not in found.values() and name not in rivals and self.facts[name].has_cells
-            and self.facts[name].numbers and not self.facts[name].one_value and not is_aside(name) and not is_known(key_of(name))
-            and not is_of_a_side(name) and not is_gold(name)
+            and self.facts[name].numbers and not self.facts[name].one_value and not is_aside(name)
+            and not is_known(key_of(name)) and not is_of_a_side(name) and not is_gold(name)
         ]  # fmt: skip
         name = picked or next(iter([*numbered, *others]), None)
         left, right = found["left"], found["right"]
