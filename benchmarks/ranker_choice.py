@@ -63,30 +63,58 @@ def noisy(grade: Any, share: float, k: int, seed: int) -> tuple[Any, Any]:
     return chosen, given.sum(axis=0) / k
 
 
-def public_cells(folds: range = range(5)) -> Iterator[Cell]:
-    """The folds of both sets at each budget, and parts of the queries of MQ2008 with three grades an item."""
+class Fold(NamedTuple):
+    """One fold of a set: features, grade and query of all its items, the rows to learn from and to test
+    on, and the queries to learn from.
+    """
+
+    name: str
+    number: int
+    X: Any
+    grade: Any
+    query: Any
+    train: Any
+    test: Any
+    queries: Any
+
+    @property
+    def tested(self) -> tuple[Any, Any, Any]:
+        """The rows to test on, as (X, y, qid)."""
+        return self.X[self.test], self.grade[self.test], self.query[self.test]
+
+
+def public_folds(folds: range) -> Iterator[Fold]:
+    """Yield the folds of both public sets."""
     import numpy as np
 
     from crowdrank.datasets import load
 
     for name in SETS:
         data = load(name)
-        X, grade = data.features.matrix, data.features.grade
-        query = np.array([str(query) for query in data.features.items.queries])[data.features.items.query]
+        features = data.features
+        query = np.array([str(query) for query in features.items.queries])[features.items.query]
         for number in folds:
             fold = data.folds[number]
             train, test = (np.flatnonzero(np.isin(query, ids)) for ids in (fold.train, fold.test))
-            tested = X[test], grade[test], query[test]
-            for budget, (share, k) in BUDGETS.items():
-                chosen, y = noisy(grade[train], share, k, 100 + number)
-                rows = train[chosen]
-                yield Cell("budgets", name, budget, number, (X[rows], y, query[rows]), tested)
-            if name == SETS[0] and number % 2 == 0:
-                for n in N_QUERIES:
-                    some = np.random.default_rng(number).permutation(list(fold.train))[:n]
-                    rows = train[np.isin(query[train], some)]
-                    y = noisy(grade[rows], 1.0, 3, 200 + number)[1]
-                    yield Cell("queries", name, str(n), number, (X[rows], y, query[rows]), tested)
+            yield Fold(name, number, features.matrix, features.grade, query, train, test, fold.train)
+
+
+def public_cells(folds: range = range(5)) -> Iterator[Cell]:
+    """The folds of both sets at each budget, and parts of the queries of MQ2008 with three grades an item."""
+    import numpy as np
+
+    for fold in public_folds(folds):
+        name, number, X, grade, query, train, *_ = fold
+        for budget, (share, k) in BUDGETS.items():
+            chosen, y = noisy(grade[train], share, k, 100 + number)
+            rows = train[chosen]
+            yield Cell("budgets", name, budget, number, (X[rows], y, query[rows]), fold.tested)
+        if name == SETS[0] and number % 2 == 0:
+            for n in N_QUERIES:
+                some = np.random.default_rng(number).permutation(list(fold.queries))[:n]
+                rows = train[np.isin(query[train], some)]
+                y = noisy(grade[rows], 1.0, 3, 200 + number)[1]
+                yield Cell("queries", name, str(n), number, (X[rows], y, query[rows]), fold.tested)
 
 
 def joint_cells(folds: range = range(5)) -> Iterator[tuple[Cell, Any, Any]]:
@@ -94,22 +122,16 @@ def joint_cells(folds: range = range(5)) -> Iterator[tuple[Cell, Any, Any]]:
     import numpy as np
 
     from crowdrank import Features, Grades
-    from crowdrank.datasets import load
 
-    for name in SETS:
-        data = load(name)
-        X, grade = data.features.matrix, data.features.grade
-        query = np.array([str(query) for query in data.features.items.queries])[data.features.items.query]
-        for number in folds:
-            fold = data.folds[number]
-            train, test = (np.flatnonzero(np.isin(query, ids)) for ids in (fold.train, fold.test))
-            features = Features.from_arrays(query[train], train.astype(str), X[train])
-            for budget, (share, k) in BUDGETS.items():
-                chosen, who, given = crowd_grades(grade[train], share, k, 100 + number)
-                rows = np.tile(train[chosen], k)
-                cell = Cell("joint", name, budget, number, None, (X[test], grade[test], query[test]))
-                table = {"annotator": who.ravel(), "query": query[rows], "item": rows.astype(str)}
-                yield cell, Grades.from_frame({**table, "grade": given.ravel()}), features
+    for fold in public_folds(folds):
+        name, number, X, grade, query, train, *_ = fold
+        features = Features.from_arrays(query[train], train.astype(str), X[train])
+        for budget, (share, k) in BUDGETS.items():
+            chosen, who, given = crowd_grades(grade[train], share, k, 100 + number)
+            rows = np.tile(train[chosen], k)
+            cell = Cell("joint", name, budget, number, None, fold.tested)
+            table = {"annotator": who.ravel(), "query": query[rows], "item": rows.astype(str)}
+            yield cell, Grades.from_frame({**table, "grade": given.ravel()}), features
 
 
 def drawn_cells(repeats: range = range(2)) -> Iterator[Cell]:
@@ -159,7 +181,7 @@ def measure(cells: Iterator[Cell], path: Path) -> None:
                 ranker = fitted(name, cell)
                 X, y, qid = cell.test
                 value = float(ndcg(y, ranker.predict(X), qid=qid, k=10, empty="skip"))
-                taken = type(ranker.fitted).__name__ if name == "auto" else ""
+                taken = type(ranker.scorer).__name__ if name == "auto" else ""
                 writer.writerow([*key, f"{value:.5f}", taken])
                 file.flush()
                 sys.stderr.write(f"{key} {value:.3f} {taken}\n")

@@ -330,10 +330,10 @@ def _overhead(folder: Path, rows: int) -> tuple[Any, int]:
 
     import numpy as np
 
-    from crowdrank.cluster.dask_executor import Dask, connected
+    from crowdrank.cluster.dask_executor import Dask, dask_client
 
     def work() -> dict[str, Any]:
-        with connected("local:2") as client:
+        with dask_client("local:2") as client:
             few, many = (
                 statistics.median(Dask(client, block=1).run(EmptyPasses(), EmptyParts(n))[2:])
                 for n in (FEW_TASKS, MANY_TASKS)
@@ -361,7 +361,7 @@ def _kills(folder: Path, rows: int) -> tuple[Any, int]:
 
     import crowdrank as cr
     from crowdrank.api import in_parts
-    from crowdrank.cluster.dask_executor import connected
+    from crowdrank.cluster.dask_executor import dask_client
     from crowdrank.cluster.packing import pack_judgments
 
     warnings.simplefilter("ignore")
@@ -373,7 +373,7 @@ def _kills(folder: Path, rows: int) -> tuple[Any, int]:
 
     def work() -> str:
         equal = 0
-        with connected("local:2") as client:
+        with dask_client("local:2") as client:
             for _ in range(KILL_ROUNDS):
                 client.wait_for_workers(2, timeout=60)
                 victim = draw.choice(list(client.run(os.getpid).values()))

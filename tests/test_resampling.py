@@ -89,7 +89,7 @@ def test_scores_by_weight_are_those_of_a_fit(name, kind, data):
         return
     if isinstance(judged, Grades):
         judged = Grades.from_frame(judged.frame(), levels=range(5))
-    expected = method.fit(judged.reweighted(weight)).scores
+    expected = method.fit(judged.with_weights(weight)).scores
     np.testing.assert_allclose(method.scores_by_weight(judged)(weight), expected, atol=1e-9)
 
 

@@ -133,7 +133,7 @@ BEYOND = [
     ("quality:MANY_JUDGMENTS", 150, "grades"),
     ("quality:MAX_FOLDS", 3, "preferences"), ("reliability:FEW_PAIRS", 10, "grades"),
     ("resampling:_MANY_UNITS", 10, "bootstrap"),
-    ("review.answer_table:MOST_ANSWERS", 100, "diagnose"), ("review.answer_table:_MOST_KEY", 1, "diagnose"),
+    ("review.coded_judgments:MOST_JUDGMENTS", 100, "diagnose"), ("review.coded_judgments:_MOST_KEY", 1, "diagnose"),
     ("review.sides:GLANCE", 50, "diagnose"), ("data.recording:LONG", 10, "diagnose"),
     ("review.habits:MOST_WEDGES", 10, "diagnose"), ("review.habits:_MOST_KEY", 1, "diagnose"),
     ("review.dependence:MOST_PAIRS", 5, "diagnose"), ("review.dependence:_MOST_WORK", 10.0, "diagnose"),

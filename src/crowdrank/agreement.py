@@ -78,7 +78,7 @@ def pair_agreement(judgments: Judgments | Mixed, scores: Floats, covered: Bools,
         each, weight = np.ones(len(number)), judgments.row_weight[number]
         owner = judgments.annotator[number]
         rows = _Rows(number.astype(np.int64), judgments.item, rank, owner, each, population, weight)
-    return _of_answers(rows, scores, covered, judgments.n_annotators, levels=levels)
+    return _of_groups(rows, scores, covered, judgments.n_annotators, levels=levels)
 
 
 class _Rows(NamedTuple):
@@ -126,7 +126,7 @@ def _of_preferences(judgments: Preferences, scores: Floats, covered: Bools) -> A
     return independent_agreement(agree, total)
 
 
-def _of_answers(rows: _Rows, scores: Floats, covered: Bools, n: int, *, levels: bool) -> Agreement:
+def _of_groups(rows: _Rows, scores: Floats, covered: Bools, n: int, *, levels: bool) -> Agreement:
     """Agreement of grades or rankings, whose pairs lie within groups of answers."""
     use = covered[rows.item]
     if not use.any():

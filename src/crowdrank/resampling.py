@@ -100,7 +100,7 @@ class Draws:
         Most methods are faster on rows without weights than on fewer with them.
         """
         if self.chance is not None:
-            return judgments.reweighted(self.weights(drawn))
+            return judgments.with_weights(self.weights(drawn))
         return judgments.select(np.repeat(np.arange(len(drawn)), drawn))
 
     def arrange(self, order: Counts) -> Draws:

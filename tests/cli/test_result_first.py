@@ -8,7 +8,7 @@ import pytest
 
 import crowdrank as cr
 from crowdrank.io import read_consensus
-from crowdrank.review import answer_table, facts
+from crowdrank.review import coded_judgments, facts
 
 OUTPUTS = ("r.csv", "r.tsv", "r.json", "r.jsonl", "r.parquet")
 
@@ -41,7 +41,7 @@ def test_a_sample_for_the_diagnosis_leaves_the_result_alone(run, many, monkeypat
     if extra and method == "latent_score":
         pytest.skip("latent_score takes no nominal grades")
     whole = run(f"aggregate {many} -m {method} {extra}-o whole.json")
-    monkeypatch.setattr(answer_table, "MOST_ANSWERS", 300)
+    monkeypatch.setattr(coded_judgments, "MOST_JUDGMENTS", 300)
     part = run(f"aggregate {many} -m {method} {extra}-o part.json")
     assert (whole.code, part.code) == (0, 0), part.err
     assert "bug" not in part.err
@@ -55,7 +55,7 @@ def test_a_sample_for_the_diagnosis_leaves_the_result_alone(run, many, monkeypat
 def test_known_grades_of_a_sample(many, tmp_path, monkeypatch, nominal):
     truth = tmp_path / "truth.csv"
     truth.write_text("item,grade\n" + "".join(f"i{item},{item % 4}\n" for item in range(200)))
-    monkeypatch.setattr(answer_table, "MOST_ANSWERS", 1000)
+    monkeypatch.setattr(coded_judgments, "MOST_JUDGMENTS", 1000)
     grades = cr.read_judgments(many, nominal=nominal)
     found = cr.diagnose(grades, cr.aggregate(grades, "dawid_skene"), truth=str(truth))
     assert found.dependence().height
@@ -63,10 +63,10 @@ def test_known_grades_of_a_sample(many, tmp_path, monkeypatch, nominal):
 
 
 def test_of_two_items_with_many_answers_both_are_looked_at(monkeypatch):
-    monkeypatch.setattr(answer_table, "MOST_ANSWERS", 10)
+    monkeypatch.setattr(coded_judgments, "MOST_JUDGMENTS", 10)
     rows = [(f"w{number}", "q", item, (number + place) % 3) for number in range(200) for place, item in enumerate("xy")]
     grades = cr.Grades.from_rows(rows)
-    assert len(answer_table.answer_table(grades).first) == 2
+    assert len(coded_judgments.code_judgments(grades).first) == 2
     assert cr.diagnose(grades, cr.aggregate(grades, "majority_vote")).notes
 
 

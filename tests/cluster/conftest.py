@@ -2,10 +2,10 @@
 
 import pytest
 
-from crowdrank.cluster.dask_executor import connected
+from crowdrank.cluster.dask_executor import dask_client
 
 
 @pytest.fixture(scope="session")
 def client():
-    with connected("local:2") as found:
+    with dask_client("local:2") as found:
         yield found

@@ -19,7 +19,7 @@ from tests.cluster.test_in_parts import assert_same_bits, fitted, some_grades
 import crowdrank as cr
 from crowdrank.api import in_parts
 from crowdrank.cluster import dask_executor
-from crowdrank.cluster.dask_executor import Dask, connected
+from crowdrank.cluster.dask_executor import Dask, dask_client
 from crowdrank.cluster.executor import InMemory, Streamed
 from crowdrank.cluster.packing import pack_judgments
 from crowdrank.cluster.run_files import RunFiles
@@ -38,7 +38,7 @@ def packed(tmp_path):
 
 @pytest.fixture(scope="module")
 def client():
-    with connected("local:1") as found:
+    with dask_client("local:1") as found:
         yield found
 
 

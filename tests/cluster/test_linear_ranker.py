@@ -49,7 +49,7 @@ def some_rows(seed=0, n_queries=40, n_features=4, shuffled=False):
 def test_parts_give_the_plain_weights(ranker, shuffled):
     X, y, qid = some_rows(shuffled=shuffled)
     weight = np.random.default_rng(1).uniform(0.5, 2, len(y))
-    parted = PartedLinear(ranker=type(ranker)(**ranker.get_params())).fit(X, y, qid=qid, sample_weight=weight).fitted
+    parted = PartedLinear(ranker=type(ranker)(**ranker.get_params())).fit(X, y, qid=qid, sample_weight=weight).scorer
     plain = type(ranker)(**ranker.get_params()).fit(X, y, qid=qid, sample_weight=weight)
     np.testing.assert_allclose(parted.weights_, plain.weights_, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(parted.scaling_.spread, plain.scaling_.spread, rtol=1e-12)
@@ -61,8 +61,8 @@ def test_parts_give_the_plain_weights(ranker, shuffled):
 @pytest.mark.parametrize("ranker", RANKERS, ids=repr)
 def test_a_cluster_changes_no_bit(ranker, client):
     X, y, qid = some_rows()
-    here = PartedLinear(ranker=type(ranker)(**ranker.get_params())).fit(X, y, qid=qid).fitted
-    there = PartedLinear(ranker=type(ranker)(**ranker.get_params()), cluster=client).fit(X, y, qid=qid).fitted
+    here = PartedLinear(ranker=type(ranker)(**ranker.get_params())).fit(X, y, qid=qid).scorer
+    there = PartedLinear(ranker=type(ranker)(**ranker.get_params()), cluster=client).fit(X, y, qid=qid).scorer
     assert (here.weights_ == there.weights_).all()
     assert here.trace_ == there.trace_
 
@@ -85,7 +85,7 @@ def test_many_features_go_by_conjugate_gradients(monkeypatch):
 
     monkeypatch.setattr(linear, "_MAX_DIRECT_FEATURES", 2)
     X, y, qid = some_rows()
-    parted = PartedLinear(ranker=ListNet(tol=1e-9)).fit(X, y, qid=qid).fitted
+    parted = PartedLinear(ranker=ListNet(tol=1e-9)).fit(X, y, qid=qid).scorer
     plain = ListNet(tol=1e-9).fit(X, y, qid=qid)
     np.testing.assert_allclose(parted.weights_, plain.weights_, rtol=1e-8, atol=1e-8)
 
@@ -93,7 +93,7 @@ def test_many_features_go_by_conjugate_gradients(monkeypatch):
 def test_the_curve_of_validation_rows_is_that_of_the_plain_fit():
     X, y, qid = some_rows()
     held = {"eval_set": some_rows(1)[:2], "eval_qid": some_rows(1)[2]}
-    parted = PartedLinear(ranker=ListNet()).fit(X, y, qid=qid, **held).fitted
+    parted = PartedLinear(ranker=ListNet()).fit(X, y, qid=qid, **held).scorer
     plain = ListNet().fit(X, y, qid=qid, **held)
     np.testing.assert_allclose(parted.curve_["valid"].to_numpy(), plain.curve_["valid"].to_numpy(), rtol=1e-9)
 

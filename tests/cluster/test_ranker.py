@@ -13,7 +13,7 @@ from sklearn.base import clone
 
 import crowdrank as cr
 from crowdrank.cluster import ranker as on_cluster
-from crowdrank.cluster.dask_executor import connected
+from crowdrank.cluster.dask_executor import dask_client
 from crowdrank.cluster.ranker import ClusterLambdaMART
 from crowdrank.errors import ClusterError, ParameterError
 from crowdrank.rankers.lambda_mart import LambdaMART
@@ -33,7 +33,7 @@ def rows(n_queries=120, seed=0):
 
 @pytest.fixture(scope="module")
 def client():
-    with connected("local:2") as found:
+    with dask_client("local:2") as found:
         yield found
 
 
@@ -46,7 +46,7 @@ def test_trees_of_a_cluster_rank_as_well_as_those_of_one_machine(client, monkeyp
     one, other = (ranker.score(unseen[0], unseen[1], qid=unseen[2]) for ranker in (alone, found))
     assert abs(one - other) < 0.02
     assert found.n_trees_ == 20
-    plain = found.fitted
+    plain = found.scorer
     assert type(plain) is LambdaMART
     plain.save(tmp_path / "ranker")
     again = cr.load_ranker(tmp_path / "ranker")

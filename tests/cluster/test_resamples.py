@@ -85,7 +85,7 @@ def test_what_a_resample_lacks_is_counted_over_parts(packed, arena):
 
 def test_weights_that_count_equal_judgments_are_drawn_one_by_one(tmp_path):
     grades = some_grades()
-    weighted = grades.reweighted(np.full(len(grades), 4.0))
+    weighted = grades.with_weights(np.full(len(grades), 4.0))
     packed = pack_judgments([weighted], tmp_path / "w", part_rows=300)
     plan = plan_part_draws(packed, 2, "judgment", 0)
     weights = np.concatenate([plan.weights(part, number, 0) for number, part in enumerate(packed.parts())])

@@ -47,7 +47,7 @@ def test_weights_out_of_bounds(weight, said):
 def test_weights_of_arrays_are_bounded_too():
     judged = cr.Grades.from_frame({**GRADES, "weight": [1e12, 1.0, 1e12, 1.0]})
     with pytest.raises(JudgmentError, match="too far apart"):
-        judged.reweighted(np.array([1e-300, 1.0, 1.0, 1.0]))
+        judged.with_weights(np.array([1e-300, 1.0, 1.0, 1.0]))
 
 
 @pytest.mark.parametrize("time", [[1, 2, 3, float("inf")], [1, 2, 3, 1e30], ["1", "2", "nan", "3"]])

@@ -189,7 +189,7 @@ def test_some_judgments_keep_items_and_annotators():
 
 def test_other_weights_leave_out_what_weighs_nothing():
     mixed = Mixed.of([grades(), preferences(), rankings()])
-    found = mixed.reweighted(np.array([0.0, 2, 1, 0, 0, 3, 0]))
+    found = mixed.with_weights(np.array([0.0, 2, 1, 0, 0, 3, 0]))
     assert found.kinds == ("grade", "ranking")
     assert found.weight.tolist() == [2, 1, 3]
 

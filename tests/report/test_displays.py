@@ -60,7 +60,7 @@ def test_names_are_shown_as_they_are(ax):
 
 def test_a_curve_shows_what_was_measured(linear, ax):
     display = LearningCurveDisplay.from_ranker(linear).plot(ax)
-    assert display.measured == ["valid"]
+    assert display.measured_sets == ["valid"]
     assert ax.get_lines()[0].get_ydata().tolist() == linear.curve_["valid"].to_list()
     assert display.objective_ax_.get_ylabel() == "objective (lower is better)"
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["nDCG, validation queries", "objective"]

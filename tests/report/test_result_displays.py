@@ -208,12 +208,12 @@ def test_confusions_are_those_of_the_method(classes, ax):
 
 def test_judgments_over_time(votes, consensus, ax):
     display = TimeDisplay.from_judgments(votes, consensus).plot(ax)
-    assert display.dated
+    assert display.has_dates
     assert display.table["n_judgments"].sum() == 1800
     assert display.agreement_ax_.get_ylabel() == "share that agrees with the consensus"
     numbers = cr.Grades.from_frame({"item": list("xyxy"), "grade": [1, 2, 3, 4], "time": [0, 5, 5, 9]})
     plain = TimeDisplay.from_judgments(numbers).plot(Figure().subplots())
-    assert not plain.dated
+    assert not plain.has_dates
     assert plain.agreement_ax_ is None
 
 

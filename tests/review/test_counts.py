@@ -11,7 +11,7 @@ from tests.review.crowds import panel, preferences
 from crowdrank.data.coding import LONG
 from crowdrank.data.judgments import Preferences
 from crowdrank.data.recording import outcome_counts
-from crowdrank.review.answer_table import leads_of_left
+from crowdrank.review.coded_judgments import leads_of_left
 from crowdrank.review.habits import count_triads
 from crowdrank.review.sides import side_sentences
 

@@ -10,7 +10,7 @@ from crowdrank import simulate
 from crowdrank.models.averages.borda import Borda
 from crowdrank.review.dependence import FALSE_DISCOVERY, effective_number, false_discovery_rates
 from crowdrank.review.diagnosis import diagnose
-from crowdrank.review.independence import Panel, expected_answers
+from crowdrank.review.independence import Panel, expected_classes
 
 
 def look(judgments, truth=None):
@@ -159,7 +159,7 @@ def test_a_sample_of_things_is_said_to_be_one(monkeypatch):
 
 def test_very_many_judgments_are_looked_at_in_part(monkeypatch):
     given, _ = panel(np.random.default_rng(8), n=8, things=400, copies=2)
-    monkeypatch.setattr("crowdrank.review.answer_table.MOST_ANSWERS", 1600)
+    monkeypatch.setattr("crowdrank.review.coded_judgments.MOST_JUDGMENTS", 1600)
     found = look(preferences(given))
     assert found.dependence()["n_common"].max() < 300
     assert "there are 3,200 answers" in found.notes[0]
@@ -193,7 +193,7 @@ def test_confusions_are_those_of_a_plain_expectation_maximisation(monkeypatch):
     given, _ = panel(rng, n=5, things=200, ties=0.15)
     thing, who = (x.ravel().astype(np.int32) for x in np.meshgrid(np.arange(200), np.arange(5), indexing="ij"))
     code = (given.T.ravel() + 1).astype(np.int32)
-    found = expected_answers(Panel(thing, who, code, 200, 5, 3, True), np.arange(5, dtype=np.int32))
+    found = expected_classes(Panel(thing, who, code, 200, 5, 3, True), np.arange(5, dtype=np.int32))
     confusion, prior = found.confusion, np.exp(found.whole - found.parts.reshape(200, 5, 3).sum(axis=1))[0]
     # at the end another round changes nothing: classes from confusions, and confusions from classes
     log = np.log(prior) + np.array(

@@ -8,7 +8,7 @@ import crowdrank as cr
 from crowdrank import simulate
 from crowdrank.models.averages.borda import Borda
 from crowdrank.models.pairs.bradley_terry import BradleyTerry
-from crowdrank.review.answer_table import MOST_CLASSES, answer_table, grade_classes
+from crowdrank.review.coded_judgments import MOST_CLASSES, code_judgments, grade_classes
 from crowdrank.review.diagnosis import diagnose
 from crowdrank.review.habits import habits
 
@@ -16,7 +16,7 @@ from crowdrank.review.habits import habits
 def table_of(judgments, scores=None):
     """Habits by the plainest consensus, by annotator."""
     scores = Borda().fit(judgments).scores if scores is None else scores
-    return {row["annotator"]: row for row in habits(judgments, answer_table(judgments), scores).rows(named=True)}
+    return {row["annotator"]: row for row in habits(judgments, code_judgments(judgments), scores).rows(named=True)}
 
 
 def test_pairs_in_both_orders_by_hand():
@@ -57,7 +57,7 @@ def test_circles_stay_within_a_block_when_queries_are_merged():
 
 def covered(pool, drawn):
     """Whether each annotator's interval holds the true bias, which is that of answers that are no tie."""
-    found = habits(drawn, answer_table(drawn), BradleyTerry().scores(drawn))
+    found = habits(drawn, code_judgments(drawn), BradleyTerry().scores(drawn))
     truth = pool.position_bias * (1 - pool.tie)
     return (found["position_lower"].to_numpy() <= truth) & (truth <= found["position_upper"].to_numpy())
 
@@ -96,7 +96,7 @@ def test_left_items_that_are_better_make_no_bias():
         left=np.where(turn, drawn.right, drawn.left), right=np.where(turn, drawn.left, drawn.right),
         outcome=np.where(turn, -drawn.outcome, drawn.outcome).astype(np.int8),
     )  # fmt: skip
-    found = habits(sided, answer_table(sided), BradleyTerry().scores(sided))
+    found = habits(sided, code_judgments(sided), BradleyTerry().scores(sided))
     assert found["share_left"].mean() > 0.6
     assert abs(found["position_bias"].mean()) < 0.05
 

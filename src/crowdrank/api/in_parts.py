@@ -260,8 +260,8 @@ def _executor(
         return
     if stream:
         raise ParameterError(f"{option('stream')} and {option('cluster')} exclude each other; give one of them")
-    from ..cluster.dask_executor import Dask, connected, describe_cluster
+    from ..cluster.dask_executor import Dask, dask_client, describe_cluster
 
-    with connected(cluster) as client:
+    with dask_client(cluster) as client:
         say(f"passes run on {describe_cluster(client)}")
         yield Dask(client, files, scratch=str(packed.path.parent), progress=progress)

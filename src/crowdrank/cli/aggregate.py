@@ -244,7 +244,7 @@ def _aggregate_whole(
         say_failed(failed, "the annotators were not looked at", fatal=fatal)
         return None
     if outputs.annotators and facts.table is not None:
-        of_annotators.write(facts.table, outputs.annotators, facts.reviewed, judgments, talk)
+        of_annotators.write(facts.table, outputs.annotators, facts.reviewed_consensus, judgments, talk)
     return facts
 
 
@@ -261,10 +261,10 @@ def _look_at_annotators(facts: Facts, outputs: Outputs, talk: Talk) -> tuple[Con
         n_sampled = None if quality is None else quality.n_sampled
         of_annotators.tell(facts.table, facts.diagnostics, talk, n_sampled)
     if chosen != "json":
-        return facts.reviewed, None
+        return facts.reviewed_consensus, None
     from ..review.all_findings import findings_of
 
-    return facts.reviewed, findings_of(facts)
+    return facts.reviewed_consensus, findings_of(facts)
 
 
 def _anchor(rating: str | None) -> str | None:

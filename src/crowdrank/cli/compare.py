@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .help import examples
-from .options import AllQueries, Format, Metrics, Out, Quiet, Reading, Seed, Unjudged, Votes, spread
+from .options import AllQueries, Format, Metrics, Out, Quiet, Reading, Seed, Unjudged, Votes, output_file, spread
 from .outputs import check_files, check_picture, deliver, report_written, write_wanted
 from .talk import Talk
 from .votes import options_of, read_votes
@@ -55,29 +55,12 @@ def compare(
     ] = 5,
     seed: Seed = 0,
     reading: Reading,
-    tests: Annotated[
-        str | None,
-        typer.Option(
-            "--tests", metavar="FILE", help="Write the paired tests between methods.", rich_help_panel="Output"
-        ),
-    ] = None,
+    tests: Annotated[str | None, output_file("--tests", "Write the paired tests between methods.")] = None,
     orders: Annotated[
-        str | None,
-        typer.Option(
-            "--orders",
-            metavar="FILE",
-            help="Write how far the orders of every two methods are alike.",
-            rich_help_panel="Output",
-        ),
+        str | None, output_file("--orders", "Write how far the orders of every two methods are alike.")
     ] = None,
     plot: Annotated[
-        str | None,
-        typer.Option(
-            "--plot",
-            metavar="FILE",
-            help="Draw the methods by the first measure (.png, .pdf, .svg).",
-            rich_help_panel="Output",
-        ),
+        str | None, output_file("--plot", "Draw the methods by the first measure (.png, .pdf, .svg).")
     ] = None,
     out: Out = None,
     format: Format = None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .help import examples
-from .options import Format, Out, Quiet, Reading, Seed, Votes, spread
+from .options import Format, Out, Quiet, Reading, Seed, Votes, output_file, spread
 from .outputs import check_files, deliver, write_wanted
 from .talk import Talk
 from .votes import options_of, read_settled
@@ -50,25 +50,13 @@ def diagnose(
     seed: Seed = 0,
     reading: Reading,
     dependence: Annotated[
-        str | None,
-        typer.Option(
-            "--dependence", metavar="FILE", help="Write pairs of annotators there, and how far they agree too much.",
-            rich_help_panel="Output",
-        ),
+        str | None, output_file("--dependence", "Write pairs of annotators there, and how far they agree too much.")
     ] = None,
     families: Annotated[
-        str | None,
-        typer.Option(
-            "--families", metavar="FILE", help="Write groups of annotators there, given or found.",
-            rich_help_panel="Output",
-        ),
+        str | None, output_file("--families", "Write groups of annotators there, given or found.")
     ] = None,
     groups: Annotated[
-        str | None,
-        typer.Option(
-            "--groups", metavar="FILE", help="Write items there that were never compared with others of their query.",
-            rich_help_panel="Output",
-        ),
+        str | None, output_file("--groups", "Write items there that were never compared with others of their query.")
     ] = None,
     out: Out = None,
     format: Format = None,

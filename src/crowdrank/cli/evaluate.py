@@ -8,7 +8,7 @@ import typer
 
 from ..errors import ParameterError
 from .help import examples
-from .options import AllQueries, Format, Metrics, Out, Quiet, Seed, Unjudged
+from .options import AllQueries, Format, Metrics, Out, Quiet, Seed, Unjudged, output_file
 from .outputs import check_files, deliver, report_written, write_wanted
 from .reporting import check_report
 from .running import command_line
@@ -66,16 +66,8 @@ def evaluate(
     ] = None,
     level: Annotated[float, typer.Option("--level", metavar="LEVEL", help="Level of the intervals.")] = 0.95,
     seed: Seed = 0,
-    per_query: Annotated[
-        str | None,
-        typer.Option("--per-query", metavar="FILE", help="Write the value of each query.", rich_help_panel="Output"),
-    ] = None,
-    tests: Annotated[
-        str | None,
-        typer.Option(
-            "--tests", metavar="FILE", help="Write the paired tests between results.", rich_help_panel="Output"
-        ),
-    ] = None,
+    per_query: Annotated[str | None, output_file("--per-query", "Write the value of each query.")] = None,
+    tests: Annotated[str | None, output_file("--tests", "Write the paired tests between results.")] = None,
     report: Annotated[
         str | None,
         typer.Option(
@@ -85,10 +77,7 @@ def evaluate(
             help="Write a page there for any browser: verdict, queries with their items, slices, unjudged.",
         ),
     ] = None,
-    items: Annotated[
-        str | None,
-        typer.Option("--items", metavar="FILE", help="Item and text or url, for the page.", rich_help_panel="Output"),
-    ] = None,
+    items: Annotated[str | None, output_file("--items", "Item and text or url, for the page.")] = None,
     out: Out = None,
     format: Format = None,
     quiet: Quiet = False,

@@ -153,7 +153,7 @@ def _deliver(
             quality = facts[0].consensus.quality
             n_sampled = None if quality is None else quality.n_sampled
             of_annotators.tell(facts[0].table, facts[0].diagnostics, talk, n_sampled)
-        return facts[0].reviewed, None
+        return facts[0].reviewed_consensus, None
 
     failed = None
     if isinstance(consensus, StoredConsensus):
@@ -174,7 +174,7 @@ def _deliver(
         report_written(outputs.annotators, talk)
     if outputs.report is not None:
         page = outputs.report
-        sampled = api.facts_of_sample(packed, facts[0].reviewed)
+        sampled = api.facts_of_sample(packed, facts[0].reviewed_consensus)
         files = [] if packed.path.samefile(votes[0]) else votes
         title = f"Consensus of {packed.rows:,} {packed.kind}s"
         write_report(sampled, page.path, files, reading, page.compared, page.seed, talk, title=title)

@@ -26,6 +26,11 @@ def _writing(*names: str, **settings: Any) -> Any:
     return typer.Option(*names, rich_help_panel=_WRITING, **settings)
 
 
+def output_file(name: str, help: str) -> Any:
+    """Return the option of a further file that a verb writes."""
+    return _writing(name, metavar="FILE", help=help)
+
+
 Votes = Annotated[
     list[str],
     typer.Argument(metavar="VOTES...", help="Files of judgments, - for standard input.", show_default=False),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .help import examples
-from .options import Format, Out, Quiet, Reading, Seed, Votes, spread
+from .options import Format, Out, Quiet, Reading, Seed, Votes, output_file, spread
 from .outputs import check_files, deliver, write_wanted
 from .talk import Talk
 from .votes import read_votes
@@ -98,13 +98,7 @@ def propose(
     ] = None,
     seed: Seed = 0,
     reading: Reading,
-    costs: Annotated[
-        str | None,
-        typer.Option(
-            "--costs", metavar="FILE", help="Write what schemes would have cost on these grades.",
-            rich_help_panel="Output",
-        ),
-    ] = None,
+    costs: Annotated[str | None, output_file("--costs", "Write what schemes would have cost on these grades.")] = None,
     out: Out = None,
     format: Format = None,
     quiet: Quiet = False,

@@ -111,7 +111,7 @@ def write_report(
         if about is None:
             about = describe_votes(votes, reading.kind, column_names(reading.column))
         reports.write(
-            facts.reviewed, facts.judgments, report, items=about, comparison=comparison, command=command_line(),
-            title=title,
+            facts.reviewed_consensus, facts.judgments, report, items=about, comparison=comparison,
+            command=command_line(), title=title,
         )  # fmt: skip
     report_written(report, talk)

@@ -8,7 +8,7 @@ import typer
 
 from ..wording import counted
 from .help import examples
-from .options import Format, Out, Quiet, Seed
+from .options import Format, Out, Quiet, Seed, output_file
 from .outputs import check_files, check_picture, deliver, report_written, write_wanted
 from .talk import Talk
 from .words import complete_method, split_list
@@ -128,12 +128,7 @@ def simulate(
             "--picture", metavar="FILE", help="Draw the first metric (.png, .pdf, .svg).", rich_help_panel=_PLAYED
         ),
     ] = None,
-    quality: Annotated[
-        str | None,
-        typer.Option(
-            "--quality", metavar="FILE", help="Write the true quality of each annotator.", rich_help_panel="Output"
-        ),
-    ] = None,
+    quality: Annotated[str | None, output_file("--quality", "Write the true quality of each annotator.")] = None,
     out: Out = None,
     format: Format = None,
     quiet: Quiet = False,

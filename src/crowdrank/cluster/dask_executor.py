@@ -30,7 +30,7 @@ _SHARE_OF_MEMORY = 0.8
 
 
 @contextmanager
-def connected(cluster: Any) -> Iterator[Any]:
+def dask_client(cluster: Any) -> Iterator[Any]:
     """Yield a Dask client: the one given, that of an address, or of so many worker processes here (``local:N``)."""
     if not isinstance(cluster, str):
         yield cluster

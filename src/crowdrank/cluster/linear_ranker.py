@@ -58,7 +58,7 @@ class PartedLinear(Ranker):
         return self.ranker.__sklearn_tags__()
 
     @property
-    def fitted(self) -> Ranker:
+    def scorer(self) -> Ranker:
         """The plain ranker with the weights."""
         own = {name: value for name, value in self.__dict__.items() if name.endswith("_")}
         self.ranker.__dict__ |= own
@@ -177,7 +177,7 @@ def _executor(cluster: Any, parts: HeldParts) -> Iterator[tuple[Executor, HeldPa
     if cluster is None:
         yield InMemory(), parts
         return
-    from .dask_executor import Dask, connected
+    from .dask_executor import Dask, dask_client
 
-    with connected(cluster) as client, tempfile.TemporaryDirectory(prefix="crowdrank-rows-") as folder:
+    with dask_client(cluster) as client, tempfile.TemporaryDirectory(prefix="crowdrank-rows-") as folder:
         yield Dask(client, scratch=folder), StoredParts.of(parts, folder)

@@ -24,7 +24,7 @@ from ..rankers.matrix import Matrix
 from ..rankers.stopping import Watch, gains
 from ..rankers.trees import Trees
 from ..wording import option
-from .dask_executor import connected, describe_cluster
+from .dask_executor import dask_client, describe_cluster
 
 SLICE_TREES, _MEASURED_TREES = 100, 20
 """Trees that are grown in one go, and where validation queries are measured after each."""
@@ -69,7 +69,7 @@ class ClusterLambdaMART(LambdaMART):
         return LambdaMART(**{name: value for name, value in params.items() if name not in ("cluster", "scratch")})
 
     @property
-    def fitted(self) -> Ranker:
+    def scorer(self) -> Ranker:
         """The plain ranker with the trees."""
         plain = self._plain()
         plain.__dict__ |= {name: value for name, value in self.__dict__.items() if name.endswith("_")}
@@ -92,7 +92,7 @@ class ClusterLambdaMART(LambdaMART):
         options |= {"objective": "lambdarank", "label_gain": levels.tolist()}
         options.pop("num_threads")
         label = np.searchsorted(levels, gain).astype(np.float32)
-        with connected(self.cluster) as client, tempfile.TemporaryDirectory(dir=self.scratch) as folder:
+        with dask_client(self.cluster) as client, tempfile.TemporaryDirectory(dir=self.scratch) as folder:
             parts = _write_parts(matrix, lists, label, Path(folder), _PARTS_PER_WORKER * len(_workers(client)))
             self.trees_ = _Training(client, parts, options).grow(n_trees, watch)
         self.n_trees_ = len(self.trees_)

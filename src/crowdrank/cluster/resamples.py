@@ -97,7 +97,7 @@ class ResampledJudgments:
     def part(self, number: int) -> Judgments:
         """Return the judgments of one part that were drawn, with their weights."""
         part = self.packed.part(number)
-        return part.reweighted(self.plan.weights(part, number, self.resample))
+        return part.with_weights(self.plan.weights(part, number, self.resample))
 
     def parts(self) -> Iterator[Judgments]:
         """Yield the drawn judgments of each part in turn."""

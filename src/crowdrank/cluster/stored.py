@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from ..data.consensus import Consensus, Quality, Trace
+from ..data.consensus import Consensus, Quality, Trace, computed_quality
 from ..data.files import PathLike, plain, refusal, whole_file
 from ..data.index import Items
 from ..errors import JudgmentError, ParameterError, UnknownNameError
@@ -46,11 +46,7 @@ class StoredConsensus:
     @property
     def quality(self) -> Quality | None:
         """Quality of each annotator, computed on first access; ``None`` where the judgments name no annotators."""
-        source = self.quality_source
-        if source is not None and not isinstance(source, Quality):
-            source = source()
-            object.__setattr__(self, "quality_source", source)
-        return source
+        return computed_quality(self)
 
     def frame(self) -> pl.LazyFrame:
         """Return the lazy table of query, item, score, rank [, grade, confidence] [, std_error]."""

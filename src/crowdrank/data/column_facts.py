@@ -30,19 +30,19 @@ class ColumnFacts:
         self.cells = cells
 
     @property
-    def known(self) -> bool:
+    def has_cells(self) -> bool:
         """Whether there are cells to look at."""
         return self.cells is not None and len(self.cells) > 0
 
     @property
-    def nested(self) -> bool:
+    def is_nested(self) -> bool:
         """Whether the cells hold objects or lists."""
         return self.cells is not None and self.cells.dtype.is_nested()
 
     @cached_property
     def sample(self) -> list[str]:
         """Filled cells of up to 2,000 rows that are spread evenly, as text."""
-        if self.cells is None or self.nested:
+        if self.cells is None or self.is_nested:
             return []
         step = max(len(self.cells) // _SAMPLE, 1)
         some = _as_text(self.cells.gather_every(step).drop_nulls())
@@ -52,12 +52,12 @@ class ColumnFacts:
     @cached_property
     def empty(self) -> bool:
         """Whether no cell is filled."""
-        return self.known and not self.nested and not self.sample and self.distinct == 0
+        return self.has_cells and not self.is_nested and not self.sample and self.distinct == 0
 
     @cached_property
     def distinct(self) -> int:
         """Number of different filled cells."""
-        if self.cells is None or self.nested:
+        if self.cells is None or self.is_nested:
             return 0
         cells = self.cells.drop_nulls()
         return int((cells.filter(cells != "") if cells.dtype == pl.String else cells).n_unique())
@@ -108,7 +108,7 @@ class ColumnFacts:
     @cached_property
     def all_different(self) -> bool:
         """Whether no filled cell occurs twice."""
-        if len(set(self.sample)) < len(self.sample) or self.cells is None or self.nested:
+        if len(set(self.sample)) < len(self.sample) or self.cells is None or self.is_nested:
             return False
         return self.distinct == len(self.cells)
 
@@ -118,7 +118,7 @@ class ColumnFacts:
         return len(set(self.sample)) < 2 and self.distinct == 1
 
     @property
-    def repeated(self) -> bool:
+    def has_repeats(self) -> bool:
         """Whether there are several values, each on two rows or more on average."""
         return self.cells is not None and 1 < self.distinct <= len(self.cells) / 2
 
@@ -130,7 +130,7 @@ class ColumnFacts:
     @property
     def first(self) -> str:
         """The first filled cell."""
-        if self.nested:
+        if self.is_nested:
             return "objects"
         return self.sample[0] if self.sample else ""
 

@@ -104,7 +104,7 @@ class RolePoints:
     def _is_graded_text(self, name: str) -> bool:
         """Whether a column holds texts, and another one their grades."""
         facts, grade = self.facts[name], self.best("grade")
-        texts = facts.known and not facts.numbers and not facts.truths and not facts.times
+        texts = facts.has_cells and not facts.numbers and not facts.truths and not facts.times
         return texts and (not facts.few_words or facts.all_different) and grade is not None and grade.name != name
 
     def _item_order(self, one: Seen) -> tuple[int, bool, int]:
@@ -113,15 +113,15 @@ class RolePoints:
 
     def _usable(self, name: str) -> bool:
         """Whether a column has cells that may be an id or an answer."""
-        return not self.facts[name].nested and (key_of(name) in FOREIGN or not self.facts[name].empty)
+        return not self.facts[name].is_nested and (key_of(name) in FOREIGN or not self.facts[name].empty)
 
     def _signs(self, role: str, name: str, points: int) -> int:
         """Points that the cells of a column give it in a role."""
         facts = self.facts[name]
-        if not facts.known:
+        if not facts.has_cells:
             return {"grade": 1, "annotator": 1, "winner": 3}.get(role, 0)
         if role == "annotator":
-            return facts.repeated - 6 * (facts.all_different and self.n > _FEW_ROWS) - 6 * facts.times
+            return facts.has_repeats - 6 * (facts.all_different and self.n > _FEW_ROWS) - 6 * facts.times
         if role == "item":
             only = facts.one_value and self.n > 2
             return -6 * only - 6 * (points == UNKNOWN_ID and self.n > _FEW_ROWS and facts.all_different)

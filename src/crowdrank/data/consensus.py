@@ -105,6 +105,15 @@ class Quality(Shown):
         return dataclasses.replace(self, parameters={**self.parameters, **parameters})
 
 
+def computed_quality(result: Any) -> Quality | None:
+    """Return the quality of a result, computed by its ``quality_source`` when it is asked for first."""
+    source: Quality | Callable[[], Quality | None] | None = result.quality_source
+    if source is not None and not isinstance(source, Quality):
+        source = source()
+        object.__setattr__(result, "quality_source", source)
+    return source
+
+
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Consensus(Shown):
     """The estimated truth for every item: a score, larger is better, and what else the method could tell.
@@ -266,11 +275,7 @@ class Consensus(Shown):
     @property
     def quality(self) -> Quality | None:
         """Quality of each annotator, computed on first access; ``None`` where the judgments name no annotators."""
-        source = self.quality_source
-        if source is not None and not isinstance(source, Quality):
-            source = source()
-            object.__setattr__(self, "quality_source", source)
-        return source
+        return computed_quality(self)
 
     @property
     def learned(self) -> tuple[Index, Mapping[str, Any]] | None:

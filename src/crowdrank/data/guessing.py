@@ -237,9 +237,9 @@ class _Guess(RolePoints):
         free = [Seen(p, name) for name in self.names if (p := name_points(word, name)) and name not in taken.values()]
         for _, name in sorted(free, key=lambda seen: -seen.points):
             facts = self.facts[name]
-            if facts.nested or facts.empty:
+            if facts.is_nested or facts.empty:
                 continue
-            if word in ("strength", "duration") and facts.known and not facts.numbers:
+            if word in ("strength", "duration") and facts.has_cells and not facts.numbers:
                 continue
             return name
         return None
@@ -247,7 +247,7 @@ class _Guess(RolePoints):
     def _is_attribute(self, query: str, found: Mapping[str, str]) -> bool:
         """Whether a column with a weak name for the query is the same in all rows of each item."""
         item, facts = found.get("item"), self.facts[query]
-        if item is None or name_points("query", query) > WEAK or not facts.known or self.facts[item].cells is None:
+        if item is None or name_points("query", query) > WEAK or not facts.has_cells or self.facts[item].cells is None:
             return False
         pairs = pl.DataFrame({"query": facts.cells, "item": self.facts[item].cells})
         if pairs.n_unique() > self.facts[item].distinct or self.facts[item].all_different:
@@ -262,7 +262,7 @@ class _Guess(RolePoints):
             names = {"winner": plain.get(winner), "loser": plain.get(loser)}
             pair = {word: self.given.get(word, name) for word, name in names.items()}
             both = {word: name for word, name in pair.items() if name is not None}
-            if len(set(both.values())) == 2 and not any(self.facts[name].nested for name in both.values()):
+            if len(set(both.values())) == 2 and not any(self.facts[name].is_nested for name in both.values()):
                 tie = self.given.get("tie") or self._column_by_name("tie", both)
                 return {**both, "tie": tie} if tie is not None else both
         return {}
@@ -294,7 +294,7 @@ class _Guess(RolePoints):
     def _bare(self, winner: str) -> bool:
         """Whether winners are numbers of which nobody said what they mean."""
         facts = self.facts[winner]
-        if self.wishes.coded or not facts.known or not facts.sample:
+        if self.wishes.coded or not facts.has_cells or not facts.sample:
             return False
         values = [as_float(text) for text in facts.values]
         if any(value is None for value in values) or set(facts.sample) <= self._items:
@@ -307,9 +307,9 @@ class _Guess(RolePoints):
         numbered = [name for name in rivals if self.facts[name].numbers]
         others = [
             name for name in self.names
-            if name not in found.values() and name not in rivals and self.facts[name].known and self.facts[name].numbers
-            and not self.facts[name].one_value and not is_aside(name) and not is_known(key_of(name))
-            and not is_of_a_side(name) and not is_gold(name)
+            if name not in found.values() and name not in rivals and self.facts[name].has_cells
+            and self.facts[name].numbers and not self.facts[name].one_value and not is_aside(name)
+            and not is_known(key_of(name)) and not is_of_a_side(name) and not is_gold(name)
         ]  # fmt: skip
         name = picked or next(iter([*numbered, *others]), None)
         left, right = found["left"], found["right"]
@@ -328,7 +328,7 @@ class _Guess(RolePoints):
 
     def _check_like(self, grade: str, found: Mapping[str, str]) -> None:
         """Refuse a grade with a weak name beside other columns of such numbers."""
-        if name_points("grade", grade) > WEAK or not self.facts[grade].known:
+        if name_points("grade", grade) > WEAK or not self.facts[grade].has_cells:
             return
         alike = [name for name in self.names if name == grade or self._is_like(name, grade, found)]
         if len(alike) > 1:
@@ -354,7 +354,7 @@ class _Guess(RolePoints):
             return
         for _, left, right in side_pairs(self.names):
             one, other = self.facts[left], self.facts[right]
-            if not all(facts.known and not facts.nested and not facts.empty for facts in (one, other)):
+            if not all(facts.has_cells and not facts.is_nested and not facts.empty for facts in (one, other)):
                 continue
             if one.numbers or other.numbers or one.truths or other.truths or one.times or one.sample == other.sample:
                 continue
@@ -375,7 +375,7 @@ class _Guess(RolePoints):
 
     def _refuse_nested(self, role: str) -> None:
         """Refuse a column that holds objects where its name says that it is the one."""
-        named = [name for name in self.names if self.facts[name].nested and self._may_hold(role, name)]
+        named = [name for name in self.names if self.facts[name].is_nested and self._may_hold(role, name)]
         if not named or role not in ("item", "grade", "rank", "left", "right", "winner", "annotator"):
             return
         raise JudgmentError(nested_sentence(role, named[0], self.facts[named[0]].cells))
@@ -399,7 +399,7 @@ class _Guess(RolePoints):
         lacking = [word for word in NEEDED[kind] if word not in found]
         numeric = [
             name for name in self.names
-            if name not in found.values() and self.facts[name].known and self.facts[name].numbers
+            if name not in found.values() and self.facts[name].has_cells and self.facts[name].numbers
             and not self.facts[name].one_value and not self.facts[name].all_different
             and not is_aside(name) and not is_gold(name) and not is_known(key_of(name))
         ]  # fmt: skip
@@ -424,8 +424,10 @@ class _Guess(RolePoints):
         )
         understood = {*found.values(), *self._optional_columns(kind, found).values()}
         free = [name for name in self.names if name not in understood]
-        listed = self.listing(free) if any(self.facts[name].known for name in free) else could_serve(self.names, found)
-        likely = [name for name in free if not is_aside(name) and not self.facts[name].nested]
+        listed = (
+            self.listing(free) if any(self.facts[name].has_cells for name in free) else could_serve(self.names, found)
+        )
+        likely = [name for name in free if not is_aside(name) and not self.facts[name].is_nested]
         likely = numeric if lacking == ["grade"] and len(numeric) == 1 else likely
         sole = likely[0] if len(likely) == len(lacking) == 1 else ...
         return (

@@ -113,7 +113,7 @@ class Judged(Sized, Shown):
         """Return one row of each judgment, the first."""
         return np.arange(len(self))
 
-    def reweighted(self, weight: Floats) -> Self:
+    def with_weights(self, weight: Floats) -> Self:
         """Return the judgments with other weights, those of weight 0 left out; items and annotators stay."""
         changed = copy(self)
         # looked over when the selection is made

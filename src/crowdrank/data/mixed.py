@@ -151,10 +151,10 @@ class Mixed(Sized, Shown):
         kept = tuple(part.select(place) for part, place in zip(self.parts, places, strict=True) if len(place))
         return type(self)(kept or (self.parts[0].select(places[0]),))
 
-    def reweighted(self, weight: Floats) -> Self:
+    def with_weights(self, weight: Floats) -> Self:
         """Return the judgments with other weights, those of weight 0 left out; items and annotators stay."""
         of_parts = np.split(weight, self.offsets[1:-1])
-        parts = [part.reweighted(own) for part, own in zip(self.parts, of_parts, strict=True)]
+        parts = [part.with_weights(own) for part, own in zip(self.parts, of_parts, strict=True)]
         return type(self)(tuple(part for part in parts if len(part)) or (parts[0],))
 
     def _repr_html_(self) -> str:

@@ -417,7 +417,7 @@ def _with_candidates(found: Inspection, path: PathLike, options: ReadOptions) ->
 def _about_column(word: str, table: pl.DataFrame, name: str) -> str:
     """What a candidate holds."""
     facts = ColumnFacts(name, table[name])
-    if facts.nested:
+    if facts.is_nested:
         return "objects"
     if word in ("grade", "rank", "winner"):
         return _values(table[name])

@@ -84,7 +84,7 @@ def judgments_per_cell(judgments: Judgments) -> float:
 def _facts(name: str, cells: pl.Series) -> list[ColumnFacts]:
     """What a column holds, or what each short value in a column of objects is."""
     whole = ColumnFacts(name, cells)
-    if not whole.nested:
+    if not whole.is_nested:
         return [whole]
     paths = [path for path in short_paths(name, cells) if "[]" not in path]
     return [ColumnFacts(path, at_path(cells, path[len(name) + 1 :].split("."))) for path in paths]
@@ -96,7 +96,7 @@ def _splitting(plain: Plain, facts: list[ColumnFacts], keys: list[str]) -> list[
     key = [plain.frame[word] for word in keys]
     usable = [
         (one, one.cells) for one in facts
-        if not one.nested and not one.times and one.repeated and not is_gold(one.name) and one.cells is not None
+        if not one.is_nested and not one.times and one.has_repeats and not is_gold(one.name) and one.cells is not None
         and not _ASIDE.fullmatch(key_of(one.name))
     ]  # fmt: skip
     found = [one for one, cells in usable if n / count_cells([*key, cells]) < _ONCE]

@@ -228,9 +228,9 @@ def _run(grades: PackedGrades, confusion: Floats, prior: Floats, known: Ints, pr
 
 
 def pair_quality(confusion: Floats, prior: Floats, *, nominal: bool) -> Floats:
-    """Return the probability of ordering unequal items correctly if the answers are not equal, (n_annotators,).
+    """Return the probability of ordering unequal items correctly if their grades are not equal, (n_annotators,).
 
-    Classes without an order count as right where the item of class j alone is called j. One half where answers are
+    Classes without an order count as right where the item of class j alone is called j. One half where grades are
     always equal.
     """
     n_levels = len(prior)

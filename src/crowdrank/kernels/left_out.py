@@ -83,12 +83,12 @@ def add_agreement(left, right, outcome, weight, annotator, fold, scores, covered
 
 @numba.njit(cache=True, nogil=True)
 def add_likeness(left, right, outcome, weight, annotator, n_items, like, company):  # type: ignore[no-untyped-def]
-    """Add up, for each annotator, the share of the answers about their items like theirs, and the weight of all these.
+    """Add up, for each annotator, the share of preferences about their items like theirs, and the weight of all these.
 
     Parameters
     ----------
     left, right, annotator : (n,) int32, outcome : (n,) int8, weight : (n,) or (0,) float64
-        Preferences, each of which is an answer about either item; no weights are ones.
+        Preferences, each of which counts for both its items; no weights are ones.
     n_items : int
         Number of items.
     like, company : (n_annotators,) float64

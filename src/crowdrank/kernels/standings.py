@@ -1,4 +1,4 @@
-"""Where each answer places its item among those it was judged together with; numpy only.
+"""Where each judgment places its item among those it was judged together with; numpy only.
 
 The standing of an item is the share of the others that it was placed above, less the share that it was placed below:
 1 is first, -1 is last, 0 the middle; items placed equal count in neither share.

@@ -126,7 +126,7 @@ class Auto(Ranker):
     _takes_missing: ClassVar[bool] = True
 
     @property
-    def fitted(self) -> Ranker:
+    def scorer(self) -> Ranker:
         """The ranker that was chosen."""
         return self.chosen_
 

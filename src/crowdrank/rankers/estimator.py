@@ -138,7 +138,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         self.curve_ = watch.curve()
 
     @property
-    def fitted(self) -> Ranker:
+    def scorer(self) -> Ranker:
         """The ranker that scores: itself, or the one that it chose."""
         return self
 

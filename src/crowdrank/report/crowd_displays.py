@@ -13,7 +13,7 @@ from ..data.judgments import Judgments
 from ..data.mixed import parts_of
 from ..errors import ParameterError
 from ..protocols import Bools, Counts, Floats
-from ..review.answer_table import answer_table
+from ..review.coded_judgments import code_judgments
 from .drawing import BLUE, GREY, ORANGE, PAPER, Display, short
 from .item_displays import DIVERGING, heat_map
 
@@ -62,7 +62,7 @@ class AgreementDisplay(Display):
         chosen = np.sort(np.argsort(-number, kind="stable")[: min(_MOST_ANNOTATORS, int((number > 0).sum()))])
         if len(chosen) < 2:
             raise ParameterError("agreement is between two annotators or more, and the judgments name fewer")
-        same, common = _shared_answers(judged, chosen)
+        same, common = _shared_judgments(judged, chosen)
         off = ~np.eye(len(chosen), dtype=bool)
         total = float(common[off].sum())
         if not total:
@@ -103,19 +103,19 @@ class AgreementDisplay(Display):
         self.ax_.set_ylabel(f"annotator ({n}{rest})")
 
 
-def _shared_answers(judgments: Judgments, chosen: Counts) -> tuple[Floats, Floats]:
+def _shared_judgments(judgments: Judgments, chosen: Counts) -> tuple[Floats, Floats]:
     """Number of equal answers, and of things in common, of each two of the chosen annotators."""
     from scipy.sparse import csr_array
 
-    answers = answer_table(judgments)
+    coded = code_judgments(judgments)
     place = np.full(judgments.n_annotators, -1)
     place[chosen] = np.arange(len(chosen))
-    rows = np.flatnonzero(place[answers.annotator] >= 0)
-    who, thing, code = place[answers.annotator[rows]], answers.thing[rows], answers.code[rows]
-    n_things = int(answers.thing.max(initial=-1)) + 1
+    rows = np.flatnonzero(place[coded.annotator] >= 0)
+    who, thing, code = place[coded.annotator[rows]], coded.thing[rows], coded.code[rows]
+    n_things = int(coded.thing.max(initial=-1)) + 1
     same, common = (
         csr_array((np.ones(len(rows)), (cells, who)), shape=(n_things * width, len(chosen)))
-        for cells, width in ((thing.astype(np.int64) * answers.n_codes + code, answers.n_codes), (thing, 1))
+        for cells, width in ((thing.astype(np.int64) * coded.n_codes + code, coded.n_codes), (thing, 1))
     )
     return (same.T @ same).toarray(), (common.T @ common).toarray()
 
@@ -173,18 +173,18 @@ class TimeDisplay(Display):
         return cls(table)
 
     @property
-    def dated(self) -> bool:
+    def has_dates(self) -> bool:
         """Whether times are dates."""
         return bool(self.table["start"][0] > _EARLIEST)
 
     def _draw(self) -> None:
         """Draw on the axes."""
-        scale = _DAY if self.dated else 1.0
+        scale = _DAY if self.has_dates else 1.0
         start, end = self.table["start"].to_numpy() / scale, self.table["end"].to_numpy() / scale
         self.ax_.bar(start, self.table["n_judgments"], end - start, align="edge", color=BLUE, edgecolor=PAPER)
         self.ax_.set_ylabel("judgments")
         self.ax_.set_xlabel("time")
-        if self.dated:
+        if self.has_dates:
             from matplotlib import dates
 
             made: Any = dates

@@ -81,7 +81,7 @@ def render(
     """Return the page that :func:`write` writes."""
     judged = as_judgments(judgments)
     facts = facts_of(consensus, judged)
-    consensus = facts.reviewed
+    consensus = facts.reviewed_consensus
     suggested = _suggest_actions(consensus, judged) if isinstance(actions, str) and actions == "auto" else actions
     material = Material(
         consensus, judged, facts, findings_of(facts), _describe_items(consensus, items), suggested, comparison

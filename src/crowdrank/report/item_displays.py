@@ -65,7 +65,7 @@ class ConsensusDisplay(RowsDisplay):
         return cls(consensus.frame()[start:stop], query=query, level=level)
 
     @property
-    def shown(self) -> Bools:
+    def has_own_line(self) -> Bools:
         """Which rows have a line of their own."""
         places = np.arange(len(self.table))
         return (places < _TOP) | (places >= len(places) - _BOTTOM) | (len(places) <= MOST_ROWS)
@@ -73,12 +73,12 @@ class ConsensusDisplay(RowsDisplay):
     @property
     def n_lines(self) -> int:
         """Number of lines, with room for those that are left out."""
-        shown = self.shown
+        shown = self.has_own_line
         return int(shown.sum()) + 2 * int(not shown.all())
 
     def _draw(self) -> None:
         """Draw on the axes."""
-        shown = self.shown
+        shown = self.has_own_line
         rows = self.table.filter(pl.Series(shown))
         places = np.arange(len(rows), dtype=np.float64)
         names = rows["item"].to_list()

@@ -87,7 +87,7 @@ class LearningCurveDisplay(Display):
     --------
     >>> from crowdrank.rankers import ListNet
     >>> X, y = [[1, 0.5], [0, 0.1], [0, 0.9]], [2, 0, 1]
-    >>> LearningCurveDisplay.from_ranker(ListNet().fit(X, y, eval_set=(X, y))).measured
+    >>> LearningCurveDisplay.from_ranker(ListNet().fit(X, y, eval_set=(X, y))).measured_sets
     ['valid']
     """
 
@@ -101,12 +101,12 @@ class LearningCurveDisplay(Display):
         """Return the display of a fitted ranker, or of what :func:`crowdrank.train` returned."""
         fitted = getattr(ranker, "ranker", ranker)
         display = cls(fitted.curve_, step=_kind(fitted)[0])
-        if not display.measured and not display.has_objective:
+        if not display.measured_sets and not display.has_objective:
             raise ParameterError("nothing was measured while this ranker learned; train it with validation queries")
         return display
 
     @property
-    def measured(self) -> list[str]:
+    def measured_sets(self) -> list[str]:
         """Which queries nDCG was measured on."""
         return [name for name in ("train", "valid") if self.curve[name].null_count() < len(self.curve)]
 
@@ -119,14 +119,14 @@ class LearningCurveDisplay(Display):
         """Draw on the axes."""
         steps = self.curve["iteration"]
         names = {"train": ("training queries", "--"), "valid": ("validation queries", "-")}
-        for name in self.measured:
+        for name in self.measured_sets:
             label, style = names[name]
             self.ax_.plot(steps, self.curve[name], style, color=BLUE, label=f"nDCG, {label}")
         self.ax_.set_xlabel(self.step)
         self.ax_.set_ylabel("mean nDCG")
         lines = list(self.ax_.get_lines())
         if self.has_objective:
-            self.objective_ax_ = self.ax_.twinx() if self.measured else self.ax_
+            self.objective_ax_ = self.ax_.twinx() if self.measured_sets else self.ax_
             lines += self.objective_ax_.plot(steps, self.curve["objective"], ":", color=ORANGE, label="objective")
             self.objective_ax_.set_ylabel("objective (lower is better)")
         self.ax_.xaxis.get_major_locator().set_params(integer=True)

@@ -129,7 +129,7 @@ def _size(name: str) -> Callable[[Facts], Values | None]:
 
 def _n_unjudged(facts: Facts) -> Values | None:
     """Number of items that nobody judged."""
-    return None if facts.unjudged is None else _one(int(facts.unjudged.sum()))
+    return None if facts.is_unjudged is None else _one(int(facts.is_unjudged.sum()))
 
 
 def _effective(facts: Facts) -> Values | None:

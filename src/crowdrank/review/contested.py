@@ -9,7 +9,7 @@ from ..data.consensus import Consensus
 from ..data.judgments import Grades, Judgments
 from ..data.mixed import Mixed, parts_of
 from ..protocols import Floats
-from .answer_table import AnswerTable, answer_table
+from .coded_judgments import CodedJudgments, code_judgments
 from .facts import Facts
 from .finding import Finding, name
 
@@ -27,16 +27,16 @@ def contested_items(judgments: Judgments | Mixed, consensus: Consensus) -> pl.Da
     but the commonest). What has fewer than three answers is left out.
     """
     part = max(parts_of(judgments), key=len)
-    answers = answer_table(part)
-    return _grades(part, answers) if isinstance(part, Grades) else _pairs(part, answers, consensus)
+    coded = code_judgments(part)
+    return _grades(part, coded) if isinstance(part, Grades) else _pairs(part, coded, consensus)
 
 
-def _pairs(part: Judgments, answers: AnswerTable, consensus: Consensus) -> pl.DataFrame:
+def _pairs(part: Judgments, coded: CodedJudgments, consensus: Consensus) -> pl.DataFrame:
     """Pairs of items by how divided the crowd is on them."""
     n_items = max(part.n_items, 1)
-    key = answers.first.astype(np.int64)[answers.thing] * n_items + answers.second[answers.thing]
+    key = coded.first.astype(np.int64)[coded.thing] * n_items + coded.second[coded.thing]
     pairs, cell = np.unique(key, return_inverse=True)
-    votes = np.bincount(cell * 3 + answers.code, minlength=3 * len(pairs)).reshape(-1, 3)
+    votes = np.bincount(cell * 3 + coded.code, minlength=3 * len(pairs)).reshape(-1, 3)
     number = votes.sum(axis=1)
     divided = _cautious(number - votes.max(axis=1), number)
     order = np.argsort(-divided, kind="stable")
@@ -68,7 +68,7 @@ def _cautious(part: Floats, whole: Floats) -> Floats:
     return bound
 
 
-def _grades(grades: Grades, answers: AnswerTable) -> pl.DataFrame:
+def _grades(grades: Grades, coded: CodedJudgments) -> pl.DataFrame:
     """Items by how far apart their grades are."""
     n = grades.n_items
     number = np.bincount(grades.item, minlength=n)
@@ -76,12 +76,10 @@ def _grades(grades: Grades, answers: AnswerTable) -> pl.DataFrame:
     columns = {} if items.single else {"query": items.query_ids()}
     table = pl.DataFrame({**columns, "item": items.ids, "n_answers": number})
     if grades.nominal:
-        cells = np.unique(
-            answers.first[answers.thing].astype(np.int64) * answers.n_codes + answers.code, return_counts=True
-        )
+        cells = np.unique(coded.first[coded.thing].astype(np.int64) * coded.n_codes + coded.code, return_counts=True)
         most, total = np.zeros(n), np.zeros(n)
-        np.maximum.at(most, cells[0] // answers.n_codes, cells[1])
-        np.add.at(total, cells[0] // answers.n_codes, cells[1])
+        np.maximum.at(most, cells[0] // coded.n_codes, cells[1])
+        np.add.at(total, cells[0] // coded.n_codes, cells[1])
         table = table.with_columns(divided=1 - most / np.maximum(total, 1))
         worst = "divided"
     else:

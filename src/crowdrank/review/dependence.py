@@ -9,7 +9,7 @@ import numpy as np
 
 from ..data.pairing import pairs_within
 from ..protocols import Bools, Counts, Floats, Ints
-from .independence import Panel, expected_answers, few_answers
+from .independence import Panel, expected_classes, few_judgments
 
 if TYPE_CHECKING:
     from .kernels.pairings import Events, Sums
@@ -37,7 +37,7 @@ _LEAST_SKEW = 1e-3
 _MAX_FITS = 100
 _MOST_PARTS = 5
 _FEW_EVENTS = 50_000
-_PART_ANSWERS = 30
+_PART_JUDGMENTS = 30
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,7 +160,7 @@ def _pairs_to_test(
 
 def _parts(panel: Panel, clear: Floats | None) -> Ints:
     """Part of each thing, (n_things,), from unclear to clear, as many as answers allow; 0 where that is not known."""
-    n_parts = min(_MOST_PARTS, len(panel.thing) // max(_PART_ANSWERS * panel.n_annotators, 1))
+    n_parts = min(_MOST_PARTS, len(panel.thing) // max(_PART_JUDGMENTS * panel.n_annotators, 1))
     if clear is None or n_parts < 2 or not len(clear):
         return np.zeros(panel.n_things, np.int32)
     edges = np.unique(np.quantile(clear, np.linspace(0, 1, n_parts + 1)[1:-1]))
@@ -214,9 +214,9 @@ def _sum_pairs(panel: Panel, part: Ints, wrong: Bools, events: Events, family: I
         row = (np.cumsum(inside) - 1).astype(np.int32)
         use = inside[events.first]
         chosen = Events(row[events.first[use]], row[events.second[use]], events.pair[use])
-        expected = expected_answers(some, family)
+        expected = expected_classes(some, family)
         rows = Rows(some.thing, some.annotator, some.code, expected.cell, wrong[inside].astype(np.int32))
-        few = few_answers(panel) and len(events.pair) <= _FEW_EVENTS
+        few = few_judgments(panel) and len(events.pair) <= _FEW_EVENTS
         model = (expected.confusion, expected.whole, expected.parts)
         sums.append(add_up(chosen, rows, *model, n_pairs, few=few))
     return Sums(*(np.sum(columns, axis=0) for columns in zip(*sums, strict=True)))

@@ -16,10 +16,10 @@ from ..data.truth import Truth
 from ..errors import JudgmentError
 from ..protocols import Bools
 from ..wording import SHOWN, first_few
-from .answer_table import AnswerTable, answer_table
+from .coded_judgments import CodedJudgments, code_judgments
 from .dependence import Dependence, dependence, effective_number
 from .habits import habits
-from .independence import panel_of, wrong_answers
+from .independence import panel_of, wrong_judgments
 from .messages import dependence_sentences, group_sentences, habit_sentences, note_sentences
 from .open_groups import open_groups
 
@@ -36,11 +36,11 @@ def diagnose(judgments: Judgments, consensus: Consensus, truth: Truth | None = N
     ``consensus`` is of these judgments, with the same items; with ``truth`` errors are told by it, which also shows
     those that most annotators have in common.
     """
-    answers = answer_table(judgments)
-    table = habits(judgments, answers, consensus.scores)
+    coded = code_judgments(judgments)
+    table = habits(judgments, coded, consensus.scores)
     groups = open_groups(judgments)
     n = len(np.unique(judgments.annotator))
-    pairs = _pairs(judgments, answers, consensus, truth)
+    pairs = _pairs(judgments, coded, consensus, truth)
     worth = _worth(pairs, n, known=truth is not None) if n else None
     told = habit_sentences(judgments, table, consensus.scores)
     told += [] if worth is None else dependence_sentences(judgments.annotators, pairs, n, worth)
@@ -49,7 +49,7 @@ def diagnose(judgments: Judgments, consensus: Consensus, truth: Truth | None = N
     return Diagnostics(
         kind=judgments.kind, n_annotators=n, effective_annotators=worth, annotator_messages=tuple(told),
         group_messages=tuple(group_sentences(judgments.items, groups)),
-        notes=tuple(note_sentences(judgments, answers, pairs, n)), annotator_table=table,
+        notes=tuple(note_sentences(judgments, coded, pairs, n)), annotator_table=table,
         dependence_table=_dependence_table(judgments.annotators, pairs),
         family_table=_family_table(judgments, pairs), group_table=groups,
     )  # fmt: skip
@@ -74,21 +74,21 @@ def match_items(consensus: Consensus, judgments: Judgments | Mixed) -> Consensus
     )  # fmt: skip
 
 
-def _pairs(judgments: Judgments, answers: AnswerTable, consensus: Consensus, truth: Truth | None) -> Dependence | None:
+def _pairs(judgments: Judgments, coded: CodedJudgments, consensus: Consensus, truth: Truth | None) -> Dependence | None:
     """Pairs of annotators with enough in common, or ``None``."""
     if judgments.n_annotators < 2 or not len(judgments):
         return None
-    panel = panel_of(judgments, answers, truth)
+    panel = panel_of(judgments, coded, truth)
     if panel.n_classes < 2:
         return None
-    wrong = wrong_answers(judgments, answers, consensus, panel)
+    wrong = wrong_judgments(judgments, coded, consensus, panel)
     if judgments.kind == "grade":
         return dependence(panel, wrong, None)
-    distance = np.abs(consensus.scores[answers.first] - consensus.scores[answers.second])
+    distance = np.abs(consensus.scores[coded.first] - consensus.scores[coded.second])
     # with few rivals the scores are made of the answers to be looked at, and against a truth hard pairs count too
-    rivals = 2.0 * panel.n_things / max(len(np.unique([answers.first, answers.second])), 1)
+    rivals = 2.0 * panel.n_things / max(len(np.unique([coded.first, coded.second])), 1)
     told = truth is None and rivals >= _FEWEST_RIVALS
-    return dependence(panel, wrong, (answers.first, answers.second), distance if told else None)
+    return dependence(panel, wrong, (coded.first, coded.second), distance if told else None)
 
 
 def _worth(pairs: Dependence | None, n: int, *, known: bool) -> float:

@@ -51,7 +51,7 @@ class Facts:
         return diagnose(self.judgments, self.consensus)
 
     @cached_property
-    def reviewed(self) -> Consensus:
+    def reviewed_consensus(self) -> Consensus:
         """The consensus with its diagnostics, for files and pictures."""
         return replace(self.consensus, diagnostics=self.diagnostics)
 
@@ -107,7 +107,7 @@ class Facts:
         return np.bincount(self.judgments.annotator, minlength=self.judgments.n_annotators)
 
     @cached_property
-    def ordered(self) -> bool:
+    def has_order(self) -> bool:
         """Whether there is an order to speak of."""
         return not self.consensus.nominal
 
@@ -119,7 +119,7 @@ class Facts:
         same = items.query[order[1:]] == items.query[order[:-1]]
         first, second = order[:-1][same], order[1:][same]
         place = (np.arange(len(order)) - items.offsets[items.query[order]])[:-1][same]
-        known = self.ordered and self.consensus.uncertainty is not None and len(first)
+        known = self.has_order and self.consensus.uncertainty is not None and len(first)
         return Neighbours(first, second, place, self.consensus.beats_each(first, second) if known else None)
 
     @cached_property
@@ -128,7 +128,7 @@ class Facts:
         return None if self.consensus.uncertainty is None else self.consensus.intervals(SURE)
 
     @cached_property
-    def unjudged(self) -> Bools | None:
+    def is_unjudged(self) -> Bools | None:
         """Whether each item was never judged."""
         return None if self.judgments is None else ~self.judgments.judged_items
 

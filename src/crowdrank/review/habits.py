@@ -13,7 +13,7 @@ from ..data.pairing import pairs_within
 from ..data.recording import outcome_counts
 from ..protocols import Bools, Counts, Floats, Ints
 from ..quality import INTERVAL
-from .answer_table import NOT_ASKED, AnswerTable, answer_table
+from .coded_judgments import NOT_ASKED, CodedJudgments, code_judgments
 from .self_consistency import Repeats, jeffreys, repeats, share_of
 from .sides import OneSided
 
@@ -35,7 +35,7 @@ class Position(NamedTuple):
     upper: Floats
 
 
-def habits(judgments: Judgments, answers: AnswerTable, scores: Floats) -> pl.DataFrame:
+def habits(judgments: Judgments, coded: CodedJudgments, scores: Floats) -> pl.DataFrame:
     """Return a row for each annotator, or one for all where nobody is named; null where there is nothing to tell."""
     n = max(judgments.n_annotators, 1)
     who = judgments.annotator if judgments.n_annotators else np.zeros(len(judgments), np.int32)
@@ -44,7 +44,7 @@ def habits(judgments: Judgments, answers: AnswerTable, scores: Floats) -> pl.Dat
     if isinstance(judgments, Grades):
         columns |= _same_grade(judgments, who, n)
     elif isinstance(judgments, Preferences):
-        columns |= _sides(judgments, answers, scores, who, n)
+        columns |= _sides(judgments, coded, scores, who, n)
     if judgments.n_annotators:
         columns |= _consistency(repeats(judgments))
     return pl.DataFrame(columns).with_columns(pl.selectors.float().fill_nan(None))
@@ -73,12 +73,12 @@ def _same_grade(grades: Grades, who: Ints, n: int) -> dict[str, Any]:
     }
 
 
-def _sides(preferences: Preferences, answers: AnswerTable, scores: Floats, who: Ints, n: int) -> dict[str, Any]:
+def _sides(preferences: Preferences, coded: CodedJudgments, scores: Floats, who: Ints, n: int) -> dict[str, Any]:
     """What sides each annotator chose, as far as they are those that were shown; ties; circles."""
     shown = preferences.shown
     right, _, left = outcome_counts(who[shown], preferences.outcome[shown], n).T.astype(np.float64)
     number = np.bincount(who, minlength=n)
-    seen = answers if shown.all() else answer_table(preferences.select(shown))
+    seen = coded if shown.all() else code_judgments(preferences.select(shown))
     position = position_bias(seen, scores, n)
     unclear = OneSided.of(preferences, scores).looks if preferences.n_annotators else np.zeros(n, bool)
     columns = {
@@ -88,7 +88,7 @@ def _sides(preferences: Preferences, answers: AnswerTable, scores: Floats, who: 
         "position_upper": np.where(unclear, np.nan, position.upper),
         "share_tied": share_of(np.bincount(who, preferences.outcome == 0, n), number),
     }
-    return columns | (_both_orders(seen, n) | _circles(answers, n) if preferences.n_annotators else {})
+    return columns | (_both_orders(seen, n) | _circles(coded, n) if preferences.n_annotators else {})
 
 
 def _consistency(repeats: Repeats) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def _consistency(repeats: Repeats) -> dict[str, Any]:
     return columns
 
 
-def position_bias(answers: AnswerTable, scores: Floats, n: int) -> Position:
+def position_bias(coded: CodedJudgments, scores: Floats, n: int) -> Position:
     r"""Return how far each of ``n`` annotators would choose left rather than right between equals.
 
     The answer :math:`y` (1 for left, -1 for right, 0 for a tie) is explained by a bias :math:`b` and by how much better
@@ -121,7 +121,7 @@ def position_bias(answers: AnswerTable, scores: Floats, n: int) -> Position:
     """
     from ..kernels.segments import segment_sums
 
-    lead, better, weight, who = _observations(answers, scores)
+    lead, better, weight, who = _observations(coded, scores)
     size = np.bincount(who, minlength=n)
     some = size > 0
     columns = (weight, weight * better, weight * better**2, weight * lead, weight * better * lead)
@@ -149,23 +149,23 @@ def _quantile(size: Counts) -> Floats:
     return np.asarray(stdtrit(np.maximum(size, 2).astype(np.float64), (1 + INTERVAL) / 2), np.float64)
 
 
-def _observations(answers: AnswerTable, scores: Floats) -> tuple[Floats, Floats, Floats, Ints]:
+def _observations(coded: CodedJudgments, scores: Floats) -> tuple[Floats, Floats, Floats, Ints]:
     """Lead of left, how much better the left item is, weight and annotator of each answer or pair of answers."""
-    assert answers.low_left is not None
-    assert answers.high_left is not None
-    low, high = _orders(answers)
+    assert coded.low_left is not None
+    assert coded.high_left is not None
+    low, high = _orders(coded)
     both = low & high
-    gap = (scores[answers.first] - scores[answers.second])[answers.thing]
-    low_left, high_left = answers.low_left.astype(np.float64), answers.high_left.astype(np.float64)
+    gap = (scores[coded.first] - scores[coded.second])[coded.thing]
+    low_left, high_left = coded.low_left.astype(np.float64), coded.high_left.astype(np.float64)
     lead = np.where(both, 0.5 * (low_left + high_left), np.where(low, low_left, high_left))
     explains = _explanation(np.append(gap[low], -gap[high]), np.append(low_left[low], high_left[high]))
     better = np.where(both, 0.0, explains(np.where(low, gap, -gap)))
-    return lead, better, np.where(both, 2.0, 1.0), answers.annotator
+    return lead, better, np.where(both, 2.0, 1.0), coded.annotator
 
 
-def _orders(answers: AnswerTable) -> tuple[Bools, Bools]:
+def _orders(coded: CodedJudgments) -> tuple[Bools, Bools]:
     """Whether each pair was asked with the first item left, and whether with the second item left."""
-    return np.asarray(answers.low_left != NOT_ASKED), np.asarray(answers.high_left != NOT_ASKED)
+    return np.asarray(coded.low_left != NOT_ASKED), np.asarray(coded.high_left != NOT_ASKED)
 
 
 def _explanation(gap: Floats, lead: Floats) -> Callable[[Floats], Floats]:
@@ -189,13 +189,13 @@ def _explanation(gap: Floats, lead: Floats) -> Callable[[Floats], Floats]:
     return explains
 
 
-def _both_orders(answers: AnswerTable, n: int) -> dict[str, Any]:
+def _both_orders(coded: CodedJudgments, n: int) -> dict[str, Any]:
     """Pairs that each annotator was asked in both orders, and the share whose answer went with the side."""
-    assert answers.low_left is not None
-    assert answers.high_left is not None
-    both = np.flatnonzero(np.logical_and(*_orders(answers)))
-    who = answers.annotator[both]
-    flipped = 0.5 * np.abs(answers.low_left[both].astype(np.float64) + answers.high_left[both])
+    assert coded.low_left is not None
+    assert coded.high_left is not None
+    both = np.flatnonzero(np.logical_and(*_orders(coded)))
+    who = coded.annotator[both]
+    flipped = 0.5 * np.abs(coded.low_left[both].astype(np.float64) + coded.high_left[both])
     number, flips = np.bincount(who, minlength=n), np.bincount(who, flipped, n)
     lower, upper = jeffreys(flips, number)
     return {
@@ -206,16 +206,16 @@ def _both_orders(answers: AnswerTable, n: int) -> dict[str, Any]:
     }
 
 
-def _circles(answers: AnswerTable, n: int) -> dict[str, Any]:
+def _circles(coded: CodedJudgments, n: int) -> dict[str, Any]:
     """Triads of items whose three pairs an annotator answered, and the share of circular ones."""
-    chosen = np.flatnonzero(answers.code != 1)
-    thing = answers.thing[chosen]
+    chosen = np.flatnonzero(coded.code != 1)
+    thing = coded.thing[chosen]
     triads, circular = count_triads(
-        answers.annotator[chosen],
-        answers.place[thing],
-        answers.first[thing],
-        answers.second[thing],
-        answers.code[chosen] == 2,
+        coded.annotator[chosen],
+        coded.place[thing],
+        coded.first[thing],
+        coded.second[thing],
+        coded.code[chosen] == 2,
         n,
     )
     lower, upper = jeffreys(circular, triads)

@@ -18,7 +18,7 @@ from ..data.judgments import Grades, Judgments
 from ..data.truth import Truth
 from ..errors import JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints
-from .answer_table import AnswerTable
+from .coded_judgments import CodedJudgments
 
 ALPHA = 4.0
 """Answers that the crowd's confusion counts for in that of an annotator."""
@@ -85,7 +85,7 @@ class Expected(NamedTuple):
     cell: Ints
 
 
-def expected_answers(panel: Panel, family: Ints) -> Expected:
+def expected_classes(panel: Panel, family: Ints) -> Expected:
     """Return the confusions of annotators whose families, (n_annotators,), count as one voice each."""
     cell, sizes = _cells(panel, family)
     weight = None if sizes.max(initial=1) == 1 else 1.0 / sizes[cell]
@@ -111,7 +111,7 @@ def _cells(panel: Panel, family: Ints) -> tuple[Ints, Counts]:
 
 def _fit_classes(panel: Panel, weight: Floats | None) -> tuple[Floats, Floats]:
     """Confusions and shares of the classes, from the vote shares on."""
-    count = _counts(panel, weight) if few_answers(panel) else _counts_of_many(panel, weight)
+    count = _counts(panel, weight) if few_judgments(panel) else _counts_of_many(panel, weight)
     confusion, prior = _learn_confusions(*count(None, None), panel.mirrored)
     for _ in range(_MAX_ITER if panel.known is None else 0):
         before = confusion
@@ -121,7 +121,7 @@ def _fit_classes(panel: Panel, weight: Floats | None) -> tuple[Floats, Floats]:
     return confusion, prior
 
 
-def few_answers(panel: Panel) -> bool:
+def few_judgments(panel: Panel) -> bool:
     """Return whether there are so few answers that a compiled pass would take longer to load than to run."""
     return len(panel.thing) <= FEW
 
@@ -184,43 +184,43 @@ def _sums(values: Floats, group: Ints | Counts, n: int) -> Floats:
     return np.stack([np.bincount(group, column, n) for column in values.T], axis=1)
 
 
-def panel_of(judgments: Judgments, answers: AnswerTable, truth: Truth | None) -> Panel:
+def panel_of(judgments: Judgments, coded: CodedJudgments, truth: Truth | None) -> Panel:
     """Return the answers with the classes that the truth tells; two classes where nobody tied."""
-    n_things, graded = len(answers.first), isinstance(judgments, Grades)
-    known = None if truth is None else _known_classes(judgments, answers, truth)
-    code, n_classes = answers.code, answers.n_codes
+    n_things, graded = len(coded.first), isinstance(judgments, Grades)
+    known = None if truth is None else _known_classes(judgments, coded, truth)
+    code, n_classes = coded.code, coded.n_codes
     if not graded and not (code == _TIE).any():
         code, n_classes = code // 2, 2
         known = None if known is None else _WITHOUT_TIES[known]
-    return Panel(answers.thing, answers.annotator, code, n_things, judgments.n_annotators, n_classes, not graded, known)
+    return Panel(coded.thing, coded.annotator, code, n_things, judgments.n_annotators, n_classes, not graded, known)
 
 
-def wrong_answers(judgments: Judgments, answers: AnswerTable, consensus: Consensus, panel: Panel) -> Bools:
+def wrong_judgments(judgments: Judgments, coded: CodedJudgments, consensus: Consensus, panel: Panel) -> Bools:
     """Return which answers are wrong by the truth, where that is known, or else by the consensus, (n_rows,)."""
     if isinstance(judgments, Grades):
-        right = _consensus_classes(judgments, answers, consensus) if panel.known is None else panel.known
-        wrong: Bools = (right[answers.thing] >= 0) & (answers.code != right[answers.thing])
+        right = _consensus_classes(judgments, coded, consensus) if panel.known is None else panel.known
+        wrong: Bools = (right[coded.thing] >= 0) & (coded.code != right[coded.thing])
         return wrong
     if panel.known is None:
-        side = np.sign(consensus.scores[answers.first] - consensus.scores[answers.second])
+        side = np.sign(consensus.scores[coded.first] - consensus.scores[coded.second])
     else:
         top = panel.n_classes - 1
         side = np.where(panel.known < 0, 0.0, np.sign(2.0 * panel.known - top))
-    return np.asarray(side[answers.thing] * (answers.code - _TIE) < 0)
+    return np.asarray(side[coded.thing] * (coded.code - _TIE) < 0)
 
 
-def _consensus_classes(grades: Grades, answers: AnswerTable, consensus: Consensus) -> Ints:
+def _consensus_classes(grades: Grades, coded: CodedJudgments, consensus: Consensus) -> Ints:
     """Class of each graded item by the consensus: of the level it chose, or else nearest to the mean of its grades."""
-    assert answers.classes is not None
-    given, classes, values = answers.classes
+    assert coded.classes is not None
+    given, classes, values = coded.classes
     if consensus.grade is not None and consensus.levels == grades.levels:
         of_level = np.full(len(grades.levels), -1, np.int32)
         of_level[np.searchsorted(grades.level_values, given)] = classes
-        chosen = consensus.grade[answers.first]
+        chosen = consensus.grade[coded.first]
         return np.where(chosen < 0, -1, of_level[np.maximum(chosen, 0)]).astype(np.int32)
     number = np.bincount(grades.item, minlength=grades.n_items)
     means = np.bincount(grades.item, grades.grade, grades.n_items) / np.maximum(number, 1)
-    return _nearest(values, means[answers.first])
+    return _nearest(values, means[coded.first])
 
 
 def _nearest(values: Floats, wanted: Floats) -> Ints:
@@ -232,41 +232,41 @@ def _nearest(values: Floats, wanted: Floats) -> Ints:
     return np.where(np.isnan(wanted), -1, np.searchsorted(middles, wanted)).astype(np.int32)
 
 
-def _known_classes(judgments: Judgments, answers: AnswerTable, truth: Truth) -> Ints:
+def _known_classes(judgments: Judgments, coded: CodedJudgments, truth: Truth) -> Ints:
     """Class of each thing by the truth, -1 where that does not cover it."""
     if isinstance(judgments, Grades):
-        known = _known_grades(judgments, answers, truth)
+        known = _known_grades(judgments, coded, truth)
     elif truth.form == "pairs":
-        known = _known_winners(judgments, answers, truth)
+        known = _known_winners(judgments, coded, truth)
     else:
         grade = truth.align(judgments.items)
-        gap = grade[answers.first] - grade[answers.second]
+        gap = grade[coded.first] - grade[coded.second]
         known = np.where(np.isnan(gap), -1, np.sign(np.where(np.isnan(gap), 0.0, gap)) + 1).astype(np.int32)
     if not (known >= 0).any():
         raise JudgmentError("the truth covers nothing that was judged; give truth of the same queries and items")
     return known
 
 
-def _known_winners(judgments: Judgments, answers: AnswerTable, truth: Truth) -> Ints:
+def _known_winners(judgments: Judgments, coded: CodedJudgments, truth: Truth) -> Ints:
     """The same from winners of pairs."""
     left, right, outcome = truth.align_pairs(judgments.items)
     turned = left > right
     low, high = np.where(turned, right, left).astype(np.int64), np.where(turned, left, right)
     keys = np.append(low * judgments.n_items + high, -1)
     order = np.argsort(keys, kind="stable")
-    wanted = answers.first.astype(np.int64) * judgments.n_items + answers.second
+    wanted = coded.first.astype(np.int64) * judgments.n_items + coded.second
     place = order[np.minimum(np.searchsorted(keys, wanted, sorter=order), len(keys) - 1)]
     winner = np.append(np.where(turned, -outcome, outcome), 0) + 1
     return np.where(keys[place] == wanted, winner[place], -1).astype(np.int32)
 
 
-def _known_grades(grades: Grades, answers: AnswerTable, truth: Truth) -> Ints:
+def _known_grades(grades: Grades, coded: CodedJudgments, truth: Truth) -> Ints:
     """The same for grades, by the value of the level, or by its name where the grades are in words."""
     if truth.form == "pairs":
         raise JudgmentError("grades are compared with known grades, not with known winners; give query, item, grade")
-    assert answers.classes is not None
-    given, classes, values = answers.classes
-    known = truth.align(grades.items)[answers.first]
+    assert coded.classes is not None
+    given, classes, values = coded.classes
+    known = truth.align(grades.items)[coded.first]
     if grades.declared is not None:
         names = [str(level) for level in grades.levels]
         values_of = dict(zip(names, grades.level_values.tolist(), strict=True))

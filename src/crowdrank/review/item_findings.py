@@ -147,9 +147,9 @@ def _uncertain_grades(facts: Facts) -> list[Finding]:
 
 def _unjudged_finding(facts: Facts) -> list[Finding]:
     """Items that nobody judged."""
-    if facts.unjudged is None or not facts.unjudged.any():
+    if facts.is_unjudged is None or not facts.is_unjudged.any():
         return []
-    ids, n = facts.consensus.items.ids.filter(pl.Series(facts.unjudged)).to_list(), len(facts.unjudged)
+    ids, n = facts.consensus.items.ids.filter(pl.Series(facts.is_unjudged)).to_list(), len(facts.is_unjudged)
     verb = "was" if len(ids) == 1 else "were"
     sentence = f"{of_all(len(ids), n, 'item')} {verb} never judged: {name_ids(ids)}"
     return [Finding("unjudged", "items", "warning", sentence, {"n_unjudged": len(ids), "n_items": n}, tuple(ids))]

@@ -13,7 +13,7 @@ from ..data.judgments import Judgments, Preferences
 from ..data.recording import FEWEST, NEARLY_ALL, outcome_counts
 from ..protocols import Counts, Floats
 from ..wording import counted, first_few, percent
-from .answer_table import AnswerTable
+from .coded_judgments import CodedJudgments
 from .dependence import MIN_COMMON, Dependence
 from .flags import FLAGS
 from .self_consistency import consistency_sentence
@@ -160,14 +160,14 @@ def dependence_sentences(annotators: Index, dependence: Dependence | None, n: in
     return sentences
 
 
-def note_sentences(judgments: Judgments, answers: AnswerTable, pairs: Dependence | None, n: int) -> list[str]:
+def note_sentences(judgments: Judgments, coded: CodedJudgments, pairs: Dependence | None, n: int) -> list[str]:
     """Return what could not be looked at."""
     sentences = recorded_sentences(judgments) if isinstance(judgments, Preferences) else []
     if not n:
         return [
             *sentences, "the judgments name no annotators, so nothing can be said about them; add an annotator column"
         ]  # fmt: skip
-    sentences += [answers.note] if answers.note else []
+    sentences += [coded.note] if coded.note else []
     if pairs is None and n > 1:
         sentences.append(
             f"no two annotators judged {MIN_COMMON} things in common, so copies among them cannot be found; ask "

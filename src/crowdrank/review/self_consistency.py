@@ -12,7 +12,7 @@ from ..data.judgments import Grades, Judgments, Preferences
 from ..protocols import Bools, Counts, Floats
 from ..quality import INTERVAL
 from ..wording import percent
-from .answer_table import fewer_items
+from .coded_judgments import fewer_items
 
 
 class Things(NamedTuple):

@@ -17,12 +17,12 @@ from ..wording import expect_at_least, one_of
 from .buying import WishList, requests_for, thing_keys
 from .candidate_pairs import JudgedPairs
 from .informative_grades import Limits, choose_graders
-from .informative_pairs import ChosenPairs, Goal, choose_answers
+from .informative_pairs import ChosenPairs, Goal, choose_preferences
 from .situation import Situation
 
 _ABOUT_CHOICES = ("auto", "grade", "gain")
 _RANKER = "ranker"
-_MAX_ANSWERS = 10_000
+_MAX_REQUESTS = 10_000
 _NEWCOMER_DEVIATION = 0.5
 
 _SURE_ORDER_PROBABILITY = 0.95
@@ -144,10 +144,10 @@ class Information:
         note = goal.expect_items(judgments.items)
         number = situation.n_to_choose
         if number is None:
-            number = min(max(len(judgments), judgments.n_items), _MAX_ANSWERS)
+            number = min(max(len(judgments), judgments.n_items), _MAX_REQUESTS)
         consensus = situation.expect_consensus("information")
         alpha, deviation = preference_discriminations(consensus)
-        chosen = choose_answers(situation, (alpha, alpha**2 + deviation**2), goal, self.share, number)
+        chosen = choose_preferences(situation, (alpha, alpha**2 + deviation**2), goal, self.share, number)
         proposed = requests_for(self, situation, _with_reasons(judgments, consensus, goal, chosen))
         return proposed if note is None else replace(proposed, notes=(*proposed.notes, note))
 

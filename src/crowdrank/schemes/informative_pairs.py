@@ -28,8 +28,8 @@ _FEW_PAIRS = 300_000
 _SAMPLE_PAIRS = 300_000
 """Of more pairs this many random ones tell how much is wrong in all."""
 
-_SPARE_PER_ANSWER, _SPARE_PAIRS = 4, 5_000
-"""Of many pairs only this many for each answer wanted, and this many besides, are weighed for every annotator."""
+_SPARE_PAIRS_PER_REQUEST, _SPARE_PAIRS = 4, 5_000
+"""Of many pairs only this many for each preference wanted, and this many besides, are weighed for every annotator."""
 
 _MIN_INFORMATION = 1e-12
 """Less information than this is none; what is worth its price is seen to when it is bought."""
@@ -113,10 +113,10 @@ class ChosenPairs:
     before: float
 
 
-def choose_answers(
+def choose_preferences(
     situation: Situation, crowd: tuple[Floats, Floats], goal: Goal, share: float, most: int
 ) -> ChosenPairs:
-    """Return up to ``most`` pairs, each with the annotator whose answer decides most for its price.
+    """Return up to ``most`` pairs, each with the annotator whose preference decides most for its price.
 
     ``crowd`` has the mean and the mean square of the discrimination of each annotator of the consensus, and last those
     of somebody not seen before.
@@ -131,7 +131,7 @@ def choose_answers(
     order, annotators = _annotators(situation, consensus, crowd, share, most)
     wrong = _Wrong.of(situation, scores, edges, goal)
     candidates = _pairs(situation, _candidates(situation, consensus), scores, edges)
-    pairs = _most_valuable(candidates, scores, annotators, _SPARE_PER_ANSWER * most + _SPARE_PAIRS)
+    pairs = _most_valuable(candidates, scores, annotators, _SPARE_PAIRS_PER_REQUEST * most + _SPARE_PAIRS)
     if situation.roster is not None:
         things = {"left": pairs.left, "right": pairs.right}
         starts, by = past_annotators(situation, thing_keys(things, situation.judgments.n_items))
@@ -223,7 +223,7 @@ def _pairs(situation: Situation, candidates: tuple[Ints, Ints], scores: Scores, 
 
 
 def _most_valuable(pairs: Pairs, scores: Scores, annotators: Annotators, number: int) -> Pairs:
-    """The ``number`` pairs whose answers are worth most, in rising order."""
+    """The ``number`` pairs whose preferences are worth most, in rising order."""
     from .kernels.choosing import worths
 
     if len(pairs.left) <= number or not len(annotators.square):

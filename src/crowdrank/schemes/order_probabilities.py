@@ -1,4 +1,4 @@
-"""Probability that the order of two scores is wrong, now and after further answers."""
+"""Probability that the order of two scores is wrong, now and after further preferences."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def wrong_now(gap: Floats, spread: Floats) -> Floats:
 
 
 def wrong_after(gap: Floats, spread: Floats, left: Floats) -> Floats:
-    """Return what that probability is expected to be once answers have brought the variance down to ``left``.
+    """Return what that probability is expected to be once preferences have brought the variance down to ``left``.
 
     With z standard deviations between the scores, and a share r of the variance left, it is 2 T(z, sqrt(r / (1 - r))),
     where T is Owen's function [Owen56]_.
@@ -34,10 +34,10 @@ def wrong_after(gap: Floats, spread: Floats, left: Floats) -> Floats:
 
 
 def order_gain(gap: Floats, sure: Floats, usual: Floats) -> Floats:
-    """Return by how much one answer is expected to lower the probability that the order of each pair is wrong.
+    """Return by how much one preference is expected to lower the probability that the order of each pair is wrong.
 
     ``gap`` is the difference of the scores of a pair, ``sure`` the probability of its likelier order, ``usual`` the
-    variance of the difference where the scores are equal; answers are taken as those of a Bradley-Terry model.
+    variance of the difference where the scores are equal; preferences are taken as those of a Bradley-Terry model.
     """
     from scipy.special import expit, ndtri
 

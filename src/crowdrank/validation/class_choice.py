@@ -79,7 +79,8 @@ def best_class_method(grades: Grades, candidates: Sequence[Candidate]) -> ClassC
 
 def _draws_and_folds(grades: Grades) -> tuple[Any, Ints]:
     """A random number for the item of each grade, and the fold of each grade, both from who gave what."""
-    from ..models.classes.coded_grades import class_rows, structure_numbers
+    from ..models.classes.calibration import structure_numbers
+    from ..models.classes.class_method import class_rows
 
     items, annotators = structure_numbers(class_rows(grades), seed=0)
     item = items[grades.item]

@@ -71,7 +71,7 @@ def test_scores_are_those_of_a_fit_to_the_resample(ties, resample, weight):
     spread = consensus.std_error
     for number in range(12):
         weights = fit.draws.weights(fit.draws.counts(number))
-        alone = method.scores(preferences.reweighted(weights))
+        alone = method.scores(preferences.with_weights(weights))
         assert np.abs((found.scores[number] - alone) / spread).max() < 0.01
     assert found.converged.all()
 

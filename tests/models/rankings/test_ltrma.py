@@ -420,6 +420,6 @@ def test_a_ranking_of_weight_two_is_that_ranking_twice(small_queries):
     weight = np.where(judged.annotator == 1, 2.0, 1.0)
     twice = judged.select(np.append(np.arange(len(judged)), np.flatnonzero(judged.annotator == 1)))
     # a ranking given twice makes the usual one no longer, so that the prior is left out
-    one, two = (LTRMA(alpha=0.0).fit(given, features) for given in (judged.reweighted(weight), twice))
+    one, two = (LTRMA(alpha=0.0).fit(given, features) for given in (judged.with_weights(weight), twice))
     np.testing.assert_allclose(theta(one), theta(two), atol=1e-6)
     np.testing.assert_allclose(one.consensus.scores, two.consensus.scores, atol=1e-6)

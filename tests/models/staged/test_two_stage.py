@@ -79,7 +79,7 @@ def test_every_grade_is_a_row_of_its_own(ranker, known, grades):
 def test_weights_of_grades_are_weights_of_rows(known, grades):
     weight = np.where(grades.annotator == 0, 2.0, 1.0)
     doubled = np.append(np.arange(len(grades)), np.flatnonzero(grades.annotator == 0))
-    weighted = TwoStage(aggregator=None, ranker=ListNet()).fit(grades.reweighted(weight), known)
+    weighted = TwoStage(aggregator=None, ranker=ListNet()).fit(grades.with_weights(weight), known)
     repeated = TwoStage(aggregator=None, ranker=ListNet()).fit(grades.select(doubled), known)
     unweighted = TwoStage(aggregator=None, ranker=ListNet()).fit(grades, known)
     np.testing.assert_allclose(weighted.ranker.weights_, repeated.ranker.weights_, atol=1e-8)

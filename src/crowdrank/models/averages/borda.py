@@ -31,7 +31,7 @@ class Borda:
 
     When to use
     -----------
-    Use it as a fast first answer for rankings, and for grades by annotators whose scales differ: only each annotator's
+    Use it for a fast first order from rankings, and for grades by annotators whose scales differ: only each annotator's
     own order counts. Prefer ``plackett_luce`` or ``bradley_terry`` where items met rivals of unequal strength, since
     Borda gives no credit for strong rivals, and ``latent_score`` where annotators differ in quality, since Borda counts
     all of them alike.
@@ -73,7 +73,7 @@ class Borda:
             return partial(_of_preferences, judgments)
         if isinstance(judgments, Grades):
             # rivals count by their weights, so standings change too
-            return lambda weight: _of_grades(judgments.reweighted(weight))
+            return lambda weight: _of_grades(judgments.with_weights(weight))
         return _of_rankings(judgments)
 
 

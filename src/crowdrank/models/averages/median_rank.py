@@ -70,7 +70,7 @@ class MedianRank:
 
 
 def _standings(judgments: Rankings | Grades) -> tuple[Ints, Floats, Floats]:
-    """Item, standing and weight of each answer that compares the item with another."""
+    """Item, standing and weight of each judgment that compares the item with another."""
     from ...kernels.standings import grade_standings, group_codes, ranking_standings
 
     if isinstance(judgments, Grades):

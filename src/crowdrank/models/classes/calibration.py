@@ -1,52 +1,55 @@
-"""How sure a class method may be: dependence within items, held-out answers, and mistakes that annotators share."""
+"""How sure a class method may be: dependence within items, held-out grades, and mistakes that annotators share."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...protocols import Bools, Counts, Floats
-from .class_fit import ClassFit
-from .coded_grades import ClassRows, Numbers, structure_numbers
-from .confusion_priors import OwnPrior, Prior, crowd_shares
-from .matrix_fit import hierarchical_fit
+from .coded_grades import ClassFit, ClassRows
+from .confusion_matrices import OwnPrior, Prior, crowd_shares, hierarchical_fit
 
 MOST_CELLS = 200_000
-"""Answers times levels that the calibration looks at; of more, those of a part of the items."""
+"""Grades times levels that the calibration looks at; of more, those of a part of the items."""
 
 _LEAST = 1e-300
 _MOST_ROUNDS = 10
 _TYPICAL_CORRELATION = 0.1
-"""Mean of the exponential prior of the correlation; it matters only where there are few answers."""
+"""Mean of the exponential prior of the correlation; it matters only where there are few grades."""
 
 _CORRELATIONS = (0.0, *(0.002 * 1.25**power for power in range(28)))
 """The values that are tried, up to 0.83; a grid, so that no last digit of a sum decides."""
 
 _TEMPERINGS = (*_CORRELATIONS, 1.0)
-"""Of a model too plain for its crowd all answers to an item may count as one."""
+"""Of a model too plain for its crowd all grades of an item may count as one."""
 
 _STRIDE = 4
 _N_ERRORS = 2.0
 """The largest correlation is taken whose predictions are within so many standard errors of the best."""
 
 _LEAST_GAIN = 2.0
-"""Log-likelihood of held-out answers that a better fit gains at least."""
+"""Log-likelihood of held-out grades that a better fit gains at least."""
 
 _MOST_SHARED = 0.9
 """Most that is given away to all levels alike, so that the chosen one stays the most probable."""
 
 _FIRST_AWAY, _N_NEWTON_STEPS = 0.1, 12
+_N_STRUCTURE_ROUNDS = 2
+"""Rounds in which items and annotators are known by each other: on public sets a third splits no group of items."""
+
+Numbers: TypeAlias = NDArray[np.uint64]
 
 
 class Calibration(NamedTuple):
     """How the probabilities of a model are tempered.
 
-    ``correlation`` is that of the answers to one item beyond what its level and the annotators explain, so that
+    ``correlation`` is that of the grades of one item beyond what its level and the annotators explain, so that
     :math:`n` annotators count as :math:`n / (1 + (n - 1) r)`; ``shared_error`` the expected share of items on which
-    even many such annotators would settle on a wrong level. Both are as large as held-out answers allow; ``likeliest``
+    even many such annotators would settle on a wrong level. Both are as large as held-out grades allow; ``likeliest``
     is the correlation that predicts these best. ``tempering`` and ``given_away`` are what the model's own probabilities
     are tempered by: the correlation, and the share of each item that goes to all levels alike.
     """
@@ -59,11 +62,11 @@ class Calibration(NamedTuple):
 
 
 def calibrate(rows: ClassRows, fit: ClassFit) -> Calibration:
-    """Return how sure a fit may be, found from answers that are each predicted from those of the others.
+    """Return how sure a fit may be, found from grades that are each predicted from those of the others.
 
     Confusion matrices are counted by the probabilities of a fit. The item's probabilities without an annotator,
-    tempered, and that annotator's matrix predict the answer, all matrices without the item. Taken is the largest
-    correlation that these predictions do not speak against: answers of one crowd cannot show the mistakes it shares, so
+    tempered, and that annotator's matrix predict the grade, all matrices without the item. Taken is the largest
+    correlation that these predictions do not speak against: grades of one crowd cannot show the mistakes it shares, so
     that the doubt goes to the cautious side.
 
     That fit is the hierarchy of confusion matrices, whatever the model: a model of annotators that is too plain agrees
@@ -84,13 +87,13 @@ def calibrate(rows: ClassRows, fit: ClassFit) -> Calibration:
 
 
 def held_out_loss(rows: ClassRows, fit: ClassFit) -> float:
-    """Return the log-loss of answers that are each predicted from those of the others, as :func:`calibrate` does."""
+    """Return the log-loss of grades that are each predicted from those of the others, as :func:`calibrate` does."""
     # the last digits depend on the order of the sums
     return round(float(_held_out_losses(rows, fit).sum()), 7)
 
 
 def predicts_better(rows: ClassRows, fit: ClassFit, other: ClassFit, *, n_errors: float = 0.0) -> bool:
-    """Return whether a fit predicts held-out answers better than another, by so many standard errors over items."""
+    """Return whether a fit predicts held-out grades better than another, by so many standard errors over items."""
     gain = _held_out_losses(rows, other) - _held_out_losses(rows, fit)
     # where all items are alike nothing shows what chance is
     least = max(n_errors * float(np.sqrt(((gain - gain.mean()) ** 2).sum())), _LEAST_GAIN)
@@ -98,14 +101,14 @@ def predicts_better(rows: ClassRows, fit: ClassFit, other: ClassFit, *, n_errors
 
 
 def _held_out_losses(rows: ClassRows, fit: ClassFit) -> Floats:
-    """Log-loss of the answers to each item; none where nothing can be predicted."""
+    """Log-loss of the grades of each item; none where nothing can be predicted."""
     held_out = _HeldOut.of(rows, fit, _Crowd.of(rows, fit))
     return held_out.losses(0.0) if len(held_out.weight) else np.zeros(1)
 
 
 def temper_probabilities(rows: ClassRows, fit: ClassFit, found: Calibration) -> Floats:
     """Return the probabilities of a fit as calibrated, (n_items, n_levels); known items and kept grades stay."""
-    use = rows.graded & (rows.known < 0) & ~fit.kept
+    use = rows.is_graded & (rows.known < 0) & ~fit.kept
     probabilities = fit.probabilities.copy()
     own = _flatter(probabilities[use], _n_voices(rows)[use], found.tempering)
     probabilities[use] = (1.0 - found.given_away) * own + found.given_away / rows.n_levels
@@ -166,7 +169,7 @@ class _Crowd(NamedTuple):
     """Confusion matrices by the probabilities of a fit, whatever its own model of annotators.
 
     ``counts`` (n_annotators, n_levels, n_levels) are expected grades by true and given level, ``prior`` those that the
-    hierarchy of :class:`~.confusion_priors.OwnPrior` adds, ``shares`` (n_levels,) of the levels.
+    hierarchy of :class:`~.confusion_matrices.OwnPrior` adds, ``shares`` (n_levels,) of the levels.
     """
 
     counts: Floats
@@ -201,11 +204,11 @@ class _Crowd(NamedTuple):
 
 
 class _HeldOut(NamedTuple):
-    """Answers of which each is predicted from the others on its item.
+    """Grades of which each is predicted from the others on its item.
 
     ``others`` (n, n_levels) is the logarithm of the item's probabilities without the annotator, up to a constant;
-    ``chance`` (n, n_levels) that of the answer for each true level, learned without the item; ``n_others`` (n,) the
-    annotators left, ``weight`` (n,) the weight of the answer and ``item`` (n,) its item.
+    ``chance`` (n, n_levels) that of the grade for each true level, learned without the item; ``n_others`` (n,) the
+    annotators left, ``weight`` (n,) the weight of the grade and ``item`` (n,) its item.
     """
 
     others: Floats
@@ -216,32 +219,32 @@ class _HeldOut(NamedTuple):
 
     @classmethod
     def of(cls, rows: ClassRows, fit: ClassFit, crowd: _Crowd) -> _HeldOut:
-        """Lay out the answers to items with two annotators or more."""
+        """Lay out the grades of items with two annotators or more."""
         rows, probabilities, use = _sample(rows, fit)
-        n_voices, answers = _n_voices(rows), _Answers.of(rows)
-        answers = answers.some(use[answers.item])
-        probabilities = probabilities[answers.item]
-        # of the answers of nobody one is taken out, of those of an annotator all
-        total = answers.of_voice(answers.weight) if rows.named else np.minimum(answers.weight, 1.0)
-        own = answers.weight if rows.named else total
-        # the item is taken out of all matrices, or these would have learned from the answer
-        left = np.maximum(crowd.counts[answers.annotator, :, answers.level] - own[:, None] * probabilities, 0.0)
-        left += crowd.prior[answers.annotator, :, answers.level]
-        chance = left / np.maximum(crowd.totals[answers.annotator] - total[:, None] * probabilities, left)
+        n_voices, grades = _n_voices(rows), _DistinctGrades.of(rows)
+        grades = grades.some(use[grades.item])
+        probabilities = probabilities[grades.item]
+        # of the grades of nobody one is taken out, of those of an annotator all
+        total = grades.of_voice(grades.weight) if rows.has_annotators else np.minimum(grades.weight, 1.0)
+        own = grades.weight if rows.has_annotators else total
+        # the item is taken out of all matrices, or these would have learned from the grade
+        left = np.maximum(crowd.counts[grades.annotator, :, grades.level] - own[:, None] * probabilities, 0.0)
+        left += crowd.prior[grades.annotator, :, grades.level]
+        chance = left / np.maximum(crowd.totals[grades.annotator] - total[:, None] * probabilities, left)
         logs = np.log(chance)
-        voice = answers.of_voice(answers.weight[:, None] * logs) if rows.named else logs
-        others = np.log(crowd.shares) + answers.of_item(answers.weight[:, None] * logs) - voice
-        return cls(others, chance, n_voices[answers.item] - 1.0, answers.weight, answers.item)
+        voice = grades.of_voice(grades.weight[:, None] * logs) if rows.has_annotators else logs
+        others = np.log(crowd.shares) + grades.of_item(grades.weight[:, None] * logs) - voice
+        return cls(others, chance, n_voices[grades.item] - 1.0, grades.weight, grades.item)
 
     def losses(self, correlation: float) -> Floats:
-        """Log-loss of the answers to each item with this correlation, (n_items,)."""
+        """Log-loss of the grades of each item with this correlation, (n_items,)."""
         power = 1.0 / (1.0 + np.maximum(self.n_others - 1.0, 0.0) * correlation)
         chance = np.einsum("nk,nk->n", _shares(self.others * power[:, None]), self.chance)
         summed: Floats = np.bincount(self.item, -self.weight * np.log(np.maximum(chance, _LEAST))).astype(np.float64)
         return summed
 
 
-class _Answers(NamedTuple):
+class _DistinctGrades(NamedTuple):
     """What each annotator gave each item, equal rows as one: item, annotator, level and weight, (n,), in that order."""
 
     item: Counts
@@ -251,22 +254,22 @@ class _Answers(NamedTuple):
 
     @property
     def voice_starts(self) -> Counts:
-        """Where the answers of the next annotator or item begin."""
+        """Where the grades of the next annotator or item begin."""
         new = (np.diff(self.item, prepend=-1) != 0) | (np.diff(self.annotator, prepend=-1) != 0)
         return np.flatnonzero(new)
 
     def of_voice(self, values: Floats) -> Floats:
-        """Return for each answer the sum of values over all that its annotator gave its item."""
+        """Return for each grade the sum of values over all that its annotator gave its item."""
         return _sums(values, self.voice_starts)
 
     def of_item(self, values: Floats) -> Floats:
-        """Return for each answer the sum of values over all that its item was given."""
+        """Return for each grade the sum of values over all that its item was given."""
         return _sums(values, np.flatnonzero(np.diff(self.item, prepend=-1) != 0))
 
     @classmethod
-    def of(cls, rows: ClassRows) -> _Answers:
-        """The answers of grades."""
-        packed = rows.packed
+    def of(cls, rows: ClassRows) -> _DistinctGrades:
+        """The grades of grades."""
+        packed = rows.packed_rows
         item = np.repeat(np.arange(rows.n_items), np.diff(packed.starts))
         weight = packed.weight if packed.weight.size else np.ones(len(item))
         code = packed.code.astype(np.int64)
@@ -275,9 +278,9 @@ class _Answers(NamedTuple):
         annotator, level = np.divmod(code[first], rows.n_levels)
         return cls(item[first], annotator, level, total)
 
-    def some(self, use: Bools) -> _Answers:
-        """Some of the answers."""
-        return _Answers(self.item[use], self.annotator[use], self.level[use], self.weight[use])
+    def some(self, use: Bools) -> _DistinctGrades:
+        """Some of the grades."""
+        return _DistinctGrades(self.item[use], self.annotator[use], self.level[use], self.weight[use])
 
 
 def _sums(values: Floats, starts: Counts) -> Floats:
@@ -290,10 +293,10 @@ def _sums(values: Floats, starts: Counts) -> Floats:
 
 def _n_voices(rows: ClassRows) -> Floats:
     """Number of annotators who graded each item, (n_items,); the weight of its grades where nobody is named."""
-    answers = _Answers.of(rows)
-    if not rows.named:
-        return np.bincount(answers.item, answers.weight, rows.n_items).astype(np.float64)
-    return np.bincount(answers.item[answers.voice_starts], minlength=rows.n_items).astype(np.float64)
+    grades = _DistinctGrades.of(rows)
+    if not rows.has_annotators:
+        return np.bincount(grades.item, grades.weight, rows.n_items).astype(np.float64)
+    return np.bincount(grades.item[grades.voice_starts], minlength=rows.n_items).astype(np.float64)
 
 
 def _sample(rows: Any, fit: ClassFit) -> tuple[ClassRows, Floats, Bools]:
@@ -301,20 +304,20 @@ def _sample(rows: Any, fit: ClassFit) -> tuple[ClassRows, Floats, Bools]:
     if not isinstance(rows, ClassRows):
         sample: tuple[ClassRows, Floats, Bools] = rows.sample(fit)
         return sample
-    use, n_answers = answers_to_predict(rows)
-    use, share = use & ~fit.kept, share_to_predict(n_answers, rows.n_levels)
+    use, n_grades = grades_to_predict(rows)
+    use, share = use & ~fit.kept, share_to_predict(n_grades, rows.n_levels)
     return rows, fit.probabilities, use if share >= 1.0 else use & chosen_share(structure_numbers(rows, 0)[0], share)
 
 
-def answers_to_predict(rows: ClassRows) -> tuple[Bools, int]:
-    """Return the items whose answers can be predicted from others, and the number of these answers."""
+def grades_to_predict(rows: ClassRows) -> tuple[Bools, int]:
+    """Return the items whose grades can be predicted from others, and the number of these grades."""
     use = (_n_voices(rows) > 1.0) & (rows.known < 0)
-    return use, int(np.count_nonzero(use[_Answers.of(rows).item]))
+    return use, int(np.count_nonzero(use[_DistinctGrades.of(rows).item]))
 
 
-def share_to_predict(n_answers: int, n_levels: int) -> float:
+def share_to_predict(n_grades: int, n_levels: int) -> float:
     """Return the share of the items that is looked at."""
-    return MOST_CELLS / max(n_answers * n_levels, 1)
+    return MOST_CELLS / max(n_grades * n_levels, 1)
 
 
 def chosen_share(numbers: Numbers, share: float) -> Bools:
@@ -356,7 +359,7 @@ def _correlations(held_out: _HeldOut) -> tuple[float, float]:
 def _shared_error(correlation: float, crowd: _Crowd) -> float:
     """Expected share of items on which even many annotators would settle on a wrong level.
 
-    Many answers to an item of level j have shares that vary around row j of the crowd's matrix with this correlation.
+    Many grades of an item of level j have shares that vary around row j of the crowd's matrix with this correlation.
     The model settles on another level k where the mean log ratio of the two rows is below 0. That mean is taken as
     Beta distributed between the least and the largest ratio, which is exact for two levels.
     """
@@ -378,3 +381,47 @@ def _shared_error(correlation: float, crowd: _Crowd) -> float:
         below = betainc(place * weight, (1.0 - place) * weight, np.clip(-low / span, 0.0, 1.0))
         wrong[level] = min(float(below[apart].sum()), 1.0)
     return float((crowd.shares * wrong).sum())
+
+
+def structure_numbers(rows: ClassRows, seed: int) -> tuple[Numbers, Numbers]:
+    """Return a random number for each item and for each annotator, from who gave what, whatever names and row order.
+
+    Annotators are known by the items that they gave each level, and items by the annotators, in turn [Weisfeiler68]_;
+    items that are alike in this share a number.
+    """
+    annotators = np.zeros(rows.n_annotators, np.uint64)
+    for number in range(_N_STRUCTURE_ROUNDS):
+        items = item_numbers(rows, annotators, seed, number)
+        annotators = annotator_numbers(rows, items, seed, number)
+    return items, annotators
+
+
+def item_numbers(rows: ClassRows, annotators: Numbers, seed: int, number: int) -> Numbers:
+    """Return the number of each item in a round, from those of the annotators who gave it each level."""
+    item, annotator, level = _distinct_codes(rows)
+    return _sums_of_draws(annotators[annotator], level, item, rows.n_items, (seed, 2 * number))
+
+
+def annotator_numbers(rows: ClassRows, items: Numbers, seed: int, number: int) -> Numbers:
+    """Return the number of each annotator in a round; over parts of the grades these add up."""
+    item, annotator, level = _distinct_codes(rows)
+    return _sums_of_draws(items[item], level, annotator, rows.n_annotators, (seed, 2 * number + 1))
+
+
+def _distinct_codes(rows: ClassRows) -> tuple[Counts, Counts, Numbers]:
+    """Item, annotator and level of each grade; a level given twice counts once, as one of twice the weight does."""
+    packed = rows.packed_rows
+    item = np.repeat(np.arange(rows.n_items), np.diff(packed.starts))
+    new = np.append(True, (np.diff(packed.code) != 0) | (np.diff(item) != 0))[: len(item)]
+    annotator, level = np.divmod(packed.code[new], np.uint32(rows.n_levels))
+    return item[new], annotator.astype(np.int64), level.astype(np.uint64)
+
+
+def _sums_of_draws(numbers: Numbers, level: Numbers, there: Counts, size: int, seeds: tuple[int, int]) -> Numbers:
+    """Sums of draws that numbers and levels decide; sums that wrap do not depend on their order."""
+    from ...kernels.structure import mix_bits
+
+    salt = np.random.default_rng(seeds).integers(0, 2**64, 1, np.uint64)
+    sums = np.zeros(size, np.uint64)
+    np.add.at(sums, there, mix_bits(mix_bits(numbers + salt) + level))
+    return sums

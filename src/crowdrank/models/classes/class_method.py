@@ -1,38 +1,30 @@
-"""The frame of every class method: what it estimates, ``fit``, the calibrated consensus and its quality."""
+"""The frame of every class method: grades and known items in, ``fit``, calibrated consensus and quality out."""
 
 from __future__ import annotations
 
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+import polars as pl
 
-from ...data.consensus import Consensus, Quality, Trace
-from ...data.index import Index
+from ...data.columns import quote_names, understand_items
+from ...data.consensus import Consensus, Quality
+from ...data.frames import to_frame
+from ...data.index import Index, Items
 from ...data.judgments import Grades, expect
-from ...errors import DataWarning, ParameterError
+from ...data.truth import Truth
+from ...errors import DataWarning, JudgmentError, ParameterError
 from ...protocols import Bools, Counts, Floats, Ints, Passes, method_name
 from ...quality import MAX_FOLDS, LearnedQuality
 from ...resampling import with_levels
 from ...wording import option
-from .calibration import Calibration, calibrate, temper_probabilities
-from .class_fit import ClassFit
-from .coded_grades import (
-    ClassRows,
-    Former,
-    MatrixReading,
-    Numbers,
-    QueryPart,
-    class_rows,
-    former_fit,
-    is_identified,
-    query_parts,
-    structure_numbers,
-)
+from .calibration import Calibration, Numbers, calibrate, structure_numbers, temper_probabilities
+from .coded_grades import ClassFit, ClassRows, Former, MatrixReading, former_fit, join_fits, query_parts
 
 _MAX_TIED_DIFFERENCE = 1e-8
 """Probabilities that differ by no more are equal: fits end within this of each other, whatever the order of sums."""
@@ -41,6 +33,7 @@ MANY_GRADES, _FEW_FOLDS = 20_000, 5
 """From so many grades on, annotators are left out in five parts, and fits to a part stop earlier."""
 
 _REFIT_TOL, _MAX_REFIT_PASSES = 1e-3, 20
+_N_SHOWN = 5
 
 
 class ClassMethod(ABC):
@@ -129,44 +122,155 @@ class ClassMethod(ABC):
         """The grades as they are, by annotators as the prior has them."""
 
 
-def join_fits(rows: ClassRows, fits: Sequence[tuple[QueryPart, ClassFit]], empty: ClassFit) -> ClassFit:
-    """Return the fits of all queries as one: items side by side, annotators averaged by the grades that each fit had.
+def class_rows(grades: Grades, *, bins: int | None = None, known: Any | None = None) -> ClassRows:
+    """Return grades as codes, with the level of each known item.
 
-    ``empty`` is the fit of nothing, whose annotators stand for those who gave no grade.
+    Parameters
+    ----------
+    grades
+        The grades; at least one.
+    bins
+        Cut the grades into so many equally wide levels.
+    known
+        Table of query, item and grade, or a :class:`~crowdrank.data.truth.Truth`: items whose level is known. An item
+        that is not among the items, or a grade that is none of the levels, is refused by name.
     """
-    probabilities, kept = empty.probabilities.copy(), np.zeros(rows.n_items, bool)
-    total, prior = np.zeros(rows.n_annotators), np.zeros(rows.n_levels)
-    sums = {name: np.zeros((rows.n_annotators, *np.shape(value)[1:])) for name, value in _per_annotator(empty).items()}
-    for part, fit in fits:
-        probabilities[part.items], kept[part.items] = fit.probabilities, fit.kept
-        prior += fit.prior * part.rows.graded.sum()
-        given = np.bincount(part.rows.annotator, part.rows.weight, part.rows.n_annotators)
-        total[part.annotators] += given
-        for name, value in _per_annotator(fit).items():
-            sums[name][part.annotators] += value * given.reshape(-1, *[1] * (value.ndim - 1))
-    idle = total == 0
-    for name, value in _per_annotator(empty).items():
-        sums[name][idle] = value[idle]
-        sums[name][~idle] /= total[~idle].reshape(-1, *[1] * (value.ndim - 1))
-    confusion = sums.pop("confusion")
-    trace = _join_traces([fit.trace for _, fit in fits])
-    shares = prior / max(prior.sum(), 1e-300)
-    return ClassFit(probabilities, shares, confusion, trace, sums, kept, own_doubt=True)
+    codes, levels, values = grades.level_codes(bins)
+    named = grades.n_annotators > 0
+    rows = ClassRows(
+        item=grades.item, annotator=grades.annotator if named else np.zeros(len(grades), np.int32), level=codes,
+        weight=grades.weight, known=np.full(grades.n_items, -1, np.int32), n_annotators=max(grades.n_annotators, 1),
+        levels=levels, values=values, scale=levels, used_levels=np.arange(len(levels), dtype=np.int32),
+        nominal=grades.nominal, has_annotators=named,
+    )  # fmt: skip
+    if known is not None:
+        rows = replace(rows, known=_known_levels(grades, rows, known, bins))
+    # levels that are not declared are those that were given
+    return rows if grades.declared is None and bins is None else _without_unused(rows)
 
 
-def _per_annotator(fit: ClassFit) -> dict[str, Floats]:
-    """Everything that a fit has of each annotator."""
-    return {"confusion": fit.confusion, **fit.parameters}
+def _without_unused(rows: ClassRows) -> ClassRows:
+    """The same without the levels that nobody gave and that are not known, of which nothing can be learned."""
+    used = np.bincount(rows.level, minlength=rows.n_levels) > 0
+    used[rows.known[rows.known >= 0]] = True
+    if used.all():
+        return rows
+    code = (np.cumsum(used) - 1).astype(np.int32)
+    kept = np.flatnonzero(used).astype(np.int32)
+    return replace(
+        rows, level=code[rows.level], known=np.where(rows.known >= 0, code[rows.known], np.int32(-1)),
+        levels=tuple(rows.scale[k] for k in kept), values=rows.values[kept], used_levels=kept,
+    )  # fmt: skip
 
 
-def _join_traces(traces: Sequence[Trace]) -> Trace:
-    """The longest of several traces, converged if all are; each log-likelihood stays where it ended."""
-    n_iter = max(trace.n_iter for trace in traces)
-    likelihoods = [trace.log_likelihood for trace in traces if trace.log_likelihood]
-    length = max(map(len, likelihoods), default=0)
-    padded = [np.pad(values, (0, length - len(values)), mode="edge") for values in likelihoods]
-    summed = tuple(np.sum(padded, axis=0).tolist()) if padded else None
-    return Trace(n_iter, all(t.converged for t in traces), max(t.change for t in traces), summed)
+def _known_levels(grades: Grades, rows: ClassRows, known: Any, bins: int | None) -> Ints:
+    """Level code of each item whose truth is known, (n_items,), -1 elsewhere."""
+    table = KnownGrades.of(known, rows, grades.grade if bins else None)
+    table.refuse_missing(table.items_in(grades.items) < 0)
+    return table.levels_in(grades.items)
+
+
+class KnownGrades(NamedTuple):
+    """Items whose level is known: the user's table, the columns meant by query, item and grade, and level codes."""
+
+    frame: pl.DataFrame
+    found: Mapping[str, str]
+    level: Ints
+
+    @classmethod
+    def of(cls, known: Any, rows: Any, cut: Floats | None) -> KnownGrades:
+        """Return known items on the levels of ``rows``; ``cut`` holds the grades that bins were cut from."""
+        frame = known.frame() if isinstance(known, Truth) else to_frame(known)
+        found = understand_items(frame.columns, also=("grade",))
+        if "grade" not in found:
+            raise JudgmentError(
+                f"{option('known')} has no grade column (its columns: {quote_names(frame.columns)}); "
+                "give a table of query, item and grade"
+            )
+        level = _level_of(frame[found["grade"]], rows, cut)
+        scale = ", ".join(str(level) for level in rows.levels[:12])
+        remedy = "correct it, or declare it with levels="
+        _refuse(frame, found, level < 0, f"has a known grade outside the scale {scale}", remedy)
+        named = pl.DataFrame({name: frame[found[name]].cast(pl.String) for name in ("query", "item") if name in found})
+        several = pl.col("level").n_unique().over(named.columns) > 1
+        twice = named.with_columns(level=pl.Series(level)).select(several).to_series().to_numpy()
+        _refuse(frame, found, twice, "has two different known grades", "keep one of them")
+        return cls(frame, found, level)
+
+    def expect_queries(self, n_queries: int) -> None:
+        """Refuse a table that names no queries where there are several."""
+        if "query" not in self.found and n_queries != 1:
+            raise JudgmentError(f"a table without a query column does not fit {n_queries} queries; add the column")
+
+    def items_in(self, items: Items) -> Ints:
+        """Return the code of each known item among others, -1 where it is none of them."""
+        query = self.frame[self.found["query"]] if "query" in self.found else None
+        return items.codes(query, self.frame[self.found["item"]])
+
+    def levels_in(self, items: Items) -> Ints:
+        """Return the level code of each item, -1 where it is not known."""
+        levels, code = np.full(len(items), -1, np.int32), self.items_in(items)
+        levels[code[code >= 0]] = self.level[code >= 0]
+        return levels
+
+    def refuse_missing(self, missing: Bools) -> None:
+        """Refuse known items that nobody judged."""
+        remedy = f"leave it out, or list it with {option('items')}"
+        _refuse(self.frame, self.found, missing, "is not among the judged items", remedy)
+
+
+def _level_of(given: pl.Series, rows: Any, cut: Floats | None) -> Ints:
+    """Level code of each known grade, -1 where it is none; ``cut`` holds the grades that bins were cut from."""
+    distinct = given.unique()
+    codes = []
+    for value in distinct.to_list():
+        if cut is not None:
+            inside = isinstance(value, int | float) and cut.min() <= value <= cut.max()
+            codes.append(int(np.argmin(np.abs(rows.values - value))) if inside else -1)
+            continue
+        same = [code for code, level in enumerate(rows.levels) if _same_level(level, value)]
+        codes.append(same[0] if same else -1)
+    return given.replace_strict(
+        distinct, pl.Series(codes, dtype=pl.Int32), default=-1, return_dtype=pl.Int32
+    ).to_numpy()
+
+
+def _same_level(level: Any, value: Any) -> bool:
+    """Whether a known grade, a number or text, is a level."""
+    if isinstance(value, str):
+        value = value.strip()
+    if str(level) == str(value):
+        return True
+    try:
+        return float(level) == float(value)
+    except (TypeError, ValueError):
+        return False
+
+
+def _refuse(frame: pl.DataFrame, found: Mapping[str, str], wrong: Bools, complaint: str, remedy: str) -> None:
+    """Raise for known rows that cannot be used, naming the first few."""
+    if not wrong.any():
+        return
+    rows = np.flatnonzero(wrong)
+    shown = []
+    for row in rows[:_N_SHOWN].tolist():
+        query = f" of query {frame[found['query']][row]!r}" if "query" in found else ""
+        grade = frame[found["grade"]][row]
+        shown.append(f"item {frame[found['item']][row]!r}{query} ({option('known')} row {row + 1}, grade {grade!r})")
+    more = f" and {len(rows) - _N_SHOWN} more" if len(rows) > _N_SHOWN else ""
+    raise JudgmentError(f"{'; '.join(shown)}{more} {complaint}; {remedy}")
+
+
+def is_identified(rows: ClassRows, what: str) -> bool:
+    """Return whether some item was graded by two annotators or is known; otherwise warn that accuracies are unknown."""
+    if not rows.overlap:
+        warnings.warn(
+            f"{what}: no item was graded by two annotators, so their accuracies cannot be estimated; the grades "
+            f"are kept as they are: have some items graded twice, or give {option('known')}",
+            DataWarning,
+            stacklevel=3,
+        )
+    return rows.overlap
 
 
 def class_consensus(
@@ -186,7 +290,7 @@ def class_consensus(
         method, grades, columns.scores, trace=fit.trace, probabilities=columns.probabilities, levels=rows.scale,
         grade=columns.grade, estimates=calibration_estimates(method, sure),
     )  # fmt: skip
-    if not rows.named:
+    if not rows.has_annotators:
         return found
     source = _quality(method, found, grades, rows, fit, again)
     if not isinstance(fit.reading, MatrixReading) or (rows.known >= 0).any() or rows.weight is not None or method.bins:
@@ -235,7 +339,7 @@ def item_columns(
     method: Any, grades: Grades, rows: ClassRows, fit: ClassFit, sure: Calibration, numbers: Callable[[], Numbers]
 ) -> ItemColumns:
     """Return scores, levels and probabilities of the items; ``numbers`` gives the draw of each item among tied ones."""
-    judged = rows.graded | (rows.known >= 0)
+    judged = rows.is_graded | (rows.known >= 0)
     # chosen by the model's own probabilities: tempering keeps their order but for rounding
     chosen = _most_probable(_fill_unjudged(fit, judged, grades), numbers)
     own = replace(fit, probabilities=temper_probabilities(rows, fit, sure)) if method.calibrated else fit
@@ -247,7 +351,7 @@ def item_columns(
         scores = np.zeros(len(probabilities))
         for column, value in zip(probabilities.T, rows.values.tolist(), strict=True):
             scores += column * value
-    grade = np.where(judged, rows.used[chosen], -1).astype(np.int32)
+    grade = np.where(judged, rows.used_levels[chosen], -1).astype(np.int32)
     return ItemColumns(scores, grade, on_scale(probabilities, rows, 1))
 
 
@@ -260,7 +364,7 @@ def on_scale(values: Floats, rows: ClassRows, *axes: int) -> Floats:
     """Return values over the levels in use as values over the whole scale, 0 for the other levels."""
     for axis in axes if rows.n_levels < len(rows.scale) else ():
         wide = np.zeros((*values.shape[:axis], len(rows.scale), *values.shape[axis + 1 :]))
-        wide[(slice(None),) * axis + (rows.used,)] = values
+        wide[(slice(None),) * axis + (rows.used_levels,)] = values
         values = wide
     return values
 

@@ -21,13 +21,16 @@ from ...quality import LearnedQuality
 from ...wording import method_label
 from .calibration import (
     Calibration,
-    answers_to_predict,
+    Numbers,
+    annotator_numbers,
     calibrate,
     chosen_share,
+    grades_to_predict,
+    item_numbers,
     share_to_predict,
 )
-from .class_fit import ClassFit
 from .class_method import (
+    KnownGrades,
     annotator_parameters,
     brief_method,
     calibration_estimates,
@@ -36,7 +39,7 @@ from .class_method import (
     on_scale,
     quality_of_refits,
 )
-from .coded_grades import ClassRows, KnownGrades, Numbers, Reading, annotator_numbers, former_fit, item_numbers
+from .coded_grades import ClassFit, ClassRows, Reading, former_fit
 
 if TYPE_CHECKING:
     from ...kernels.confusion import Tallies
@@ -50,11 +53,11 @@ class LevelCode(NamedTuple):
 
     scale: tuple[Any, ...]
     values: Floats
-    used: Ints
+    used_levels: Ints
     cut: tuple[float, float] | None
     n_annotators: int
     nominal: bool
-    named: bool
+    has_annotators: bool
     known: KnownGrades | None = None
 
     @property
@@ -72,7 +75,7 @@ class ClassPart:
 
     def rows(self, code: LevelCode) -> ClassRows:
         """Return the grades as codes; a part keeps them from pass to pass."""
-        key = tuple(code.used.tolist())
+        key = tuple(code.used_levels.tolist())
         if key not in self._coded:
             self._coded.clear()
             self._coded[key] = self._code(code)
@@ -83,21 +86,21 @@ class ClassPart:
         from ...kernels.segments import level_places
 
         grades, all_levels = self.grades, np.full(len(code.scale), -1, np.int32)
-        all_levels[code.used] = np.arange(len(code.used), dtype=np.int32)
+        all_levels[code.used_levels] = np.arange(len(code.used_levels), dtype=np.int32)
         if code.cut is None:
             place = grades.level_place if grades.declared else level_places(code.values, grades.grade)
         else:
             place = bin_codes(grades.grade, *code.cut, len(code.scale))
-        annotator = grades.annotator if code.named else np.zeros(len(grades), np.int32)
+        annotator = grades.annotator if code.has_annotators else np.zeros(len(grades), np.int32)
         known = np.full(grades.n_items, -1, np.int32)
         if code.known is not None and grades.n_items:
             known = np.append(all_levels, np.int32(-1))[code.known.levels_in(grades.items)]
         return ClassRows(
             item=grades.item, annotator=annotator, weight=grades.weight,
-            level=place if len(code.used) == len(code.scale) else all_levels[place],
+            level=place if len(code.used_levels) == len(code.scale) else all_levels[place],
             known=known, n_annotators=code.n_annotators,
-            levels=tuple(code.scale[k] for k in code.used), values=code.values[code.used], scale=code.scale,
-            used=code.used, nominal=code.nominal, named=code.named,
+            levels=tuple(code.scale[k] for k in code.used_levels), values=code.values[code.used_levels],
+            scale=code.scale, used_levels=code.used_levels, nominal=code.nominal, has_annotators=code.has_annotators,
         )  # fmt: skip
 
 
@@ -149,10 +152,10 @@ class ClassPasses(AddedPasses):
 
     def _quality(self, sums: Sums, rows: PartedRows, fit: ClassFit) -> LearnedQuality | None:
         """Quality of the annotators, held out on a sample of the queries where grades are many."""
-        if not rows.named:
+        if not rows.has_annotators:
             return None
         share = share_of_rows(self.judged.rows)
-        found = [part for (part,) in sums.read(partial(_sample_grades, rows.given, share))]
+        found = [part for (part,) in sums.read(partial(_sample_grades, rows.annotator_weights, share))]
         sample: Grades = stack_judgments(align_judgments([part for part in found if len(part)] or found[:1]))
         parameters = annotator_parameters(rows, fit)
         learned = Quality(self.judged.annotators, parameters["accuracy"], np.empty(0), parameters)
@@ -167,7 +170,7 @@ class ClassPasses(AddedPasses):
             known = table.frame.filter(table.items_in(sample.items) >= 0)
         again = partial(brief_method(self.method, len(sample)).fit, known=known, **self.given)
         quality = quality_of_refits(self.method, sample, start, again, parameters)
-        return replace(quality, learned=partial(learned_quality, rows.nominal, fit), n_judgments=rows.given)
+        return replace(quality, learned=partial(learned_quality, rows.nominal, fit), n_judgments=rows.annotator_weights)
 
 
 def parted_rows(sums: Sums, judged: Any, bins: int | None, known: Any | None = None) -> PartedRows:
@@ -179,14 +182,14 @@ def parted_rows(sums: Sums, judged: Any, bins: int | None, known: Any | None = N
         table = KnownGrades.of(known, code, None if code.cut is None else np.array(code.cut))
         table.expect_queries(judged.n_queries)
         code = code._replace(known=table)
-    weights, given, n_graded, n_several, n_overlap, n_answers, here = sums.total(partial(_survey, code))
+    weights, given, n_graded, n_several, n_overlap, n_grades_to_predict, here = sums.total(partial(_survey, code))
     in_use = weights > 0
     if code.known is not None:
         code.known.refuse_missing(here == 0)
         in_use[code.known.level] = True
     used = np.flatnonzero(in_use).astype(np.int32)
-    code = code._replace(used=used)
-    return PartedRows(sums, code, weights[used], given, n_graded, n_several, n_overlap, int(n_answers))
+    code = code._replace(used_levels=used)
+    return PartedRows(sums, code, weights[used], given, n_graded, n_several, n_overlap, int(n_grades_to_predict))
 
 
 def _level_code(sums: Sums, judged: Any, bins: int | None, n_annotators: int, named: bool) -> LevelCode:
@@ -210,11 +213,11 @@ class PartedRows:
     sums: Sums
     code: LevelCode
     level_weights: Floats
-    given: Floats
+    annotator_weights: Floats
     n_graded: float
     n_several: float
     n_overlap: float
-    n_answers: int
+    n_grades_to_predict: int
 
     @property
     def n_annotators(self) -> int:
@@ -224,17 +227,17 @@ class PartedRows:
     @property
     def n_levels(self) -> int:
         """Number of levels in use."""
-        return len(self.code.used)
+        return len(self.code.used_levels)
 
     @property
     def levels(self) -> tuple[Any, ...]:
         """The levels in use."""
-        return tuple(self.code.scale[k] for k in self.code.used)
+        return tuple(self.code.scale[k] for k in self.code.used_levels)
 
     @property
     def values(self) -> Floats:
         """The number that each level in use counts as."""
-        return self.code.values[self.code.used]
+        return self.code.values[self.code.used_levels]
 
     @property
     def scale(self) -> tuple[Any, ...]:
@@ -242,9 +245,9 @@ class PartedRows:
         return self.code.scale
 
     @property
-    def used(self) -> Ints:
+    def used_levels(self) -> Ints:
         """The levels in use among all."""
-        return self.code.used
+        return self.code.used_levels
 
     @property
     def nominal(self) -> bool:
@@ -252,9 +255,9 @@ class PartedRows:
         return self.code.nominal
 
     @property
-    def named(self) -> bool:
+    def has_annotators(self) -> bool:
         """Whether the grades say who gave them."""
-        return self.code.named
+        return self.code.has_annotators
 
     @property
     def any_several(self) -> bool:
@@ -316,8 +319,8 @@ class PartedRows:
         return self._draws[seed]
 
     def sample(self, fit: ClassFit) -> tuple[ClassRows, Floats, Bools]:
-        """Return the rows and probabilities of the items whose answers are predicted, and the mask of all of them."""
-        share = share_to_predict(self.n_answers, self.n_levels)
+        """Return the rows and probabilities of the items whose grades are predicted, and the mask of all of them."""
+        share = share_to_predict(self.n_grades_to_predict, self.n_levels)
         chosen = partial(_sample_rows, self.code, fit.reading, self.draws_of(0), share)
         return _joined_rows(self.code, self.sums.each(chosen))
 
@@ -363,14 +366,14 @@ def _range(part: ClassPart, state: Any) -> tuple[Statistics, Any]:
 
 
 def _survey(code: LevelCode, part: ClassPart, state: Any) -> tuple[Statistics, Any]:
-    """Weight by level and annotator; items graded, by several, by those or known, their answers; known ones here."""
+    """Weight by level and annotator; items graded, by several, by those or known, their grades; known ones here."""
     rows, here = part.rows(code), np.zeros(0)
     if code.known is not None:
         here = np.zeros(len(code.known.level))
         if rows.n_items:
             here = (code.known.items_in(part.grades.items) >= 0).astype(np.float64)
-    n_answers, n_several = float(answers_to_predict(rows)[1]), float(rows.several.sum())
-    return (rows.level_weights, rows.given, rows.n_graded, n_several, float(rows.overlap), n_answers, here), None
+    numbers = rows.n_graded, float(rows.several.sum()), float(rows.overlap), float(grades_to_predict(rows)[1])
+    return (rows.level_weights, rows.annotator_weights, *numbers, here), None
 
 
 def _fit_of_part(rows: ClassRows, fit: ClassFit, state: Any) -> ClassFit:
@@ -396,10 +399,10 @@ class _Probabilities(NamedTuple):
 def _sample_rows(
     code: LevelCode, reading: Reading | None, annotators: Numbers, share: float, part: ClassPart, state: Any
 ) -> tuple[Statistics, Any]:
-    """Rows and probabilities of the items of one part whose answers are predicted."""
+    """Rows and probabilities of the items of one part whose grades are predicted."""
     assert reading is not None
     rows = part.rows(code)
-    use = answers_to_predict(rows)[0]
+    use = grades_to_predict(rows)[0]
     if share < 1.0:
         use &= chosen_share(item_numbers(rows, annotators, 0, 1), share)
     row, place = np.flatnonzero(use[rows.item]), np.cumsum(use, dtype=np.int32) - np.int32(1)
@@ -421,8 +424,9 @@ def _joined_rows(code: LevelCode, found: Sequence[Statistics]) -> tuple[ClassRow
     rows = ClassRows(
         item=item.astype(np.int32), annotator=annotator.astype(np.int32), level=level.astype(np.int32),
         weight=None if (weight == 1.0).all() else weight, known=np.full(n_items, -1, np.int32),
-        n_annotators=code.n_annotators, levels=tuple(code.scale[k] for k in code.used), values=code.values[code.used],
-        scale=code.scale, used=code.used, nominal=code.nominal, named=code.named,
+        n_annotators=code.n_annotators, levels=tuple(code.scale[k] for k in code.used_levels),
+        values=code.values[code.used_levels], scale=code.scale, used_levels=code.used_levels,
+        nominal=code.nominal, has_annotators=code.has_annotators,
     )  # fmt: skip
     return rows, np.concatenate([probabilities for *_, probabilities in found]), np.ones(n_items, bool)
 

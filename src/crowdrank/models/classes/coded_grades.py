@@ -1,35 +1,22 @@
-"""Grades as codes: what goes into a class method, with known items, a former consensus and given accuracies."""
+"""Grades as codes, and what a class method estimates of them: levels of items and confusion matrices."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
-import polars as pl
 from numpy.typing import NDArray
 
-from ...data.columns import quote_names, understand_items
-from ...data.consensus import Consensus
-from ...data.frames import to_frame
-from ...data.index import Items
+from ...data.consensus import Consensus, Trace
 from ...data.judgments import Grades
-from ...data.truth import Truth
-from ...errors import DataWarning, JudgmentError, ParameterError
+from ...errors import ParameterError
 from ...protocols import Bools, Counts, Floats, Ints
-from ...wording import option
 
 if TYPE_CHECKING:
     from ...kernels.confusion import PackedGrades, Tallies
-
-_N_SHOWN = 5
-_N_STRUCTURE_ROUNDS = 2
-"""Rounds in which items and annotators are known by each other: on public sets a third splits no group of items."""
-
-Numbers: TypeAlias = NDArray[np.uint64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +36,9 @@ class ClassRows:
     levels: tuple[Any, ...]
     values: Floats
     scale: tuple[Any, ...]
-    used: Ints
+    used_levels: Ints
     nominal: bool
-    named: bool
+    has_annotators: bool
 
     def __len__(self) -> int:
         return len(self.item)
@@ -67,7 +54,7 @@ class ClassRows:
         return len(self.levels)
 
     @cached_property
-    def packed(self) -> PackedGrades:
+    def packed_rows(self) -> PackedGrades:
         """The rows sorted by item, as kernels read them."""
         from ...kernels.confusion import pack_grades
 
@@ -75,9 +62,9 @@ class ClassRows:
         return pack_grades(self.item, self.annotator, self.level, self.weight, *sizes)
 
     @cached_property
-    def graded(self) -> Bools:
+    def is_graded(self) -> Bools:
         """Mask of the items that somebody graded, (n_items,)."""
-        mask: Bools = np.diff(self.packed.starts) > 0
+        mask: Bools = np.diff(self.packed_rows.starts) > 0
         return mask
 
     @cached_property
@@ -85,20 +72,20 @@ class ClassRows:
         """Mask of the items that two annotators graded or more, (n_items,); without annotators, two grades."""
         from ...kernels.confusion import several_annotators
 
-        return several_annotators(self.packed, self.n_levels, named=self.named)
+        return several_annotators(self.packed_rows, self.n_levels, named=self.has_annotators)
 
     @cached_property
     def overlap(self) -> bool:
         """Whether some item was graded by two annotators, or was graded and is known."""
-        return bool((self.several | (self.graded & (self.known >= 0))).any())
+        return bool((self.several | (self.is_graded & (self.known >= 0))).any())
 
     @property
     def n_graded(self) -> float:
         """Number of items that somebody graded."""
-        return float(self.graded.sum())
+        return float(self.is_graded.sum())
 
     @property
-    def given(self) -> Floats:
+    def annotator_weights(self) -> Floats:
         """Weight of each annotator's grades, (n_annotators,)."""
         return np.bincount(self.annotator, self.weight, self.n_annotators).astype(np.float64)
 
@@ -112,20 +99,20 @@ class ClassRows:
         from ...kernels.confusion import vote_pass
 
         use = self.several | (self.known >= 0) if second_opinions else None
-        return vote_pass(self.packed, self.n_annotators, self.n_levels, self.known, use)
+        return vote_pass(self.packed_rows, self.n_annotators, self.n_levels, self.known, use)
 
     def expected_counts(self, confusion: Floats, shares: Floats) -> Tallies:
         """Return the expected counts under confusion matrices and shares of levels."""
         from ...kernels.confusion import confusion_pass
 
-        return confusion_pass(self.packed, confusion, shares, self.known)
+        return confusion_pass(self.packed_rows, confusion, shares, self.known)
 
     @cached_property
     def levels_by_row(self) -> tuple[NDArray[np.uint8], Floats]:
         """The level of each packed row, (n,), and the weight of grades by annotator and level."""
         from ...kernels.confusion import levels_given
 
-        return levels_given(self.packed, self.n_annotators, self.n_levels)
+        return levels_given(self.packed_rows, self.n_annotators, self.n_levels)
 
     def total(self, function: Callable[..., Any], *args: Any) -> tuple[Any, ...]:
         """Return what a pass finds in all rows; over parts of the grades it is a sum of what it finds in each."""
@@ -143,14 +130,14 @@ class ClassRows:
 
     def mean_probabilities(self, fit: Any) -> Floats:
         """Return the mean probability of each level over the graded items, (n_levels,)."""
-        mean: Floats = fit.probabilities[self.graded].mean(axis=0)
+        mean: Floats = fit.probabilities[self.is_graded].mean(axis=0)
         return mean
 
     def tallies(self, fit: Any) -> Tallies:
         """Return the counts by the probabilities of a fit, whatever its model of annotators."""
         from ...kernels.confusion import Tallies
 
-        packed, n_levels = self.packed, self.n_levels
+        packed, n_levels = self.packed_rows, self.n_levels
         item = np.repeat(np.arange(self.n_items), np.diff(packed.starts))
         weight = packed.weight if packed.weight.size else np.ones(len(item))
         given = [
@@ -160,11 +147,37 @@ class ClassRows:
         counts: Floats = (
             np.stack(given).astype(np.float64).reshape(n_levels, self.n_annotators, n_levels).transpose(1, 0, 2)
         )
-        return Tallies(0.0, counts, fit.probabilities[self.graded].sum(axis=0))
+        return Tallies(0.0, counts, fit.probabilities[self.is_graded].sum(axis=0))
 
     def read(self, reading: Reading) -> Floats:
         """Return the probability of each level for each item, (n_items, n_levels)."""
         return reading.probabilities(self, None)
+
+
+def vote_shares(rows: ClassRows) -> Floats:
+    """Return the share of each level in the weight of each item's grades, (n_items, n_levels); known items are certain.
+
+    Items without grades have equal shares.
+    """
+    cells = rows.item.astype(np.int64) * rows.n_levels + rows.level
+    votes = np.bincount(cells, rows.weight, rows.n_items * rows.n_levels).reshape(rows.n_items, rows.n_levels)
+    total = votes.sum(axis=1, keepdims=True)
+    shares: Floats = np.divide(votes, total, out=np.full(votes.shape, 1 / rows.n_levels), where=total > 0)
+    return with_known(shares, rows.known)
+
+
+def with_known(probabilities: Floats, known: Ints) -> Floats:
+    """Return probabilities with each known item certain."""
+    sure = np.flatnonzero(known >= 0)
+    if len(sure):
+        probabilities[sure] = 0.0
+        probabilities[sure, known[sure]] = 1.0
+    return probabilities
+
+
+def level_counts(rows: ClassRows) -> tuple[Floats]:
+    """Return the weight of grades by annotator and level."""
+    return (rows.levels_by_row[1],)
 
 
 class Reading(Protocol):
@@ -186,7 +199,7 @@ class MatrixReading(NamedTuple):
         from ...kernels.confusion import fill_probabilities
 
         probabilities = with_known(np.zeros((rows.n_items, rows.n_levels)), rows.known)
-        fill_probabilities(rows.packed, self.confusion, self.shares, rows.known, probabilities)
+        fill_probabilities(rows.packed_rows, self.confusion, self.shares, rows.known, probabilities)
         return probabilities
 
 
@@ -196,6 +209,76 @@ class VoteReading(NamedTuple):
     def probabilities(self, rows: ClassRows, state: Any) -> Floats:
         """Return the share of each level for each item."""
         return vote_shares(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassFit:
+    """What a class method estimates.
+
+    Parameters
+    ----------
+    probabilities
+        Probability of each level for each item, (n_items, n_levels); rows of items without grades are not used.
+    prior
+        Share of each level, (n_levels,).
+    confusion
+        Probability of each given level for each true one, (n_annotators, n_levels, n_levels): true level first.
+    trace
+        How the fit went.
+    parameters
+        What else the method knows of each annotator, (n_annotators, ...).
+    as_given
+        Mask of the items whose grades are kept as they are, since nothing could be learned; ``None`` for none.
+    reading
+        What the probabilities follow from; ``None`` where they were put together of several fits.
+    own_doubt
+        Whether the grades that it predicts decide alone how sure it may be: true of the hierarchy, of queries that
+        were fitted apart and of given accuracies. The doubt of other models is judged by the hierarchy.
+    """
+
+    probabilities: Floats
+    prior: Floats
+    confusion: Floats
+    trace: Trace
+    parameters: Mapping[str, Floats] = field(default_factory=dict)
+    as_given: Bools | None = None
+    reading: Reading | None = None
+    own_doubt: bool = False
+
+    @property
+    def kept(self) -> Bools:
+        """Mask of the items whose grades are kept as they are, (n_items,)."""
+        return np.zeros(len(self.probabilities), bool) if self.as_given is None else self.as_given
+
+    @property
+    def without_items(self) -> ClassFit:
+        """The same without what it says of items, as it is sent to parts."""
+        return replace(self, probabilities=self.probabilities[:0])
+
+    @property
+    def kept_all(self) -> bool:
+        """Whether all grades are kept as they are."""
+        return self.as_given is not None and bool(self.as_given.all())
+
+
+def votes_as_fit(rows: ClassRows, confusion: Floats) -> ClassFit:
+    """Return the grades themselves as a fit, with the annotators that a method's prior supposes."""
+    reading = VoteReading()
+    fit = ClassFit(rows.read(reading), np.empty(0), confusion, Trace(), as_given=rows.everything, reading=reading)
+    return replace(fit, prior=rows.mean_probabilities(fit))
+
+
+class Step(NamedTuple):
+    """The objective at a state, the state after an E-step and an M-step, and the shares of the levels where asked."""
+
+    value: float
+    following: Floats
+    shares: Floats = np.empty(0)
+
+
+def log_shares(shares: Floats, n_levels: int) -> Floats:
+    """Return logarithms of the shares of levels, of even ones where they are not estimated."""
+    return np.log(shares / shares.sum()) if len(shares) else np.full(n_levels, -np.log(n_levels))
 
 
 class Former(NamedTuple):
@@ -234,153 +317,6 @@ class Former(NamedTuple):
         return found
 
 
-class QueryPart(NamedTuple):
-    """The rows of one query: its items are ``items`` of all, its annotators the codes ``annotators`` of all."""
-
-    rows: ClassRows
-    items: slice
-    annotators: Ints
-
-
-def class_rows(grades: Grades, *, bins: int | None = None, known: Any | None = None) -> ClassRows:
-    """Return grades as codes, with the level of each known item.
-
-    Parameters
-    ----------
-    grades
-        The grades; at least one.
-    bins
-        Cut the grades into so many equally wide levels.
-    known
-        Table of query, item and grade, or a :class:`~crowdrank.data.truth.Truth`: items whose level is known. An item
-        that is not among the items, or a grade that is none of the levels, is refused by name.
-    """
-    codes, levels, values = grades.level_codes(bins)
-    named = grades.n_annotators > 0
-    rows = ClassRows(
-        item=grades.item, annotator=grades.annotator if named else np.zeros(len(grades), np.int32), level=codes,
-        weight=grades.weight, known=np.full(grades.n_items, -1, np.int32), n_annotators=max(grades.n_annotators, 1),
-        levels=levels, values=values, scale=levels, used=np.arange(len(levels), dtype=np.int32),
-        nominal=grades.nominal, named=named,
-    )  # fmt: skip
-    if known is not None:
-        rows = replace(rows, known=_known_levels(grades, rows, known, bins))
-    # levels that are not declared are those that were given
-    return rows if grades.declared is None and bins is None else _without_unused(rows)
-
-
-def _without_unused(rows: ClassRows) -> ClassRows:
-    """The same without the levels that nobody gave and that are not known, of which nothing can be learned."""
-    used = np.bincount(rows.level, minlength=rows.n_levels) > 0
-    used[rows.known[rows.known >= 0]] = True
-    if used.all():
-        return rows
-    code = (np.cumsum(used) - 1).astype(np.int32)
-    kept = np.flatnonzero(used).astype(np.int32)
-    return replace(
-        rows, level=code[rows.level], known=np.where(rows.known >= 0, code[rows.known], np.int32(-1)),
-        levels=tuple(rows.scale[k] for k in kept), values=rows.values[kept], used=kept,
-    )  # fmt: skip
-
-
-def _known_levels(grades: Grades, rows: ClassRows, known: Any, bins: int | None) -> Ints:
-    """Level code of each item whose truth is known, (n_items,), -1 elsewhere."""
-    table = KnownGrades.of(known, rows, grades.grade if bins else None)
-    table.refuse_missing(table.items_in(grades.items) < 0)
-    return table.levels_in(grades.items)
-
-
-class KnownGrades(NamedTuple):
-    """Items whose level is known: the user's table, the columns meant by query, item and grade, and level codes."""
-
-    frame: pl.DataFrame
-    found: Mapping[str, str]
-    level: Ints
-
-    @classmethod
-    def of(cls, known: Any, rows: Any, cut: Floats | None) -> KnownGrades:
-        """Return known items on the levels of ``rows``; ``cut`` holds the grades that bins were cut from."""
-        frame = known.frame() if isinstance(known, Truth) else to_frame(known)
-        found = understand_items(frame.columns, also=("grade",))
-        if "grade" not in found:
-            raise JudgmentError(
-                f"{option('known')} has no grade column (its columns: {quote_names(frame.columns)}); "
-                "give a table of query, item and grade"
-            )
-        level = _level_of(frame[found["grade"]], rows, cut)
-        scale = ", ".join(str(level) for level in rows.levels[:12])
-        remedy = "correct it, or declare it with levels="
-        _refuse(frame, found, level < 0, f"has a known grade outside the scale {scale}", remedy)
-        named = pl.DataFrame({name: frame[found[name]].cast(pl.String) for name in ("query", "item") if name in found})
-        several = pl.col("level").n_unique().over(named.columns) > 1
-        twice = named.with_columns(level=pl.Series(level)).select(several).to_series().to_numpy()
-        _refuse(frame, found, twice, "has two different known grades", "keep one of them")
-        return cls(frame, found, level)
-
-    def expect_queries(self, n_queries: int) -> None:
-        """Refuse a table that names no queries where there are several."""
-        if "query" not in self.found and n_queries != 1:
-            raise JudgmentError(f"a table without a query column does not fit {n_queries} queries; add the column")
-
-    def items_in(self, items: Items) -> Ints:
-        """Return the code of each known item among others, -1 where it is none of them."""
-        query = self.frame[self.found["query"]] if "query" in self.found else None
-        return items.codes(query, self.frame[self.found["item"]])
-
-    def levels_in(self, items: Items) -> Ints:
-        """Return the level code of each item, -1 where it is not known."""
-        levels, code = np.full(len(items), -1, np.int32), self.items_in(items)
-        levels[code[code >= 0]] = self.level[code >= 0]
-        return levels
-
-    def refuse_missing(self, missing: Bools) -> None:
-        """Refuse known items that nobody judged."""
-        remedy = f"leave it out, or list it with {option('items')}"
-        _refuse(self.frame, self.found, missing, "is not among the judged items", remedy)
-
-
-def _level_of(given: pl.Series, rows: Any, cut: Floats | None) -> Ints:
-    """Level code of each known grade, -1 where it is none; ``cut`` holds the grades that bins were cut from."""
-    distinct = given.unique()
-    codes = []
-    for value in distinct.to_list():
-        if cut is not None:
-            inside = isinstance(value, int | float) and cut.min() <= value <= cut.max()
-            codes.append(int(np.argmin(np.abs(rows.values - value))) if inside else -1)
-            continue
-        same = [code for code, level in enumerate(rows.levels) if _same_level(level, value)]
-        codes.append(same[0] if same else -1)
-    return given.replace_strict(
-        distinct, pl.Series(codes, dtype=pl.Int32), default=-1, return_dtype=pl.Int32
-    ).to_numpy()
-
-
-def _same_level(level: Any, value: Any) -> bool:
-    """Whether a known grade, a number or text, is a level."""
-    if isinstance(value, str):
-        value = value.strip()
-    if str(level) == str(value):
-        return True
-    try:
-        return float(level) == float(value)
-    except (TypeError, ValueError):
-        return False
-
-
-def _refuse(frame: pl.DataFrame, found: Mapping[str, str], wrong: Bools, complaint: str, remedy: str) -> None:
-    """Raise for known rows that cannot be used, naming the first few."""
-    if not wrong.any():
-        return
-    rows = np.flatnonzero(wrong)
-    shown = []
-    for row in rows[:_N_SHOWN].tolist():
-        query = f" of query {frame[found['query']][row]!r}" if "query" in found else ""
-        grade = frame[found["grade"]][row]
-        shown.append(f"item {frame[found['item']][row]!r}{query} ({option('known')} row {row + 1}, grade {grade!r})")
-    more = f" and {len(rows) - _N_SHOWN} more" if len(rows) > _N_SHOWN else ""
-    raise JudgmentError(f"{'; '.join(shown)}{more} {complaint}; {remedy}")
-
-
 def former_fit(start: Consensus, grades: Grades, rows: ClassRows) -> Former:
     """Return what a former consensus tells of the annotators and levels of now, matched by id and value."""
     if start.probabilities is None or start.levels is None:
@@ -396,41 +332,16 @@ def former_fit(start: Consensus, grades: Grades, rows: ClassRows) -> Former:
     parameters: Mapping[str, Any] = {}
     if start.learned is not None:
         annotators, parameters = start.learned
-        annotator = annotators.codes(grades.annotators.ids) if rows.named else annotator
+        annotator = annotators.codes(grades.annotators.ids) if rows.has_annotators else annotator
     return Former(start.method, np.append(shares, np.nan)[level], annotator, level, parameters)
 
 
-def is_identified(rows: ClassRows, what: str) -> bool:
-    """Return whether some item was graded by two annotators or is known; otherwise warn that accuracies are unknown."""
-    if not rows.overlap:
-        warnings.warn(
-            f"{what}: no item was graded by two annotators, so their accuracies cannot be estimated; the grades "
-            f"are kept as they are: have some items graded twice, or give {option('known')}",
-            DataWarning,
-            stacklevel=3,
-        )
-    return rows.overlap
+class QueryPart(NamedTuple):
+    """The rows of one query: its items are ``items`` of all, its annotators the codes ``annotators`` of all."""
 
-
-def vote_shares(rows: ClassRows) -> Floats:
-    """Return the share of each level in the weight of each item's grades, (n_items, n_levels); known items are certain.
-
-    Items without grades have equal shares.
-    """
-    cells = rows.item.astype(np.int64) * rows.n_levels + rows.level
-    votes = np.bincount(cells, rows.weight, rows.n_items * rows.n_levels).reshape(rows.n_items, rows.n_levels)
-    total = votes.sum(axis=1, keepdims=True)
-    shares: Floats = np.divide(votes, total, out=np.full(votes.shape, 1 / rows.n_levels), where=total > 0)
-    return with_known(shares, rows.known)
-
-
-def with_known(probabilities: Floats, known: Ints) -> Floats:
-    """Return probabilities with each known item certain."""
-    sure = np.flatnonzero(known >= 0)
-    if len(sure):
-        probabilities[sure] = 0.0
-        probabilities[sure, known[sure]] = 1.0
-    return probabilities
+    rows: ClassRows
+    items: slice
+    annotators: Ints
 
 
 def query_parts(rows: ClassRows, offsets: Counts) -> Iterator[QueryPart]:
@@ -456,45 +367,41 @@ def query_parts(rows: ClassRows, offsets: Counts) -> Iterator[QueryPart]:
         )
 
 
-def structure_numbers(rows: ClassRows, seed: int) -> tuple[Numbers, Numbers]:
-    """Return a random number for each item and for each annotator, from who gave what, whatever names and row order.
+def join_fits(rows: ClassRows, fits: Sequence[tuple[QueryPart, ClassFit]], empty: ClassFit) -> ClassFit:
+    """Return the fits of all queries as one: items side by side, annotators averaged by the grades that each fit had.
 
-    Annotators are known by the items that they gave each level, and items by the annotators, in turn [Weisfeiler68]_;
-    items that are alike in this share a number.
+    ``empty`` is the fit of nothing, whose annotators stand for those who gave no grade.
     """
-    annotators = np.zeros(rows.n_annotators, np.uint64)
-    for number in range(_N_STRUCTURE_ROUNDS):
-        items = item_numbers(rows, annotators, seed, number)
-        annotators = annotator_numbers(rows, items, seed, number)
-    return items, annotators
+    probabilities, kept = empty.probabilities.copy(), np.zeros(rows.n_items, bool)
+    total, prior = np.zeros(rows.n_annotators), np.zeros(rows.n_levels)
+    sums = {name: np.zeros((rows.n_annotators, *np.shape(value)[1:])) for name, value in _per_annotator(empty).items()}
+    for part, fit in fits:
+        probabilities[part.items], kept[part.items] = fit.probabilities, fit.kept
+        prior += fit.prior * part.rows.is_graded.sum()
+        given = np.bincount(part.rows.annotator, part.rows.weight, part.rows.n_annotators)
+        total[part.annotators] += given
+        for name, value in _per_annotator(fit).items():
+            sums[name][part.annotators] += value * given.reshape(-1, *[1] * (value.ndim - 1))
+    idle = total == 0
+    for name, value in _per_annotator(empty).items():
+        sums[name][idle] = value[idle]
+        sums[name][~idle] /= total[~idle].reshape(-1, *[1] * (value.ndim - 1))
+    confusion = sums.pop("confusion")
+    trace = _join_traces([fit.trace for _, fit in fits])
+    shares = prior / max(prior.sum(), 1e-300)
+    return ClassFit(probabilities, shares, confusion, trace, sums, kept, own_doubt=True)
 
 
-def item_numbers(rows: ClassRows, annotators: Numbers, seed: int, number: int) -> Numbers:
-    """Return the number of each item in a round, from those of the annotators who gave it each level."""
-    item, annotator, level = _distinct_answers(rows)
-    return _sums_of_draws(annotators[annotator], level, item, rows.n_items, (seed, 2 * number))
+def _per_annotator(fit: ClassFit) -> dict[str, Floats]:
+    """Everything that a fit has of each annotator."""
+    return {"confusion": fit.confusion, **fit.parameters}
 
 
-def annotator_numbers(rows: ClassRows, items: Numbers, seed: int, number: int) -> Numbers:
-    """Return the number of each annotator in a round; over parts of the grades these add up."""
-    item, annotator, level = _distinct_answers(rows)
-    return _sums_of_draws(items[item], level, annotator, rows.n_annotators, (seed, 2 * number + 1))
-
-
-def _distinct_answers(rows: ClassRows) -> tuple[Counts, Counts, Numbers]:
-    """Item, annotator and level of each answer; a level given twice counts once, as one of twice the weight does."""
-    packed = rows.packed
-    item = np.repeat(np.arange(rows.n_items), np.diff(packed.starts))
-    new = np.append(True, (np.diff(packed.code) != 0) | (np.diff(item) != 0))[: len(item)]
-    annotator, level = np.divmod(packed.code[new], np.uint32(rows.n_levels))
-    return item[new], annotator.astype(np.int64), level.astype(np.uint64)
-
-
-def _sums_of_draws(numbers: Numbers, level: Numbers, there: Counts, size: int, seeds: tuple[int, int]) -> Numbers:
-    """Sums of draws that numbers and levels decide; sums that wrap do not depend on their order."""
-    from ...kernels.structure import mix_bits
-
-    salt = np.random.default_rng(seeds).integers(0, 2**64, 1, np.uint64)
-    sums = np.zeros(size, np.uint64)
-    np.add.at(sums, there, mix_bits(mix_bits(numbers + salt) + level))
-    return sums
+def _join_traces(traces: Sequence[Trace]) -> Trace:
+    """The longest of several traces, converged if all are; each log-likelihood stays where it ended."""
+    n_iter = max(trace.n_iter for trace in traces)
+    likelihoods = [trace.log_likelihood for trace in traces if trace.log_likelihood]
+    length = max(map(len, likelihoods), default=0)
+    padded = [np.pad(values, (0, length - len(values)), mode="edge") for values in likelihoods]
+    summed = tuple(np.sum(padded, axis=0).tolist()) if padded else None
+    return Trace(n_iter, all(t.converged for t in traces), max(t.change for t in traces), summed)

@@ -13,11 +13,21 @@ from ...errors import JudgmentError
 from ...fitting import warn_unconverged
 from ...protocols import Floats
 from ...wording import expect_above, expect_at_least, one_of, option
-from .class_fit import ClassFit, votes_as_fit
 from .class_method import ClassMethod
-from .coded_grades import ClassRows, Former
-from .confusion_priors import FixedPrior, OwnPrior, Prior, crowd_shares, vote_anchor
-from .matrix_fit import Estimate, Form, FreeMatrices, OrdinalMatrices, first_estimate, fit_matrices
+from .coded_grades import ClassFit, ClassRows, Former, votes_as_fit
+from .confusion_matrices import (
+    Estimate,
+    FixedPrior,
+    Form,
+    FreeMatrices,
+    OrdinalMatrices,
+    OwnPrior,
+    Prior,
+    crowd_shares,
+    first_estimate,
+    fit_matrices,
+    vote_anchor,
+)
 
 _PRIORS = ("own", "crowd", "none")
 
@@ -80,14 +90,14 @@ class DawidSkene(ClassMethod):
               \operatorname{logit} p_{aj} = \operatorname{logit} p_a + f_j,
 
     where :math:`p_a` is the annotator's own accuracy, itself drawn to the mean accuracy by a Beta prior worth :math:`c`
-    grades, :math:`f_j` how much easier level :math:`j` is than others and :math:`e_{jl}` the crowd's wrong answers for
+    grades, :math:`f_j` how much easier level :math:`j` is than others and :math:`e_{jl}` the crowd's wrong grades for
     it. The shares of the levels have a Dirichlet prior around even ones. All of these are those of largest marginal
     (Dirichlet-multinomial) likelihood of the expected numbers of grades, in rounds between passes; the weights have
     log-normal hyper-priors around 20, 4 and the number of levels. No level is likelier to be given for another level
     than for itself in these. Somebody with three grades so has a matrix near the crowd's, shifted by own hits and
     misses, and somebody with hundreds one of their own. Where items have one or two grades, shares of levels cannot be
     told from habits of annotators and one level would swallow the others; so the shares begin with the votes, as if
-    there were :math:`n / p^2` more of the :math:`n` items, :math:`p` being the pairs of answers that an item has on
+    there were :math:`n / p^2` more of the :math:`n` items, :math:`p` being the pairs of grades that an item has on
     average. That form was chosen on subsamples of public sets, after :math:`n / p`.
 
     With ``prior="crowd"`` each annotator begins with ``alpha`` grades for each level, distributed over true and given
@@ -95,8 +105,8 @@ class DawidSkene(ClassMethod):
     grade of each level are added to the crowd's. The shares of the levels begin with one item each. The trace has the
     log-likelihood with the last prior, which never falls; passes are extrapolated.
 
-    Probabilities are tempered (``calibrated``), since answers to one item depend on each other beyond its level: items
-    differ in difficulty, and annotators share mistakes. Each answer is predicted from the others on its item, which
+    Probabilities are tempered (``calibrated``), since grades of one item depend on each other beyond its level: items
+    differ in difficulty, and annotators share mistakes. Each grade is predicted from the others on its item, which
     count as :math:`n / (1 + (n - 1) r)` independent ones, and the largest correlation :math:`r` is taken that these
     predictions do not speak against. From it follows on what share of items even many annotators would settle on a
     wrong level, which is given away to all levels alike. The order of an item's levels stays. Both numbers are in
@@ -149,7 +159,7 @@ class DawidSkene(ClassMethod):
         """The estimate of a former consensus for the annotators and levels of now, NaN where they are new."""
         if former is None:
             return None
-        if not rows.named:
+        if not rows.has_annotators:
             return Estimate(np.full((1, rows.n_levels, rows.n_levels), np.nan), former.prior)
         return Estimate(former.of_annotators("confusion", by_level=True), former.prior)
 

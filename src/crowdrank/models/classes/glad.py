@@ -13,9 +13,18 @@ from ...data.judgments import Grades, expect
 from ...fitting import accelerate, warn_unconverged
 from ...protocols import Floats
 from ...wording import expect_above, expect_choices
-from .class_fit import ClassFit, Step, level_counts, log_shares, votes_as_fit
-from .class_method import ClassMethod
-from .coded_grades import ClassRows, Former, class_rows, former_fit, with_known
+from .class_method import ClassMethod, class_rows
+from .coded_grades import (
+    ClassFit,
+    ClassRows,
+    Former,
+    Step,
+    former_fit,
+    level_counts,
+    log_shares,
+    votes_as_fit,
+    with_known,
+)
 
 if TYPE_CHECKING:
     from .kernels.glad import DifficultyPass
@@ -131,7 +140,7 @@ class GLAD(ClassMethod):
         problem = _lay_out(rows, self, rows.levels_by_row[1])
         state = problem.settled_state(_Beginning(former.of_annotators("ability"), former.prior), self.max_iter)
         difficulty = np.exp(-state[slice(*problem.parts)])
-        table = grades.items.frame().with_columns(difficulty=difficulty).filter(pl.Series(rows.graded))
+        table = grades.items.frame().with_columns(difficulty=difficulty).filter(pl.Series(rows.is_graded))
         return table.sort("difficulty", *table.columns[:-1], descending=[True] + [False] * (table.width - 1))
 
     def _begin_from(self, former: Former | None, rows: ClassRows, grades: Grades) -> _Beginning:
@@ -149,7 +158,11 @@ class GLAD(ClassMethod):
         start = problem.settled_state(begin, n_before)
         n_free, n_shares = problem.parts[1], len(start) - problem.parts[1]
         # entries count by the grades that they rest on, class shares by all
-        numbers = rows.given, np.bincount(rows.item, rows.weight, rows.n_items), np.full(n_shares, rows.given.sum())
+        numbers = (
+            rows.annotator_weights,
+            np.bincount(rows.item, rows.weight, rows.n_items),
+            np.full(n_shares, rows.annotator_weights.sum()),
+        )
         state, trace = accelerate(
             problem.step, start, lower=np.append(np.full(n_free, -_MAX_NUMBER), np.full(n_shares, 1e-12)),
             upper=_MAX_NUMBER, scale=np.sqrt(np.concatenate(numbers)), tol=self.tol, max_iter=self.max_iter,
@@ -161,8 +174,8 @@ class GLAD(ClassMethod):
     def _take_votes(self, rows: ClassRows) -> ClassFit:
         """The grades as they are, by annotators as the prior has them."""
         ability, n_levels = np.full(rows.n_annotators, _PRIOR_MEAN), rows.n_levels
-        n_answers = n_levels if self.errors == "own" else max(n_levels - 1, 1)
-        guesses = np.full((rows.n_annotators, n_levels), 1.0 / n_answers)
+        n_guesses = n_levels if self.errors == "own" else max(n_levels - 1, 1)
+        guesses = np.full((rows.n_annotators, n_levels), 1.0 / n_guesses)
         confusion = _confusion(ability, np.full(1, _PRIOR_MEAN), guesses, self)
         votes = votes_as_fit(rows, confusion)
         return replace(votes, parameters={"ability": ability})
@@ -207,7 +220,7 @@ class _Problem:
 
         better = log_ease.copy()
         found = difficulty_pass(
-            self.rows.packed, self.annotators, self.levels, ability, log_ease, np.log(self.guesses), log_prior,
+            self.rows.packed_rows, self.annotators, self.levels, ability, log_ease, np.log(self.guesses), log_prior,
             self.rows.known, (_PRIOR_MEAN, self.method.ease_spread**-2), self.probabilities, better,
             lucky=self.method.errors == "own",
         )  # fmt: skip
@@ -263,7 +276,7 @@ def _fit_in_parts(method: GLAD, rows: Any, begin: _Beginning) -> ClassFit:
         return _m_step(method, ability, shares, found, np.empty(0))
 
     lower = np.append(np.full(n_annotators, -_MAX_NUMBER), np.full(len(shares), 1e-12))
-    scale = np.sqrt(np.append(rows.given, np.full(len(shares), rows.given.sum())))
+    scale = np.sqrt(np.append(rows.annotator_weights, np.full(len(shares), rows.annotator_weights.sum())))
     state, trace = accelerate(
         step, start, lower=lower, upper=_MAX_NUMBER, scale=scale, tol=method.tol, max_iter=method.max_iter
     )
@@ -297,7 +310,7 @@ def _ease_of(rows: ClassRows, state: Any) -> Floats:
 
 def _graded_ease(rows: ClassRows, state: Any) -> tuple[tuple[Floats], None]:
     """The log ease of the graded items of a part."""
-    return (_ease_of(rows, state)[rows.graded],), None
+    return (_ease_of(rows, state)[rows.is_graded],), None
 
 
 class EaseReading(NamedTuple):
@@ -329,7 +342,7 @@ def _lay_out(rows: ClassRows, method: GLAD, given: Floats) -> _Problem:
 
     # items that nobody graded are not visited
     probabilities = with_known(np.full((rows.n_items, rows.n_levels), 1.0 / rows.n_levels), rows.known)
-    annotators = read_only(rows.packed.code // np.uint32(rows.n_levels))
+    annotators = read_only(rows.packed_rows.code // np.uint32(rows.n_levels))
     return _Problem(method, rows, annotators, rows.levels_by_row[0], _guesses(method, given), probabilities)
 
 
@@ -337,7 +350,7 @@ def _class_fit(problem: _Problem, state: Floats, trace: Trace) -> ClassFit:
     """Levels and abilities at a state."""
     rows, last = problem.rows, problem.step(state)
     ability, log_ease, _ = np.split(state, problem.parts)
-    confusion = _confusion(ability, log_ease[rows.graded], problem.guesses, problem.method)
+    confusion = _confusion(ability, log_ease[rows.is_graded], problem.guesses, problem.method)
     return ClassFit(problem.probabilities, last.shares, confusion, trace, {"ability": ability.copy()})
 
 

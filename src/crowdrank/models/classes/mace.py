@@ -15,9 +15,8 @@ from ...fitting import accelerate, warn_unconverged
 from ...protocols import Floats
 from ...wording import expect_above, expect_at_least, expect_choices
 from .calibration import predicts_better
-from .class_fit import ClassFit, Step, level_counts, log_shares, votes_as_fit
 from .class_method import ClassMethod
-from .coded_grades import ClassRows, Former, with_known
+from .coded_grades import ClassFit, ClassRows, Former, Step, level_counts, log_shares, votes_as_fit, with_known
 
 if TYPE_CHECKING:
     from .kernels.mace import SpamModel, SpamPass
@@ -63,7 +62,7 @@ class MACE(ClassMethod):
         For ``"em"``: number of grades, split over the levels, that are added to those expected of each kind.
     prior
         Shares of the levels: ``"uniform"``, as published; ``"estimated"`` along with the rest; ``"learned"``: uniform
-        unless estimated ones predict answers better that were held out.
+        unless estimated ones predict held-out grades better.
     n_restarts
         How many different starts to climb from; the best objective wins.
     calibrated
@@ -139,10 +138,10 @@ class MACE(ClassMethod):
         return fit
 
     def _fit_learned(self, rows: ClassRows, begin: _Habits | None) -> ClassFit:
-        """The fit with uniform shares, unless estimated ones predict held-out answers better."""
+        """The fit with uniform shares, unless estimated ones predict held-out grades better."""
         uniform, prior = replace(self, prior="uniform")._fit_shares(rows, begin), np.full(rows.n_levels, np.nan)
         spam, answers = (uniform.parameters[name] for name in ("spam_probability", "spam_answers"))
-        habits = _Habits(spam, answers[:, rows.used], prior if begin is None else begin.prior)
+        habits = _Habits(spam, answers[:, rows.used_levels], prior if begin is None else begin.prior)
         estimated = replace(self, prior="estimated")._fit_shares(rows, habits)
         return estimated if predicts_better(rows, estimated, uniform) else uniform
 
@@ -229,14 +228,14 @@ def _agreements(rows: ClassRows) -> tuple[Floats]:
     """How often others gave the items of each annotator the same level."""
     from .kernels.mace import agreements
 
-    return (agreements(rows.packed, rows.levels_by_row[0], rows.n_annotators, rows.n_levels),)
+    return (agreements(rows.packed_rows, rows.levels_by_row[0], rows.n_annotators, rows.n_levels),)
 
 
 def _spam_sums(rows: ClassRows, model: SpamModel, log_prior: Floats, probabilities: Floats | None = None) -> SpamPass:
     """E-step: log-likelihood, expected grades that come of looking, and expected items of each level."""
     from .kernels.mace import spam_pass
 
-    return spam_pass(rows.packed, *rows.levels_by_row, model, log_prior, rows.known, probabilities)
+    return spam_pass(rows.packed_rows, *rows.levels_by_row, model, log_prior, rows.known, probabilities)
 
 
 class SpamReading(NamedTuple):
@@ -306,5 +305,5 @@ def _class_fit(problem: _Problem, state: Floats, trace: Trace) -> ClassFit:
 def _parameters(spam: Floats, answers: Floats, rows: ClassRows) -> dict[str, Floats]:
     """The parameters that the user sees, with the answers over the whole scale."""
     wide = np.zeros((len(spam), len(rows.scale)))
-    wide[:, rows.used] = answers
+    wide[:, rows.used_levels] = answers
     return {"spam_probability": spam, "spam_answers": wide}

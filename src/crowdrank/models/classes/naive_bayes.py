@@ -16,16 +16,15 @@ from ...fitting import accelerate, warn_unconverged
 from ...protocols import Counts, Floats
 from ...wording import expect_above, expect_at_least, one_of, option
 from .calibration import held_out_loss, predicts_better
-from .class_fit import ClassFit, Step, level_counts, votes_as_fit
-from .class_method import ClassMethod
-from .coded_grades import ClassRows, Former, MatrixReading, is_identified
+from .class_method import ClassMethod, is_identified
+from .coded_grades import ClassFit, ClassRows, Former, MatrixReading, Step, level_counts, votes_as_fit
 
 _MARGIN_LEARNED, _MARGIN_GIVEN = 1e-4, 1e-6
 """Least distance of an accuracy from 0 and 1, so that two who are sure and disagree do not rule out every level."""
 
 _ERRORS = ("learned", "even", "own")
 _N_ERRORS = 2.0
-"""Standard errors by which own errors must predict held-out answers better than even ones."""
+"""Standard errors by which own errors must predict held-out grades better than even ones."""
 
 _STRENGTHS = (0.0, 0.1, 1.0)
 """What even shares are worth against those of the items, from nothing to as much; the fourth is even shares alone."""
@@ -66,11 +65,11 @@ class NaiveBayes(ClassMethod):
         grades. Keep :math:`a_0 > b_0`, or the levels of a poor crowd may come out permuted.
     prior
         Shares of the levels: ``"uniform"``; ``"estimated"`` along with the rest; ``"learned"``: estimated and drawn to
-        even ones as strongly as predicts answers best that were held out; or a number for each level, worst first,
+        even ones as strongly as predicts grades best that were held out; or a number for each level, worst first,
         such as ``(0.7, 0.2, 0.1)``.
     errors
         Where wrong grades fall: ``"even"``, on the other levels alike; ``"own"``, as the annotator answers overall,
-        by luck rightly; ``"learned"``: even ones unless own ones predict answers clearly better that were held out.
+        by luck rightly; ``"learned"``: even ones unless own ones predict grades clearly better that were held out.
     calibrated
         Whether to temper the probabilities so that they mean what they say (see the notes); ``False`` gives the
         model's own.
@@ -95,7 +94,7 @@ class NaiveBayes(ClassMethod):
     ``"estimated"`` is much better on uneven levels. Real annotators lean towards some levels, which an estimated prior
     takes for the truth, in the end with all items on one level, of which there is a warning. So ``"learned"`` fits four
     strengths of a Dirichlet prior, from one item of each level to even shares alone, leaves out those where one level
-    swallows the others, and keeps the one by which held-out answers are likeliest. Where all accuracies are given it
+    swallows the others, and keeps the one by which held-out grades are likeliest. Where all accuracies are given it
     is ``"uniform"``.
 
     Even errors take those who give one level to most items for able, and their level for that of most items, whatever
@@ -178,13 +177,13 @@ class NaiveBayes(ClassMethod):
             given = np.clip(given_accuracies(accuracies, grades), _MARGIN_GIVEN, 1 - _MARGIN_GIVEN)
         if former is None:
             return _Beginning(given, unknown, prior)
-        accuracy = former.of_annotators("accuracy") if rows.named else unknown
+        accuracy = former.of_annotators("accuracy") if rows.has_annotators else unknown
         if self.prior in ("learned", "estimated"):
             prior = np.maximum(former.prior, _MIN_PROBABILITY)
         return _Beginning(given, np.clip(accuracy, _MARGIN_LEARNED, 1 - _MARGIN_LEARNED), prior)
 
     def _fit_rows(self, rows: ClassRows, begin: _Beginning) -> ClassFit:
-        """The fit, by the errors and the strength of even shares that predict held-out answers best where learned."""
+        """The fit, by the errors and the strength of even shares that predict held-out grades best where learned."""
         given = np.isfinite(begin.given)
         if given.any() and self.errors == "own":
             raise ParameterError("accuracies= have even errors; leave errors='own' out, or the accuracies")
@@ -210,7 +209,7 @@ class NaiveBayes(ClassMethod):
         )
 
     def _fit_strengths(self, rows: ClassRows, begin: _Beginning, guesses: Floats | None) -> ClassFit:
-        """The fit with the strength of even shares that predicts held-out answers best."""
+        """The fit with the strength of even shares that predicts held-out grades best."""
         fixed, guesses = self._fit_errors(rows, begin, guesses, None)
         strengths = [max(1.0, strength * rows.n_graded / rows.n_levels) for strength in _STRENGTHS]
         fits = [*(self._fit_shares(rows, begin, guesses, more) for more in strengths), fixed]
@@ -223,7 +222,7 @@ class NaiveBayes(ClassMethod):
 
         ``more`` items of each level are added where shares are estimated; ``None`` where they are fixed.
         """
-        n_levels, fixed, number = rows.n_levels, _fixed_shares(rows, self), rows.given
+        n_levels, fixed, number = rows.n_levels, _fixed_shares(rows, self), rows.annotator_weights
 
         def m_step(counts: Floats, shares: Floats, before: Floats | None = None) -> Floats:
             right = np.einsum("ajj->aj", counts)
@@ -320,7 +319,7 @@ def _fixed_shares(rows: ClassRows, method: NaiveBayes) -> Floats:
     shares, shown = _given_shares(method.prior), ", ".join(map(str, rows.scale))
     if len(shares) != len(rows.scale):
         raise ParameterError(f"prior= has {len(shares)} shares for the {len(rows.scale)} levels {shown}; give one each")
-    used = np.maximum(shares[rows.used], _MIN_PROBABILITY * shares.sum())
+    used = np.maximum(shares[rows.used_levels], _MIN_PROBABILITY * shares.sum())
     given: Floats = used / used.sum()
     return given
 
@@ -348,7 +347,7 @@ def _swallows(rows: ClassRows, fit: ClassFit, limit: float) -> bool:
 
 def _warn_of_guessing(rows: ClassRows, method: NaiveBayes, fit: ClassFit) -> None:
     """Warn of a crowd close to guessing, and of an estimated prior that has swallowed the other levels."""
-    number = rows.given
+    number = rows.annotator_weights
     mean = float(np.average(np.einsum("ajj,j->a", fit.confusion, fit.prior), weights=number))
     said = []
     if mean < _MIN_GAIN_OVER_GUESSING + (1.0 - _MIN_GAIN_OVER_GUESSING) / rows.n_levels:

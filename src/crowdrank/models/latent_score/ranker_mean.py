@@ -51,7 +51,7 @@ class RankerMean:
             ranker.set_params(gain="linear")
         query = self.judgments.items.query[items]
         ranker.fit(self.features.matrix[self.row[items]], target[items], qid=query)
-        return ranker.fitted
+        return ranker.scorer
 
     def targets(self, scores: Floats) -> Floats:
         """Return what the ranker learns: expected grades that rise with the scores, or scores above the query's least.

@@ -94,7 +94,7 @@ class PairPart(NamedTuple):
     annotators: Ints
 
     @property
-    def given(self) -> Floats:
+    def annotator_weights(self) -> Floats:
         """Weight of the preferences of each of the annotators, ties included."""
         preferences = self.preferences
         by = preferences.annotator if preferences.n_annotators else np.zeros(len(preferences), np.int32)
@@ -269,7 +269,7 @@ class _Slopes(NamedTuple):
 
 def _weights(part: PairPart, state: Any) -> tuple[Statistics, Any]:
     """Weight of the preferences of each annotator that the parameters enter, and of all."""
-    return (part.model.n_preferences, part.given), None
+    return (part.model.n_preferences, part.annotator_weights), None
 
 
 def _rough_scores(surplus: Floats, part: PairPart, state: Any) -> tuple[Statistics, Any]:

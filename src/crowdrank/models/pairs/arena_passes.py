@@ -243,4 +243,4 @@ def _reverse_parameters(part: PairPart, state: Any) -> tuple[Statistics, Any]:
 
 def _parameters(part: PairPart, state: Any) -> tuple[Statistics, Any]:
     """The annotators of a part, their parameters and the weights of their preferences."""
-    return (part.annotators, state[0], part.given), None
+    return (part.annotators, state[0], part.annotator_weights), None

@@ -45,9 +45,9 @@ class EMElo:
     score is the mean over the second half of the passes [Niu15]_.
 
     With ``model="confusion"`` an annotator has a matrix :math:`C_a(c, l)` in place of :math:`\eta_a`: the probability
-    to answer :math:`l` (left, tie or right) where :math:`c` is true, so a leaning to one side and a liking for ties are
-    learned too. It is Dawid-Skene on pairs, as [Bashir13]_ has it. Annotators of a quality below ``min_quality`` are
-    then left out, and Elo is given the preferences that remain.
+    of outcome :math:`l` (left, tie or right) where :math:`c` is true, so a leaning to one side and a liking for ties
+    are learned too. It is Dawid-Skene on pairs, as [Bashir13]_ has it. Annotators of a quality below ``min_quality``
+    are then left out, and Elo is given the preferences that remain.
 
     When to use
     -----------
@@ -57,7 +57,7 @@ class EMElo:
     Parameters
     ----------
     model
-        ``"one_coin"``: a quality per annotator; ``"confusion"``: a matrix per annotator, ties being an answer.
+        ``"one_coin"``: a quality per annotator; ``"confusion"``: a matrix per annotator, ties being an outcome.
     min_quality
         Annotators below this quality have no part in the scores; 0 leaves nobody out, 0.5 those who guess or worse.
     k
@@ -93,7 +93,7 @@ class EMElo:
     With one coin, ties say nothing about which item is better and are left out; an item with ties only keeps the
     ``initial`` score. With a matrix there are three classes of pairs where there are ties, and the quality ``eta`` is
     the mean probability to name the better item, given that one is. Sides are those that the items were shown on; a
-    matrix has :math:`a_0` right answers beforehand in each row and :math:`b_0` wrong ones among the others. A pair
+    matrix has :math:`a_0` right preferences beforehand in each row and :math:`b_0` wrong ones among the others. A pair
     counts by the difference of the probabilities of both items to be the better one.
 
     Every pair counts once, however often it was judged. Without annotators in the data all preferences are by
@@ -179,7 +179,7 @@ def _quality(method: EMElo, preferences: Preferences, eta: Floats) -> Quality | 
 
 def _fit_both_parts(used: Preferences, method: EMElo, trusted: Bools) -> _Parts:
     """Both parts for the preferences that the model takes."""
-    pairs = AnsweredPairs.of(used, len(trusted))
+    pairs = PairOutcomes.of(used, len(trusted))
     learn = _learn_winners if method.model == "one_coin" else _learn_matrices
     learned = learn(pairs, method, trusted)
     if method.min_quality > 0:
@@ -187,7 +187,7 @@ def _fit_both_parts(used: Preferences, method: EMElo, trusted: Bools) -> _Parts:
     return _Parts(elo_scores(method, pairs, learned.lead, used.items.offsets), learned.eta, pairs.number, learned.trace)
 
 
-def elo_scores(method: EMElo, pairs: AnsweredPairs, lead: Floats, offsets: Counts) -> Floats:
+def elo_scores(method: EMElo, pairs: PairOutcomes, lead: Floats, offsets: Counts) -> Floats:
     """Return Elo's scores by the likelier winner of each pair."""
     from .kernels.elo import arrange_pairs, mean_elo_scores
 
@@ -198,25 +198,25 @@ def elo_scores(method: EMElo, pairs: AnsweredPairs, lead: Floats, offsets: Count
 
 
 @dataclass(frozen=True, eq=False)
-class AnsweredPairs:
-    """Answers about pairs: pair, annotator, answer (0 the lower item, then a tie if there are any, last the higher).
+class PairOutcomes:
+    """Preferences by pair: pair, annotator, outcome (0 the lower item, then a tie if there are any, last the higher).
 
-    ``swapped`` tells where the lower item was shown on the right, and ``number`` is the weight of the answers of each
-    annotator.
+    ``swapped`` tells where the lower item was shown on the right, and ``number`` is the weight of each annotator's
+    preferences.
     """
 
     counts: PairCounts
     pair: Ints
     annotator: Ints
-    answer: Ints
+    outcome: Ints
     swapped: Bools
     weight: Floats | None
-    n_answers: int
+    n_outcomes: int
     number: Floats
 
     @classmethod
-    def of(cls, used: Preferences, n_annotators: int, *, tied: bool | None = None) -> AnsweredPairs:
-        """The answers in some preferences; ``tied`` says whether ties are answers, ``None``: if there are any."""
+    def of(cls, used: Preferences, n_annotators: int, *, tied: bool | None = None) -> PairOutcomes:
+        """The outcomes of some preferences; ``tied`` says whether a tie is an outcome, ``None``: if there are any."""
         from ...kernels.pairs import pair_numbers
 
         counts = count_preferences(used, "split")
@@ -232,7 +232,7 @@ class AnsweredPairs:
         )  # fmt: skip
 
     def pack(self, use: Bools | None = None, *, sides: bool) -> PackedGrades:
-        """Return the answers packed, all or some; by ``sides`` each annotator is two, by where the lower item was."""
+        """Return the outcomes packed, all or some; by ``sides`` each annotator is two, by where the lower item was."""
         from ...kernels.confusion import pack_grades
 
         n = len(self.number)
@@ -240,8 +240,8 @@ class AnsweredPairs:
         chosen: Any = slice(None) if use is None else use
         weight = None if self.weight is None else self.weight[chosen]
         return pack_grades(
-            self.pair[chosen], owner[chosen].astype(np.int32), self.answer[chosen], weight, len(self.counts.second),
-            n * (1 + sides), self.n_answers,
+            self.pair[chosen], owner[chosen].astype(np.int32), self.outcome[chosen], weight, len(self.counts.second),
+            n * (1 + sides), self.n_outcomes,
         )  # fmt: skip
 
 
@@ -256,7 +256,7 @@ class _Learned(NamedTuple):
     sides: bool
 
 
-def _learn_winners(pairs: AnsweredPairs, method: EMElo, trusted: Bools) -> _Learned:
+def _learn_winners(pairs: PairOutcomes, method: EMElo, trusted: Bools) -> _Learned:
     """Qualities, what is likelier than not of each pair, and how the passes went."""
     packed = pairs.pack(sides=False)
     eta, trace = learn_qualities(partial(expected_winners, packed), method, trusted, pairs.number)
@@ -264,7 +264,7 @@ def _learn_winners(pairs: AnsweredPairs, method: EMElo, trusted: Bools) -> _Lear
 
 
 def expected_winners(packed: PackedGrades, eta: Floats) -> tuple[float, Floats]:
-    """Return the log-likelihood of answers, and how many of each annotator are expected to be right."""
+    """Return the log-likelihood of preferences, and how many of each annotator are expected to be right."""
     from ...kernels.confusion import confusion_pass
 
     unknown = np.full(len(packed.starts) - 1, -1, np.int32)
@@ -273,7 +273,7 @@ def expected_winners(packed: PackedGrades, eta: Floats) -> tuple[float, Floats]:
 
 
 def pair_leads(
-    pairs: AnsweredPairs, method: EMElo, eta: Floats, matrices: tuple[Floats, Floats] | None = None
+    pairs: PairOutcomes, method: EMElo, eta: Floats, matrices: tuple[Floats, Floats] | None = None
 ) -> Floats:
     """Return how much likelier each pair's lower item is, by qualities, or by matrices and shares of classes.
 
@@ -291,8 +291,8 @@ def learn_qualities(
 ) -> tuple[Floats, Trace]:
     """Return the qualities of annotators and how the passes went.
 
-    ``expect`` gives the log-likelihood of qualities and the expected right answers of each annotator, ``number`` is
-    the weight of their answers.
+    ``expect`` gives the log-likelihood of qualities and the expected right preferences of each annotator, ``number`` is
+    the weight of their preferences.
     """
     right, wrong = (np.where(trusted, sure, other) for sure, other in zip(TRUSTED, (method.a0, method.b0), strict=True))
 
@@ -312,16 +312,16 @@ def learn_qualities(
     return eta, trace
 
 
-def _learn_matrices(pairs: AnsweredPairs, method: EMElo, trusted: Bools) -> _Learned:
+def _learn_matrices(pairs: PairOutcomes, method: EMElo, trusted: Bools) -> _Learned:
     """The same with a confusion matrix for each annotator, by expectation-maximisation from the prior."""
     packed = pairs.pack(sides=True)
-    confusion, shares, trace = learn_matrices(partial(expected_answers, packed), method, trusted, pairs.n_answers)
+    confusion, shares, trace = learn_matrices(partial(expected_outcomes, packed), method, trusted, pairs.n_outcomes)
     both = _both_sides(confusion)
     return _Learned(matrix_qualities(confusion), leads(pairs, packed, both, shares), trace, both, shares, True)
 
 
-def expected_answers(packed: PackedGrades, confusion: Floats, shares: Floats) -> Floats:
-    """Return the expected answers of annotators by truth and answer, then those where the lower item was on the right.
+def expected_outcomes(packed: PackedGrades, confusion: Floats, shares: Floats) -> Floats:
+    """Return expected outcomes of annotators by truth and outcome, then those where the lower item was on the right.
 
     ``confusion`` (n_annotators, m, m) are their matrices, ``shares`` (m,) those of the classes of pairs.
     """
@@ -338,20 +338,20 @@ def matrix_qualities(confusion: Floats) -> Floats:
 
 
 def learn_matrices(
-    expect: Callable[[Floats, Floats], Floats], method: EMElo, trusted: Bools, n_answers: int
+    expect: Callable[[Floats, Floats], Floats], method: EMElo, trusted: Bools, n_outcomes: int
 ) -> tuple[Floats, Floats, Trace]:
     """Return the matrices of annotators, the shares of the classes of pairs, and how the passes went.
 
-    ``expect`` gives the expected answers by matrices and shares, see :func:`expected_answers`.
+    ``expect`` gives the expected outcomes by matrices and shares, see :func:`expected_outcomes`.
     """
-    n, m = len(trusted), n_answers
+    n, m = len(trusted), n_outcomes
     right, wrong = (np.where(trusted, sure, other) for sure, other in zip(TRUSTED, (method.a0, method.b0), strict=True))
     same = np.eye(m, dtype=bool)
     prior = np.where(same, right[:, None, None], wrong[:, None, None] / (m - 1))
 
     def step(matrices: Floats) -> Floats:
         expected = expect(matrices[: n * m * m].reshape(n, m, m), matrices[n * m * m :])
-        # seen from the other side, left and right change places in truth and answer
+        # seen from the other side, left and right change places in truth and outcome
         counts = prior + expected[:n] + expected[n:, ::-1, ::-1]
         shares = _shares(expected, m)
         return np.concatenate([(counts / counts.sum(axis=2, keepdims=True)).ravel(), shares])
@@ -362,7 +362,7 @@ def learn_matrices(
 
 
 def _shares(counts: Floats, n_classes: int) -> Floats:
-    """Share of the pairs of each class by expected answers; neither item is the better one more often."""
+    """Share of the pairs of each class by expected outcomes; neither item is the better one more often."""
     of_classes = counts.sum(axis=(0, 2)) + 1.0
     of_classes = 0.5 * (of_classes + of_classes[::-1])
     shares: Floats = of_classes / of_classes.sum()
@@ -374,7 +374,7 @@ def _both_sides(confusion: Floats) -> Floats:
     return np.concatenate([confusion, confusion[:, ::-1, ::-1]])
 
 
-def leads(pairs: AnsweredPairs, packed: PackedGrades, confusion: Floats, shares: Floats) -> Floats:
+def leads(pairs: PairOutcomes, packed: PackedGrades, confusion: Floats, shares: Floats) -> Floats:
     """Return the probability that each pair's lower item is the better one less that of the higher one, (n_pairs,)."""
     from ...kernels.confusion import fill_probabilities
 
@@ -385,7 +385,7 @@ def leads(pairs: AnsweredPairs, packed: PackedGrades, confusion: Floats, shares:
     return lead
 
 
-def _without_poor(pairs: AnsweredPairs, learned: _Learned, method: EMElo) -> _Learned:
+def _without_poor(pairs: PairOutcomes, learned: _Learned, method: EMElo) -> _Learned:
     """What remains of the pairs without annotators below the least quality."""
     use = (learned.eta >= method.min_quality)[pairs.annotator]
     if len(use):
@@ -394,7 +394,7 @@ def _without_poor(pairs: AnsweredPairs, learned: _Learned, method: EMElo) -> _Le
 
 
 def expect_good(method: EMElo, eta: Floats, number: Floats) -> None:
-    """Refuse a least quality that nobody who answered has."""
+    """Refuse a least quality that nobody who judged has."""
     if number.any() and not (eta >= method.min_quality)[number > 0].any():
         raise JudgmentError(
             f"em_elo: no annotator has a quality of min_quality={method.min_quality:g} or more, the best has "

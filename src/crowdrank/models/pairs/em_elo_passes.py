@@ -15,10 +15,10 @@ from ...fitting import AddedPasses
 from ...protocols import Bools, Floats, Statistics, Sums
 from ...quality import quality_of_sample, warn_near_chance
 from .em_elo import (
-    AnsweredPairs,
+    PairOutcomes,
     elo_scores,
     expect_good,
-    expected_answers,
+    expected_outcomes,
     expected_winners,
     learn_matrices,
     learn_qualities,
@@ -34,12 +34,12 @@ class _EloPart:
     preferences: Preferences
     used: Preferences
     n_annotators: int
-    _laid_out: dict[tuple[bool, bool], tuple[AnsweredPairs, Any]] = field(default_factory=dict)
+    _laid_out: dict[tuple[bool, bool], tuple[PairOutcomes, Any]] = field(default_factory=dict)
 
-    def answers(self, tied: bool, sides: bool) -> tuple[AnsweredPairs, Any]:
-        """Return the answers about pairs, and the same packed; a part keeps them from pass to pass."""
+    def outcomes(self, tied: bool, sides: bool) -> tuple[PairOutcomes, Any]:
+        """Return the outcomes by pair, and the same packed; a part keeps them from pass to pass."""
         if (tied, sides) not in self._laid_out:
-            pairs = AnsweredPairs.of(self.used, self.n_annotators, tied=tied)
+            pairs = PairOutcomes.of(self.used, self.n_annotators, tied=tied)
             self._laid_out[tied, sides] = pairs, pairs.pack(sides=sides)
         return self._laid_out[tied, sides]
 
@@ -65,7 +65,7 @@ class EMEloPasses(AddedPasses):
         matrices: tuple[Floats, Floats] | None = None
         if self.method.model == "confusion":
             confusion, shares, trace = learn_matrices(
-                lambda *of_classes: sums.total(partial(_count_answers, tied, of_classes))[0], self.method, trusted,
+                lambda *of_classes: sums.total(partial(_count_outcomes, tied, of_classes))[0], self.method, trusted,
                 3 if tied else 2,
             )  # fmt: skip
             eta, matrices = matrix_qualities(confusion), (confusion, shares)
@@ -107,18 +107,18 @@ def _weights(preferences: Preferences, n_annotators: int) -> Floats:
 
 def _expect(eta: Floats, part: _EloPart, state: Any) -> tuple[Statistics, Any]:
     """Log-likelihood of a part, and expected right preferences of each annotator."""
-    return expected_winners(part.answers(False, False)[1], eta), None
+    return expected_winners(part.outcomes(False, False)[1], eta), None
 
 
-def _count_answers(tied: bool, of_classes: Any, part: _EloPart, state: Any) -> tuple[Statistics, Any]:
-    """Expected answers of each annotator in a part."""
-    return (expected_answers(part.answers(tied, True)[1], *of_classes),), None
+def _count_outcomes(tied: bool, of_classes: Any, part: _EloPart, state: Any) -> tuple[Statistics, Any]:
+    """Expected outcomes of each annotator in a part."""
+    return (expected_outcomes(part.outcomes(tied, True)[1], *of_classes),), None
 
 
 def _read_scores(
     method: Any, tied: bool, eta: Floats, matrices: Any, part: _EloPart, state: Any
 ) -> tuple[Statistics, Any]:
     """Scores of the items of a part."""
-    pairs = part.answers(tied, matrices is not None)[0]
+    pairs = part.outcomes(tied, matrices is not None)[0]
     scores = elo_scores(method, pairs, pair_leads(pairs, method, eta, matrices), part.preferences.items.offsets)
     return (settle_ties(method, part.preferences, scores), None, None, None, None), None

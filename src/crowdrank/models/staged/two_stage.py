@@ -124,7 +124,7 @@ class TwoStage:
             _matrix_rows(features, learned.row), learned.target, qid=query, item=learned.row,
             sample_weight=learned.weight, progress=progress, **held,
         )  # fmt: skip
-        fitted = ranker.fitted
+        fitted = ranker.scorer
         fitted.feature_names_in_ = np.array(features.names, object)
         return JointFit(
             method=method_name(self), ranker=fitted, consensus=consensus, n_items=len(np.unique(learned.row)),

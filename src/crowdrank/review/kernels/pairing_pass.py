@@ -1,4 +1,4 @@
-"""The compiled pass of :mod:`~crowdrank.review.kernels.pairings` over many pairs of answers."""
+"""The compiled pass of :mod:`~crowdrank.review.kernels.pairings` over many pairs of judgments."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def add_events(
 
 @njit(cache=True, nogil=True)
 def _classes(whole: Floats, parts: Floats, one: int, other: int, chance: Floats) -> None:
-    """Fill in the probability of each class, (n_classes,), without the answers of two cells."""
+    """Fill in the probability of each class, (n_classes,), without the judgments of two cells."""
     top = -np.inf
     for k in range(chance.size):
         chance[k] = whole[k] - parts[one, k]
@@ -63,7 +63,7 @@ def _classes(whole: Floats, parts: Floats, one: int, other: int, chance: Floats)
 
 @njit(cache=True, nogil=True)
 def _predict(a: Floats, b: Floats, chance: Floats, of_one: Floats, of_other: Floats) -> Any:
-    """Fill in the probabilities of both annotators' answers; return that of agreeing and either's spread in a class."""
+    """Fill in the probabilities of both judgments; return that of agreeing and either's spread in a class."""
     alike, spread_one, spread_other = 0.0, 1.0, 1.0
     for y in range(chance.size):
         of_one[y], of_other[y] = 0.0, 0.0

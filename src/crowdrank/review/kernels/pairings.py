@@ -1,8 +1,8 @@
-"""Whether two annotators answer alike more often than independent ones would, summed over what both answered.
+"""Whether two annotators judge alike more often than independent ones would, summed over what both judged.
 
-Annotator ``a`` gives answer ``y`` to a thing of class ``k`` with probability ``confusion[a, k, y]``. The answers of all
-others say how probable each class is, and that gives the probabilities of either one's answer. What is summed is the
-product of the two answers' deviations from these probabilities, less what the common class explains of it.
+Annotator ``a`` gives judgment ``y`` to a thing of class ``k`` with probability ``confusion[a, k, y]``. The judgments of
+all others say how probable each class is, and that gives the probabilities of either one's judgment. What is summed is
+the product of the two judgments' deviations from these probabilities, less what the common class explains of it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _EVENTS_PER_THREAD = 20_000
 
 
 class Events(NamedTuple):
-    """Two answers to one thing by two annotators, (n_events,) each.
+    """Two judgments to one thing by two annotators, (n_events,) each.
 
-    ``first`` and ``second`` are the rows of the two answers, ``pair`` the number of the pair of annotators.
+    ``first`` and ``second`` are the rows of the two judgments, ``pair`` the number of the pair of annotators.
     """
 
     first: Ints
@@ -29,9 +29,9 @@ class Events(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Answers by thing, (n_rows,) each.
+    """Judgments by thing, (n_rows,) each.
 
-    ``cell`` is the part of the thing's log-likelihood that an answer belongs to: what is left out with it.
+    ``cell`` is the part of the thing's log-likelihood that a judgment belongs to: what is left out with it.
     """
 
     thing: Ints
@@ -42,12 +42,12 @@ class Rows(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """Sums over the things that both annotators answered, (n_pairs,) each.
+    """Sums over the things that both annotators judged, (n_pairs,) each.
 
     Parameters
     ----------
     number, same
-        Things, and those with the same answer.
+        Things, and those with the same judgment.
     excess
         Product of deviations, less its expectation for independent annotators.
     variance, third
@@ -74,7 +74,7 @@ def add_up(
     """Return the sums of each pair of annotators.
 
     ``confusion`` (n_annotators, n_classes, n_classes); ``whole`` (n_things, n_classes) is the log-likelihood of each
-    class of a thing, prior included, and ``parts`` (n_cells, n_classes) what the answers of each cell add to it.
+    class of a thing, prior included, and ``parts`` (n_cells, n_classes) what the judgments of each cell add to it.
     ``few`` events are summed before a compiled pass is even loaded.
     """
     if few:

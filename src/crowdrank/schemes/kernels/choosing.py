@@ -1,4 +1,4 @@
-"""Hot loop of choosing pairs of items, and whom to ask about them, by what each answer would tell."""
+"""Hot loop of choosing pairs of items, and whom to ask about them, by what each preference would tell."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def _difference_variance(pairs: Pairs, scores: Scores, pair: int) -> float:
 
 @njit(cache=True, nogil=True)
 def _reach(pairs: Pairs, scores: Scores, pair: int) -> float:
-    """What all orders that an answer about a pair touches count, for a unit of its weight."""
+    """What all orders that a preference about a pair touches count, for a unit of its weight."""
     of, one, other = pairs.query[pair], pairs.left[pair], pairs.right[pair]
     start = scores.block[of]
     if start < 0:
@@ -86,7 +86,7 @@ def _reach(pairs: Pairs, scores: Scores, pair: int) -> float:
 
 @njit(cache=True, nogil=True)
 def _weight(gap: float, spread: float, alpha: float, square: float) -> float:
-    """Expected curvature of an answer in the difference: the square of alpha times P (1 - P), with P predictive."""
+    """Expected curvature of a preference in the difference: the square of alpha times P (1 - P), with P predictive."""
     kappa = 1 / math.sqrt(1 + math.pi / 8 * square * spread)
     chance = 1 / (1 + math.exp(-min(abs(kappa * alpha * gap), 500.0)))
     return square * chance * (1 - chance)
@@ -103,13 +103,13 @@ def _best(
     by: Ints,
     budget: float,
 ) -> tuple[float, int, float]:
-    """Most that an answer about a pair can be worth for a unit of money, whose it is, and its weight."""
+    """Most that a preference about a pair can be worth for a unit of money, whose it is, and its weight."""
     spread, reach = _difference_variance(pairs, scores, pair), _reach(pairs, scores, pair)
     gap = scores.score[pairs.left[pair]] - scores.score[pairs.right[pair]]
     best, who, heaviest = -1.0, -1, 0.0
     for a in range(len(annotators.alpha)):
         price = annotators.price[a]
-        # no answer tells more than one about an even pair, and the rest have smaller squares for their price
+        # no preference tells more than one about an even pair, and the rest have smaller squares for their price
         if annotators.square[a] * reach / 4 <= best * price:
             break
         if annotators.capacity[a] <= 0 or price > budget * (1 + 1e-12):
@@ -134,8 +134,8 @@ def _best(
 
 
 @njit(cache=True, nogil=True)
-def _anticipate_answer(pairs: Pairs, scores: Scores, pair: int, weight: float) -> None:
-    """Shrink the variances of a query, and what is still to decide, as an answer of that weight about a pair will."""
+def _anticipate_preference(pairs: Pairs, scores: Scores, pair: int, weight: float) -> None:
+    """Shrink the variances of a query, and what is still to decide, as a preference of that weight will."""
     of, one, other = pairs.query[pair], pairs.left[pair], pairs.right[pair]
     share = weight / (1 + weight * _difference_variance(pairs, scores, pair))
     start = scores.block[of]
@@ -175,7 +175,7 @@ def _sink(heap: Counts, value: Floats, place: int) -> None:
 
 @njit(cache=True, nogil=True)
 def worths(pairs: Pairs, scores: Scores, square: float) -> Floats:
-    """Return what the answer of one annotator of that mean square discrimination is worth, (n_pairs,)."""
+    """Return what the preference of one annotator of that mean square discrimination is worth, (n_pairs,)."""
     value = np.empty(len(pairs.left))
     for pair in range(len(value)):
         spread = _difference_variance(pairs, scores, pair)
@@ -200,7 +200,7 @@ def choose_pairs(
 ) -> tuple[Counts, Ints, Floats, Floats]:
     r"""Choose pairs and annotators one after the other, by worth for a unit of money given those before.
 
-    An answer by annotator a about items i and j has the weight :math:`w = E[\alpha_a^2] P (1 - P)`. It shrinks the
+    A preference of annotator a about items i and j has the weight :math:`w = E[\alpha_a^2] P (1 - P)`. It shrinks the
     covariance C of the scores of the query to :math:`C - c c^T w / (1 + w V)`, where c is the difference of the columns
     of i and j and V the variance of their difference, and is worth :math:`c^T L c \, w / (1 + w V)`, so what is
     like it becomes worth less. A pair is looked at again only when it comes up, as worths hardly ever rise.
@@ -210,7 +210,7 @@ def choose_pairs(
     pairs, scores, annotators
         What there is to choose from; variances, covariances and capacities are changed.
     budget, least, most
-        What may be spent, the least worth of a unit of money, and how many answers to choose at most.
+        What may be spent, the least worth of a unit of money, and how many preferences to choose at most.
 
     Returns
     -------
@@ -243,5 +243,5 @@ def choose_pairs(
         number += 1
         budget -= annotators.price[who]
         annotators.capacity[who] -= 1
-        _anticipate_answer(pairs, scores, pair, weight)
+        _anticipate_preference(pairs, scores, pair, weight)
     return chosen[:number], by[:number], told[:number], heavy[:number]

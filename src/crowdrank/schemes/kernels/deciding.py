@@ -147,7 +147,7 @@ def _at_edge(total: Floats, low: float, step: float, one: float, other: float, v
 def _slope(gap: float, spread: float) -> float:
     """How fast the expected number of wrong orders falls with the variance of the difference d of a pair.
 
-    Answers narrow d down to a variance v; its order is then wrong with an expected probability of about
+    Preferences narrow d down to a variance v; its order is then wrong with an expected probability of about
     p(d = 0) sqrt(2 v / pi), where p is today's density. This is the slope at today's variance.
     """
     if spread <= 0 or gap * gap > 100 * spread:

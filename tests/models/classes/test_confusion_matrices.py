@@ -8,7 +8,7 @@ from crowdrank.data.judgments import Grades
 from crowdrank.errors import ParameterError
 from crowdrank.kernels.confusion import Tallies
 from crowdrank.models.averages.majority_vote import MajorityVote
-from crowdrank.models.classes import confusion_priors as priors
+from crowdrank.models.classes import confusion_matrices as priors
 from crowdrank.models.classes.dawid_skene import DawidSkene
 from crowdrank.models.classes.naive_bayes import NaiveBayes
 
@@ -152,7 +152,7 @@ def test_no_level_swallows_the_others_where_items_have_one_grade_or_two(seed):
 
 
 def test_the_anchor_of_shares_fades_with_the_pairs_of_answers():
-    from crowdrank.models.classes.coded_grades import class_rows
+    from crowdrank.models.classes.class_method import class_rows
 
     def anchor(n_annotators):
         return priors.vote_anchor(

@@ -14,7 +14,7 @@ from ..protocols import Bools, Counts, Floats, Ints, Outcomes
 MOST_CLASSES = 7
 """Grades of more levels are cut into this many classes."""
 
-MOST_ANSWERS = 500_000
+MOST_JUDGMENTS = 500_000
 """Of more grades, preferences or pairs of rankings, those on a part of the items are looked at."""
 
 NOT_ASKED = 2.0
@@ -26,20 +26,20 @@ _MOST_KEY = 1 << 60
 
 
 @dataclass(frozen=True, eq=False)
-class AnswerTable:
-    """One answer for each thing and annotator, by thing and then annotator.
+class CodedJudgments:
+    """One judgment for each thing and annotator, by thing and then annotator.
 
     Parameters
     ----------
     thing
         What was asked, numbered from 0 in rising order, (n,).
     annotator
-        Who answered, (n,); all 0 where nobody is named.
+        Who judged, (n,); all 0 where nobody is named.
     code
-        The answer, (n,): the class of the grade; or 0, 1, 2 where the second item was preferred, neither, the first.
-        AnswerTable several times, it is the mean, so a choice that goes with the side is no choice.
+        The judgment, (n,): the class of the grade; or 0, 1, 2 where the second item was preferred, neither, the first.
+        Given several times, it is the mean, so a choice that goes with the side is no choice.
     n_codes
-        Number of answers there are.
+        Number of codes there are.
     first, second
         For preferences and rankings the two items of each thing, (n_things,), the first being the lower; for grades
         the item, twice.
@@ -68,19 +68,19 @@ class AnswerTable:
     note: str | None = None
 
 
-def answer_table(judgments: Judgments) -> AnswerTable:
+def code_judgments(judgments: Judgments) -> CodedJudgments:
     """Return judgments by what was asked."""
     fewer, note = fewer_items(judgments)
     if isinstance(fewer, Grades):
-        answers = _graded_items(fewer)
+        coded = _graded_items(fewer)
     elif isinstance(fewer, Preferences):
-        answers = _compared_pairs(fewer)
+        coded = _compared_pairs(fewer)
     else:
-        answers = replace(_compared_pairs(fewer.as_preferences()), low_left=None, high_left=None)
-    return replace(answers, note=note)
+        coded = replace(_compared_pairs(fewer.as_preferences()), low_left=None, high_left=None)
+    return replace(coded, note=note)
 
 
-def _graded_items(grades: Grades) -> AnswerTable:
+def _graded_items(grades: Grades) -> CodedJudgments:
     """Grades by item and annotator, repeated ones averaged."""
     classes, values = grade_classes(grades)
     place = grades.items.query if grades.block is None else grades.block
@@ -103,7 +103,7 @@ def _graded_items(grades: Grades) -> AnswerTable:
     where = (things // grades.n_items).astype(np.int32) if grades.block is not None else place[item]
     who = (own[begin] % n_annotators).astype(np.int32)
     given, at = np.unique(grades.grade, return_index=True)
-    return AnswerTable(thing, who, code, len(values), item, item, where, classes=(given, classes[at], values))
+    return CodedJudgments(thing, who, code, len(values), item, item, where, classes=(given, classes[at], values))
 
 
 def grade_classes(grades: Grades) -> tuple[Ints, Floats]:
@@ -124,10 +124,10 @@ def grade_classes(grades: Grades) -> tuple[Ints, Floats]:
     return merged[code].astype(np.int32), means
 
 
-def _compared_pairs(preferences: Preferences) -> AnswerTable:
+def _compared_pairs(preferences: Preferences) -> CodedJudgments:
     """Preferences by pair and annotator."""
     turned = preferences.left > preferences.right
-    # where nobody knows how items were shown, all answers are to one order
+    # where nobody knows how items were shown, all preferences are about one order
     outcome = np.where(turned & ~preferences.shown, -preferences.outcome, preferences.outcome)
     low = np.where(turned, preferences.right, preferences.left)
     apart = np.where(turned, preferences.left, preferences.right) - low
@@ -149,7 +149,7 @@ def _compared_pairs(preferences: Preferences) -> AnswerTable:
     second = (first + things % span).astype(np.int32)
     block = None if preferences.block is None else (things // span // n_items).astype(np.int32)
     lead = np.where(low_left == NOT_ASKED, 0, low_left) - np.where(high_left == NOT_ASKED, 0, high_left)
-    return AnswerTable(
+    return CodedJudgments(
         thing, (own % n_annotators).astype(np.int32), (np.sign(lead) + 1).astype(np.int32), 3, first, second,
         preferences.items.query[first] if block is None else block, low_left, high_left,
     )  # fmt: skip
@@ -185,17 +185,17 @@ def _number_values(rising: Counts) -> tuple[Counts, Ints]:
 def fewer_items(judgments: Judgments) -> tuple[Judgments, str | None]:
     """Return judgments without some items where they are very many, and what to say of that.
 
-    Leaving out items and not judgments keeps what several annotators answered, and what hangs together in triads.
+    Leaving out items and not judgments keeps what several annotators judged, and what hangs together in triads.
     """
-    n_answers = _n_answers(judgments)
-    if n_answers <= MOST_ANSWERS:
+    n_judgments = _n_judgments(judgments)
+    if n_judgments <= MOST_JUDGMENTS:
         return judgments, None
-    share = MOST_ANSWERS / n_answers
+    share = MOST_JUDGMENTS / n_judgments
     drawn = np.random.default_rng(0).random(judgments.n_items)
     kept = drawn < (share if judgments.kind == "grade" else np.sqrt(share))
-    # of very few items with very many answers each, at least two are looked at
+    # of very few items with very many judgments each, at least two are looked at
     kept[np.argsort(drawn)[:2]] = True
-    note = f"there are {n_answers:,} answers, so habits and dependence were looked at on {kept.sum():,} of the items"
+    note = f"there are {n_judgments:,} answers, so habits and dependence were looked at on {kept.sum():,} of the items"
     if isinstance(judgments, Grades):
         return judgments.select(kept[judgments.item]), note
     if isinstance(judgments, Preferences):
@@ -205,7 +205,7 @@ def fewer_items(judgments: Judgments) -> tuple[Judgments, str | None]:
     return replace(judgments, item=judgments.item[rows], rank=judgments.rank[rows], offsets=offsets), note
 
 
-def _n_answers(judgments: Judgments) -> int:
+def _n_judgments(judgments: Judgments) -> int:
     """Number of grades or of pairs compared."""
     if not isinstance(judgments, Rankings):
         return len(judgments)
