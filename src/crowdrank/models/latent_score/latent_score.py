@@ -20,6 +20,7 @@ from ...quality import trusted_annotators
 from ...standard_errors import ScoreGradients
 from ...wording import expect_above, expect_at_least, first_few, option
 from .control import RelativeCoefficients, check_names, control_parameters
+from .items import rereading
 from .layout import lay_out
 from .outcomes import latent_consensus, warn_about
 from .rounds import Options, fit_scores
@@ -169,6 +170,7 @@ class LatentScore:
         fit = fit_scores(layout, self._options, known=clamped, trusted=reliable, start=state)
         warn_about(fit, layout, judgments.items, self._options)
         found = latent_consensus(self, judgments, layout, fit, clamped, design)
+        found = replace(found, reread=rereading(self, judgments, layout, fit.state, fit.anchors.inputs))
         heavy = self._with_tastes(judgments, reliable, known)
         return found if heavy is None else self._with_taste_scores(found, judgments, heavy, reliable, design)
 
@@ -237,7 +239,7 @@ class LatentScore:
         who = judgments.annotators.ids.filter(pl.Series(heavy)).to_list()
         return replace(
             found, scores=taste.scores, std_error=np.sqrt(np.diag(taste.covariance)), covariance=(taste.covariance,),
-            estimates={**found.estimates, "taste": {**taste.estimates, "annotators": who}},
+            estimates={**found.estimates, "taste": {**taste.estimates, "annotators": who}}, reread=None,
         )  # fmt: skip
 
     def _design(self, judgments: Any, control: Sequence[str]) -> CovariateDesign:

@@ -132,7 +132,15 @@ function tiles(view, agreement) {
     tile("Forecast", finish || "–", finish ? "about then, at the pace of the last hour" : view.state === "open" ? "after the first judgments" : ""),
     tile("Agreement (alpha)", agreement?.alpha, agreement?.lower == null ? "" : `95 %: ${span(agreement.lower, agreement.upper)}`),
     tile("Spares", view.judgments.spare, `${number(view.judgments.withdrawn)} withdrawn, ${number(view.judgments.unpaid)} unpaid`),
-    tile("Consensus", fit.as_of_seq ? `as of ${number(fit.as_of_seq)}` : "none yet", fit.error ? el("span", { className: "bad" }, fit.error) : null, fit.error ? "" : `${number(fit.newer)} newer${fit.updated_seq ? `, their items read anew up to ${number(fit.updated_seq)}` : ""}`, el("span", { id: "age" })));
+    tile("Consensus", fit.as_of_seq ? `as of ${number(fit.as_of_seq)}` : "none yet", fit.error ? el("span", { className: "bad" }, fit.error) : null, fit.error ? "" : newer(fit), el("span", { id: "age" })));
+}
+
+// what the consensus lacks: judgments since the fit, unless their items were read anew
+function newer(fit) {
+  const words = `${number(fit.newer)} newer`;
+  if (!fit.newer || fit.reads_anew == null) return words;
+  if (!fit.reads_anew) return `${words}, not in it before the next fit (${fit.method} is only fitted as a whole)`;
+  return fit.updated_seq ? `${words}; items judged since are read anew up to ${number(fit.updated_seq)}` : `${words}, not in it yet`;
 }
 
 // what is answered, what is out, and what is still wanted, as one bar
