@@ -31,13 +31,14 @@ from ..protocols import Bools, Floats
 from ..wording import either, first_few, option
 from .delimited import separator_of
 from .headers import check_first_row, check_header
+from .line_blocks import LONG_BYTES, read_long_lines
 from .number_text import negative_numbers, numbers_in, without_blanks
 from .one_hot import with_winner
 from .paths import at_path, root_of
 from .read_options import ReadOptions
-from .records import Mixed
+from .records import Mixed, has_lines
 from .sources import Source, show_value
-from .tables import read_source, table_format
+from .tables import in_any_encoding, read_source, table_format
 
 _IDS = ("query", "item", "left", "right", "loser", "annotator", "ranking", "group")
 _FOR_EXPORTS = ("keep", "baseline_model", "agreeing")
@@ -72,6 +73,11 @@ def read_plain(source: Source, options: ReadOptions) -> Plain:
         check_header(source, options)
     if options.header is not None and form not in ("csv", "excel"):
         raise ParameterError(f"{option('header')} names the columns of CSV and Excel files; leave it out")
+    turned = options.wide is not None or options.add_columns is not None or bool(options.covariates)
+    if form == "jsonl" and len(source.data) >= LONG_BYTES and has_lines(source) and not turned:
+        found_long = in_any_encoding(source, partial(_read_long, options=options))
+        if found_long is not None:
+            return found_long
     if form != "parquet" or options.wide is not None:
         table, mixed = read_source(source, names=options.header, sheet=options.sheet)
         try:
@@ -98,6 +104,34 @@ def read_plain(source: Source, options: ReadOptions) -> Plain:
     return found._replace(understood=understood, again=again)
 
 
+def _read_long(source: Source, options: ReadOptions) -> Plain | None:
+    """What is understood of a long file of JSON lines; ``None`` where it must be read in one go.
+
+    Text is cut where it is not needed. Where it turns out to be needed, as ids, those columns are read once more.
+    """
+    asked = _asked(options)
+
+    def needed(name: str) -> bool:
+        return any(path == name or path.startswith((f"{name}.", f"{name}[")) for path in asked)
+
+    for _ in range(2):
+        table = read_long_lines(source, needed)
+        if table is None:
+            return None
+        found = plain_rows(table.frame, table.mixed, options, source)
+        ids = table.cut.intersection(found.understood.columns.values())
+        if not ids:
+            return found
+        asked = [*asked, *ids]
+    return None
+
+
+def _asked(options: ReadOptions) -> list[str]:
+    """The columns, or paths, that are named in the options."""
+    names = [*options.columns.values(), *options.where, *([options.strength[0]] if options.strength else [])]
+    return [*names, *([options.answer] if options.answer else [])]
+
+
 def read_plain_wholly(source: Source, options: ReadOptions) -> Plain:
     """Return the same with all columns of a file that are not needed."""
     return plain_rows(*read_source(source), options, source)
@@ -105,8 +139,7 @@ def read_plain_wholly(source: Source, options: ReadOptions) -> Plain:
 
 def _worth(names: list[str], options: ReadOptions) -> list[str]:
     """The columns of a Parquet file whose cells are needed."""
-    asked = [*options.columns.values(), *options.where, *([options.strength[0]] if options.strength else [])]
-    roots = {root[0] for path in asked if (root := root_of(names, path)) is not None}
+    roots = {root[0] for path in _asked(options) if (root := root_of(names, path)) is not None}
     if options.add_columns is not None:
         return names
     wanted = covariate_columns(pl.DataFrame(schema=names), options.covariates)
