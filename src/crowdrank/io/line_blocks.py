@@ -46,7 +46,7 @@ def read_long_lines(source: Source, whole: Callable[[str], bool], block_bytes: i
     nested: set[str] = set()
     n_rows = 0
     for block, line in _blocks(source, block_bytes or _BLOCK_BYTES):
-        if not block.data.strip():
+        if not block.data[:].strip():
             continue
         frame, in_block = lines_table(block, first_line=line)
         mixed = {name: n_rows + row for name, row in in_block.items()} | mixed
@@ -81,9 +81,7 @@ def _cut_text(frame: pl.DataFrame, whole: Callable[[str], bool]) -> tuple[pl.Dat
     names = [
         column.name
         for column in frame.iter_columns()
-        if column.dtype == pl.String
-        and not whole(column.name)
-        and (column.str.len_bytes() > _LONG_CELL_BYTES).any()
+        if column.dtype == pl.String and not whole(column.name) and (column.str.len_bytes() > _LONG_CELL_BYTES).any()
     ]
     short = [
         pl.when(pl.col(name).str.len_bytes() > _LONG_CELL_BYTES)

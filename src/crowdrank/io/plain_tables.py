@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -43,6 +44,7 @@ from .tables import in_any_encoding, read_source, table_format
 _IDS = ("query", "item", "left", "right", "loser", "annotator", "ranking", "group")
 _FOR_EXPORTS = ("keep", "baseline_model", "agreeing")
 _FEWEST_CLASSES, _MOST_CLASSES = 3, 12
+_ANCHOR = re.compile(r"(.*_)?(anchor|reference|ref|probe|standard)(_.*)?")
 
 
 class Plain(NamedTuple):
@@ -169,6 +171,7 @@ def plain_rows(table: pl.DataFrame, mixed: Mixed, options: ReadOptions, source: 
         nominal=options.nominal or options.levels is not None,
     )
     understood = _with_usable_times(table, understand(table, options.kind, columns, wishes=wishes), columns)
+    understood = _with_anchor_note(table, understood)
     _refuse_mixed(table, understood, mixed)
     frame = table.select(pl.col(name).alias(word) for word, name in understood.columns.items())
     frame, levels, notes = _with_numbers(frame, understood, options, source)
@@ -196,6 +199,26 @@ def _with_usable_times(table: pl.DataFrame, understood: Understood, given: Mappi
     columns = {word: column for word, column in understood.columns.items() if word != "time"}
     note = f"{name!r} is not used as the time: its cells are blank or of no form that is known"
     return replace(understood, columns=columns, ignored=(*understood.ignored, name), notes=(*understood.notes, note))
+
+
+def _with_anchor_note(table: pl.DataFrame, understood: Understood) -> Understood:
+    """The same with a note on an unused column of what two items were compared with, as triplets have one."""
+    words = understood.columns
+    if understood.kind != "preference" or "query" in words:
+        return understood
+    sides = {"left", "right"} if "left" in words else {"winner", "loser"}
+    items = pl.concat([table[words[word]].cast(pl.String, strict=False) for word in sorted(sides)]).unique()
+    for name in understood.ignored:
+        if name not in table.columns or not _ANCHOR.fullmatch(key_of(name)) or table[name].dtype.is_nested():
+            continue
+        anchors = table[name].cast(pl.String, strict=False).unique()
+        if "anchor" in key_of(name) or anchors.is_in(items.implode()).any():
+            note = (
+                f"{name!r} is not used, so items are ranked whatever they were compared with; if the question was "
+                f"which is more like it: {option('columns', {'query': name})}"
+            )
+            return replace(understood, notes=(*understood.notes, note))
+    return understood
 
 
 def _refuse_mixed(table: pl.DataFrame, understood: Understood, mixed: Mixed) -> None:
