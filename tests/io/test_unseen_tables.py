@@ -309,3 +309,32 @@ def test_inspect_says_what_aggregate_says(tmp_path, save):
 def test_times_in_seconds_and_milliseconds_are_shown_as_days(save, times):
     path = save("rater,item,rating,timestamp", [("ann", "x", 1, times[0]), ("bob", "x", 2, times[1])])
     assert [role.holds for role in inspect(path).roles if role.word == "time"] == ["14 Nov 2023"]
+
+
+@pytest.mark.parametrize("column", ["anchor", "reference_image"])
+def test_what_triplets_are_compared_with_is_not_left_out_in_silence(column, save):
+    triplets = [(a, m, n) for a in MODELS for m in MODELS for n in MODELS if len({a, m, n}) == 3]
+    path = save(f"{column},left,right,winner", [(*one, "left") for one in triplets])
+    found = inspect(path)
+    assert any(note.startswith(f"{column!r} is not used") and f"query={column}" in note for note in found.notes)
+    assert cr.read_judgments(path, columns={"query": column}).n_queries == len(MODELS)
+
+
+def test_a_column_of_references_that_are_no_items_is_no_anchor(save):
+    path = save("reference,left,right,winner", [(f"gold {n}", m, w, "left") for n, (_, m, w) in enumerate(PAIRS)])
+    assert not any("is not used" in note for note in inspect(path).notes)
+
+
+def test_a_survey_that_names_nobody_is_asked_about_and_the_command_works(save):
+    rows = [(f"5/{n + 1}/2024 15:12:1{n}", 4 + n % 2, 1 + n % 3, 3, 20 + n % 4) for n in range(6)]
+    path = save("Timestamp,Logo 1,Logo 2,Logo 3,Your age", rows)
+    found, arguments = _follow(path)
+    assert (found["n_judgments"], found["n_annotators"], found["n_items"]) == (18, 6, 3), arguments
+
+
+def test_letor_files_are_for_training(tmp_path):
+    path = tmp_path / "train.txt"
+    path.write_text("".join(f"{n % 3} qid:{n // 4} 1:{n / 7:.3f} 2:{n % 5} # d{n}\n" for n in range(12)))
+    found = inspect(path)
+    assert found.next == f"crowdrank train {path} -o model"
+    assert main([*shlex.split(found.next)[1:-1], str(tmp_path / "model"), "-q"]) == 0

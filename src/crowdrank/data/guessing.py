@@ -52,6 +52,9 @@ from .columns import (
 
 __all__ = ["Wishes", "role_candidates", "side_columns", "understand"]
 
+_LARGEST_RATING = 10
+"""Ratings mostly go up to 5, 7 or 10; ages, years and percentages beyond."""
+
 _LEAST = {"annotator": 3, "grade": 3, "rank": 3, "item": 2, "query": 2, "left": 2, "right": 2, "winner": 5}
 
 
@@ -411,11 +414,8 @@ class _Guess(RolePoints):
                 f"each row shows several items, {either(map(repr, several[:8]), 'and')}, and only one or two of a row "
                 "can be read; write one row per item and rank, or one per pair and winner"
             )
-        person = person_column(self.names)
-        if kind == "grade" and "item" in lacking and len(numeric) > 1 and person is not None:
-            listed = either(map(repr, numeric[:8]), "and")
-            said = f"{listed} may be one column per item, with {person!r} in each row"
-            return f"{said}; read them so: {option('wide', numeric)}"
+        if kind == "grade" and "item" in lacking and len(numeric) > 1 and (said := self._survey_question(numeric)):
+            return said
         for word in lacking:
             self._refuse_nested(word)
         known = (
@@ -434,6 +434,30 @@ class _Guess(RolePoints):
             f"the table lacks {' and '.join(lacking)} to be read as {kind}s (understood: {known}; {listed}); "
             f"name the column with {option('columns', {lacking[0]: sole})}"
         )
+
+    def _survey_question(self, numeric: list[str]) -> str | None:
+        """Sentence for columns of numbers that may be one per item; ``None`` where nothing says whose a row is."""
+        person = person_column(self.names)
+        whose = person or next((name for name in self.names if self.facts[name].times), None)
+        if whose is None:
+            return None
+        like = self._with_like_names(self._of_one_scale(numeric))
+        named = "" if person is not None else f" and {option('columns', {'annotator': whose})}"
+        listed = either(map(repr, like[:8]), "and")
+        return (
+            f"{listed} may be one column per item, with {whose!r} in each row; read them so: {option('wide', like)}"
+            f"{named}"
+        )
+
+    def _of_one_scale(self, names: list[str]) -> list[str]:
+        """Those of the columns whose numbers go up to 10, or those that go beyond, whichever are more."""
+        short = [
+            name
+            for name in names
+            if all((as_float(cell) or 0.0) <= _LARGEST_RATING for cell in self.facts[name].values)
+        ]
+        long = [name for name in names if name not in short]
+        return max(short, long, key=len)
 
     def _with_like_names(self, names: list[str]) -> list[str]:
         """The columns of numbers called like these too, such as that of an annotator whose grades are all the same."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
@@ -31,17 +32,19 @@ from ..protocols import Bools, Floats
 from ..wording import either, first_few, option
 from .delimited import separator_of
 from .headers import check_first_row, check_header
+from .line_blocks import LONG_BYTES, read_long_lines
 from .number_text import negative_numbers, numbers_in, without_blanks
 from .one_hot import with_winner
 from .paths import at_path, root_of
 from .read_options import ReadOptions
-from .records import Mixed
+from .records import Mixed, has_lines
 from .sources import Source, show_value
-from .tables import read_source, table_format
+from .tables import in_any_encoding, read_source, table_format
 
 _IDS = ("query", "item", "left", "right", "loser", "annotator", "ranking", "group")
 _FOR_EXPORTS = ("keep", "baseline_model", "agreeing")
 _FEWEST_CLASSES, _MOST_CLASSES = 3, 12
+_ANCHOR = re.compile(r"(.*_)?(anchor|reference|ref|probe|standard)(_.*)?")
 
 
 class Plain(NamedTuple):
@@ -72,6 +75,11 @@ def read_plain(source: Source, options: ReadOptions) -> Plain:
         check_header(source, options)
     if options.header is not None and form not in ("csv", "excel"):
         raise ParameterError(f"{option('header')} names the columns of CSV and Excel files; leave it out")
+    turned = options.wide is not None or options.add_columns is not None or bool(options.covariates)
+    if form == "jsonl" and len(source.data) >= LONG_BYTES and has_lines(source) and not turned:
+        found_long = in_any_encoding(source, partial(_read_long, options=options))
+        if found_long is not None:
+            return found_long
     if form != "parquet" or options.wide is not None:
         table, mixed = read_source(source, names=options.header, sheet=options.sheet)
         try:
@@ -98,6 +106,34 @@ def read_plain(source: Source, options: ReadOptions) -> Plain:
     return found._replace(understood=understood, again=again)
 
 
+def _read_long(source: Source, options: ReadOptions) -> Plain | None:
+    """What is understood of a long file of JSON lines; ``None`` where it must be read in one go.
+
+    Text is cut where it is not needed. Where it turns out to be needed, as ids, those columns are read once more.
+    """
+    asked = _asked(options)
+
+    def needed(name: str) -> bool:
+        return any(path == name or path.startswith((f"{name}.", f"{name}[")) for path in asked)
+
+    for _ in range(2):
+        table = read_long_lines(source, needed)
+        if table is None:
+            return None
+        found = plain_rows(table.frame, table.mixed, options, source)
+        ids = table.cut.intersection(found.understood.columns.values())
+        if not ids:
+            return found
+        asked = [*asked, *ids]
+    return None
+
+
+def _asked(options: ReadOptions) -> list[str]:
+    """The columns, or paths, that are named in the options."""
+    names = [*options.columns.values(), *options.where, *([options.strength[0]] if options.strength else [])]
+    return [*names, *([options.answer] if options.answer else [])]
+
+
 def read_plain_wholly(source: Source, options: ReadOptions) -> Plain:
     """Return the same with all columns of a file that are not needed."""
     return plain_rows(*read_source(source), options, source)
@@ -105,8 +141,7 @@ def read_plain_wholly(source: Source, options: ReadOptions) -> Plain:
 
 def _worth(names: list[str], options: ReadOptions) -> list[str]:
     """The columns of a Parquet file whose cells are needed."""
-    asked = [*options.columns.values(), *options.where, *([options.strength[0]] if options.strength else [])]
-    roots = {root[0] for path in asked if (root := root_of(names, path)) is not None}
+    roots = {root[0] for path in _asked(options) if (root := root_of(names, path)) is not None}
     if options.add_columns is not None:
         return names
     wanted = covariate_columns(pl.DataFrame(schema=names), options.covariates)
@@ -136,6 +171,7 @@ def plain_rows(table: pl.DataFrame, mixed: Mixed, options: ReadOptions, source: 
         nominal=options.nominal or options.levels is not None,
     )
     understood = _with_usable_times(table, understand(table, options.kind, columns, wishes=wishes), columns)
+    understood = _with_anchor_note(table, understood)
     _refuse_mixed(table, understood, mixed)
     frame = table.select(pl.col(name).alias(word) for word, name in understood.columns.items())
     frame, levels, notes = _with_numbers(frame, understood, options, source)
@@ -163,6 +199,26 @@ def _with_usable_times(table: pl.DataFrame, understood: Understood, given: Mappi
     columns = {word: column for word, column in understood.columns.items() if word != "time"}
     note = f"{name!r} is not used as the time: its cells are blank or of no form that is known"
     return replace(understood, columns=columns, ignored=(*understood.ignored, name), notes=(*understood.notes, note))
+
+
+def _with_anchor_note(table: pl.DataFrame, understood: Understood) -> Understood:
+    """The same with a note on an unused column of what two items were compared with, as triplets have one."""
+    words = understood.columns
+    if understood.kind != "preference" or "query" in words:
+        return understood
+    sides = {"left", "right"} if "left" in words else {"winner", "loser"}
+    items = pl.concat([table[words[word]].cast(pl.String, strict=False) for word in sorted(sides)]).unique()
+    for name in understood.ignored:
+        if name not in table.columns or not _ANCHOR.fullmatch(key_of(name)) or table[name].dtype.is_nested():
+            continue
+        anchors = table[name].cast(pl.String, strict=False).unique()
+        if "anchor" in key_of(name) or anchors.is_in(items.implode()).any():
+            note = (
+                f"{name!r} is not used, so items are ranked whatever they were compared with; if the question was "
+                f"which is more like it: {option('columns', {'query': name})}"
+            )
+            return replace(understood, notes=(*understood.notes, note))
+    return understood
 
 
 def _refuse_mixed(table: pl.DataFrame, understood: Understood, mixed: Mixed) -> None:
