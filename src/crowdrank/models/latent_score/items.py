@@ -62,12 +62,16 @@ class VarianceSums(NamedTuple):
         return cls(float(weight.sum()), dot(weight, squares), dot(weight, variances), explained)
 
 
+NO_SUMS = VarianceSums(0.0, 0.0, 0.0, 0.0)
+
+
 class ItemSums(NamedTuple):
-    """What the prior variances of scores within queries, levels of queries and weights of features are learned from."""
+    """What the prior variances of scores, levels of queries, weights of features and difficulties are learned from."""
 
     items: VarianceSums
-    levels: VarianceSums
-    weights: VarianceSums
+    levels: VarianceSums = NO_SUMS
+    weights: VarianceSums = NO_SUMS
+    difficulties: VarianceSums = NO_SUMS
 
 
 class ItemEstimates(NamedTuple):
@@ -92,7 +96,7 @@ class ItemEstimates(NamedTuple):
     def sums(self, layout: Layout, state: State) -> ItemSums:
         """Return what prior variances are learned from; ``state`` has those so far."""
         judged, here = layout.judged, layout.judged_queries
-        of_levels = VarianceSums(0.0, 0.0, 0.0, 0.0)
+        of_levels = NO_SUMS
         if state.variance_of_levels > 0.0:
             of_levels = VarianceSums.of(self.levels[here] ** 2, self.levels_variance[here], state.variance_of_levels)
         return ItemSums(
@@ -140,7 +144,7 @@ def score_curvature(layout: Layout, state: State, inputs: ItemInputs, former: tu
     n, gradient, diagonal = layout.n_items, np.zeros(layout.n_items), np.zeros(layout.n_items)
     pair_weight, of_cells = np.zeros(len(layout.graph.second)), []
     for number, (kind, habits) in enumerate(zip(layout.kinds, state.kinds, strict=True)):
-        model = habits.response_model(kind, state.alpha, state.alpha_variance)
+        model = state.response_model(kind, habits)
         slope, curve = item_pass(kind.cells, model, *state.gaps(kind))
         curve = 0.5 * (curve + former[number]) if former else curve
         of_cells.append(curve)

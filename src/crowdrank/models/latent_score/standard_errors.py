@@ -16,8 +16,9 @@ from ...protocols import Bools, Counts, Floats, Ints
 from ...standard_errors import ScoreGradients, SharedGradients
 from .annotators import annotator_sums, bias_curvature, eliminated_habits
 from .control import Eliminated, shared_information
+from .difficulty import blurred_curvature
 from .feature_weights import weight_uncertainty, weights_covariance
-from .items import Curvature, ScorePosterior, ScorePrior, score_curvature
+from .items import Curvature, ScorePosterior, ScorePrior
 from .layout import Kind, Layout, preference_levels, ranking_weights
 from .rounds import ScoreFit
 from .state import MAX_MEAN_LAPSE, KindState, State, former_state
@@ -161,7 +162,7 @@ def _terms(layout: Layout, fit: ScoreFit, sums: list[AnnotatorSums]) -> _Terms:
     levels_known = any(not kind.about_pairs for kind in layout.kinds) or bool(inputs.clamped.any())
     centred = not (levels_known or inputs.features.shape[1] > 0)
     offset = state.scores - _scale_centres(layout, state, centred)
-    curvature, prior = score_curvature(layout, state, inputs), ScorePrior(layout, state)
+    curvature, prior = blurred_curvature(layout, state, inputs), ScorePrior(layout, state)
     cross, shared = _cross_terms(layout, state, sums)
     return _Terms(layout, curvature, prior, cross, centred, offset, shared)
 
@@ -231,7 +232,7 @@ def _cross_terms(layout: Layout, state: State, sums: list[AnnotatorSums]) -> tup
         if kind.has_bias:
             curvature = bias_curvature(habits, of)
             adapt[:, 0], adapt[:, 2] = of.alpha_bias / curvature, 1.0 / np.sqrt(curvature)
-        model = habits.response_model(kind, state.alpha, state.alpha_variance)
+        model = state.response_model(kind, habits)
         rest = eliminated_habits(kind, habits, of)
         root = None if rest is None else _parameter_roots(rest, deviation)
         terms.append(cross_terms(kind.cells, model, *state.gaps(kind), adapt, root))
@@ -406,7 +407,9 @@ def _slopes(rows: _Responses, state: State, kind: Kind, habits: KindState) -> tu
     cuts = habits.centre + np.exp(habits.spread[who])[:, None] * habits.cuts
     bounds = np.column_stack([np.full(len(eta), -np.inf), cuts, np.full(len(eta), np.inf)])
     row = np.arange(len(eta))
-    upper, lower = expit(bounds[row, rows.level + 1] - eta), expit(bounds[row, rows.level] - eta)
+    clear = np.exp(-state.difficulty[rows.first]) if len(state.difficulty) else np.ones(len(eta))
+    upper = expit(clear * (bounds[row, rows.level + 1] - eta))
+    lower = expit(clear * (bounds[row, rows.level] - eta))
     share = np.ones(len(eta))
     if kind.has_lapses:
         lapse = habits.lapse[who]
@@ -416,8 +419,8 @@ def _slopes(rows: _Responses, state: State, kind: Kind, habits: KindState) -> tu
             favoured = 0.5 * ((1.0 + rows.side) * favoured + (1.0 - rows.side) * mirrored)
         seen = (1.0 - lapse) * np.maximum(upper - lower, 1e-12)
         share = seen / (seen + lapse * favoured)
-    slopes: Floats = rows.weight * share * state.alpha[who] * (upper + lower - 1.0)
-    curvatures: Floats = rows.weight * share * (upper * (1.0 - upper) + lower * (1.0 - lower))
+    slopes: Floats = rows.weight * share * clear * state.alpha[who] * (upper + lower - 1.0)
+    curvatures: Floats = rows.weight * share * clear**2 * (upper * (1.0 - upper) + lower * (1.0 - lower))
     return slopes, curvatures
 
 

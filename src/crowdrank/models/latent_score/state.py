@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,10 +30,14 @@ START_LAPSE = 0.02
 START_SHARES = (0.75, 0.2, 0.05)
 """Shares of annotators who see, are reversed and guess, before any judgment is seen, in a large crowd."""
 
-START_VARIANCES = {"item": 1.0, "alpha": 0.25, "bias": 0.05, "spread": 0.05, "level": 1.0, "weight": 0.1}
+START_VARIANCES = {
+    "item": 1.0, "alpha": 0.25, "bias": 0.05, "spread": 0.05, "level": 1.0, "weight": 0.1, "difficulty": 0.05,
+}  # fmt: skip
 """Prior variances before any judgment is seen; ``level`` is that of queries, ``weight`` that of feature weights."""
 
-MAX_VARIANCES = {"item": 36.0, "alpha": 16.0, "bias": 9.0, "spread": 1.0, "level": 36.0, "weight": 36.0}
+MAX_VARIANCES = {
+    "item": 36.0, "alpha": 16.0, "bias": 9.0, "spread": 1.0, "level": 36.0, "weight": 36.0, "difficulty": 2.0,
+}  # fmt: skip
 """Learned variances stay below these: where judgments hardly contradict each other they would grow without end."""
 
 MAX_FEATURE_VARIANCE = {"start": 1.0, "learned": 36.0}
@@ -272,6 +276,10 @@ class State:
         Curvature in the scores of each kind's cells, in the last round.
     feature_variances
         What uncertain weights add to the variances of scores, where there are features.
+    difficulty, difficulty_variance
+        Log of the noise of grades of each item against the usual one and its variance, (n_items or 0,).
+    variance_of_difficulty
+        Variance of difficulties, 0 where items are taken as equally difficult.
     """
 
     scores: Floats
@@ -289,6 +297,16 @@ class State:
     weights_covariance: Floats
     cell_curvature: tuple[Floats, ...] = ()
     feature_variances: FeatureVariances | None = None
+    difficulty: Floats = field(default_factory=lambda: np.empty(0))
+    difficulty_variance: Floats = field(default_factory=lambda: np.empty(0))
+    variance_of_difficulty: float = 0.0
+
+    def response_model(self, kind: Kind, habits: KindState) -> ResponseModel:
+        """What the passes over judgments of a kind need."""
+        model = habits.response_model(kind, self.alpha, self.alpha_variance)
+        if not kind.has_difficulty or not len(self.difficulty):
+            return model
+        return model._replace(clarity=np.exp(-self.difficulty[kind.cells.first]))
 
     def gaps(self, kind: Kind) -> tuple[Floats, Floats]:
         """Score, or difference of scores, of each cell and its variance."""
@@ -398,7 +416,15 @@ def former_state(start: Consensus, judgments: Any, layout: Layout, n_features: i
     """
     state = former_habits(start, judgments.annotators, layout, n_features)
     item = start.items.codes_of(judgments.items, "start", "judgments")
-    return replace(state, scores=np.where(item >= 0, former_scores(start)[item], 0.0))
+    state = replace(state, scores=np.where(item >= 0, former_scores(start)[item], 0.0))
+    own = start.estimates.get("difficulty")
+    if own is None or not any(kind.has_difficulty for kind in layout.kinds):
+        return state
+    variance = float(start.estimates["difficulty_sd"]) ** 2
+    return replace(
+        state, difficulty=_former_or_new(own, item, np.zeros(layout.n_items)),
+        difficulty_variance=np.full(layout.n_items, variance), variance_of_difficulty=variance,
+    )  # fmt: skip
 
 
 def former_scores(start: Consensus) -> Floats:
@@ -473,4 +499,17 @@ def refit_state(layout: Layout, state: State) -> State:
         variance_of_alpha=state.variance_of_alpha, shares=state.shares, weights=state.weights,
         weights_covariance=state.weights_covariance, variance_of_weights=state.variance_of_weights,
         variance_of_levels=state.variance_of_levels if layout.has_query_levels else 0.0,
+        **_refit_difficulties(layout, state),
     )  # fmt: skip
+
+
+def _refit_difficulties(layout: Layout, state: State) -> dict[str, Any]:
+    """Difficulties of items, from the usual one where a fit to parts of the judgments keeps them elsewhere."""
+    if state.variance_of_difficulty == 0.0:
+        return {}
+    own, variance = state.difficulty, state.difficulty_variance
+    if len(own) != layout.n_items:
+        own, variance = np.zeros(layout.n_items), np.full(layout.n_items, state.variance_of_difficulty)
+    return {
+        "difficulty": own, "difficulty_variance": variance, "variance_of_difficulty": state.variance_of_difficulty
+    }  # fmt: skip
