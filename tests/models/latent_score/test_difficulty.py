@@ -4,12 +4,14 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 from tests.cluster.cut_judgments import CutJudgments
 from tests.cluster.some_judgments import fitted
 
 import crowdrank as cr
 from crowdrank.aggregators import LatentScore
+from crowdrank.api import touched_items
 from crowdrank.cluster.executor import InMemory
 
 
@@ -108,3 +110,14 @@ def test_difficulties_and_known_items_go_together():
     consensus = cr.aggregate(grades, "latent_score", known=known)
     assert "difficulty_sd" in consensus.estimates
     assert np.corrcoef(consensus.scores, scores)[0, 1] > 0.8
+
+
+def test_items_are_read_anew_with_their_difficulty():
+    grades, _, _ = graded(0, 0.9, each=15)
+    before = fit(grades)
+    assert before.estimates["difficulty_sd"] > 0.5
+    items = [f"i{number:03d}" for number in range(60, 70)]
+    rows = grades.frame().filter(pl.col("item").is_in(items))
+    again = {row["item"]: row["score"] for row in touched_items(before, cr.Grades.from_frame(rows))}
+    former = dict(zip(before.frame()["item"], before.frame()["score"], strict=True))
+    assert again == pytest.approx({item: former[item] for item in items}, abs=0.05)

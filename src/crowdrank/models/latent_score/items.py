@@ -285,7 +285,7 @@ def rereading(method: Any, judgments: Any, layout: Layout, state: State, inputs:
 
 @dataclass(frozen=True, eq=False)
 class Rereading:
-    """An E-step for some items: annotators, crowd, levels of queries and the other items are those of the fit.
+    """An E-step for some items: annotators, crowd, levels, difficulties and the other items are those of the fit.
 
     Parameters
     ----------
@@ -373,9 +373,12 @@ class Rereading:
         fitted, graph = self.state, layout.graph
         variance = np.where(former >= 0, fitted.variance[former], fitted.variance_of_items)
         covariance = self._covariance(former[graph.first], former[graph.second])
+        difficulty = fitted.difficulty
+        if len(difficulty):
+            difficulty = np.where(former >= 0, difficulty[former], 0.0)
         return replace(
             fitted, scores=np.where(former >= 0, fitted.scores[former], 0.0), variance=variance, covariance=covariance,
-            variance_of_levels=0.0, cell_curvature=(),
+            variance_of_levels=0.0, cell_curvature=(), difficulty=difficulty,
         )  # fmt: skip
 
     def _covariance(self, first: Ints, second: Ints) -> Floats:
