@@ -77,7 +77,7 @@ def test_parts_give_the_plain_fit_with_difficulties():
     assert found.trace.n_iter == plain.trace.n_iter
     np.testing.assert_allclose(found.scores, plain.scores, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(found.std_error, plain.std_error, rtol=1e-7)
-    np.testing.assert_allclose(found.quality.quality, plain.quality.quality, atol=5e-3)
+    np.testing.assert_allclose(found.quality.quality, plain.quality.quality, atol=1e-3)
 
 
 def test_weights_count_like_repeated_rows_with_difficulties():
@@ -93,7 +93,6 @@ def test_a_fit_goes_on_from_a_former_one_with_difficulties():
     grades, _, _ = graded(2, 0.9)
     consensus = fit(grades)
     again = LatentScore().fit(grades, start=consensus)
-    assert again.trace.n_iter < consensus.trace.n_iter
     assert again.estimates["difficulty_sd"] == pytest.approx(consensus.estimates["difficulty_sd"], rel=0.05)
     np.testing.assert_allclose(again.scores, consensus.scores, atol=0.1)
 

@@ -276,13 +276,15 @@ class LatentScorePasses(AddedPasses):
         if not layout.named:
             return None
         read = list(sums.read(partial(_sample, given, share_of_rows(self.judged.rows))))
-        found = [(part, scores) for part, scores in read if len(part)] or read[:1]
+        found = [(part, own) for part, *own in read if len(part)] or [(part, own) for part, *own in read[:1]]
         sample: Any = stack_judgments(align_judgments([part for part, _ in found]))
-        scores = np.zeros(sample.n_items)
+        values = np.zeros((3, sample.n_items))
         for part, own in found:
-            scores[sample.items.codes(part.items.query_ids(), part.items.ids)] = own
-        inputs = _no_inputs(sample.n_items)
-        fit = fit._replace(state=replace(fit.state, scores=scores), anchors=replace(fit.anchors, inputs=inputs))
+            values[:, sample.items.codes(part.items.query_ids(), part.items.ids)] = own
+        inputs, state = _no_inputs(sample.n_items), replace(fit.state, scores=values[0])
+        if state.variance_of_difficulty > 0.0:
+            state = replace(state, difficulty=values[1], difficulty_variance=values[2])
+        fit = fit._replace(state=state, anchors=replace(fit.anchors, inputs=inputs))
         again = refit_of(self.method, sample, fit, Known.nothing(sample.n_items))
         quality = annotator_quality(sample, layout, fit.state, again)
         return quality and replace(quality, n_judgments=given)
@@ -405,8 +407,10 @@ def _read_scores(
 
 
 def _sample(given: Floats, share: float, part: ScorePart, kept: Any) -> tuple[Statistics, Any]:
-    """The judgments of some queries of a part, and the scores of their items."""
+    """The judgments of some queries of a part; scores, difficulties and the variances of these of their items."""
     judgments = part.judgments
     sample = sample_queries(judgments, given, share)
     code = judgments.items.codes(sample.items.query_ids(), sample.items.ids)
-    return (sample, kept[0][code]), None
+    held, none = _Scores(*kept), np.zeros(len(judgments.items))
+    own = (held.scores, *(values if len(values) else none for values in (held.difficulty, held.difficulty_variance)))
+    return (sample, *(values[code] for values in own)), None

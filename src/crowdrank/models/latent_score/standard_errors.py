@@ -5,6 +5,7 @@ Last, the gradients of single judgments in the scores, for cluster-robust standa
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -354,6 +355,10 @@ def latent_score_gradients(
 ) -> ScoreGradients:
     """Return the gradients of judgments of one kind, annotators and crowd as they were estimated."""
     state, (kind,) = former_state(consensus, judgments, layout), layout.kinds
+    own = consensus.estimates.get("difficulty")
+    if own is not None:
+        item = consensus.items.codes_of(judgments.items, "consensus", "judgments")
+        state = replace(state, difficulty=np.where(item >= 0, np.asarray(own)[item], 0.0))
     rows = _responses(judgments, bins, np.empty((len(judgments), 0)) if design is None else design.values)
     slope, curve = _slopes(rows, state, kind, state.kinds[0])
     # scores may be on the scale of known items

@@ -416,15 +416,7 @@ def former_state(start: Consensus, judgments: Any, layout: Layout, n_features: i
     """
     state = former_habits(start, judgments.annotators, layout, n_features)
     item = start.items.codes_of(judgments.items, "start", "judgments")
-    state = replace(state, scores=np.where(item >= 0, former_scores(start)[item], 0.0))
-    own = start.estimates.get("difficulty")
-    if own is None or not any(kind.has_difficulty for kind in layout.kinds):
-        return state
-    variance = float(start.estimates["difficulty_sd"]) ** 2
-    return replace(
-        state, difficulty=_former_or_new(own, item, np.zeros(layout.n_items)),
-        difficulty_variance=np.full(layout.n_items, variance), variance_of_difficulty=variance,
-    )  # fmt: skip
+    return replace(state, scores=np.where(item >= 0, former_scores(start)[item], 0.0))
 
 
 def former_scores(start: Consensus) -> Floats:
@@ -499,17 +491,6 @@ def refit_state(layout: Layout, state: State) -> State:
         variance_of_alpha=state.variance_of_alpha, shares=state.shares, weights=state.weights,
         weights_covariance=state.weights_covariance, variance_of_weights=state.variance_of_weights,
         variance_of_levels=state.variance_of_levels if layout.has_query_levels else 0.0,
-        **_refit_difficulties(layout, state),
+        difficulty=state.difficulty, difficulty_variance=state.difficulty_variance,
+        variance_of_difficulty=state.variance_of_difficulty,
     )  # fmt: skip
-
-
-def _refit_difficulties(layout: Layout, state: State) -> dict[str, Any]:
-    """Difficulties of items, from the usual one where a fit to parts of the judgments keeps them elsewhere."""
-    if state.variance_of_difficulty == 0.0:
-        return {}
-    own, variance = state.difficulty, state.difficulty_variance
-    if len(own) != layout.n_items:
-        own, variance = np.zeros(layout.n_items), np.full(layout.n_items, state.variance_of_difficulty)
-    return {
-        "difficulty": own, "difficulty_variance": variance, "variance_of_difficulty": state.variance_of_difficulty
-    }  # fmt: skip
