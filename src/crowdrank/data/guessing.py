@@ -400,12 +400,13 @@ class _Guess(RolePoints):
     def _missing(self, kind: str, found: Mapping[str, str]) -> str:
         """Sentence saying what was understood and what is missing."""
         lacking = [word for word in NEEDED[kind] if word not in found]
-        numeric = [
+        varied = [
             name for name in self.names
             if name not in found.values() and self.facts[name].has_cells and self.facts[name].numbers
-            and not self.facts[name].one_value and not self.facts[name].all_different
+            and not self.facts[name].one_value
             and not is_aside(name) and not is_gold(name) and not is_known(key_of(name))
         ]  # fmt: skip
+        numeric = [name for name in varied if not self.facts[name].all_different]
         if lacking == ["grade"] and len(numeric) > 1:
             return which_grade(self._with_like_names(numeric), one_row_each=self.facts[found["item"]].all_different)
         several = listed_sides(self.names)
@@ -414,7 +415,7 @@ class _Guess(RolePoints):
                 f"each row shows several items, {either(map(repr, several[:8]), 'and')}, and only one or two of a row "
                 "can be read; write one row per item and rank, or one per pair and winner"
             )
-        if kind == "grade" and "item" in lacking and len(numeric) > 1 and (said := self._survey_question(numeric)):
+        if kind == "grade" and "item" in lacking and len(varied) > 1 and (said := self._survey_question(varied)):
             return said
         for word in lacking:
             self._refuse_nested(word)
@@ -429,6 +430,8 @@ class _Guess(RolePoints):
         )
         likely = [name for name in free if not is_aside(name) and not self.facts[name].is_nested]
         likely = numeric if lacking == ["grade"] and len(numeric) == 1 else likely
+        if lacking == ["grade"]:
+            likely = [name for name in likely if not (self.facts[name].one_value or self.facts[name].long_text)]
         sole = likely[0] if len(likely) == len(lacking) == 1 else ...
         return (
             f"the table lacks {' and '.join(lacking)} to be read as {kind}s (understood: {known}; {listed}); "

@@ -2,34 +2,28 @@
 
 from __future__ import annotations
 
-import fnmatch
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
 from ..data.column_facts import ColumnFacts
 from ..data.column_names import (
-    are_people,
     candidates,
     counts_downwards,
-    is_surely_item,
     key_of,
-    person_column,
-    thing_column,
 )
 from ..data.column_questions import is_personal
 from ..data.columns import Understood
 from ..data.covariates import covariate_columns
 from ..data.guessing import Wishes, understand
 from ..data.intake import are_times, numbers_of
-from ..data.wide import survey_rows, unpivot
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Bools, Floats
-from ..wording import either, first_few, option
+from ..wording import first_few, option
 from .delimited import separator_of
 from .headers import check_first_row, check_header
 from .line_blocks import LONG_BYTES, read_long_lines
@@ -40,10 +34,12 @@ from .read_options import ReadOptions
 from .records import Mixed, has_lines
 from .sources import Source, show_value
 from .tables import in_any_encoding, read_source, table_format
+from .wide_tables import long_table
 
 _IDS = ("query", "item", "left", "right", "loser", "annotator", "ranking", "group")
 _FOR_EXPORTS = ("keep", "baseline_model", "agreeing")
 _FEWEST_CLASSES, _MOST_CLASSES = 3, 12
+_LIST = re.compile(r"\[[^\[\]{}]*,[^\[\]{}]*\]")
 _ANCHOR = re.compile(r"(.*_)?(anchor|reference|ref|probe|standard)(_.*)?")
 
 
@@ -160,7 +156,7 @@ def plain_rows(table: pl.DataFrame, mixed: Mixed, options: ReadOptions, source: 
         table = with_path(table, path, f"{option('columns')} says {word} is {path!r}")
     table, columns = _with_answer(table, columns, options)
     if options.wide is not None:
-        table, columns = _long(table, columns, options, source)
+        table, columns = long_table(table, columns, options, source)
     if options.strength is not None:
         table, columns = _with_strength(table, columns, *options.strength)
     elif options.kind in (None, "preference"):
@@ -375,72 +371,6 @@ def _middle(values: Floats) -> str:
     return f"{(values.min() + values.max()) / 2:g}" if len(values) else "0"
 
 
-# wide tables ---------------------------------------------------------------------------------------------------------
-
-
-def _long(
-    table: pl.DataFrame, columns: dict[str, str], options: ReadOptions, source: Source
-) -> tuple[pl.DataFrame, dict[str, str]]:
-    """One row per filled cell of the columns that hold answers."""
-    assert options.wide is not None
-    wide = wide_columns(table.columns, options.wide)
-    rest = [name for name in table.columns if name not in wide]
-    table = table.with_columns(without_blanks(table[name]) for name in wide)
-    left, right = (next((name for name in rest if key_of(name) in (side, f"model_{end}", f"item_{end}")), None)
-                   for side, end in (("left", "a"), ("right", "b")))  # fmt: skip
-    if {"left", "right"} <= columns.keys() or (left and right):
-        return unpivot(table, wide, "winner"), {**columns, "annotator": "annotator", "winner": "winner"}
-    if _rows_are_people(wide, rest, columns, source):
-        who = columns.get("annotator")
-        long = survey_rows(table, wide, {**columns, **({"annotator": who} if who else {})})
-        kept = {word: name for word, name in columns.items() if word != "annotator"}
-        return long, {**kept, "item": "item", "grade": "grade", "annotator": "annotator"}
-    clash: dict[str, str] = {name: f"{name} column" for name in ("annotator", "grade") if name in rest}
-    table = table.rename(clash)
-    item = columns.get("item") or thing_column([name for name in rest if name not in clash])
-    found = {**columns, **({"item": item} if item else {})}
-    return unpivot(table, wide, "grade"), {**found, "grade": "grade", "annotator": "annotator"}
-
-
-def wide_columns(names: list[str], wanted: Any) -> list[str]:
-    """Return the columns that names or patterns such as ``Q1_*`` mean, in the order of the table.
-
-    Examples
-    --------
-    >>> wide_columns(["id", "Q1_2", "Q1_1", "Q2"], ["Q1_*"])
-    ['Q1_2', 'Q1_1']
-    """
-    found: set[str] = set()
-    for pattern in wanted:
-        hits = [name for name in names if name == pattern] or [n for n in names if fnmatch.fnmatchcase(n, pattern)]
-        if not hits:
-            raise JudgmentError(
-                f"{option('wide')} names {pattern!r}, which is no column; the columns are "
-                f"{first_few([repr(name[:60]) for name in names], shown=100)}"
-            )
-        found.update(hits)
-    return [name for name in names if name in found]
-
-
-def _rows_are_people(wide: list[str], rest: list[str], columns: Mapping[str, str], source: Source) -> bool:
-    """Whether a row holds the answers of one person; whatever does not say so is asked."""
-    if "annotator" in columns or "item" in columns:
-        return "annotator" in columns
-    person, thing = person_column(rest), thing_column(rest)
-    judges = are_people(wide)
-    if person is not None and not judges and not (thing is not None and is_surely_item(thing)):
-        return True
-    if person is None and (judges or (thing is not None and is_surely_item(thing))):
-        return False
-    name = thing or person or (rest[0] if rest else None)
-    if name is None:
-        raise JudgmentError(
-            f"the rows of {source.name} have no name: all columns hold answers; leave one out of {option('wide')}"
-        )
-    ways = [option("columns", {word: name}) for word in ("item", "annotator")]
-    raise JudgmentError(f"are the rows of {source.name} items or people? {either(ways)}")
-
-
 # answers that are numbers in other clothes ---------------------------------------------------------------------------
 
 
@@ -454,6 +384,7 @@ def _with_numbers(
         return frame, None, []
     name, notes, levels = understood.columns["grade"], list[str](), None
     cells = frame["grade"]
+    _refuse_lists(name, cells)
     if options.nominal or options.levels is not None:
         cells = without_blanks(cells)
     else:
@@ -470,6 +401,15 @@ def _with_numbers(
         cells, levels = negative_numbers(name, cells), None
         notes.append("small is good: each grade is turned to its negative")
     return frame.with_columns(cells.alias("grade")), levels, notes
+
+
+def _refuse_lists(name: str, cells: pl.Series) -> None:
+    """Refuse answers that are lists written as text, one entry for each annotator."""
+    sample = ColumnFacts(name, cells).sample
+    if sample and all(_LIST.fullmatch(text) for text in sample):
+        raise JudgmentError(
+            f"{name!r} holds lists such as {show_value(sample[0])}; write one row per entry, with who gave it"
+        )
 
 
 def _class_note(name: str, cells: pl.Series) -> list[str]:

@@ -101,8 +101,10 @@ def rows_inside(found: dict[str, Any]) -> list[dict[str, Any]] | None:
         return records[0]
     if all(name.isdigit() and isinstance(row, dict) for name, row in found.items()):
         return list(found.values())
-    if found.keys() == {"columns", "index", "data"} and all(isinstance(row, list) for row in found["data"]):
-        return [dict(zip(map(str, found["columns"]), row, strict=False)) for row in found["data"]]
+    columns, data = found.get("columns"), found.get("data")
+    if isinstance(columns, list) and isinstance(data, list) and all(isinstance(row, list) for row in data):
+        # as pandas, Weights & Biases and MLflow write a table
+        return [dict(zip(map(str, columns), row, strict=False)) for row in data]
     if len(found) > 1 and all(isinstance(value, dict) and value for value in found.values()):
         keys = [list(value) for value in found.values()]
         if all(one == keys[0] for one in keys):
