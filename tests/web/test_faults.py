@@ -230,7 +230,7 @@ def test_a_fit_that_comes_to_nothing_leaves_the_former_one(tmp_path, monkeypatch
     refit._worker = Lines(*good)
     refit.fit_now()
     ends = {"failing": {"failed": "JudgmentError: no"}, "hanging": FitError("the fit took too long"),
-            "killed": FitError("the process that fits ended with code -9")}  # fmt: skip
+            "killed": FitError("the fitting process ended with code -9")}  # fmt: skip
     refit._worker = bad = Lines(begun, good[1], ends[how])
     with pytest.raises(FitError):
         refit.fit_now()
@@ -369,5 +369,5 @@ def test_check_says_what_is_broken(tmp_path):
     collect(store, n_items=3)
     store.submit(lambda c: c.execute(text("UPDATE target SET taken = 1 WHERE id = 1"))).result()
     store.close()
-    with pytest.raises(CrowdrankError, match="1 targets have other seats taken than their counter says"):
+    with pytest.raises(CrowdrankError, match="1 targets have a wrong counter of taken seats"):
         check(Options(campaign="", db=path))

@@ -311,7 +311,7 @@ def test_a_crash_while_items_are_read_anew_leaves_the_fit(made):
     refit._updated_at = -1e9
 
     def crash(timeout):
-        raise FitError("the process that fits ended with code -9")
+        raise FitError("the fitting process ended with code -9")
 
     refit._worker.answer = crash
     with pytest.raises(FitError):

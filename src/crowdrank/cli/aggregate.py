@@ -61,7 +61,12 @@ def aggregate(
         list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="A parameter of the method; repeatable.")
     ] = None,
     want: Annotated[
-        str, typer.Option("--want", metavar="order|grade", help="What a method is to be chosen for, with auto.")
+        str,
+        typer.Option(
+            "--want",
+            metavar="order|grade",
+            help="With --method auto: choose it for an order, or for one grade per item.",
+        ),
     ] = "order",
     bootstrap: Annotated[
         int | None,
@@ -71,16 +76,21 @@ def aggregate(
     ] = None,
     resample: Annotated[
         str,
-        typer.Option("--resample", metavar="UNIT", help="What is drawn again: judgment, annotator, query or group."),
+        typer.Option(
+            "--resample", metavar="UNIT", help="What the bootstrap resamples: judgment, annotator, query or group."
+        ),
     ] = "judgment",
     robust: Annotated[
         str | None,
         typer.Option(
-            "--robust", metavar="annotator|query|none", help="Standard errors that let judgments of one depend."
+            "--robust",
+            metavar="annotator|query|none",
+            help="Standard errors if judgments of one annotator (query) are correlated.",
         ),
     ] = None,
     trusted: Annotated[
-        str | None, typer.Option("--trusted", metavar="A,B,C", help="Annotators known to be good, if the method asks.")
+        str | None,
+        typer.Option("--trusted", metavar="A,B,C", help="Annotators known to be good, for methods that use them."),
     ] = None,
     known: Annotated[
         str | None,
@@ -106,15 +116,23 @@ def aggregate(
     ] = None,
     swaps: Annotated[
         str,
-        typer.Option("--swaps", metavar="keep|tie|drop", help="Answers that change when left and right are exchanged."),
+        typer.Option(
+            "--swaps",
+            metavar="keep|tie|drop",
+            help="What to do with answers that change when left and right are swapped.",
+        ),
     ] = "keep",
     reweight: Annotated[
         str | None,
-        typer.Option("--reweight", metavar="pairs", help="Let pairs that were asked often weigh no more than others."),
+        typer.Option(
+            "--reweight", metavar="pairs", help="Give every pair the same weight, however often it was asked."
+        ),
     ] = None,
     by: Annotated[
         str | None,
-        typer.Option("--by", metavar="COLUMN", help="A ranking for each value of a column, shrunk to that of all."),
+        typer.Option(
+            "--by", metavar="COLUMN", help="A ranking for each value of a column, shrunk towards that of all."
+        ),
     ] = None,
     criteria: Annotated[
         str | None,

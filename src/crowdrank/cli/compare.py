@@ -47,17 +47,17 @@ def compare(
             "--baseline",
             metavar="NAME",
             autocompletion=complete_method,
-            help="Test the other methods against this one, and not against the best or every two.",
+            help="Test the other methods against this one, instead of the best or all pairs.",
         ),
     ] = None,
     folds: Annotated[
-        int, typer.Option("--folds", metavar="N", help="In how many parts votes are held out, without a truth.")
+        int, typer.Option("--folds", metavar="N", help="Number of parts in which votes are held out, without --truth.")
     ] = 5,
     seed: Seed = 0,
     reading: Reading,
     tests: Annotated[str | None, output_file("--tests", "Write the paired tests between methods.")] = None,
     orders: Annotated[
-        str | None, output_file("--orders", "Write how far the orders of every two methods are alike.")
+        str | None, output_file("--orders", "Write how similar the orders of each two methods are.")
     ] = None,
     plot: Annotated[
         str | None, output_file("--plot", "Draw the methods by the first measure (.png, .pdf, .svg).")

@@ -22,15 +22,15 @@ def datasets(
     *,
     name: Annotated[str | None, typer.Argument(metavar="[NAME]", help="A data set.", show_default=False)] = None,
     folder: Annotated[
-        str | None, typer.Option("--folder", metavar="FOLDER", help="Where they lie, if not in $CROWDRANK_DATA.")
+        str | None, typer.Option("--folder", metavar="FOLDER", help="Folder of the data sets, if not $CROWDRANK_DATA.")
     ] = None,
     out: Out = None,
     format: Format = None,
 ) -> None:
-    """List the public data sets that are known, or tell of one.
+    """List the known public data sets, or describe one.
 
-    The list says which are present; of one it is said where to get it and where to put it. Nothing is ever downloaded.
-    In Python, crowdrank.datasets.load(name) reads one.
+    The list says which are present; with a name it says where to get that one and where to put it. Nothing is
+    ever downloaded. In Python, crowdrank.datasets.load(name) reads one.
     """
     import polars as pl
 

@@ -33,7 +33,7 @@ def diagnose(
     ] = None,
     method: Annotated[
         str,
-        typer.Option("--method", "-m", metavar="NAME", autocompletion=complete_method, help="Of the consensus."),
+        typer.Option("--method", "-m", metavar="NAME", autocompletion=complete_method, help="Method of the consensus."),
     ] = "auto",
     control: Annotated[
         str | None,
@@ -50,7 +50,7 @@ def diagnose(
     seed: Seed = 0,
     reading: Reading,
     dependence: Annotated[
-        str | None, output_file("--dependence", "Write pairs of annotators there, and how far they agree too much.")
+        str | None, output_file("--dependence", "Write how far each two annotators agree beyond chance.")
     ] = None,
     families: Annotated[
         str | None, output_file("--families", "Write groups of annotators there, given or found.")
@@ -62,7 +62,7 @@ def diagnose(
     format: Format = None,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
-    """Say who answers by side, in circles, or like another.
+    """Find annotators who choose by side, contradict themselves or copy others.
 
     Writes a row for each annotator: position bias, ties, answers that change with the order, circular answers, each
     with a 90 % interval, and the family of annotators who err together.

@@ -58,7 +58,9 @@ def evaluate(
     all_queries: AllQueries = False,
     baseline: Annotated[
         str | None,
-        typer.Option("--baseline", metavar="NAME", help="Test the other results against this one, and not every two."),
+        typer.Option(
+            "--baseline", metavar="NAME", help="Test the other results against this one, instead of all pairs."
+        ),
     ] = None,
     slices: Annotated[
         str | None,
@@ -85,8 +87,9 @@ def evaluate(
     """Measure results against a truth.
 
     The truth has query, item and grade (or rank), or query, left, right and winner; or it is a qrels file, or another
-    result. The mean is over the queries of both; how many one side lacks is said. Several results are also tested
-    against each other or a baseline, query by query (randomisation, Student's t; Holm's correction within each metric).
+    result. The mean is over the queries of both; queries that one side lacks are counted. Several results are also
+    tested against each other or a baseline, query by query (randomisation, Student's t; Holm's correction within each
+    metric).
     """
     from ..api import evaluate_runs
     from .terminal_tables import show_frame

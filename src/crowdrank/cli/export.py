@@ -68,7 +68,7 @@ def export(
         int, typer.Option("--pairs-per-query", metavar="N", help="Most pairs of a query, the largest margin first.")
     ] = 1,
     threshold: Annotated[
-        float | None, typer.Option("--threshold", metavar="X", help="As grades, 1 from this score on and 0 below.")
+        float | None, typer.Option("--threshold", metavar="X", help="Write grade 1 from this score on, and 0 below.")
     ] = None,
     grades: Annotated[
         str,

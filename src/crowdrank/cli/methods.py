@@ -43,7 +43,7 @@ def methods(
     out: Out = None,
     format: Format = None,
 ) -> None:
-    """List the methods, tell all of one, or list those of a paper.
+    """List the methods, describe one, or list those of a paper.
 
     Of one: parameters, paper, notes. Of a paper: what was printed and what is different here.
     """

@@ -88,7 +88,8 @@ class Reading:
         _reading("--column", metavar="WORD=NAME", help="Which column holds what, such as annotator=Who; repeatable."),
     ] = None
     levels: Annotated[
-        str | None, _reading("--levels", metavar="A,B,C", help="Grades in words from worst to best, or all of a scale.")
+        str | None,
+        _reading("--levels", metavar="A,B,C", help="Levels of the scale from worst to best, such as Bad,Fair,Good."),
     ] = None
     nominal: Annotated[bool, _reading("--nominal", help="The grades are classes without an order.")] = False
     winner_codes: Annotated[
@@ -116,7 +117,9 @@ class Reading:
     ] = None
     where: Annotated[
         list[str] | None,
-        _reading("--where", metavar="COL=VALUE", help="Only such rows; COL may be a path: doc.subject. Repeatable."),
+        _reading(
+            "--where", metavar="COL=VALUE", help="Keep only these rows; COL may be a path: doc.subject. Repeatable."
+        ),
     ] = None
     keep: Annotated[
         str | None, _reading("--keep", metavar="A,B", help="Statuses to keep in place of the importer's own choice.")
@@ -137,9 +140,11 @@ class Reading:
         str | None, _reading("--strength-weights", metavar="1,3", help="Weights of preferences of strength 1, 2, ...")
     ] = None
     small_is_good: Annotated[
-        bool | None, _reading("--small-is-good/--large-is-good", help="Whether numbers count downwards.")
+        bool | None, _reading("--small-is-good/--large-is-good", help="Whether small or large numbers are better.")
     ] = None
-    no_annotators: Annotated[bool, _reading("--no-annotators", help="Annotators are not named, on purpose.")] = False
+    no_annotators: Annotated[bool, _reading("--no-annotators", help="The file names no annotators, on purpose.")] = (
+        False
+    )
     pseudonyms: Annotated[bool, _reading("--pseudonyms", help="Call annotators A1, A2, ... in what is written.")] = (
         False
     )
@@ -156,7 +161,7 @@ class Reading:
         str | None, _reading("--baseline-model", metavar="MODEL", help="Arena-Hard's other model, in old files.")
     ] = None
     agreeing: Annotated[
-        bool, _reading("--agreeing", help="MT-Bench pairs as FastChat counts them: games that differ tie.")
+        bool, _reading("--agreeing", help="MT-Bench pairs as FastChat counts them: two different winners are a tie.")
     ] = False
     without: Annotated[
         list[str] | None, _reading("--without", metavar="A,B,C", help="Leave these annotators out; repeatable.")

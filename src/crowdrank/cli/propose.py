@@ -69,13 +69,14 @@ def propose(
     ] = None,
     price: Annotated[
         str,
-        typer.Option("--price", metavar="N", help="Of a judgment where the pool has none; or person=4,program=1."),
+        typer.Option("--price", metavar="N", help="Price of a judgment where the pool gives none; or "
+            "person=4,program=1."),
     ] = "1",
     least_gain: Annotated[
         float,
         typer.Option(
             "--least-gain", metavar="N",
-            help="Ask nothing that brings less for each unit of money; with --goal ranker in nDCG@10.",
+            help="Least expected gain per unit of money; with --goal ranker in nDCG@10.",
         ),
     ] = 0.0,
     features: Annotated[
@@ -89,12 +90,13 @@ def propose(
         str | None,
         typer.Option(
             "--method", "-m", metavar="NAME", autocompletion=complete_method,
-            help="Of the consensus that some schemes go by; by default their own choice.",
+            help="Method of the consensus that some schemes use; by default their own choice.",
         ),
     ] = None,
     open: Annotated[
         str | None,
-        typer.Option("--open", metavar="FILE", help="Requests that are out already, in the form that this writes."),
+        typer.Option("--open", metavar="FILE", help="Requests already sent out, in the format that this command "
+            "writes."),
     ] = None,
     seed: Seed = 0,
     reading: Reading,

@@ -14,7 +14,7 @@ EXAMPLES = examples(
     ("collect what a campaign file asks for", "crowdrank serve campaign.toml"),
     ("behind a proxy", "crowdrank serve campaign.toml --public-url https://votes.example.org"),
     ("on PostgreSQL, two processes", "crowdrank serve campaign.toml --db postgresql:///votes --workers 2"),
-    ("recount everything that is promised", "crowdrank serve campaign.toml --check"),
+    ("check all totals by counting again", "crowdrank serve campaign.toml --check"),
 )
 
 
@@ -43,9 +43,9 @@ def serve(
         str | None, typer.Option("--token-file", metavar="FILE", help="Write the owner's token there.")
     ] = None,
     new_token: Annotated[
-        bool, typer.Option("--new-token", help="Make another owner's token; the former one ends.")
+        bool, typer.Option("--new-token", help="Make a new owner's token; the old one stops working.")
     ] = False,
-    check: Annotated[bool, typer.Option("--check", help="Recount every promise from the tables and exit.")] = False,
+    check: Annotated[bool, typer.Option("--check", help="Check all totals by counting again, and exit.")] = False,
     copy_to: Annotated[
         str | None, typer.Option("--copy-to", metavar="URL", help="Copy a paused or closed campaign there and exit.")
     ] = None,
@@ -53,8 +53,8 @@ def serve(
 ) -> None:  # fmt: skip
     """Collect judgments from people in a browser and from programs.
 
-    They get requests that a scheme chooses. The first start lays the campaign out and prints the owner's token
-    once; later starts go on where it was.
+    They get requests that a scheme chooses. The first start sets the campaign up and prints the owner's token
+    once; later starts continue it.
     """
     from ..errors import ParameterError
     from ..web import server

@@ -76,9 +76,7 @@ def simulate(
     ] = False,
     campaign: Annotated[
         str | None,
-        typer.Option(
-            "--campaign", metavar="SCHEMES", help="Play labelling schemes against each other.", rich_help_panel=_PLAYED
-        ),
+        typer.Option("--campaign", metavar="SCHEMES", help="Compare labelling schemes.", rich_help_panel=_PLAYED),
     ] = None,
     votes: Annotated[
         str | None,
@@ -112,7 +110,7 @@ def simulate(
             "-m",
             metavar="NAME",
             autocompletion=complete_method,
-            help="Whose consensus is measured; mean_gain or latent_score by default.",
+            help="Method whose consensus is measured; mean_gain or latent_score by default.",
             rich_help_panel=_PLAYED,
         ),
     ] = None,

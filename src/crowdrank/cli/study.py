@@ -57,7 +57,7 @@ def study(
         ),
     ] = None,
     folder: Annotated[
-        str | None, typer.Option("--folder", metavar="FOLDER", help="Where data sets lie, if not in $CROWDRANK_DATA.")
+        str | None, typer.Option("--folder", metavar="FOLDER", help="Folder of the data sets, if not $CROWDRANK_DATA.")
     ] = None,
     format: Format = None,
     quiet: Quiet = False,

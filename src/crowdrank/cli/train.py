@@ -76,7 +76,8 @@ def train(
         ),
     ] = None,
     trusted: Annotated[
-        str | None, typer.Option("--trusted", metavar="A,B,C", help="Annotators known to be good, if the method asks.")
+        str | None,
+        typer.Option("--trusted", metavar="A,B,C", help="Annotators known to be good, for methods that use them."),
     ] = None,
     aggregator: Annotated[
         str,
@@ -84,7 +85,7 @@ def train(
             "--aggregator",
             metavar="NAME|none",
             autocompletion=complete_aggregator,
-            help="Whose consensus is learned; none for every grade by itself.",
+            help="Method of the consensus to learn from; none to learn from every grade.",
         ),
     ] = "auto",
     aggregator_setting: Annotated[
@@ -138,7 +139,7 @@ def train(
         typer.Option(
             "--importance",
             metavar="FILE",
-            help="Write what each feature counts for: a table, or a picture (.png, .pdf, .svg).",
+            help="Write the importance of each feature: a table, or a picture (.png, .pdf, .svg).",
             rich_help_panel="Output",
         ),
     ] = None,

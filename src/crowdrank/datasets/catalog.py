@@ -253,7 +253,7 @@ ENTRIES: dict[str, Entry] = {
     "wmt13-fr-en-rankings/test": Entry(
         "wmt13-fr-en-rankings",
         "rankings:translations",
-        "The source's test file: 200 rankings, every one of which stands in the other file too.",
+        "The source's test file: 200 rankings, all of which are in the other file too.",
         {"file": "sample-fr-en-test.csv"},
     ),
     "preflib/dots": Entry(

@@ -22,7 +22,7 @@ def translations(store: Store, *, file: str = "sample-fr-en-train.csv") -> Datas
     meta = ("ranking", "query", "annotator", "group")
     long = pl.concat([wide.select(*meta, item=f"item{n}", rank=f"rank{n}") for n in SYSTEMS])
     again = len(wide) - wide.n_unique([word for word in wide.columns if word != "ranking"])
-    notes = (f"{again} rankings are given twice, word for word; all are kept",) if again else ()
+    notes = (f"{again} rankings are exact repeats; all are kept",) if again else ()
     return store.dataset(judgments=Rankings.from_frame(long), notes=notes)
 
 
@@ -41,6 +41,6 @@ def preflib(store: Store, *, ordered: bool = False) -> Dataset:
     if ordered:
         items = rows.select("query", "item").unique().with_columns(rank=pl.col("item").cast(pl.Int64, strict=False))
         if items["rank"].null_count():
-            store.refuse_damaged(next(iter(store.terms.files)), "its alternatives are not called by numbers")
+            store.refuse_damaged(next(iter(store.terms.files)), "its alternatives are not numbered")
         truth = Truth.from_frame(items.with_columns(pl.col("rank").rank("dense").over("query")))
     return store.dataset(judgments=Rankings.from_frame(rows), truth=truth)

@@ -77,7 +77,7 @@ _ALL = (
         reference="Niu15",
         home="crowdagg:mirex",
         protocol="Preferences of 79 annotators on 118 items of 11 queries. The truth was built from this crowd, so "
-        "figures tell agreement and not correctness.",
+        "figures measure agreement, not correctness.",
         data=("mirex2005-crowd",),
         minutes={"quick": 0.3, "default": 0.3, "full": 0.3},
     ),
@@ -123,10 +123,11 @@ _ALL = (
     ),
     Study(
         name="digits",
-        title="Gupta and Narayanan, tables 3 and 4: digits as told by five classifiers",
+        title="Gupta and Narayanan, tables 3 and 4: digits labelled by five classifiers",
         reference="Gupta16",
         home="joint_annotators:digits",
-        protocol="1,000 digits drawn for each seed, told by five classifiers that see three or four features each, in "
+        protocol="1,000 digits drawn for each seed, labelled by five classifiers that see three or four features "
+        "each, in "
         "ten-fold cross-validation, their features being those of six draws that are nearest to table 3; differences "
         "of schemes by a bootstrap over items, McNemar's test beside it.",
         data=("pendigits",),

@@ -14,8 +14,8 @@ VERDICTS = {
     "same trend": "the direction is that of the paper, its size or its certainty is not",
     "not reproduced": "the figures say otherwise",
     "undecided": "the spread over repetitions does not allow a verdict, and one repetition never does",
-    "not decidable": "what it takes was never published",
-    "not measured": "a package that it takes is not installed",
+    "not decidable": "what it needs was never published",
+    "not measured": "a package that it needs is not installed",
 }
 """How a claim may fare, and what that means."""
 

@@ -86,7 +86,7 @@ async def _on_fault(request: Request, error: Any) -> Response:
 
 async def _on_error(request: Request, error: Any) -> Response:
     """An error of ours as an answer that says nothing of what was sent."""
-    fault = Fault("internal", "something went wrong here; try again, and tell the owner if it stays")
+    fault = Fault("internal", "something went wrong here; try again, and tell the owner if it happens again")
     return await _on_fault(request, fault)
 
 

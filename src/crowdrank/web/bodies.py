@@ -45,7 +45,7 @@ async def read_json(request: Request) -> dict[str, Any]:
     try:
         found = json.loads(raw, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
-        raise Fault("not_json", "the body is no JSON") from None
+        raise Fault("not_json", "the body is not JSON") from None
     if not isinstance(found, dict):
         raise Fault("not_json", "the body must be a JSON object")
     if _depth(found) > MAX_DEPTH:

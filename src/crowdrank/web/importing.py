@@ -106,7 +106,7 @@ def _native_rows(path: Path) -> Iterator[Row]:
                 row["submission"] = str(uuid.UUID(row["submission"]))
                 yield {**_DEFAULTS, **row}
             except (ValueError, TypeError, KeyError, AttributeError):
-                raise JudgmentError(f"line {number} is no judgment of the native format; export it again") from None
+                raise JudgmentError(f"line {number} is not a judgment in the native format; export it again") from None
 
 
 def _foreign_rows(collection: Collection, path: Path, format: str, options: Mapping[str, Any]) -> Iterator[Row]:

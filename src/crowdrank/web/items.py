@@ -88,7 +88,7 @@ def _truth(text: str, where: str) -> float | None:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise ParameterError(f"{where} has truth {text!r}, which is no number; correct it or leave it blank")
+        raise ParameterError(f"{where} has truth {text!r}, which is not a number; correct it or leave it blank")
     return value
 
 

@@ -94,7 +94,7 @@ class Worker:
             self.process.stdin.write(json.dumps(command) + "\n")
             self.process.stdin.flush()
         except OSError:
-            raise FitError("the process that fits has ended") from None
+            raise FitError("the fitting process has ended") from None
 
     def answer(self, timeout: float) -> dict[str, Any]:
         """Return the next line that the process says."""
@@ -103,7 +103,7 @@ class Worker:
         except queue.Empty:
             raise FitError("the fit took too long") from None
         if line is None:
-            raise FitError(f"the process that fits ended with code {self.process.wait()}")
+            raise FitError(f"the fitting process ended with code {self.process.wait()}")
         found: dict[str, Any] = json.loads(line)
         return found
 

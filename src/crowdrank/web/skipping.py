@@ -35,7 +35,7 @@ def extend(collection: Collection, connection: sa.Connection, annotator: int, re
     row = _own(connection, annotator, request)
     now = collection.now(connection)
     if row.state != "offered" or row.lease_until <= now:
-        raise Fault("lease_over", "this request is no longer held for you; send your answer all the same, or go on")
+        raise Fault("lease_over", "this request is no longer held for you; you can still send your answer, or go on")
     until = max(row.lease_until, min(now + collection.lease, row.lease_most))
     _EXTEND.run(connection, request=request, until=until)
     return int(until)

@@ -175,7 +175,7 @@ class PostgresStore:
             time.sleep(random.uniform(0.2, 1.0) * 0.01 * 2**attempt)
         if lost is not None:
             raise _fault_of(lost)
-        raise Fault("busy", "many calls want the same at once; try again in a second", retry_after=1)
+        raise Fault("busy", "many calls change the same record at once; try again in a second", retry_after=1)
 
     def _read(self, operation: Operation[Result]) -> Result:
         for attempt in range(MAX_TRIES):
@@ -186,7 +186,7 @@ class PostgresStore:
                 if not _worth_repeating(error):
                     raise _fault_of(error) from None
             time.sleep(0.02 * 2**attempt)
-        raise Fault("busy", "the database does not answer; try again in a few seconds", retry_after=5)
+        raise Fault("busy", "the database does not respond; try again in a few seconds", retry_after=5)
 
     @contextmanager
     def _connection(self) -> Iterator[sa.Connection]:
@@ -228,5 +228,5 @@ def _fault_of(error: Exception) -> Exception:
     if state.startswith("53"):
         return Fault("storage_full", "the database has no room left; nothing was stored", retry_after=30)
     if isinstance(_driver_error(error), psycopg.OperationalError):
-        return Fault("busy", "the database does not answer; try again in a few seconds", retry_after=5)
+        return Fault("busy", "the database does not respond; try again in a few seconds", retry_after=5)
     return error

@@ -33,7 +33,7 @@ def check(options: Options) -> str:
         store.close()
     if broken:
         raise BrokenPromisesError(f"{options.db}: {'; '.join(broken)}; restore a backup, or report this")
-    return f"{options.db}: all promises hold over {counted(number, 'judgment')}"
+    return f"{options.db}: all checks passed on {counted(number, 'judgment')}"
 
 
 def copy(options: Options, target: str) -> str:

@@ -18,7 +18,7 @@ from crowdrank.data.judgments import Grades, Mixed, Preferences, Rankings
 from crowdrank.errors import DataWarning, JudgmentError, ParameterError, UnknownNameError
 from crowdrank.models.latent_score import standard_errors
 from crowdrank.models.latent_score.items import item_step
-from crowdrank.models.latent_score.kernels import blocks
+from crowdrank.models.latent_score.kernels import item_systems
 from crowdrank.models.latent_score.layout import lay_out
 from crowdrank.models.latent_score.rounds import Options, fit_scores, with_items
 from crowdrank.models.latent_score.state import ItemInputs, first_state
@@ -354,7 +354,7 @@ def test_features_help_where_judgments_are_few_and_score_unseen_items():
 def test_large_queries_are_scored_alike(monkeypatch):
     drawn, _, _ = some_preferences(10, 4000, n_queries=2, n_items=80, n_annotators=20)
     exact = LatentScore().fit(drawn)
-    monkeypatch.setattr(blocks, "MAX_BLOCK_ITEMS", 10)
+    monkeypatch.setattr(item_systems, "MAX_BLOCK_ITEMS", 10)
     monkeypatch.setattr(standard_errors, "COVARIANCE_ITEMS", 10)
     monkeypatch.setattr(standard_errors, "_N_PROBES", 400)
     found = LatentScore().fit(drawn)

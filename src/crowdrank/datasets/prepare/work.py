@@ -96,7 +96,7 @@ class Work:
         """Refuse to write over files that are there."""
         for file in self.terms.files:
             if existing := _find_file(self.place / file):
-                raise ParameterError(f"{existing} is there already; delete it if it should be made again")
+                raise ParameterError(f"{existing} exists already; delete it to make it again")
 
     def finish(self) -> tuple[Path, ...]:
         """Write what was noted, each file under another name first, and return where the files are."""

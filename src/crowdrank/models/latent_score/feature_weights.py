@@ -16,7 +16,7 @@ from ...protocols import Counts, Floats
 
 if TYPE_CHECKING:
     from .items import ScorePosterior, ScorePrior
-    from .kernels.blocks import Graph
+    from .kernels.item_systems import Graph
     from .state import State
 
 MAX_CELLS_EVERY_ROUND = 1 << 21

@@ -17,7 +17,7 @@ from .layout import Layout, LevelScale, lay_out_part
 from .state import ItemInputs, State
 
 if TYPE_CHECKING:
-    from .kernels.blocks import Inverse
+    from .kernels.item_systems import Inverse
 
 _SOLVER_ACCURACY = 1e-4
 _MAX_SCORE_STEP = 3.0
@@ -203,7 +203,7 @@ class ScorePosterior:
     """
 
     def __init__(self, layout: Layout, curvature: Curvature, prior: ScorePrior) -> None:
-        from .kernels.blocks import invert
+        from .kernels.item_systems import invert
 
         self.prior, self.query = prior, layout.query
         diagonal = curvature.diagonal + 1.0 / prior.of_items

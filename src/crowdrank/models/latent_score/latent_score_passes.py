@@ -224,7 +224,7 @@ class LatentScorePasses(AddedPasses):
 
     def _survey(self, sums: Sums, common: Common) -> tuple[Common, Layout, Floats]:
         """What is common to all parts, the layout of annotators without items, and the weight of their judgments."""
-        from .kernels.blocks import Graph
+        from .kernels.item_systems import Graph
 
         _, weight, by_level, n_sided, n_queries, given = sums.total(partial(_count, common))
         first = self.judged.part(0)

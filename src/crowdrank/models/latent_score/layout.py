@@ -19,7 +19,7 @@ from ...pair_counts import strength_steps
 from ...protocols import Bools, Counts, Floats, Ints
 
 if TYPE_CHECKING:
-    from .kernels.blocks import Graph
+    from .kernels.item_systems import Graph
     from .kernels.ordinal import Cells
 
 MAX_LAPSE_LEVELS = 7
@@ -304,7 +304,7 @@ def _sorted_kind(
 
 def _pair_graph(cells: list[Cells], offsets: Counts) -> tuple[Graph, list[Ints]]:
     """The pairs compared in any kind in compressed rows, and the number of the pair of each cell of each kind."""
-    from .kernels.blocks import Graph
+    from .kernels.item_systems import Graph
 
     n_items = int(offsets[-1])
     paired = [of.first.astype(np.int64) * n_items + of.second for of in cells if len(of.second)]

@@ -223,7 +223,7 @@ def _query_batches(sizes: Counts, small: Bools) -> list[Counts]:
 
 def _cross_terms(layout: Layout, state: State, sums: list[AnnotatorSums]) -> tuple[list[Floats], _SharedTerms]:
     """Cross terms of each kind's judgments with their annotators' parameters, and those of shared coefficients."""
-    from .kernels.schur_complement import cross_terms, shared_cross
+    from .kernels.item_systems import cross_terms, shared_cross
 
     deviation = np.sqrt(state.alpha_variance)
     terms, shared = [], _SharedTerms(np.zeros((layout.n_items, 0)), np.zeros((0, 0)))
@@ -260,8 +260,7 @@ def _query_covariances(terms: _Terms, queries: Counts) -> tuple[Floats, float]:
 
     Where marginalising annotators leaves no positive definite matrix, they are taken as known.
     """
-    from .kernels.blocks import invert_all, query_matrices
-    from .kernels.schur_complement import schur_blocks
+    from .kernels.item_systems import invert_all, query_matrices, schur_blocks
 
     layout, prior, curvature = terms.layout, terms.prior, terms.curvature
     firsts = layout.offsets[queries]
@@ -311,7 +310,7 @@ def _not_positive_definite(matrices: Floats) -> Bools:
 def _probed_variances(terms: _Terms) -> Floats:
     """Variance of each score, estimated from products of the matrix with random vectors."""
     from ...kernels.laplacian import laplacian_products, probed_diagonal
-    from .kernels.schur_complement import schur_products
+    from .kernels.item_systems import schur_products
 
     layout, prior, graph = terms.layout, terms.prior, terms.layout.graph
     diagonal = terms.curvature.diagonal + 1.0 / prior.of_items

@@ -2,7 +2,7 @@
 
 Annotator j of many judgments sees scores ``alpha s + c + d_j``, where ``s`` are the scores that trusted annotators see,
 ``c`` is a taste that all such annotators share and ``d_j`` their own, normal with unknown standard deviations. Without
-tastes a thousand answers of one program would pass for a thousand witnesses. Each such annotator's judgments become
+tastes a thousand judgments of one program would pass for a thousand witnesses. Each such annotator's judgments become
 scores with a covariance first; then the scores are integrated over a grid of alpha and the standard deviations.
 """
 
@@ -60,8 +60,8 @@ class _Seen(NamedTuple):
     covariance: Floats
 
 
-class _Answers(NamedTuple):
-    """Answers of the other annotators: slope and offset of the predictor, and the cuts below and above the level."""
+class _OtherPreferences(NamedTuple):
+    """Preferences of the others: slope and offset of the predictor, and the cuts below and above the level."""
 
     first: Counts
     second: Counts
@@ -99,31 +99,31 @@ def fit_tastes(
     ``people`` are the judgments of the others, and ``fit`` is the fit to them, whose annotators are taken as they are.
     """
     seen = _seen_scores(judgments, heavy, design)
-    answers = _answers(people, fit, None if design is None else design.of_part(people))
+    preferences = _other_preferences(people, fit, None if design is None else design.of_part(people))
     grid = _GRID if judgments.n_items <= _MANY_ITEMS else _COARSE_GRID
     common = grid["common"] if len(seen.scores) > 1 else np.zeros(1)
     points = np.stack(np.meshgrid(grid["own"], common, grid["alpha"], grid["score"], indexing="ij"), -1).reshape(-1, 4)
-    at_once = max(1, _CELLS_AT_ONCE // max(judgments.n_items**2, len(answers.first)))
+    at_once = max(1, _CELLS_AT_ONCE // max(judgments.n_items**2, len(preferences.first)))
     parts = np.array_split(points, -(-len(points) // at_once))
     scores, evidence = [], []
     for part in parts:
         prior = _prior(seen, part)
-        best, value = _laplace(answers, prior)[:2]
+        best, value = _laplace(preferences, prior)[:2]
         scores.append(best)
         evidence.append(value + _log_prior(part, len(seen.scores) > 1))
     whole, log_weight = np.concatenate(scores), np.concatenate(evidence)
     weight = np.exp(log_weight - log_weight.max())
     weight /= weight.sum()
-    return _mixture(answers, seen, points, whole, weight)
+    return _mixture(preferences, seen, points, whole, weight)
 
 
-def _mixture(answers: _Answers, seen: _Seen, points: Floats, scores: Floats, weight: Floats) -> TasteFit:
+def _mixture(preferences: _OtherPreferences, seen: _Seen, points: Floats, scores: Floats, weight: Floats) -> TasteFit:
     """Mean and covariance over the grid."""
     mean = weight @ scores
     covariance = np.zeros((len(mean), len(mean)))
     used = np.flatnonzero(weight > _MIN_WEIGHT)
     for place in used:
-        curvature = _slopes(answers, scores[place : place + 1])[2][0] + _prior(seen, points[[place]]).precision[0]
+        curvature = _slopes(preferences, scores[place : place + 1])[2][0] + _prior(seen, points[[place]]).precision[0]
         off = scores[place] - mean
         covariance += weight[place] * (np.linalg.inv(curvature) + off[:, None] * off)
     covariance /= weight[used].sum()
@@ -235,8 +235,8 @@ def _log_prior(points: Floats, several: bool) -> Floats:
 # The others
 
 
-def _answers(people: Preferences, fit: ScoreFit, design: CovariateDesign | None) -> _Answers:
-    """Answers of annotators as they were estimated."""
+def _other_preferences(people: Preferences, fit: ScoreFit, design: CovariateDesign | None) -> _OtherPreferences:
+    """Preferences of the other annotators, as these were estimated."""
     state = fit.state
     habits, who = state.kinds[0], people.annotator
     level = preference_levels(people)[0]
@@ -246,26 +246,26 @@ def _answers(people: Preferences, fit: ScoreFit, design: CovariateDesign | None)
     offset = people.shown * habits.bias[who]
     if design is not None and habits.control is not None:
         offset = offset + (design.values * habits.control.own[who]).sum(axis=1)
-    return _Answers(
+    return _OtherPreferences(
         people.left.astype(np.int64), people.right.astype(np.int64), state.alpha[who], offset,
         bounds[row, level], bounds[row, level + 1], np.array(people.row_weight, np.float64),
     )  # fmt: skip
 
 
-def _slopes(answers: _Answers, scores: Floats) -> tuple[Floats, Floats, Floats]:
+def _slopes(preferences: _OtherPreferences, scores: Floats) -> tuple[Floats, Floats, Floats]:
     """Log-likelihood, gradient and curvature in the scores at points, (n, m)."""
     from scipy.special import expit
 
     n, m = scores.shape
-    eta = answers.slope * (scores[:, answers.first] - scores[:, answers.second]) + answers.offset
-    upper, lower = expit(answers.above - eta), expit(answers.below - eta)
-    value = np.log(np.maximum(upper - lower, 1e-12)) @ answers.weight
-    slope = answers.weight * answers.slope * (upper + lower - 1.0)
-    bend = answers.weight * answers.slope**2 * (upper * (1.0 - upper) + lower * (1.0 - lower))
+    eta = preferences.slope * (scores[:, preferences.first] - scores[:, preferences.second]) + preferences.offset
+    upper, lower = expit(preferences.above - eta), expit(preferences.below - eta)
+    value = np.log(np.maximum(upper - lower, 1e-12)) @ preferences.weight
+    slope = preferences.weight * preferences.slope * (upper + lower - 1.0)
+    bend = preferences.weight * preferences.slope**2 * (upper * (1.0 - upper) + lower * (1.0 - lower))
     gradient, curvature = np.zeros((n, m)), np.zeros((n, m * m))
-    place = answers.first * m + answers.second
+    place = preferences.first * m + preferences.second
     for at in range(n):
-        gradient[at] = np.bincount(answers.first, slope[at], m) - np.bincount(answers.second, slope[at], m)
+        gradient[at] = np.bincount(preferences.first, slope[at], m) - np.bincount(preferences.second, slope[at], m)
         curvature[at] = np.bincount(place, bend[at], m * m)
     pair = curvature.reshape(n, m, m)
     pair = -(pair + pair.transpose(0, 2, 1))
@@ -273,18 +273,18 @@ def _slopes(answers: _Answers, scores: Floats) -> tuple[Floats, Floats, Floats]:
     return value, gradient, pair
 
 
-def _laplace(answers: _Answers, prior: _Prior) -> tuple[Floats, Floats]:
-    """The scores where answers and prior are most likely at each point, and the logarithm of the evidence."""
+def _laplace(preferences: _OtherPreferences, prior: _Prior) -> tuple[Floats, Floats]:
+    """The scores where preferences and prior are most likely at each point, and the logarithm of the evidence."""
     scores = np.asarray(np.linalg.solve(prior.precision, prior.pull[:, :, None])[:, :, 0], np.float64)
     for _ in range(_MAX_NEWTON_STEPS):
-        _, gradient, curvature = _slopes(answers, scores)
+        _, gradient, curvature = _slopes(preferences, scores)
         gradient += prior.pull - np.einsum("gab,gb->ga", prior.precision, scores)
         step = np.asarray(np.linalg.solve(curvature + prior.precision, gradient[:, :, None])[:, :, 0], np.float64)
         longest = np.abs(step).max(axis=1, keepdims=True)
         scores = scores + step * np.minimum(1.0, _MAX_STEP / np.maximum(longest, 1e-300))
         if float(longest.max()) < 1e-4:
             break
-    value, _, curvature = _slopes(answers, scores)
+    value, _, curvature = _slopes(preferences, scores)
     value = value + prior.constant + (prior.pull * scores).sum(axis=1)
     value -= 0.5 * np.einsum("ga,gab,gb->g", scores, prior.precision, scores)
     value -= 0.5 * np.linalg.slogdet(curvature + prior.precision)[1]

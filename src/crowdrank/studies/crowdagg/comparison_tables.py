@@ -77,7 +77,7 @@ def trec(work: Work) -> Outcome:
             "MPM is shown with its multinomial likelihood; 'MPM, logistic' is the form given the pairs. EMEloRating "
             "has confusion matrices and leaves annotators below 0.5 out (em-elo-paper); 'one coin' has a quality each.",
             f"Methods for grades, which the paper leaves out, reach an N@10 of {_grades_text(gold)} on the items with "
-            "gold: preferences throw away what annotators say who grade all items alike.",
+            "gold: preferences lose the grades of annotators who grade all items alike.",
         ),
     )
 
@@ -183,11 +183,12 @@ def mirex(work: Work) -> Outcome:
         figures={"figure-1": lambda: _figure_1(measured), **divergence.figures},
         notes=(
             _held_out_verdict(shown).note,
-            "The truth was estimated from this crowd, so figures tell agreement with its majority, not correctness; "
+            "The truth was estimated from this crowd, so figures measure agreement with its majority, not correctness; "
             "its groups are taken as five grades, the highest group 4 and the lowest 0.",
             f"{int((crowd.judgments.outcome == 0).sum()):,} of {len(crowd.judgments):,} answers say 'same' and are no "  # type: ignore[union-attr]
             "preference.",
-            "Preferences are taken as they are (gap 'hard'): contests won mislead where annotators saw few pairs.",
+            "Preferences are taken as they are (gap 'hard'): numbers of pairs won mislead where annotators saw few "
+            "pairs.",
             *divergence.notes,
         ),
     )
@@ -275,7 +276,7 @@ def _optimiser_verdict(measured: Mapping[str, PerQuery]) -> Verdict:
         f"Printed N@10 is {' and '.join(f'{name} {value:.3f}' for name, value in printed.items())}, a random order has "
         f"{_means(measured, 'random order')['N@10']:.3f} here; fitted to convergence they reach "
         f"{' and '.join(f'{value:.3f}' for value in ours.values())}, the best baseline {best:.3f}.",
-        why="Gradient steps of a rate chosen by hand, as the paper has them, did not converge, it seems.",
+        why="Gradient steps of a rate chosen by hand, as the paper has them, apparently did not converge.",
         reproduced=all(abs(ours[name] - printed[name]) <= _NEAR for name in names),
         trend=all(ours[name] < best - 0.1 for name in names),
     )

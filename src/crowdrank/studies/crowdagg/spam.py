@@ -59,10 +59,10 @@ def spammers(work: Work) -> Outcome:
         },
         notes=(
             "A ratio of 1 means as many spammers as a query has annotators. Each answers the pairs that an annotator "
-            "drawn from the same query decided, of whom TREC has fewer than annotators, since one who graded alike "
-            "decided none. Between items of equal truth even a malicious spammer tosses a coin.",
+            "drawn from the same query decided, and TREC has fewer of these than annotators, since anyone who gave "
+            "equal grades decided no pair. Between items of equal truth even a malicious spammer tosses a coin.",
             "MIREX is measured against a truth that its own crowd gave; TREC, the items with gold, has preferences "
-            "from grades, and spammers' answers there agree with no grades.",
+            "from grades, and spammers' preferences there follow from no grades.",
         ),
     )
 

@@ -106,8 +106,8 @@ def _verdicts(times: Mapping[str, Seconds], sizes: Mapping[str, Sequence[float]]
         Verdict.of(
             "section 4.1.3: rank distributions of n items take O(n² log² n) by divide and conquer",
             f"The time of a whole fit grows as the power {power['items']:.2f} of the number of items and "
-            f"{power['annotators']:.2f} of the number of annotators: contests that nobody judged share one table, so "
-            "that only judged ones count.",
+            f"{power['annotators']:.2f} of the number of annotators: pairs that nobody judged share one table, so "
+            "only judged pairs take time.",
             reproduced=power["items"] <= 2.2,
         ),
     ]  # fmt: skip

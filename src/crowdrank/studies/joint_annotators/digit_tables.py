@@ -162,7 +162,7 @@ def _table_4(cells: Cells) -> Verdict:
     return Verdict.of(
         "table 4: accuracies of the fusion schemes",
         f"As printed, with the printed figures in brackets: {told}. Ours: {others}.",
-        why="The draw of digits and features alone spreads accuracies as the standard deviations tell.",
+        why="The draw of digits and features alone spreads accuracies as much as the standard deviations show.",
         reproduced=all(abs(means[one] - printed) <= _NEAR for one, printed in TABLE_4.items()),
         trend=min(means, key=means.__getitem__) == IAM and max(means, key=means.__getitem__) == VRJAM,
     )

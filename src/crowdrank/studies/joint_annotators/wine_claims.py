@@ -88,8 +88,8 @@ def _rates_found(results: Results, n_pairs: int) -> Verdict:
         f"Red wine: {_list(ours, 3)}, printed {_list(printed, 3)}, true {_list(_RATES, 2)}; white wine: "
         f"{_list(white, 3)}. Ours miss the true rates by {np.abs(ours - _RATES).max():.4f} at most, the printed ones "
         f"by {np.abs(printed - _RATES).max():.3f}.",
-        why=f"A rate found from {n_pairs:,} pairs has a standard error below {error:.4f}, so the printed ones are "
-        "of fewer pairs, or of an optimiser stopped early.",
+        why=f"A rate found from {n_pairs:,} pairs has a standard error below {error:.4f}, so the printed ones come "
+        "from fewer pairs, or from an optimiser that was stopped early.",
         reproduced=bool(np.abs(ours - printed).max() <= _NEAR_RATE),
         trend=bool((np.diff(ours) > 0).all() and (np.diff(white) > 0).all()),
     )
@@ -153,8 +153,8 @@ def _weak_rankers(results: Results, singles: Sequence[float]) -> Verdict:
         f"({TABLE_2['white'][IAM]}); rankers of single annotators reach {min(singles):.1f} to {max(singles):.1f} "
         f"(printed {low} to {high}).",
         why="With features on one scale and weights found exactly, the ranker of every annotator comes near what a "
-        "linear ranker of the truth can do. What failed in print is the optimiser, not the idea; that IAM stays far "
-        "below the joint models is since it does without the votes on the pair.",
+        "linear ranker of the truth can do. What failed in print is the optimiser, not the idea; IAM stays far below "
+        "the joint models because it does not use the votes on the pair.",
         reproduced=abs(ours["red"] - TABLE_2["red"][IAM]) <= 5,
     )
 
@@ -183,7 +183,7 @@ def _falling(results: Results) -> Verdict:
     return Verdict.of(
         "figure 2: performance drops as the noise of annotators increases",
         f"From factor {results.places('noise', 'red')[0]:g} to {results.places('noise', 'red')[-1]:g}: {told}.",
-        why="Beyond a rate of one half an annotator's reversed answers tell something again.",
+        why="Beyond a rate of one half an annotator's reversed answers are informative again.",
         reproduced=all(falls),
         trend=all(curve[-1] < curve[0] for curve in curves.values()),
     )
@@ -284,7 +284,7 @@ def sparse_note(results: Results) -> str:
     return Verdict.of(
         "table 2 where few pairs are judged: JAM and VRJAM outperform MV",
         f"With {sizes} pairs, {'. With as many, '.join(told)}. All pairs of red wine hold a total order, of which "
-        f"even Borda finds {total:.2f} %, so few pairs tell methods apart better.",
+        f"even Borda finds {total:.2f} %, so few pairs distinguish methods better.",
         reproduced=all(ahead),
     ).note
 

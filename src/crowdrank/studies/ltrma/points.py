@@ -172,7 +172,7 @@ def _notes(runs: Runs) -> list[str]:
     best = max((name for name in METHODS if name != TRUTH), key=lambda name: runs.mean(name, "nDCG@3"))
     return [
         "The paper prints curves and no numbers, so there is no figure to put beside ours. It does not name the "
-        "gain of its nDCG: the exponential one tells methods apart, the linear one puts all of them close to 1.",
+        "gain of its nDCG: the exponential one distinguishes methods, the linear one puts all of them close to 1.",
         "Error of theta is the root mean square difference, over annotators, from the dispersion at which the expected "
         "distance is the one that was drawn; the paper gives no scale.",
         "Printed is the procedure to the letter: random starts, 500 swaps, chains begun again in each iteration, and a "

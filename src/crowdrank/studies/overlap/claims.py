@@ -266,5 +266,5 @@ def _averaged_verdict(results: Results, keys: list[Key], other: list[Key]) -> Ve
         f"{_differences_text(three)}; of the true grades: {_differences_text(truth)}.{under}",
         reproduced=all(significant_sign(values) > 0 for values in every),
         trend=all(float(values.mean()) > 0 for values in every),
-        why="A network can use what three grades of everything tell of missed items.",
+        why="A network can use what three grades of everything show of missed items.",
     )

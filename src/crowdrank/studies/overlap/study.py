@@ -269,7 +269,7 @@ def _pictures(results: Results, panels: Mapping[str, Panels], stars: Mapping[str
 def _notes(plan: Sequence[tuple[Collection, str]], results: Results) -> list[str]:
     """What a reader should know besides."""
     sizes = "; ".join(
-        f"{one.name} {one.n_train:,} queries of {one.n_items} items, tested on {one.n_test:,}, features that tell "
+        f"{one.name} {one.n_train:,} queries of {one.n_items} items, tested on {one.n_test:,}, features that explain "
         f"{100 * one.explained:.0f} % of the relevance"
         for one, noise in plan
         if noise == MAIN
@@ -278,7 +278,8 @@ def _notes(plan: Sequence[tuple[Collection, str]], results: Results) -> list[str
         "The paper's grades, features and queries are proprietary. Its collections are simulated, each on its own: 120 "
         f"annotators with a bias and scale of their own, eleven for each query. {sizes}. Levels of nDCG cannot be "
         "compared with the printed ones, differences from the baseline as trends.",
-        "What features tell, and how much of it lies in products of two, was set after nine trials so that a ranker "
+        "How much features explain, and how much of that lies in products of two, was set after nine trials so that "
+        "a ranker "
         "gains two to three points from true grades in place of single ones. With smoother functions the network "
         "gained between nothing and one and a half points: sizes of gains rest on that choice.",
         "Every setting is tuned on the same validation queries, whose grades are true: learning rate and number of "

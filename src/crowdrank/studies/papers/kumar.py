@@ -44,7 +44,7 @@ _ENTRIES = (
             'A random other grade in place of an adversarial annotator\'s: adversaries="exchange" of majority_vote and '
             "single."
         ),
-        "Who is adversarial is given, or told from agreement with the others.",
+        "Who is adversarial is given, or inferred from agreement with the others.",
     ),
     Entry(
         "model",

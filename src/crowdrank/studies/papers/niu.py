@@ -14,7 +14,7 @@ _ENTRIES = (
             "aggregator:crowdagg-paper",
         ),
         (
-            "Contests won by each item give the probability that an annotator puts one item above another; grades "
+            "The pairs that each item won give the probability that an annotator puts one item above another; grades "
             "become preferences first."
         ),
         (
@@ -42,9 +42,9 @@ _ENTRIES = (
         "rank distribution, Alg. 1 and 2",
         "section 4.1.3",
         ("crowdrank.models.crowd_agg.kernels.poisson_binomial:Discounts",),
-        "Convolution of all contests, or divide and conquer with FFT.",
+        "Convolution over all pairs, or divide and conquer with FFT.",
         (
-            "Contests that were not judged are coins and are summed in closed form; RBP needs no distribution. Equal "
+            "Pairs that were not judged are coin flips, summed in closed form; RBP needs no distribution. Equal "
             "to the convolution to 13 digits."
         ),
     ),
@@ -223,7 +223,7 @@ _ERRATA = (
         "Eq. 6",
         "winner (N_s - N_t) / n, loser 1 - (N_t - N_s) / n",
         (
-            "The cases are exchanged: an item that won one contest more than another would be above it with "
+            "The cases are exchanged: an item that won one pair more than another would be above it with "
             "probability 1 / n, near 0. Exchanged, a narrow winner has 1 - 1 / n."
         ),
     ),
@@ -231,7 +231,7 @@ _ERRATA = (
         "Eq. 11 and 12",
         "the rank counts items beaten",
         (
-            "Algorithm 1 begins with probability 1 at the top and moves down by each contest lost; a rank of items "
+            "Algorithm 1 begins with probability 1 at the top and moves down by each pair lost; a rank of items "
             "beaten would put the best last."
         ),
     ),

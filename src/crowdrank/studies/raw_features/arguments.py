@@ -162,10 +162,10 @@ def _length(figures: Found) -> Verdict:
     gain = _gain(figures, STYLE, LENGTH, NEW, SHARES[0])
     plain = float(np.mean(figures[LENGTH, NEW, SHARES[0], _ACCURACY]))
     return Verdict.of(
-        "future work: columns of style tell more than length does",
+        "future work: style predicts better than length alone",
         f"On new queries the number of words alone has an accuracy of {plain:.3f} with 1 % of the votes, and style "
         f"less that is {difference_text(gain, 3)}.",
-        why="Longer arguments convince more, and most of what style tells is length.",
+        why="Longer arguments convince more, and most of what style adds is length.",
         reproduced=clear(gain) > 0 and float(gain.mean()) > 0.02,
         trend=float(gain.mean()) > 0,
     )

@@ -50,8 +50,8 @@ def codec_listening(work: Work) -> Outcome:
             *(verdict.note for verdict in verdicts),
             "Grades of a listener are preferences between codecs of the same sentence; half of the listeners are "
             "learned from, and the others test. Reference and anchor are left out.",
-            "The columns are those of the stored table, measured on recordings that are not part of it. They tell the "
-            "quality of coded speech; expressiveness, which Gupta and Narayanan rate, is another thing.",
+            "The columns are those of the stored table, measured on recordings that are not part of it. They measure "
+            "the quality of coded speech; expressiveness, which Gupta and Narayanan rate, is another thing.",
         ],
     )  # fmt: skip
 
