@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -101,6 +101,9 @@ class PackedJudgments:
     >>> packed.kind, packed.n_parts, list(packed.annotators), packed.part(0).n_items
     ('preference', 1, ['ann', 'bob'], 2)
     """
+
+    keeps_ranking: ClassVar[bool] = False
+    """Whether the ranking is held however many items there are; otherwise it goes to the folder where they are many."""
 
     path: Path
     manifest: dict[str, Any]

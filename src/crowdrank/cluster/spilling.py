@@ -24,6 +24,8 @@ N_BUCKETS = 1 << 16
 """Buckets that hashes are sorted into; a part is a run of them."""
 
 ITEM_COLUMNS = ("item", "left", "right")
+MOST_LEVELS = 127
+"""Distinct grades from which on they are no codes of one byte."""
 
 
 class Chunk(NamedTuple):
@@ -188,7 +190,7 @@ class Spill:
         self.strength_levels = max(self.strength_levels or 0.0, chunk.strength_levels or 0.0) or None
         if "grade" in chunk.columns and self.levels is not None:
             levels = np.unique(np.concatenate([self.levels, np.unique(chunk.columns["grade"])]))
-            self.levels = levels if len(levels) < np.iinfo(np.int8).max else None
+            self.levels = levels if len(levels) < MOST_LEVELS else None
 
     def dtype(self, what: str) -> Any:
         """Type of ids of all chunks: text where one has text."""
