@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import crowdrank as cr
+from crowdrank.cluster.packed import items_of, scan_judgments
 from crowdrank.cluster.packing import pack_judgments
 from crowdrank.errors import JudgmentError, ParameterError
 
@@ -263,3 +264,19 @@ def test_a_writer_that_was_killed_is_followed_by_another(tmp_path):
         if path.is_file()
     }
     assert contents(tmp_path / "whole") == whole
+
+
+def test_items_too_many_to_be_kept_are_read_when_they_are_used(tmp_path, monkeypatch):
+    pack_judgments([cr.Grades.from_frame(votes())], tmp_path / "packed", part_rows=500)
+    kept = scan_judgments(tmp_path / "packed")
+    whole = [kept.part(number) for number in range(kept.n_parts)]
+    monkeypatch.setattr("crowdrank.cluster.packed.MANY_ITEMS", 10)
+    read, loose = [], scan_judgments(tmp_path / "packed")
+    monkeypatch.setattr("crowdrank.cluster.packed.items_of", lambda table: read.append(table) or items_of(table))
+    for number, before in enumerate(whole):
+        part = loose.part(number)
+        assert (part.n_items, part.n_queries) == (before.n_items, before.n_queries)
+        assert len(read) == number
+        assert part.items.frame().equals(before.items.frame())
+        assert (part.items.offsets == before.items.offsets).all()
+    assert len(read) == kept.n_parts

@@ -116,19 +116,28 @@ def hold_judgments(judgments: Judgments, *, ordered: bool = True) -> HeldJudgmen
     """
     chunk = chunk_of(judgments, 0)
     by = "query"
-    unit = _units(chunk, by)
-    if judgments.n_annotators and np.bincount(unit).max(initial=0) > packing.MOST_PART_ROWS:
+    sizes = _unit_sizes(chunk, by, judgments.n_queries)
+    if judgments.n_annotators and sizes.max(initial=0) > packing.MOST_PART_ROWS:
         by = "annotator"
-        unit = _units(chunk, by)
+        sizes = _unit_sizes(chunk, by, judgments.n_annotators)
     bucket = buckets_of(judgments.items.queries.ids if by == "query" else judgments.annotators.ids)
-    counts = np.bincount(bucket, np.bincount(unit, minlength=len(bucket)), N_BUCKETS).astype(np.int64)
+    counts = np.bincount(bucket, sizes, N_BUCKETS).astype(np.int64)
     bounds = packing.part_bounds(counts, packing.PART_ROWS)
     part_of_bucket = np.repeat(np.arange(len(bounds), dtype=np.int32), [high - low for low, high in bounds])
     part = part_of_bucket[bucket]
-    rows = _judgments_of_parts(judgments, part[unit], len(bounds))
+    rows = [judgments.n_judgments]
+    if len(bounds) > 1:
+        rows = _judgments_of_parts(judgments, part[_units(chunk, by)], len(bounds))
     return HeldJudgments(
         Path(), _described(judgments, chunk, by, rows), whole=judgments, part_of_unit=part, ordered=ordered
     )
+
+
+def _unit_sizes(chunk: Chunk, by: str, n_units: int) -> Counts:
+    """Number of rows of each query, or annotator."""
+    if by == "query" and n_units == 1:
+        return np.array([len(chunk.columns[next(name for name in ITEM_COLUMNS if name in chunk.columns)])])
+    return np.bincount(_units(chunk, by), minlength=n_units)
 
 
 def _units(chunk: Chunk, by: str) -> Ints:
