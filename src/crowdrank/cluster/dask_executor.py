@@ -18,6 +18,12 @@ from .executor import BlockPass, Run, pass_in_words
 from .run_files import FileStates, RunFiles
 
 _BLOCKS_PER_WORKER = 3
+_RESULTS_AT_A_TIME = 8
+"""Results of tasks that are fetched in one go."""
+
+_BYTES_OF_A_PART = 64 << 20
+"""What the scheduler is told that a loaded part takes: more than what is sent to it in a pass, so that it stays."""
+
 _TRIES = 3
 _WAIT_FOR_WORKERS = 60.0
 """Seconds that a cluster without workers is given to get some."""
@@ -175,9 +181,9 @@ class _DaskRun(Run):
         started = time.monotonic()
         self._wait(futures, work.number)
         self._begun, self.seconds = True, time.monotonic() - started
-        for place, future in enumerate(futures):
-            yield future.result()
-            futures[place] = None
+        for place in range(0, len(futures), _RESULTS_AT_A_TIME):
+            yield from self.client.gather(futures[place : place + _RESULTS_AT_A_TIME])
+            futures[place : place + _RESULTS_AT_A_TIME] = [None] * len(futures[place : place + _RESULTS_AT_A_TIME])
 
     def _expect_scheduler(self) -> None:
         """Refuse to go on with a scheduler that does not come back."""
@@ -253,15 +259,22 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _load_block(fit: tuple[Passes, Parts], numbers: list[int]) -> list[Any]:
+class _LoadedParts(list[Any]):
+    """Parts on a worker, which the scheduler takes for too large to be moved to where the parameters are."""
+
+    def __sizeof__(self) -> int:
+        return _BYTES_OF_A_PART * len(self)
+
+
+def _load_block(fit: tuple[Passes, Parts], numbers: list[int]) -> _LoadedParts:
     """The parts of a block, read and laid out."""
     passes, parts = fit
     with one_thread():
-        return [passes.lay_out(parts.part(number)) for number in numbers]
+        return _LoadedParts(passes.lay_out(parts.part(number)) for number in numbers)
 
 
 def _run_block(
-    fit: tuple[Passes, Parts], loaded: list[Any], shared: Any, bare: BlockPass, numbers: list[int]
+    fit: tuple[Passes, Parts], loaded: _LoadedParts, shared: Any, bare: BlockPass, numbers: list[int]
 ) -> tuple[Any, bool]:
     """One pass over a block."""
     return replace(bare, passes=fit[0], shared=shared).over(numbers, loaded)

@@ -98,6 +98,7 @@ def pack_judgments(
                     spill.add(chunk_of(part, number)._replace(form=form))
             for chunk in chunks:
                 spill.add(_as_chunk(chunk, spill.n_chunks))
+                del chunk  # goes before the next one is read
             if not spill.rows:
                 raise JudgmentError("there are no judgments to pack; name files that hold some")
             manifest = _Writer(folder, spill, part_rows or PART_ROWS, sorted(sources)).write(progress)
