@@ -38,6 +38,10 @@ MANY_ROWS = 5_000_000
 """Judgments from which on fits go in parts; fewer are taken as a whole, packed or not, wherever the fit runs."""
 
 
+MANY_ANNOTATORS = 5_000_000
+"""Annotators above which one number for each is advised in place of a confusion matrix."""
+
+
 def as_packed(judgments: Any) -> PackedJudgments | None:
     """Return packed judgments, given as such or by their folder; ``None`` where it is something else."""
     if isinstance(judgments, PackedJudgments):
@@ -119,6 +123,11 @@ def fit_packed(
         if packed.n_annotators and share < 1.0:
             about = f"about {share * packed.rows:,.0f} of {packed.rows:,} {packed.kind}s"
             say(f"annotators are judged by a sample of {about}")
+    if packed.n_annotators > MANY_ANNOTATORS and method_name(aggregator) == "dawid_skene":
+        say(
+            f"{packed.n_annotators:,} annotators have few grades each and a whole table of errors; naive_bayes with "
+            f"{option('params', {'errors': 'even'})} learns one number for each"
+        )
     if cluster is None:
         stream, sentence = advice(packed, aggregator, stream=stream)
         say(sentence)

@@ -76,7 +76,7 @@ class HeldJudgments(PackedJudgments):
         rows = {name: column[bounds[number] : bounds[number + 1]] for name, column in chunk.columns.items()}
         items = self.items
         if self.by == "query" and self.n_parts > 1:
-            items = self._items_of(number)
+            items = self._items_in_part(number)
             code = np.empty(self.n_items, np.int32)
             code[self.item_codes(number)] = np.arange(len(items), dtype=np.int32)
             rows |= {name: code[rows[name]] for name in ITEM_COLUMNS if name in rows}
@@ -84,7 +84,7 @@ class HeldJudgments(PackedJudgments):
         _, table, levels = part_table(self.kind, rows, items, coded=coded, ordered=self.ordered)
         return judgments_of(self, table, items, {"levels": levels})
 
-    def _items_of(self, number: int) -> Items:
+    def _items_in_part(self, number: int) -> Items:
         """The items of the queries of a part."""
         inside = self.part_of_unit == number
         code = (np.cumsum(inside) - 1).astype(np.int32)

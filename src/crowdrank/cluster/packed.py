@@ -331,17 +331,17 @@ class StoredItems(Items):
         return whole
 
     @property
-    def queries(self) -> Index:  # type: ignore[override]
+    def queries(self) -> Index:
         """Index of the queries."""
         return self._whole.queries
 
     @property
-    def query(self) -> Ints:  # type: ignore[override]
+    def query(self) -> Ints:
         """Query code of each item."""
         return self._whole.query
 
     @property
-    def ids(self) -> pl.Series:  # type: ignore[override]
+    def ids(self) -> pl.Series:
         """Item id of each item."""
         return self._whole.ids
 

@@ -138,7 +138,7 @@ def _chances(rarity: Floats, sizes: Floats, share: float) -> Floats:
 
 
 def _draw_rows(number: NDArray[np.uint64], chance: Floats, whose: Ints | None = None) -> Bools:
-    """Which units are drawn, their numbers being random ones below 2 ** 63; ``whose`` chance each has if not its own."""
+    """Which units are drawn, their numbers being random ones below 2 ** 63; ``whose`` says which chance is theirs."""
     bound = (chance * 2.0**63).astype(np.uint64)
     found: Bools = number < (bound if whose is None else bound[whose])
     return found

@@ -1,7 +1,10 @@
 """Numbers for distinct texts, distinguished by two hashes each, and numbers of whole rows."""
 
+from typing import Any
+
 import numba
 import numpy as np
+from numpy.typing import NDArray
 
 from .threads import even_bounds, over_bounds, read_only
 
@@ -86,7 +89,7 @@ def hash_texts(data, ends):  # type: ignore[no-untyped-def]
     return hashes
 
 
-def mix_column(state, column):  # type: ignore[no-untyped-def]
+def mix_column(state: NDArray[np.uint64], column: NDArray[Any]) -> None:
     """Mix a column of whole numbers (n,) into the state (n,) uint64 of each row, in place (SplitMix64)."""
     values = read_only(column)
     over_bounds(lambda begin, end: _mix_rows(state, values, begin, end), even_bounds(len(state), _ROWS_PER_THREAD))
