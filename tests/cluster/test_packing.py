@@ -211,7 +211,7 @@ def test_what_cannot_be_packed_is_refused_and_leaves_the_folder_alone(tmp_path):
 
 
 def test_a_query_of_too_many_rows_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("crowdrank.cluster.packing.MOST_PART_ROWS", 500)
+    monkeypatch.setattr("crowdrank.cluster.spilling.MOST_PART_ROWS", 500)
     one = cr.Grades.from_frame(votes().drop("query"))
     with pytest.raises(JudgmentError, match=r"one query has 3,000 rows, .* pack the judgments by annotator"):
         pack_judgments([one], tmp_path / "p")

@@ -11,7 +11,8 @@ from functools import partial
 
 from ..cluster.files import pack_files
 from ..cluster.packed import PackedJudgments
-from ..cluster.packing import LargeQueryError, pack_judgments
+from ..cluster.packing import pack_judgments
+from ..cluster.spilling import LargeQueryError
 from ..data.files import PathLike
 from ..data.judgments import Judgments
 from ..io.read_options import ReadOptions

@@ -32,20 +32,13 @@ from .packed import (
     scan_judgments,
 )
 from .part_tables import part_table
-from .spilling import ITEM_COLUMNS, Chunk, Spill, chunk_of, united_items, whole_index
+from .spilling import ITEM_COLUMNS, Chunk, Spill, chunk_of, expect_small_query, united_items, whole_index
 
 PART_ROWS = 1_000_000
 """Judgments of a part, unless one query or annotator has more."""
 
-MOST_PART_ROWS = 50_000_000
-"""Rows of a single query beyond which judgments are to be packed by annotator."""
-
 _OWN_FILE = re.compile(r"(annotators|blocks|items|part-\d+)(-[0-9a-f]{8})?\.parquet|\..*")
 """Names of the files of a packed folder; hidden ones are half-written, or the lock."""
-
-
-class LargeQueryError(JudgmentError):
-    """A query has more rows than a part may have."""
 
 
 def pack_judgments(
@@ -272,11 +265,7 @@ class _Writer:
         items = self.items
         if spill.by == "query":
             n_rows = len(rows[next(name for name in ITEM_COLUMNS if name in rows)])
-            if n_rows > MOST_PART_ROWS:
-                raise LargeQueryError(
-                    f"one query has {n_rows:,} rows, more than the {MOST_PART_ROWS:,} of one part; pack the judgments "
-                    f"by annotator ({option('by', 'annotator')})"
-                )
+            expect_small_query(n_rows)
             items, places = united_items([piece[1] for piece in pieces], spill.single)
             for name in ITEM_COLUMNS:
                 if name in rows:
