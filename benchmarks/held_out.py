@@ -73,17 +73,18 @@ def _latent(learned: Any, asked: Any, params: dict[str, Any]) -> float:
     return of_levels(latent_levels(learned, asked, **params), asked)
 
 
-def latent_levels(learned: Any, asked: Any, *, features: Any = None, **params: Any) -> Any:
+def latent_levels(learned: Any, asked: Any, *, features: Any = None, difficulty: bool = True, **params: Any) -> Any:
     """Return the probability of each level of each judgment asked for, or of each pair of its rankings, (n, K).
 
-    ``features`` are those of the items, standardised, (n_items, n_features).
+    ``features`` are those of the items, standardised, (n_items, n_features). ``difficulty`` says whether items may
+    differ in it.
     """
     from crowdrank.models.latent_score.layout import lay_out
     from crowdrank.models.latent_score.rounds import Options, fit_scores
     from crowdrank.models.latent_score.standard_errors import score_errors
 
     layout = lay_out(learned, **params)
-    fit = fit_scores(layout, Options(), features=features)
+    fit = fit_scores(layout, Options(difficulty=difficulty), features=features)
     scores, blocks = fit.state.scores, score_errors(layout, fit)[1]
     pairs = asked.as_preferences() if asked.kind == "ranking" else asked
     if asked.kind == "grade":
@@ -92,7 +93,8 @@ def latent_levels(learned: Any, asked: Any, *, features: Any = None, **params: A
         gap = scores[pairs.left] - scores[pairs.right]
         variance = _gap_variance(learned.items, blocks, fit.state, pairs.left, pairs.right)
     who = pairs.annotator if pairs.n_annotators else np.zeros(len(pairs), np.int32)
-    return _levels(fit.state, fit.state.kinds[0], who, gap, variance)
+    clear = np.exp(-fit.state.difficulty[pairs.item]) if len(fit.state.difficulty) else np.ones(len(gap))
+    return _levels(fit.state, fit.state.kinds[0], who, gap, variance, clear)
 
 
 def _gap_variance(items: Any, blocks: Any, state: Any, left: Any, right: Any) -> Any:
@@ -107,14 +109,17 @@ def _gap_variance(items: Any, blocks: Any, state: Any, left: Any, right: Any) ->
     return np.maximum(found, 0.0)
 
 
-def _levels(state: Any, habits: Any, who: Any, gap: Any, variance: Any) -> Any:
-    """Probability of each level for annotators at a score or difference, averaged over what is not known of either."""
+def _levels(state: Any, habits: Any, who: Any, gap: Any, variance: Any, clear: Any) -> Any:
+    """Probability of each level for annotators at a score or difference, averaged over what is not known of either.
+
+    ``clear`` is the clarity of the item graded, 1 where items do not differ in it.
+    """
     scale = np.exp(habits.log_scale)
     alpha, unsure = state.alpha[who], state.alpha_variance[who]
     eta = scale * alpha * gap + habits.bias[who]
     spread = scale**2 * ((alpha**2 + unsure) * variance + unsure * gap**2)
     spread = spread + 2 * scale * gap * habits.covariance[who] + habits.bias_variance[who]
-    flat = 1 / np.sqrt(1 + np.pi * np.maximum(spread, 0) / 8)
+    flat = clear / np.sqrt(1 + np.pi * clear**2 * np.maximum(spread, 0) / 8)
     cuts = habits.centre + np.exp(habits.spread[who])[:, None] * habits.cuts
     below = sigmoid(flat[:, None] * (cuts - eta[:, None]))
     ends = np.zeros((len(who), 1)), np.ones((len(who), 1))

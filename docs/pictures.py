@@ -24,8 +24,25 @@ WIDTH, HEIGHT = 1120, 900
 def main() -> None:
     """Draw all pictures."""
     IMAGES.mkdir(exist_ok=True)
+    votes, consensus = demo()
+    draw_displays(votes, consensus, IMAGES)
+    with tempfile.TemporaryDirectory() as folder:
+        page = Path(folder) / "report.html"
+        cr.report.write(consensus, votes, page, command="crowdrank aggregate votes.csv --report report.html")
+        photograph(page)
+    photograph_clutter()
+    for path in IMAGES.glob("*.png"):
+        shrink(path)
+
+
+def demo() -> tuple[cr.Preferences, cr.Consensus]:
+    """The demo's votes and their consensus, which the pictures show."""
     votes = cr.read_judgments(FILE).across_queries()
-    consensus = cr.aggregate(votes, "bradley_terry")
+    return votes, cr.aggregate(votes, "bradley_terry")
+
+
+def draw_displays(votes: cr.Preferences, consensus: cr.Consensus, folder: Path) -> list[Path]:
+    """Draw the pictures made by displays into a folder."""
     displays = {
         "consensus": ConsensusDisplay.from_consensus(consensus),
         "beats": BeatsDisplay.from_consensus(consensus),
@@ -34,14 +51,8 @@ def main() -> None:
         "time": TimeDisplay.from_judgments(votes, consensus),
     }
     for name, display in displays.items():
-        save_display(display, IMAGES / f"{name}.png")
-    with tempfile.TemporaryDirectory() as folder:
-        page = Path(folder) / "report.html"
-        cr.report.write(consensus, votes, page, command="crowdrank aggregate votes.csv --report report.html")
-        photograph(page)
-    photograph_clutter()
-    for path in IMAGES.glob("*.png"):
-        shrink(path)
+        save_display(display, folder / f"{name}.png")
+    return [folder / f"{name}.png" for name in displays]
 
 
 def photograph_clutter() -> None:
@@ -87,11 +98,15 @@ def photograph(page: Path) -> None:
 
 def shrink(path: Path) -> None:
     """Write a picture with 128 colours, which is a third of its size and looks the same."""
-    from PIL import Image
+    from PIL import Image, PngImagePlugin
 
+    about = PngImagePlugin.PngInfo()
     with Image.open(path) as image:
+        for key, text in image.info.items():
+            if isinstance(text, str):
+                about.add_text(key, text)
         small = image.convert("RGB").quantize(128, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
-    small.save(path, optimize=True)
+    small.save(path, optimize=True, pnginfo=about)
 
 
 if __name__ == "__main__":

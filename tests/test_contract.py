@@ -20,6 +20,8 @@ CASES = [(name, kind) for name in names("aggregator") for kind in card("aggregat
 SLACK = {"latent_score": 1e-6}
 """Method -> how much names may change a score: sums in another order differ in last digits, which rounds add to."""
 
+FEW = min(12, settings.default.max_examples)
+
 CANNOT = {
     "quality_of_one": {"latent_score": "whoever nothing is known of is taken for an average annotator, not a guesser"},
     "row_order": {
@@ -132,7 +134,7 @@ def test_a_row_twice_is_weight_two(name, kind, data):
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
-@settings(max_examples=12)
+@settings(max_examples=FEW)
 @given(data=st.data())
 def test_ties_stay_ties_in_another_order_and_under_other_names(name, kind, data):
     rows = data.draw(tied_rows(kind))
@@ -148,7 +150,7 @@ def test_ties_stay_ties_in_another_order_and_under_other_names(name, kind, data)
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
-@settings(max_examples=12)
+@settings(max_examples=FEW)
 @given(data=st.data())
 def test_ties_stay_ties_when_rows_stand_twice(name, kind, data):
     skip_if_it_cannot("weight", name)
@@ -164,7 +166,7 @@ def test_ties_stay_ties_when_rows_stand_twice(name, kind, data):
 
 
 @pytest.mark.parametrize(("name", "kind"), CASES)
-@settings(max_examples=12)
+@settings(max_examples=FEW)
 @given(data=st.data())
 def test_items_with_the_same_answers_share_a_rank(name, kind, data):
     skip_if_it_cannot("row_order", name)

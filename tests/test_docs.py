@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
 import crowdrank
 from crowdrank.protocols import method_name
@@ -124,16 +125,16 @@ def test_commands_without_output_exist_with_their_options():
     assert n_commands > 100
 
 
-def make_pages():
-    """The program that makes pages."""
-    spec = importlib.util.spec_from_file_location("make", ROOT / "docs" / "make.py")
-    make = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(make)
-    return make
+def program(name):
+    """A program of the documentation, such as the one that makes pages."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+    loaded = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(loaded)
+    return loaded
 
 
 def test_generated_pages_are_up_to_date():
-    made = make_pages().pages()
+    made = program("make").pages()
     pages = {path for path in made if path.parent.name == "methods"}
     assert pages == set((ROOT / "docs" / "methods").glob("*.md")), "a page is left of a method that is gone"
     for path, text in made.items():
@@ -141,7 +142,7 @@ def test_generated_pages_are_up_to_date():
 
 
 def test_every_method_answers_a_question_and_says_when_to_use_it():
-    questions = make_pages().QUESTIONS.values()
+    questions = program("make").QUESTIONS.values()
     answering = {(family, name) for family, members in questions for name in members.split()}
     assert answering == {(family, name) for family in FAMILIES for name in names(family)}
     for family, name in sorted(answering):
@@ -193,6 +194,18 @@ def test_every_study_is_on_the_page_with_its_pictures():
         assert f"\n## {name}\n" in text, f"{name} is missing; run docs/make_studies.py with the files of all studies"
     shown = set(re.findall(r"\]\(images/studies/([^)]+)\)", text))
     assert shown == {path.name for path in (ROOT / "docs" / "images" / "studies").iterdir()}
+
+
+def test_pictures_of_displays_are_up_to_date(tmp_path):
+    pictures = program("pictures")
+    for path in pictures.draw_displays(*pictures.demo(), tmp_path):
+        pictures.shrink(path)
+        with Image.open(path) as drawn, Image.open(pictures.IMAGES / path.name) as kept:
+            if drawn.info["Software"] != kept.info["Software"]:
+                pytest.skip(f"the pictures were drawn by {kept.info['Software']}")
+            fresh, former = ([*image.convert("L").resize((48, 48)).tobytes()] for image in (drawn, kept))
+        worst = max(abs(a - b) for a, b in zip(fresh, former, strict=True))
+        assert worst <= 8, f"{path.name} looks different now; run docs/pictures.py"
 
 
 def test_links_between_pages_lead_somewhere():

@@ -229,3 +229,25 @@ def test_the_quality_lies_well_within_its_interval(method):
     # who agrees everywhere may be perfect
     assert (inside >= 0.0999 * width)[(lower > 0.0) & (upper < 1.0)].all()
     assert ((lower > 0.0) & (upper < 1.0)).sum() >= 4
+
+
+def test_names_do_not_matter_where_all_pairs_have_a_common_item():
+    ranks = {("ann", "q1"): "3333", ("ann", "q2"): "3333", ("bob", "q1"): "3333", ("bob", "q2"): "3323"}
+    ranks |= {("eve", "q1"): "3332", ("eve", "q2"): "2232"}
+    weight = dict(zip(ranks, [0.1, 0.1, 0.1, 0.1, 0.3, 0.7], strict=True))
+
+    def qualities(new):
+        rows = [
+            (new.get(who, who), new.get(query, query), new.get(item, item), int(rank), weight[who, query])
+            for (who, query), places in ranks.items()
+            for item, rank in zip("abcd", places, strict=True)
+        ]
+        names = ("annotator", "query", "item", "rank", "weight")
+        judged = Rankings.from_frame(dict(zip(names, zip(*rows, strict=True), strict=True)))
+        found = make("aggregator", "borda").fit(judged).quality
+        return [
+            found.quality[judged.annotators.ids.to_list().index(new.get(who, who))] for who in ("ann", "bob", "eve")
+        ]
+
+    other = {"ann": "z9", "bob": "y8", "eve": "x7", "q1": "r2", "q2": "r1", "a": "é", "b": "10", "c": "9", "d": "D"}
+    assert qualities({}) == pytest.approx(qualities(other), abs=1e-9)

@@ -134,7 +134,8 @@ class Evidence(NamedTuple):
         trend = (spread.trend_agree - share * spread.trend_total) ** 2
         own -= np.divide(trend, spread.trend_trend, out=np.zeros_like(own), where=spread.trend_trend > 0)
         apart = total**2 - spread.total_total + total
-        own = np.divide(own * total**2, apart, out=np.zeros_like(own), where=apart > 0)
+        # what rounding leaves of none is none
+        own = np.divide(own * total**2, apart, out=np.zeros_like(own), where=apart > 1e-9 * total**2)
         found = cls(share, total, own / (share * (1.0 - share)), spread, 1.0)
         return found._replace(own=np.maximum(found.own, 0.0), tied=found._dependence())
 

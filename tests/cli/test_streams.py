@@ -62,8 +62,9 @@ def test_ascii_output(words, settings):
 
 
 @pytest.mark.parametrize("words", ["methods", f"{RUN} --format json"])
-def test_a_pipe_that_closes_leaves_no_words(words):
-    done = shell(f"{COMMAND} {words} 2>err.txt | head -c 1; cat err.txt; rm err.txt")
+def test_a_pipe_that_closes_leaves_no_words(tmp_path, words):
+    told = tmp_path / "err.txt"
+    done = shell(f"{COMMAND} {words} 2>{told} | head -c 1; cat {told}")
     assert "Traceback" not in done.stdout
     assert "crowdrank:" not in done.stdout
 
@@ -92,26 +93,50 @@ def test_a_narrow_terminal_keeps_rank_item_and_score(columns):
     assert "1.2" in lines[2].split()[2]
 
 
-@pytest.mark.parametrize(
-    ("text", "words", "code"),
-    [
-        ("item,annotator,grade\nx,a,3\ny,a,1\nx,b,2\ny,b,2\n", "-m majority_vote", 0),
-        ("item,annotator,grade\nx,a,3\ny,a,1\nx,b,2\ny,b,2\n", "-m mean_grade --set alpha=1e999", 2),
-        ("item,annotator,grade,weight\nx,a,3,1e308\ny,a,1,1e308\n", "-m majority_vote", 2),
-        ("item,annotator,grade\nx,a,1e308\ny,a,1\n", "-m mean_grade", 2),
-        ("item,annotator,grade\nx,a,nan\ny,a,1\n", "-m mean_grade", 2),
-        ("left,right,winner,annotator\na,b,left,x\na,a,left,x\n", "", 2),
-        ("left,right,winner,annotator\na,b,left,x\nb,c,left,x\nc,a,tie,y\n", "-m crowd_bt --set ridge=0", 2),
-        ("left,right,winner,annotator\na,b,left,x\nb,c,left,x\nc,a,tie,y\n", "-m bradley_terry --intervals 0.9", 0),
-        ("item,rank,annotator\na,1,x\nb,2,x\n", "--format json", 0),
-    ],
-)
-def test_without_asserts_all_is_as_with_them(tmp_path, text, words, code):
-    votes = tmp_path / "votes.csv"
-    votes.write_text(text)
-    line = f"-m crowdrank aggregate {votes} -q {words}"
-    plain, bare = shell(f"{sys.executable} {line}"), shell(f"{sys.executable} -O {line}")
-    assert plain.returncode == bare.returncode == code, bare.stderr
-    assert (plain.stdout, plain.stderr) == (bare.stdout, bare.stderr)
-    assert "nan" not in bare.stdout.lower()
-    assert len(bare.stderr.splitlines()) == (code > 0)
+WITH_AND_WITHOUT_ASSERTS = [
+    ("item,annotator,grade\nx,a,3\ny,a,1\nx,b,2\ny,b,2\n", "-m majority_vote", 0),
+    ("item,annotator,grade\nx,a,3\ny,a,1\nx,b,2\ny,b,2\n", "-m mean_grade --set alpha=1e999", 2),
+    ("item,annotator,grade,weight\nx,a,3,1e308\ny,a,1,1e308\n", "-m majority_vote", 2),
+    ("item,annotator,grade\nx,a,1e308\ny,a,1\n", "-m mean_grade", 2),
+    ("item,annotator,grade\nx,a,nan\ny,a,1\n", "-m mean_grade", 2),
+    ("left,right,winner,annotator\na,b,left,x\na,a,left,x\n", "", 2),
+    ("left,right,winner,annotator\na,b,left,x\nb,c,left,x\nc,a,tie,y\n", "-m crowd_bt --set ridge=0", 2),
+    ("left,right,winner,annotator\na,b,left,x\nb,c,left,x\nc,a,tie,y\n", "-m bradley_terry --intervals 0.9", 0),
+    ("item,rank,annotator\na,1,x\nb,2,x\n", "--format json", 0),
+]
+SEVERAL_RUNS = """
+import io, json, sys
+from contextlib import redirect_stderr, redirect_stdout
+from crowdrank.cli import main
+
+left = []
+for words in json.load(sys.stdin):
+    with redirect_stdout(io.StringIO()) as out, redirect_stderr(io.StringIO()) as err:
+        code = main(words)
+    left.append([code, out.getvalue(), err.getvalue()])
+print(json.dumps([__debug__, left]))
+"""
+
+
+def test_without_asserts_all_is_as_with_them(tmp_path):
+    lines = []
+    for number, (text, words, _) in enumerate(WITH_AND_WITHOUT_ASSERTS):
+        (tmp_path / f"votes{number}.csv").write_text(text)
+        lines.append(["aggregate", str(tmp_path / f"votes{number}.csv"), "-q", *words.split()])
+    runs = [
+        subprocess.run(
+            [sys.executable, *flag, "-c", SEVERAL_RUNS],
+            input=json.dumps(lines),
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        for flag in ([], ["-O"])
+    ]
+    (with_asserts, plain), (without, bare) = (json.loads(run.stdout) for run in runs)
+    assert (with_asserts, without) == (True, False)
+    assert plain == bare
+    for (_, _, code), (returned, out, err) in zip(WITH_AND_WITHOUT_ASSERTS, bare, strict=True):
+        assert returned == code, err
+        assert "nan" not in out.lower()
+        assert len(err.splitlines()) == (code > 0)

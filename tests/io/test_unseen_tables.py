@@ -309,3 +309,111 @@ def test_inspect_says_what_aggregate_says(tmp_path, save):
 def test_times_in_seconds_and_milliseconds_are_shown_as_days(save, times):
     path = save("rater,item,rating,timestamp", [("ann", "x", 1, times[0]), ("bob", "x", 2, times[1])])
     assert [role.holds for role in inspect(path).roles if role.word == "time"] == ["14 Nov 2023"]
+
+
+@pytest.mark.parametrize("column", ["anchor", "reference_image"])
+def test_what_triplets_are_compared_with_is_not_left_out_in_silence(column, save):
+    triplets = [(a, m, n) for a in MODELS for m in MODELS for n in MODELS if len({a, m, n}) == 3]
+    path = save(f"{column},left,right,winner", [(*one, "left") for one in triplets])
+    found = inspect(path)
+    assert any(note.startswith(f"{column!r} is not used") and f"query={column}" in note for note in found.notes)
+    assert cr.read_judgments(path, columns={"query": column}).n_queries == len(MODELS)
+
+
+def test_a_column_of_references_that_are_no_items_is_no_anchor(save):
+    path = save("reference,left,right,winner", [(f"gold {n}", m, w, "left") for n, (_, m, w) in enumerate(PAIRS)])
+    assert not any("is not used" in note for note in inspect(path).notes)
+
+
+def test_a_survey_that_names_nobody_is_asked_about_and_the_command_works(save):
+    rows = [(f"5/{n + 1}/2024 15:12:1{n}", 4 + n % 2, 1 + n % 3, 3, 20 + n % 4) for n in range(6)]
+    path = save("Timestamp,Logo 1,Logo 2,Logo 3,Your age", rows)
+    found, arguments = _follow(path)
+    assert (found["n_judgments"], found["n_annotators"], found["n_items"]) == (18, 6, 3), arguments
+
+
+def test_letor_files_are_for_training(tmp_path):
+    path = tmp_path / "train.txt"
+    path.write_text("".join(f"{n % 3} qid:{n // 4} 1:{n / 7:.3f} 2:{n % 5} # d{n}\n" for n in range(12)))
+    found = inspect(path)
+    assert found.next == f"crowdrank train {path} -o model"
+    assert main([*shlex.split(found.next)[1:-1], str(tmp_path / "model"), "-q"]) == 0
+
+
+def test_one_column_per_item_with_ranks_is_not_read_upside_down(save):
+    orders = [(1, 2, 3, 4), (2, 1, 3, 4), (1, 2, 4, 3)]
+    path = save(",".join(["voter", *MODELS]), [(who, *order) for who, order in zip(PEOPLE, orders, strict=False)])
+    with pytest.raises(JudgmentError, match="every respondent gives 1 to 4 once"):
+        cr.read_judgments(path, wide=MODELS)
+    found, arguments = _follow(path)
+    assert (found["kind"], found["n_judgments"]) == ("ranking", 3), arguments
+    assert cr.aggregate(cr.read_judgments(path, wide=MODELS, kind="ranking"), "borda").order() == [*MODELS]
+    assert cr.read_judgments(path, wide=MODELS, kind="grade").kind == "grade"
+
+
+def test_one_column_per_annotator_with_ranks_is_asked_about(save):
+    path = save("model,rater1,rater2", [(model, n, 5 - n) for n, model in enumerate(MODELS, 1)])
+    with pytest.raises(JudgmentError, match="every annotator gives 1 to 4 once"):
+        cr.read_judgments(path, wide=["rater1", "rater2"])
+
+
+def test_what_is_ranked_is_the_item_and_not_what_it_answers(save):
+    rows = [
+        {
+            "message_id": f"m{n}",
+            "parent_id": f"q{n // 3}",
+            "text": f"words {n}",
+            "rank": n % 3,
+            "user_id": PEOPLE[n % 3],
+        }
+        for n in range(12)
+    ]
+    found, arguments = _follow(save(rows, name="replies.jsonl"))
+    roles = {role["word"]: role["column"] for role in found["roles"]}
+    assert roles == {"rank": "rank", "item": "message_id", "query": "parent_id"}, arguments
+    assert found["n_judgments"] == 4, "what one person wrote is no ranking of one item"
+
+
+def test_texts_of_which_each_is_another_are_no_grades(save):
+    rows = [{"prompt": f"p{n // 2}", "response": f"r{n}", "helpfulness": n % 5, "clarity": n % 4} for n in range(12)]
+    found, arguments = _follow(save(rows, name="steer.jsonl"))
+    roles = {role["word"]: role["column"] for role in found["roles"]}
+    assert roles == {"grade": "helpfulness", "item": "response", "query": "prompt"}, arguments
+
+
+def test_lists_in_cells_are_no_classes(save):
+    path = save("text;labels", [(f"t{n};[1, 0, {n % 2}]",) for n in range(8)])
+    with pytest.raises(JudgmentError, match=r"'labels' holds lists such as '\[1, 0, 0\]'; write one row per entry"):
+        cr.read_judgments(path, nominal=True)
+
+
+def test_who_gave_an_answer_is_not_proposed_as_the_answer(save):
+    rows = [
+        {"object": f"o{n}", "annotations": [{"workerId": who, "data": {"label": "cat"}} for who in PEOPLE]}
+        for n in range(3)
+    ]
+    assert "grade=annotations[].workerId" not in inspect(save(rows, name="w.jsonl")).next
+
+
+def test_toxicity_counts_downwards_whatever_it_is_called(save):
+    path = save("model,toxicity/v1/score", [(m, n / 10) for n, m in enumerate(MODELS)])
+    with pytest.raises(JudgmentError, match="small numbers of 'toxicity/v1/score' are likely the good ones"):
+        cr.read_judgments(path)
+    assert inspect(path).next.endswith("--small-is-good")
+
+
+def test_tables_of_columns_and_data_are_read(tmp_path):
+    rows = [["p", model, n % 5, who] for n, (who, model) in enumerate(GRID)]
+    path = tmp_path / "table.json"
+    path.write_text(json.dumps({"columns": ["prompt", "model", "score", "rater"], "data": rows}))
+    grades = cr.read_judgments(path)
+    assert (grades.n_judgments, grades.n_annotators, grades.n_items) == (16, 4, 4)
+
+
+def test_names_with_equals_signs_and_commas_can_be_typed(save):
+    answer = "which is better (1=a .. 8=b)"
+    rows = [(m, n, 1 + place % 8, a) for place, (a, m, n) in enumerate(PAIRS)]
+    found, arguments = _follow(save(f"model_a,model_b,{answer},worker", rows))
+    assert found["n_judgments"] == len(PAIRS), arguments
+    path = save('who,"tea, hot","milk, cold"', [(who, 1 + n % 3, 3 + n % 2) for n, who in enumerate(PEOPLE)], "s.csv")
+    assert main(["inspect", str(path), "--wide", "tea, hot,milk, cold", "--column", "annotator=who"]) == 0

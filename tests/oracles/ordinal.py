@@ -17,7 +17,9 @@ def chance(level, eta, cuts, flat=1.0):
     return upper - lower, upper, lower
 
 
-def log_likelihood(rows, scores, alpha, bias, spread, centre, cuts, scale=1.0, lapse=None, favourites=None):
+def log_likelihood(
+    rows, scores, alpha, bias, spread, centre, cuts, scale=1.0, lapse=None, favourites=None, difficulty=None
+):
     """Of rows (annotator, first, second or -1, side, level, weight).
 
     ``side`` is -1 where the second stood left, 0 where nobody knows.
@@ -26,7 +28,7 @@ def log_likelihood(rows, scores, alpha, bias, spread, centre, cuts, scale=1.0, l
     for a, i, j, side, y, w in rows:
         d = scores[i] - (scores[j] if j >= 0 else 0.0)
         h = [centre + exp(spread[a]) * cut for cut in cuts]
-        p = chance(y, scale * alpha[a] * d + side * bias[a], h)[0]
+        p = chance(y, scale * alpha[a] * d + side * bias[a], h, 1.0 if difficulty is None else exp(-difficulty[i]))[0]
         if lapse is not None:
             mirrored = favourites[a][len(cuts) - y]
             p = (1 - lapse[a]) * p + lapse[a] * ((1 + side) * favourites[a][y] + (1 - side) * mirrored) / 2

@@ -1,4 +1,7 @@
-"""Quick runs of studies, each made once."""
+"""Quick runs of studies, each computed once, also where several processes run the tests."""
+
+import fcntl
+import os
 
 import pytest
 
@@ -7,19 +10,23 @@ from crowdrank.studies import STUDIES, run_study
 
 @pytest.fixture(scope="session")
 def quick(request, tmp_path_factory):
-    """Runs a study quickly, again where it is asked for; a study without its data is skipped."""
-    out = tmp_path_factory.mktemp("studies")
+    """Runs a study quickly, or reads what another process made of it; a study without its data is skipped."""
+    base = tmp_path_factory.getbasetemp()
+    out = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "studies"
+    out.mkdir(exist_ok=True)
 
     def run(name):
         folder = request.getfixturevalue("data_folder") if STUDIES[name].data else None
-        return run_study(name, "quick", out=out, folder=folder)
+        with (out / f"{name}.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            return run_study(name, "quick", out=out, folder=folder)
 
     return run
 
 
 @pytest.fixture(scope="session")
 def ran(quick):
-    """The first quick run of a study."""
+    """The first quick run of a study by this process."""
     done = {}
 
     def first(name):

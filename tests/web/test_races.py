@@ -1,5 +1,6 @@
 """Many at once: the last seat, the last unit of money, the same submission twice, two tabs of one annotator."""
 
+import os
 import random
 import threading
 import uuid
@@ -10,6 +11,9 @@ from tests.web.collecting import add_annotator, allow, ask, collect, expect_prom
 from crowdrank.web.claiming import claim
 from crowdrank.web.skipping import skip
 from crowdrank.web.submitting import submit, withdraw
+
+SIZE = "CROWDRANK_RACES"
+"""Environment variable with the size of the crowd, such as ``32x2000``: threads and operations of each."""
 
 
 def crowd(collection, n_threads, n_operations, seed=0):
@@ -49,11 +53,19 @@ def crowd(collection, n_threads, n_operations, seed=0):
 
 
 def test_a_crowd_at_once(store):
-    collection = collect(store, n_items=40, scheme="if-good-3", budget=90)
-    acknowledged = crowd(collection, 12, 25 if store.dialect == "sqlite" else 10)
+    n_threads, n_operations = 12, 25 if store.dialect == "sqlite" else 10
+    n_items, budget = 40, 90
+    if SIZE in os.environ:
+        n_threads, n_operations = map(int, os.environ[SIZE].split("x"))
+        # so many that the money ends before the threads do
+        n_items, budget = n_threads * n_operations // 2, n_threads * n_operations // 2
+    collection = collect(store, n_items=n_items, scheme="if-good-3", budget=budget)
+    acknowledged = crowd(collection, n_threads, n_operations)
     expect_promises(collection)
     rows = {row.submission: row.seq for row in ask(collection, "SELECT submission, seq FROM judgment")}
     assert rows == acknowledged
+    # the money ran out, to the last unit
+    assert ask(collection, "SELECT reserved FROM campaign")[0].reserved == budget or SIZE not in os.environ
 
 
 def test_the_last_seat_and_the_last_money_go_to_one(store):

@@ -11,6 +11,7 @@ from crowdrank.api import touched_items
 from crowdrank.web.claiming import claim
 from crowdrank.web.ending import set_campaign_state
 from crowdrank.web.exporting import export
+from crowdrank.web.judged import judgment_frame
 from crowdrank.web.overview import consensus_view, fit_view, version_of
 from crowdrank.web.refit import FitError, Refit
 from crowdrank.web.refit_worker import Held, fit, read_snapshot, update
@@ -65,6 +66,9 @@ def judge(collection, who, n=4):
         slip = request % 7 == 0
         if collection.settings.kind == "grade":
             answer = {"grade": (order[0] + slip) % 4}
+        elif collection.settings.kind == "ranking":
+            places = sorted(range(len(order)), key=lambda place: order[place], reverse=slip)
+            answer = {"order": [["abcdefgh"[place]] for place in places]}
         else:
             answer = {"winner": "a" if (order[0] < order[1]) != slip else "b"}
         run(collection, submit, who, sent(request, answer))
@@ -197,7 +201,7 @@ def judged_by(collection, who):
     return {json.loads(row.items)[0] for row in ask(collection, words, a=who)}
 
 
-@pytest.mark.parametrize("method", ["dawid_skene", "naive_bayes", "mean_grade"])
+@pytest.mark.parametrize("method", ["dawid_skene", "latent_score", "mean_grade"])
 def test_between_fits_items_with_new_judgments_are_read_anew_and_nothing_else(made, method):
     collection, refit = made(n_items=12, scheme="5-overlap", method=method)
     who = [add_annotator(collection, f"a{n}", "program") for n in range(4)]
@@ -242,7 +246,7 @@ def test_between_fits_items_with_new_judgments_are_read_anew_and_nothing_else(ma
     assert (view["newer"], view["updated_seq"]) == (0, None)
 
 
-@pytest.mark.parametrize("method", ["latent_score", "dawid_skene"])
+@pytest.mark.parametrize("method", ["glad", "dawid_skene"])
 def test_without_such_a_step_or_anything_for_it_the_fit_is_shown_alone(made, method):
     """A method may have no such step, and of newcomers no fit knows anything."""
     collection, refit = made(n_items=8, scheme="3-overlap", method=method)
@@ -251,14 +255,49 @@ def test_without_such_a_step_or_anything_for_it_the_fit_is_shown_alone(made, met
         judge(collection, one, 6)
     refit.fit_now()
     before = shown(collection)[0]
-    judge(collection, who[0 if method == "latent_score" else 2], 2)
+    judge(collection, who[0 if method == "glad" else 2], 2)
     refit._updated_at = -1e9
-    assert refit.update_due()
+    assert refit.update_due() is (method != "glad")
     refit.update_now()
     assert refit.update_due() is False
     rows, view, _ = shown(collection)
     assert rows == before
-    assert (view["newer"], view["updated_seq"]) == (2, None)
+    # the page says which of the two it is
+    assert (view["newer"], view["updated_seq"], view["reads_anew"]) == (2, None, method != "glad")
+
+
+@pytest.mark.parametrize(
+    ("kind", "method"), [("preference", "latent_score"), ("preference", "bradley_terry"), ("ranking", "latent_score")]
+)
+def test_between_fits_items_of_new_comparisons_are_read_by_all_their_comparisons(made, kind, method):
+    # a ranking is of several items
+    collection, refit = made(kind=kind, n_items=6 if kind == "preference" else 24, scheme="5-overlap", method=method)
+    who = [add_annotator(collection, f"a{n}", "program") for n in range(4)]
+    for one in who[:3]:
+        judge(collection, one, 12)
+    judge(collection, who[3], 3)
+    refit.fit_now()
+    before, view, _ = shown(collection)
+    seq, held = view["as_of_seq"], refit._worker.previous
+    judge(collection, who[3], 1)
+    refit._updated_at = -1e9
+    assert refit.update_due()
+    refit.update_now()
+    after, view, _ = shown(collection)
+    rows = read_snapshot(collection.store, collection.id).rows
+    new = [row for row in rows if row["seq"] > seq]
+    sides = [[[row["left"], row["right"]]] if kind == "preference" else row["order"] for row in new]
+    touched = {item for groups in sides for group in groups for item in group}
+    assert {one for one, row in after.items() if "since_fit" in row} == touched
+    now = {one: row.pop("since_fit")["score"] for one, row in after.items() if "since_fit" in row}
+    assert after == before
+    assert view["updated_seq"] == seq + 1
+    # all comparisons of the touched items count, those with others too
+    frame = judgment_frame(collection.settings, rows)
+    expected = touched_items(
+        held, frame, [(row.get("query", ""), one) for one, row in before.items() if one in touched]
+    )
+    assert now == {row["item"]: pytest.approx(row["score"], abs=1e-9) for row in expected}
 
 
 def test_a_crash_while_items_are_read_anew_leaves_the_fit(made):

@@ -2,6 +2,7 @@
 
 import io
 import json
+import tempfile
 import uuid
 
 import polars as pl
@@ -175,3 +176,19 @@ def test_qrels_in_and_pairs_out(service):
 def test_parquet_is_a_table(service):
     frame = pl.read_parquet(io.BytesIO(exported(fill(service(), "grade"), "parquet")))
     assert {"query", "item", "grade", "annotator", "time", "submission"} <= set(frame.columns)
+
+
+@pytest.mark.parametrize(
+    "name", ["votes.csv", "../../votes.csv", "..", ".", "%00", "a%0Ab.csv", "%F0%9F%98%80", "x" * 300]
+)
+def test_an_import_tells_nothing_of_where_the_file_lies_for_a_moment(service, name):
+    table = "query,item,annotator,grade\nq0,i0-0,ann,1\nq0,i0-1,ann,2\n"
+    kept = imported(service(), "table", table, name=name)
+    assert (kept.status_code, kept.json()["kept"]) == (200, 2)
+    refused = imported(service(), "table", "item,annotator\nx,y\n", name=name)
+    assert refused.status_code == 422
+    for answer in (kept, refused):
+        assert tempfile.gettempdir() not in answer.text
+        assert "tmp" not in answer.text
+    if name.endswith("votes.csv"):
+        assert any("votes.csv" in note for note in kept.json()["notes"])

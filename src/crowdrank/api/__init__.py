@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .campaigns import campaign_ends, campaign_sentences, campaigns
     from .choosing import Choice, auto_method
     from .click_relevance import fit_clicks
-    from .collecting import TargetRule, agreement_interval, disputed_targets, target_rule, touched_items
+    from .collecting import TargetRule, agreement_interval, disputed_targets, reads_anew, target_rule, touched_items
     from .comparison import check_comparison, compare, compare_methods
     from .consensus_findings import findings
     from .control import (
@@ -97,6 +97,7 @@ _HOMES = {
     "settle_swaps": ".aggregation",
     "style_counts": ".control",
     "target_rule": ".collecting",
+    "reads_anew": ".collecting",
     "touched_items": ".collecting",
     "train": ".training",
     "with_families": ".control",
@@ -161,6 +162,7 @@ __all__ = [
     "propose",
     "rank",
     "read_covariates_of",
+    "reads_anew",
     "requests",
     "sampled_facts",
     "scheme_costs",

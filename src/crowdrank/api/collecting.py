@@ -8,14 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from ..data.index import NO_QUERY
 from ..errors import ParameterError
 from ..registry import label, make
 from ..wording import did_you_mean
 from .aggregation import as_judgments, expect_one_kind
 from .proposals import make_scheme
 
-_OF_OWN_GRADES = ("mean_grade", "mean_gain", "highest_grade")
-"""Methods by which the score of an item follows from its own grades alone."""
+_OF_OWN_JUDGMENTS = {
+    "mean_grade": ("grade",), "mean_gain": ("grade",), "highest_grade": ("grade",), "borda": ("preference", "ranking"),
+}  # fmt: skip
+"""Methods by which the score of an item follows from its own judgments alone, and of which kinds."""
 
 
 @dataclass(frozen=True)
@@ -128,11 +131,20 @@ def disputed_targets(judgments: Any, consensus: Any, most: int = 50) -> list[dic
     return rows
 
 
-def touched_items(consensus: Any, judgments: Any) -> list[dict[str, Any]] | None:
-    """Return items as rows by all their judgments, the annotators as they are in a consensus: an E-step alone.
+def reads_anew(consensus: Any, kind: str) -> bool:
+    """Return whether items can be read anew by a consensus of judgments of this kind, see :func:`touched_items`."""
+    own = kind in _OF_OWN_JUDGMENTS.get(consensus.method, ()) and not consensus.params.get("alpha")
+    return consensus.reread is not None or own
 
-    ``None`` where the method of the consensus has no such step. Where it learned something of annotators, judgments of
-    those whom it does not know do not count, and items that it then says nothing of are left out.
+
+def touched_items(
+    consensus: Any, judgments: Any, items: Sequence[tuple[Any, Any]] | None = None
+) -> list[dict[str, Any]] | None:
+    """Return items as rows by all their judgments, the rest as it is in a consensus: an E-step alone.
+
+    ``items`` are those to read, as (query, item), all without it; other items, annotators and what the crowd shares
+    stay as in the consensus. ``None`` where its method has no such step. Where it learned something of annotators,
+    judgments of those whom it does not know do not count, and items that it then says nothing of are left out.
 
     Examples
     --------
@@ -142,18 +154,19 @@ def touched_items(consensus: Any, judgments: Any) -> list[dict[str, Any]] | None
     >>> touched_items(before, {"item": ["y"] * 3, "annotator": list("abc"), "grade": [2, 1, 3]})
     [{'item': 'y', 'score': 2.0}]
     """
-    judged = as_judgments(judgments)
-    if consensus.reread is not None:
-        found = consensus.reread(judged)
-    elif consensus.method in _OF_OWN_GRADES and not consensus.params.get("alpha"):
-        found = make("aggregator", consensus.method, consensus.params).fit(judged)
-    else:
+    judged = expect_one_kind(as_judgments(judgments), "reading items anew")
+    if not reads_anew(consensus, judged.kind):
         return None
-    frame = found.frame()
-    if found.grade is not None:
-        frame = frame.drop_nulls("grade")
-    rows: list[dict[str, Any]] = frame.drop("rank", "std_error", strict=False).to_dicts()
-    return rows
+    names = list(zip(judged.items.query_ids().to_list(), judged.items.ids.to_list(), strict=True))
+    wanted = set(names if items is None else items)
+    free = np.array([name in wanted for name in names], bool)
+    if consensus.reread is not None:
+        found, read = consensus.reread(judged, free)
+    else:
+        found, read = make("aggregator", consensus.method, consensus.params).fit(judged), free
+    rows: list[dict[str, Any]] = found.frame().drop("rank", "std_error", strict=False).to_dicts()
+    kept = {name for name, one in zip(names, read.tolist(), strict=True) if one}
+    return [row for row in rows if (row.get("query", NO_QUERY), row["item"]) in kept]
 
 
 def _unit_of(judgments: Any) -> Any:

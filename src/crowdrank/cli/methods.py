@@ -79,7 +79,7 @@ def _tell_paper(name: str, out: str | None, format: str | None, talk: Talk) -> N
         {
             "method": one.name,
             "place": one.place,
-            "names": ", ".join(where.partition(":")[2] for where in one.where),
+            "names": ", ".join(dict.fromkeys(where.partition(":")[2] for where in one.where)),
             "printed": one.printed,
             "changed": one.changed or "nothing",
         }

@@ -94,7 +94,8 @@ def options_of(reading: Reading) -> ReadOptions:
         columns=column_names(reading.column),
         levels=split_list(reading.levels),
         nominal=reading.nominal,
-        winner_codes=pairs(split_list(reading.winner_codes), "--winner-codes", "1=left,2=right,0=tie") or None,
+        winner_codes=pairs(split_list(reading.winner_codes), "--winner-codes", "1=left,2=right,0=tie", last=True)
+        or None,
         duplicates=reading.duplicates,
         invalid="drop" if reading.drop_invalid else "error",
         items=reading.items,
@@ -103,7 +104,7 @@ def options_of(reading: Reading) -> ReadOptions:
         where=pairs(reading.where, "--where", "criterion=helpful"),
         keep=split_list(reading.keep),
         wide=split_list(reading.wide),
-        strength=pairs([reading.strength] if reading.strength else None, "--strength", "score=left") or None,
+        strength=pairs([reading.strength] if reading.strength else None, "--strength", "score=left", last=True) or None,
         small_is_good=reading.small_is_good,
         baseline_model=reading.baseline_model,
         sheet=reading.sheet,
@@ -124,14 +125,17 @@ def reading_words(reading: Reading) -> list[str]:
     >>> from .options import Reading
     >>> reading_words(Reading(column=["item=id"], nominal=True))
     ['--column', 'item=id', '--nominal']
+    >>> reading_words(Reading(small_is_good=False)), reading_words(Reading(small_is_good=True))
+    (['--large-is-good'], ['--small-is-good'])
     """
     hints = typing.get_type_hints(type(reading), include_extras=True)
     words: list[str] = []
     for field in dataclasses.fields(reading):
         value, told = getattr(reading, field.name), hints[field.name].__metadata__[0]
         flag = next(one for one in (told.default, *(told.param_decls or ())) if str(one).startswith("--"))
-        if value is True:
-            words.append(flag)
+        yes, _, no = str(flag).partition("/")
+        if value is True or (value is False and no):
+            words.append(yes if value else no)
         elif value is not None and value is not False:
             words += [word for one in (value if isinstance(value, list) else [value]) for word in (flag, str(one))]
     return words

@@ -21,17 +21,21 @@ def split_list(text: str | None) -> list[str] | None:
     return [part.strip() for part in re.split(r",(?![^(]*\))", text) if part.strip()]
 
 
-def pairs(texts: Sequence[str] | None, option: str, example: str) -> dict[str, str]:
+def pairs(texts: Sequence[str] | None, option: str, example: str, *, last: bool = False) -> dict[str, str]:
     """Return the values by key of texts such as ``alpha=2``; what is not of that form is refused with the example.
+
+    A key with an equals sign in it is whole where the ``last`` one counts.
 
     Examples
     --------
     >>> pairs(["alpha=2"], "--set", "alpha=2")
     {'alpha': '2'}
+    >>> pairs(["better (1=a, 7=b)-4=right"], "--strength", "score=left", last=True)
+    {'better (1=a, 7=b)-4': 'right'}
     """
     by_key: dict[str, str] = {}
     for text in texts or ():
-        key, equals, value = (part.strip() for part in text.partition("="))
+        key, equals, value = (part.strip() for part in (text.rpartition("=") if last else text.partition("=")))
         if not (key and equals and value):
             raise ParameterError(
                 f"{option} {text!r} is not of the form key=value; write for example {option} {example}"

@@ -275,6 +275,8 @@ _SMALL_IS_GOOD = {
     "loss", "error", "perplexity", "ppl", "wer", "cer", "ter", "nll", "rmse", "mse", "mae", "latency", "distance",
     "rank",
 }  # fmt: skip
+_BAD_THINGS = {"toxicity", "hallucination", "bias", "harmfulness"}
+"""What nobody wants more of, whether it is called a score or not."""
 
 
 def counts_downwards(name: str) -> bool:
@@ -282,11 +284,11 @@ def counts_downwards(name: str) -> bool:
 
     Examples
     --------
-    >>> counts_downwards("error_rate"), counts_downwards("rating")
-    (True, False)
+    >>> counts_downwards("error_rate"), counts_downwards("toxicity/v1/score"), counts_downwards("rating")
+    (True, True, False)
     """
     parts = {part.removesuffix("s") if part != "loss" else part for part in re.split(r"[^a-z]+", key_of(name))}
-    return bool(parts & _SMALL_IS_GOOD) and "score" not in parts
+    return bool(parts & _BAD_THINGS) or (bool(parts & _SMALL_IS_GOOD) and "score" not in parts)
 
 
 def listed_sides(names: Iterable[str]) -> list[str]:

@@ -124,11 +124,19 @@ class RolePoints:
             return facts.has_repeats - 6 * (facts.all_different and self.n > _FEW_ROWS) - 6 * facts.times
         if role == "item":
             only = facts.one_value and self.n > 2
-            return -6 * only - 6 * (points == UNKNOWN_ID and self.n > _FEW_ROWS and facts.all_different)
+            # what is ranked, one row each, is different on every row
+            rows = points == UNKNOWN_ID and self.n > _FEW_ROWS and facts.all_different and not self._is_ranked
+            return -6 * only - 6 * rows
         if role == "grade":
-            fits = facts.numbers or facts.few_words or self.wishes.nominal
+            few = facts.few_words and not (facts.all_different and self.n > _FEW_ROWS)
+            fits = facts.numbers or few or self.wishes.nominal
             return (1 if fits else -3) - 6 * (facts.times and not facts.numbers)
         return self._winner_signs(name) if role == "winner" else 0
+
+    @cached_property
+    def _is_ranked(self) -> bool:
+        """Whether there are ranks and no grades."""
+        return self.best("rank") is not None and self.best("grade") is None
 
     def _winner_signs(self, name: str) -> int:
         """Points that the cells of a column give it as the winner."""

@@ -163,7 +163,14 @@ def nested_sentence(role: str, name: str, cells: pl.Series | None) -> str:
     found = short_paths(name, cells)
     # a number is the likelier answer, and one that is called a rank is no grade
     answer = role in ("grade", "rank")
-    paths = sorted(found, key=lambda path: (answer and not found[path], answer and not _is_answer(path)))
+    paths = sorted(
+        found,
+        key=lambda path: (
+            answer and name_points("annotator", _last_step(path)) > 0,
+            answer and not found[path],
+            answer and not _is_answer(path),
+        ),
+    )
     if role == "grade" and paths and name_points("rank", _last_step(paths[0])):
         role = "rank"
     if not paths:

@@ -12,7 +12,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from ..errors import JudgmentError, ParameterError
-from ..protocols import Counts, Floats, Ints, method_name
+from ..protocols import Bools, Counts, Floats, Ints, method_name
 from ..wording import counted, option
 from .diagnostics import Diagnostics
 from .index import Index, Items
@@ -147,7 +147,8 @@ class Consensus(Shown):
     diagnostics
         What is odd about the judgments, where a file that was read holds it; :func:`crowdrank.diagnose` computes it.
     reread
-        Gives the consensus on some items by all their judgments, the annotators as they are here; no file holds it.
+        Gives, of all judgments of some items and a mask of these items, their consensus and which of them it could
+        read, with annotators and other items as they are here; no file holds it.
 
     Examples
     --------
@@ -174,7 +175,7 @@ class Consensus(Shown):
     estimates: Mapping[str, Any] = field(default_factory=dict)
     quality_source: Quality | Callable[[], Quality | None] | None = field(default=None, repr=False)
     diagnostics: Diagnostics | None = field(default=None, repr=False)
-    reread: Callable[[Any], Consensus] | None = field(default=None, repr=False)
+    reread: Callable[[Any, Bools], tuple[Consensus, Bools]] | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("scores", "std_error", "replicates", "probabilities", "grade"):

@@ -52,6 +52,9 @@ from .columns import (
 
 __all__ = ["Wishes", "role_candidates", "side_columns", "understand"]
 
+_LARGEST_RATING = 10
+"""Ratings mostly go up to 5, 7 or 10; ages, years and percentages beyond."""
+
 _LEAST = {"annotator": 3, "grade": 3, "rank": 3, "item": 2, "query": 2, "left": 2, "right": 2, "winner": 5}
 
 
@@ -397,12 +400,13 @@ class _Guess(RolePoints):
     def _missing(self, kind: str, found: Mapping[str, str]) -> str:
         """Sentence saying what was understood and what is missing."""
         lacking = [word for word in NEEDED[kind] if word not in found]
-        numeric = [
+        varied = [
             name for name in self.names
             if name not in found.values() and self.facts[name].has_cells and self.facts[name].numbers
-            and not self.facts[name].one_value and not self.facts[name].all_different
+            and not self.facts[name].one_value
             and not is_aside(name) and not is_gold(name) and not is_known(key_of(name))
         ]  # fmt: skip
+        numeric = [name for name in varied if not self.facts[name].all_different]
         if lacking == ["grade"] and len(numeric) > 1:
             return which_grade(self._with_like_names(numeric), one_row_each=self.facts[found["item"]].all_different)
         several = listed_sides(self.names)
@@ -411,11 +415,8 @@ class _Guess(RolePoints):
                 f"each row shows several items, {either(map(repr, several[:8]), 'and')}, and only one or two of a row "
                 "can be read; write one row per item and rank, or one per pair and winner"
             )
-        person = person_column(self.names)
-        if kind == "grade" and "item" in lacking and len(numeric) > 1 and person is not None:
-            listed = either(map(repr, numeric[:8]), "and")
-            said = f"{listed} may be one column per item, with {person!r} in each row"
-            return f"{said}; read them so: {option('wide', numeric)}"
+        if kind == "grade" and "item" in lacking and len(varied) > 1 and (said := self._survey_question(varied)):
+            return said
         for word in lacking:
             self._refuse_nested(word)
         known = (
@@ -429,11 +430,37 @@ class _Guess(RolePoints):
         )
         likely = [name for name in free if not is_aside(name) and not self.facts[name].is_nested]
         likely = numeric if lacking == ["grade"] and len(numeric) == 1 else likely
+        if lacking == ["grade"]:
+            likely = [name for name in likely if not (self.facts[name].one_value or self.facts[name].long_text)]
         sole = likely[0] if len(likely) == len(lacking) == 1 else ...
         return (
             f"the table lacks {' and '.join(lacking)} to be read as {kind}s (understood: {known}; {listed}); "
             f"name the column with {option('columns', {lacking[0]: sole})}"
         )
+
+    def _survey_question(self, numeric: list[str]) -> str | None:
+        """Sentence for columns of numbers that may be one per item; ``None`` where nothing says whose a row is."""
+        person = person_column(self.names)
+        whose = person or next((name for name in self.names if self.facts[name].times), None)
+        if whose is None:
+            return None
+        like = self._with_like_names(self._of_one_scale(numeric))
+        named = "" if person is not None else f" and {option('columns', {'annotator': whose})}"
+        listed = either(map(repr, like[:8]), "and")
+        return (
+            f"{listed} may be one column per item, with {whose!r} in each row; read them so: {option('wide', like)}"
+            f"{named}"
+        )
+
+    def _of_one_scale(self, names: list[str]) -> list[str]:
+        """Those of the columns whose numbers go up to 10, or those that go beyond, whichever are more."""
+        short = [
+            name
+            for name in names
+            if all((as_float(cell) or 0.0) <= _LARGEST_RATING for cell in self.facts[name].values)
+        ]
+        long = [name for name in names if name not in short]
+        return max(short, long, key=len)
 
     def _with_like_names(self, names: list[str]) -> list[str]:
         """The columns of numbers called like these too, such as that of an annotator whose grades are all the same."""

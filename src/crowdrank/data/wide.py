@@ -8,8 +8,12 @@ from typing import Any
 import polars as pl
 
 from ..errors import JudgmentError
+from ..wording import option
 from .column_names import person_column
 from .frames import to_frame
+
+_FEWEST_RANKED, _FEWEST_PEOPLE = 3, 2
+"""Two numbers once each may well be grades, and one person's numbers too."""
 
 
 def unpivot(data: Any, annotators: Sequence[str], answer: str, *, of: str = "annotator") -> pl.DataFrame:
@@ -40,6 +44,34 @@ def unpivot(data: Any, annotators: Sequence[str], answer: str, *, of: str = "ann
     elif long[answer].dtype.is_float():
         filled &= pl.col(answer).is_not_nan()
     return long.filter(filled)
+
+
+def refuse_ranks(columns: Sequence[pl.Series], *, by: str, across: bool) -> None:
+    """Ask what is meant where everybody gives each number from 1 on once: ranks count the other way round than grades.
+
+    The answers of one person stand in a column, or ``across`` the columns in one row.
+
+    Examples
+    --------
+    >>> refuse_ranks([pl.Series([1, 2]), pl.Series([3, 1]), pl.Series([2, 3])], by="respondent", across=True)
+    Traceback (most recent call last):
+    crowdrank.errors.JudgmentError: every respondent gives 1 to 3 once: ranks with 1 for the best (kind='ranking'), or grades with 3 for the best (kind='grade')?
+    """  # noqa: E501
+    numbers = [column.cast(pl.Float64, strict=False) for column in columns]
+    if across:
+        full = pl.DataFrame([column.alias(str(n)) for n, column in enumerate(numbers)]).drop_nulls()
+        answers = [list(row) for row in full.iter_rows()]
+    else:
+        answers = [column.to_list() for column in numbers]
+    size = len(answers[0]) if answers else 0
+    wanted = [float(number) for number in range(1, size + 1)]
+    if size < _FEWEST_RANKED or len(answers) < _FEWEST_PEOPLE:
+        return
+    if all(None not in given and sorted(given) == wanted for given in answers):
+        raise JudgmentError(
+            f"every {by} gives 1 to {size} once: ranks with 1 for the best ({option('kind', 'ranking')}), or grades "
+            f"with {size} for the best ({option('kind', 'grade')})?"
+        )
 
 
 def survey_rows(data: Any, items: Sequence[str], columns: Mapping[str, str]) -> pl.DataFrame:

@@ -354,16 +354,24 @@ def _of_judgments(found: Inspection, judgments: Any, given: list[str]) -> Inspec
     ids = items.ids.cast(pl.String).n_unique()
     recur = items.n_queries >= _FEW_IDS_QUERIES and len(items) >= _FEW_IDS_QUERIES * ids
     notes = [f"{counted(ids, 'item')} recur in {items.n_queries:,} queries; to rank them over all: --across-queries"]
+    if found.source == "letor":
+        train = shlex.join(["crowdrank", "train", found.file, *given, "-o", _free_name("model", found.file)])
+        return replace(_with_counts(found, judgments), format="LETOR", n_columns=None, next=train)
     words = ["crowdrank", "aggregate", found.file, *given]
     words += ["--across-queries"] if recur and "--across-queries" not in given else []
     if judgments.kind == "grade" and len(judgments.levels) <= _MOST_VALUES and judgments.n_annotators > 1:
         words += ["--want", "grade"]
     words += ["-o", _free_name("ranks.csv", found.file)]
     words += ["--annotators", _free_name("who.csv", found.file)] if judgments.n_annotators > 1 else []
+    counts = _with_counts(found, judgments)
+    return replace(counts, notes=(*found.notes, *(notes if recur else [])), next=shlex.join(words))
+
+
+def _with_counts(found: Inspection, judgments: Any) -> Inspection:
+    """How much there is of what would be read."""
     return replace(
         found, would_read=True, kind=judgments.kind, n_judgments=judgments.n_judgments,
         n_annotators=judgments.n_annotators, n_items=judgments.n_items, n_queries=judgments.n_queries,
-        notes=(*found.notes, *(notes if recur else [])), next=shlex.join(words),
     )  # fmt: skip
 
 

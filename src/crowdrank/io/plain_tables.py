@@ -2,46 +2,45 @@
 
 from __future__ import annotations
 
-import fnmatch
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import polars as pl
 
 from ..data.column_facts import ColumnFacts
 from ..data.column_names import (
-    are_people,
     candidates,
     counts_downwards,
-    is_surely_item,
     key_of,
-    person_column,
-    thing_column,
 )
 from ..data.column_questions import is_personal
 from ..data.columns import Understood
 from ..data.covariates import covariate_columns
 from ..data.guessing import Wishes, understand
 from ..data.intake import are_times, numbers_of
-from ..data.wide import survey_rows, unpivot
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Bools, Floats
-from ..wording import either, first_few, option
+from ..wording import first_few, option
 from .delimited import separator_of
 from .headers import check_first_row, check_header
+from .line_blocks import LONG_BYTES, read_long_lines
 from .number_text import negative_numbers, numbers_in, without_blanks
 from .one_hot import with_winner
 from .paths import at_path, root_of
 from .read_options import ReadOptions
-from .records import Mixed
+from .records import Mixed, has_lines
 from .sources import Source, show_value
-from .tables import read_source, table_format
+from .tables import in_any_encoding, read_source, table_format
+from .wide_tables import long_table
 
 _IDS = ("query", "item", "left", "right", "loser", "annotator", "ranking", "group")
 _FOR_EXPORTS = ("keep", "baseline_model", "agreeing")
 _FEWEST_CLASSES, _MOST_CLASSES = 3, 12
+_LIST = re.compile(r"\[[^\[\]{}]*,[^\[\]{}]*\]")
+_ANCHOR = re.compile(r"(.*_)?(anchor|reference|ref|probe|standard)(_.*)?")
 
 
 class Plain(NamedTuple):
@@ -72,6 +71,11 @@ def read_plain(source: Source, options: ReadOptions) -> Plain:
         check_header(source, options)
     if options.header is not None and form not in ("csv", "excel"):
         raise ParameterError(f"{option('header')} names the columns of CSV and Excel files; leave it out")
+    turned = options.wide is not None or options.add_columns is not None or bool(options.covariates)
+    if form == "jsonl" and len(source.data) >= LONG_BYTES and has_lines(source) and not turned:
+        found_long = in_any_encoding(source, partial(_read_long, options=options))
+        if found_long is not None:
+            return found_long
     if form != "parquet" or options.wide is not None:
         table, mixed = read_source(source, names=options.header, sheet=options.sheet)
         try:
@@ -98,6 +102,34 @@ def read_plain(source: Source, options: ReadOptions) -> Plain:
     return found._replace(understood=understood, again=again)
 
 
+def _read_long(source: Source, options: ReadOptions) -> Plain | None:
+    """What is understood of a long file of JSON lines; ``None`` where it must be read in one go.
+
+    Text is cut where it is not needed. Where it turns out to be needed, as ids, those columns are read once more.
+    """
+    asked = _asked(options)
+
+    def needed(name: str) -> bool:
+        return any(path == name or path.startswith((f"{name}.", f"{name}[")) for path in asked)
+
+    for _ in range(2):
+        table = read_long_lines(source, needed)
+        if table is None:
+            return None
+        found = plain_rows(table.frame, table.mixed, options, source)
+        ids = table.cut.intersection(found.understood.columns.values())
+        if not ids:
+            return found
+        asked = [*asked, *ids]
+    return None
+
+
+def _asked(options: ReadOptions) -> list[str]:
+    """The columns, or paths, that are named in the options."""
+    names = [*options.columns.values(), *options.where, *([options.strength[0]] if options.strength else [])]
+    return [*names, *([options.answer] if options.answer else [])]
+
+
 def read_plain_wholly(source: Source, options: ReadOptions) -> Plain:
     """Return the same with all columns of a file that are not needed."""
     return plain_rows(*read_source(source), options, source)
@@ -105,8 +137,7 @@ def read_plain_wholly(source: Source, options: ReadOptions) -> Plain:
 
 def _worth(names: list[str], options: ReadOptions) -> list[str]:
     """The columns of a Parquet file whose cells are needed."""
-    asked = [*options.columns.values(), *options.where, *([options.strength[0]] if options.strength else [])]
-    roots = {root[0] for path in asked if (root := root_of(names, path)) is not None}
+    roots = {root[0] for path in _asked(options) if (root := root_of(names, path)) is not None}
     if options.add_columns is not None:
         return names
     wanted = covariate_columns(pl.DataFrame(schema=names), options.covariates)
@@ -125,7 +156,7 @@ def plain_rows(table: pl.DataFrame, mixed: Mixed, options: ReadOptions, source: 
         table = with_path(table, path, f"{option('columns')} says {word} is {path!r}")
     table, columns = _with_answer(table, columns, options)
     if options.wide is not None:
-        table, columns = _long(table, columns, options, source)
+        table, columns = long_table(table, columns, options, source)
     if options.strength is not None:
         table, columns = _with_strength(table, columns, *options.strength)
     elif options.kind in (None, "preference"):
@@ -136,6 +167,7 @@ def plain_rows(table: pl.DataFrame, mixed: Mixed, options: ReadOptions, source: 
         nominal=options.nominal or options.levels is not None,
     )
     understood = _with_usable_times(table, understand(table, options.kind, columns, wishes=wishes), columns)
+    understood = _with_anchor_note(table, understood)
     _refuse_mixed(table, understood, mixed)
     frame = table.select(pl.col(name).alias(word) for word, name in understood.columns.items())
     frame, levels, notes = _with_numbers(frame, understood, options, source)
@@ -163,6 +195,26 @@ def _with_usable_times(table: pl.DataFrame, understood: Understood, given: Mappi
     columns = {word: column for word, column in understood.columns.items() if word != "time"}
     note = f"{name!r} is not used as the time: its cells are blank or of no form that is known"
     return replace(understood, columns=columns, ignored=(*understood.ignored, name), notes=(*understood.notes, note))
+
+
+def _with_anchor_note(table: pl.DataFrame, understood: Understood) -> Understood:
+    """The same with a note on an unused column of what two items were compared with, as triplets have one."""
+    words = understood.columns
+    if understood.kind != "preference" or "query" in words:
+        return understood
+    sides = {"left", "right"} if "left" in words else {"winner", "loser"}
+    items = pl.concat([table[words[word]].cast(pl.String, strict=False) for word in sorted(sides)]).unique()
+    for name in understood.ignored:
+        if name not in table.columns or not _ANCHOR.fullmatch(key_of(name)) or table[name].dtype.is_nested():
+            continue
+        anchors = table[name].cast(pl.String, strict=False).unique()
+        if "anchor" in key_of(name) or anchors.is_in(items.implode()).any():
+            note = (
+                f"{name!r} is not used, so items are ranked whatever they were compared with; if the question was "
+                f"which is more like it: {option('columns', {'query': name})}"
+            )
+            return replace(understood, notes=(*understood.notes, note))
+    return understood
 
 
 def _refuse_mixed(table: pl.DataFrame, understood: Understood, mixed: Mixed) -> None:
@@ -319,72 +371,6 @@ def _middle(values: Floats) -> str:
     return f"{(values.min() + values.max()) / 2:g}" if len(values) else "0"
 
 
-# wide tables ---------------------------------------------------------------------------------------------------------
-
-
-def _long(
-    table: pl.DataFrame, columns: dict[str, str], options: ReadOptions, source: Source
-) -> tuple[pl.DataFrame, dict[str, str]]:
-    """One row per filled cell of the columns that hold answers."""
-    assert options.wide is not None
-    wide = wide_columns(table.columns, options.wide)
-    rest = [name for name in table.columns if name not in wide]
-    table = table.with_columns(without_blanks(table[name]) for name in wide)
-    left, right = (next((name for name in rest if key_of(name) in (side, f"model_{end}", f"item_{end}")), None)
-                   for side, end in (("left", "a"), ("right", "b")))  # fmt: skip
-    if {"left", "right"} <= columns.keys() or (left and right):
-        return unpivot(table, wide, "winner"), {**columns, "annotator": "annotator", "winner": "winner"}
-    if _rows_are_people(wide, rest, columns, source):
-        who = columns.get("annotator")
-        long = survey_rows(table, wide, {**columns, **({"annotator": who} if who else {})})
-        kept = {word: name for word, name in columns.items() if word != "annotator"}
-        return long, {**kept, "item": "item", "grade": "grade", "annotator": "annotator"}
-    clash: dict[str, str] = {name: f"{name} column" for name in ("annotator", "grade") if name in rest}
-    table = table.rename(clash)
-    item = columns.get("item") or thing_column([name for name in rest if name not in clash])
-    found = {**columns, **({"item": item} if item else {})}
-    return unpivot(table, wide, "grade"), {**found, "grade": "grade", "annotator": "annotator"}
-
-
-def wide_columns(names: list[str], wanted: Any) -> list[str]:
-    """Return the columns that names or patterns such as ``Q1_*`` mean, in the order of the table.
-
-    Examples
-    --------
-    >>> wide_columns(["id", "Q1_2", "Q1_1", "Q2"], ["Q1_*"])
-    ['Q1_2', 'Q1_1']
-    """
-    found: set[str] = set()
-    for pattern in wanted:
-        hits = [name for name in names if name == pattern] or [n for n in names if fnmatch.fnmatchcase(n, pattern)]
-        if not hits:
-            raise JudgmentError(
-                f"{option('wide')} names {pattern!r}, which is no column; the columns are "
-                f"{first_few([repr(name[:60]) for name in names], shown=100)}"
-            )
-        found.update(hits)
-    return [name for name in names if name in found]
-
-
-def _rows_are_people(wide: list[str], rest: list[str], columns: Mapping[str, str], source: Source) -> bool:
-    """Whether a row holds the answers of one person; whatever does not say so is asked."""
-    if "annotator" in columns or "item" in columns:
-        return "annotator" in columns
-    person, thing = person_column(rest), thing_column(rest)
-    judges = are_people(wide)
-    if person is not None and not judges and not (thing is not None and is_surely_item(thing)):
-        return True
-    if person is None and (judges or (thing is not None and is_surely_item(thing))):
-        return False
-    name = thing or person or (rest[0] if rest else None)
-    if name is None:
-        raise JudgmentError(
-            f"the rows of {source.name} have no name: all columns hold answers; leave one out of {option('wide')}"
-        )
-    ways = [option("columns", {word: name}) for word in ("item", "annotator")]
-    raise JudgmentError(f"are the rows of {source.name} items or people? {either(ways)}")
-
-
 # answers that are numbers in other clothes ---------------------------------------------------------------------------
 
 
@@ -398,6 +384,7 @@ def _with_numbers(
         return frame, None, []
     name, notes, levels = understood.columns["grade"], list[str](), None
     cells = frame["grade"]
+    _refuse_lists(name, cells)
     if options.nominal or options.levels is not None:
         cells = without_blanks(cells)
     else:
@@ -414,6 +401,15 @@ def _with_numbers(
         cells, levels = negative_numbers(name, cells), None
         notes.append("small is good: each grade is turned to its negative")
     return frame.with_columns(cells.alias("grade")), levels, notes
+
+
+def _refuse_lists(name: str, cells: pl.Series) -> None:
+    """Refuse answers that are lists written as text, one entry for each annotator."""
+    sample = ColumnFacts(name, cells).sample
+    if sample and all(_LIST.fullmatch(text) for text in sample):
+        raise JudgmentError(
+            f"{name!r} holds lists such as {show_value(sample[0])}; write one row per entry, with who gave it"
+        )
 
 
 def _class_note(name: str, cells: pl.Series) -> list[str]:

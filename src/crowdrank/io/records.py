@@ -30,12 +30,17 @@ def read_lines(source: Source) -> tuple[pl.DataFrame, Mixed]:
     rows = _unwrap_rows(source)
     if rows is not None:
         return _frame(source, rows)
+    return lines_table(source)
+
+
+def lines_table(source: Source, *, first_line: int = 1) -> tuple[pl.DataFrame, Mixed]:
+    """Return the table of one JSON object per line; errors count lines from ``first_line``."""
     frame = _fast(source)
     if frame is not None:
         doubtful = [name for name, dtype in frame.schema.items() if dtype == pl.String and _has_bare(source, name)]
         if not doubtful:
             return frame, {}
-    return _frame(source, list(_objects(source)))
+    return _frame(source, list(_objects(source, first_line)))
 
 
 def read_array(source: Source) -> tuple[pl.DataFrame, Mixed]:
@@ -59,11 +64,16 @@ def read_document(source: Source) -> Any:
         raise JudgmentError(f"{source.name}: {line} is broken JSON ({_reason(error)}); {_SHAPE}") from None
 
 
-def _unwrap_rows(source: Source) -> list[dict[str, Any]] | None:
-    """The rows inside a file that is one JSON object; ``None`` where it is none, or is a row itself."""
+def has_lines(source: Source) -> bool:
+    """Return whether a file surely has one object per line and is not one object that holds a table."""
     head = source.data[source.start : source.start + _LOOKED_AT]
     first = head.split(b"\n", 1)[0].strip()
-    if source.suffix in (".jsonl", ".ndjson") or (first.endswith(b"}") and len(head) < len(source.data)):
+    return source.suffix in (".jsonl", ".ndjson") or (first.endswith(b"}") and len(head) < len(source.data))
+
+
+def _unwrap_rows(source: Source) -> list[dict[str, Any]] | None:
+    """The rows inside a file that is one JSON object; ``None`` where it is none, or is a row itself."""
+    if has_lines(source):
         return None
     try:
         found = _parse(source.text())
@@ -91,8 +101,10 @@ def rows_inside(found: dict[str, Any]) -> list[dict[str, Any]] | None:
         return records[0]
     if all(name.isdigit() and isinstance(row, dict) for name, row in found.items()):
         return list(found.values())
-    if found.keys() == {"columns", "index", "data"} and all(isinstance(row, list) for row in found["data"]):
-        return [dict(zip(map(str, found["columns"]), row, strict=False)) for row in found["data"]]
+    columns, data = found.get("columns"), found.get("data")
+    if isinstance(columns, list) and isinstance(data, list) and all(isinstance(row, list) for row in data):
+        # as pandas, Weights & Biases and MLflow write a table
+        return [dict(zip(map(str, columns), row, strict=False)) for row in data]
     if len(found) > 1 and all(isinstance(value, dict) and value for value in found.values()):
         keys = [list(value) for value in found.values()]
         if all(one == keys[0] for one in keys):
@@ -129,9 +141,9 @@ def _has_bare(source: Source, name: str) -> bool:
     return re.search(key + rb"\s*:\s*[-0-9tf]", source.data) is not None or b"\\" in key
 
 
-def _objects(source: Source) -> Iterator[dict[str, Any]]:
+def _objects(source: Source, first_line: int) -> Iterator[dict[str, Any]]:
     """The object of each line that is not blank."""
-    for number, line in enumerate(source.text().split("\n"), 1):
+    for number, line in enumerate(source.text().split("\n"), first_line):
         if not line.strip():
             continue
         try:

@@ -34,7 +34,10 @@ _ASIDE = re.compile(
 
 def check_repeats(name: str, judgments: Judgments, plain: Plain, options: ReadOptions) -> None:
     """Stop where most things are judged several times by the same annotator, or by nobody, and a column says why."""
-    if isinstance(judgments, Rankings) or not len(judgments):
+    if isinstance(judgments, Rankings):
+        _check_ranks(name, plain)
+        return
+    if not len(judgments):
         return
     words = ("item",) if "item" in plain.frame.columns else ("left", "right")
     keys = [word for word in ("query", *words, "annotator") if word in plain.frame.columns]
@@ -63,6 +66,30 @@ def check_repeats(name: str, judgments: Judgments, plain: Plain, options: ReadOp
             f"if nobody does: {option('no_annotators', True)}"
         )
     say(f"{name}: {each}")
+
+
+def _check_ranks(name: str, plain: Plain) -> None:
+    """Stop where rankings have one item each, or each rank several times and an unused column tells them apart."""
+    groups = [plain.frame[word] for word in ("query", "annotator", "ranking") if word in plain.frame.columns]
+    if "annotator" in plain.frame.columns and count_cells(groups) == len(plain.frame) > 1:
+        raise JudgmentError(
+            f"{name}: each ranking has one item, which orders nothing; if {plain.understood.columns['annotator']!r} "
+            f"does not say who ranked: {option('no_annotators', True)}"
+        )
+    words = ("query", "annotator", "ranking", "rank")
+    keys: list[str] = [word for word in words if word in plain.frame.columns]
+    if "rank" not in keys or len(plain.frame) / count_cells([plain.frame[word] for word in keys]) < _SEVERAL:
+        return
+    plain = plain.again() if plain.again is not None else plain
+    rest = [column for column in plain.understood.ignored if column in plain.whole.columns]
+    splitting = _splitting(plain, [one for column in rest for one in _facts(column, plain.whole[column])], keys)
+    if splitting:
+        column = splitting[0].name
+        row = plain.frame.group_by(keys, maintain_order=True).len().filter(pl.col("len") > 1).row(0, named=True)
+        raise JudgmentError(
+            f"{name}: {counted(row['len'], 'item')} of one ranking have rank {row['rank']}; {column!r} tells them "
+            f"apart: {option('columns', {'query': column})}"
+        )
 
 
 def judgments_per_cell(judgments: Judgments) -> float:

@@ -32,6 +32,8 @@ _TOUCHED = Statement(
     _JUDGMENTS + "WHERE j.target IN (SELECT n.target FROM judgment n WHERE n.campaign = :campaign AND n.seq > :after "
     "AND n.seq <= :upto) AND +j.seq <= :upto ORDER BY +j.seq"
 )
+_OF_TARGETS = Statement(_JUDGMENTS + "WHERE j.target IN :targets AND +j.seq <= :upto ORDER BY +j.seq")
+_OF_QUERIES = Statement("SELECT id, items FROM target WHERE campaign = :campaign AND query IN :queries")
 _SEQ = Statement("SELECT seq FROM campaign WHERE id = :campaign")
 
 Row = dict[str, Any]
@@ -53,6 +55,19 @@ def page(collection: Collection, connection: sa.Connection, after: int, upto: in
 def touched_judgments(collection: Collection, connection: sa.Connection, after: int, upto: int) -> list[Any]:
     """Return all rows, up to a number, of judgments on targets that have one behind another number."""
     return _TOUCHED.rows(connection, campaign=collection.id, after=after, upto=upto)
+
+
+def neighbouring_judgments(
+    collection: Collection, connection: sa.Connection, touched: list[Any], upto: int
+) -> list[Any]:
+    """Return all rows, up to a number, of judgments on other targets that share an item with these rows."""
+    if collection.settings.kind == "grade" or not touched:
+        return []
+    items = {item for row in touched for item in json.loads(row.items)}
+    queries, here = sorted({row.query for row in touched}), {row.items for row in touched}
+    rows = _OF_QUERIES.rows(connection, campaign=collection.id, queries=queries)
+    wanted = [row.id for row in rows if row.items not in here and not items.isdisjoint(json.loads(row.items))]
+    return _OF_TARGETS.rows(connection, targets=wanted, upto=upto)
 
 
 def plain_judgment(collection: Collection, row: Any, ids: dict[int, str]) -> Row:

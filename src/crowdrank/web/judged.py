@@ -17,8 +17,11 @@ ANSWER_COLUMNS: dict[str, dict[str, Any]] = {
 """Columns of each kind of judgment besides query, annotator and time."""
 
 
-def judgment_frame(settings: Settings, rows: Sequence[dict[str, Any]]) -> pl.DataFrame:
-    """Return judgments in the owner's ids as the table that ``crowdrank aggregate`` reads."""
+def judgment_frame(settings: Settings, rows: Sequence[dict[str, Any]], *, single: bool | None = None) -> pl.DataFrame:
+    """Return judgments in the owner's ids as the table that ``crowdrank aggregate`` reads.
+
+    Without a query where there is one without a name only; ``single`` says so of rows that are some of them.
+    """
     kind = settings.kind
     if kind == "ranking":
         rows = [
@@ -30,4 +33,5 @@ def judgment_frame(settings: Settings, rows: Sequence[dict[str, Any]]) -> pl.Dat
     schema: dict[str, Any] = {"query": pl.String, **ANSWER_COLUMNS[kind], "annotator": pl.String, "time": pl.Float64}
     frame = pl.DataFrame({name: [row[name] for row in rows] for name in schema}, schema=schema)
     # one query without a name is no query at all
-    return frame.drop("query") if (frame["query"] == "").all() else frame
+    single = bool((frame["query"] == "").all()) if single is None else single
+    return frame.drop("query") if single else frame

@@ -129,12 +129,13 @@ def fit_view(collection: Collection, connection: sa.Connection, seq: int) -> dic
     if fit is None:
         return {
             "as_of_seq": 0, "newer": seq, "age": None, "method": None, "error": error, "final": False,
-            "updated_seq": None,
+            "updated_seq": None, "reads_anew": None,
         }  # fmt: skip
     age = (collection.now(connection) - fit.finished_at) / 1e6
     return {
         "as_of_seq": fit.seq, "newer": seq - fit.seq, "age": round(age, 1), "method": fit.method, "error": error,
         "final": bool(fit.is_final), "updated_seq": _updated_seq(fit),
+        "reads_anew": json.loads(fit.summary).get("reads_anew"),
     }  # fmt: skip
 
 

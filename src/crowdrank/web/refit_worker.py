@@ -23,7 +23,7 @@ from ..errors import CrowdrankError, ParameterError
 from ..io.results import to_json
 from .campaign_file import Settings
 from .collection import Collection, Statement
-from .exporting import page, plain_judgment, touched_judgments
+from .exporting import neighbouring_judgments, page, plain_judgment, touched_judgments
 from .judged import judgment_frame
 from .overview import item_ids
 from .store import Store, open_store
@@ -122,6 +122,7 @@ def fit(snapshot: Snapshot, previous: Any, say: Say, *, cold: bool) -> Any:
         "summary": {
             "header": document, "agreement": api.agreement_interval(judgments),
             "disputed": api.disputed_targets(judgments, consensus, _DISPUTED),
+            "reads_anew": api.reads_anew(consensus, judgments.kind),
         },
     })  # fmt: skip
     return consensus
@@ -142,29 +143,31 @@ class Held:
 
 
 def update(store: Store, campaign: int, held: Held, say: Say) -> None:
-    """Say in pieces what the items with new judgments are now, the annotators as in the last fit; nobody is judged."""
-
-    def read(connection: sa.Connection) -> tuple[int, Settings, list[Any], dict[int, str]]:
-        row = _CAMPAIGN.first(connection, campaign=campaign)
-        settings = Settings.from_plain(json.loads(row.settings))
-        collection = Collection(campaign, settings, store, Path())
-        ids = item_ids(collection, connection)
-        found = touched_judgments(collection, connection, held.seq, row.seq)
-        return row.seq, settings, [(one, plain_judgment(collection, one, ids)) for one in found], ids
-
-    seq, settings, found, ids = store.submit_read(read).result()
+    """Say in pieces what the items with new judgments are now, all else as in the last fit; nobody is judged."""
+    read = store.submit_read(lambda connection: _read_touched(store, connection, campaign, held))
+    seq, settings, found, ids = read.result()
     known = [(one, row) for one, row in found if one.annotator in held.annotators]
-    new = {one.items for one, _ in known if one.seq > held.seq}
-    plain = [row for one, row in known if row["counted"] and one.items in new]
-    rows = api.touched_items(held.consensus, judgment_frame(settings, plain)) if plain else []
-    if rows is None:
-        say({"done": True, "seq": None})
-        return
-    by_id = {(one.query, ids[json.loads(one.items)[0]]): json.loads(one.items)[0] for one, _ in found}
-    numbered = [[by_id[row.pop("query", ""), row.pop("item")], {"seq": seq, **row}] for row in rows]
+    items = {(one.query, ids[item]): item for one, _ in known if one.seq > held.seq for item in json.loads(one.items)}
+    single = held.consensus.items.single
+    plain = [row for one, row in known if row["counted"] and (one.query == "" or not single)]
+    frame = judgment_frame(settings, plain, single=single)
+    rows = api.touched_items(held.consensus, frame, list(items)) if plain else []
+    numbered = [[items[row.pop("query", ""), row.pop("item")], {"seq": seq, **row}] for row in rows or ()]
     for start in range(0, len(numbered), PIECE):
         say({"piece": "touched", "rows": numbered[start : start + PIECE]})
     say({"done": True, "seq": seq, "n_touched": len(numbered)})
+
+
+def _read_touched(store: Store, connection: sa.Connection, campaign: int, held: Held) -> tuple[int, Settings, Any, Any]:
+    """Up to which judgment, settings, all judgments on items with new ones, and the owner's ids of items."""
+    row = _CAMPAIGN.first(connection, campaign=campaign)
+    settings = Settings.from_plain(json.loads(row.settings))
+    collection = Collection(campaign, settings, store, Path())
+    ids, touched = item_ids(collection, connection), touched_judgments(collection, connection, held.seq, row.seq)
+    new = [one for one in touched if one.seq > held.seq and one.annotator in held.annotators]
+    touched = [one for one in touched if one.items in {other.items for other in new}]
+    rows = [*touched, *neighbouring_judgments(collection, connection, new, row.seq)]
+    return row.seq, settings, [(one, plain_judgment(collection, one, ids)) for one in rows], ids
 
 
 def _aggregate(judgments: Any, settings: Settings, previous: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import math
 import os
+import re
 import sys
 import tempfile
 from itertools import chain
@@ -14,6 +15,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
+from ..errors import CrowdrankError
 from .access import Caller
 from .bodies import MAX_IMPORT, read_body
 from .collection import record_event
@@ -64,14 +66,20 @@ async def import_judgments(service: Service, request: Request, caller: Caller) -
     if format not in IMPORTED:
         raise Fault("invalid", f"format must be one of {', '.join(IMPORTED)}", field="format")
     options = _read_options(request)
-    name = Path(request.query_params.get("name", "import")).name[-80:]
+    name = re.sub(r"[^\w.-]", "_", Path(request.query_params.get("name", "")).name)[-80:].lstrip(".") or "import"
     data = await read_body(request, MAX_IMPORT)
     if not data.strip():
         raise Fault("invalid", "the body is empty; send the file", field="body")
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / (name or "import")
+        path = Path(folder) / name
         path.write_bytes(data)
-        return as_json(await asyncio.to_thread(import_file, service.collection, path, format, options))
+        try:
+            found = await asyncio.to_thread(import_file, service.collection, path, format, options)
+        except CrowdrankError as error:
+            # the caller knows the file by its name, not by where it lies for a moment
+            error.args = tuple(str(one).replace(f"{folder}{os.sep}", "") for one in error.args)
+            raise
+        return as_json({**found, "notes": [one.replace(f"{folder}{os.sep}", "") for one in found["notes"]]})
 
 
 def _read_options(request: Request) -> dict[str, Any]:

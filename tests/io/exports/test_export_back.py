@@ -3,6 +3,7 @@
 import json
 from itertools import pairwise
 
+import polars as pl
 import pytest
 from benchmarks.export_samples import SAMPLES
 
@@ -142,3 +143,23 @@ def test_a_method_without_uncertainty_needs_no_confidence():
         with pytest.raises(ParameterError, match="bootstrap"):
             cr.export(consensus, "pairs")
     assert cr.export(consensus, "pairs", min_confidence=0.0).records[0]["chosen"] == "x"
+
+
+@pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")
+@pytest.mark.parametrize("queries", [("",), ("p", "q")])
+def test_pairs_that_are_read_again_give_the_same_order(queries, tmp_path):
+    rows = [
+        {"item": f"{query}{item}", "grade": place + (a + place) % 2, "annotator": f"w{a}"}
+        | ({"query": query} if query else {})
+        for query in queries
+        for place, item in enumerate("abcd")
+        for a in range(9)
+    ]
+    consensus = cr.aggregate(cr.Grades.from_frame(pl.DataFrame(rows)), "mean_grade")
+    made = cr.export(consensus, "pairs", pairs_per_query=99, min_confidence=0.5)
+    path = tmp_path / "pairs.jsonl"
+    path.write_text("\n".join(json.dumps(record) for record in made.records))
+    again = cr.aggregate(cr.read_judgments(path), "bradley_terry")
+    for query in queries:
+        name = query or None
+        assert again.order(name) == consensus.order(name) == [f"{query}{item}" for item in "dcba"]

@@ -9,6 +9,7 @@ from crowdrank.api import touched_items
 from crowdrank.errors import DataWarning
 from crowdrank.models.classes.dawid_skene import DawidSkene
 from crowdrank.models.classes.glad import GLAD
+from crowdrank.models.classes.mace import MACE
 from crowdrank.models.classes.naive_bayes import NaiveBayes
 
 
@@ -25,14 +26,16 @@ def posterior(shares, confusion, answers):
     return chance / chance.sum()
 
 
-@pytest.mark.parametrize("method", [DawidSkene(prior="none", calibrated=False, tol=1e-9), DawidSkene(), NaiveBayes()])
+@pytest.mark.parametrize(
+    "method", [DawidSkene(prior="none", calibrated=False, tol=1e-9), DawidSkene(), NaiveBayes(), MACE()]
+)
 @pytest.mark.parametrize("nominal", [False, True])
 def test_the_grades_of_the_fit_give_its_own_probabilities(method, nominal):
     rows = crowd(seed=1, n_items=60, per_item=4)[0]
     fitted = method.fit(cr.Grades.from_rows(rows, nominal=True) if nominal else cr.Grades.from_rows(numbered(rows)))
     some = [row for row in rows if row[2] < "i007"]
     grades = cr.Grades.from_rows(some, nominal=True) if nominal else cr.Grades.from_rows(numbered(some))
-    found = fitted.reread(grades)
+    found = fitted.reread(grades, np.ones(grades.n_items, bool))[0]
     code = fitted.items.codes(None, grades.items.ids)
     np.testing.assert_allclose(found.probabilities, fitted.probabilities[code], atol=1e-12)
     np.testing.assert_allclose(found.scores, fitted.scores[code], atol=1e-9)
@@ -49,7 +52,7 @@ def test_more_grades_move_an_item_by_bayes_rule():
     mine = [row for row in rows if row[2] == "i003"]
     other = next(name for name in names if name not in {who for who, *_ in mine})
     for extra in ([], [(other, "q", "i003", 0)], [(other, "q", "i003", 3), ("nobody", "q", "i003", 1)]):
-        found = fitted.reread(cr.Grades.from_rows(mine + extra))
+        found = fitted.reread(cr.Grades.from_rows(mine + extra), np.ones(1, bool))[0]
         answers = [(names.index(who), grade) for who, _, _, grade in mine + extra if who in names]
         expected = posterior(shares, confusion, answers)
         np.testing.assert_allclose(found.probabilities[0], expected, atol=1e-7)
@@ -60,9 +63,10 @@ def test_what_the_fit_does_not_know_is_left_out():
     rows = numbered(crowd(seed=3, n_items=40, per_item=3)[0])
     fitted = NaiveBayes().fit(cr.Grades.from_rows(rows))
     asked = [("nobody", "q", "new", 2), (rows[0][0], "q", "odd", 7), (rows[0][0], "q", "fine", 1)]
-    found = fitted.reread(cr.Grades.from_rows(asked))
+    found, read = fitted.reread(cr.Grades.from_rows(asked), np.ones(3, bool))
     known = dict(zip(found.items.ids.to_list(), (found.grade >= 0).tolist(), strict=True))
     assert known == {"new": False, "odd": False, "fine": True}
+    assert dict(zip(found.items.ids.to_list(), read.tolist(), strict=True)) == known
     assert [row["item"] for row in touched_items(fitted, cr.Grades.from_rows(asked))] == ["fine"]
     assert touched_items(fitted, cr.Grades.from_rows(asked[:2])) == []
 
@@ -75,8 +79,7 @@ def test_methods_without_such_a_step_say_so():
         kept = DawidSkene().fit(alone)
     known = {"item": ["i000"], "grade": [1]}
     shrunk = cr.aggregate(grades, "mean_grade", params={"alpha": 1.0})
-    learned = cr.aggregate(grades, "latent_score")
-    for fitted in (GLAD().fit(grades), kept, DawidSkene().fit(grades, known=known), learned, shrunk):
+    for fitted in (GLAD().fit(grades), kept, DawidSkene().fit(grades, known=known), shrunk):
         assert fitted.reread is None
         assert touched_items(fitted, grades) is None
 

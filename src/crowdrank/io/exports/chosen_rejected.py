@@ -30,6 +30,7 @@ def read(source: Source, options: ReadOptions) -> Imported:
     who = next(
         (name for name in ("annotator", *FOREIGN["annotator"]) if any(as_text(one.get(name)) for one in first)), None
     )
+    together = _is_one_query(first)
     for number, record in enumerate(records(source), 1):
         if not rows.is_wanted(record):
             continue
@@ -46,10 +47,14 @@ def read(source: Source, options: ReadOptions) -> Imported:
                 rows.drop("of a model with itself" if names else "with the same answer twice")
             else:
                 cells = {"annotator": as_text(record.get(who))} if who else {}
-                rows.add(record, query=_context(record, number), winner=winner, loser=loser, **cells)
+                if not together:
+                    cells["query"] = _context(record) or str(number)
+                rows.add(record, winner=winner, loser=loser, **cells)
     winner, loser = names or ("chosen", "rejected")
     rows.roles |= {"winner": winner, "loser": loser}
     rows.roles |= {"query": "prompt, or what stands before the answer", "annotator": who or ""}
+    if together:
+        rows.notes.append("no prompt is given, and answers recur: all pairs are of one query")
     rows.notes.append("which answer was shown on which side is not known")
     return rows.finish("preference", title=_TITLE)
 
@@ -69,8 +74,16 @@ def _answer(value: Any) -> str | None:
     return text.rsplit(_TURN, 1)[-1].strip() or None if text is not None and _TURN in text else text
 
 
-def _context(record: Mapping[str, Any], number: int) -> str:
-    """What was asked."""
+def _is_one_query(first: list[dict[str, Any]]) -> bool:
+    """Whether no record says what was asked and answers occur in several of them, so that all belong together."""
+    if any(_context(record) is not None for record in first):
+        return False
+    answers = [{text for pair in _pairs(one.get("chosen"), one.get("rejected")) for text in pair} for one in first]
+    return sum(map(len, answers)) > len(set().union(*answers))
+
+
+def _context(record: Mapping[str, Any]) -> str | None:
+    """What was asked, or the id of the record; ``None`` where nothing says so."""
     found = first_filled(record, CONTEXTS)
     if found is not None and (text := message_text(found[1])):
         return text
@@ -79,5 +92,5 @@ def _context(record: Mapping[str, Any], number: int) -> str:
     if isinstance(chosen, list) and len(chosen) > 1 and not several and (text := message_text(chosen[:-1])):
         return text
     if isinstance(chosen, str) and _TURN in chosen:
-        return chosen.rsplit(_TURN, 1)[0].strip() or str(number)
-    return next((text for name in ("id", "prompt_id") if (text := as_text(record.get(name)))), str(number))
+        return chosen.rsplit(_TURN, 1)[0].strip() or None
+    return next((text for name in ("id", "prompt_id") if (text := as_text(record.get(name)))), None)

@@ -15,6 +15,7 @@ from ..sources import Source
 from ..tables import table_format
 from .cells import as_number, as_text
 from .imported import Collector, Imported
+from .jspsych_pairs import check_winners, sides_of
 from .streaming import json_values, records
 
 _TITLE = "jsPsych trials (trial_type, trial_index, time_elapsed)"
@@ -22,6 +23,10 @@ _WHO = (
     "subject", "subject_id", "subjectId", "participant_id", "participant", "participantId", "PROLIFIC_PID",
     "prolific_pid", "prolific_id", "workerId", "worker_id", "sona_id", "run_id", "session_id",
     "subjectID", "subjID", "pid", "ID", "id",
+)  # fmt: skip
+_NOT_ITEMS = (
+    "rt", "response", "responses", "button_pressed", "trial_type", "trial_index", "time_elapsed", "internal_node_id",
+    "plugin_version", "number of the list",
 )  # fmt: skip
 _LIST = "number of the list"
 """Who a trial is by in a file with one list for each participant that does not name them."""
@@ -32,9 +37,11 @@ def read(source: Source, options: ReadOptions) -> Imported:
     rows = Collector(source, options, unit="trial")
     trials = [trial for trial in _trials(source) if rows.is_wanted(trial)]
     rows.n_read = len(trials)
-    wanted = options.answer or _commonest(trials)
+    wanted = options.answer or _commonest(trials, options)
     who = _participant(trials)
     alone = Path(source.name).stem if who is None and _one_session(trials) else None
+    sides = sides_of(_answered(trials, wanted), options.columns)
+    winners: list[str | None] = []
     for trial in trials:
         kind = as_text(trial.get("trial_type")) or "without a trial_type"
         if kind != wanted:
@@ -42,7 +49,14 @@ def read(source: Source, options: ReadOptions) -> Imported:
             continue
         cells = {"annotator": as_text(trial.get(who)) if who else alone, "duration": _seconds(trial.get("rt"))}
         given = _response(trial)
-        if isinstance(given, Mapping):
+        if sides is not None:
+            pair = sides.pair(trial)
+            if pair is None or as_text(given) in (None, "null"):
+                rows.drop("without two items" if pair is None else "without an answer")
+                continue
+            winners.append(sides.winner(trial, given))
+            rows.add(trial, left=pair[0], right=pair[1], winner=winners[-1], **cells)
+        elif isinstance(given, Mapping):
             filled = {name: value for name, value in given.items() if as_text(value) is not None}
             for name, value in filled.items():
                 rows.add(trial, item=name, grade=value, **cells)
@@ -52,8 +66,14 @@ def read(source: Source, options: ReadOptions) -> Imported:
             rows.drop("without an answer")
         else:
             rows.add(trial, item=as_text(trial.get("stimulus")), grade=given, **cells)
-    rows.roles |= {"item": "stimulus, or the question of a scale", "grade": "response", "duration": "rt (milliseconds)"}
-    rows.roles["annotator"] = who or "name of the file"
+    rows.roles |= {"duration": "rt (milliseconds)", "annotator": who or "name of the file"}
+    if sides is not None:
+        check_winners(sides, winners, options.winner_codes)
+        rows.roles |= {"left": sides.left, "right": sides.right, "winner": "response"}
+        return rows.finish("preference", title=_TITLE)
+    if "item" not in options.columns:
+        _check_stimuli(_answered(trials, wanted))
+    rows.roles |= {"item": "stimulus, or the question of a scale", "grade": "response"}
     if "button" in wanted:
         rows.notes.append(
             f"answers are the numbers of buttons, from 0; give {option('levels')} if the last is not the best"
@@ -61,14 +81,41 @@ def read(source: Source, options: ReadOptions) -> Imported:
     return rows.finish("grade", title=_TITLE)
 
 
-def _commonest(trials: list[dict[str, Any]]) -> str:
-    """The type of rating trial of which there are most: sliders and scales, or buttons with numbers."""
+def _answered(trials: list[dict[str, Any]], wanted: str) -> list[dict[str, Any]]:
+    """The trials of one type that have an answer."""
+    return [
+        trial
+        for trial in trials
+        if as_text(trial.get("trial_type")) == wanted and as_text(_response(trial)) not in (None, "null")
+    ]
+
+
+def _check_stimuli(trials: list[dict[str, Any]]) -> None:
+    """Refuse trials that all have the same stimulus where another field differs, which may be what was rated."""
+    plain = [trial for trial in trials if not isinstance(_response(trial), Mapping)]
+    if len({as_text(trial.get("stimulus")) for trial in plain}) != 1:
+        return
+    names = dict.fromkeys(name for trial in plain for name in trial if name not in (*_WHO, *_NOT_ITEMS))
+    varied = [name for name in names if len({as_text(trial.get(name)) for trial in plain}) > 1]
+    if varied:
+        raise JudgmentError(
+            f"all {len(plain):,} trials have the stimulus {(as_text(plain[0].get('stimulus')) or '')[:60]!r}, so what "
+            f"was rated is in another field; name it with {option('columns', {'item': varied[0]})}, or two that were "
+            f"compared with {option('columns', {'left': ..., 'right': ...})}"
+        )
+
+
+def _commonest(trials: list[dict[str, Any]], options: ReadOptions) -> str:
+    """The type of rating trial of which there are most: sliders and scales, buttons with numbers, or pairs."""
     counts: Counter[str] = Counter()
     for trial in trials:
         kind = as_text(trial.get("trial_type")) or ""
         given = _response(trial)
         rated = "slider" in kind or "likert" in kind or ("button" in kind and as_number(given) is not None)
         counts[kind] += rated and as_text(given) not in (None, "null")
+    if not +counts:
+        keyed = Counter(as_text(trial.get("trial_type")) or "" for trial in trials if as_text(_response(trial)))
+        counts.update({kind: n for kind, n in keyed.items() if sides_of(_answered(trials, kind), options.columns)})
     found = counts.most_common(1)
     if not found or not found[0][1]:
         types = Counter(as_text(trial.get("trial_type")) or "" for trial in trials if as_text(_response(trial)))

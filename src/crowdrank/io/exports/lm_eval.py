@@ -11,18 +11,13 @@ from ...wording import first_few, option
 from ..read_options import ReadOptions
 from ..sources import Source
 from .cells import as_number, as_text
-from .direction import settle_direction
+from .direction import is_small_good, settle_direction
 from .imported import Collector, Imported
 from .questions import choose_question
 from .streaming import records
 
 _TITLE = "lm-evaluation-harness samples (doc_id, filtered_resps, doc_hash)"
 _NAME = re.compile(r"samples_(.+?)(?:_\d{4}-\d\d-\d\dT[\d.-]+)?")
-_LARGE_IS_GOOD = re.compile(
-    r"acc|acc_norm|acc_\w+|accuracy|exact_match.*|em|f1.*|.*_f1|bleu.*|rouge.*|chrf.*|pass@.*|mcc|score|"
-    r"prompt_level_\w+_acc|inst_level_\w+_acc|likelihood_diff|mc[12]|math_verify|flexible_match|contains"
-)
-_SMALL_IS_GOOD = re.compile(r"(word_|byte_)?perplexity|bits_per_byte|ter|wer|brier_score|loss|nll")
 
 
 def read(source: Source, options: ReadOptions) -> Imported:
@@ -52,7 +47,7 @@ def read(source: Source, options: ReadOptions) -> Imported:
         one = option("where", {"filter": next(iter(filters))})
         raise JudgmentError(f"each document was scored with {first_few(map(repr, filters))}; choose one with {one}")
     metric = choose_question(metrics, options.answer, what="the metrics")
-    settle_direction(rows, metric, _is_small_good(metric))
+    settle_direction(rows, metric, is_small_good(metric))
     for record, query, values in found:
         value = values.get(metric)
         grade = float(value) if isinstance(value, bool) else as_number(value)
@@ -62,13 +57,6 @@ def read(source: Source, options: ReadOptions) -> Imported:
             rows.add(record, query=query, item=model, grade=grade)
     rows.roles |= {"item": "name of the folder", "query": "doc_id", "grade": metric}
     return rows.finish("grade", title=_TITLE)
-
-
-def _is_small_good(metric: str) -> bool | None:
-    """Whether small values of a well-known metric are good; ``None`` where it is not known."""
-    if _LARGE_IS_GOOD.fullmatch(metric.lower().split(",")[0]):
-        return False
-    return True if _SMALL_IS_GOOD.fullmatch(metric.lower()) else None
 
 
 def _numbers(record: dict[str, Any]) -> dict[str, Any]:

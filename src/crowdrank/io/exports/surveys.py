@@ -7,13 +7,13 @@ from typing import Any
 
 import polars as pl
 
+from ...data.wide import refuse_ranks
 from ...errors import JudgmentError
 from ...wording import counted, first_few, option
 from .cells import as_number
 from .imported import Collector
 
 _MOST_WORDS = 12
-_FEWEST_RESPONDENTS = 2
 
 
 def is_scale(values: Sequence[str]) -> bool:
@@ -31,11 +31,8 @@ def add_survey(rows: Collector, frame: pl.DataFrame, items: Mapping[str, str], c
     frame = frame.with_columns(_without_endings(frame[name]) for name in items)
     if _are_boxes(frame, list(items)):
         return _add_boxes(rows, frame, items, cells)
-    if rows.options.kind is None and _are_ranks(frame, list(items)):
-        raise JudgmentError(
-            f"every respondent gives 1 to {len(items)} once: ranks with 1 for the best ({option('kind', 'ranking')}), "
-            f"or grades with {len(items)} for the best ({option('kind', 'grade')})?"
-        )
+    if rows.options.kind is None:
+        refuse_ranks([frame[name] for name in items], by="respondent", across=True)
     if kind not in ("grade", "ranking"):
         raise JudgmentError(f"the file holds grades or ranks of items and no {kind}s; leave {option('kind')} out")
     cells = dict(cells) | _chosen_columns(rows, frame)
@@ -94,14 +91,3 @@ def _chosen_columns(rows: Collector, frame: pl.DataFrame) -> dict[str, pl.Series
             )
         found[word] = frame[name]
     return found
-
-
-def _are_ranks(frame: pl.DataFrame, names: list[str]) -> bool:
-    """Whether each full row holds 1, 2, ... once each."""
-    wanted = {float(number) for number in range(1, len(names) + 1)}
-    full = frame.select(names).drop_nulls()
-    return (
-        len(names) > 2
-        and full.height >= _FEWEST_RESPONDENTS
-        and all({as_number(value) for value in row} == wanted for row in full.iter_rows())
-    )

@@ -24,7 +24,7 @@ from ...quality import MAX_FOLDS, LearnedQuality
 from ...resampling import with_levels
 from ...wording import option
 from .calibration import Calibration, Numbers, calibrate, structure_numbers, temper_probabilities
-from .coded_grades import ClassFit, ClassRows, Former, MatrixReading, former_fit, join_fits, query_parts
+from .coded_grades import ClassFit, ClassRows, Former, former_fit, join_fits, query_parts
 
 _MAX_TIED_DIFFERENCE = 1e-8
 """Probabilities that differ by no more are equal: fits end within this of each other, whatever the order of sums."""
@@ -293,7 +293,7 @@ def class_consensus(
     if not rows.has_annotators:
         return found
     source = _quality(method, found, grades, rows, fit, again)
-    if not isinstance(fit.reading, MatrixReading) or (rows.known >= 0).any() or rows.weight is not None or method.bins:
+    if not fit.rereads or (rows.known >= 0).any() or rows.weight is not None or method.bins:
         return replace(found, quality_source=source)
     nothing: Ints = np.empty(0, np.int32)
     learned = replace(rows, item=nothing, annotator=nothing, level=nothing, known=nothing)
@@ -302,12 +302,12 @@ def class_consensus(
 
 
 def _read_again(
-    method: Any, annotators: Index, learned: ClassRows, fit: ClassFit, sure: Calibration, grades: Grades
-) -> Consensus:
+    method: Any, annotators: Index, learned: ClassRows, fit: ClassFit, sure: Calibration, grades: Grades, free: Bools
+) -> tuple[Consensus, Bools]:
     """Levels of items by all their grades, with the annotators, shares of levels and doubt of a fit: an E-step alone.
 
     Grades by annotators of whom the fit knows nothing do not count. An item with a level that it does not know, or
-    with no grade that counts, has no grade.
+    with no grade that counts, has no grade and is not read.
     """
     expect(grades, method)
     place = {str(level): code for code, level in enumerate(learned.levels)}
@@ -322,9 +322,10 @@ def _read_again(
     )  # fmt: skip
     now = replace(fit, probabilities=rows.read(fit.reading))  # type: ignore[arg-type]
     columns = item_columns(method, grades, rows, now, sure, lambda: structure_numbers(rows, method.seed)[0])
-    return Consensus.of(
+    found = Consensus.of(
         method, grades, columns.scores, probabilities=columns.probabilities, levels=rows.scale, grade=columns.grade
     )
+    return found, free & rows.is_graded
 
 
 class ItemColumns(NamedTuple):

@@ -234,6 +234,8 @@ class ClassFit:
     own_doubt
         Whether the grades that it predicts decide alone how sure it may be: true of the hierarchy, of queries that
         were fitted apart and of given accuracies. The doubt of other models is judged by the hierarchy.
+    rereads
+        Whether the reading follows from annotators and shares of levels alone, so that new grades can be read by it.
     """
 
     probabilities: Floats
@@ -244,6 +246,7 @@ class ClassFit:
     as_given: Bools | None = None
     reading: Reading | None = None
     own_doubt: bool = False
+    rereads: bool = False
 
     @property
     def kept(self) -> Bools:

@@ -65,7 +65,9 @@ def fit_matrices(
     state, trace = _climb(rows, form, prior, state, tol=tol, max_iter=max_iter - n_iter)
     best, trace = form.estimate(state), replace(trace, n_iter=n_iter + trace.n_iter)
     reading = MatrixReading(best.confusion, best.prior)
-    return ClassFit(rows.read(reading), best.prior, best.confusion, trace, form.parameters(state), reading=reading)
+    return ClassFit(
+        rows.read(reading), best.prior, best.confusion, trace, form.parameters(state), reading=reading, rereads=True
+    )
 
 
 def hierarchical_fit(rows: ClassRows) -> ClassFit:

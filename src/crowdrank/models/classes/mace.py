@@ -299,7 +299,9 @@ def _class_fit(problem: _Problem, state: Floats, trace: Trace) -> ClassFit:
     knowing = problem.knowing(state)
     spam, answers = mean_habits(knowing, problem.counts - knowing, *more)
     confusion, parameters = guessing_confusion(1.0 - spam, answers), _parameters(spam, answers, rows)
-    return ClassFit(rows.read(reading), problem.step(state).shares, confusion, trace, parameters, reading=reading)
+    return ClassFit(
+        rows.read(reading), problem.step(state).shares, confusion, trace, parameters, reading=reading, rereads=True
+    )
 
 
 def _parameters(spam: Floats, answers: Floats, rows: ClassRows) -> dict[str, Floats]:

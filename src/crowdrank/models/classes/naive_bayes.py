@@ -252,7 +252,7 @@ class NaiveBayes(ClassMethod):
         )
         accuracy, shares = state[:-n_levels], state[-n_levels:] / state[-n_levels:].sum()
         reading = MatrixReading(_confusion(accuracy, n_levels, guesses), shares)
-        return ClassFit(rows.read(reading), shares, reading.confusion, trace, reading=reading)
+        return ClassFit(rows.read(reading), shares, reading.confusion, trace, reading=reading, rereads=True)
 
     def _take_votes(self, rows: ClassRows) -> ClassFit:
         """The grades as they are, by annotators as the prior has them."""

@@ -62,7 +62,7 @@ _SCALE_PRIOR_ANNOTATORS = 0.5
 _MIN_RESCALING = 0.7
 _MIN_VARIANCE = 4e-4
 
-_PRIOR_COUNTS = {"item": 4.0, "alpha": 50.0, "bias": 4.0, "spread": 4.0, "level": 4.0, "weight": 4.0}
+_PRIOR_COUNTS = {"item": 4.0, "alpha": 50.0, "bias": 4.0, "spread": 4.0, "level": 4.0, "weight": 4.0, "difficulty": 4.0}
 """Number of items, annotators, queries and features that the start of a variance counts as."""
 
 _PRIOR_COUNT_SHARES = {"item": 0.05, "weight": 0.05}
@@ -81,7 +81,7 @@ def annotator_sums(layout: Layout, state: State) -> list[AnnotatorSums]:
     from .kernels.ordinal import annotator_pass
 
     return [
-        annotator_pass(kind.cells, habits.response_model(kind, state.alpha, state.alpha_variance), *state.gaps(kind))
+        annotator_pass(kind.cells, state.response_model(kind, habits), *state.gaps(kind))
         for kind, habits in zip(layout.kinds, state.kinds, strict=True)
     ]
 
@@ -291,12 +291,15 @@ def variance_step(
     of_levels, of_weights = state.variance_of_levels, state.variance_of_weights
     if of_levels > 0.0:
         of_levels = _variance("level", items.levels)
+    of_difficulty = state.variance_of_difficulty
+    if of_difficulty > 0.0:
+        of_difficulty = _variance("difficulty", items.difficulties)
     if len(state.weights):
         of_weights = _variance("weight", items.weights, bounds=weight_variances(len(state.weights)))
     return replace(
         state, variance_of_items=_variance("item", items.items), variance_of_alpha=of_alpha,
         shares=_group_shares(posterior, free) if prior.groups else state.shares,
-        variance_of_levels=of_levels, variance_of_weights=of_weights,
+        variance_of_levels=of_levels, variance_of_weights=of_weights, variance_of_difficulty=of_difficulty,
         kinds=tuple(_habit_variances(kind, habits) for kind, habits in zip(layout.kinds, state.kinds, strict=True)),
     )  # fmt: skip
 

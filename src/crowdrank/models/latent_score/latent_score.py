@@ -20,6 +20,7 @@ from ...quality import trusted_annotators
 from ...standard_errors import ScoreGradients
 from ...wording import expect_above, expect_at_least, first_few, option
 from .control import RelativeCoefficients, check_names, control_parameters
+from .items import rereading
 from .layout import lay_out
 from .outcomes import latent_consensus, warn_about
 from .rounds import Options, fit_scores
@@ -44,8 +45,9 @@ class LatentScore:
     :math:`b_a` is leniency. The spread :math:`e^{r_a}` is an annotator's use of the extreme levels, or of ties.
     :math:`\lambda` is how closely a kind of judgment follows the scores, 1 for the most frequent kind. A ranking of
     :math:`m` items is all its pairs, each of weight :math:`4 (m - H_m) / (m (m - 1))` with :math:`H_m` the harmonic
-    number, which together have the information of the ranking. Scores are normal around the level of their query,
-    which only grades can determine. All variances are learned.
+    number, which together have the information of the ranking. Where grades of three or more levels speak for it, items
+    differ in difficulty: :math:`h` and :math:`\eta` are divided by :math:`e^{z_i}`, :math:`z_i` normal around 0.
+    Scores are normal around the level of their query, which only grades can determine. All variances are learned.
 
     When to use
     -----------
@@ -63,6 +65,9 @@ class LatentScore:
     taste
         Whether annotators who are not ``trusted`` and give ten or more preferences per item may have tastes in which
         they agree with each other and not with those trusted. ``None``: with ``trusted``.
+    difficulty
+        Whether items may differ in how much grades of three or more levels differ about them; they do where the grades
+        speak for it. ``False``: items are equally difficult.
     tol
         Largest change in the last round: of a score, in standard deviations of scores, of a parameter of an annotator,
         or of one of the crowd. A fit also ends where the mean log-likelihood stays within 5 % of it over five rounds.
@@ -107,6 +112,12 @@ class LatentScore:
     the truth on that scale. Without grades they are those of centred scores. Queries above 700 items have no
     covariance, and their standard errors are estimated from random probes of the inverse [Bekas07]_.
 
+    Difficulties are looked for once, after the first rounds, by a score test of their variance at 5 %: where it finds
+    none, the fit is the one without them. ``estimates["difficulty"]`` has :math:`z` of each item and
+    ``estimates["difficulty_sd"]`` its standard deviation; what is not known of it is in the standard errors. In
+    simulations of 200 items with 3 to 20 grades each, noise of a spread of .4 to 1 on the log scale, 90 % intervals of
+    ranks cover .89 to .92; without difficulties .64 to .92.
+
     The grade of an item is the level that most annotators would give without noise, weighted by number of judgments and
     quality; with two levels, items are split into two groups by their scores.
 
@@ -134,6 +145,7 @@ class LatentScore:
     lapse: bool | None = None
     bins: int | None = None
     taste: bool | None = None
+    difficulty: bool = True
     tol: float = 5e-3
     max_iter: int = 300
 
@@ -169,6 +181,7 @@ class LatentScore:
         fit = fit_scores(layout, self._options, known=clamped, trusted=reliable, start=state)
         warn_about(fit, layout, judgments.items, self._options)
         found = latent_consensus(self, judgments, layout, fit, clamped, design)
+        found = replace(found, reread=rereading(self, judgments, layout, fit.state, fit.anchors.inputs))
         heavy = self._with_tastes(judgments, reliable, known)
         return found if heavy is None else self._with_taste_scores(found, judgments, heavy, reliable, design)
 
@@ -237,7 +250,7 @@ class LatentScore:
         who = judgments.annotators.ids.filter(pl.Series(heavy)).to_list()
         return replace(
             found, scores=taste.scores, std_error=np.sqrt(np.diag(taste.covariance)), covariance=(taste.covariance,),
-            estimates={**found.estimates, "taste": {**taste.estimates, "annotators": who}},
+            estimates={**found.estimates, "taste": {**taste.estimates, "annotators": who}}, reread=None,
         )  # fmt: skip
 
     def _design(self, judgments: Any, control: Sequence[str]) -> CovariateDesign:
@@ -289,7 +302,7 @@ class LatentScore:
     @property
     def _options(self) -> Options:
         """When to stop."""
-        return Options(self.tol, self.max_iter)
+        return Options(self.tol, self.max_iter, difficulty=self.difficulty)
 
     def _trusted_mask(self, judgments: Any, trusted: Any | None) -> Bools:
         """Which annotators are trusted, at least one entry."""

@@ -23,6 +23,7 @@ from ...pair_counts import steps_of_strengths, strength_weights
 from ...protocols import Bools, Floats, Statistics, Sums
 from ...quality import LearnedQuality
 from .annotators import annotator_sums, widened_variance
+from .difficulty import Evidence, difficulty_evidence, with_difficulties
 from .items import ItemSums, VarianceSums
 from .layout import Kind, Layout, LevelScale, lay_out_part
 from .outcomes import (
@@ -43,6 +44,7 @@ from .rounds import (
     has_converged,
     has_settled,
     last_scores,
+    may_have_difficulties,
     round_scores,
     score_round,
     tolerance,
@@ -85,23 +87,30 @@ class ScorePart:
 
 
 class _Scores(NamedTuple):
-    """What belongs to the items of a part in the state of a fit; ``curvature`` is empty before the first round."""
+    """What belongs to the items of a part in the state of a fit.
+
+    ``curvature`` is empty before the first round, ``difficulty`` and its variance are where items do not differ in it.
+    """
 
     scores: Floats
     variance: Floats
     covariance: Floats
     curvature: Floats
+    difficulty: Floats
+    difficulty_variance: Floats
 
     @classmethod
     def of(cls, state: State) -> _Scores:
         """Return those of a state."""
         curvature = state.cell_curvature[0] if state.cell_curvature else np.empty(0)
-        return cls(state.scores, state.variance, state.covariance, curvature)
+        own = state.difficulty, state.difficulty_variance
+        return cls(state.scores, state.variance, state.covariance, curvature, *own)
 
     def within(self, state: State) -> State:
         """Return the state of a part, given what is shared."""
         return replace(
             state, scores=self.scores, variance=self.variance, covariance=self.covariance,
+            difficulty=self.difficulty, difficulty_variance=self.difficulty_variance,
             cell_curvature=(self.curvature,) if len(self.curvature) else (),
         )  # fmt: skip
 
@@ -125,15 +134,18 @@ class _Follow(NamedTuple):
         scores = self.after * (held.scores / self.before + np.where(layout.judged, self.factor, 1.0) * step)
         step = np.where(layout.judged, step, 0.0)
         square = self.scale**2
-        here = _Scores(scores, made.variance * square, made.covariance * square, made.curvature / square)
+        here = made._replace(
+            scores=scores, variance=made.variance * square, covariance=made.covariance * square,
+            curvature=made.curvature / square,
+        )  # fmt: skip
         return here, step, float(np.abs(step).max(initial=0.0))
 
 
 class _RoundSums(NamedTuple):
     """The statistics of a round: the largest step of a score in the round before, and sums.
 
-    ``products`` (3, 3) are those of the step before, the move, and the scores of judged items. ``items`` and ``levels``
-    are the numbers of :class:`~.items.VarianceSums`.
+    ``products`` (3, 3) are those of the step before, the move, and the scores of judged items. ``items``, ``levels``
+    and ``difficulties`` are the numbers of :class:`~.items.VarianceSums`.
     """
 
     largest: float
@@ -141,18 +153,20 @@ class _RoundSums(NamedTuple):
     n_judged: float
     items: Floats
     levels: Floats
+    difficulties: Floats
     annotators: AnnotatorSums
 
     @classmethod
     def of(cls, total: Statistics) -> _RoundSums:
         """Return the statistics of a pass by their names."""
-        largest, products, n_judged, items, levels, *rest = total
-        return cls(largest, products, n_judged, items, levels, _annotators(rest))
+        largest, products, n_judged, items, levels, difficulties, *rest = total
+        return cls(largest, products, n_judged, items, levels, difficulties, _annotators(rest))
 
     @property
     def of_items(self) -> ItemSums:
         """What the prior variances are learned from; there are no features."""
-        return ItemSums(VarianceSums(*self.items), VarianceSums(*self.levels), VarianceSums(0.0, 0.0, 0.0, 0.0))
+        difficulties = VarianceSums(*self.difficulties)
+        return ItemSums(VarianceSums(*self.items), VarianceSums(*self.levels), difficulties=difficulties)
 
 
 @dataclass(frozen=True, eq=False)
@@ -231,12 +245,18 @@ class LatentScorePasses(AddedPasses):
         path, values = Path(layout.judged), list[float]()
         follow: _Follow | None = None
         change, of_crowd, squares, converged = np.inf, np.inf, np.inf, False
+        may_differ = may_have_difficulties(layout, state, self.options)
         weight = float(layout.kinds[0].weight.sum())
         while True:
             found = _RoundSums.of(sums.total(partial(_run_round, common, state, follow, begin)))
             if follow is not None:
                 change = max(of_crowd, typical_change(found.largest, squares, found.n_judged))
                 converged = has_converged(change, values, tolerance(layout, self.options.tol), weight)
+            if may_differ and has_settled(change, values):
+                may_differ = False
+                if Evidence(*sums.total(partial(_weigh_difficulty, common, state))[1:]).is_enough:
+                    state, path, converged = with_difficulties(layout, state), Path(layout.judged), False
+                    found = _RoundSums.of(sums.total(partial(_run_round_again, common, state)))
             if converged or len(values) >= self.options.max_iter:
                 return state, VarianceSums(*found.items), Trace(len(values), converged, change, tuple(values))
             following, factor = annotator_round(
@@ -256,13 +276,15 @@ class LatentScorePasses(AddedPasses):
         if not layout.named:
             return None
         read = list(sums.read(partial(_sample, given, share_of_rows(self.judged.rows))))
-        found = [(part, scores) for part, scores in read if len(part)] or read[:1]
+        found = [(part, own) for part, *own in read if len(part)] or [(part, own) for part, *own in read[:1]]
         sample: Any = stack_judgments(align_judgments([part for part, _ in found]))
-        scores = np.zeros(sample.n_items)
+        values = np.zeros((3, sample.n_items))
         for part, own in found:
-            scores[sample.items.codes(part.items.query_ids(), part.items.ids)] = own
-        inputs = _no_inputs(sample.n_items)
-        fit = fit._replace(state=replace(fit.state, scores=scores), anchors=replace(fit.anchors, inputs=inputs))
+            values[:, sample.items.codes(part.items.query_ids(), part.items.ids)] = own
+        inputs, state = _no_inputs(sample.n_items), replace(fit.state, scores=values[0])
+        if state.variance_of_difficulty > 0.0:
+            state = replace(state, difficulty=values[1], difficulty_variance=values[2])
+        fit = fit._replace(state=state, anchors=replace(fit.anchors, inputs=inputs))
         again = refit_of(self.method, sample, fit, Known.nothing(sample.n_items))
         quality = annotator_quality(sample, layout, fit.state, again)
         return quality and replace(quality, n_judgments=given)
@@ -318,15 +340,32 @@ def _run_round(
     if follow is None:
         scores = _first_scores(begin, part.judgments.items)
         pairs = np.zeros(len(layout.graph.second))
-        held, step, largest = _Scores(scores, np.zeros(len(scores)), pairs, np.empty(0)), np.zeros(len(scores)), 0.0
+        none = np.empty(0)
+        held, step, largest = _Scores(scores, 0.0 * scores, pairs, none, none, none), 0.0 * scores, 0.0
     else:
-        held, step, largest = follow.after_round(layout, _Scores(*kept[:4]), _Scores(*kept[4:]))
-    state = held.within(shared)
+        held, step, largest = follow.after_round(layout, _Scores(*kept[:6]), _Scores(*kept[6:]))
+    return _round_from(layout, held.within(shared), step, largest)
+
+
+def _run_round_again(common: Common, shared: State, part: ScorePart, kept: Any) -> tuple[Statistics, Any]:
+    """The last round once more, now with difficulties of items."""
+    layout = part.layout(common)
+    state = with_difficulties(layout, _Scores(*kept[:6]).within(shared))
+    return _round_from(layout, state, np.zeros(layout.n_items), 0.0)
+
+
+def _weigh_difficulty(common: Common, shared: State, part: ScorePart, kept: Any) -> tuple[Statistics, Any]:
+    """What the grades of a part say for difficulties, at the scores that its last round began with."""
+    return (0.0, *difficulty_evidence(part.layout(common), _Scores(*kept[:6]).within(shared))), kept
+
+
+def _round_from(layout: Layout, state: State, step: Floats, largest: float) -> tuple[Statistics, Any]:
+    """A round of the scores of a part from a state; ``step`` and its largest entry are of the round before."""
     following, items, sums = score_round(layout, state, _no_inputs(layout.n_items))
     rows = np.stack([step, following.scores - state.scores, state.scores])[:, layout.judged]
-    of_items, of_levels = np.array(items.items), np.array(items.levels)
-    found = (largest, rows @ rows.T, float(layout.judged.sum()), of_items, of_levels, *sums[0])
-    return found, (*held, *_Scores.of(following))
+    variances = np.array(items.items), np.array(items.levels), np.array(items.difficulties)
+    found = (largest, rows @ rows.T, float(layout.judged.sum()), *variances, *sums[0])
+    return found, (*_Scores.of(state), *_Scores.of(following))
 
 
 def _first_scores(begin: tuple[Items, Floats] | None, items: Items) -> Floats:
@@ -340,7 +379,7 @@ def _first_scores(begin: tuple[Items, Floats] | None, items: Items) -> Floats:
 def _finish(common: Common, shared: State, widened: bool, part: ScorePart, kept: Any) -> tuple[Statistics, Any]:
     """The last scores of a part as its state; sums for standard errors, and the number of groups never compared."""
     layout = part.layout(common)
-    state = _Scores(*kept[:4]).within(shared)
+    state = _Scores(*kept[:6]).within(shared)
     if widened:
         state = last_scores(layout, state, _no_inputs(layout.n_items))
     state = replace(state, scores=round_scores(state.scores, state.variance_of_items**0.5))
@@ -368,8 +407,10 @@ def _read_scores(
 
 
 def _sample(given: Floats, share: float, part: ScorePart, kept: Any) -> tuple[Statistics, Any]:
-    """The judgments of some queries of a part, and the scores of their items."""
+    """The judgments of some queries of a part; scores, difficulties and the variances of these of their items."""
     judgments = part.judgments
     sample = sample_queries(judgments, given, share)
     code = judgments.items.codes(sample.items.query_ids(), sample.items.ids)
-    return (sample, kept[0][code]), None
+    held, none = _Scores(*kept), np.zeros(len(judgments.items))
+    own = (held.scores, *(values if len(values) else none for values in (held.difficulty, held.difficulty_variance)))
+    return (sample, *(values[code] for values in own)), None

@@ -84,6 +84,11 @@ class Kind:
         return self.n_levels > 2
 
     @property
+    def has_difficulty(self) -> bool:
+        """Whether items may differ in difficulty: answers of two levels, or about pairs, hardly show it."""
+        return self.name == "grade" and self.n_levels > 2
+
+    @property
     def n_covariates(self) -> int:
         """Number of covariates that are controlled for."""
         return int(self.cells.values.shape[1])

@@ -30,7 +30,8 @@ _MANY_JUDGMENTS = 20_000
 """From this many judgments on, annotators are left out in five parts, and fits to a part stop earlier."""
 
 _N_FOLDS_MANY = 5
-_REFIT_OPTIONS, _REFIT_OPTIONS_MANY = Options(0.02, 60), Options(0.05, 12)
+_REFIT_OPTIONS = Options(0.02, 60, difficulty=False)
+_REFIT_OPTIONS_MANY = Options(0.05, 12, difficulty=False)
 """When a fit to a part of the judgments stops: agreement with its scores needs no more digits."""
 
 _MIN_RANKING_WEIGHT = 12.0
@@ -255,6 +256,10 @@ def estimates(layout: Layout, state: State, known: Known | None = None) -> dict[
     table |= {"score_sd": state.variance_of_items**0.5, "alpha_sd": state.variance_of_alpha**0.5}
     if layout.has_query_levels:
         table["query_sd"] = state.variance_of_levels**0.5
+    if state.variance_of_difficulty > 0.0:
+        table["difficulty_sd"] = state.variance_of_difficulty**0.5
+        if len(state.difficulty):
+            table["difficulty"] = state.difficulty.tolist()
     for place, (kind, habits) in enumerate(zip(layout.kinds, state.kinds, strict=True)):
         ending = "" if len(layout.kinds) == 1 else f"_{kind.name}"
         if kind.has_bias:

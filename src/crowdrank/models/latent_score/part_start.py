@@ -18,7 +18,7 @@ MIN_CELLS = 1 << 23
 """Cells of features from which on a fit starts from one to a part of the queries."""
 
 _SHARE = 0.125
-_OPTIONS = Options(0.02, 60)
+_OPTIONS = Options(0.02, 60, difficulty=False)
 """When the fit to the part stops: the fit to all goes on from there to its own tolerance."""
 
 _MIN_STILL_ROUNDS = 5

@@ -24,6 +24,7 @@ from .annotators import (
     variance_step,
     widened_variance,
 )
+from .difficulty import difficulty_evidence, difficulty_step, with_difficulties
 from .items import ItemEstimates, ItemSums, item_step
 from .layout import Layout
 from .state import (
@@ -73,11 +74,15 @@ _MIN_POSITIVE = 1e-300
 
 
 class Options(NamedTuple):
-    """When to stop: largest change in the last round, most rounds, and fewest before a fit may stand still."""
+    """When to stop: largest change in the last round, most rounds, and fewest before a fit may stand still.
+
+    ``difficulty`` says whether items may differ in difficulty where grades speak for it.
+    """
 
     tol: float = 5e-3
     max_iter: int = 300
     min_still_rounds: int = _MIN_STILL_ROUNDS
+    difficulty: bool = True
 
 
 class ScoreFit(NamedTuple):
@@ -137,6 +142,7 @@ def _run_rounds(
     """
     values: list[float] = []
     change, path, converged = np.inf, Path(layout.judged), False
+    may_differ = may_have_difficulties(layout, state, options)
     total, tol = sum(float(kind.weight.sum()) for kind in layout.kinds), tolerance(layout, options.tol)
     while not converged and len(values) < options.max_iter:
         following, value = one_round(layout, state, anchors, learn_mean_lapse=has_settled(change, values))
@@ -146,6 +152,10 @@ def _run_rounds(
             progress(len(values), options.max_iter, said)
         state, change = path.follow(state, following)
         converged = has_converged(change, values, tol, total, options.min_still_rounds)
+        if may_differ and has_settled(change, values):
+            may_differ = False
+            if difficulty_evidence(layout, state).is_enough:
+                state, path, converged = with_difficulties(layout, state), Path(layout.judged), False
     trace = Trace(len(values), converged, change, tuple(values))
     return finished_fit(layout, _widen_scores(layout, state, anchors), anchors, trace)
 
@@ -167,6 +177,12 @@ def finished_fit(layout: Layout, state: State, anchors: Anchors, trace: Trace) -
 def has_settled(change: float, values: list[float]) -> bool:
     """Return whether the first long steps are over, after a change in the last round and these log-likelihoods."""
     return change <= _MAX_LONG_CHANGE or len(values) >= _MAX_LONG_ROUNDS
+
+
+def may_have_difficulties(layout: Layout, state: State, options: Options) -> bool:
+    """Return whether to look, once the first long steps are over, if items differ in difficulty."""
+    graded = any(kind.has_difficulty for kind in layout.kinds)
+    return options.difficulty and graded and state.variance_of_difficulty == 0.0
 
 
 def tolerance(layout: Layout, tol: float) -> float:
@@ -195,8 +211,9 @@ def one_round(layout: Layout, state: State, anchors: Anchors, *, learn_mean_laps
 def score_round(layout: Layout, state: State, inputs: ItemInputs) -> tuple[State, ItemSums, list[AnnotatorSums]]:
     """Return the state with scores given annotators, and the sums that annotators and variances are learned from."""
     items = item_step(layout, state, inputs)
-    following = with_items(state, items)
-    return following, items.sums(layout, state), annotator_sums(layout, following)
+    following, difficulties = difficulty_step(layout, with_items(state, items))
+    sums = items.sums(layout, state)._replace(difficulties=difficulties)
+    return following, sums, annotator_sums(layout, following)
 
 
 def annotator_round(
@@ -342,6 +359,7 @@ def _shared_numbers(state: State) -> Floats:
     levels = np.log(max(state.variance_of_levels, _MIN_POSITIVE)) / 2.0
     own = [np.log(state.variance_of_items) / 2.0, np.log(state.variance_of_alpha) / 2.0, levels]
     own += [np.log(state.variance_of_weights) / 2.0 if len(state.weights) else 0.0, *state.shares[1:]]
+    own += [state.variance_of_difficulty**0.5]
     return np.concatenate([own, *(_shared_habits(kind) for kind in state.kinds)])
 
 
@@ -358,7 +376,8 @@ def _with_shared_numbers(state: State, values: Floats) -> State:
     most[3] = np.log(weight_variances(len(state.weights))[1]) / 2.0
     items, alpha, levels, weights = np.exp(2.0 * np.minimum(values[:4], most))
     shares = np.clip(values[4:6], 0.0, MAX_REVERSED_SHARE)
-    place, kinds = 6, []
+    of_difficulty = float(np.clip(values[6], _MIN_DEVIATION, MAX_VARIANCES["difficulty"] ** 0.5)) ** 2
+    place, kinds = 7, []
     for kind in state.kinds:
         size = len(_shared_habits(kind))
         kinds.append(_with_shared_habits(kind, values[place : place + size]))
@@ -368,6 +387,7 @@ def _with_shared_numbers(state: State, values: Floats) -> State:
         variance_of_levels=float(levels) if state.variance_of_levels > 0.0 else 0.0,
         variance_of_weights=float(weights) if len(state.weights) else state.variance_of_weights,
         shares=np.append(1.0 - shares.sum(), shares), kinds=tuple(kinds),
+        variance_of_difficulty=of_difficulty if state.variance_of_difficulty > 0.0 else 0.0,
     )  # fmt: skip
 
 

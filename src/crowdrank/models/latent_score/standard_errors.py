@@ -5,6 +5,7 @@ Last, the gradients of single judgments in the scores, for cluster-robust standa
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,8 +17,9 @@ from ...protocols import Bools, Counts, Floats, Ints
 from ...standard_errors import ScoreGradients, SharedGradients
 from .annotators import annotator_sums, bias_curvature, eliminated_habits
 from .control import Eliminated, shared_information
+from .difficulty import blurred_curvature
 from .feature_weights import weight_uncertainty, weights_covariance
-from .items import Curvature, ScorePosterior, ScorePrior, score_curvature
+from .items import Curvature, ScorePosterior, ScorePrior
 from .layout import Kind, Layout, preference_levels, ranking_weights
 from .rounds import ScoreFit
 from .state import MAX_MEAN_LAPSE, KindState, State, former_state
@@ -161,7 +163,7 @@ def _terms(layout: Layout, fit: ScoreFit, sums: list[AnnotatorSums]) -> _Terms:
     levels_known = any(not kind.about_pairs for kind in layout.kinds) or bool(inputs.clamped.any())
     centred = not (levels_known or inputs.features.shape[1] > 0)
     offset = state.scores - _scale_centres(layout, state, centred)
-    curvature, prior = score_curvature(layout, state, inputs), ScorePrior(layout, state)
+    curvature, prior = blurred_curvature(layout, state, inputs), ScorePrior(layout, state)
     cross, shared = _cross_terms(layout, state, sums)
     return _Terms(layout, curvature, prior, cross, centred, offset, shared)
 
@@ -231,7 +233,7 @@ def _cross_terms(layout: Layout, state: State, sums: list[AnnotatorSums]) -> tup
         if kind.has_bias:
             curvature = bias_curvature(habits, of)
             adapt[:, 0], adapt[:, 2] = of.alpha_bias / curvature, 1.0 / np.sqrt(curvature)
-        model = habits.response_model(kind, state.alpha, state.alpha_variance)
+        model = state.response_model(kind, habits)
         rest = eliminated_habits(kind, habits, of)
         root = None if rest is None else _parameter_roots(rest, deviation)
         terms.append(cross_terms(kind.cells, model, *state.gaps(kind), adapt, root))
@@ -352,6 +354,10 @@ def latent_score_gradients(
 ) -> ScoreGradients:
     """Return the gradients of judgments of one kind, annotators and crowd as they were estimated."""
     state, (kind,) = former_state(consensus, judgments, layout), layout.kinds
+    own = consensus.estimates.get("difficulty")
+    if own is not None:
+        item = consensus.items.codes_of(judgments.items, "consensus", "judgments")
+        state = replace(state, difficulty=np.where(item >= 0, np.asarray(own)[item], 0.0))
     rows = _responses(judgments, bins, np.empty((len(judgments), 0)) if design is None else design.values)
     slope, curve = _slopes(rows, state, kind, state.kinds[0])
     # scores may be on the scale of known items
@@ -405,7 +411,9 @@ def _slopes(rows: _Responses, state: State, kind: Kind, habits: KindState) -> tu
     cuts = habits.centre + np.exp(habits.spread[who])[:, None] * habits.cuts
     bounds = np.column_stack([np.full(len(eta), -np.inf), cuts, np.full(len(eta), np.inf)])
     row = np.arange(len(eta))
-    upper, lower = expit(bounds[row, rows.level + 1] - eta), expit(bounds[row, rows.level] - eta)
+    clear = np.exp(-state.difficulty[rows.first]) if len(state.difficulty) else np.ones(len(eta))
+    upper = expit(clear * (bounds[row, rows.level + 1] - eta))
+    lower = expit(clear * (bounds[row, rows.level] - eta))
     share = np.ones(len(eta))
     if kind.has_lapses:
         lapse = habits.lapse[who]
@@ -415,8 +423,8 @@ def _slopes(rows: _Responses, state: State, kind: Kind, habits: KindState) -> tu
             favoured = 0.5 * ((1.0 + rows.side) * favoured + (1.0 - rows.side) * mirrored)
         seen = (1.0 - lapse) * np.maximum(upper - lower, 1e-12)
         share = seen / (seen + lapse * favoured)
-    slopes: Floats = rows.weight * share * state.alpha[who] * (upper + lower - 1.0)
-    curvatures: Floats = rows.weight * share * (upper * (1.0 - upper) + lower * (1.0 - lower))
+    slopes: Floats = rows.weight * share * clear * state.alpha[who] * (upper + lower - 1.0)
+    curvatures: Floats = rows.weight * share * clear**2 * (upper * (1.0 - upper) + lower * (1.0 - lower))
     return slopes, curvatures
 
 

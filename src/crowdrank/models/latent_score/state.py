@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -30,10 +30,14 @@ START_LAPSE = 0.02
 START_SHARES = (0.75, 0.2, 0.05)
 """Shares of annotators who see, are reversed and guess, before any judgment is seen, in a large crowd."""
 
-START_VARIANCES = {"item": 1.0, "alpha": 0.25, "bias": 0.05, "spread": 0.05, "level": 1.0, "weight": 0.1}
+START_VARIANCES = {
+    "item": 1.0, "alpha": 0.25, "bias": 0.05, "spread": 0.05, "level": 1.0, "weight": 0.1, "difficulty": 0.05,
+}  # fmt: skip
 """Prior variances before any judgment is seen; ``level`` is that of queries, ``weight`` that of feature weights."""
 
-MAX_VARIANCES = {"item": 36.0, "alpha": 16.0, "bias": 9.0, "spread": 1.0, "level": 36.0, "weight": 36.0}
+MAX_VARIANCES = {
+    "item": 36.0, "alpha": 16.0, "bias": 9.0, "spread": 1.0, "level": 36.0, "weight": 36.0, "difficulty": 2.0,
+}  # fmt: skip
 """Learned variances stay below these: where judgments hardly contradict each other they would grow without end."""
 
 MAX_FEATURE_VARIANCE = {"start": 1.0, "learned": 36.0}
@@ -272,6 +276,10 @@ class State:
         Curvature in the scores of each kind's cells, in the last round.
     feature_variances
         What uncertain weights add to the variances of scores, where there are features.
+    difficulty, difficulty_variance
+        Log of the noise of grades of each item against the usual one and its variance, (n_items or 0,).
+    variance_of_difficulty
+        Variance of difficulties, 0 where items are taken as equally difficult.
     """
 
     scores: Floats
@@ -289,6 +297,16 @@ class State:
     weights_covariance: Floats
     cell_curvature: tuple[Floats, ...] = ()
     feature_variances: FeatureVariances | None = None
+    difficulty: Floats = field(default_factory=lambda: np.empty(0))
+    difficulty_variance: Floats = field(default_factory=lambda: np.empty(0))
+    variance_of_difficulty: float = 0.0
+
+    def response_model(self, kind: Kind, habits: KindState) -> ResponseModel:
+        """What the passes over judgments of a kind need."""
+        model = habits.response_model(kind, self.alpha, self.alpha_variance)
+        if not kind.has_difficulty or not len(self.difficulty):
+            return model
+        return model._replace(clarity=np.exp(-self.difficulty[kind.cells.first]))
 
     def gaps(self, kind: Kind) -> tuple[Floats, Floats]:
         """Score, or difference of scores, of each cell and its variance."""
@@ -473,4 +491,6 @@ def refit_state(layout: Layout, state: State) -> State:
         variance_of_alpha=state.variance_of_alpha, shares=state.shares, weights=state.weights,
         weights_covariance=state.weights_covariance, variance_of_weights=state.variance_of_weights,
         variance_of_levels=state.variance_of_levels if layout.has_query_levels else 0.0,
+        difficulty=state.difficulty, difficulty_variance=state.difficulty_variance,
+        variance_of_difficulty=state.variance_of_difficulty,
     )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from ...protocols import Counts, Floats
 from ...quality import LearnedQuality, held_out
 from ...standard_errors import ScoreGradients, score_standard_errors
 from ...wording import expect_above, one_of
+from .rereading import Rereading
 
 if TYPE_CHECKING:
     from ...kernels.laplacian import Product
@@ -132,10 +133,14 @@ class BradleyTerry:
         point, best, trace = self._maximise(pair_counts)
         std_error, covariance = _standard_errors(best, self.ridge, preferences.items.offsets)
         n = preferences.n_items
-        return Consensus.of(
+        estimates = {"tie": float(np.exp(point[n]))} if len(point) > n else {}
+        found = Consensus.of(
             self, preferences, point[:n], trace=trace, std_error=std_error, covariance=covariance,
-            quality=held_out(self, preferences), estimates={"tie": float(np.exp(point[n]))} if len(point) > n else {},
+            quality=held_out(self, preferences), estimates=estimates,
         )  # fmt: skip
+        if preferences.strength is not None:
+            return found
+        return replace(found, reread=Rereading(self, preferences.items, point[:n], estimates.get("tie", 0.0)))
 
     def _fit_controlled(self, preferences: Preferences, control: Sequence[str]) -> Consensus:
         """Scores at equal covariates, with the coefficients of these, and of steps."""

@@ -84,7 +84,7 @@ function join() {
       await call("POST", "/join", { invite, ...(name.value.trim() ? { name: name.value } : {}) });
       await start();
     } catch (error) { say(error.message, true); }
-  } }, el("p", {}, el("label", { for: "name" }, "Your name, or nothing to stay a number")), name, " ", el("button", { className: "main" }, "Take part"));
+  } }, el("p", {}, el("label", { for: "name" }, "Your name, or nothing to stay a number")), el("div", { className: "choices bar" }, name, el("button", { className: "main" }, "Take part")));
   screen([form]);
   name.focus();
 }

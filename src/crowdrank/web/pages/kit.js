@@ -43,7 +43,7 @@ export function keep(rows) {
   try { localStorage.setItem(OUTBOX, JSON.stringify(rows)); memory = null; } catch { memory = rows; }
 }
 
-// paragraphs, headings, lists, quotes, code, emphasis, https links; everything else is text
+// paragraphs, headings, lists, tables, quotes, code, emphasis, https links; everything else is text
 export function markdown(text) {
   const out = el("div", { className: "markdown" });
   const lines = text.replace(/\r\n?/g, "\n").split("\n");
@@ -62,6 +62,11 @@ export function markdown(text) {
       const list = el(/^\s*\d/.test(line) ? "ol" : "ul");
       for (; at < lines.length && (found = /^\s*(?:[-*]|\d+[.)])\s+(.*)/.exec(lines[at])); at += 1) list.append(inline(el("li"), found[1]));
       out.append(list);
+    } else if (/^\s*\|/.test(line) && /^[\s|:-]*-[\s|:-]*$/.test(lines[at + 1] ?? "")) {
+      const row = (cells, name) => el("tr", {}, ...cells.trim().replace(/^\||\|$/g, "").split("|").map((cell) => inline(el(name, { dir: "auto" }), cell.trim())));
+      const body = el("tbody");
+      for (at += 2; at < lines.length && /^\s*\|/.test(lines[at]); at += 1) body.append(row(lines[at], "td"));
+      out.append(el("table", {}, el("thead", {}, row(line, "th")), body));
     } else if (/^>\s?/.test(line)) {
       const quote = [];
       for (; at < lines.length && /^>\s?/.test(lines[at]); at += 1) quote.push(lines[at].replace(/^>\s?/, ""));
@@ -70,7 +75,7 @@ export function markdown(text) {
       at += 1;
     } else {
       const words = [];
-      for (; at < lines.length && lines[at].trim() && !/^(```|#{1,4}\s|>\s?|\s*([-*]|\d+[.)])\s)/.test(lines[at]); at += 1) words.push(lines[at]);
+      for (; at < lines.length && lines[at].trim() && !/^(```|#{1,4}\s|>\s?|\s*\||\s*([-*]|\d+[.)])\s)/.test(lines[at]); at += 1) words.push(lines[at]);
       if (!words.length) { words.push(line); at += 1; }
       out.append(inline(el("p"), words.join("\n")));
     }

@@ -39,7 +39,7 @@ async function download(path, name) {
 function signIn() {
   const field = el("input", { id: "token", type: "password", autocomplete: "off" });
   main.replaceChildren(el("form", { className: "item", onsubmit: (event) => { event.preventDefault(); token = field.value.trim(); sessionStorage.setItem("crowdrank.owner", token); say(""); refresh(); } },
-    el("p", {}, el("label", { for: "token" }, "The owner's token, from the first start")), field, " ", el("button", { className: "main" }, "Open")));
+    el("p", {}, el("label", { for: "token" }, "The owner's token, from the first start")), el("div", { className: "choices bar" }, field, el("button", { className: "main" }, "Open"))));
 }
 
 // numbers to two decimals, words as they are
@@ -52,8 +52,8 @@ function table(rows, columns, none = "Nothing yet.") {
   if (!rows?.length) return el("p", { className: "dim" }, none);
   const shown = rows.slice(0, MOST_ROWS);
   return el("div", { className: "scroll", tabindex: "0", role: "region", "aria-label": columns.map(([name]) => name).join(", ") },
-    el("table", {}, el("thead", {}, el("tr", {}, ...columns.map(([name, , right]) => el("th", { scope: "col", className: right ? "right" : "" }, name)))),
-      el("tbody", {}, ...shown.map((row) => el("tr", {}, ...columns.map(([, cell, right]) => el("td", { dir: "auto", className: right ? "right" : "" }, cell(row) ?? "–")))))),
+    el("table", {}, el("thead", {}, el("tr", {}, ...columns.map(([name, , how]) => el("th", { scope: "col", className: how ?? "" }, name)))),
+      el("tbody", {}, ...shown.map((row) => el("tr", {}, ...columns.map(([, cell, how]) => el("td", { dir: "auto", className: how ?? "" }, cell(row) ?? "–")))))),
     rows.length > shown.length ? el("p", { className: "dim" }, `The first ${MOST_ROWS} of ${number(rows.length)}; a download has all.`) : null);
 }
 
@@ -115,11 +115,11 @@ function draw(view, quality, agreement, consensus, annotators, skipped, spares, 
       el("button", { type: "button", "data-key": "report", onclick: () => download("/report", "report.html") }, "Full report")),
     el("div", { id: "links" }, ...links), tiles(view, agreement), progress(view),
     section("Annotators", annotatorTable(annotators.annotators, judged)),
-    section("Consensus", table(consensus?.items, [["Query", (row) => row.query], ["Item", (row) => row.item], ["Rank", (row) => number(row.rank), 1], ["Score", (row) => number(row.score), 1], ...(view.fit.updated_seq ? [["Since the fit", (row) => (row.since_fit ? `${number(row.since_fit.score)} as of ${number(row.since_fit.seq)}` : ""), 1]] : []), ["95 % interval", (row) => span(row.lower, row.upper), 1], ["Ranks", (row) => span(row.rank_lower, row.rank_upper), 1]], "It comes after the first judgments.")),
+    section("Consensus", table(consensus?.items, [["Query", (row) => row.query], ["Item", (row) => row.item], ["Rank", (row) => number(row.rank), "right"], ["Score", (row) => number(row.score), "right"], ...(view.fit.updated_seq ? [["Since the fit", (row) => (row.since_fit ? `${number(row.since_fit.score)} as of ${number(row.since_fit.seq)}` : ""), "right"]] : []), ["95 % interval", (row) => span(row.lower, row.upper), "right"], ["Ranks", (row) => span(row.rank_lower, row.rank_upper), "right"]], "It comes after the first judgments.")),
     section("Disputed", disputed(agreement?.disputed)),
-    section("Skipped by three or more", table(skipped.skipped, [["Query", (row) => row.query], ["Items", (row) => row.items.join(", ")], ["Skips", (row) => number(row.n_skipped), 1], ["Reasons", (row) => row.reasons.join("; ")]])),
-    section("Spare judgments", table(spares.spares, [["Judgment", (row) => number(row.seq), 1], ["Annotator", (row) => row.annotator], ["Items", (row) => row.items.join(", ")], ["Paid", (row) => (row.paid ? "yes" : "no")]])),
-    section("Invites", table(invites.invites, [["Number", (row) => number(row.id), 1], ["Kind", (row) => row.kind], ["Name", (row) => row.name], ["Uses left", (row) => number(row.uses_left), 1], ["Until", (row) => new Date(row.expires_at / 1000).toLocaleDateString()], ["", (row) => (row.revoked_at ? "revoked" : !row.uses_left ? "used up" : act("Revoke", () => ask("POST", `/invites/${row.id}/revoke`, {}), "", `invite ${row.id}`))]])),
+    section("Skipped by three or more", table(skipped.skipped, [["Query", (row) => row.query], ["Items", (row) => row.items.join(", ")], ["Skips", (row) => number(row.n_skipped), "right"], ["Reasons", (row) => row.reasons.join("; "), "wide"]])),
+    section("Spare judgments", table(spares.spares, [["Judgment", (row) => number(row.seq), "right"], ["Annotator", (row) => row.annotator], ["Items", (row) => row.items.join(", ")], ["Paid", (row) => (row.paid ? "yes" : "no")]])),
+    section("Invites", table(invites.invites, [["Number", (row) => number(row.id), "right"], ["Kind", (row) => row.kind], ["Name", (row) => row.name], ["Uses left", (row) => number(row.uses_left), "right"], ["Until", (row) => new Date(row.expires_at / 1000).toLocaleDateString()], ["", (row) => (row.revoked_at ? "revoked" : !row.uses_left ? "used up" : act("Revoke", () => ask("POST", `/invites/${row.id}/revoke`, {}), "", `invite ${row.id}`))]])),
     section("Download", el("div", { className: "choices bar" }, ...Object.entries(FORMATS).map(([format, ending]) => el("button", { type: "button", "data-key": format, onclick: () => download(`/export?format=${format}${format === "pairs" && view.kind !== "preference" ? "&margin=0" : ""}`, `${format}.${ending}`.replace(/^(\w+)\.\1$/, "judgments.$1")) }, format)))));
 }
 
@@ -132,7 +132,15 @@ function tiles(view, agreement) {
     tile("Forecast", finish || "–", finish ? "about then, at the pace of the last hour" : view.state === "open" ? "after the first judgments" : ""),
     tile("Agreement (alpha)", agreement?.alpha, agreement?.lower == null ? "" : `95 %: ${span(agreement.lower, agreement.upper)}`),
     tile("Spares", view.judgments.spare, `${number(view.judgments.withdrawn)} withdrawn, ${number(view.judgments.unpaid)} unpaid`),
-    tile("Consensus", fit.as_of_seq ? `as of ${number(fit.as_of_seq)}` : "none yet", fit.error ? el("span", { className: "bad" }, fit.error) : null, fit.error ? "" : `${number(fit.newer)} newer${fit.updated_seq ? `, their items read anew up to ${number(fit.updated_seq)}` : ""}`, el("span", { id: "age" })));
+    tile("Consensus", fit.as_of_seq ? `as of ${number(fit.as_of_seq)}` : "none yet", fit.error ? el("span", { className: "bad" }, fit.error) : null, fit.error ? "" : newer(fit), el("span", { id: "age" })));
+}
+
+// what the consensus lacks: judgments since the fit, unless their items were read anew
+function newer(fit) {
+  const words = `${number(fit.newer)} newer`;
+  if (!fit.newer || fit.reads_anew == null) return words;
+  if (!fit.reads_anew) return `${words}, not in it before the next fit (${fit.method} is only fitted as a whole)`;
+  return fit.updated_seq ? `${words}; items judged since are read anew up to ${number(fit.updated_seq)}` : `${words}, not in it yet`;
 }
 
 // what is answered, what is out, and what is still wanted, as one bar
@@ -153,12 +161,12 @@ function annotatorTable(rows, judged) {
   const tools = (row) => (row.state === "removed" ? "" : el("div", { className: "tools" },
     row.state === "paused" ? to(row, "active", "Go on", "") : to(row, "paused", "Pause", ""),
     to(row, "removed", "Remove", `Remove ${row.name}, and keep their judgments?`), to(row, "removed", "Uncount", `Remove ${row.name}, and let their judgments count no more?`, "uncount")));
-  return table(rows, [["Name", (row) => row.name], ["Kind", (row) => row.kind], ["State", (row) => row.state], ["Judged", (row) => number(row.n_answered), 1], ["Quality", (row) => number(judged[row.name]?.quality), 1], ["Interval", (row) => span(judged[row.name]?.quality_lower ?? judged[row.name]?.lower, judged[row.name]?.quality_upper ?? judged[row.name]?.upper), 1], ["Checks", checks], ["Suggested", flag], ["", tools]], "Nobody yet; invite somebody.");
+  return table(rows, [["Name", (row) => row.name], ["Kind", (row) => row.kind], ["State", (row) => row.state], ["Judged", (row) => number(row.n_answered), "right"], ["Quality", (row) => number(judged[row.name]?.quality), "right"], ["Interval", (row) => span(judged[row.name]?.quality_lower ?? judged[row.name]?.lower, judged[row.name]?.quality_upper ?? judged[row.name]?.upper), "right"], ["Checks", checks], ["Suggested", flag, "wide"], ["", tools]], "Nobody yet; invite somebody.");
 }
 
 function disputed(rows) {
   if (!rows?.length) return table([], []);
-  return table(rows, Object.keys(rows[0]).map((name) => [name.replaceAll("_", " ").replace(/^./, (letter) => letter.toUpperCase()), (row) => number(row[name]), typeof rows[0][name] === "number" ? 1 : 0]));
+  return table(rows, Object.keys(rows[0]).map((name) => [name.replaceAll("_", " ").replace(/^./, (letter) => letter.toUpperCase()), (row) => number(row[name]), typeof rows[0][name] === "number" ? "right" : ""]));
 }
 
 function invite() {

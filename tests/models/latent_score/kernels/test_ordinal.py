@@ -4,13 +4,14 @@ import numpy as np
 import pytest
 from tests.oracles import ordinal as slow
 
+from crowdrank.models.latent_score.kernels.difficulty import difficulty_pass
 from crowdrank.models.latent_score.kernels.ordinal import ResponseModel, annotator_pass, item_pass, own_rows, sort_cells
 
 
 class Case:
     """Random answers of one kind, and what annotators are like."""
 
-    def __init__(self, n_levels, pairs, seed=0, n=200, n_items=8, n_annotators=5, lapse=0.0):
+    def __init__(self, n_levels, pairs, seed=0, n=200, n_items=8, n_annotators=5, lapse=0.0, difficult=0.0):
         rng = np.random.default_rng(seed)
         first = rng.integers(0, n_items, n).astype(np.int32)
         second = ((first + rng.integers(1, n_items, n)) % n_items).astype(np.int32)
@@ -34,21 +35,24 @@ class Case:
         self.cuts = np.zeros(1) if pairs and n_levels == 2 else self.cuts
         self.log_scale, self.lapse = 0.1, np.full(n_annotators, lapse)
         self.favourites = rng.dirichlet(np.ones(n_levels), n_annotators if lapse else 0)
+        self.difficulty = difficult * rng.normal(size=n_items)
 
     def value(self, **changes):
         """Log-likelihood with some numbers changed."""
         at = {name: changes.get(name, getattr(self, name)) for name in ("scores", "alpha", "bias", "spread", "cuts")}
         scale = np.exp(changes.get("log_scale", self.log_scale))
         lapse = changes.get("lapse", self.lapse) if len(self.favourites) else None
+        difficulty = changes.get("difficulty", self.difficulty)
         return slow.log_likelihood(
             self.rows, at["scores"], at["alpha"], at["bias"], at["spread"], self.centre, at["cuts"], scale, lapse,
-            self.favourites,
+            self.favourites, difficulty,
         )  # fmt: skip
 
     def model(self):
         n, scale = len(self.alpha), float(np.exp(self.log_scale))
         own = own_rows(scale, self.alpha, np.zeros(n), np.zeros(n), self.bias, np.zeros(n), self.spread, self.lapse)
-        return ResponseModel(own, self.favourites, self.centre, self.cuts, scale, True)
+        clarity = np.exp(-self.difficulty[self.cells.first]) if self.difficulty.any() else np.empty(0)
+        return ResponseModel(own, self.favourites, self.centre, self.cuts, scale, True, clarity=clarity)
 
     def gap(self):
         second = self.cells.second
@@ -75,9 +79,9 @@ CASES = [(2, True), (3, True), (2, False), (3, False), (5, False)]
 
 
 @pytest.mark.parametrize(("n_levels", "pairs"), CASES)
-@pytest.mark.parametrize("lapse", [0.0, 0.2])
-def test_gradients_are_those_of_the_log_likelihood(n_levels, pairs, lapse):
-    case = Case(n_levels, pairs, lapse=lapse)
+@pytest.mark.parametrize(("lapse", "difficult"), [(0.0, 0.0), (0.2, 0.0), (0.2, 0.5)])
+def test_gradients_are_those_of_the_log_likelihood(n_levels, pairs, lapse, difficult):
+    case = Case(n_levels, pairs, lapse=lapse, difficult=0.0 if pairs else difficult)
     sums = case.sums()
     assert sums.log_likelihood == pytest.approx(case.value(), rel=1e-12)
     assert sums.weight == pytest.approx(case.weight.sum())
@@ -98,6 +102,33 @@ def test_gradients_are_those_of_the_log_likelihood(n_levels, pairs, lapse):
     if pairs:
         of_items -= np.bincount(case.cells.second, push, len(case.scores))
     np.testing.assert_allclose(of_items, case.slope("scores"), atol=2e-7, rtol=1e-6)
+
+
+@pytest.mark.parametrize("n_levels", [3, 5])
+@pytest.mark.parametrize("difficult", [0.0, 0.5])
+def test_slopes_in_difficulties_are_those_of_the_log_likelihood(n_levels, difficult):
+    case = Case(n_levels, False, difficult=difficult)
+    gap, step = case.gap(), 1e-4
+    slope, curve, cross = difficulty_pass(case.cells, case.model(), gap, np.zeros(len(gap)))
+    np.testing.assert_allclose(slope, case.slope("difficulty"), atol=2e-7, rtol=1e-6)
+    for place in range(len(gap)):
+        moved = np.zeros(len(gap))
+        moved[place] = step
+        values = [case.value(difficulty=case.difficulty + sign * moved) for sign in (1, 0, -1)]
+        assert curve[place] == pytest.approx(-(values[0] - 2 * values[1] + values[2]) / step**2, rel=1e-3, abs=1e-3)
+        corners = [
+            case.value(difficulty=case.difficulty + one * moved, scores=case.scores + other * moved)
+            for one, other in ((1, 1), (1, -1), (-1, 1), (-1, -1))
+        ]
+        mixed = (corners[0] - corners[1] - corners[2] + corners[3]) / (4 * step**2)
+        assert cross[place] == pytest.approx(-mixed, rel=1e-3, abs=1e-3)
+
+
+def test_slopes_in_difficulties_of_lapses():
+    case = Case(4, False, lapse=0.2, difficult=0.5)
+    gap = case.gap()
+    slope = difficulty_pass(case.cells, case.model(), gap, np.zeros(len(gap)))[0]
+    np.testing.assert_allclose(slope, case.slope("difficulty"), atol=2e-7, rtol=1e-6)
 
 
 @pytest.mark.parametrize(("n_levels", "pairs"), CASES)

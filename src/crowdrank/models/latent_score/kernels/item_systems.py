@@ -217,12 +217,13 @@ def cross_terms(
 @njit(cache=True, nogil=True)
 def _fill_cross_terms(
     bounds: Any, annotator_side: Any, level: Any, weight: Any, own: Any, favourites: Any, centre: float, cuts: Any,
-    shifts: Any, gap: Any, variance: Any, scale: float, values: Any, root: Any, adapt: Any, begin: int, end: int,
-    terms: Any,
+    shifts: Any, clarity: Any, gap: Any, variance: Any, scale: float, values: Any, root: Any, adapt: Any, begin: int,
+    end: int, terms: Any,
 ) -> None:  # fmt: skip
     """Fill in the cross terms of the judgments of cells begin to end."""
     for cell in range(begin, end):
         d, of_gap = gap[cell], variance[cell]
+        clear = clarity[cell] if clarity.size else 1.0
         for row in range(bounds[cell], bounds[cell + 1]):
             a, side, y = annotator_side[row] >> 2, 1.0 - (annotator_side[row] & 3), level[row]
             eta = own[a, 0] * d + side * own[a, 5]
@@ -230,14 +231,14 @@ def _fill_cross_terms(
             if shifts.size:
                 eta += shifts[row, 0]
                 spread += d * shifts[row, 1] + shifts[row, 2]
-            flat, upper, lower = level_probabilities(eta, spread, own[a, 6], centre, cuts, y)
+            flat, upper, lower = level_probabilities(eta, spread, own[a, 6], centre, cuts, y, clear)
             rho, lapse = weight[row] if weight.size else 1.0, own[a, 7]
             if lapse > 0.0:
                 seen = (1.0 - lapse) * max(upper - lower, _MIN_PROBABILITY)
                 rho *= seen / (seen + lapse * lapse_probability(favourites, a, y, cuts.size - y, side))
-            h = rho * flat * (upper * (1.0 - upper) + lower * (1.0 - lower))
+            h = rho * clear * flat * (upper * (1.0 - upper) + lower * (1.0 - lower))
             of_bias = side * h * own[a, 0]
-            of_alpha = h * own[a, 0] * scale * d - rho * scale * (upper + lower - 1.0)
+            of_alpha = h * own[a, 0] * scale * d - rho * clear * scale * (upper + lower - 1.0)
             if root.size:
                 for m in range(terms.shape[1]):
                     turned = of_alpha * root[a, 0, m] + of_bias * root[a, 1, m]

@@ -3,7 +3,8 @@
 A judgment is a level ``y`` of ``0..K-1``, larger is better, about a cell: an item, or a pair of items of which the
 first has the lower code. An annotator chooses level ``k`` or below with probability ``sigmoid(h_k - eta)``, where
 ``eta`` is ``lambda alpha d + b`` at the cell's score (or difference of scores) ``d``, and
-``h_k = centre + exp(r) cuts[k]``. Scores and annotators are both known up to a normal distribution. The mean of a
+``h_k = centre + exp(r) cuts[k]``. Where items differ in difficulty ``z``, both are multiplied by the clarity
+``exp(-z)``. Scores and annotators are both known up to a normal distribution. The mean of a
 sigmoid over a normal of variance ``V`` is the sigmoid of ``1 / sqrt(1 + pi V / 8)`` times its argument.
 
 What a pass needs of an annotator is one row of ``own`` (n_annotators, 8), see :func:`own_rows`.
@@ -134,7 +135,7 @@ class ResponseModel(NamedTuple):
     """How annotators respond to one kind: ``own`` (n_annotators, 8), ``favourites`` (n_annotators or 0, K), the cuts.
 
     ``scale`` is the kind's lambda, and ``learns_cuts`` says whether cuts are learned. ``shifts`` (n_judgments or 0, 3)
-    is what covariates add, see :func:`covariate_shifts`.
+    is what covariates add, see :func:`covariate_shifts`. ``clarity`` (n_cells or 0) is that of items that differ in it.
     """
 
     own: Floats
@@ -144,6 +145,7 @@ class ResponseModel(NamedTuple):
     scale: float
     learns_cuts: bool
     shifts: Floats = np.empty((0, 3))
+    clarity: Floats = np.empty(0)
 
 
 def own_rows(
@@ -205,9 +207,11 @@ def _fill_shifts(
 
 
 @njit(cache=True, nogil=True)
-def level_probabilities(eta: float, variance: float, stretch: float, centre: float, cuts: Any, level: int) -> Any:
-    """Return the flattening, and the probabilities of a level at most this one and of one below it."""
-    flat = 1.0 / np.sqrt(1.0 + _VARIANCE_FACTOR * variance)
+def level_probabilities(
+    eta: float, variance: float, stretch: float, centre: float, cuts: Any, level: int, clear: float
+) -> Any:
+    """Return the slope of what follows, and the probabilities of a level at most this one and of one below it."""
+    flat = clear / np.sqrt(1.0 + _VARIANCE_FACTOR * clear * clear * variance)
     upper, lower = 1.0, 0.0
     if level < cuts.size:
         upper = 1.0 / (1.0 + np.exp(-flat * (centre + stretch * cuts[level] - eta)))
@@ -225,11 +229,12 @@ def lapse_probability(favourites: Any, a: int, level: int, mirrored: int, side: 
 @njit(cache=True, nogil=True)
 def _fill_item_slopes(
     bounds: Any, annotator_side: Any, level: Any, weight: Any, own: Any, favourites: Any, centre: float, cuts: Any,
-    shifts: Any, gap: Any, variance: Any, begin: int, end: int, gradient: Any, curvature: Any,
+    shifts: Any, clarity: Any, gap: Any, variance: Any, begin: int, end: int, gradient: Any, curvature: Any,
 ) -> None:  # fmt: skip
     """Fill in the gradient and the curvature in the score of each cell from begin to end."""
     for cell in range(begin, end):
         d, of_gap, slope, curve = gap[cell], variance[cell], 0.0, 0.0
+        clear = clarity[cell] if clarity.size else 1.0
         for row in range(bounds[cell], bounds[cell + 1]):
             a, side, y = annotator_side[row] >> 2, 1.0 - (annotator_side[row] & 3), level[row]
             tie = side * own[a, 3]
@@ -240,13 +245,13 @@ def _fill_item_slopes(
             spread = own[a, 1] * of_gap + d * (own[a, 2] * d + tie) + abs(side) * own[a, 4]
             if shifts.size:
                 spread += shifts[row, 2]
-            flat, upper, lower = level_probabilities(eta, spread, own[a, 6], centre, cuts, y)
+            flat, upper, lower = level_probabilities(eta, spread, own[a, 6], centre, cuts, y, clear)
             rho, lapse = weight[row] if weight.size else 1.0, own[a, 7]
             if lapse > 0.0:
                 seen = (1.0 - lapse) * max(upper - lower, _MIN_PROBABILITY)
                 rho *= seen / (seen + lapse * lapse_probability(favourites, a, y, cuts.size - y, side))
-            h = rho * flat * (upper * (1.0 - upper) + lower * (1.0 - lower))
-            slope += rho * own[a, 0] * (upper + lower - 1.0) - h * (own[a, 2] * d + 0.5 * tie)
+            h = rho * clear * flat * (upper * (1.0 - upper) + lower * (1.0 - lower))
+            slope += rho * clear * own[a, 0] * (upper + lower - 1.0) - h * (own[a, 2] * d + 0.5 * tie)
             curve += h * own[a, 1]
         gradient[cell], curvature[cell] = slope, curve
 
@@ -346,8 +351,8 @@ def _add_lapse(
 @njit(cache=True, nogil=True)
 def _add_annotator_sums(
     bounds: Any, annotator_side: Any, level: Any, weight: Any, own: Any, favourites: Any, centre: float, cuts: Any,
-    shifts: Any, gap: Any, variance: Any, scale: float, learns_cuts: bool, slopes: Any, begin: int, end: int, sums: Any,
-    lapsed: Any, crowd: Any, of_cuts: Any,
+    shifts: Any, clarity: Any, gap: Any, variance: Any, scale: float, learns_cuts: bool, slopes: Any, begin: int,
+    end: int, sums: Any, lapsed: Any, crowd: Any, of_cuts: Any,
 ) -> None:  # fmt: skip
     """Add the sums of cells begin to end, of annotators (n_annotators, 8), lapses, crowd (4,) and cuts (3, K).
 
@@ -356,6 +361,7 @@ def _add_annotator_sums(
     product, logs, top = 1.0, 0.0, cuts.size
     for cell in range(begin, end):
         d, of_gap = gap[cell], variance[cell]
+        clear = clarity[cell] if clarity.size else 1.0
         square = scale * scale * (d * d + of_gap)
         for row in range(bounds[cell], bounds[cell + 1]):
             a, side, y = annotator_side[row] >> 2, 1.0 - (annotator_side[row] & 3), level[row]
@@ -368,7 +374,7 @@ def _add_annotator_sums(
             around = spread + abs(side) * own[a, 4]
             if shifts.size:
                 around += shifts[row, 2]
-            flat, upper, lower = level_probabilities(eta, around, own[a, 6], centre, cuts, y)
+            flat, upper, lower = level_probabilities(eta, around, own[a, 6], centre, cuts, y, clear)
             probability, lapse = max(upper - lower, _MIN_PROBABILITY), own[a, 7]
             amount = weight[row] if weight.size else 1.0
             rho, likely = amount, probability
@@ -383,8 +389,8 @@ def _add_annotator_sums(
                 if product < _MIN_LIKELIHOOD_PRODUCT:
                     logs += np.log(product)
                     product = 1.0
-            g = rho * (upper + lower - 1.0)
-            h = rho * flat * (upper * (1.0 - upper) + lower * (1.0 - lower))
+            g = rho * clear * (upper + lower - 1.0)
+            h = rho * clear * flat * (upper * (1.0 - upper) + lower * (1.0 - lower))
             if slopes.size:
                 slopes[row, 0], slopes[row, 1] = g, h
             sums[a, 0] += scale * d * g - h * scale * own[a, 0] * of_gap
@@ -464,7 +470,7 @@ def _add_control_sums(
                     curvature[a, c, 2 + other] += h * x * values[row, other]
 
 
-def kernel_arguments(model: ResponseModel) -> tuple[Floats, Floats, float, Floats, Floats]:
+def kernel_arguments(model: ResponseModel) -> tuple[Floats, Floats, float, Floats, Floats, Floats]:
     """Return the model as arrays that the kernels are compiled for."""
     own, favourites, cuts = (read_only(array) for array in (model.own, model.favourites, model.cuts))
-    return own, favourites, float(model.centre), cuts, read_only(model.shifts)
+    return own, favourites, float(model.centre), cuts, read_only(model.shifts), read_only(model.clarity)
