@@ -26,7 +26,6 @@ from ..protocols import Bools, Floats
 from ..wording import first_few, option
 from .delimited import separator_of
 from .headers import check_first_row, check_header
-from .line_blocks import LONG_BYTES, read_long_lines
 from .number_text import negative_numbers, numbers_in, without_blanks
 from .one_hot import with_winner
 from .paths import at_path, root_of
@@ -34,7 +33,9 @@ from .read_options import ReadOptions
 from .records import Mixed, has_lines
 from .sources import Source, show_value
 from .tables import in_any_encoding, read_source, table_format
-from .wide_tables import long_table
+
+LONG_BYTES = 64 << 20
+"""Bytes of a file of JSON lines from which on it is read block by block."""
 
 _IDS = ("query", "item", "left", "right", "loser", "annotator", "ranking", "group")
 _FOR_EXPORTS = ("keep", "baseline_model", "agreeing")
@@ -107,6 +108,8 @@ def _read_long(source: Source, options: ReadOptions) -> Plain | None:
 
     Text is cut where it is not needed. Where it turns out to be needed, as ids, those columns are read once more.
     """
+    from .line_blocks import read_long_lines
+
     asked = _named_columns(options)
 
     def is_needed(name: str) -> bool:
@@ -156,6 +159,8 @@ def plain_rows(table: pl.DataFrame, mixed: Mixed, options: ReadOptions, source: 
         table = with_path(table, path, f"{option('columns')} says {word} is {path!r}")
     table, columns = _with_answer(table, columns, options)
     if options.wide is not None:
+        from .wide_tables import long_table
+
         table, columns = long_table(table, columns, options, source)
     if options.strength is not None:
         table, columns = _with_strength(table, columns, *options.strength)
