@@ -80,7 +80,7 @@ def test_kill_9_under_load_loses_nothing(tmp_path):
         assert len({name for name, _ in stored}) == len(rows)
         _connection_dropped_between_commit_and_reply(server, clients[0])
         _headers_that_never_end(server)
-    assert "all promises hold" in check(Options(campaign="", db=server.db))
+    assert "all checks passed" in check(Options(campaign="", db=server.db))
 
 
 def _connection_dropped_between_commit_and_reply(server, client):

@@ -10,9 +10,6 @@ import polars as pl
 from .records import Mixed, lines_table
 from .sources import Source
 
-LONG_BYTES = 64 << 20
-"""Bytes of a file of JSON lines from which on it is read block by block."""
-
 _BLOCK_BYTES = 16 << 20
 _LONG_CELL_BYTES = 256
 _SHOWN_CHARACTERS = 80

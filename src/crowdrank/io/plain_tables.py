@@ -26,7 +26,6 @@ from ..protocols import Bools, Floats
 from ..wording import first_few, option
 from .delimited import separator_of
 from .headers import check_first_row, check_header
-from .line_blocks import LONG_BYTES, read_long_lines
 from .number_text import negative_numbers, numbers_in, without_blanks
 from .one_hot import with_winner
 from .paths import at_path, root_of
@@ -34,7 +33,9 @@ from .read_options import ReadOptions
 from .records import Mixed, has_lines
 from .sources import Source, show_value
 from .tables import in_any_encoding, read_source, table_format
-from .wide_tables import long_table
+
+LONG_BYTES = 64 << 20
+"""Bytes of a file of JSON lines from which on it is read block by block."""
 
 _IDS = ("query", "item", "left", "right", "loser", "annotator", "ranking", "group")
 _FOR_EXPORTS = ("keep", "baseline_model", "agreeing")
@@ -107,13 +108,15 @@ def _read_long(source: Source, options: ReadOptions) -> Plain | None:
 
     Text is cut where it is not needed. Where it turns out to be needed, as ids, those columns are read once more.
     """
-    asked = _asked(options)
+    from .line_blocks import read_long_lines
 
-    def needed(name: str) -> bool:
+    asked = _named_columns(options)
+
+    def is_needed(name: str) -> bool:
         return any(path == name or path.startswith((f"{name}.", f"{name}[")) for path in asked)
 
     for _ in range(2):
-        table = read_long_lines(source, needed)
+        table = read_long_lines(source, is_needed)
         if table is None:
             return None
         found = plain_rows(table.frame, table.mixed, options, source)
@@ -124,7 +127,7 @@ def _read_long(source: Source, options: ReadOptions) -> Plain | None:
     return None
 
 
-def _asked(options: ReadOptions) -> list[str]:
+def _named_columns(options: ReadOptions) -> list[str]:
     """The columns, or paths, that are named in the options."""
     names = [*options.columns.values(), *options.where, *([options.strength[0]] if options.strength else [])]
     return [*names, *([options.answer] if options.answer else [])]
@@ -137,7 +140,7 @@ def read_plain_wholly(source: Source, options: ReadOptions) -> Plain:
 
 def _worth(names: list[str], options: ReadOptions) -> list[str]:
     """The columns of a Parquet file whose cells are needed."""
-    roots = {root[0] for path in _asked(options) if (root := root_of(names, path)) is not None}
+    roots = {root[0] for path in _named_columns(options) if (root := root_of(names, path)) is not None}
     if options.add_columns is not None:
         return names
     wanted = covariate_columns(pl.DataFrame(schema=names), options.covariates)
@@ -156,6 +159,8 @@ def plain_rows(table: pl.DataFrame, mixed: Mixed, options: ReadOptions, source: 
         table = with_path(table, path, f"{option('columns')} says {word} is {path!r}")
     table, columns = _with_answer(table, columns, options)
     if options.wide is not None:
+        from .wide_tables import long_table
+
         table, columns = long_table(table, columns, options, source)
     if options.strength is not None:
         table, columns = _with_strength(table, columns, *options.strength)

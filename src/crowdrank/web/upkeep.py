@@ -23,7 +23,7 @@ class BrokenPromisesError(CrowdrankError):
 
 
 def check(options: Options) -> str:
-    """Return a sentence that all promises hold; what does not is an error."""
+    """Return a sentence that the totals agree with the stored judgments; a difference is an error."""
     store = open_store(options.db, read_only=True)
     try:
         _expect_campaign(store)

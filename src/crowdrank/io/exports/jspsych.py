@@ -40,7 +40,7 @@ def read(source: Source, options: ReadOptions) -> Imported:
     wanted = options.answer or _commonest(trials, options)
     who = _participant(trials)
     alone = Path(source.name).stem if who is None and _one_session(trials) else None
-    sides = sides_of(_answered(trials, wanted), options.columns)
+    sides = sides_of(_answered_trials(trials, wanted), options.columns)
     winners: list[str | None] = []
     for trial in trials:
         kind = as_text(trial.get("trial_type")) or "without a trial_type"
@@ -56,23 +56,15 @@ def read(source: Source, options: ReadOptions) -> Imported:
                 continue
             winners.append(sides.winner(trial, given))
             rows.add(trial, left=pair[0], right=pair[1], winner=winners[-1], **cells)
-        elif isinstance(given, Mapping):
-            filled = {name: value for name, value in given.items() if as_text(value) is not None}
-            for name, value in filled.items():
-                rows.add(trial, item=name, grade=value, **cells)
-            if not filled:
-                rows.drop("without an answer")
-        elif as_text(given) is None or as_text(given) == "null":
-            rows.drop("without an answer")
         else:
-            rows.add(trial, item=as_text(trial.get("stimulus")), grade=given, **cells)
+            _add_grades(rows, trial, given, cells)
     rows.roles |= {"duration": "rt (milliseconds)", "annotator": who or "name of the file"}
     if sides is not None:
         check_winners(sides, winners, options.winner_codes)
         rows.roles |= {"left": sides.left, "right": sides.right, "winner": "response"}
         return rows.finish("preference", title=_TITLE)
     if "item" not in options.columns:
-        _check_stimuli(_answered(trials, wanted))
+        _check_stimuli(_answered_trials(trials, wanted))
     rows.roles |= {"item": "stimulus, or the question of a scale", "grade": "response"}
     if "button" in wanted:
         rows.notes.append(
@@ -81,7 +73,19 @@ def read(source: Source, options: ReadOptions) -> Imported:
     return rows.finish("grade", title=_TITLE)
 
 
-def _answered(trials: list[dict[str, Any]], wanted: str) -> list[dict[str, Any]]:
+def _add_grades(rows: Collector, trial: dict[str, Any], given: Any, cells: dict[str, Any]) -> None:
+    """Add the grade of a trial, or one for each question of a scale."""
+    if isinstance(given, Mapping):
+        grades = {name: value for name, value in given.items() if as_text(value) is not None}
+    else:
+        grades = {} if as_text(given) in (None, "null") else {as_text(trial.get("stimulus")): given}
+    for item, grade in grades.items():
+        rows.add(trial, item=item, grade=grade, **cells)
+    if not grades:
+        rows.drop("without an answer")
+
+
+def _answered_trials(trials: list[dict[str, Any]], wanted: str) -> list[dict[str, Any]]:
     """The trials of one type that have an answer."""
     return [
         trial
@@ -115,7 +119,9 @@ def _commonest(trials: list[dict[str, Any]], options: ReadOptions) -> str:
         counts[kind] += rated and as_text(given) not in (None, "null")
     if not +counts:
         keyed = Counter(as_text(trial.get("trial_type")) or "" for trial in trials if as_text(_response(trial)))
-        counts.update({kind: n for kind, n in keyed.items() if sides_of(_answered(trials, kind), options.columns)})
+        counts.update(
+            {kind: n for kind, n in keyed.items() if sides_of(_answered_trials(trials, kind), options.columns)}
+        )
     found = counts.most_common(1)
     if not found or not found[0][1]:
         types = Counter(as_text(trial.get("trial_type")) or "" for trial in trials if as_text(_response(trial)))

@@ -50,14 +50,14 @@ def sides_of(trials: Sequence[Trial], columns: Mapping[str, str]) -> Sides | Non
         return _fields(columns.get("left", ""), columns.get("right", "")) if trials else None
     if "item" in columns or "grade" in columns:
         return None
-    choices = [_listed(trial.get("choices")) for trial in trials]
+    choices = [_entries(trial.get("choices")) for trial in trials]
     if all(len(one) > 1 for one in choices) and len({tuple(sorted(one)) for one in choices}) > 1:
         if any(len(one) > 2 for one in choices):
             raise JudgmentError(
                 "trials offer three or more buttons that are not always the same; only choices between two are read, "
                 "so write one row per button and rank"
             )
-        return Sides("choices[0]", "choices[1]", lambda trial: _two(_listed(trial.get("choices"))), numbered=True)
+        return Sides("choices[0]", "choices[1]", lambda trial: _two(_entries(trial.get("choices"))), numbered=True)
     names = dict.fromkeys(name for trial in trials for name in trial if name not in _OWN)
     varied = [name for name in names if len({as_text(trial.get(name)) for trial in trials}) > 1]
     found = pair_columns(varied)
@@ -109,7 +109,7 @@ def _two(values: Sequence[str | None]) -> tuple[str, str] | None:
     return values[0], values[1]
 
 
-def _listed(value: Any) -> list[str]:
+def _entries(value: Any) -> list[str]:
     """The entries of a list, which CSV holds as JSON."""
     if isinstance(value, str) and value.startswith("["):
         try:
@@ -121,4 +121,4 @@ def _listed(value: Any) -> list[str]:
 
 def _stimuli(value: Any) -> tuple[str, str] | None:
     """The two things that a stimulus shows: entries of a list, or files of the page."""
-    return _two(_listed(value) or _MEDIA.findall(as_text(value) or ""))
+    return _two(_entries(value) or _MEDIA.findall(as_text(value) or ""))

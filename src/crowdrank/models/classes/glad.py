@@ -192,6 +192,24 @@ class _Beginning(NamedTuple):
         return _Beginning(self.ability[annotators], self.shares)
 
 
+def _lay_out(rows: ClassRows, method: GLAD, given: Floats) -> _Problem:
+    """The grades by item, and what annotators answer where they do not know."""
+    from ...kernels.threads import read_only
+
+    # items that nobody graded are not visited
+    probabilities = with_known(np.full((rows.n_items, rows.n_levels), 1.0 / rows.n_levels), rows.known)
+    annotators = read_only(rows.packed_rows.code // np.uint32(rows.n_levels))
+    return _Problem(method, rows, annotators, rows.levels_by_row[0], _guesses(method, given), probabilities)
+
+
+def _guesses(method: GLAD, given: Floats) -> Floats:
+    """What annotators answer where they do not know, (n_annotators, n_levels), from the weight of their grades."""
+    if method.errors != "own":
+        return np.full(given.shape, 1.0 / (given.shape[1] - 1))
+    guesses: Floats = (given + 1.0) / (given + 1.0).sum(axis=1, keepdims=True)
+    return guesses
+
+
 @dataclass(frozen=True, eq=False)
 class _Problem:
     """Grades laid out for the passes. A state is the abilities, the items' log ease, then estimated class shares."""
@@ -255,6 +273,30 @@ def _m_step(method: GLAD, ability: Floats, shares: Floats, found: Any, better_ea
     following = np.concatenate([ability + (slope - pull * off) / (bend + pull), better_ease, more])
     value = objective - 0.5 * pull * float(np.einsum("a,a->", off, off)) + favour
     return Step(value, following, sums / sums.sum())
+
+
+def _class_fit(problem: _Problem, state: Floats, trace: Trace) -> ClassFit:
+    """Levels and abilities at a state."""
+    rows, last = problem.rows, problem.step(state)
+    ability, log_ease, _ = np.split(state, problem.parts)
+    confusion = _confusion(ability, log_ease[rows.is_graded], problem.guesses, problem.method)
+    return ClassFit(problem.probabilities, last.shares, confusion, trace, {"ability": ability.copy()})
+
+
+def _confusion(ability: Floats, log_ease: Floats, guesses: Floats, method: GLAD) -> Floats:
+    """Probability of each answer for each true level of a random item, from quantiles of the items' ease."""
+    from scipy.special import expit
+
+    from .kernels.mace import guessing_confusion
+
+    places = (np.arange(_N_EASE_QUANTILES) + 0.5) / _N_EASE_QUANTILES
+    ease = np.exp(np.quantile(log_ease, places)) if len(log_ease) > _N_EASE_QUANTILES else np.exp(np.sort(log_ease))
+    knowing = sum((expit(ability * each) for each in ease), np.zeros(len(ability))) / len(ease)
+    confusion = guessing_confusion(knowing, guesses)
+    if method.errors == "even" and guesses.shape[1] > 1:
+        level = np.arange(guesses.shape[1])
+        confusion[:, level, level] = knowing[:, None]
+    return confusion
 
 
 def _fit_in_parts(method: GLAD, rows: Any, begin: _Beginning) -> ClassFit:
@@ -326,45 +368,3 @@ class EaseReading(NamedTuple):
         problem = _lay_out(rows, self.method, self.given)
         problem.e_step(self.ability, _ease_of(rows, state), self.log_prior)
         return problem.probabilities
-
-
-def _guesses(method: GLAD, given: Floats) -> Floats:
-    """What annotators answer where they do not know, (n_annotators, n_levels), from the weight of their grades."""
-    if method.errors != "own":
-        return np.full(given.shape, 1.0 / (given.shape[1] - 1))
-    guesses: Floats = (given + 1.0) / (given + 1.0).sum(axis=1, keepdims=True)
-    return guesses
-
-
-def _lay_out(rows: ClassRows, method: GLAD, given: Floats) -> _Problem:
-    """The grades by item, and what annotators answer where they do not know."""
-    from ...kernels.threads import read_only
-
-    # items that nobody graded are not visited
-    probabilities = with_known(np.full((rows.n_items, rows.n_levels), 1.0 / rows.n_levels), rows.known)
-    annotators = read_only(rows.packed_rows.code // np.uint32(rows.n_levels))
-    return _Problem(method, rows, annotators, rows.levels_by_row[0], _guesses(method, given), probabilities)
-
-
-def _class_fit(problem: _Problem, state: Floats, trace: Trace) -> ClassFit:
-    """Levels and abilities at a state."""
-    rows, last = problem.rows, problem.step(state)
-    ability, log_ease, _ = np.split(state, problem.parts)
-    confusion = _confusion(ability, log_ease[rows.is_graded], problem.guesses, problem.method)
-    return ClassFit(problem.probabilities, last.shares, confusion, trace, {"ability": ability.copy()})
-
-
-def _confusion(ability: Floats, log_ease: Floats, guesses: Floats, method: GLAD) -> Floats:
-    """Probability of each answer for each true level of a random item, from quantiles of the items' ease."""
-    from scipy.special import expit
-
-    from .kernels.mace import guessing_confusion
-
-    places = (np.arange(_N_EASE_QUANTILES) + 0.5) / _N_EASE_QUANTILES
-    ease = np.exp(np.quantile(log_ease, places)) if len(log_ease) > _N_EASE_QUANTILES else np.exp(np.sort(log_ease))
-    knowing = sum((expit(ability * each) for each in ease), np.zeros(len(ability))) / len(ease)
-    confusion = guessing_confusion(knowing, guesses)
-    if method.errors == "even" and guesses.shape[1] > 1:
-        level = np.arange(guesses.shape[1])
-        confusion[:, level, level] = knowing[:, None]
-    return confusion

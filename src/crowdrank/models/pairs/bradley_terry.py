@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ...data.consensus import Consensus, Trace
+from ...data.index import Items
 from ...data.judgments import Preferences, expect
 from ...fitting import newton
 from ...pair_counts import PairCounts, count_preferences, warn_unbounded
-from ...protocols import Counts, Floats
+from ...protocols import Bools, Counts, Floats
 from ...quality import LearnedQuality, held_out
 from ...standard_errors import ScoreGradients, score_standard_errors
 from ...wording import expect_above, one_of
-from .rereading import Rereading
 
 if TYPE_CHECKING:
     from ...kernels.laplacian import Product
@@ -140,7 +141,8 @@ class BradleyTerry:
         )  # fmt: skip
         if preferences.strength is not None:
             return found
-        return replace(found, reread=Rereading(self, preferences.items, point[:n], estimates.get("tie", 0.0)))
+        reread = partial(_read_again, self, preferences.items, point[:n], estimates.get("tie", 0.0))
+        return replace(found, reread=reread)
 
     def _fit_controlled(self, preferences: Preferences, control: Sequence[str]) -> Consensus:
         """Scores at equal covariates, with the coefficients of these, and of steps."""
@@ -283,6 +285,15 @@ def _add_tie_row(product: Product, diagonal: Floats, model: TieModel, ridge: flo
         return np.append(product(scores) + tie * model.cross, float((model.cross * scores).sum()) + tie * corner)
 
     return joint, np.append(diagonal, corner)
+
+
+def _read_again(
+    method: BradleyTerry, items: Items, scores: Floats, tie: float, preferences: Preferences, free: Bools
+) -> tuple[Consensus, Bools]:
+    """Scores of the free items of preferences, with the others as the fit has them."""
+    from .rereading import Rereading
+
+    return Rereading(method, items, scores, tie)(preferences, free)
 
 
 def _standard_errors(best: _Point, ridge: float, offsets: Counts) -> tuple[Floats, tuple[Floats | None, ...]]:

@@ -116,6 +116,23 @@ class CrowdBT(AnnotatorMethod):
             )
         expect_above(self, 0, "ridge", hint="use a small one such as 1e-6 for none")
 
+    def _model(self, preferences: Preferences, code: Ints, trusted: Bools) -> PairwiseModel:
+        """The model of preferences, given the number of the parameter that each depends on."""
+        return PairwiseModel.of(preferences, code, self.prior_of(trusted), ties=self.ties, ridge=self.ridge)
+
+    def prior_of(self, trusted: Bools) -> BetaPrior:
+        """Return the prior of the log odds."""
+        return BetaPrior(self.prior or _PRIOR_COUNTS, trusted)
+
+    def _to_parameter(self, own: Floats) -> Floats:
+        """Probabilities from their log odds."""
+        return 0.5 + 0.5 * np.tanh(0.5 * own)
+
+    def _from_parameter(self, parameter: Floats) -> Floats:
+        """Log odds of probabilities."""
+        within = np.clip(parameter, _MIN_DISTANCE_OF_ETA, 1.0 - _MIN_DISTANCE_OF_ETA)
+        return np.log(within / (1.0 - within))
+
     def score_gradients(self, preferences: Preferences, consensus: Consensus) -> ScoreGradients:
         """Return the gradients of the preferences in the scores, at the consensus."""
         if self.per_query or self.ties == "davidson":
@@ -134,23 +151,6 @@ class CrowdBT(AnnotatorMethod):
         row = np.arange(len(preferences))
         both = np.concatenate([preferences.left, preferences.right])
         return ScoreGradients(np.tile(row, 2), both, np.concatenate([slope, -slope]), self.ridge)
-
-    def _model(self, preferences: Preferences, code: Ints, trusted: Bools) -> PairwiseModel:
-        """The model of preferences, given the number of the parameter that each depends on."""
-        return PairwiseModel.of(preferences, code, self.prior_of(trusted), ties=self.ties, ridge=self.ridge)
-
-    def prior_of(self, trusted: Bools) -> BetaPrior:
-        """Return the prior of the log odds."""
-        return BetaPrior(self.prior or _PRIOR_COUNTS, trusted)
-
-    def _to_parameter(self, own: Floats) -> Floats:
-        """Probabilities from their log odds."""
-        return 0.5 + 0.5 * np.tanh(0.5 * own)
-
-    def _from_parameter(self, parameter: Floats) -> Floats:
-        """Log odds of probabilities."""
-        within = np.clip(parameter, _MIN_DISTANCE_OF_ETA, 1.0 - _MIN_DISTANCE_OF_ETA)
-        return np.log(within / (1.0 - within))
 
 
 @dataclass(frozen=True, eq=False)

@@ -212,11 +212,93 @@ class Mallows:
         )  # fmt: skip
 
 
+def fit_dispersions(
+    method: Mallows, crowd: MallowsCrowd, start: Floats
+) -> tuple[Floats, Trace, Sampler, Ints | None]:  # fmt: skip
+    """Return the dispersions, how they were found, where the chains stand, and the printed procedure's own order.
+
+    ``crowd.expect`` is the E-step, the expected distances to the true rankings; ``crowd.dispersions`` the M-step.
+    """
+    sampler = crowd.start_chains()
+    if not crowd.shares_pairs:
+        return start, Trace(), sampler, None
+    if method.variant == "printed":
+        return _fit_as_printed(method, crowd, sampler)
+    if len(crowd.sampled):
+        return *_average_dispersions(method, crowd, sampler, start), sampler, None
+
+    def step(theta: Floats) -> _Step:
+        expectation = crowd.expect(theta, sampler, 0)
+        return _Step(crowd.objective(theta, expectation.log_total), crowd.dispersions(theta, expectation.distance))
+
+    upper = -method.bound if method.allow_reversed else 0.0
+    theta, trace = accelerate(
+        step, start, lower=method.bound, upper=upper, scale=np.sqrt(1.0 + crowd.guessing), tol=method.tol,
+        max_iter=_MOST_ITERATIONS,
+    )  # fmt: skip
+    if not trace.converged:
+        warn_unconverged("mallows", _MOST_ITERATIONS, trace.change, method.tol)
+    return theta, trace, sampler, None
+
+
 class _Step(NamedTuple):
     """The objective at some dispersions, and those that follow."""
 
     value: float
     following: Floats
+
+
+def _average_dispersions(method: Mallows, crowd: MallowsCrowd, sampler: Sampler, theta: Floats) -> tuple[Floats, Trace]:
+    """Dispersions averaged over the second half of the iterations."""
+    half, n_sweeps, thetas, distances = method.max_iter // 2, method.n_sweeps * crowd.sweep_factor, [], []
+    for _ in range(method.max_iter):
+        expectation = crowd.expect(theta, sampler, n_sweeps)
+        theta = crowd.dispersions(theta, expectation.distance)
+        thetas.append(theta)
+        distances.append(crowd.annotator_distances(expectation.distance))
+    change, settled = crowd.drift(distances[half:], "mallows", method.max_iter)
+    return np.mean(thetas[half:], axis=0), Trace(method.max_iter, settled, change)
+
+
+def _fit_as_printed(method: Mallows, crowd: MallowsCrowd, sampler: Sampler) -> tuple[Floats, Trace, Sampler, Ints]:
+    """Dispersions by new random chains in each iteration, until they change little, and the best rankings seen."""
+    rng, best = np.random.default_rng(method.seed), np.empty(len(crowd.item_query), np.int32)
+    theta = -rng.random(len(crowd.start))
+    n_iter, change, settled = 0, np.inf, False
+    while n_iter < method.max_iter and not settled:
+        following = crowd.dispersions(theta, crowd.distances_as_printed(theta, sampler, rng, best))
+        change, theta, n_iter = float(np.linalg.norm(following - theta)), following, n_iter + 1
+        settled = change < PRINTED_CHANGE * len(theta)
+    crowd.distances_as_printed(theta, sampler, rng, best)
+    return theta, Trace(n_iter, settled, change), sampler, best
+
+
+def last_sweeps(method: Mallows, crowd: MallowsCrowd) -> int:
+    """Return the number of sweeps that scores and random rankings are taken from."""
+    return crowd.last_sweeps(method.n_samples, _SWEEPS_PER_SAMPLE[method.distance])
+
+
+def mallows_scores(method: Mallows, rankings: Rankings, crowd: MallowsCrowd, theta: Floats, place: Floats) -> Floats:
+    """Return places above the middle one; 0 for what was not ranked, equal for items that no ranking distinguishes."""
+    if method.consensus == "mode":
+        from .kernels.permutations import improve_orders
+
+        order = crowd.order_by_score(middle_places(crowd) - place)
+        improve_orders(crowd.arranged.lists, theta[crowd.annotator] * crowd.weight, order)
+        place = crowd.places_in(order)
+    return place_scores(rankings, crowd, place)
+
+
+def _quality(method: Mallows, rankings: Rankings, theta: Floats, trusted: Bools) -> Quality | None:
+    """Agreement of annotators with the consensus of the others, with their dispersions."""
+    quality = held_out_quality(others_fit(method, theta, trusted), rankings)
+    return quality if quality is None else quality.with_parameters(theta=theta)
+
+
+def others_fit(method: Mallows, theta: Floats, trusted: Bools) -> _OthersFit:
+    """Return what fits some of the rankings again after a fit to all."""
+    brief = replace(method, max_iter=max(4, method.max_iter // 6), n_samples=min(100, method.n_samples), tol=1e-4)
+    return _OthersFit(brief, theta, trusted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,82 +328,3 @@ def _refit_scores(method: Mallows, rankings: Rankings, trusted: Bools, start: Fl
     return mallows_scores(
         method, rankings, crowd, theta, crowd.expect(theta, sampler, last_sweeps(method, crowd)).place
     )
-
-
-def fit_dispersions(
-    method: Mallows, crowd: MallowsCrowd, start: Floats
-) -> tuple[Floats, Trace, Sampler, Ints | None]:  # fmt: skip
-    """Return the dispersions, how they were found, where the chains stand, and the printed procedure's own order."""
-    sampler = crowd.start_chains()
-    if not crowd.shares_pairs:
-        return start, Trace(), sampler, None
-    if method.variant == "printed":
-        return _fit_as_printed(method, crowd, sampler)
-    if len(crowd.sampled):
-        return *_average_dispersions(method, crowd, sampler, start), sampler, None
-
-    def step(theta: Floats) -> _Step:
-        expectation = crowd.expect(theta, sampler, 0)
-        return _Step(crowd.objective(theta, expectation.log_total), crowd.dispersions(theta, expectation.distance))
-
-    upper = -method.bound if method.allow_reversed else 0.0
-    theta, trace = accelerate(
-        step, start, lower=method.bound, upper=upper, scale=np.sqrt(1.0 + crowd.guessing), tol=method.tol,
-        max_iter=_MOST_ITERATIONS,
-    )  # fmt: skip
-    if not trace.converged:
-        warn_unconverged("mallows", _MOST_ITERATIONS, trace.change, method.tol)
-    return theta, trace, sampler, None
-
-
-def _fit_as_printed(method: Mallows, crowd: MallowsCrowd, sampler: Sampler) -> tuple[Floats, Trace, Sampler, Ints]:
-    """Dispersions by new random chains in each iteration, until they change little, and the best rankings seen."""
-    rng, best = np.random.default_rng(method.seed), np.empty(len(crowd.item_query), np.int32)
-    theta = -rng.random(len(crowd.start))
-    n_iter, change, settled = 0, np.inf, False
-    while n_iter < method.max_iter and not settled:
-        following = crowd.dispersions(theta, crowd.distances_as_printed(theta, sampler, rng, best))
-        change, theta, n_iter = float(np.linalg.norm(following - theta)), following, n_iter + 1
-        settled = change < PRINTED_CHANGE * len(theta)
-    crowd.distances_as_printed(theta, sampler, rng, best)
-    return theta, Trace(n_iter, settled, change), sampler, best
-
-
-def last_sweeps(method: Mallows, crowd: MallowsCrowd) -> int:
-    """Return the number of sweeps that scores and random rankings are taken from."""
-    return crowd.last_sweeps(method.n_samples, _SWEEPS_PER_SAMPLE[method.distance])
-
-
-def _average_dispersions(method: Mallows, crowd: MallowsCrowd, sampler: Sampler, theta: Floats) -> tuple[Floats, Trace]:
-    """Dispersions averaged over the second half of the iterations."""
-    half, n_sweeps, thetas, distances = method.max_iter // 2, method.n_sweeps * crowd.sweep_factor, [], []
-    for _ in range(method.max_iter):
-        expectation = crowd.expect(theta, sampler, n_sweeps)
-        theta = crowd.dispersions(theta, expectation.distance)
-        thetas.append(theta)
-        distances.append(crowd.annotator_distances(expectation.distance))
-    change, settled = crowd.drift(distances[half:], "mallows", method.max_iter)
-    return np.mean(thetas[half:], axis=0), Trace(method.max_iter, settled, change)
-
-
-def mallows_scores(method: Mallows, rankings: Rankings, crowd: MallowsCrowd, theta: Floats, place: Floats) -> Floats:
-    """Return places above the middle one; 0 for what was not ranked, equal for items that no ranking distinguishes."""
-    if method.consensus == "mode":
-        from .kernels.permutations import improve_orders
-
-        order = crowd.order_by_score(middle_places(crowd) - place)
-        improve_orders(crowd.arranged.lists, theta[crowd.annotator] * crowd.weight, order)
-        place = crowd.places_in(order)
-    return place_scores(rankings, crowd, place)
-
-
-def _quality(method: Mallows, rankings: Rankings, theta: Floats, trusted: Bools) -> Quality | None:
-    """Agreement of annotators with the consensus of the others, with their dispersions."""
-    quality = held_out_quality(others_fit(method, theta, trusted), rankings)
-    return quality if quality is None else quality.with_parameters(theta=theta)
-
-
-def others_fit(method: Mallows, theta: Floats, trusted: Bools) -> _OthersFit:
-    """Return what fits some of the rankings again after a fit to all."""
-    brief = replace(method, max_iter=max(4, method.max_iter // 6), n_samples=min(100, method.n_samples), tol=1e-4)
-    return _OthersFit(brief, theta, trusted)
