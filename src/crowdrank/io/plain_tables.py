@@ -107,13 +107,13 @@ def _read_long(source: Source, options: ReadOptions) -> Plain | None:
 
     Text is cut where it is not needed. Where it turns out to be needed, as ids, those columns are read once more.
     """
-    asked = _asked(options)
+    asked = _named_paths(options)
 
-    def needed(name: str) -> bool:
+    def is_needed(name: str) -> bool:
         return any(path == name or path.startswith((f"{name}.", f"{name}[")) for path in asked)
 
     for _ in range(2):
-        table = read_long_lines(source, needed)
+        table = read_long_lines(source, is_needed)
         if table is None:
             return None
         found = plain_rows(table.frame, table.mixed, options, source)
@@ -124,7 +124,7 @@ def _read_long(source: Source, options: ReadOptions) -> Plain | None:
     return None
 
 
-def _asked(options: ReadOptions) -> list[str]:
+def _named_paths(options: ReadOptions) -> list[str]:
     """The columns, or paths, that are named in the options."""
     names = [*options.columns.values(), *options.where, *([options.strength[0]] if options.strength else [])]
     return [*names, *([options.answer] if options.answer else [])]
@@ -137,7 +137,7 @@ def read_plain_wholly(source: Source, options: ReadOptions) -> Plain:
 
 def _worth(names: list[str], options: ReadOptions) -> list[str]:
     """The columns of a Parquet file whose cells are needed."""
-    roots = {root[0] for path in _asked(options) if (root := root_of(names, path)) is not None}
+    roots = {root[0] for path in _named_paths(options) if (root := root_of(names, path)) is not None}
     if options.add_columns is not None:
         return names
     wanted = covariate_columns(pl.DataFrame(schema=names), options.covariates)

@@ -222,7 +222,7 @@ async def _measure(context: Any, page: Any, site: Site) -> Rendered:
         animations="disabled", caret="hide", clip={"x": 0, "y": 0, "width": SCREEN_WIDTH, "height": SCREEN_HEIGHT},
         timeout=DEADLINE * 1000,
     )  # fmt: skip
-    if site.scripted:
+    if site.has_scripts:
         await page.wait_for_timeout(_SETTLE_MILLISECONDS)
     again = await _evaluate(context, page, HEIGHT_SCRIPT)
     # on a busy machine a page may leave as late as this, and what was counted be the browser's own page

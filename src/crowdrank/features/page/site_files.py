@@ -37,7 +37,7 @@ class Site:
         self.address = f"http://{HOST}/{full.relative_to(self.folder).as_posix()}"
 
     @cached_property
-    def scripted(self) -> bool:
+    def has_scripts(self) -> bool:
         """Whether the page has a script, so that it may go on changing."""
         return _SCRIPT.search(self.page.read_bytes()) is not None
 

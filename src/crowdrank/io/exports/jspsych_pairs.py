@@ -11,6 +11,7 @@ from ...data.column_questions import what_numbers_mean
 from ...errors import JudgmentError
 from ...wording import either, first_few, option
 from .cells import as_number, as_text
+from .imported import Collector
 from .pair_columns import pair_columns, side
 
 _MEDIA = re.compile(r"<(?:img|audio|video|source)\b[^>]*?\bsrc\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
@@ -50,14 +51,14 @@ def sides_of(trials: Sequence[Trial], columns: Mapping[str, str]) -> Sides | Non
         return _fields(columns.get("left", ""), columns.get("right", "")) if trials else None
     if "item" in columns or "grade" in columns:
         return None
-    choices = [_listed(trial.get("choices")) for trial in trials]
+    choices = [_entries(trial.get("choices")) for trial in trials]
     if all(len(one) > 1 for one in choices) and len({tuple(sorted(one)) for one in choices}) > 1:
         if any(len(one) > 2 for one in choices):
             raise JudgmentError(
                 "trials offer three or more buttons that are not always the same; only choices between two are read, "
                 "so write one row per button and rank"
             )
-        return Sides("choices[0]", "choices[1]", lambda trial: _two(_listed(trial.get("choices"))), numbered=True)
+        return Sides("choices[0]", "choices[1]", lambda trial: _two(_entries(trial.get("choices"))), numbered=True)
     names = dict.fromkeys(name for trial in trials for name in trial if name not in _OWN)
     varied = [name for name in names if len({as_text(trial.get(name)) for trial in trials}) > 1]
     found = pair_columns(varied)
@@ -69,11 +70,23 @@ def sides_of(trials: Sequence[Trial], columns: Mapping[str, str]) -> Sides | Non
     return None
 
 
-def check_winners(sides: Sides, answers: Sequence[Any], options_codes: Mapping[Any, str] | None) -> None:
+def add_pair(rows: Collector, trial: Trial, answer: Any, sides: Sides, cells: Mapping[str, Any]) -> None:
+    """Add the preference of a trial, or count why there is none."""
+    pair = sides.pair(trial)
+    if pair is None or as_text(answer) in (None, "null"):
+        rows.drop("without two items" if pair is None else "without an answer")
+    else:
+        rows.add(trial, left=pair[0], right=pair[1], winner=sides.winner(trial, answer), **cells)
+
+
+def check_winners(
+    sides: Sides, answers: Sequence[Any], trials: Sequence[Trial], codes: Mapping[Any, str] | None
+) -> None:
     """Refuse answers, such as numbers of buttons, that do not say which of the two was chosen."""
-    if options_codes is not None:
+    if codes is not None:
         return
-    unclear = list(dict.fromkeys(text for answer in answers if (text := as_text(answer)) not in _CLEAR and text))
+    winners = [sides.winner(trial, answer) for trial, answer in zip(trials, answers, strict=True)]
+    unclear = list(dict.fromkeys(winner for winner in winners if winner and winner not in _CLEAR))
     if not unclear:
         return
     values = sorted(unclear, key=lambda value: (as_number(value) or 0.0, value))
@@ -109,7 +122,7 @@ def _two(values: Sequence[str | None]) -> tuple[str, str] | None:
     return values[0], values[1]
 
 
-def _listed(value: Any) -> list[str]:
+def _entries(value: Any) -> list[str]:
     """The entries of a list, which CSV holds as JSON."""
     if isinstance(value, str) and value.startswith("["):
         try:
@@ -121,4 +134,4 @@ def _listed(value: Any) -> list[str]:
 
 def _stimuli(value: Any) -> tuple[str, str] | None:
     """The two things that a stimulus shows: entries of a list, or files of the page."""
-    return _two(_listed(value) or _MEDIA.findall(as_text(value) or ""))
+    return _two(_entries(value) or _MEDIA.findall(as_text(value) or ""))
