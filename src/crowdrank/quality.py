@@ -456,11 +456,11 @@ def scores_quietly(method: Aggregator, judgments: Judgments | Mixed) -> Floats:
         return settle_ties(method, judgments, method.scores(judgments))
 
 
-def fit_quietly(method: Aggregator, judgments: Judgments | Mixed) -> Any:
+def fit_quietly(method: Any, judgments: Judgments | Mixed, **extra: Any) -> Any:
     """Consensus of a part of the judgments, without the warnings that the fit to all of them gave already."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return method.fit(judgments)
+        return method.fit(judgments, **extra)
 
 
 def _shrink_shares(judgments: Judgments | Mixed, found: Agreement, consensus: Reliability = EXACT) -> Quality:

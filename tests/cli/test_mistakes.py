@@ -201,3 +201,9 @@ def test_an_interruption_leaves_one_line(run, votes, monkeypatch):
     ran = run("aggregate", votes, "--out", "r.csv")
     assert ran.code == 130
     assert ran.lines == ["crowdrank: interrupted; no partial file was left"]
+
+
+def test_an_option_is_no_value_of_another_one(run, votes):
+    ran = run("aggregate", votes, "--rating", "--format", "latex")
+    assert ran.code == 2
+    assert "--rating needs a value, and --format follows it" in ran.err

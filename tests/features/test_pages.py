@@ -7,10 +7,12 @@ import time
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from tests.features.drawn_pages import write_pages
 
 import crowdrank as cr
+from crowdrank.cli import main
 from crowdrank.errors import DataWarning, JudgmentError, MissingExtraError, ParameterError
 from crowdrank.features.page import page_features, rendering
 from crowdrank.features.page.page_features import EIGHT
@@ -130,6 +132,27 @@ def test_style_sheets_outside_of_the_folder_are_not_read(tmp_path, site):
         cr.features.pages(site.parent, screen="no")
 
 
+def test_style_sheets_that_are_missing_are_counted_and_said(site, tmp_path, capsys):
+    links = ("style.css", "http://cdn.example/a.css", "gone.css", "data:text/css,p{color:red}")
+    lacking = "".join(f"<link rel='stylesheet' href='{link}'>" for link in links)
+    (site / "other.html").write_text(f"{lacking}<link rel='icon' href='no.ico'><p>a</p>")
+    made = cr.features.pages(site.parent, screen="no")
+    assert dict(made.details.select("item", "missing_css").iter_rows()) == {
+        "first/index.html": 0,
+        "first/other.html": 2,
+    }
+    assert made.details["unstable"].to_list() == [None, None], "only a browser knows"
+    out, kept = str(tmp_path / "f.csv"), str(tmp_path / "kept.csv")
+    command = ["features", str(site.parent), "--of", "page", "--screen", "no", "-o", out, "--details", kept]
+    assert main(command) == 0
+    said = capsys.readouterr().err
+    assert "1 of 2 pages link to style sheets that are not in their folder" in said
+    assert "first/other.html" in said
+    assert pl.read_csv(kept)["missing_css"].to_list() == [0, 2]
+    assert "missing_css" not in pl.read_csv(out).columns
+    assert main(["features", str(site.parent), "--of", "text", "--details", kept]) == 2
+
+
 def test_the_cache_knows_style_sheets(site, tmp_path):
     cache = tmp_path / "cache"
     before = cr.features.pages(site.parent, screen="no", cache=cache).matrix
@@ -160,18 +183,21 @@ def test_what_untrusted_pages_cannot_do(site, monkeypatch):
         "<iframe src='file:///etc/passwd'></iframe><img src='http://192.0.2.1/x.png' width='9' height='9'>",
         "leaves": "<meta http-equiv='refresh' content='0;url=http://a.example/'><p>a</p>",
         "loops": "<p>one</p><p>two</p><script>while (true) {}</script>",
+        "grows": "<p>a</p><script>setInterval(() => document.body.append(document.createElement('hr')), 40)</script>"
+        "<style>hr { height: 900px }</style>",
     }
     for name, source in pages.items():
         (site / f"{name}.html").write_text(source)
     raws = [RawItem(name, path=site / f"{name}.html", root=site.parent) for name in pages]
     start = time.monotonic()
-    evil, leaves, loops = render_pages(raws)
+    evil, leaves, loops, grows = render_pages(raws)
     assert time.monotonic() - start < 60
     assert isinstance(evil, Rendered)
     assert (evil.numbers["whole_texts"], evil.numbers["first_texts"], evil.numbers["whole_images"]) == (1, 1, 1)
     assert leaves == "it leads to another site"
     assert isinstance(loops, Rendered)  # tried again without its scripts
     assert loops.numbers["whole_texts"] == 2
+    assert [evil.unstable, loops.unstable, grows.unstable] == [False, False, True]
 
 
 def test_measures_rank_pages_as_annotators(tmp_path):

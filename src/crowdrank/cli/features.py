@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..errors import ParameterError
 from ..wording import counted
 from .help import examples
 from .options import Format, Quiet
@@ -111,6 +112,16 @@ def features(
             rich_help_panel="Output",
         ),
     ] = None,
+    details: Annotated[
+        str | None,
+        typer.Option(
+            "--details",
+            metavar="FILE",
+            help="Of pages, write missing_css (style sheets that the folder lacks) and unstable (1 where the height "
+            "changed) there.",
+            rich_help_panel="Output",
+        ),
+    ] = None,
     format: Format = None,
     quiet: Quiet = False,
 ) -> None:
@@ -129,7 +140,9 @@ def features(
     given = {name: value for name, value in options.items() if value is not None}
     api.check_extraction(of, like=like, clutter_measures=measures is not None, options=given)
     beside = None if out in (None, "-") else extractor_file(out)
-    check_files([items, like], [out, measures, beside], format=format, tables=[measures])
+    if details is not None and of != "page":
+        raise ParameterError("--details is about pages; leave it out, or say --of page")
+    check_files([items, like], [out, measures, beside, details], format=format, tables=[measures, details])
     with Talk(quiet=quiet) as talk:
         with talk.working("measuring the items") as progress:
             made, rankings = api.make_features(
@@ -146,3 +159,6 @@ def features(
             report_written(out, talk)
         if rankings is not None:
             write_wanted(measures, rankings.frame, talk)
+        if made.details is not None:
+            kept = made.details
+            write_wanted(details, lambda: kept, talk)

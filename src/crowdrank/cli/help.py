@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise, takewhile
 from typing import Any
 
 from typer.core import TyperCommand, TyperGroup
+
+from ..errors import ParameterError
 
 
 def examples(*pairs: tuple[str, str]) -> str:
@@ -37,6 +40,18 @@ class ProgramHelp(_WithExamples, TyperGroup):
 
 class Verb(_WithExamples, TyperCommand):
     """A command whose options stand under the headings they were given."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Return what is left of the words, unless an option stands where the value of another one is missing."""
+        options = [param for param in self.get_params(ctx) if param.param_type_name == "option"]
+        flags = {flag for param in options for flag in (*param.opts, *param.secondary_opts) if flag.startswith("--")}
+        valued = {flag for param in options if not param.is_flag and not param.count for flag in param.opts}  # type: ignore[attr-defined]
+        for word, following in pairwise(takewhile(lambda one: one != "--", args)):
+            if word in valued and following in flags:
+                raise ParameterError(
+                    f"{word} needs a value, and {following} follows it; see crowdrank {self.name} --help"
+                )
+        return super().parse_args(ctx, args)
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """Return the parts of the usage line, the arguments as they are named in the help."""

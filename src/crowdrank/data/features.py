@@ -29,7 +29,8 @@ class Features:
     """A matrix with one row per item, in the order of ``items``; a missing value is NaN.
 
     ``grade`` holds the grades that came with the file or table, or ``None``; ``extractor`` how the columns are made of
-    raw items, where ``cr.features`` made them.
+    raw items, where ``cr.features`` made them; ``details`` what is known of those items besides, such as style sheets
+    that a page lacks.
 
     Examples
     --------
@@ -43,6 +44,7 @@ class Features:
     names: tuple[str, ...]
     grade: Floats | None = None
     extractor: Extractor | None = None
+    details: pl.DataFrame | None = None
 
     def __post_init__(self) -> None:
         if self.matrix.shape != (len(self.items), len(self.names)):

@@ -34,7 +34,7 @@ def extract(kind: str, items: RawItems, params: Mapping[str, Any], run: Run) -> 
         numbers["fill"] = _means(matrix)
         matrix = _fill_missing(matrix, numbers["fill"], made.names)
     extractor = Extractor(kind, module.VERSION, dict(params), made.names, made.facts, numbers)
-    return Features(made.items.items, matrix, made.names, extractor=extractor), made
+    return Features(made.items.items, matrix, made.names, extractor=extractor, details=made.details), made
 
 
 def extract_like(extractor: Extractor, items: RawItems, run: Run) -> tuple[Features, Made]:
@@ -52,7 +52,7 @@ def extract_like(extractor: Extractor, items: RawItems, run: Run) -> tuple[Featu
         raise JudgmentError(f"the extractor is damaged ({plain(str(error))}); make the features anew") from None
     if not fits:
         raise JudgmentError("the extractor does not make the columns that it names; make the features anew")
-    return Features(made.items.items, matrix, made.names, extractor=extractor), made
+    return Features(made.items.items, matrix, made.names, extractor=extractor, details=made.details), made
 
 
 def extractor_of(source: Any) -> Extractor:

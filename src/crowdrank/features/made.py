@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import polars as pl
 from numpy.typing import NDArray
 
 from ..protocols import Floats
@@ -23,3 +24,5 @@ class Made:
     numbers: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     measures: Floats | None = None
     """Clutter of pages by each measure, where it was asked for."""
+    details: pl.DataFrame | None = None
+    """What is kept of each item besides its columns: item [, query] and more."""

@@ -110,7 +110,7 @@ def _read_long(source: Source, options: ReadOptions) -> Plain | None:
     """
     from .line_blocks import read_long_lines
 
-    asked = _named_columns(options)
+    asked = _named_paths(options)
 
     def is_needed(name: str) -> bool:
         return any(path == name or path.startswith((f"{name}.", f"{name}[")) for path in asked)
@@ -127,7 +127,7 @@ def _read_long(source: Source, options: ReadOptions) -> Plain | None:
     return None
 
 
-def _named_columns(options: ReadOptions) -> list[str]:
+def _named_paths(options: ReadOptions) -> list[str]:
     """The columns, or paths, that are named in the options."""
     names = [*options.columns.values(), *options.where, *([options.strength[0]] if options.strength else [])]
     return [*names, *([options.answer] if options.answer else [])]
@@ -140,7 +140,7 @@ def read_plain_wholly(source: Source, options: ReadOptions) -> Plain:
 
 def _worth(names: list[str], options: ReadOptions) -> list[str]:
     """The columns of a Parquet file whose cells are needed."""
-    roots = {root[0] for path in _named_columns(options) if (root := root_of(names, path)) is not None}
+    roots = {root[0] for path in _named_paths(options) if (root := root_of(names, path)) is not None}
     if options.add_columns is not None:
         return names
     wanted = covariate_columns(pl.DataFrame(schema=names), options.covariates)

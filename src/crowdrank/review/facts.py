@@ -16,7 +16,7 @@ from ..data.judgments import Grades, Judgments, Preferences
 from ..data.mixed import Mixed, parts_of
 from ..errors import ParameterError
 from ..protocols import Bools, Counts, Floats
-from ..quality import scores_quietly
+from ..quality import fit_quietly, scores_quietly
 from ..registry import method_class
 from .crowd_agreement import Agreement, agreement
 from .diagnosis import diagnose
@@ -84,8 +84,11 @@ class Facts:
         if not self.consensus.estimates.get("control") or not isinstance(self.judgments, Preferences):
             return None
         method = method_class("aggregator", self.consensus.method)(**self.consensus.params)
-        scores: Floats = scores_quietly(method, self.judgments)
-        return scores
+        trusted = self.consensus.estimates.get("trusted")
+        if trusted is None:
+            return scores_quietly(method, self.judgments)
+        found: Floats = fit_quietly(method, self.judgments, trusted=trusted).scores
+        return found
 
     @cached_property
     def per_item(self) -> Counts | None:

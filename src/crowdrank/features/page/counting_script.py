@@ -68,3 +68,8 @@ COUNTING_SCRIPT = r"""
   return found;
 }
 """
+
+HEIGHT_SCRIPT = """
+Math.max(...[document.documentElement, document.body].filter(element => element).map(element => element.scrollHeight))
+"""
+"""The height of the page alone, as the other script counts it."""

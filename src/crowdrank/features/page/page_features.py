@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from ...data.extractor import Extractor
 from ...errors import MissingExtraError, ParameterError
 from ...io.notices import say
 from ...protocols import Floats
-from ...wording import one_of
+from ...wording import counted, first_few, one_of
 from ..made import Made
 from ..raw_items import RawItem, RawItems, leave_out
 from ..work import Measure, Run, each_item, measure_rows
@@ -26,6 +28,8 @@ _BESIDES = ("pixel_sd", "picture")
 """What is measured with the clutter of a page: the spread of its pixels, and a number that equal pictures share."""
 
 N_MEASURES = 3
+DETAILS = ("missing_css", "unstable")
+"""What is kept of a page besides its columns: how many style sheets its folder lacks, and if its height changed."""
 
 
 def screen_mode(screen: str) -> str:
@@ -64,27 +68,52 @@ def make(items: RawItems, params: Mapping[str, Any], fitted: Extractor | None, r
     names = columns_of(params)
     measured = bool(params.get("measures")) and fitted is None
     keyed = {"mode": params["mode"], "first": params["first"], "measures": measured}
-    n_columns = len(names) + (N_MEASURES + len(_BESIDES) if measured else 0)
+    n_columns = len(names) + (N_MEASURES + len(_BESIDES) if measured else 0) + len(DETAILS)
     measure = Measure(
         "page", VERSION, keyed, ".page.page_features:measure_pages", n_columns, _PAGES_PER_CHUNK, _content
     )
     matrix, failed = measure_rows(measure, items.raw, run, "pages")
     matrix = matrix[[row not in failed for row in range(len(items))]]
     items = leave_out(items, failed, run.on_error)
-    return Made(items, matrix[:, : len(names)], names, measures=matrix[:, len(names) :] if measured else None)
+    details = matrix[:, -len(DETAILS) :]
+    _say_details(items, details)
+    table = items.items.frame().with_columns(
+        pl.Series(name, details[:, place]).fill_nan(None).cast(pl.Int64) for place, name in enumerate(DETAILS)
+    )
+    measures = matrix[:, len(names) : -len(DETAILS)] if measured else None
+    return Made(items, matrix[:, : len(names)], names, measures=measures, details=table)
+
+
+def _say_details(items: RawItems, details: Floats) -> None:
+    """Say which pages are shown without a style sheet, and which were still changing."""
+    sentences = (
+        "link to style sheets that are not in their folder and are measured without them (missing_css)",
+        "were of another height when they were read again, so what was measured is a moment (unstable)",
+    )
+    for place, sentence in enumerate(sentences):
+        rows = np.flatnonzero(details[:, place] > 0)
+        if len(rows):
+            names = first_few([items.raw[row].name for row in rows])
+            say(f"{len(rows):,} of {counted(len(details), 'page')} {sentence}: {names}")
 
 
 def measure_pages(raws: Sequence[RawItem], params: Mapping[str, Any]) -> Iterator[Floats | str]:
     """Yield the columns of each page, or why there are none."""
-    if params["mode"] == "source":
-        from .source import count_source
+    from .source import count_missing_sheets, count_source
 
-        yield from each_item(lambda raw: np.array(count_source(raw).columns()), raws)
+    if params["mode"] == "source":
+        yield from each_item(
+            lambda raw: np.array([*count_source(raw).columns(), count_missing_sheets(raw), math.nan]), raws
+        )
         return
     from .rendering import Rendered, render_pages
 
-    for rendered in render_pages(raws):
-        yield _screen_row(rendered, params) if isinstance(rendered, Rendered) else rendered
+    for raw, rendered in zip(raws, render_pages(raws), strict=True):
+        if not isinstance(rendered, Rendered):
+            yield rendered
+            continue
+        kept = [float(count_missing_sheets(raw)), float(rendered.unstable)]
+        yield np.concatenate([_screen_row(rendered, params), kept])
 
 
 def _screen_row(rendered: Any, params: Mapping[str, Any]) -> Floats:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from ..raw_items import ItemError, RawItem
-from .counting_script import COUNTING_SCRIPT
+from .counting_script import COUNTING_SCRIPT, HEIGHT_SCRIPT
 from .site_files import HOST, Site, read_page, site_of
 from .source import MAX_ELEMENTS, MAX_TEXTS, SCREEN_HEIGHT, SCREEN_WIDTH
 
@@ -43,6 +43,8 @@ class Rendered(NamedTuple):
 
     numbers: dict[str, float]
     screenshot: bytes
+    unstable: bool
+    """Whether its height was another one when it was read again."""
 
 
 @cache
@@ -220,9 +222,12 @@ async def _measure(context: Any, page: Any, site: Site) -> Rendered:
         animations="disabled", caret="hide", clip={"x": 0, "y": 0, "width": SCREEN_WIDTH, "height": SCREEN_HEIGHT},
         timeout=DEADLINE * 1000,
     )  # fmt: skip
+    if site.has_scripts:
+        await page.wait_for_timeout(_SETTLE_MILLISECONDS)
+    again = await _evaluate(context, page, HEIGHT_SCRIPT)
     # on a busy machine a page may leave as late as this, and what was counted be the browser's own page
     _expect_own_site(page)
-    return Rendered(numbers, picture)
+    return Rendered(numbers, picture, unstable=again != numbers["height"])
 
 
 def _expect_own_site(page: Any) -> None:
@@ -232,16 +237,21 @@ def _expect_own_site(page: Any) -> None:
 
 
 async def _count(context: Any, page: Any) -> dict[str, float]:
-    """What our script counts, in a world of its own that scripts of the page cannot reach."""
-    session = await context.new_cdp_session(page)
-    frame = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
-    world = await session.send("Page.createIsolatedWorld", {"frameId": frame, "worldName": "counting"})
+    """What our script counts."""
     call = f"({COUNTING_SCRIPT})({SCREEN_WIDTH}, {SCREEN_HEIGHT}, {MAX_ELEMENTS}, {MAX_TEXTS})"
-    answer = await session.send(
-        "Runtime.evaluate",
-        {"expression": call, "contextId": world["executionContextId"], "returnByValue": True},
-    )
-    found = answer.get("result", {}).get("value")
+    found = await _evaluate(context, page, call)
     if not isinstance(found, dict) or "too_large" in found:
         raise ItemError(f"more than {MAX_ELEMENTS:,} elements or {MAX_TEXTS:,} texts")
     return {str(name): float(value) for name, value in found.items()}
+
+
+async def _evaluate(context: Any, page: Any, expression: str) -> Any:
+    """The value of an expression in a world of its own that scripts of the page cannot reach."""
+    session = await context.new_cdp_session(page)
+    frame = (await session.send("Page.getFrameTree"))["frameTree"]["frame"]["id"]
+    world = await session.send("Page.createIsolatedWorld", {"frameId": frame, "worldName": "counting"})
+    answer = await session.send(
+        "Runtime.evaluate",
+        {"expression": expression, "contextId": world["executionContextId"], "returnByValue": True},
+    )
+    return answer.get("result", {}).get("value")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from functools import cached_property
 from pathlib import Path
 from urllib.parse import unquote, urljoin, urlsplit
 
@@ -10,6 +12,8 @@ from ..raw_items import ItemError, RawItem
 MAX_FILE_BYTES = 20_000_000
 HOST = "page.invalid"
 """Invented host of every site; the name can never be one of a real host."""
+
+_SCRIPT = re.compile(rb"<script|\son[a-z]+\s*=|javascript:", re.IGNORECASE)
 
 
 class Site:
@@ -29,7 +33,13 @@ class Site:
         inside = full.relative_to(root).parts if full.is_relative_to(root) else (full.name,)
         start = root if full.is_relative_to(root) else full.parent
         self.folder = start / inside[0] if len(inside) > 1 else start
+        self.page = full
         self.address = f"http://{HOST}/{full.relative_to(self.folder).as_posix()}"
+
+    @cached_property
+    def has_scripts(self) -> bool:
+        """Whether the page has a script, so that it may go on changing."""
+        return _SCRIPT.search(self.page.read_bytes()) is not None
 
     def file(self, address: str) -> Path | None:
         """Return the file of an address, as written in the page or in full; ``None`` for what is not in the folder."""

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any
 
 from ...errors import MissingExtraError
@@ -120,18 +121,30 @@ def _expect_shallow(data: bytes) -> None:
 
 def sheets_of(tree: Any, site: Site) -> Iterator[str]:
     """Yield the style sheets of a page that are in it or in its folder, in their order."""
-    for number, node in enumerate(tree.css("style, link")):
-        if number >= _MAX_SHEETS:
-            return
-        given = node.attributes
-        if "print" in (given.get("media") or "").lower():
-            continue
+    for node in _sheet_nodes(tree):
         if node.tag == "style":
             yield node.text() or ""
-        elif "stylesheet" in (given.get("rel") or "").lower():
-            found = site.file(given.get("href") or "")
-            if found is not None:
-                yield found.read_bytes()[:MAX_FILE_BYTES].decode("utf-8", "replace")
+        elif (found := site.file(node.attributes.get("href") or "")) is not None:
+            yield found.read_bytes()[:MAX_FILE_BYTES].decode("utf-8", "replace")
+
+
+def count_missing_sheets(raw: RawItem) -> int:
+    """Return how many style sheets a page links to that are not in its folder, so that it is shown without them."""
+    from selectolax.lexbor import LexborHTMLParser
+
+    site = site_of(raw)
+    links = [node for node in _sheet_nodes(LexborHTMLParser(read_page(raw))) if node.tag == "link"]
+    addresses = [(node.attributes.get("href") or "").strip() for node in links]
+    return sum(site.file(one) is None for one in addresses if not one.lower().startswith("data:"))
+
+
+def _sheet_nodes(tree: Any) -> Iterator[Any]:
+    """The elements that hold a style sheet for screens, or link to one."""
+    for node in islice(tree.css("style, link"), _MAX_SHEETS):
+        given = node.attributes
+        for_print = "print" in (given.get("media") or "").lower()
+        if not for_print and (node.tag == "style" or "stylesheet" in (given.get("rel") or "").lower()):
+            yield node
 
 
 def _match_declarations(tree: Any, site: Site) -> dict[int, list[tuple[tuple[int, int, int], int, dict[str, str]]]]:

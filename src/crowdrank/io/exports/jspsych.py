@@ -15,7 +15,7 @@ from ..sources import Source
 from ..tables import table_format
 from .cells import as_number, as_text
 from .imported import Collector, Imported
-from .jspsych_pairs import check_winners, sides_of
+from .jspsych_pairs import add_pair, check_winners, sides_of
 from .streaming import json_values, records
 
 _TITLE = "jsPsych trials (trial_type, trial_index, time_elapsed)"
@@ -40,31 +40,25 @@ def read(source: Source, options: ReadOptions) -> Imported:
     wanted = options.answer or _commonest(trials, options)
     who = _participant(trials)
     alone = Path(source.name).stem if who is None and _one_session(trials) else None
-    sides = sides_of(_answered_trials(trials, wanted), options.columns)
-    winners: list[str | None] = []
+    chosen = _trials_with_answer(trials, wanted)
+    sides = sides_of(chosen, options.columns)
     for trial in trials:
         kind = as_text(trial.get("trial_type")) or "without a trial_type"
         if kind != wanted:
             rows.drop(kind)
             continue
         cells = {"annotator": as_text(trial.get(who)) if who else alone, "duration": _seconds(trial.get("rt"))}
-        given = _response(trial)
-        if sides is not None:
-            pair = sides.pair(trial)
-            if pair is None or as_text(given) in (None, "null"):
-                rows.drop("without two items" if pair is None else "without an answer")
-                continue
-            winners.append(sides.winner(trial, given))
-            rows.add(trial, left=pair[0], right=pair[1], winner=winners[-1], **cells)
+        if sides is None:
+            _add_grades(rows, trial, cells)
         else:
-            _add_grades(rows, trial, given, cells)
+            add_pair(rows, trial, _response(trial), sides, cells)
     rows.roles |= {"duration": "rt (milliseconds)", "annotator": who or "name of the file"}
     if sides is not None:
-        check_winners(sides, winners, options.winner_codes)
+        check_winners(sides, [_response(trial) for trial in chosen], chosen, options.winner_codes)
         rows.roles |= {"left": sides.left, "right": sides.right, "winner": "response"}
         return rows.finish("preference", title=_TITLE)
     if "item" not in options.columns:
-        _check_stimuli(_answered_trials(trials, wanted))
+        _check_stimuli(chosen)
     rows.roles |= {"item": "stimulus, or the question of a scale", "grade": "response"}
     if "button" in wanted:
         rows.notes.append(
@@ -73,25 +67,28 @@ def read(source: Source, options: ReadOptions) -> Imported:
     return rows.finish("grade", title=_TITLE)
 
 
-def _add_grades(rows: Collector, trial: dict[str, Any], given: Any, cells: dict[str, Any]) -> None:
-    """Add the grade of a trial, or one for each question of a scale."""
-    if isinstance(given, Mapping):
-        grades = {name: value for name, value in given.items() if as_text(value) is not None}
-    else:
-        grades = {} if as_text(given) in (None, "null") else {as_text(trial.get("stimulus")): given}
-    for item, grade in grades.items():
-        rows.add(trial, item=item, grade=grade, **cells)
-    if not grades:
-        rows.drop("without an answer")
-
-
-def _answered_trials(trials: list[dict[str, Any]], wanted: str) -> list[dict[str, Any]]:
+def _trials_with_answer(trials: list[dict[str, Any]], wanted: str) -> list[dict[str, Any]]:
     """The trials of one type that have an answer."""
     return [
         trial
         for trial in trials
         if as_text(trial.get("trial_type")) == wanted and as_text(_response(trial)) not in (None, "null")
     ]
+
+
+def _add_grades(rows: Collector, trial: dict[str, Any], cells: dict[str, Any]) -> None:
+    """Add the answer of a trial as a grade of its stimulus, or the answers of each question as one of that."""
+    given = _response(trial)
+    if isinstance(given, Mapping):
+        filled = {name: value for name, value in given.items() if as_text(value) is not None}
+        for name, value in filled.items():
+            rows.add(trial, item=name, grade=value, **cells)
+        if filled:
+            return
+    if isinstance(given, Mapping) or as_text(given) in (None, "null"):
+        rows.drop("without an answer")
+    else:
+        rows.add(trial, item=as_text(trial.get("stimulus")), grade=given, **cells)
 
 
 def _check_stimuli(trials: list[dict[str, Any]]) -> None:
@@ -120,7 +117,7 @@ def _commonest(trials: list[dict[str, Any]], options: ReadOptions) -> str:
     if not +counts:
         keyed = Counter(as_text(trial.get("trial_type")) or "" for trial in trials if as_text(_response(trial)))
         counts.update(
-            {kind: n for kind, n in keyed.items() if sides_of(_answered_trials(trials, kind), options.columns)}
+            {kind: n for kind, n in keyed.items() if sides_of(_trials_with_answer(trials, kind), options.columns)}
         )
     found = counts.most_common(1)
     if not found or not found[0][1]:

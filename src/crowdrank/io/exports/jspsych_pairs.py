@@ -11,6 +11,7 @@ from ...data.column_questions import what_numbers_mean
 from ...errors import JudgmentError
 from ...wording import either, first_few, option
 from .cells import as_number, as_text
+from .imported import Collector
 from .pair_columns import pair_columns, side
 
 _MEDIA = re.compile(r"<(?:img|audio|video|source)\b[^>]*?\bsrc\s*=\s*[\"']?([^\"'\s>]+)", re.IGNORECASE)
@@ -69,11 +70,23 @@ def sides_of(trials: Sequence[Trial], columns: Mapping[str, str]) -> Sides | Non
     return None
 
 
-def check_winners(sides: Sides, answers: Sequence[Any], options_codes: Mapping[Any, str] | None) -> None:
+def add_pair(rows: Collector, trial: Trial, answer: Any, sides: Sides, cells: Mapping[str, Any]) -> None:
+    """Add the preference of a trial, or count why there is none."""
+    pair = sides.pair(trial)
+    if pair is None or as_text(answer) in (None, "null"):
+        rows.drop("without two items" if pair is None else "without an answer")
+    else:
+        rows.add(trial, left=pair[0], right=pair[1], winner=sides.winner(trial, answer), **cells)
+
+
+def check_winners(
+    sides: Sides, answers: Sequence[Any], trials: Sequence[Trial], codes: Mapping[Any, str] | None
+) -> None:
     """Refuse answers, such as numbers of buttons, that do not say which of the two was chosen."""
-    if options_codes is not None:
+    if codes is not None:
         return
-    unclear = list(dict.fromkeys(text for answer in answers if (text := as_text(answer)) not in _CLEAR and text))
+    winners = [sides.winner(trial, answer) for trial, answer in zip(trials, answers, strict=True)]
+    unclear = list(dict.fromkeys(winner for winner in winners if winner and winner not in _CLEAR))
     if not unclear:
         return
     values = sorted(unclear, key=lambda value: (as_number(value) or 0.0, value))

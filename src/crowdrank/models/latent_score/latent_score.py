@@ -182,6 +182,10 @@ class LatentScore:
         warn_about(fit, layout, judgments.items, self._options)
         found = latent_consensus(self, judgments, layout, fit, clamped, design)
         found = replace(found, reread=rereading(self, judgments, layout, fit.state, fit.anchors.inputs))
+        if design is not None and reliable.any():
+            # for ranks before control, which are to be by the same annotators
+            ids = judgments.annotators.ids.filter(pl.Series(reliable)).to_list()
+            found = replace(found, estimates={**found.estimates, "trusted": ids})
         heavy = self._with_tastes(judgments, reliable, known)
         return found if heavy is None else self._with_taste_scores(found, judgments, heavy, reliable, design)
 
