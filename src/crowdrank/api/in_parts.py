@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from ..cluster.held import HeldJudgments, hold_judgments
 from ..cluster.packed import PackedJudgments, is_packed, scan_judgments
 from ..data.consensus import Consensus
 from ..data.frames import to_frame
@@ -27,6 +26,7 @@ from ..registry import method_class, names
 from ..wording import method_label, option
 
 if TYPE_CHECKING:
+    from ..cluster.held import HeldJudgments
     from ..cluster.resamples import PartDraws
     from ..cluster.run_files import RunFiles
     from ..cluster.stored import StoredConsensus
@@ -63,6 +63,8 @@ def hold_many(
         return None
     if not (judgments.judged_items.all() and np.diff(judgments.items.offsets).all()):
         return None
+    from ..cluster.held import hold_judgments
+
     counts_pairs = "pairs" in getattr(method_of(method), "one_pass", ()) and judgments.kind == "preference"
     weight = judgments.weight
     whole_counts = weight is None or bool((weight == np.round(weight)).all())
@@ -78,8 +80,10 @@ def method_of(method: Any) -> Any:
 
 def whole_judgments(packed: PackedJudgments) -> Judgments:
     """Return packed judgments as one set in memory."""
-    if isinstance(packed, HeldJudgments):
-        return packed.whole
+    if packed.keeps_ranking:
+        held: Any = packed
+        whole: Judgments = held.whole
+        return whole
     parts = [part for part in packed.parts() if len(part)]
     return stack_judgments(align_judgments(parts)) if parts else packed.part(0)
 
@@ -225,7 +229,7 @@ def expect_whole(packed: PackedJudgments, names: Sequence[str], how: Mapping[str
             raise ParameterError(
                 f"{option(names[0])} needs all judgments at once, which {option(other)} does not; leave one of them out"
             )
-    if isinstance(packed, HeldJudgments):
+    if packed.keeps_ranking:
         return
     expect_room(
         READING_BYTES * packed.rows,

@@ -103,7 +103,7 @@ class PackedJudgments:
     """
 
     keeps_ranking: ClassVar[bool] = False
-    """Whether the ranking is held however many items there are; otherwise it goes to the folder where they are many."""
+    """Whether the judgments are in memory, and their ranking is, however many items it has; see ``cluster/held.py``."""
 
     path: Path
     manifest: dict[str, Any]
