@@ -3,9 +3,11 @@ import logging
 import uuid
 
 import pytest
+from starlette.requests import Request
 from tests.web.calling import SAME_SITE, URL, Called, tokens_in
 from tests.web.collecting import campaign, expect_promises
 
+from crowdrank.web.access import Access, Buckets
 from crowdrank.web.app import POLICY, ROUTES
 from crowdrank.web.sqlite_store import SqliteStore
 
@@ -53,6 +55,8 @@ def test_every_route_with_every_role(called):
     tokens = {"nobody": None, "person": called.join("ann", "person"), "program": called.join("robot"),
               "owner": called.owner_token, "stranger": "cra_" + "x" * 43}  # fmt: skip
     for method, path in WHO:
+        # the table has more strangers than one address may send
+        called.service.access.buckets = Buckets()
         where = path.replace("{request}", "1").replace("{label}", "a").replace("{submission}", str(uuid.uuid4()))
         where = where.replace("{annotator}", "99").replace("{invite}", "99").replace("{name}", "none.js")
         for role, token in tokens.items():
@@ -403,3 +407,46 @@ def test_an_error_of_ours_is_one_sentence(called, monkeypatch, caplog):
     assert response.status_code == 500
     assert kind_of(response) == "internal"
     assert "secret" not in response.text
+
+
+def test_guesses_at_tokens_are_counted_by_address(called):
+    called.service.access.buckets.clock = lambda: 100.0
+    found = {called.get("/me", f"cra_{number}").status_code for number in range(90)}
+    assert found == {401}
+    refused = [called.get("/me", f"cra_x{number}") for number in range(20)]
+    assert refused[-1].status_code == 429
+    assert int(refused[-1].headers["retry-after"]) >= 1
+    # those who are known are not held up by it
+    assert called.get("/me", called.join("ann")).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        ("2001:db8:1:2::3", "2001:db8:1:2:ffff::9", True), ("2001:db8:1:2::3", "2001:db8:1:3::3", False),
+        ("::ffff:192.0.2.1", "192.0.2.1", True), ("::ffff:192.0.2.1", "::ffff:192.0.2.2", False),
+        ("192.0.2.1", "192.0.2.2", False), ("unknown", "unknown:", False),
+    ],
+)  # fmt: skip
+def test_one_caller_has_many_addresses_of_ipv6(called, first, second, same):
+    access = Access(called.collection, URL, behind_proxy=True)
+    seen = [
+        access.address(Request({"type": "http", "headers": [(b"x-forwarded-for", one.encode())]}))
+        for one in (first, second)
+    ]
+    assert (seen[0] == seen[1]) is same
+
+
+def test_very_many_callers_do_not_slow_each_other_down():
+    now = [0.0]
+    buckets = Buckets(lambda: now[0])
+    for number in range(20_002):
+        buckets.wait(number, 1.0, 2.0)
+    before = buckets._levels
+    now[0] = 5.0
+    buckets.wait("another", 1.0, 2.0)
+    # looked through a moment ago, and nobody was silent for long
+    assert buckets._levels is before
+    now[0] = 200.0
+    buckets.wait("another", 1.0, 2.0)
+    assert list(buckets._levels) == ["another"]

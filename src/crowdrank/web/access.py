@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from ipaddress import IPv6Network, ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,6 +23,9 @@ RATES = {"person": (10.0, 40.0), "program": (50.0, 100.0), "owner": (50.0, 200.0
 
 FAILED_JOINS = (5 / 60, 5.0)
 """Failed joins a second and burst of one address."""
+
+_MANY_CALLERS, _SWEEP_SECONDS = 20_000, 10.0
+"""From so many callers on, those who have been silent are forgotten, no more often than this."""
 
 _OWNER = Statement("SELECT owner_hash FROM campaign WHERE id = :campaign")
 _ANNOTATOR = Statement(
@@ -62,12 +67,14 @@ class Buckets:
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
         self._levels: dict[Any, tuple[float, float]] = {}
+        self._swept = -math.inf
 
     def wait(self, key: Any, rate: float, burst: float, *, take: float = 1.0) -> float:
         """Return 0 and count the call, or the seconds after which it may be made."""
         now = self.clock()
-        if len(self._levels) > 20_000:
+        if len(self._levels) > _MANY_CALLERS and now - self._swept > _SWEEP_SECONDS:
             self._levels = {k: v for k, v in self._levels.items() if now - v[1] < 120}
+            self._swept = now
         level, at = self._levels.get(key, (burst, now))
         level = min(burst, level + (now - at) * rate)
         if level < max(take, 1.0):
@@ -75,6 +82,17 @@ class Buckets:
             return (max(take, 1.0) - level) / rate
         self._levels[key] = (level - take, now)
         return 0.0
+
+
+def _network(address: str) -> str:
+    """The address by which calls are counted: of IPv6 the first half, as one caller has all of the second."""
+    try:
+        found = ip_address(address)
+    except ValueError:
+        return address
+    if found.version == 4 or found.ipv4_mapped is not None:
+        return str(found if found.version == 4 else found.ipv4_mapped)
+    return str(IPv6Network((int(found), 64), strict=False))
 
 
 class Access:
@@ -97,8 +115,8 @@ class Access:
             # the last entry is the one that our own proxy wrote
             forwarded = request.headers.get("x-forwarded-for", "").split(",")[-1].strip()
             if forwarded:
-                return forwarded[:64]
-        return request.client.host if request.client else "unknown"
+                return _network(forwarded[:64])
+        return _network(request.client.host) if request.client else "unknown"
 
     async def identify(self, request: Request, read: Any) -> Caller:
         """Return who is calling; a token that is not known is refused."""

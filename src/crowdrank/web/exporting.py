@@ -274,8 +274,8 @@ def _qrels(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
     view = collection.store.submit_read(lambda c: consensus_view(collection, c, None)).result()
     for row in view["items"]:
         grade = row["grade"] if isinstance(row.get("grade"), int | float) else row["score"]
-        query = str(row.get("query", "1")).replace(" ", "_") or "1"
-        yield f"{query} 0 {str(row['item']).replace(' ', '_')} {max(0, round(grade))}\n"
+        query, item = ("_".join(str(one).split()) or "1" for one in (row.get("query", ""), row["item"]))
+        yield f"{query} 0 {item} {max(0, round(grade))}\n"
 
 
 Writer = Callable[[Collection, Iterable[Row]], Iterator[str]]

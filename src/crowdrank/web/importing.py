@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 import uuid
 from collections import Counter
@@ -97,16 +98,21 @@ def import_file(
 
 def _native_rows(path: Path) -> Iterator[Row]:
     """Judgments as the native export holds them."""
-    with path.open(encoding="utf-8") as lines:
+    with path.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             if not line.strip():
                 continue
             try:
-                row = json.loads(line)
+                row = {**_DEFAULTS, **json.loads(line.decode("utf-8"))}
                 row["submission"] = str(uuid.UUID(row["submission"]))
-                yield {**_DEFAULTS, **row}
+                # what no database takes, such as half of a character, is refused here
+                texts = [str.encode(row[name]) for name in _NATIVE_TEXTS]
+                numbers = [row[name] is None or math.isfinite(row[name]) for name in _NATIVE_NUMBERS]
+                if not (all(numbers) and texts[-1]):
+                    raise ValueError
             except (ValueError, TypeError, KeyError, AttributeError):
                 raise JudgmentError(f"line {number} is not a judgment in the native format; export it again") from None
+            yield row
 
 
 def _foreign_rows(collection: Collection, path: Path, format: str, options: Mapping[str, Any]) -> Iterator[Row]:
@@ -142,7 +148,10 @@ def _foreign_rows(collection: Collection, path: Path, format: str, options: Mapp
         }
 
 
-_DEFAULTS: Row = {"seconds": None, "annotator_kind": "person", "counted": True, "withdrawn": False}
+_DEFAULTS: Row = {
+    "query": "", "seconds": None, "time": None, "annotator_kind": "person", "counted": True, "withdrawn": False,
+}  # fmt: skip
+_NATIVE_TEXTS, _NATIVE_NUMBERS = ("query", "annotator"), ("seconds", "time")
 _ID_COLUMNS = ("query", "item", "left", "right", "annotator")
 
 

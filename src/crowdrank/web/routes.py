@@ -10,7 +10,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from .access import Caller
+from .access import NOBODY, Caller
 from .faults import Fault
 from .service import Service
 
@@ -48,7 +48,12 @@ class Route:
 
 async def answer(service: Service, route: Route, request: Request) -> Response:
     """Return what a route answers; refuse callers who may not use it."""
-    caller = await service.access.identify(request, service.read)
+    try:
+        caller = await service.access.identify(request, service.read)
+    except Fault:
+        # guesses at tokens are counted by the address they come from
+        service.access.expect_rate(request, NOBODY)
+        raise
     request.scope["caller"] = caller
     if route.role != "open" or caller.role != "open":
         service.access.expect_rate(request, caller)

@@ -12,6 +12,9 @@ from .collection import Collection, Statement
 from .faults import Fault
 from .submitting import MAX_UNDO
 
+_MOST_CONTENTS = 5_000
+"""Contents of items that are kept in memory."""
+
 _REQUEST = Statement(
     "SELECT r.id, r.annotator, r.shown, r.lease_until, r.state, t.query FROM request r "
     "JOIN target t ON t.id = r.target WHERE r.id = :request"
@@ -86,14 +89,15 @@ def shown_item(collection: Collection, connection: sa.Connection, annotator: int
 def item_contents(collection: Collection, connection: sa.Connection, items: list[int]) -> list[tuple[str, str, str]]:
     """Return content, type and the query's content of items, which never change."""
     cache = collection.contents
-    new = [item for item in items if item not in cache]
+    # other threads may empty the cache at any moment, so what was found in it is held here
+    found = {item: cache.get(item) for item in items}
+    new = [item for item, content in found.items() if content is None]
     if new:
-        if len(cache) > 5_000:
+        if len(cache) > _MOST_CONTENTS:
             cache.clear()
-            new = items
         for row in _ITEMS.rows(connection, items=new, campaign=collection.id):
-            cache[row.id] = (row.content, row.content_type, row.query_content)
-    return [cache[item] for item in items]
+            found[row.id] = cache[row.id] = (row.content, row.content_type, row.query_content)
+    return [content for content in (found[item] for item in items) if content is not None]
 
 
 def about_me(collection: Collection, connection: sa.Connection, annotator: int) -> dict[str, Any]:
