@@ -24,7 +24,7 @@ class Design:
 
     ``guessing`` and ``reversed`` are shares of annotators whose discrimination is 0, or of the wrong sign. With
     ``misspecified`` scores have heavy tails, noise is normal with a tenth of it tripled, and the slope differs from
-    item to item.
+    item to item. ``item_noise`` is the standard deviation of the log of the noise from item to item.
     """
 
     kind: str = "preference"
@@ -35,6 +35,7 @@ class Design:
     guessing: float = 0.0
     reversed: float = 0.0
     misspecified: bool = False
+    item_noise: float = 0.0
     score_sd: float = 1.5
     spread: float = 0.5
     offset: float = 0.3
@@ -58,7 +59,10 @@ def draw(design: Design, seed: int) -> Crowd:
     right = query * design.n_items + (left + rng.integers(1, design.n_items, len(who))) % design.n_items
     gap = scores[left] - scores[right] if design.kind == "preference" else scores[left]
     slope = np.exp(rng.normal(0.0, 0.5, n))[left] if design.misspecified else 1.0
-    felt = slope * alpha[who] * gap + offset[who] + _noise(rng, len(who), design.misspecified)
+    noise = _noise(rng, len(who), design.misspecified)
+    if design.item_noise:
+        noise = noise * np.exp(rng.normal(0.0, design.item_noise, n))[left]
+    felt = slope * alpha[who] * gap + offset[who] + noise
     ids = [f"i{number:05d}" for number in range(n)]
     names = [f"a{number:04d}" for number in range(design.n_annotators)]
     table = {

@@ -123,6 +123,42 @@ def few_judgments() -> str:
     return "\n".join(lines) + "\n"
 
 
+GRADES_EACH = (3, 6, 12, 20)
+
+
+def difficult_items() -> str:
+    """Coverage of rank intervals and Kendall's tau where the noise of grades differs between items, as a table."""
+    titles = [f"{what}, {model}" for what in ("cover", "tau") for model in ("items alike", "items differ")]
+    lines = ["| Spread of the noise | Grades each | " + " | ".join(titles) + " |", "|--:|--:|" + "--:|" * len(titles)]
+    for spread in (0.0, 0.4, 0.7, 1.0):
+        for each in GRADES_EACH:
+            sys.stderr.write(f"  noise of spread {spread}, {each} each\n")
+            design = Design(
+                kind="grade", n_queries=1, n_items=200, n_annotators=40, per_annotator=5 * each, item_noise=spread,
+                spread=0.35,
+            )  # fmt: skip
+            found = np.mean([_covered(draw(design, seed)) for seed in SEEDS], axis=0)
+            lines.append(f"| {spread} | {each} | " + " | ".join(f"{value:.3f}"[1:] for value in found) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _covered(crowd: Crowd) -> list[float]:
+    """Share of true ranks in 90 % intervals without and with difficulties, then Kendall's tau of both."""
+    import crowdrank as cr
+    from crowdrank.registry import make
+
+    rank, covered, taus = np.argsort(np.argsort(-crowd.scores)) + 1, [], []
+    for difficulty in (False, True):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            consensus = make("aggregator", "latent_score", {"difficulty": difficulty}).fit(crowd.judgments)
+        shown = consensus.intervals(0.9).sort("item")
+        inside = (rank >= shown["rank_lower"].to_numpy()) & (rank <= shown["rank_upper"].to_numpy())
+        covered.append(float(inside.mean()))
+        taus.append(cr.metrics.kendall_tau(crowd.scores, consensus.scores, consensus.items.query))
+    return [*covered, *taus]
+
+
 def _tau(method: str, design: Design) -> float:
     """Mean of Kendall's tau with the true scores over crowds."""
     import crowdrank as cr
@@ -203,6 +239,7 @@ def put(name: str, text: str) -> None:
 
 if __name__ == "__main__":
     save(draw_answers(), "latent-score-answers.svg")
+    put("difficulty", difficult_items())
     put("few judgments", few_judgments())
     measurements = calibration()
     save(draw_calibration(measurements), "latent-score-calibration.svg")

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 SEED = 0
+PIECE_ROWS = 5_000_000
 PER_ITEM, ITEMS_PER_QUERY, N_ANNOTATORS, N_LEVELS = 3, 19, 10_000, 5
 ARENA_ITEMS, ARENA_ANNOTATORS = 500, 20_000
 PEER_ROWS, PEER_PASSES = 1_000_000, 3
@@ -151,12 +152,18 @@ def write_grades(path: Path, rows: int) -> None:
 
     rng = np.random.default_rng(SEED)
     n_queries = rows // (PER_ITEM * ITEMS_PER_QUERY) + 1
-    query, item = rng.integers(0, n_queries, rows), rng.integers(0, ITEMS_PER_QUERY, rows)
-    annotator, noise = rng.integers(0, N_ANNOTATORS, rows), rng.uniform(0.2, 1.5, N_ANNOTATORS)
-    worth = rng.normal(2.0, 1.0, n_queries * ITEMS_PER_QUERY)[query * ITEMS_PER_QUERY + item]
-    grade = np.clip(np.round(worth + rng.normal(size=rows) * noise[annotator]), 0, N_LEVELS - 1)
-    columns = {"query": query, "item": item, "annotator": annotator, "grade": grade.astype(np.int8)}
-    _with_text_ids(pl.DataFrame(columns), ("query", "item", "annotator")).write_parquet(path)
+    noise = rng.uniform(0.2, 1.5, N_ANNOTATORS)
+    worth = rng.normal(2.0, 1.0, n_queries * ITEMS_PER_QUERY)
+
+    def some(rng: Any, n: int) -> Any:
+        query, item = rng.integers(0, n_queries, n), rng.integers(0, ITEMS_PER_QUERY, n)
+        annotator = rng.integers(0, N_ANNOTATORS, n)
+        found = worth[query * ITEMS_PER_QUERY + item] + rng.normal(size=n) * noise[annotator]
+        grade = np.clip(np.round(found), 0, N_LEVELS - 1).astype(np.int8)
+        columns = {"query": query, "item": item, "annotator": annotator, "grade": grade}
+        return _with_text_ids(pl.DataFrame(columns), ("query", "item", "annotator"))
+
+    _write_pieces(path, rows, some)
 
 
 def write_arena(path: Path, rows: int) -> None:
@@ -165,14 +172,32 @@ def write_arena(path: Path, rows: int) -> None:
     import polars as pl
 
     rng = np.random.default_rng(SEED)
-    score = rng.normal(size=ARENA_ITEMS)
-    left = rng.integers(0, ARENA_ITEMS, rows)
-    right = (left + rng.integers(1, ARENA_ITEMS, rows)) % ARENA_ITEMS
-    annotator, quality = rng.integers(0, ARENA_ANNOTATORS, rows), rng.uniform(0.6, 1.0, ARENA_ANNOTATORS)
-    won = rng.random(rows) < 1.0 / (1.0 + np.exp(score[right] - score[left]))
-    won ^= rng.random(rows) > quality[annotator]
-    columns = {"left": left, "right": right, "annotator": annotator, "winner": np.where(won, "left", "right")}
-    _with_text_ids(pl.DataFrame(columns), ("left", "right", "annotator")).write_parquet(path)
+    score, quality = rng.normal(size=ARENA_ITEMS), rng.uniform(0.6, 1.0, ARENA_ANNOTATORS)
+
+    def some(rng: Any, n: int) -> Any:
+        left = rng.integers(0, ARENA_ITEMS, n)
+        right = (left + rng.integers(1, ARENA_ITEMS, n)) % ARENA_ITEMS
+        annotator = rng.integers(0, ARENA_ANNOTATORS, n)
+        won = rng.random(n) < 1.0 / (1.0 + np.exp(score[right] - score[left]))
+        won ^= rng.random(n) > quality[annotator]
+        columns = {"left": left, "right": right, "annotator": annotator, "winner": np.where(won, "left", "right")}
+        return _with_text_ids(pl.DataFrame(columns), ("left", "right", "annotator"))
+
+    _write_pieces(path, rows, some)
+
+
+def _write_pieces(path: Path, rows: int, some: Any) -> None:
+    """Write rows drawn a piece at a time as one file, without holding all of them."""
+    import numpy as np
+    import polars as pl
+
+    with tempfile.TemporaryDirectory(dir=path.parent) as scratch:
+        pieces = []
+        for number, begin in enumerate(range(0, rows, PIECE_ROWS)):
+            pieces.append(Path(scratch) / f"{number:04d}.parquet")
+            some(np.random.default_rng([SEED, number]), min(PIECE_ROWS, rows - begin)).write_parquet(pieces[-1])
+        pl.scan_parquet(pieces).sink_parquet(Path(scratch) / "whole.parquet")
+        (Path(scratch) / "whole.parquet").replace(path)
 
 
 def _with_text_ids(frame: Any, names: tuple[str, ...]) -> Any:

@@ -15,6 +15,7 @@ import polars as pl
 import pytest
 
 import crowdrank as cr
+from crowdrank.data.fingerprint import row_numbers_of
 from crowdrank.io.letor import read_letor
 from crowdrank.metrics.agreement import krippendorff_alpha
 
@@ -89,6 +90,9 @@ BATTERIES = {
     "propose": lambda: [cr.propose(judged("preference"), "information", budget=5, seed=1)],
     "classes": lambda: [cr.aggregate(judged("grade")).frame()],
     "files": lambda: files(),
+    "fingerprint": lambda: [
+        pl.DataFrame({"number": row_numbers_of(judged(kind))}) for kind in ("grade", "preference", "ranking")
+    ],
 }
 
 
@@ -135,6 +139,7 @@ BEYOND = [
     ("resampling:_MANY_UNITS", 10, "bootstrap"),
     ("review.coded_judgments:MOST_JUDGMENTS", 100, "diagnose"), ("review.coded_judgments:_MOST_KEY", 1, "diagnose"),
     ("review.sides:GLANCE", 50, "diagnose"), ("data.recording:LONG", 10, "diagnose"),
+    ("data.fingerprint:LONG", 10, "fingerprint"),
     ("review.habits:MOST_WEDGES", 10, "diagnose"), ("review.habits:_MOST_KEY", 1, "diagnose"),
     ("review.dependence:MOST_PAIRS", 5, "diagnose"), ("review.dependence:_MOST_WORK", 10.0, "diagnose"),
     ("review.dependence:_CELLS", 16, "diagnose"), ("review.dependence:_FEW_EVENTS", 1, "diagnose"),

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import crowdrank as cr
+from crowdrank.cluster.packed import items_of, scan_judgments
 from crowdrank.cluster.packing import pack_judgments
 from crowdrank.errors import JudgmentError, ParameterError
 
@@ -210,7 +211,7 @@ def test_what_cannot_be_packed_is_refused_and_leaves_the_folder_alone(tmp_path):
 
 
 def test_a_query_of_too_many_rows_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("crowdrank.cluster.packing.MOST_PART_ROWS", 500)
+    monkeypatch.setattr("crowdrank.cluster.spilling.MOST_PART_ROWS", 500)
     one = cr.Grades.from_frame(votes().drop("query"))
     with pytest.raises(JudgmentError, match=r"one query has 3,000 rows, .* pack the judgments by annotator"):
         pack_judgments([one], tmp_path / "p")
@@ -263,3 +264,19 @@ def test_a_writer_that_was_killed_is_followed_by_another(tmp_path):
         if path.is_file()
     }
     assert contents(tmp_path / "whole") == whole
+
+
+def test_items_too_many_to_be_kept_are_read_when_they_are_used(tmp_path, monkeypatch):
+    pack_judgments([cr.Grades.from_frame(votes())], tmp_path / "packed", part_rows=500)
+    kept = scan_judgments(tmp_path / "packed")
+    whole = [kept.part(number) for number in range(kept.n_parts)]
+    monkeypatch.setattr("crowdrank.cluster.packed.MANY_ITEMS", 10)
+    read, loose = [], scan_judgments(tmp_path / "packed")
+    monkeypatch.setattr("crowdrank.cluster.packed.items_of", lambda table: read.append(table) or items_of(table))
+    for number, before in enumerate(whole):
+        part = loose.part(number)
+        assert (part.n_items, part.n_queries) == (before.n_items, before.n_queries)
+        assert len(read) == number
+        assert part.items.frame().equals(before.items.frame())
+        assert (part.items.offsets == before.items.offsets).all()
+    assert len(read) == kept.n_parts

@@ -22,6 +22,13 @@ def many(monkeypatch):
     monkeypatch.setattr(in_parts, "MANY_ROWS", 100)
 
 
+def aggregate_whole(monkeypatch, *args, **kwargs):
+    """A fit that does not go in parts."""
+    with monkeypatch.context() as patch:
+        patch.setattr(in_parts, "MANY_ROWS", 10**9)
+        return cr.aggregate(*args, **kwargs)
+
+
 @pytest.fixture(scope="module")
 def packed(tmp_path_factory):
     return pack_judgments([some_grades()], tmp_path_factory.mktemp("grades"), part_rows=200)
@@ -40,7 +47,7 @@ def test_annotators_are_drawn_as_in_memory(packed, method, monkeypatch):
     how = {"params": params, "bootstrap": 4, "resample": "annotator", "seed": 3}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        whole = cr.aggregate(some_grades(), method, **how)
+        whole = aggregate_whole(monkeypatch, some_grades(), method, **how)
         warm = cr.aggregate(packed, method, **how)
         monkeypatch.setattr(in_parts, "takes_argument", lambda method, name: False)
         cold = cr.aggregate(packed, method, **how)
@@ -52,12 +59,12 @@ def test_annotators_are_drawn_as_in_memory(packed, method, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["packed", "arena"])
-def test_single_judgments_are_drawn_once_on_average_and_scatter_as_in_memory(name, request):
+def test_single_judgments_are_drawn_once_on_average_and_scatter_as_in_memory(name, request, monkeypatch):
     given = request.getfixturevalue(name)
     method = "mean_grade" if name == "packed" else "bradley_terry"
     judgments = some_grades() if name == "packed" else some_preferences(n_queries=1)
     found = cr.aggregate(given, method, bootstrap=60)
-    whole = cr.aggregate(judgments, method, bootstrap=60)
+    whole = aggregate_whole(monkeypatch, judgments, method, bootstrap=60)
     ratio = found.std_error / whole.std_error
     assert 0.9 < np.median(ratio) < 1.1
     again = cr.aggregate(given, method, bootstrap=60, stream=True)

@@ -299,7 +299,8 @@ def test_pictures_sounds_and_long_texts(tmp_path, watched):
     (tmp_path / "a.wav").write_bytes(b"RIFF\x24\x00\x00\x00WAVEfmt \x10\x00\x00\x00\x01\x00\x01\x00")
     arabic = "مرحبا بالعالم " * 300
     items = f'item,content,content_type\nx,wide.png,image\ny,a.wav,audio\nz,"{arabic}",text\n'
-    items += 'w,"# Title\n\n- **one**\n- [link](https://example.org/)\n\n`code` <b>no</b>",markdown\n'
+    items += 'w,"# Title\n\n- **one**\n- [link](https://example.org/)\n\n`code` <b>no</b>\n\n'
+    items += '| a | b |\n|---|--:|\n| **1** | <i>2</i> |\n| lone",markdown\n'
     with Server(tmp_path, items=items, options=("--quiet",), scheme='"single"') as server:
         page = watched(**PHONE)
         joined(server, page, "Ida")
@@ -319,6 +320,8 @@ def test_pictures_sounds_and_long_texts(tmp_path, watched):
                 assert page.locator(".markdown li strong").inner_text() == "one"
                 assert page.locator(".markdown a").get_attribute("rel") == "noopener noreferrer"
                 assert "<b>no</b>" in page.locator(".markdown").inner_text()
+                assert page.locator(".markdown th").all_inner_texts() == ["a", "b"]
+                assert page.locator(".markdown td").all_inner_texts() == ["1", "<i>2</i>", "lone"]
             else:
                 seen.add("text")
                 assert page.locator(".text").evaluate("node => getComputedStyle(node).direction") == "rtl"

@@ -131,6 +131,35 @@ def test_both_pages_are_accessible(busy, watched, scheme, size):
     expect_accessible(page)
 
 
+@pytest.mark.parametrize(
+    ("fit", "words"),
+    [
+        (
+            {"newer": 3, "reads_anew": False, "method": "glad"},
+            "3 newer judgments are not in these scores before the next fit",
+        ),
+        ({"newer": 1, "reads_anew": True}, "1 newer judgment is not in these scores yet."),
+        ({"newer": 2, "reads_anew": True, "updated_seq": 71}, "with the judgments up to 71"),
+        ({"newer": 0, "reads_anew": False}, None),
+    ],
+)
+def test_the_page_says_which_judgments_its_scores_lack(busy, watched, fit, words):
+    page = watched()
+
+    def change(route):
+        view = route.fetch().json()
+        route.fulfill(json={**view, "fit": {**view["fit"], **fit}})
+
+    page.route("**/api/v1/campaign", change)
+    page.goto(f"{busy.url}/owner/#{busy.token}")
+    section = page.locator("section", has=page.get_by_role("heading", name="Consensus"))
+    section.locator("td").first.wait_for()
+    assert section.locator("#stale").count() == (words is not None)
+    if words is not None:
+        assert words in section.locator("#stale").inner_text()
+    assert section.get_by_role("columnheader", name="Since the fit").count() == ("updated_seq" in fit)
+
+
 def test_the_pages_are_small_and_hold_nothing_inline():
     files = [path for path in FOLDER.iterdir() if path.is_file()]
     assert sum(path.stat().st_size for path in files) < 60_000

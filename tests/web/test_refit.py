@@ -1,6 +1,8 @@
 """The consensus while judgments come in: what is asked next, open requests, the stop rule, the final fit."""
 
 import json
+import subprocess
+import sys
 import warnings
 
 import pytest
@@ -322,6 +324,23 @@ def test_a_crash_while_items_are_read_anew_leaves_the_fit(made):
     rows, view, _ = shown(collection)
     assert rows == before
     assert (view["error"], view["newer"], view["updated_seq"]) == (None, 1, None)
+
+
+def test_the_process_that_fits_lets_annotators_go_first():
+    """Whether the system shares the processor between processes or between sessions."""
+    words = (
+        "from crowdrank.web.refit_worker import yield_to_annotators; import os; before = os.nice(0); "
+        "yield_to_annotators(); print(os.nice(0) - before)"
+    )
+    command = [
+        sys.executable,
+        "-c",
+        f"{words}; f = '/proc/self/autogroup'; print(os.path.exists(f) and open(f).read())",
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, start_new_session=True, timeout=240)
+    difference, group = done.stdout.split(maxsplit=1)
+    assert 0 < int(difference) <= 10
+    assert group.strip() == "False" or group.split()[-1] == "10"
 
 
 def test_the_process_that_fits_reads_items_anew_and_ends_with_the_export(store, tmp_path):

@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from .evaluation import describe_evaluation, evaluate, evaluate_runs
     from .exporting import Exported, export
     from .extraction import check_extraction, make_features
+    from .in_parts import hold_many
     from .interleaving import credit, interleave
     from .method_listing import Described, methods
-    from .packing import pack
+    from .packing import pack, pack_aside
     from .proposals import check_requests, propose, requests, scheme_costs
     from .scale import Advice, advice, facts_of_sample, file_advice, sampled_facts
     from .several_fits import category_table, criteria_table
@@ -82,11 +83,13 @@ _HOMES = {
     "file_advice": ".scale",
     "findings": ".consensus_findings",
     "fit_clicks": ".click_relevance",
+    "hold_many": ".in_parts",
     "interleave": ".interleaving",
     "make_features": ".extraction",
     "methods": ".method_listing",
     "names_to_control": ".control",
     "pack": ".packing",
+    "pack_aside": ".packing",
     "propose": ".proposals",
     "rank": ".training",
     "read_covariates_of": ".control",
@@ -154,11 +157,13 @@ __all__ = [
     "file_advice",
     "findings",
     "fit_clicks",
+    "hold_many",
     "interleave",
     "make_features",
     "methods",
     "names_to_control",
     "pack",
+    "pack_aside",
     "propose",
     "rank",
     "read_covariates_of",

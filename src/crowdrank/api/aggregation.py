@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from ..cluster.held import HeldJudgments
 from ..cluster.packed import PackedJudgments
 from ..data.consensus import Consensus
 from ..data.frames import to_frame
@@ -29,9 +30,19 @@ from . import in_parts
 from .choosing import auto_method, check_want
 from .control import names_to_control, read_covariates_of
 from .diagnosis import warn_of_sides
-from .in_parts import as_packed, expect_whole, first_judgments, fit_packed, resample_packed, whole_judgments
+from .in_parts import (
+    as_packed,
+    expect_parts,
+    expect_whole,
+    first_judgments,
+    fit_packed,
+    hold_many,
+    resample_packed,
+    whole_judgments,
+)
+from .packing import pack_aside
 from .robust_errors import check_robust, with_robust_errors
-from .scale import say_time
+from .scale import file_advice, say_time
 
 if TYPE_CHECKING:
     from ..resampling import Replicates
@@ -125,21 +136,26 @@ def aggregate(
     ['x', 'y']
     """
     check_aggregation(method, params, want=want, bootstrap=bootstrap, resample=resample, robust=robust)
-    packed = as_packed(judgments)
+    packed, judged = as_packed(judgments), None
+    how = {"stream": stream, "cluster": cluster, "resume": resume}
+    if packed is None:
+        judged, packed = _read_for(judgments, method, bootstrap, control, how)
     if packed is not None and len(packed) >= in_parts.MANY_ROWS:
-        how = {"stream": stream, "cluster": cluster, "resume": resume}
         at_once = {"control": control, "robust": None if robust == "none" else robust, "reweight": reweight}
         whole_only = [name for name, value in at_once.items() if value is not None]
         if not whole_only:
             extra = {"start": start, "known": known, "trusted": trusted}
             given = {name: value for name, value in extra.items() if value is not None}
-            in_pieces: Consensus = _aggregate_parts(
+            in_pieces: Consensus | None = _aggregate_parts(
                 packed, (method, params, seed, want), given, (bootstrap, resample), progress=progress, **how
             )
-            return in_pieces
-        expect_whole(packed, whole_only, how)
-    judgments = judgments if packed is None else whole_judgments(packed)
-    judged = as_judgments(judgments, control)
+            if in_pieces is not None:
+                return in_pieces
+        else:
+            expect_whole(packed, whole_only, how)
+    if judged is None:
+        assert packed is not None
+        judged = whole_judgments(packed)
     names = None if control is None else names_to_control(judged, control)
     if reweight is not None:
         judged, robust = reweigh_pairs(judged, reweight), robust or (None if bootstrap else "judgment")
@@ -169,11 +185,31 @@ def aggregate(
     return with_replicates(fitted, replicates(aggregator, judged, draws, fitted, extra=given, progress=progress))
 
 
+def _read_for(
+    given: Any, method: Any, bootstrap: int | None, control: Any, how: Mapping[str, Any]
+) -> tuple[Judgments | Mixed | None, PackedJudgments | None]:
+    """Judgments that are not packed, and their parts where they are many; for a cluster these are packed on the way."""
+    paths = [given] if isinstance(given, str | os.PathLike) else given if isinstance(given, list | tuple) else []
+    asked = any(how.values()) and control is None and all(isinstance(one, str | os.PathLike) for one in paths)
+    if paths and asked and file_advice(paths) is not None:
+        packed = pack_aside(paths)
+        if len(packed) >= in_parts.MANY_ROWS:
+            return None, packed
+    judged = as_judgments(given, control)
+    held = hold_many(judged, method, bootstrap=bootstrap)
+    if held is not None and (how["cluster"] or how["resume"]) and control is None:
+        return judged, pack_aside(held.whole)
+    return judged, held
+
+
 def _aggregate_parts(
     packed: PackedJudgments, chosen: tuple[Any, Any, int, str], given: Mapping[str, Any],
     again: tuple[int | None, str], **how: Any,
 ) -> Any:  # fmt: skip
-    """The consensus of many packed judgments, the method chosen by those of the first part, with its resamples."""
+    """The consensus of many judgments in parts, the method chosen by those of the first part, with its resamples.
+
+    ``None`` where judgments in memory are to be fitted as a whole, since the method cannot go in parts.
+    """
     from ..cluster.resamples import plan_part_draws
 
     method, params, seed, want = chosen
@@ -182,6 +218,13 @@ def _aggregate_parts(
     anchored, first = "known" in given or "trusted" in given, first_judgments(packed)
     aggregator = chosen_aggregator(first, method, params, seed, want, anchored=anchored, resumed="start" in given)
     _say_outcome_only(first, aggregator)
+    if isinstance(packed, HeldJudgments) and not any(how[name] for name in ("stream", "cluster", "resume")):
+        try:
+            expect_parts(packed, aggregator, given)
+        except (ParameterError, JudgmentError):
+            # what is wrong with the judgments themselves, the fit as a whole says too
+            say(f"{method_label(aggregator)} needs all judgments at once: in memory")
+            return None
     fitted = fit_packed(packed, aggregator, given, **how)
     if plan is None:
         return fitted

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from ..cluster.held import HeldJudgments, hold_judgments
 from ..cluster.packed import PackedJudgments, is_packed, scan_judgments
 from ..data.consensus import Consensus
 from ..data.frames import to_frame
-from ..data.judgments import Judgments, expect
+from ..data.judgments import Judgments, Mixed, expect
 from ..data.memory import expect_room
 from ..data.stacking import align_judgments, stack_judgments
 from ..errors import JudgmentError, ParameterError
@@ -33,8 +34,12 @@ if TYPE_CHECKING:
     from ..data.joint_fit import JointFit
     from ..resampling import Refitted, Replicates
 
-MANY_ROWS = 1_000_000
-"""Judgments from which on packed ones are fitted in parts; fewer are taken as a whole, wherever the fit runs."""
+MANY_ROWS = 5_000_000
+"""Judgments from which on fits go in parts; fewer are taken as a whole, packed or not, wherever the fit runs."""
+
+
+MANY_ANNOTATORS = 5_000_000
+"""Annotators above which one number for each is advised in place of a confusion matrix."""
 
 
 def as_packed(judgments: Any) -> PackedJudgments | None:
@@ -46,8 +51,35 @@ def as_packed(judgments: Any) -> PackedJudgments | None:
     return None
 
 
+def hold_many(
+    judgments: Judgments | Mixed, method: Any = "auto", *, bootstrap: int | None = None
+) -> HeldJudgments | None:
+    """Return many judgments in memory in the parts that packing them would give; ``None`` where they are few.
+
+    Several kinds, and items that nobody judged, are fitted as a whole whatever their number. Where a ``method`` only
+    counts pairs, in whole numbers, the rows are not sorted: no bit depends on their order.
+    """
+    if isinstance(judgments, Mixed) or judgments.n_judgments < MANY_ROWS:
+        return None
+    if not (judgments.judged_items.all() and np.diff(judgments.items.offsets).all()):
+        return None
+    counts_pairs = "pairs" in getattr(method_of(method), "one_pass", ()) and judgments.kind == "preference"
+    weight = judgments.weight
+    whole_counts = weight is None or bool((weight == np.round(weight)).all())
+    return hold_judgments(judgments, ordered=not (counts_pairs and whole_counts and bootstrap is None))
+
+
+def method_of(method: Any) -> Any:
+    """Return the class of a named method, an aggregator itself, and ``None`` where one is to be chosen."""
+    if not isinstance(method, str):
+        return method
+    return None if method == "auto" else method_class("aggregator", method)
+
+
 def whole_judgments(packed: PackedJudgments) -> Judgments:
     """Return packed judgments as one set in memory."""
+    if isinstance(packed, HeldJudgments):
+        return packed.whole
     parts = [part for part in packed.parts() if len(part)]
     return stack_judgments(align_judgments(parts)) if parts else packed.part(0)
 
@@ -82,8 +114,8 @@ def fit_packed(
     from .scale import advice
 
     files = None
+    expect_parts(packed, aggregator, given)
     if not needs_one_pass(aggregator):
-        _expect_parted(packed, aggregator)
         files = None if resume is None else _run_files(packed, aggregator, given, resume)
         from ..data.parted import share_of_rows
 
@@ -91,6 +123,11 @@ def fit_packed(
         if packed.n_annotators and share < 1.0:
             about = f"about {share * packed.rows:,.0f} of {packed.rows:,} {packed.kind}s"
             say(f"annotators are judged by a sample of {about}")
+    if packed.n_annotators > MANY_ANNOTATORS and method_name(aggregator) == "dawid_skene":
+        say(
+            f"{packed.n_annotators:,} annotators have few grades each and a whole table of errors; naive_bayes with "
+            f"{option('params', {'errors': 'even'})} learns one number for each"
+        )
     if cluster is None:
         stream, sentence = advice(packed, aggregator, stream=stream)
         say(sentence)
@@ -188,6 +225,8 @@ def expect_whole(packed: PackedJudgments, names: Sequence[str], how: Mapping[str
             raise ParameterError(
                 f"{option(names[0])} needs all judgments at once, which {option(other)} does not; leave one of them out"
             )
+    if isinstance(packed, HeldJudgments):
+        return
     expect_room(
         READING_BYTES * packed.rows,
         f"{option(names[0])} needs all {packed.rows:,} judgments at once, which",
@@ -197,9 +236,15 @@ def expect_whole(packed: PackedJudgments, names: Sequence[str], how: Mapping[str
     say(f"{option(names[0])} needs all judgments at once: in memory")
 
 
-def _expect_parted(packed: PackedJudgments, aggregator: Any) -> None:
-    """Refuse a method that cannot be fitted in parts, saying why and what to take instead."""
+def expect_parts(packed: PackedJudgments, aggregator: Any, given: Mapping[str, Any]) -> None:
+    """Refuse a fit that cannot go in parts, saying why and what to take instead."""
+    from ..cluster.one_pass import check_one_pass, needs_one_pass
+
+    if needs_one_pass(aggregator):
+        check_one_pass(aggregator, packed)
+        return
     if isinstance(aggregator, Parted):
+        aggregator.passes(packed, **given)
         return
     able = [name for name in names("aggregator") if _fits(name, packed.kind)]
     why = getattr(aggregator, "whole_only", "needs all judgments at once")

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from ..cluster.files import pack_files
 from ..cluster.packed import PackedJudgments
+from ..cluster.packing import pack_judgments
+from ..cluster.spilling import LargeQueryError
 from ..data.files import PathLike
+from ..data.judgments import Judgments
 from ..io.read_options import ReadOptions
 from ..protocols import Progress
 
@@ -57,3 +64,32 @@ def pack(
         paths, out, options or ReadOptions(), by=by, append=append, part_rows=part, across_queries=across_queries,
         progress=progress,
     )  # fmt: skip
+
+
+def pack_aside(
+    votes: Judgments | Sequence[PathLike],
+    *,
+    options: ReadOptions | None = None,
+    across_queries: bool = False,
+    progress: Progress | None = None,
+) -> PackedJudgments:
+    """Return judgments or files packed into a temporary folder, which goes when nothing refers to them any more.
+
+    They are packed by query, and by annotator where one query is larger than a part may be.
+    """
+    work: Callable[..., PackedJudgments]
+    if isinstance(votes, Sequence):
+        work = partial(pack, list(votes), options=options, across_queries=across_queries, progress=progress)
+    else:
+        work = lambda folder, by: pack_judgments([votes], folder, by=by, progress=progress)  # noqa: E731
+    folder = tempfile.mkdtemp(prefix="crowdrank-")
+    try:
+        try:
+            packed = work(folder, by="query")
+        except LargeQueryError:
+            packed = work(folder, by="annotator")
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    weakref.finalize(packed, shutil.rmtree, folder, ignore_errors=True)
+    return packed

@@ -354,8 +354,8 @@ def _ranker_of_rows(
     if not _is_two_stage(joint):
         if cluster is not None and not packed:
             raise ParameterError(
-                f"{option('cluster')} with a joint method is for joint_annotators on a million packed judgments or "
-                "more; leave it out"
+                f"{option('cluster')} with a joint method is for joint_annotators on {in_parts.MANY_ROWS:,} packed "
+                "judgments or more; leave it out"
             )
         return ranker, params
     named = ranker is None or (isinstance(ranker, str) and label("ranker", ranker) == "lambda_mart")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from .help import examples
-from .in_parts import Outputs, ReportOf, Scaling, aggregate_in_parts, goes_in_parts
+from .in_parts import Outputs, ReportOf, Scaling, aggregate_in_parts, goes_in_parts, packed_votes
 from .options import Format, Out, Quiet, Reading, Seed, Votes, spread
 from .outputs import LEVEL, check_files, deliver_consensus
 from .reporting import Compared, Conditions, FailIf, Report, check_report, leave_if, write_report
@@ -210,20 +210,26 @@ def aggregate(
         return
     level = LEVEL if bootstrap and intervals is None else intervals
     page = None if report is None else ReportOf(report, compared, seed)
-    outputs = Outputs(out, format, level, annotators, None if rating is None else (anchor, level or LEVEL), page)
+    scale = None if rating is None else (anchor, level or LEVEL)
+    outputs = Outputs(out, format, level, annotators, scale, page, bool(fail_if))
     with Talk(quiet=quiet) as talk:
         wanted |= {"bootstrap": bootstrap, "resample": resample}
         wanted["known"] = None if known is None else read_table(known)
+        packed = None
         if goes_in_parts(votes, scaling, talk):
             _refuse_in_parts({"--families": families, "--swaps": None if swaps == "keep" else swaps})
-            facts = aggregate_in_parts(votes, reading, scaling, talk, wanted, outputs)
-            holding = [] if facts is None else conditions.holding(facts)
-        else:
+            packed = packed_votes(votes, reading, talk, wanted, outputs)
+        judgments = None
+        if packed is None:
             judgments = read_settled(votes, reading, talk, control, swaps, families)
-            facts = _aggregate_whole(judgments, wanted, outputs, talk, has_conditions=bool(fail_if))
-            holding = [] if facts is None else conditions.holding(facts)
+            packed = api.hold_many(judgments, method, bootstrap=bootstrap)
+        if packed is not None:
+            facts = aggregate_in_parts(packed, votes, reading, scaling, talk, wanted, outputs)
+        else:
+            facts = _aggregate_whole(judgments, wanted, outputs, talk)
             if facts is not None and report is not None:
                 write_report(facts, report, votes, reading, compared, seed, talk)
+        holding = [] if facts is None else conditions.holding(facts)
     leave_if(holding)
 
 
@@ -238,9 +244,7 @@ def _refuse_in_parts(given: dict[str, str | None]) -> None:
         )
 
 
-def _aggregate_whole(
-    judgments: Any, wanted: dict[str, Any], outputs: Outputs, talk: Talk, *, has_conditions: bool
-) -> Facts | None:
+def _aggregate_whole(judgments: Any, wanted: dict[str, Any], outputs: Outputs, talk: Talk) -> Facts | None:
     """Aggregate judgments in memory and write the consensus; return what findings are made of, if that went well."""
     from .. import api
     from ..errors import ParameterError
@@ -258,7 +262,7 @@ def _aggregate_whole(
     look = partial(_look_at_annotators, facts, outputs, talk)
     failed = deliver_consensus(consensus, outputs.out, outputs.format, outputs.level, talk, look, ratings)
     if failed is not None:
-        fatal = bool(outputs.annotators or outputs.report or has_conditions)
+        fatal = bool(outputs.annotators or outputs.report or outputs.conditions)
         say_failed(failed, "the annotators were not looked at", fatal=fatal)
         return None
     if outputs.annotators and facts.table is not None:
@@ -272,7 +276,7 @@ def _look_at_annotators(facts: Facts, outputs: Outputs, talk: Talk) -> tuple[Con
     from . import annotator_summary as of_annotators
 
     chosen = format_for(outputs.out, outputs.format)
-    if not (outputs.annotators or not talk.quiet or chosen in ("json", "parquet")):
+    if talk.quiet and not (outputs.annotators or chosen in ("json", "parquet")):
         return facts.consensus, None
     with talk.working("judging the annotators"):
         quality = facts.consensus.quality

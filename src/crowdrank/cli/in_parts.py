@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
@@ -59,6 +58,17 @@ class Outputs:
     rating: tuple[str | None, float] | None = None
     """The item that ratings go by, ``None`` for the mean of all, and the level of their intervals."""
     report: ReportOf | None = None
+    conditions: bool = False
+    """Whether ``--fail-if`` looks at the annotators."""
+
+    @property
+    def needs_annotators(self) -> bool:
+        """Whether something that is written says what annotators are like."""
+        from ..io.output import format_for
+
+        return bool(self.annotators or self.report or self.conditions) or format_for(self.out, self.format) in (
+            "json", "parquet",
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -86,11 +96,10 @@ def goes_in_parts(votes: Sequence[str], scaling: Scaling, talk: Talk) -> bool:
     return told is not None and told.stream and scaling.stream is None
 
 
-def aggregate_in_parts(
-    votes: Sequence[str], reading: Reading, scaling: Scaling, talk: Talk, wanted: dict[str, Any], outputs: Outputs
-) -> Any:
-    """Aggregate packed judgments, or files that are packed first; return what findings are made of."""
+def packed_votes(votes: Sequence[str], reading: Reading, talk: Talk, wanted: dict[str, Any], outputs: Outputs) -> Any:
+    """Return packed judgments, or those of files that are packed first; ``None`` where files turn out to hold few."""
     from .. import api
+    from ..api import in_parts
     from ..cluster.packed import is_packed, scan_judgments
     from ..cluster.stored import MANY_ITEMS
     from .votes import options_of
@@ -103,19 +112,22 @@ def aggregate_in_parts(
             "give it with --report for texts and links"
         )
     if is_packed(votes[0]):
-        return _deliver(scan_judgments(votes[0]), votes, reading, scaling, talk, wanted, outputs)
+        packed = scan_judgments(votes[0])
+        talk.say(repr(packed))
+        return packed
     if wanted["control"] is not None:
         options = dataclasses.replace(options, **api.read_covariates_of(wanted["control"]))
-    with tempfile.TemporaryDirectory(prefix="crowdrank-") as folder:
-        with talk.working("packing the votes") as progress:
-            packed = api.pack(
-                list(votes), folder, options=options, across_queries=reading.across_queries, progress=progress
-            )
-        if packed.n_items > MANY_ITEMS and outputs.out in (None, "-"):
-            raise ParameterError(
-                f"a ranking of {packed.n_items:,} items goes to a file; name one with --out, or pack the votes first"
-            )
-        return _deliver(packed, votes, reading, scaling, talk, wanted, outputs)
+    with talk.working("packing the votes") as progress:
+        packed = api.pack_aside(votes, options=options, across_queries=reading.across_queries, progress=progress)
+    talk.say(repr(packed))
+    if len(packed) < in_parts.MANY_ROWS:
+        talk.say(f"fewer than {in_parts.MANY_ROWS:,} judgments are fitted as a whole")
+        return None
+    if packed.n_items > MANY_ITEMS and outputs.out in (None, "-"):
+        raise ParameterError(
+            f"a ranking of {packed.n_items:,} items goes to a file; name one with --out, or pack the votes first"
+        )
+    return packed
 
 
 def _refuse_changes(votes: str, reading: Reading) -> None:
@@ -132,28 +144,33 @@ def _refuse_changes(votes: str, reading: Reading) -> None:
     refuse_unpackable(reading, "give the file itself with --no-stream, or leave it out")
 
 
-def _deliver(
+def aggregate_in_parts(
     packed: Any, votes: Sequence[str], reading: Reading, scaling: Scaling, talk: Talk, wanted: dict[str, Any],
     outputs: Outputs,
 ) -> Any:  # fmt: skip
-    """Fit, write the consensus, and say what a sample tells of the annotators."""
+    """Fit judgments in parts, write the consensus, say what a sample tells of the annotators; return the facts."""
     from .. import api
+    from ..cluster.packed import is_packed
     from ..cluster.stored import StoredConsensus
-    from ..io.output import write_table
+    from ..io.output import format_for, write_table
+    from ..review.all_findings import findings_of
     from . import annotator_summary as of_annotators
 
     consensus = _fit(packed, scaling, talk, wanted)
     talk.say(f"method {consensus.method}")
     facts: list[Any] = []
 
-    def about() -> tuple[Any, None]:
+    def about() -> tuple[Any, Any]:
+        if talk.quiet and not outputs.needs_annotators:
+            return consensus, None
         with talk.working("judging the annotators"):
             facts.append(api.sampled_facts(packed, consensus))
             # the same consensus all the time, whose annotators are judged once
             quality = facts[0].consensus.quality
             n_sampled = None if quality is None else quality.n_sampled
             of_annotators.tell(facts[0].table, facts[0].diagnostics, talk, n_sampled)
-        return facts[0].reviewed_consensus, None
+        findings = findings_of(facts[0]) if format_for(outputs.out, outputs.format) == "json" else None
+        return facts[0].reviewed_consensus, findings
 
     failed = None
     if isinstance(consensus, StoredConsensus):
@@ -175,17 +192,16 @@ def _deliver(
     if outputs.report is not None:
         page = outputs.report
         sampled = api.facts_of_sample(packed, facts[0].reviewed_consensus)
-        files = [] if packed.path.samefile(votes[0]) else votes
+        files = [] if is_packed(votes[0]) else votes
         title = f"Consensus of {packed.rows:,} {packed.kind}s"
         write_report(sampled, page.path, files, reading, page.compared, page.seed, talk, title=title)
-    return facts[0]
+    return facts[0] if facts else None
 
 
 def _fit(packed: Any, scaling: Scaling, talk: Talk, wanted: dict[str, Any]) -> Any:
     """The consensus, after a line that says which way it goes."""
     from .. import api
 
-    talk.say(repr(packed))
     with talk.working("finding the consensus") as progress:
         return api.aggregate(
             packed, **wanted, stream=scaling.stream, cluster=scaling.cluster, resume=scaling.resume, progress=progress

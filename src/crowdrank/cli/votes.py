@@ -197,7 +197,7 @@ def _description(judgments: Judgments | Mixed, n_merged: int) -> str:
 
     from ..data.mixed import parts_of
 
-    n_annotators = len(np.unique(judgments.annotator))
+    n_annotators = int(np.count_nonzero(np.bincount(judgments.annotator, minlength=1)))
     by = f" by {counted(n_annotators, 'annotator')}" if judgments.n_annotators else ""
     queries = f" of {counted(judgments.n_queries, 'query')}" if not judgments.items.single else ""
     merged = f", over {counted(n_merged, 'query')} taken together" if n_merged else ""

@@ -18,7 +18,7 @@ from .stored import StoredConsensus, store_scores
 
 def assemble(method: Any, packed: Any, fit: PartedFit) -> Consensus | StoredConsensus:
     """Return the consensus of packed judgments; above five million items it stays in Parquet beside them."""
-    if packed.n_items > MANY_ITEMS:
+    if packed.n_items > MANY_ITEMS and not packed.keeps_ranking:
         stored = store_scores(method, packed, _stored_columns(method, packed, fit), fit.quality)
         return replace(stored, trace=fit.trace)
     columns: dict[str, Any] = {}

@@ -16,8 +16,21 @@ from ..protocols import Parts, Passes, Progress
 from ..wording import counted, option
 from .executor import BlockPass, Run, pass_in_words
 from .run_files import FileStates, RunFiles
+from .sending import read_parameters, with_empty_rows, without_empty_rows, write_parameters
 
 _BLOCKS_PER_WORKER = 3
+_RESULTS_AT_A_TIME = 8
+"""Results of tasks that are fetched in one go."""
+
+_BYTES_PER_ROW = 12.0
+"""Bytes that a loaded judgment takes, half of which a pass needs besides."""
+
+_BYTES_OF_A_WORKER = 250 << 20
+"""Bytes of a worker that holds nothing."""
+
+_BYTES_OF_A_PART = 64 << 20
+"""What the scheduler is told that a loaded part takes: more than what is sent to it in a pass, so that it stays."""
+
 _TRIES = 3
 _WAIT_FOR_WORKERS = 60.0
 """Seconds that a cluster without workers is given to get some."""
@@ -134,6 +147,7 @@ class _DaskRun(Run):
         # aligned blocks of a power of two keep the tree
         size = 1 << (size.bit_length() - 1)
         self.blocks = [list(range(begin, min(begin + size, n_parts))) for begin in range(0, n_parts, size)]
+        self.keeps = self._fits_workers()
         self._load()
 
     def _workers(self) -> dict[str, Any]:
@@ -141,11 +155,21 @@ class _DaskRun(Run):
         workers: dict[str, Any] = self.client.scheduler_info(n_workers=-1)["workers"]
         return workers
 
+    def _fits_workers(self) -> bool:
+        """Whether the workers can hold all parts; otherwise each is read anew in every pass."""
+        workers = list(self._workers().values())
+        rows = sum(getattr(self.parts, "rows_of_parts", []))
+        limits = [one["memory_limit"] for one in workers if one["memory_limit"]]
+        if not limits:
+            return True
+        return bool(_BYTES_PER_ROW * rows / len(workers) + _BYTES_OF_A_WORKER <= min(limits))
+
     def _load(self) -> None:
         """Ask for all blocks; each is a task that can be repeated from the files."""
         self.fit = self.client.submit(_same, (self.passes, self.parts), pure=False)
         self.loaded = [
-            self.client.submit(_load_block, self.fit, numbers, retries=2, pure=False) for numbers in self.blocks
+            self.client.submit(_load_block, self.fit, numbers if self.keeps else [], retries=2, pure=False)
+            for numbers in self.blocks
         ]
 
     def results(self, work: BlockPass) -> Iterator[tuple[Any, bool]]:
@@ -166,7 +190,8 @@ class _DaskRun(Run):
         """The results of one attempt; none is given out before all are there."""
         self._begun = False
         # sent as the argument of a task, which the scheduler can repeat; the passes are on the workers already
-        shared = self.client.submit(_same, work.shared, pure=False)
+        path = write_parameters(work.shared, self.states.directory, work.number)  # type: ignore[attr-defined]
+        shared = self.client.submit(*((_same, work.shared) if path is None else (read_parameters, path)), pure=False)
         bare: Any = replace(work, passes=None, shared=None)  # type: ignore[arg-type]
         futures = [
             self.client.submit(_run_block, self.fit, loaded, shared, bare, numbers, retries=2, pure=False)
@@ -175,9 +200,10 @@ class _DaskRun(Run):
         started = time.monotonic()
         self._wait(futures, work.number)
         self._begun, self.seconds = True, time.monotonic() - started
-        for place, future in enumerate(futures):
-            yield future.result()
-            futures[place] = None
+        for place in range(0, len(futures), _RESULTS_AT_A_TIME):
+            for found, wrote in self.client.gather(futures[place : place + _RESULTS_AT_A_TIME]):
+                yield (with_empty_rows(found) if work.summed else [with_empty_rows(one) for one in found]), wrote
+            futures[place : place + _RESULTS_AT_A_TIME] = [None] * len(futures[place : place + _RESULTS_AT_A_TIME])
 
     def _expect_scheduler(self) -> None:
         """Refuse to go on with a scheduler that does not come back."""
@@ -253,18 +279,27 @@ def _same(value: Any) -> Any:
     return value
 
 
-def _load_block(fit: tuple[Passes, Parts], numbers: list[int]) -> list[Any]:
+class _LoadedParts(list[Any]):
+    """Parts on a worker, which the scheduler takes for too large to be moved to where the parameters are."""
+
+    def __sizeof__(self) -> int:
+        return _BYTES_OF_A_PART * len(self)
+
+
+def _load_block(fit: tuple[Passes, Parts], numbers: list[int]) -> _LoadedParts:
     """The parts of a block, read and laid out."""
     passes, parts = fit
     with one_thread():
-        return [passes.lay_out(parts.part(number)) for number in numbers]
+        return _LoadedParts(passes.lay_out(parts.part(number)) for number in numbers)
 
 
 def _run_block(
-    fit: tuple[Passes, Parts], loaded: list[Any], shared: Any, bare: BlockPass, numbers: list[int]
+    fit: tuple[Passes, Parts], loaded: _LoadedParts, shared: Any, bare: BlockPass, numbers: list[int]
 ) -> tuple[Any, bool]:
-    """One pass over a block."""
-    return replace(bare, passes=fit[0], shared=shared).over(numbers, loaded)
+    """One pass over a block, whose parts are read where none are loaded."""
+    parts: Any = loaded or (_load_block(fit, [number])[0] for number in numbers)
+    found, wrote = replace(bare, passes=fit[0], shared=shared).over(numbers, parts)
+    return without_empty_rows(found) if bare.summed else [without_empty_rows(one) for one in found], wrote
 
 
 def describe_cluster(client: Any) -> str:

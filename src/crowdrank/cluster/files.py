@@ -55,18 +55,27 @@ def _chunks(
     paths: Sequence[PathLike], options: ReadOptions, across_queries: bool, progress: Progress | None
 ) -> Iterator[Chunk]:
     """The judgments of files, some rows at a time."""
-    read = 0
-    for number, rows in enumerate(table_chunks(paths, options, ROWS_AT_ONCE)):
-        with blaming(rows.table.source.name), counting_from(rows.first):
-            if rows.table.kind == "ranking":
-                chunk = _ranking_rows(rows, options, across_queries)
-            else:
-                judgments = build([rows.table], options)
-                chunk = chunk_of(judgments.across_queries() if across_queries else judgments, number)
-        yield chunk
-        read += len(rows.table.frame)
+    read, number, each = 0, 0, table_chunks(paths, options, ROWS_AT_ONCE)
+    # no variable holds a chunk while the next one is read
+    while (found := _next_chunk(each, options, across_queries, number)) is not None:
+        read, number = read + found.pop(), number + 1
+        yield found.pop()
         if progress is not None:
             progress(0, 0, f"{read:,} rows read")
+
+
+def _next_chunk(each: Iterator[Rows], options: ReadOptions, across_queries: bool, number: int) -> list[Any] | None:
+    """The next judgments and the number of their rows; ``None`` at the end."""
+    rows = next(each, None)
+    if rows is None:
+        return None
+    with blaming(rows.table.source.name), counting_from(rows.first):
+        if rows.table.kind == "ranking":
+            chunk = _ranking_rows(rows, options, across_queries)
+        else:
+            judgments = build([rows.table], options)
+            chunk = chunk_of(judgments.across_queries() if across_queries else judgments, number)
+    return [chunk, len(rows.table.frame)]
 
 
 def _ranking_rows(rows: Rows, options: ReadOptions, across_queries: bool) -> Chunk:

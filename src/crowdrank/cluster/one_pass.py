@@ -34,19 +34,20 @@ def fit_in_one_pass(
     method: Any, packed: PackedJudgments, *, progress: Progress | None = None
 ) -> Consensus | StoredConsensus:
     """Return the consensus of packed judgments; above five million items it stays in Parquet beside them."""
-    _check(method, packed)
+    check_one_pass(method, packed)
     quality = partial(quality_of_sample, method, packed) if packed.n_annotators else None
-    if "pairs" in method.one_pass and packed.kind == "preference" and packed.n_items <= MANY_ITEMS:
+    stored = packed.n_items > MANY_ITEMS and not packed.keeps_ranking
+    if "pairs" in method.one_pass and packed.kind == "preference" and not stored:
         graded = packed.manifest["strength_levels"] is not None and getattr(method, "uses_strength", False)
         fitted: Consensus = method.fit((condensed_steps if graded else condensed_outcomes)(packed, progress))
         return replace(fitted, quality_source=quality)
     fits = _fits(method, packed, progress)
-    if packed.n_items > MANY_ITEMS:
+    if stored:
         return store_scores(method, packed, ((fit.items, _columns(fit)) for fit in fits), quality)
     return _assemble(method, packed, fits, quality)
 
 
-def _check(method: Any, packed: PackedJudgments) -> None:
+def check_one_pass(method: Any, packed: PackedJudgments) -> None:
     """Refuse what a single pass cannot do."""
     name = method_label(method)
     if packed.kind not in method.kinds:
@@ -62,7 +63,8 @@ def _check(method: Any, packed: PackedJudgments) -> None:
         raise JudgmentError(
             f"{name} goes query by query, and these judgments are packed by annotator; pack them by query"
         )
-    if by_pairs and packed.n_items > MANY_ITEMS and (packed.by == "annotator" or method_name(method) != "borda"):
+    stored = packed.n_items > MANY_ITEMS and not packed.keeps_ranking
+    if by_pairs and stored and (packed.by == "annotator" or method_name(method) != "borda"):
         raise JudgmentError(
             f"{name} counts pairs of {packed.n_items:,} items, more than the {MANY_ITEMS:,} that it holds at a time; "
             "pack fewer queries at a time, or choose borda"

@@ -19,9 +19,9 @@ import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import polars as pl
@@ -101,6 +101,9 @@ class PackedJudgments:
     >>> packed.kind, packed.n_parts, list(packed.annotators), packed.part(0).n_items
     ('preference', 1, ['ann', 'bob'], 2)
     """
+
+    keeps_ranking: ClassVar[bool] = False
+    """Whether the ranking is held however many items there are; otherwise it goes to the folder where they are many."""
 
     path: Path
     manifest: dict[str, Any]
@@ -254,13 +257,20 @@ class PackedJudgments:
             raise JudgmentError(f"there is no part {number}; {plain(str(self.path))} has {self.n_parts}, from 0 on")
         told = self.manifest["parts"][number]
         table = self._read(told["file"], told["checksum"])
-        items = self.items if self.by == "annotator" else self._items_in(told["items_file"])
-        return judgments_of(self, table, items, told)
+        return judgments_of(self, table, self._items_of(told), told)
 
     def parts(self) -> Iterator[Judgments]:
         """Yield the judgments of each part in turn."""
         for number in range(self.n_parts):
             yield self.part(number)
+
+    def _items_of(self, told: dict[str, Any]) -> Items:
+        """The items of a part; where they are too many to be kept, they are read when they are used, if ever."""
+        if self.by == "annotator":
+            return self.items
+        if self.n_items <= MANY_ITEMS:
+            return self._items_in(told["items_file"])
+        return StoredItems(partial(self._items_in, told["items_file"]), told["items"], told["queries"])
 
     def _items_in(self, told: dict[str, str]) -> Items:
         """The items of a file, which passes need again and again; kept as far as a consensus is held."""
@@ -299,6 +309,41 @@ class PackedJudgments:
             raise JudgmentError(
                 f"{shown} cannot be read ({plain(str(error))[:80]}); pack the judgments again"
             ) from None
+
+
+class StoredItems(Items):
+    """Items that stay in their file until somebody asks for more than how many there are, as passes seldom do."""
+
+    def __init__(self, load: Callable[[], Items], n_items: int, n_queries: int) -> None:
+        self.__dict__.update(_load=load, _n_items=n_items, _n_queries=n_queries)
+
+    def __len__(self) -> int:
+        return int(self.__dict__["_n_items"])
+
+    @property
+    def n_queries(self) -> int:
+        """Number of queries."""
+        return int(self.__dict__["_n_queries"])
+
+    @cached_property
+    def _whole(self) -> Items:
+        whole: Items = self.__dict__["_load"]()
+        return whole
+
+    @property
+    def queries(self) -> Index:
+        """Index of the queries."""
+        return self._whole.queries
+
+    @property
+    def query(self) -> Ints:
+        """Query code of each item."""
+        return self._whole.query
+
+    @property
+    def ids(self) -> pl.Series:
+        """Item id of each item."""
+        return self._whole.ids
 
 
 def items_of(table: pl.DataFrame) -> Items:

@@ -14,14 +14,10 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from ..data.answers import numeric_levels
 from ..data.files import PathLike, plain, refusal, whole_file
-from ..data.fingerprint import row_numbers
-from ..data.index import Items
 from ..data.judgments import Judgments, Mixed
-from ..data.rankings import assemble_rankings
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Counts, Ints, Progress
 from ..wording import one_of, option
@@ -35,22 +31,14 @@ from .packed import (
     read_manifest,
     scan_judgments,
 )
-from .spilling import ITEM_COLUMNS, Chunk, Spill, chunk_of, united_items, whole_index
+from .part_tables import part_table
+from .spilling import ITEM_COLUMNS, Chunk, Spill, chunk_of, expect_small_query, united_items, whole_index
 
 PART_ROWS = 1_000_000
 """Judgments of a part, unless one query or annotator has more."""
 
-MOST_PART_ROWS = 50_000_000
-"""Rows of a single query beyond which judgments are to be packed by annotator."""
-
 _OWN_FILE = re.compile(r"(annotators|blocks|items|part-\d+)(-[0-9a-f]{8})?\.parquet|\..*")
 """Names of the files of a packed folder; hidden ones are half-written, or the lock."""
-
-_ORDER = (
-    "item", "left", "right", "annotator", "outcome", "grade", "weight", "time", "duration", "block", "strength",
-    "recorded",
-)  # fmt: skip
-"""Columns by which the rows of a part are sorted, and in which order they are written."""
 
 
 def pack_judgments(
@@ -103,6 +91,7 @@ def pack_judgments(
                     spill.add(chunk_of(part, number)._replace(form=form))
             for chunk in chunks:
                 spill.add(_as_chunk(chunk, spill.n_chunks))
+                del chunk  # goes before the next one is read
             if not spill.rows:
                 raise JudgmentError("there are no judgments to pack; name files that hold some")
             manifest = _Writer(folder, spill, part_rows or PART_ROWS, sorted(sources)).write(progress)
@@ -276,11 +265,7 @@ class _Writer:
         items = self.items
         if spill.by == "query":
             n_rows = len(rows[next(name for name in ITEM_COLUMNS if name in rows)])
-            if n_rows > MOST_PART_ROWS:
-                raise JudgmentError(
-                    f"one query has {n_rows:,} rows, more than the {MOST_PART_ROWS:,} of one part; pack the judgments "
-                    f"by annotator ({option('by', 'annotator')})"
-                )
+            expect_small_query(n_rows)
             items, places = united_items([piece[1] for piece in pieces], spill.single)
             for name in ITEM_COLUMNS:
                 if name in rows:
@@ -289,7 +274,9 @@ class _Writer:
             told["items_file"] = self._file(f"items/part-{number:05d}", items)
             told["queries"] = 1 if spill.single else items_of(items).n_queries
             told["items"] = len(items)
-        n, table, levels = self._table(rows, items)
+        n, table, levels = part_table(
+            spill.kind, rows, items_of(items) if spill.kind == "ranking" else None, coded=spill.levels is not None
+        )
         file = self._file(f"parts/part-{number:05d}", table, "lz4")
         return {"rows": n, **file, "levels": levels, **told}
 
@@ -323,25 +310,6 @@ class _Writer:
             pl.col("query").cast(self.spill.dtype("queries")), pl.col("item").cast(self.spill.dtype("items"))
         )
 
-    def _table(self, rows: dict[str, Any], items: pl.DataFrame) -> tuple[int, pl.DataFrame, list[float] | None]:
-        """Number of judgments of a part, its rows in an order of their own, and the grades that codes stand for."""
-        levels: list[float] | None = None
-        if self.spill.kind == "ranking":
-            return _ranking_rows(rows, items_of(items))
-        if "grade" in rows and self.spill.levels is not None:
-            values = np.unique(rows["grade"])
-            rows["grade"] = np.searchsorted(values, rows["grade"]).astype(np.int8)
-            levels = values.tolist()
-        table = pl.DataFrame({name: column for name, column in rows.items() if column is not None})
-        names = [name for name in _ORDER if name in table.columns]
-        rest = [name for name in table.columns if name not in names and name != "judgment"]
-        table = table.select([*names, *rest, *(["judgment"] if "judgment" in table.columns else [])])
-        table = table.sort([*names, *rest])
-        if "judgment" not in table.columns:
-            return len(table), table, levels
-        numbers = _by_appearance(table["judgment"].to_numpy())
-        return int(numbers.max(initial=-1)) + 1, table.with_columns(judgment=pl.Series(numbers)), levels
-
     def _file(self, name: str, table: pl.DataFrame, compression: Any = "zstd") -> dict[str, str]:
         """Write a table under a name that its checksum is part of, so that no file is ever changed.
 
@@ -361,34 +329,3 @@ def _join_pieces(name: str, pieces: list[dict[str, Any]]) -> Any:
     missing = {"weight": 1.0, "duration": np.nan, "recorded": False}
     filled = [np.full(piece["rows"], missing[name]) if piece[name] is None else piece[name] for piece in pieces]
     return np.concatenate(filled)
-
-
-def _by_appearance(numbers: NDArray[np.int64]) -> Ints:
-    """The numbers as 0, 1, ... in the order in which they first appear."""
-    _, first, inverse = np.unique(numbers, return_index=True, return_inverse=True)
-    rank = np.empty(len(first), np.int32)
-    rank[np.argsort(first, kind="stable")] = np.arange(len(first), dtype=np.int32)
-    places: Ints = rank[inverse]
-    return places
-
-
-def _ranking_rows(rows: dict[str, Any], items: Items) -> tuple[int, pl.DataFrame, None]:
-    """Number of the rankings of a part, and their rows, sorted by query, annotator and what the rankings say."""
-    n = len(rows["item"])
-    given = {"annotator": np.empty(0, np.int32), "weight": None, "time": None, "duration": None}
-    fields = assemble_rankings({**given, **rows, "items": items})
-    offsets, item, rank = fields["offsets"], fields["item"], fields["rank"]
-    first = offsets[:-1]
-    meta = {name: fields[name] for name in ("annotator", "weight", "time", "duration", "block")
-            if fields.get(name) is not None and len(fields[name])}  # fmt: skip
-    place = np.arange(n) - np.repeat(first, np.diff(offsets))
-    said = np.add.reduceat(row_numbers([item, rank, place]), first) if n else np.empty(0, np.uint64)
-    keys = pl.DataFrame({"query": items.query[item[first]], **meta, "said": said})
-    order = keys.with_row_index("place").sort(keys.columns)["place"].to_numpy()
-    lengths = np.diff(offsets)[order]
-    starts = np.concatenate([[0], np.cumsum(lengths)])
-    sorted_rows = np.repeat(first[order] - starts[:-1], lengths) + np.arange(n)
-    number = np.repeat(np.arange(len(order), dtype=np.int32), lengths)
-    per_row = {name: column[order][number] for name, column in meta.items()}
-    table = pl.DataFrame({"item": item[sorted_rows], "rank": rank[sorted_rows], "ranking": number, **per_row})
-    return len(order), table, None

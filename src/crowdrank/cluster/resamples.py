@@ -108,7 +108,7 @@ class ResampledJudgments:
 def plan_part_draws(packed: PackedJudgments, n: int, resample: str, seed: int) -> PartDraws:
     """Return how packed judgments are to be drawn again ``n`` times, or say why they cannot be."""
     check_draws(n, resample, seed)
-    if packed.n_items > MANY_ITEMS:
+    if packed.n_items > MANY_ITEMS and not packed.keeps_ranking:
         raise ParameterError(
             f"{option('bootstrap')} holds the scores of every resample, and these {packed.n_items:,} items stay in "
             f"Parquet; leave it out, or pack up to {MANY_ITEMS:,} items at a time"

@@ -23,7 +23,12 @@ from ..wording import option
 N_BUCKETS = 1 << 16
 """Buckets that hashes are sorted into; a part is a run of them."""
 
+MOST_PART_ROWS = 50_000_000
+"""Rows of a single query beyond which judgments are to be packed by annotator."""
+
 ITEM_COLUMNS = ("item", "left", "right")
+MOST_LEVELS = 127
+"""Distinct grades from which on they are no codes of one byte."""
 
 
 class Chunk(NamedTuple):
@@ -99,6 +104,19 @@ def buckets_of(ids: pl.Series) -> NDArray[np.uint16]:
     return (stable_hashes(ids) >> np.uint64(48)).astype(np.uint16)
 
 
+class LargeQueryError(JudgmentError):
+    """A query has more rows than a part may have."""
+
+
+def expect_small_query(n_rows: int) -> None:
+    """Refuse a query that has more rows than a part may have."""
+    if n_rows > MOST_PART_ROWS:
+        raise LargeQueryError(
+            f"one query has {n_rows:,} rows, more than the {MOST_PART_ROWS:,} of one part; pack the judgments "
+            f"by annotator ({option('by', 'annotator')})"
+        )
+
+
 @dataclass
 class Spill:
     """Chunks of judgments on disk, each sorted by bucket, and what is known of them all."""
@@ -150,6 +168,8 @@ class Spill:
         self._write_ids(place, chunk)
         self.n_chunks += 1
         self.rows += len(bucket)
+        if self.single and self.by == "query":
+            expect_small_query(self.rows)
 
     def _write_ids(self, place: Path, chunk: Chunk) -> None:
         """Write the annotators and former queries of a chunk."""
@@ -188,7 +208,7 @@ class Spill:
         self.strength_levels = max(self.strength_levels or 0.0, chunk.strength_levels or 0.0) or None
         if "grade" in chunk.columns and self.levels is not None:
             levels = np.unique(np.concatenate([self.levels, np.unique(chunk.columns["grade"])]))
-            self.levels = levels if len(levels) < np.iinfo(np.int8).max else None
+            self.levels = levels if len(levels) < MOST_LEVELS else None
 
     def dtype(self, what: str) -> Any:
         """Type of ids of all chunks: text where one has text."""

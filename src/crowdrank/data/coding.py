@@ -90,21 +90,24 @@ def _by_hash(groups: list[list[pl.Series]]) -> list[Coded]:
     columns with few different texts need no second pass.
     """
     samples = [_sample(series) for series in groups]
-    jobs = [(sample, column) for sample, series in zip(samples, groups, strict=True) for column in series]
+    jobs = [(*sample, column) for sample, series in zip(samples, groups, strict=True) for column in series]
     with ThreadPoolExecutor(min(len(jobs), os.cpu_count() or 1)) as pool:
         numbered = iter(list(pool.map(lambda job: _number_texts(*job), jobs)))
     return [_merge_codes([next(numbered) for _ in series]) for series in groups]
 
 
-def _sample(series: list[pl.Series]) -> pl.Series:
-    """Sorted texts of a sample of rows; none where they are too many for the sample to hold them all."""
+def _sample(series: list[pl.Series]) -> tuple[pl.Series, int]:
+    """Sorted texts of a sample of rows, none where the sample is unlikely to hold them all, and how many it has."""
     rows = pl.concat([s.gather_every(max(1, len(s) // _SAMPLE)).rename("id") for s in series])
     distinct = rows.drop_nulls().unique()
-    return distinct.sort() if 10 * len(distinct) < len(rows) else distinct.head(0)
+    return distinct.sort() if 10 * len(distinct) < len(rows) else distinct.head(0), len(distinct)
 
 
-def _number_texts(known: pl.Series, column: pl.Series) -> tuple[pl.Series, Ints]:
-    """The distinct texts of a column, known ones first, and the number of each cell's; a missing text is blank."""
+def _number_texts(known: pl.Series, n_likely: int, column: pl.Series) -> tuple[pl.Series, Ints]:
+    """The distinct texts of a column, known ones first, and the number of each cell's; a missing text is blank.
+
+    A table for about ``n_likely`` texts, which stays in the cache, is tried before one that holds as many as cells.
+    """
     from ..kernels.hashing import number_hashes
 
     cells = column.fill_null("") if column.null_count() else column
@@ -112,7 +115,7 @@ def _number_texts(known: pl.Series, column: pl.Series) -> tuple[pl.Series, Ints]
     of_cells = [cells.hash(seed).to_numpy() for seed in _SEEDS]
     numbers = np.empty(len(cells), np.int32)
     new = np.array([-1])
-    for capacity in (4 * len(known) + 1024, len(known) + len(cells)):
+    for capacity in (4 * n_likely + 1024, len(known) + len(cells)):
         new = number_hashes(of_known[0], of_known[1], of_cells[0], of_cells[1], capacity, numbers)
         if not len(new) or new[0] >= 0:
             break
@@ -132,7 +135,7 @@ def _merge_codes(columns: list[tuple[pl.Series, Ints]]) -> Coded:
 
 def _places(ids: pl.Series, texts: pl.Series) -> Ints:
     """Place of each text among the ids, -1 for a blank one."""
-    places = _number_texts(ids, texts)[1]
+    places = _number_texts(ids, len(ids), texts)[1]
     return np.where(places < len(ids), places, np.int32(-1))
 
 

@@ -12,6 +12,9 @@ from .covariates import covariate_labels
 from .judgments import Judgments, Preferences, Rankings
 from .mixed import Mixed, parts_of
 
+LONG = 500_000
+"""Rows from which on compiled loops are worth the time that loading them takes."""
+
 _DIGITS = 16
 _STEP, _FIRST, _SECOND = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
@@ -68,7 +71,13 @@ def row_numbers(columns: list[Any]) -> NDArray[np.uint64]:
     for column in columns:
         array = np.asarray(column)
         # 0.0 and -0.0 are one number
-        bits = (array + 0.0).view(np.uint64) if array.dtype == np.float64 else array.astype(np.int64).view(np.uint64)
+        bits = (array + 0.0).view(np.uint64) if array.dtype == np.float64 else array
+        if len(state) >= LONG:
+            from ..kernels.hashing import mix_column
+
+            mix_column(state, bits)
+            continue
+        bits = bits.astype(np.int64).view(np.uint64)
         state = (state ^ bits) + _STEP
         state = (state ^ (state >> np.uint64(30))) * _FIRST
         state = (state ^ (state >> np.uint64(27))) * _SECOND

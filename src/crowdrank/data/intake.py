@@ -397,7 +397,11 @@ def count_repeats(keys: Sequence[tuple[Ints, int]]) -> int:
     n_rows = len(keys[0][0])
     cells = math.prod(max(size, 1) for _, size in keys)
     if n_rows < LONG or cells > _MOST_BITS:
-        return n_rows - _row_keys(keys).n_unique()
+        key = _row_keys(keys)
+        if key.dtype != pl.Int64:
+            return n_rows - key.n_unique()
+        rising = np.sort(key.to_numpy())  # quicker than a table of hashes
+        return int((rising[1:] == rising[:-1]).sum())
     from ..kernels.repeats import count_repeats as count
 
     third = keys[2] if len(keys) > 2 else (np.empty(0, np.int32), 1)

@@ -107,9 +107,14 @@ def sampled_rows(judgments: Judgments, n_judgments: Floats, share: float, *, by_
         return np.ones(len(judgments), bool)
     if not by_row and not has_large_queries(judgments):
         return _drawn_queries(judgments, n_judgments, share)[_query_of_rows(judgments)]
-    rarity = 1.0 / np.maximum(n_judgments[judgments.annotator], 1.0) if judgments.n_annotators else None
-    chance = _chances(np.zeros(len(judgments)) if rarity is None else rarity, np.ones(len(judgments)), share)
-    return _draw_rows(row_numbers_of(judgments) >> np.uint64(1), chance)
+    number = row_numbers_of(judgments)
+    number >>= np.uint64(1)
+    if not judgments.n_annotators:
+        return _draw_rows(number, _chances(np.zeros(1), np.full(1, len(judgments)), share))
+    sizes = np.bincount(judgments.annotator, minlength=judgments.n_annotators).astype(np.float64)
+    # the judgments of an annotator have the same chance
+    chance = _chances(1.0 / np.maximum(n_judgments, 1.0), sizes, share)
+    return _draw_rows(number, chance, judgments.annotator)
 
 
 def _drawn_queries(judgments: Judgments, n_judgments: Floats, share: float) -> Bools:
@@ -132,9 +137,10 @@ def _chances(rarity: Floats, sizes: Floats, share: float) -> Floats:
     return chance
 
 
-def _draw_rows(number: NDArray[np.uint64], chance: Floats) -> Bools:
-    """Which units are drawn, their numbers being random ones below 2 ** 63."""
-    found: Bools = number < (chance * 2.0**63).astype(np.uint64)
+def _draw_rows(number: NDArray[np.uint64], chance: Floats, whose: Ints | None = None) -> Bools:
+    """Which units are drawn, their numbers being random ones below 2 ** 63; ``whose`` says which chance is theirs."""
+    bound = (chance * 2.0**63).astype(np.uint64)
+    found: Bools = number < (bound if whose is None else bound[whose])
     return found
 
 

@@ -133,8 +133,12 @@ class _Long(NamedTuple):
             blank = pl.all_horizontal(pl.all().is_null())
             frame = frame.filter(~blank) if self.text is not None else frame
             table = Table(self.source, self.understood.kind, frame, self.options.nominal, self.options.levels)
-            yield Rows(table, first, number)
             first += len(batch)
+            before = first - len(batch)
+            # the rows go before the next ones are read
+            del batch, frame
+            yield Rows(table, before, number)
+            del table
 
     def _next(self, batches: Iterator[pl.DataFrame]) -> pl.DataFrame | None:
         """The next rows, ``None`` at the end."""

@@ -1,7 +1,14 @@
-"""Numbers for distinct texts, distinguished by two hashes each."""
+"""Numbers for distinct texts, distinguished by two hashes each, and numbers of whole rows."""
+
+from typing import Any
 
 import numba
 import numpy as np
+from numpy.typing import NDArray
+
+from .threads import even_bounds, over_bounds, read_only
+
+_ROWS_PER_THREAD = 250_000
 
 
 @numba.njit(cache=True, nogil=True)
@@ -80,3 +87,19 @@ def hash_texts(data, ends):  # type: ignore[no-untyped-def]
         hashes[row] = state ^ (state >> np.uint64(31))
         start = ends[row]
     return hashes
+
+
+def mix_column(state: NDArray[np.uint64], column: NDArray[Any]) -> None:
+    """Mix a column of whole numbers (n,) into the state (n,) uint64 of each row, in place (SplitMix64)."""
+    values = read_only(column)
+    over_bounds(lambda begin, end: _mix_rows(state, values, begin, end), even_bounds(len(state), _ROWS_PER_THREAD))
+
+
+@numba.njit(cache=True, nogil=True)
+def _mix_rows(state, column, begin, end):  # type: ignore[no-untyped-def]
+    """Mix the rows from ``begin`` up to ``end``."""
+    for row in range(begin, end):
+        mixed = (state[row] ^ np.uint64(column[row])) + np.uint64(0x9E3779B97F4A7C15)
+        mixed = (mixed ^ (mixed >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        state[row] = mixed ^ (mixed >> np.uint64(31))

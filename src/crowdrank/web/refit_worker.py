@@ -11,6 +11,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ from .judged import judgment_frame
 from .overview import item_ids
 from .store import Store, open_store
 
+_NICENESS = 10
 PIECE = 500
 """Rows that the parent writes in one transaction."""
 
@@ -274,9 +276,20 @@ def commands() -> Iterator[dict[str, Any]]:
         yield json.loads(line)
 
 
+def yield_to_annotators() -> None:
+    """Let the processes that answer people go first.
+
+    Linux may share the processor between sessions before it looks at who is nice within each, and this process has a
+    session of its own.
+    """
+    os.nice(_NICENESS)
+    with suppress(OSError):
+        Path("/proc/self/autogroup").write_text(str(_NICENESS))
+
+
 def main() -> None:
     """Work until standard input ends."""
-    os.nice(10)
+    yield_to_annotators()
     warnings.simplefilter("ignore")
     given = commands()
     store = open_store(next(given)["database"], read_only=True, n_threads=1)

@@ -116,7 +116,7 @@ class LatentScore:
     none, the fit is the one without them. ``estimates["difficulty"]`` has :math:`z` of each item and
     ``estimates["difficulty_sd"]`` its standard deviation; what is not known of it is in the standard errors. In
     simulations of 200 items with 3 to 20 grades each, noise of a spread of .4 to 1 on the log scale, 90 % intervals of
-    ranks cover .89 to .92; without difficulties .64 to .92.
+    ranks cover .89 to .92; without difficulties .80 to .92.
 
     The grade of an item is the level that most annotators would give without noise, weighted by number of judgments and
     quality; with two levels, items are split into two groups by their scores.

@@ -99,7 +99,7 @@ function redraw(...views) {
 
 function age() {
   const node = main.querySelector("#age"), fit = seen["/campaign"]?.found.fit;
-  if (node && fit?.age != null) node.textContent = `, ${ago(fit.age + (performance.now() - seen["/campaign"].at) / 1000)} old${fit.final ? ", final" : ""}`;
+  if (node && fit?.age != null) node.textContent = `${ago(fit.age + (performance.now() - seen["/campaign"].at) / 1000)} old${fit.final ? ", final" : ""}; `;
 }
 
 function draw(view, quality, agreement, consensus, annotators, skipped, spares, invites) {
@@ -115,7 +115,7 @@ function draw(view, quality, agreement, consensus, annotators, skipped, spares, 
       el("button", { type: "button", "data-key": "report", onclick: () => download("/report", "report.html") }, "Full report")),
     el("div", { id: "links" }, ...links), tiles(view, agreement), progress(view),
     section("Annotators", annotatorTable(annotators.annotators, judged)),
-    section("Consensus", table(consensus?.items, [["Query", (row) => row.query], ["Item", (row) => row.item], ["Rank", (row) => number(row.rank), "right"], ["Score", (row) => number(row.score), "right"], ...(view.fit.updated_seq ? [["Since the fit", (row) => (row.since_fit ? `${number(row.since_fit.score)} as of ${number(row.since_fit.seq)}` : ""), "right"]] : []), ["95 % interval", (row) => span(row.lower, row.upper), "right"], ["Ranks", (row) => span(row.rank_lower, row.rank_upper), "right"]], "It comes after the first judgments.")),
+    section("Consensus", stale(view.fit), table(consensus?.items, [["Query", (row) => row.query], ["Item", (row) => row.item], ["Rank", (row) => number(row.rank), "right"], ["Score", (row) => number(row.score), "right"], ...(view.fit.updated_seq ? [["Since the fit", (row) => (row.since_fit ? `${number(row.since_fit.score)} as of ${number(row.since_fit.seq)}` : ""), "right"]] : []), ["95 % interval", (row) => span(row.lower, row.upper), "right"], ["Ranks", (row) => span(row.rank_lower, row.rank_upper), "right"]], "It comes after the first judgments.")),
     section("Disputed", disputed(agreement?.disputed)),
     section("Skipped by three or more", table(skipped.skipped, [["Query", (row) => row.query], ["Items", (row) => row.items.join(", ")], ["Skips", (row) => number(row.n_skipped), "right"], ["Reasons", (row) => row.reasons.join("; "), "wide"]])),
     section("Spare judgments", table(spares.spares, [["Judgment", (row) => number(row.seq), "right"], ["Annotator", (row) => row.annotator], ["Items", (row) => row.items.join(", ")], ["Paid", (row) => (row.paid ? "yes" : "no")]])),
@@ -132,15 +132,19 @@ function tiles(view, agreement) {
     tile("Forecast", finish || "–", finish ? "about then, at the pace of the last hour" : view.state === "open" ? "after the first judgments" : ""),
     tile("Agreement (alpha)", agreement?.alpha, agreement?.lower == null ? "" : `95 %: ${span(agreement.lower, agreement.upper)}`),
     tile("Spares", view.judgments.spare, `${number(view.judgments.withdrawn)} withdrawn, ${number(view.judgments.unpaid)} unpaid`),
-    tile("Consensus", fit.as_of_seq ? `as of ${number(fit.as_of_seq)}` : "none yet", fit.error ? el("span", { className: "bad" }, fit.error) : null, fit.error ? "" : newer(fit), el("span", { id: "age" })));
+    tile("Consensus", fit.as_of_seq ? `as of ${number(fit.as_of_seq)}` : "none yet", el("span", { id: "age" }), fit.error ? el("span", { className: "bad" }, fit.error) : newer(fit)));
 }
 
 // what the consensus lacks: judgments since the fit, unless their items were read anew
 function newer(fit) {
-  const words = `${number(fit.newer)} newer`;
-  if (!fit.newer || fit.reads_anew == null) return words;
-  if (!fit.reads_anew) return `${words}, not in it before the next fit (${fit.method} is only fitted as a whole)`;
-  return fit.updated_seq ? `${words}; items judged since are read anew up to ${number(fit.updated_seq)}` : `${words}, not in it yet`;
+  return `${number(fit.newer)} newer${fit.newer && fit.updated_seq ? `, read anew up to ${number(fit.updated_seq)}` : ""}`;
+}
+
+function stale(fit) {
+  if (!fit.newer || fit.reads_anew == null) return null;
+  const words = fit.updated_seq ? `Scores, ranks and intervals are those of the fit. “Since the fit” is the score with the judgments up to ${number(fit.updated_seq)}, annotators and other items as in the fit.`
+    : `${number(fit.newer)} newer ${fit.newer === 1 ? "judgment is" : "judgments are"} not in these scores${fit.reads_anew ? " yet" : ` before the next fit: ${fit.method} is only fitted as a whole`}.`;
+  return el("p", { className: "dim", id: "stale" }, words);
 }
 
 // what is answered, what is out, and what is still wanted, as one bar
