@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from ..cluster.held import HeldJudgments
 from ..cluster.packed import PackedJudgments
 from ..data.consensus import Consensus
 from ..data.frames import to_frame
@@ -40,7 +39,6 @@ from .in_parts import (
     resample_packed,
     whole_judgments,
 )
-from .packing import pack_aside
 from .robust_errors import check_robust, with_robust_errors
 from .scale import file_advice, say_time
 
@@ -192,12 +190,16 @@ def _read_for(
     paths = [given] if isinstance(given, str | os.PathLike) else given if isinstance(given, list | tuple) else []
     asked = any(how.values()) and control is None and all(isinstance(one, str | os.PathLike) for one in paths)
     if paths and asked and file_advice(paths) is not None:
+        from .packing import pack_aside
+
         packed = pack_aside(paths)
         if len(packed) >= in_parts.MANY_ROWS:
             return None, packed
     judged = as_judgments(given, control)
     held = hold_many(judged, method, bootstrap=bootstrap)
     if held is not None and (how["cluster"] or how["resume"]) and control is None:
+        from .packing import pack_aside
+
         return judged, pack_aside(held.whole)
     return judged, held
 
@@ -210,6 +212,7 @@ def _aggregate_parts(
 
     ``None`` where judgments in memory are to be fitted as a whole, since the method cannot go in parts.
     """
+    from ..cluster.held import HeldJudgments
     from ..cluster.resamples import plan_part_draws
 
     method, params, seed, want = chosen

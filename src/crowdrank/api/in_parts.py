@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from ..cluster.held import HeldJudgments, hold_judgments
 from ..cluster.packed import PackedJudgments, is_packed, scan_judgments
 from ..data.consensus import Consensus
 from ..data.frames import to_frame
@@ -27,6 +26,7 @@ from ..registry import method_class, names
 from ..wording import method_label, option
 
 if TYPE_CHECKING:
+    from ..cluster.held import HeldJudgments
     from ..cluster.resamples import PartDraws
     from ..cluster.run_files import RunFiles
     from ..cluster.stored import StoredConsensus
@@ -63,6 +63,8 @@ def hold_many(
         return None
     if not (judgments.judged_items.all() and np.diff(judgments.items.offsets).all()):
         return None
+    from ..cluster.held import hold_judgments
+
     counts_pairs = "pairs" in getattr(method_of(method), "one_pass", ()) and judgments.kind == "preference"
     weight = judgments.weight
     whole_counts = weight is None or bool((weight == np.round(weight)).all())
@@ -78,6 +80,8 @@ def method_of(method: Any) -> Any:
 
 def whole_judgments(packed: PackedJudgments) -> Judgments:
     """Return packed judgments as one set in memory."""
+    from ..cluster.held import HeldJudgments
+
     if isinstance(packed, HeldJudgments):
         return packed.whole
     parts = [part for part in packed.parts() if len(part)]
@@ -225,6 +229,8 @@ def expect_whole(packed: PackedJudgments, names: Sequence[str], how: Mapping[str
             raise ParameterError(
                 f"{option(names[0])} needs all judgments at once, which {option(other)} does not; leave one of them out"
             )
+    from ..cluster.held import HeldJudgments
+
     if isinstance(packed, HeldJudgments):
         return
     expect_room(

@@ -129,7 +129,7 @@ def hold_judgments(judgments: Judgments, *, ordered: bool = True) -> HeldJudgmen
     if len(bounds) > 1:
         rows = _judgments_of_parts(judgments, part[_units(chunk, by)], len(bounds))
     return HeldJudgments(
-        Path(), _described(judgments, chunk, by, rows), whole=judgments, part_of_unit=part, ordered=ordered
+        Path(), _manifest(judgments, chunk, by, rows), whole=judgments, part_of_unit=part, ordered=ordered
     )
 
 
@@ -157,7 +157,7 @@ def _judgments_of_parts(judgments: Judgments, part: NDArray[np.int32], n_parts: 
     return counts
 
 
-def _described(judgments: Judgments, chunk: Chunk, by: str, rows: list[int]) -> dict[str, Any]:
+def _manifest(judgments: Judgments, chunk: Chunk, by: str, rows: list[int]) -> dict[str, Any]:
     """What the manifest of packed judgments says of them."""
     declared, nominal, covariates = chunk.form
     levels = None
