@@ -127,7 +127,7 @@ def test_diagnose_tells_habits_also_where_control_is_refused(run, texts):
     assert "like long items" in ran.err
     ran = run(f"diagnose {texts}/votes.csv --control length --format json")
     assert ran.code == 0, ran.err
-    assert "nothing is told of 'j0', 'j1' and 'j2', since nobody else judged the same pairs" in ran.err
+    assert "nothing is known of 'j0', 'j1' and 'j2', since nobody else judged the same pairs" in ran.err
     assert all(row["length"] is None for row in json.loads(ran.out))
     # now each pair is judged by all three
     table = pl.read_csv(texts / "votes.csv")

@@ -22,7 +22,7 @@ KINDS = {
     "preferences": some_preferences,
     "rankings": some_rankings,
     "one query": lambda: some_preferences(n_queries=1),
-    "weights": lambda: some_grades().reweighted(np.linspace(0.1, 2.0, 900)),
+    "weights": lambda: some_grades().with_weights(np.linspace(0.1, 2.0, 900)),
     "other grades": lambda: some_grades(n_levels=200),
 }
 
@@ -81,7 +81,7 @@ def files_of(name, folder):
     """A file of judgments in no order."""
     judgments = KINDS["preferences" if name == "weighted" else name]()
     if name == "weighted":
-        judgments = judgments.reweighted(np.random.default_rng(2).uniform(0.1, 2.0, len(judgments)))
+        judgments = judgments.with_weights(np.random.default_rng(2).uniform(0.1, 2.0, len(judgments)))
     path = folder / "votes.parquet"
     shuffled(judgments).frame().write_parquet(path)
     return path

@@ -179,7 +179,7 @@ def test_postgres_gone_and_back(empty_postgres):
     with pytest.raises(Fault) as caught:
         gone.submit_read(lambda c: None).result(30)
     assert caught.value.status == 503
-    with pytest.raises(Fault, match="the database does not answer"):
+    with pytest.raises(Fault, match="the database does not respond"):
         gone.submit(lambda c: None).result(PATIENCE)
     gone.close()
 

@@ -105,7 +105,7 @@ def _relative_sentence(judged: Preferences, comparable: Bools, error: Exception)
     if not alone:
         return sentence
     who = first_few(map(repr, alone))
-    return f"{sentence}; nothing is told of {who}, since nobody else judged the same pairs"
+    return f"{sentence}; nothing is known of {who}, since nobody else judged the same pairs"
 
 
 def _with_habits(found: Diagnostics, habits: list[Habit], consensus: Consensus, relative: str | None) -> Diagnostics:

@@ -62,7 +62,7 @@ def diagnose(
     format: Format = None,
     quiet: Quiet = False,
 ) -> None:  # fmt: skip
-    """Find annotators who choose by side, contradict themselves or copy others.
+    """Find annotators who guess, choose by side or copy others.
 
     Writes a row for each annotator: position bias, ties, answers that change with the order, circular answers, each
     with a 90 % interval, and the family of annotators who err together.
