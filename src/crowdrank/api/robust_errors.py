@@ -82,10 +82,7 @@ def with_robust_errors(
         kept = f"; {n_narrower:,} that would be narrower stay the model's: so few tell too little" if n_narrower else ""
     wider = _times_as_wide(consensus, found)
     if number < _FEW_CLUSTERS and not unasked:
-        warnings.warn(
-            f"only {clusters}: how much they differ is hardly known, so intervals are those of Student's t with "
-            f"{number - 1} degrees of freedom; ask about more of them", DataWarning, stacklevel=3,
-        )  # fmt: skip
+        _warn_of_few(clusters, number)
     why = "preferences of an annotator repeat or imply each other: " if unasked else ""
     each = "" if consensus.items.n_queries == 1 else " per query"
     say(f"{why}standard errors by {robust} are {wider:.2f} times as wide as the model's ({clusters}{each}){kept}")
@@ -96,6 +93,14 @@ def with_robust_errors(
             **consensus.estimates, **_robust_control(consensus, found),
             "robust": {"by": robust, "clusters": number, "wider": wider},
         },
+    )  # fmt: skip
+
+
+def _warn_of_few(clusters: str, number: int) -> None:
+    """Warn the caller of the verb that few clusters say little."""
+    warnings.warn(
+        f"only {clusters}: how much they differ is hardly known, so intervals are those of Student's t with "
+        f"{number - 1} degrees of freedom; ask about more of them", DataWarning, stacklevel=4,
     )  # fmt: skip
 
 

@@ -23,8 +23,7 @@ from ...pair_counts import steps_of_strengths, strength_weights
 from ...protocols import Bools, Floats, Statistics, Sums
 from ...quality import LearnedQuality
 from .annotators import annotator_sums, widened_variance
-from .difficulty import Evidence, difficulty_evidence, with_difficulties
-from .items import ItemSums, VarianceSums
+from .items import Evidence, ItemSums, VarianceSums, difficulty_evidence, with_difficulties
 from .layout import Kind, Layout, LevelScale, lay_out_part
 from .outcomes import (
     annotator_quality,

@@ -24,8 +24,14 @@ from .annotators import (
     variance_step,
     widened_variance,
 )
-from .difficulty import difficulty_evidence, difficulty_step, with_difficulties
-from .items import ItemEstimates, ItemSums, item_step
+from .items import (
+    ItemEstimates,
+    ItemSums,
+    difficulty_evidence,
+    difficulty_step,
+    item_step,
+    with_difficulties,
+)
 from .layout import Layout
 from .state import (
     MAX_MEAN_LAPSE,

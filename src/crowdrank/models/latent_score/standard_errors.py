@@ -17,9 +17,8 @@ from ...protocols import Bools, Counts, Floats, Ints
 from ...standard_errors import ScoreGradients, SharedGradients
 from .annotators import annotator_sums, bias_curvature, eliminated_habits
 from .control import Eliminated, shared_information
-from .difficulty import blurred_curvature
 from .feature_weights import weight_uncertainty, weights_covariance
-from .items import Curvature, ScorePosterior, ScorePrior
+from .items import Curvature, ScorePosterior, ScorePrior, blurred_curvature
 from .layout import Kind, Layout, preference_levels, ranking_weights
 from .rounds import ScoreFit
 from .state import MAX_MEAN_LAPSE, KindState, State, former_state
