@@ -1,6 +1,7 @@
 """Cluster-robust standard errors: gradients of judgments, coverage, defaults, refusals."""
 
 import json
+from itertools import combinations
 
 import numpy as np
 import polars as pl
@@ -122,6 +123,23 @@ def test_preferences_that_imply_each_other_are_clustered_unasked():
     assert not depends_by_construction(rankings)
     grades = cr.Grades.from_frame({"item": list("xyzxyz"), "annotator": list("aaabbb"), "grade": [1, 2, 3, 2, 1, 3]})
     assert depends_by_construction(grades.as_preferences())
+
+
+@pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")
+def test_a_few_annotators_who_agree_do_not_narrow_errors_unasked(monkeypatch):
+    rows = [(who, *pair, "left") for who in "abcd" for _ in range(3) for pair in combinations("uvwx", 2)]
+    votes = cr.Preferences.from_frame(pl.DataFrame(rows, schema=["annotator", "left", "right", "winner"], orient="row"))
+    plain = cr.aggregate(votes, "bradley_terry", robust="none")
+    asked = cr.aggregate(votes, "bradley_terry", robust="annotator")
+    assert (asked.std_error < plain.std_error).any()
+    heard = []
+    monkeypatch.setattr("crowdrank.api.robust_errors.say", heard.append)
+    unasked = cr.aggregate(votes, "bradley_terry")
+    assert unasked.trace.errors == "cluster-robust by annotator"
+    assert (unasked.std_error >= plain.std_error).all()
+    np.testing.assert_allclose(np.sqrt(np.diagonal(unasked.covariance[0])), unasked.std_error)
+    assert np.linalg.eigvalsh(unasked.covariance[0])[0] > -1e-9
+    assert "stay the model's" in heard[0]
 
 
 def test_preferences_asked_once_are_not():

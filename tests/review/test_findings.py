@@ -1,6 +1,7 @@
 """What there is to say of a consensus: the right sentence for each case, with its numbers and ids."""
 
 import json
+from itertools import combinations
 
 import numpy as np
 import polars as pl
@@ -214,3 +215,15 @@ def test_a_consensus_from_a_file_will_do(demo, tmp_path):
     known = {one.kind: one.sentence for one in cr.findings(consensus, votes)}
     assert {one.kind: one.sentence for one in cr.findings(read, votes)} == known
     assert cr.report.render(read, votes).startswith("<!DOCTYPE html>")
+
+
+def test_camps_that_contradict_each_other_are_not_told_to_judge_more():
+    rows = [
+        (f"{camp}{number}", "q", *(pair if camp == "u" else pair[::-1]), "left")
+        for camp in "uv" for number in range(4) for pair in combinations("abcdefghijkl", 2)
+    ]  # fmt: skip
+    votes = cr.Preferences.from_rows(rows)
+    found = cr.findings(cr.aggregate(votes, "bradley_terry"), votes)
+    assert found.of("too_few_judgments") is None
+    assert "too little agreement among the others" in found.of("unmatched").sentence
+    assert len(found.of("unmatched").ids) == 8

@@ -212,7 +212,6 @@ def _aggregate_parts(
 
     ``None`` where judgments in memory are to be fitted as a whole, since the method cannot go in parts.
     """
-    from ..cluster.held import HeldJudgments
     from ..cluster.resamples import plan_part_draws
 
     method, params, seed, want = chosen

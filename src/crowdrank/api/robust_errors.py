@@ -74,17 +74,18 @@ def with_robust_errors(
             return consensus
         where = "" if robust == "query" else " of a query"
         raise ParameterError(f"{option('robust', robust)} needs two or more {_PLURAL[robust]}{where}; leave it out")
-    wider = _times_as_wide(consensus, found)
     number = int(np.median(found.n_clusters[found.n_clusters > 0]))
     clusters = f"{number:,} {_PLURAL[robust]}"
+    kept = ""
+    if unasked and number < _FEW_CLUSTERS:
+        found, n_narrower = _no_narrower(consensus, found)
+        kept = f"; {n_narrower:,} that would be narrower stay the model's: so few tell too little" if n_narrower else ""
+    wider = _times_as_wide(consensus, found)
     if number < _FEW_CLUSTERS and not unasked:
-        warnings.warn(
-            f"only {clusters}: how much they differ is hardly known, so intervals are those of Student's t with "
-            f"{number - 1} degrees of freedom; ask about more of them", DataWarning, stacklevel=3,
-        )  # fmt: skip
+        _warn_of_few(clusters, number)
     why = "preferences of an annotator repeat or imply each other: " if unasked else ""
     each = "" if consensus.items.n_queries == 1 else " per query"
-    say(f"{why}standard errors by {robust} are {wider:.2f} times as wide as the model's ({clusters}{each})")
+    say(f"{why}standard errors by {robust} are {wider:.2f} times as wide as the model's ({clusters}{each}){kept}")
     trace = replace(consensus.trace, errors=f"cluster-robust by {robust}")
     return replace(
         consensus, std_error=found.std_error, covariance=found.covariance, trace=trace,
@@ -92,6 +93,14 @@ def with_robust_errors(
             **consensus.estimates, **_robust_control(consensus, found),
             "robust": {"by": robust, "clusters": number, "wider": wider},
         },
+    )  # fmt: skip
+
+
+def _warn_of_few(clusters: str, number: int) -> None:
+    """Warn the caller of the verb that few clusters say little."""
+    warnings.warn(
+        f"only {clusters}: how much they differ is hardly known, so intervals are those of Student's t with "
+        f"{number - 1} degrees of freedom; ask about more of them", DataWarning, stacklevel=4,
     )  # fmt: skip
 
 
@@ -114,6 +123,28 @@ def _with_width_by_query(consensus: Consensus, method: Any, judgments: Any) -> C
     )
     by_query = {"by_query": {"wider": wider, "clusters": n_queries}}
     return replace(consensus, estimates={**consensus.estimates, **by_query})
+
+
+def _no_narrower(consensus: Consensus, found: ClusterErrors) -> tuple[ClusterErrors, int]:
+    """The errors, none narrower than the model's, and how many were; correlations stay those of the clusters.
+
+    Errors are taken unasked since judgments depend, which widens them. The residuals of a few clusters that agree with
+    the scores learned from them may still be small by chance.
+    """
+    assert consensus.covariance is not None
+    assert consensus.std_error is not None
+    narrower, blocks = consensus.std_error > found.std_error, list(found.covariance)
+    for number, (model, block) in enumerate(zip(consensus.covariance, found.covariance, strict=True)):
+        assert model is not None
+        assert block is not None
+        own = found.std_error[consensus.items.offsets[number] : consensus.items.offsets[number + 1]]
+        if not own.all():
+            blocks[number] = model
+            continue
+        factor = np.maximum(np.sqrt(np.maximum(np.diagonal(model), 0.0)) / own, 1.0)
+        blocks[number] = factor[:, None] * block * factor
+    std_error = np.maximum(found.std_error, consensus.std_error)
+    return found._replace(covariance=tuple(blocks), std_error=std_error), int(narrower.sum())
 
 
 def _times_as_wide(consensus: Consensus, found: ClusterErrors) -> float:

@@ -59,8 +59,8 @@ def sentences(frame: pl.DataFrame | None) -> list[str]:
     >>> sentences(pl.DataFrame({**columns, "lower": [0.6, 0.1], "upper": [0.9, 0.3]}))[-1]
     ' bob: quality 0.20 (0.10 to 0.30) in 30 judgments, reversed'
     """
-    from ..review.flags import FLAGS
-    from ..review.verdicts import suspects, unsure
+    from ..review.flags import DOUBTS, FLAGS
+    from ..review.verdicts import doubts, suspects
 
     if frame is None:
         return ["the votes name no annotators, so nothing can be said about them"]
@@ -74,9 +74,12 @@ def sentences(frame: pl.DataFrame | None) -> list[str]:
         ]
         if len(suspicious) > SHOWN:
             lines.append(f" and {len(suspicious) - SHOWN} more; --annotators FILE lists all")
-    n_unsure = int(unsure(frame).sum())
-    if n_unsure:
-        lines.append(f"{counted(n_unsure, 'annotator')} {FLAGS['unsure'].words(n_unsure)}")
+    codes = doubts(frame)
+    numbers = {code: codes.count(code) for code in DOUBTS}
+    lines += [
+        f"{counted(number, 'annotator')} {FLAGS[code].words(number)}" for code, number in numbers.items() if number
+    ]
+    n_unsure = sum(numbers.values())
     if not suspicious and len(frame) > max(1, n_unsure):
         sure = f"{len(frame) - n_unsure} other" if n_unsure else str(len(frame))
         lines.append(f"none of the {sure} annotators seems to guess or to be reversed")

@@ -16,13 +16,14 @@ from ..protocols import Floats
 from ..review.all_findings import facts_of
 from ..review.flags import BY_QUALITY, FLAGS
 from ..review.messages import leaning
-from ..review.verdicts import annotator_table, unsure, verdict
+from ..review.verdicts import annotator_table, doubts, verdict
 from .drawing import AMBER, BLUE, GREY, INK, ORANGE, PURPLE, Display, RowsDisplay, name_rows, short
 from .item_displays import RISING, heat_map, percents
 
 MARKS = {
     "good": (BLUE, "o", "better than guessing"),
     "unsure": (GREY, "o", FLAGS["unsure"].noun),
+    "unmatched": (GREY, "^", FLAGS["unmatched"].noun),
     "poor": (AMBER, "D", FLAGS["poor"].noun),
     "guessing": (ORANGE, "s", FLAGS["guessing"].noun),
     "reversed": (PURPLE, "v", FLAGS["reversed"].noun),
@@ -175,8 +176,8 @@ def _mark_quality(quality: Quality | None, odd: Diagnostics | None) -> pl.DataFr
     if table is None or not len(table):
         raise ParameterError("the judgments name no annotators, so there is no quality to draw")
     bounds = [table[name] if name in table.columns else table["quality"] for name in ("lower", "upper")]
-    rows = zip(table["quality"], *bounds, table["n_judgments"], unsure(table), strict=True)
-    marks = [verdict(*row) or ("unsure" if few else "good") for *row, few in rows]
+    rows = zip(table["quality"], *bounds, table["n_judgments"], doubts(table), strict=True)
+    marks = [verdict(*row) or doubt or "good" for *row, doubt in rows]
     leans: Sequence[Any] = ()
     if odd is not None and "position_bias" in odd.annotators().columns:
         leans = odd.annotators()["annotator"].gather(leaning(odd.annotators())).to_list()

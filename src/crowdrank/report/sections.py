@@ -182,7 +182,7 @@ def _annotators(material: Material) -> Section:
     consensus, findings = material.consensus, material.findings.about("annotators")
     first = [findings.of(kind) for kind in BY_QUALITY]
     if not any(first):
-        first = [findings.of("annotators_fine", "no_annotators", "one_annotator", "too_few_judgments")]
+        first = [findings.of("annotators_fine", "no_annotators", "one_annotator", "too_few_judgments", "unmatched")]
     table = material.facts.table
     if table is None or not len(table):
         return Section("annotators", "Annotators", _heading(first, "annotators"), _rest(findings, first))

@@ -15,11 +15,11 @@ from ..wording import SHOWN, counted, first_few, of_all, option, percent
 from .crowd_agreement import Agreement
 from .facts import Facts
 from .finding import Finding, name, name_ids
-from .flags import BY_QUALITY, FLAGS
+from .flags import BY_QUALITY, DOUBTS, FLAGS
 from .messages import flagged_habits
 from .self_consistency import consistency
 from .sides import recorded_sentences
-from .verdicts import POOR, unsure
+from .verdicts import POOR, doubts
 
 _LOW_ALPHA = 0.2
 _CHANCE = 0.5
@@ -51,15 +51,18 @@ def _verdicts(facts: Facts, table: pl.DataFrame) -> list[Finding]:
         who = tuple(one.annotator for one in facts.suspects if one.verdict == code)
         if who:
             findings.append(_flag_finding(code, who, n, name_ids(who)))
-    few = tuple(table.filter(unsure(table))["annotator"].to_list())
-    if not findings and len(few) < n:
-        rest = f"{n - len(few):,} other" if few else f"{n:,}"
+    codes = doubts(table)
+    n_doubtful = sum(code != "" for code in codes)
+    if not findings and n_doubtful < n:
+        rest = f"{n - n_doubtful:,} other" if n_doubtful else f"{n:,}"
         sentence = f"none of the {rest} annotators seems to guess or to be reversed"
         findings.append(Finding("annotators_fine", "annotators", "good", sentence, {"n_annotators": n}))
-    if few:
-        sentence = f"{of_all(len(few), n, 'annotator')} {FLAGS['unsure'].words(len(few))}"
-        numbers = {"n": len(few), "n_annotators": n}
-        findings.append(Finding("too_few_judgments", "annotators", FLAGS["unsure"].severity, sentence, numbers, few))
+    for code, kind in zip(DOUBTS, ("too_few_judgments", "unmatched"), strict=True):
+        who = tuple(one for one, own in zip(table["annotator"].to_list(), codes, strict=True) if own == code)
+        if who:
+            sentence = f"{of_all(len(who), n, 'annotator')} {FLAGS[code].words(len(who))}"
+            numbers = {"n": len(who), "n_annotators": n}
+            findings.append(Finding(kind, "annotators", FLAGS[code].severity, sentence, numbers, who))
     return findings
 
 

@@ -15,8 +15,8 @@ from ..data.judgments import Judgments, Mixed
 from ..data.recording import FEWEST
 from ..protocols import Bools, Floats
 from ..wording import percent
-from .flags import EMPTY, FLAGS
-from .verdicts import POOR, unsure, verdict
+from .flags import DOUBTS, EMPTY, FLAGS
+from .verdicts import POOR, doubts, verdict
 
 FALSE_DROPS = 0.05
 """Share of those left out for their quality alone that may be left out wrongly."""
@@ -42,8 +42,9 @@ def flag_annotators(
         if code:
             rows.append((row["annotator"], code, _reason(code, quality_in_words(row))))
     rows += [
-        (row["annotator"], "unsure", _reason("unsure", quality_in_words(row)))
-        for row in table.filter(unsure(table)).iter_rows(named=True)
+        (row["annotator"], code, _reason(code, quality_in_words(row)))
+        for code, row in zip(doubts(table), table.iter_rows(named=True), strict=True)
+        if code
     ]
     if odd is not None and not isinstance(judged, Mixed):
         from .messages import flagged_habits
@@ -101,7 +102,7 @@ def choose_actions(table: pl.DataFrame, flags: pl.DataFrame, trusted: list[Any],
     rows = {row["annotator"]: row for row in table.iter_rows(named=True)}
     action: dict[Any, str] = {}
     for who, flag in flags.select("annotator", "flag").iter_rows():
-        if who not in rows or flag == "unsure":
+        if who not in rows or flag in DOUBTS:
             continue
         lower = rows[who].get("lower", rows[who]["quality"])
         if flag == "circular" and lower > POOR:

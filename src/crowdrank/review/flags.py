@@ -58,6 +58,11 @@ _ALL = (
         "judged too little to rule out guessing", "info", "ask them for more judgments",
     ),
     Flag(
+        "unmatched", "finds too little agreement among the others to rule out guessing",
+        "find too little agreement among the others to rule out guessing", "info",
+        "ask others about the same items, or, where camps contradict each other, name the one to follow as trusted",
+    ),
+    Flag(
         "one_side", "chooses one side whatever the items", "choose one side whatever the items", "warning",
         "leave them out, or ask somebody else", empty=True,
     ),
@@ -94,6 +99,9 @@ _ALL = (
 
 FLAGS = {flag.code: flag for flag in _ALL}
 """Code -> flag, what speaks most against an annotator first."""
+
+DOUBTS = ("unsure", "unmatched")
+"""Flags of those who cannot be told from guessing: for want of their own judgments, or of others to compare with."""
 
 BY_QUALITY = ("reversed", "guessing", "poor")
 """Flags for a low quality, the worst first."""

@@ -19,6 +19,9 @@ WIDE = 0.4
 FEW_JUDGMENTS = 10
 """Annotators of fewer judgments are called reversed only where an interval of 99.9 % lies below one half."""
 
+ENOUGH_JUDGMENTS = 50
+"""Three times the pairs that an interval needs to tell: one that is still too wide is not so for want of judgments."""
+
 _SURE = 0.999
 _LEAST_SHAPE = 0.5
 
@@ -100,13 +103,29 @@ def _surely_reversed(lower: float, upper: float) -> bool:
 
 
 def unsure(frame: pl.DataFrame) -> pl.Series:
-    """Return which annotators judged too little to be told from guessing: no verdict is passed, and 0.5 is not below.
+    """Return which annotators cannot be told from guessing: no verdict is passed, and 0.5 is not below.
 
     Those whose interval lies below one half, but who judged too little to be called reversed, are among them.
     """
+    return pl.Series([code != "" for code in doubts(frame)], dtype=pl.Boolean)
+
+
+def doubts(frame: pl.DataFrame) -> list[str]:
+    """Return why each annotator cannot be told from guessing, the code of a flag, nothing for those who can.
+
+    ``unsure`` judged too little. ``unmatched`` judged enough, but others judged too little of the same, or contradict
+    each other, as two camps do.
+
+    Examples
+    --------
+    >>> columns = {"quality": [0.5, 0.5, 0.8], "n_judgments": [4, 80, 80]}
+    >>> doubts(pl.DataFrame({**columns, "lower": [0.1, 0.1, 0.7], "upper": [0.9, 0.9, 0.9]}))
+    ['unsure', 'unmatched', '']
+    """
     if "lower" not in frame.columns:
-        return pl.repeat(False, len(frame), dtype=pl.Boolean, eager=True)
-    rows = frame.select("quality", "lower", "upper", "n_judgments").iter_rows()
-    return pl.Series(
-        [lower <= 0.5 and not verdict(quality, lower, *rest) for quality, lower, *rest in rows], dtype=pl.Boolean
-    )
+        return [""] * len(frame)
+    codes = []
+    for quality, lower, upper, number in frame.select("quality", "lower", "upper", "n_judgments").iter_rows():
+        in_doubt = lower <= 0.5 and not verdict(quality, lower, upper, number)
+        codes.append(("unmatched" if number >= ENOUGH_JUDGMENTS else "unsure") if in_doubt else "")
+    return codes

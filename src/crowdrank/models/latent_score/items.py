@@ -42,6 +42,12 @@ _HERMITE = ((-(3.0**0.5), 1.0 / 6.0), (0.0, 2.0 / 3.0), (3.0**0.5, 1.0 / 6.0))
 
 _MIN_SHARE_OF_CURVATURE = 0.1
 
+_MIN_TOLD_SHARE = 0.1
+"""Share of the variance of scores that grades have to tell before they tell anything of difficulties.
+
+Of two camps of one size, scores say nothing, and items at the ends of the scale would pass for difficult ones.
+"""
+
 
 class Curvature(NamedTuple):
     """Gradient (n_items,) and negative Hessian of the log-likelihood in the scores.
@@ -278,19 +284,25 @@ def _split_off_levels(
     return levels, of_levels, scores - levels[posterior.query], np.maximum(residual_variance, 0.0)
 
 
-# Items between two fits
+# Difficulties: how much more, or less, grades of an item differ than those of others
 
 
 class Evidence(NamedTuple):
-    """For a variance of difficulties above 0: the sum over items of the likelihood's slope in it, and of squares."""
+    """For a variance of difficulties above 0: the sum over items of the likelihood's slope in it, and of squares.
+
+    ``told`` is the sum of the scores' squares, ``untold`` that of their posterior variances.
+    """
 
     slope: float
     squares: float
+    told: float
+    untold: float
 
     @property
     def is_enough(self) -> bool:
-        """Whether items differ in difficulty beyond chance."""
-        return bool(self.slope > MIN_EVIDENCE * self.squares**0.5)
+        """Whether items differ in difficulty beyond chance, and in scores: camps that contradict each other do not."""
+        told = self.told > _MIN_TOLD_SHARE * (self.told + self.untold)
+        return bool(told and self.slope > MIN_EVIDENCE * self.squares**0.5)
 
 
 def difficulty_slopes(layout: Layout, state: State) -> Floats:
@@ -316,7 +328,8 @@ def difficulty_evidence(layout: Layout, state: State) -> Evidence:
         moved = replace(state, scores=state.scores + point * deviation, variance=np.zeros(layout.n_items))
         gradient, curvature, _ = difficulty_slopes(layout, moved)
         slope += weight * (gradient**2 - curvature)
-    return Evidence(float(slope.sum()), float((slope**2).sum()))
+    told, untold = float((state.scores[layout.judged] ** 2).sum()), float(state.variance[layout.judged].sum())
+    return Evidence(float(slope.sum()), float((slope**2).sum()), told, untold)
 
 
 def with_difficulties(layout: Layout, state: State) -> State:
@@ -358,6 +371,9 @@ def blurred_curvature(layout: Layout, state: State, inputs: ItemInputs) -> Curva
     diagonal = 1.0 / variance - prior - cross**2 * state.difficulty_variance
     lost = curvature.diagonal - np.maximum(diagonal, _MIN_SHARE_OF_CURVATURE * curvature.diagonal)
     return curvature._replace(diagonal=curvature.diagonal - lost)
+
+
+# Items between two fits
 
 
 def rereading(method: Any, judgments: Any, layout: Layout, state: State, inputs: ItemInputs) -> Rereading | None:
