@@ -20,9 +20,8 @@ from ...quality import trusted_annotators
 from ...standard_errors import ScoreGradients
 from ...wording import expect_above, expect_at_least, first_few, option
 from .control import RelativeCoefficients, check_names, control_parameters
-from .items import rereading
 from .layout import lay_out
-from .outcomes import latent_consensus, warn_about
+from .outcomes import latent_consensus, rereading, warn_about
 from .rounds import Options, fit_scores
 from .standard_errors import latent_score_gradients
 from .state import first_state, former_state, known_scores

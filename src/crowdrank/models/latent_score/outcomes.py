@@ -1,4 +1,4 @@
-"""What is read out of a fit: the consensus with its warnings, quality of annotators, estimates and grades."""
+"""What is read out of a fit: the consensus with its warnings, quality, estimates, grades; items between two fits."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import numpy as np
 
 from ...covariate_design import CovariateDesign
 from ...data.consensus import Consensus
-from ...data.index import Items
+from ...data.index import Index, Items
+from ...data.judgments import Grades, Rankings, expect
 from ...data.naming import first_ids
 from ...errors import DataWarning, JudgmentError
 from ...fitting import warn_unconverged
@@ -21,10 +22,11 @@ from ...quality import MAX_FOLDS, LearnedQuality
 from ...wording import option
 from .annotators import MIN_MEAN_ALPHA, reference_kind
 from .control import control_estimates, control_parameters
-from .layout import Kind, Layout, lay_out
+from .items import MAX_SCORE_STEP, ScorePosterior, ScorePrior, score_curvature
+from .layout import Kind, Layout, LevelScale, lay_out, lay_out_part
 from .rounds import Options, ScoreFit, fit_scores
 from .standard_errors import score_errors
-from .state import MAX_VARIANCES, KindState, Known, State, refit_state
+from .state import MAX_VARIANCES, ItemInputs, KindState, Known, State, refit_state
 
 _MANY_JUDGMENTS = 20_000
 """From this many judgments on, annotators are left out in five parts, and fits to a part stop earlier."""
@@ -46,6 +48,10 @@ _MIN_ITEMS_TWO_GROUPS = 20
 _MAX_GROUP_ROUNDS = 500
 _GROUP_START_DOUBT = 0.05
 """Probability at the start that an item is in the other group than its grade says."""
+
+_MAX_READING_STEPS = 50
+_READING_TOL = 1e-6
+"""Steps end where no score moves by more than this share of the standard deviation of scores."""
 
 
 def latent_consensus(
@@ -339,3 +345,135 @@ def weighted_mode(layout: Layout, state: State, kind: Kind, habits: KindState) -
         np.int32
     )
     return np.where(layout.judged, chosen, np.int32(-1))
+
+
+# Items between two fits
+
+
+def rereading(method: Any, judgments: Any, layout: Layout, state: State, inputs: ItemInputs) -> Rereading | None:
+    """Return what reads items anew after a fit; ``None`` with known items, covariates, bins or several kinds."""
+    several = len(layout.kinds) != 1 or not layout.named
+    if several or inputs.clamped.any() or layout.kinds[0].n_covariates or method.bins is not None:
+        return None
+    # of how annotators respond, what one round hands to the next is not needed
+    state = replace(state, kinds=tuple(replace(kind, curvature=None) for kind in state.kinds))
+    prior = ScorePrior(layout, state)
+    levels = prior.level_share * prior.sums(state.scores)
+    known = judgments.levels if isinstance(judgments, Grades) else ()
+    nothing, has_ties = np.empty(0), bool(layout.kinds[0].n_levels % 2)
+    paired = LevelScale(0.0, 0.0, nothing, nothing.astype(np.int32), has_ties)
+    scale = paired if isinstance(judgments, Rankings) else LevelScale.of(judgments)
+    return Rereading(method, judgments.annotators, judgments.items, layout, state, levels, known, scale)
+
+
+@dataclass(frozen=True, eq=False)
+class Rereading:
+    """An E-step for some items: annotators, crowd, levels, difficulties and the other items are those of the fit.
+
+    Parameters
+    ----------
+    method
+        The method.
+    annotators, items, layout, state
+        Those of the fit.
+    levels_of_queries
+        Level of each of its queries, (n_queries,).
+    levels, scale
+        Levels of the grades that it knows, and what levels of pairs follow from.
+    """
+
+    method: Any
+    annotators: Index
+    items: Items
+    layout: Layout
+    state: State
+    levels_of_queries: Floats
+    levels: tuple[Any, ...]
+    scale: LevelScale
+
+    def __call__(self, judgments: Any, free: Bools) -> tuple[Consensus, Bools]:
+        """Return the scores of the ``free`` items of these judgments, and which of them they say something of.
+
+        The other items keep the scores of the fit. Judgments by annotators of whom it knows nothing, with levels that
+        it does not know, or about items that it does not know and that are not free, do not count.
+        """
+        expect(judgments, self.method)
+        former = self.items.codes_of(judgments.items, "consensus", "judgments")
+        rows = self._usable(judgments, free | (former >= 0))
+        free = free & rows.judged_items
+        scores = np.where(former >= 0, self.state.scores[former], 0.0)
+        if free.any():
+            layout = lay_out_part(rows, self.scale, bins=None, lapse=self.method.lapse)
+            scores = self._solve(layout, former, free, judgments.items)
+        return Consensus.of(self.method, judgments, scores), free
+
+    def _usable(self, judgments: Any, items: Bools) -> Any:
+        """The judgments that count, by the annotators and levels of the fit."""
+        annotator = self.annotators.codes(judgments.annotators.ids)[judgments.annotator]
+        use = annotator >= 0
+        if isinstance(judgments, Grades):
+            place = {str(level): value for level, value in zip(self.levels, self.layout.kinds[0].values, strict=True)}
+            value = np.array([place.get(str(level), np.nan) for level in judgments.levels])[judgments.level_place]
+            use &= np.isfinite(value) & items[judgments.item]
+            judgments = replace(judgments, grade=np.where(use, value, 0.0), declared=self.levels)
+        elif isinstance(judgments, Rankings):
+            ranking, n = judgments.ranking, len(judgments)
+            tied = np.bincount(ranking[1:], (np.diff(judgments.rank) == 0) & (np.diff(ranking) == 0), n) > 0
+            use &= ~(tied & (not self.scale.has_ties)) & (np.bincount(ranking, ~items[judgments.item], n) == 0)
+        else:
+            use &= (judgments.outcome != 0) | self.scale.has_ties
+            use &= items[judgments.left] & items[judgments.right]
+            if judgments.strength is not None:
+                use &= np.isin(judgments.strength, np.append(self.scale.sizes, 0.0))
+        chosen = replace(judgments, annotators=self.annotators, annotator=np.where(use, annotator, 0).astype(np.int32))
+        return chosen.select(use)
+
+    def _solve(self, layout: Layout, former: Ints, free: Bools, items: Items) -> Floats:
+        """Scores where the free ones gain no more: Newton steps, their variances as in the fit."""
+        state = self._state(layout, former)
+        level = np.zeros(layout.n_items)
+        if self.state.variance_of_levels > 0.0:
+            query = self.items.queries.codes(items.queries.ids)
+            level = np.where(query >= 0, self.levels_of_queries[query], 0.0)[items.query]
+        new, prior = former < 0, ScorePrior(layout, state)
+        state = replace(state, scores=np.where(new, level, state.scores))
+        inputs = ItemInputs(np.empty((layout.n_items, 0)), ~free, state.scores)
+        unit = state.variance_of_items**0.5
+        for _ in range(_MAX_READING_STEPS):
+            curvature = score_curvature(layout, state, inputs)
+            posterior = ScorePosterior(layout, curvature, prior)
+            gradient = np.where(free, curvature.gradient - (state.scores - level) / state.variance_of_items, 0.0)
+            step = np.where(free, posterior.solve(gradient[:, None])[:, 0], 0.0)
+            longest = float(np.abs(step).max())
+            scores = state.scores + step * min(1.0, MAX_SCORE_STEP / max(longest, 1e-300))
+            state = replace(state, scores=scores, variance=np.where(new, posterior.variance, state.variance))
+            if longest <= _READING_TOL * unit:
+                break
+        return state.scores
+
+    def _state(self, layout: Layout, former: Ints) -> State:
+        """The state of the fit, for these items and their pairs."""
+        fitted, graph = self.state, layout.graph
+        variance = np.where(former >= 0, fitted.variance[former], fitted.variance_of_items)
+        covariance = self._covariance(former[graph.first], former[graph.second])
+        difficulty = fitted.difficulty
+        if len(difficulty):
+            difficulty = np.where(former >= 0, difficulty[former], 0.0)
+        return replace(
+            fitted, scores=np.where(former >= 0, fitted.scores[former], 0.0), variance=variance, covariance=covariance,
+            variance_of_levels=0.0, cell_curvature=(), difficulty=difficulty,
+        )  # fmt: skip
+
+    def _covariance(self, first: Ints, second: Ints) -> Floats:
+        """Covariance of pairs of former items; of pairs that did not meet before, the mean of their query's."""
+        graph, given, n = self.layout.graph, self.state.covariance, self.layout.n_items
+        covariance = np.zeros(len(first))
+        if not len(given):
+            return covariance
+        query, n_queries = self.layout.query, len(self.layout.offsets) - 1
+        number = np.bincount(query[graph.first], minlength=n_queries)
+        means = np.bincount(query[graph.first], given, n_queries) / np.maximum(number, 1)
+        keys, known = graph.first.astype(np.int64) * n + graph.second, (first >= 0) & (second >= 0)
+        wanted = np.minimum(first, second).astype(np.int64) * n + np.maximum(first, second)
+        place = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return np.where(known, np.where(keys[place] == wanted, given[place], means[query[first]]), covariance)
