@@ -306,10 +306,10 @@ def test_large_files_are_gzipped(source: Path, out: Path) -> None:
 def test_nothing_is_replaced_or_half_written(source: Path, out: Path) -> None:
     put(source, **{"label.csv": "item,worker,label\na,w,1\n", "truth.csv": "item,truth\na,1\n"})
     (path, _) = prepare("web-search-relevance5", source, out)
-    with pytest.raises(ParameterError, match=r"label\.csv is there already; delete it"):
+    with pytest.raises(ParameterError, match=r"label\.csv exists already; delete it"):
         prepare("web-search-relevance5", source, out)
     path.unlink()
-    with pytest.raises(ParameterError, match=r"truth\.csv is there already"):
+    with pytest.raises(ParameterError, match=r"truth\.csv exists already"):
         prepare("web-search-relevance5", source, out)
     assert not list(out.rglob("*.part"))
 

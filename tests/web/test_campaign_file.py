@@ -72,7 +72,7 @@ def test_a_mistake_is_one_sentence_with_a_remedy(tmp_path, keys, words):
         ("item,content,content_type\nx,a.png,image\n", "campaign's folder"),
         ("item,content,content_type\nx,../../etc/passwd,image\n", "campaign's folder"),
         ("item,content,content_type\nx,hi,pdf\n", "content_type 'pdf'"),
-        ("item,content,truth\nx,hi,high\n", "no number"),
+        ("item,content,truth\nx,hi,high\n", "not a number"),
         ("item,content,truth\nx,hi,7\n", "count from 0"),
         ("query,item,content,query_content\nq,x,hi,One\nq,y,ho,Two\n", "another query_content"),
     ],

@@ -283,7 +283,7 @@ class Refit:
         summary = line["summary"]
         nothing = None if summary is not None else "there are no judgments to count"
         self._write(_finish, fit, line["method"], json.dumps(summary), nothing)
-        self._held, self._updated = (fit if summary is not None and summary["reads_anew"] else None), line["seq"]
+        self._held, self._updated = (fit if summary is not None and summary.get("reads_anew") else None), line["seq"]
         self._pause = UPDATE_SECONDS
         self._write(_close_if_done)
         return time.monotonic() - begun

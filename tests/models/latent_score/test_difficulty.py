@@ -120,3 +120,25 @@ def test_items_are_read_anew_with_their_difficulty():
     again = {row["item"]: row["score"] for row in touched_items(before, cr.Grades.from_frame(rows))}
     former = dict(zip(before.frame()["item"], before.frame()["score"], strict=True))
     assert again == pytest.approx({item: former[item] for item in items}, abs=0.05)
+
+
+def test_mistakes_at_random_are_no_difficulty():
+    rng = np.random.default_rng(0)
+    n_items, each, n_levels = 200, 5, 10
+    item, truth = np.repeat(np.arange(n_items), each), rng.integers(0, n_levels, n_items)
+    grade = np.where(rng.random(len(item)) < 0.75, truth[item], rng.integers(0, n_levels, len(item)))
+    who = np.concatenate([rng.choice(20, each, replace=False) for _ in range(n_items)])
+    table = {"query": item % 4, "item": item, "annotator": who, "grade": grade}
+    classes = cr.Grades.from_frame(table)
+    found, alike = fit(classes), fit(classes, difficulty=False)
+    assert "difficulty_sd" not in found.estimates
+    assert found.scores.tolist() == alike.scores.tolist()
+    parted = fitted(LatentScore(), CutJudgments(classes, 3), InMemory())
+    np.testing.assert_allclose(parted.scores, alike.scores, rtol=1e-9, atol=1e-9)
+    # from a start with difficulties as well
+    difficult = replace(
+        found, estimates={**found.estimates, "difficulty_sd": 1.2, "difficulty": rng.normal(0, 1.2, classes.n_items)}
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert "difficulty_sd" not in LatentScore().fit(classes, start=difficult).estimates

@@ -332,6 +332,12 @@ def with_difficulties(layout: Layout, state: State) -> State:
     return replace(state, difficulty=none, difficulty_variance=none + start, variance_of_difficulty=start)
 
 
+def without_difficulties(state: State) -> State:
+    """Return the state with items that are equally difficult."""
+    none = np.empty(0)
+    return replace(state, difficulty=none, difficulty_variance=none, variance_of_difficulty=0.0)
+
+
 def difficulty_step(layout: Layout, state: State) -> tuple[State, VarianceSums]:
     """Return the state after one Newton step of the difficulties, and what their variance is learned from."""
     prior = state.variance_of_difficulty

@@ -23,7 +23,14 @@ from ...pair_counts import steps_of_strengths, strength_weights
 from ...protocols import Bools, Floats, Statistics, Sums
 from ...quality import LearnedQuality
 from .annotators import annotator_sums, widened_variance
-from .items import Evidence, ItemSums, VarianceSums, difficulty_evidence, with_difficulties
+from .items import (
+    Evidence,
+    ItemSums,
+    VarianceSums,
+    difficulty_evidence,
+    with_difficulties,
+    without_difficulties,
+)
 from .layout import Kind, Layout, LevelScale, lay_out_part
 from .outcomes import (
     annotator_quality,
@@ -41,6 +48,7 @@ from .rounds import (
     annotator_round,
     finished_fit,
     has_converged,
+    has_endless_scores,
     has_settled,
     last_scores,
     may_have_difficulties,
@@ -242,6 +250,7 @@ class LatentScorePasses(AddedPasses):
     ) -> tuple[State, VarianceSums, Trace]:
         """The shared state at the end, what the variance of scores follows from there, and how it went."""
         path, values = Path(layout.judged), list[float]()
+        first = without_difficulties(state), begin
         follow: _Follow | None = None
         change, of_crowd, squares, converged = np.inf, np.inf, np.inf, False
         may_differ = may_have_difficulties(layout, state, self.options)
@@ -257,6 +266,9 @@ class LatentScorePasses(AddedPasses):
                     state, path, converged = with_difficulties(layout, state), Path(layout.judged), False
                     found = _RoundSums.of(sums.total(partial(_run_round_again, common, state)))
             if converged or len(values) >= self.options.max_iter:
+                if self.options.difficulty and has_endless_scores(state):
+                    alike = replace(self, options=self.options._replace(difficulty=False))
+                    return alike._run_rounds(sums, common, layout, anchors, *first)
                 return state, VarianceSums(*found.items), Trace(len(values), converged, change, tuple(values))
             following, factor = annotator_round(
                 layout, state, found.of_items, [found.annotators], anchors,

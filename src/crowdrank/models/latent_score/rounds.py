@@ -24,7 +24,15 @@ from .annotators import (
     variance_step,
     widened_variance,
 )
-from .items import ItemEstimates, ItemSums, difficulty_evidence, difficulty_step, item_step, with_difficulties
+from .items import (
+    ItemEstimates,
+    ItemSums,
+    difficulty_evidence,
+    difficulty_step,
+    item_step,
+    with_difficulties,
+    without_difficulties,
+)
 from .layout import Layout
 from .state import (
     MAX_MEAN_LAPSE,
@@ -70,6 +78,10 @@ _MAX_ROOT_MEAN_SQUARES = 5.0
 _MIN_DEVIATION = 0.02
 _MIN_COEFFICIENT_DEVIATION = 1e-3
 _MIN_POSITIVE = 1e-300
+
+
+_ENDLESS_SHARE = 0.9
+"""Share of the largest variance of scores from which on they are on their way to it; rounds approach it slowly."""
 
 
 class Options(NamedTuple):
@@ -140,7 +152,7 @@ def _run_rounds(
     ``tol``, or where over five rounds the mean log-likelihood of a judgment stays within 5 % of that.
     """
     values: list[float] = []
-    change, path, converged = np.inf, Path(layout.judged), False
+    begin, change, path, converged = state, np.inf, Path(layout.judged), False
     may_differ = may_have_difficulties(layout, state, options)
     total, tol = sum(float(kind.weight.sum()) for kind in layout.kinds), tolerance(layout, options.tol)
     while not converged and len(values) < options.max_iter:
@@ -155,6 +167,8 @@ def _run_rounds(
             may_differ = False
             if difficulty_evidence(layout, state).is_enough:
                 state, path, converged = with_difficulties(layout, state), Path(layout.judged), False
+    if options.difficulty and has_endless_scores(state):
+        return _run_rounds(layout, without_difficulties(begin), anchors, options._replace(difficulty=False), progress)
     trace = Trace(len(values), converged, change, tuple(values))
     return finished_fit(layout, _widen_scores(layout, state, anchors), anchors, trace)
 
@@ -182,6 +196,15 @@ def may_have_difficulties(layout: Layout, state: State, options: Options) -> boo
     """Return whether to look, once the first long steps are over, if items differ in difficulty."""
     graded = any(kind.has_difficulty for kind in layout.kinds)
     return options.difficulty and graded and state.variance_of_difficulty == 0.0
+
+
+def has_endless_scores(state: State) -> bool:
+    """Return whether difficulties let the distances between scores grow without end.
+
+    So it is where mistakes are at random, as with classes coded as numbers: items without any seem to be infinitely
+    clear, and those with one infinitely difficult. The fit without difficulties is then the better one.
+    """
+    return state.variance_of_difficulty > 0.0 and state.variance_of_items >= _ENDLESS_SHARE * MAX_VARIANCES["item"]
 
 
 def tolerance(layout: Layout, tol: float) -> float:
