@@ -26,6 +26,9 @@ UPDATE_SECONDS = 3.0
 _PAUSE_RATIO = 10.0
 """Between two fits, items with new judgments are read anew no more often, and in a tenth of the time at most."""
 
+_FIRST_SECONDS = 2.0
+"""The first judgments of a campaign wait so long: whoever sent them wants to see something."""
+
 FEW_NEW = 20
 KEPT_FITS = 3
 MOST_MEANT = 200
@@ -189,7 +192,8 @@ class Refit:
         if row.state == "closed":
             return True if not row.is_final or row.fit_changes != row.changes else None
         new = row.seq - (row.fit_seq or 0) + (row.fit_changes is not None and row.changes != row.fit_changes)
-        if new >= max(FEW_NEW, row.seq // 100) or (new > 0 and waited >= self.idle):
+        patience = min(_FIRST_SECONDS, self.idle) if row.fit_seq is None else self.idle
+        if new >= max(FEW_NEW, row.seq // 100) or (new > 0 and waited >= patience):
             return False
         ending = new > 0 and collection.settings.close_when_done
         if ending and collection.store.submit_read(lambda c: nothing_left(collection, c)).result():
