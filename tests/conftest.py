@@ -63,3 +63,8 @@ def no_numbers_missing():
                 assert not frame[name].is_nan().any(), name
 
     return check
+
+
+def pytest_collection_modifyitems(items):
+    """Run slow tests first, so that no process waits for another at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)

@@ -15,6 +15,8 @@ from crowdrank.data.consensus import Consensus
 from crowdrank.errors import JudgmentError, ParameterError
 from crowdrank.registry import make
 
+pytestmark = pytest.mark.slow
+
 SOURCE = Path(cr.__file__).parent
 GRADES = {"item": ["x", "y", "x", "y"], "annotator": ["ann", "ann", "bob", "bob"], "grade": [3.0, 1.0, 2.0, 1.0]}
 

@@ -20,6 +20,8 @@ from crowdrank.features.page.rendering import Rendered, render_pages
 from crowdrank.features.page.stylesheets import colour_in, declarations_of, pixels, rules_of
 from crowdrank.features.raw_items import RawItem
 
+pytestmark = pytest.mark.slow
+
 pytest.importorskip("selectolax")
 
 SHEET = """

@@ -4,6 +4,8 @@ import pytest
 
 from crowdrank.studies import STUDIES, VERDICTS
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.data
 @pytest.mark.parametrize("name", STUDIES)

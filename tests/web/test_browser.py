@@ -13,6 +13,8 @@ import httpx
 import pytest
 from tests.web.serving import Server, free_port, until
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script> [x](javascript:alert(3)) مرحبا"
 PHONE = {"viewport": {"width": 360, "height": 640}, "has_touch": True, "is_mobile": True}
 CONTENT_TYPES = ("text", "markdown", "html")

@@ -12,6 +12,8 @@ import crowdrank as cr
 from crowdrank.client import CallError, Client, Judgment, Nothing
 from crowdrank.errors import ParameterError
 
+pytestmark = pytest.mark.slow
+
 
 def test_programs_work_through_a_campaign_that_closes_itself(tmp_path):
     """Two programs judge everything; the final consensus is that of the export."""

@@ -35,6 +35,8 @@ from crowdrank.web.store import PostgresStore
 from crowdrank.web.submitting import submit
 from crowdrank.web.upkeep import check, copy
 
+pytestmark = pytest.mark.slow
+
 
 def work_until(stop, client, acknowledged):
     """Judge, and note what was acknowledged."""

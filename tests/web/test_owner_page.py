@@ -9,6 +9,8 @@ from tests.web.serving import Server, until
 from crowdrank.client import Client, Judgment
 from crowdrank.web.page_routes import FOLDER
 
+pytestmark = pytest.mark.slow
+
 HOSTILE = "<img src=x onerror=alert(1)><script>alert(2)</script> مرحبا"
 CHECKS = (Path(__file__).parent / "page_checks.js").read_text().partition("\n")[2]
 FOCUSED = """() => {
