@@ -207,19 +207,23 @@ def _with_anchor_note(table: pl.DataFrame, understood: Understood) -> Understood
     words = understood.columns
     if understood.kind != "preference" or "query" in words:
         return understood
-    sides = {"left", "right"} if "left" in words else {"winner", "loser"}
-    items = pl.concat([table[words[word]].cast(pl.String, strict=False) for word in sorted(sides)]).unique()
+    sides = ("left", "right") if "left" in words else ("loser", "winner")
     for name in understood.ignored:
         if name not in table.columns or not _ANCHOR.fullmatch(key_of(name)) or table[name].dtype.is_nested():
             continue
-        anchors = table[name].cast(pl.String, strict=False).unique()
-        if "anchor" in key_of(name) or anchors.is_in(items.implode()).any():
+        if "anchor" in key_of(name) or _share_cells(table, name, [words[word] for word in sides]):
             note = (
                 f"{name!r} is not used, so items are ranked whatever they were compared with; if the question was "
                 f"which is more like it: {option('columns', {'query': name})}"
             )
             return replace(understood, notes=(*understood.notes, note))
     return understood
+
+
+def _share_cells(table: pl.DataFrame, name: str, others: list[str]) -> bool:
+    """Whether a cell of a column stands in one of some others too."""
+    cells, *rest = (table[one].cast(pl.String, strict=False).unique() for one in (name, *others))
+    return bool(cells.is_in(pl.concat(rest).implode()).any())
 
 
 def _refuse_mixed(table: pl.DataFrame, understood: Understood, mixed: Mixed) -> None:
