@@ -65,7 +65,7 @@ class CovariateDesign:
             return replace(self, values=np.empty((len(preferences), 0)))
         assert preferences.covariates is not None
         places = [preferences.covariate_names.index(name) for name in self.names]
-        return replace(self, values=np.ascontiguousarray(preferences.covariates[:, places]) / self.unit)
+        return replace(self, values=_columns(preferences, places) / self.unit)
 
     def estimates(self, coefficients: Floats, std_error: Floats) -> dict[str, dict[str, Any]]:
         """Return what is estimated of each covariate, by name, for the coefficients of scaled values."""
@@ -87,6 +87,8 @@ class CovariateDesign:
 
 def covariate_design(preferences: Preferences, control: Sequence[str], *, refuse: bool = True) -> CovariateDesign:
     """Return the covariates named, scaled; refuse those that scores are confounded with, unless asked not to."""
+    from .kernels.pairs import side_moments
+
     if not control:
         return CovariateDesign((), np.empty((len(preferences), 0)), np.empty(0), np.empty(0))
     places = []
@@ -99,21 +101,31 @@ def covariate_design(preferences: Preferences, control: Sequence[str], *, refuse
                 f"covariates=[{name!r}])"
             )
         places.append(preferences.covariate_names.index(name))
-    assert preferences.covariates is not None
-    values, weight = np.ascontiguousarray(preferences.covariates[:, places]), preferences.row_weight
-    if not weight.sum() > 0:
+    values, weight = _columns(preferences, places), preferences.row_weight
+    whole = float(weight.sum())
+    if not whole > 0:
         raise JudgmentError(
             f"no preference is left to tell the coefficient of {control[0]} from: all are ties that are ignored, or "
             f"weigh nothing; leave {option('control')} out, or count ties"
         )
-    unit = np.sqrt(_squares(values, weight) / weight.sum())
+    differences, sums, products = side_moments(preferences.left, preferences.right, weight, values, preferences.n_items)
+    unit = np.sqrt(np.diag(products) / whole)
     _refuse_zeros(control, unit)
-    values = values / unit
     transforms = tuple(preferences.covariate_transforms[place] for place in places)
-    design = CovariateDesign(tuple(control), values, unit, _identified_shares(preferences, values), transforms)
+    identified = _identified_shares(preferences, differences / unit, whole)
+    design = CovariateDesign(tuple(control), values / unit, unit, identified, transforms)
     if refuse:
-        _check(design, weight, across=preferences.block is not None)
+        _check(
+            design, sums / unit / whole, products / np.outer(unit, unit) / whole, across=preferences.block is not None
+        )
     return design
+
+
+def _columns(preferences: Preferences, places: list[int]) -> Floats:
+    """Covariates at these places, (n, k)."""
+    values = preferences.covariates
+    assert values is not None
+    return values if places == list(range(values.shape[1])) else np.ascontiguousarray(values[:, places])
 
 
 def _refuse_zeros(control: Sequence[str], unit: Floats) -> None:
@@ -126,21 +138,17 @@ def _refuse_zeros(control: Sequence[str], unit: Floats) -> None:
         raise JudgmentError(f"{which} 0 in all preferences, so there is nothing to control for; {remedy}")
 
 
-def _identified_shares(preferences: Preferences, values: Floats) -> Floats:
-    """1 - R2 of each covariate regressed on differences between items."""
+def _identified_shares(preferences: Preferences, differences: Floats, squares: float) -> Floats:
+    """1 - R2 of each covariate regressed on differences between items; all have the same sum of squares."""
     from .kernels.laplacian import solve_columns
-    from .kernels.pairs import side_differences
 
-    counts, weight = count_preferences(preferences, "split"), preferences.row_weight
-    left, right, n = preferences.left, preferences.right, preferences.n_items
-    sums = side_differences(left, right, weight, values, n)
+    counts, n = count_preferences(preferences, "split"), preferences.n_items
     first = np.repeat(np.arange(n), np.diff(counts.starts))
     degree = np.bincount(first, counts.number, n) + np.bincount(counts.second, counts.number, n)
     diagonal = np.asarray(degree * (1 + _RIDGE) + _RIDGE, np.float64)
-    fitted = solve_columns(counts.starts, counts.second, counts.number, diagonal, sums)
-    squares = _squares(values, weight)
+    fitted = solve_columns(counts.starts, counts.second, counts.number, diagonal, differences)
     # what differences leave of the squares, where they solve the equations above
-    rest = squares - (fitted * (sums + (diagonal - degree)[:, None] * fitted)).sum(axis=0)
+    rest = squares - (fitted * (differences + (diagonal - degree)[:, None] * fitted)).sum(axis=0)
     shares: Floats = np.clip(rest / squares, 0.0, 1.0)
     return shares
 
@@ -168,14 +176,11 @@ def comparable_annotators(preferences: Preferences, values: Floats) -> Bools:
     return comparable
 
 
-def _squares(values: Floats, weight: Floats) -> Floats:
-    """Weighted sum of the squares of each column."""
-    squares: Floats = np.einsum("n,nk,nk->k", weight, values, values)
-    return squares
+def _check(design: CovariateDesign, means: Floats, products: Floats, *, across: bool) -> None:
+    """Refuse or warn of covariates that judgments cannot tell from scores, from the side, or from each other.
 
-
-def _check(design: CovariateDesign, weight: Floats, *, across: bool) -> None:
-    """Refuse or warn of covariates that judgments cannot tell from scores, from the side, or from each other."""
+    ``means`` (k,) and ``products`` (k, k) are weighted means of scaled covariates and of their products.
+    """
     for name, share in zip(design.names, design.identified, strict=True):
         if share < MIN_IDENTIFIED:
             remedy = "use across_queries() (--across-queries), or leave it out"
@@ -193,9 +198,8 @@ def _check(design: CovariateDesign, weight: Floats, *, across: bool) -> None:
                 f"only {100 * share:.0f} % of the variation of {name} is within pairs of items, so the prior decides "
                 "much of its coefficient"
             )
-    weighted = design.values if (weight == 1.0).all() else design.values * weight[:, None]
-    _check_side(design.names, np.abs(weighted.sum(axis=0)) / weight.sum())
-    together = np.abs(weighted.T @ design.values) / weight.sum()
+    _check_side(design.names, np.abs(means))
+    together = np.abs(products)
     for one, other in zip(*np.nonzero(np.triu(together > _ALIKE, 1)), strict=True):
         _warn(f"{design.names[one]} and {design.names[other]} vary together, so only their sum is reliable")
 

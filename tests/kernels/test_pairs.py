@@ -107,18 +107,19 @@ def test_pair_numbers_lead_back_to_the_rows(seed, sizes, n_rows):
     np.testing.assert_array_equal(counts.second[numbers], np.maximum(left, right))
 
 
-def test_side_differences():
-    from crowdrank.kernels.pairs import side_differences
+def test_sums_by_side():
+    from crowdrank.kernels.pairs import side_differences, side_moments
 
     rng = np.random.default_rng(0)
-    left, right, values, weight = (
-        rng.integers(0, 5, 40),
-        rng.integers(0, 5, 40),
-        rng.normal(size=(40, 2)),
-        rng.random(40),
-    )
+    left, right = rng.integers(0, 5, 40), rng.integers(0, 5, 40)
+    values, weight = rng.normal(size=(40, 2)), rng.random(40)
     wanted = np.zeros((5, 2))
     for one, other, row, amount in zip(left, right, values, weight, strict=True):
         wanted[one] += amount * row
         wanted[other] -= amount * row
-    np.testing.assert_allclose(side_differences(left, right, weight, values, 5), wanted, atol=1e-12)
+    weighted = weight[:, None] * values
+    differences, sums, products = side_moments(left, right, weight, values, 5)
+    np.testing.assert_allclose(differences, wanted, atol=1e-12)
+    np.testing.assert_allclose(sums, weighted.sum(axis=0), atol=1e-12)
+    np.testing.assert_allclose(products, weighted.T @ values, atol=1e-12)
+    np.testing.assert_allclose(side_differences(left, right, weighted, 5), wanted, atol=1e-12)

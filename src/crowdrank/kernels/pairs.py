@@ -409,18 +409,52 @@ def _mark_pairs(
     return n_pairs
 
 
-def side_differences(left: Ints, right: Ints, weight: Floats, values: Floats, n_items: int) -> Floats:
-    """Return for each item the weighted sums of rows of ``values`` (n, k) where it stands left less those right."""
+def side_differences(left: Ints, right: Ints, values: Floats, n_items: int) -> Floats:
+    """Return for each item the sums of rows of ``values`` (n, k) where it stands left less those right."""
     sums = np.zeros((n_items, values.shape[1]))
-    _add_differences(read_only(left), read_only(right), read_only(weight), read_only(values), sums)
+    _add_differences(read_only(left), read_only(right), read_only(values), sums)
     return sums
 
 
+def side_moments(
+    left: Ints, right: Ints, weight: Floats, values: Floats, n_items: int
+) -> tuple[Floats, Floats, Floats]:
+    """Return weighted sums of rows of ``values`` (n, k): by item, left less right, in all, and of products of columns.
+
+    They have the shapes (n_items, k), (k,) and (k, k).
+    """
+    k = values.shape[1]
+    one, other, amount, table = (read_only(array) for array in (left, right, weight, values))
+
+    def add(begin: int, end: int) -> tuple[Floats, Floats, Floats]:
+        sums = np.zeros((n_items, k)), np.zeros(k), np.zeros((k, k))
+        _add_moments(one, other, amount, table, begin, end, *sums)
+        return sums
+
+    threads = over_bounds(add, even_bounds(len(left), max(_PREFERENCES_PER_THREAD, n_items)))
+    differences, sums, lower = (total(list(parts)) for parts in zip(*threads, strict=True))
+    return differences, sums, lower + np.tril(lower, -1).T
+
+
 @njit(cache=True, nogil=True)
-def _add_differences(left: Any, right: Any, weight: Any, values: Any, sums: Floats) -> None:
+def _add_differences(left: Any, right: Any, values: Any, sums: Floats) -> None:
     """Add each row to the sums of its left item, and take it from those of its right item."""
     for row in range(len(left)):
         for c in range(values.shape[1]):
+            sums[left[row], c] += values[row, c]
+            sums[right[row], c] -= values[row, c]
+
+
+@njit(cache=True, nogil=True)
+def _add_moments(
+    left: Any, right: Any, weight: Any, values: Any, begin: int, end: int, differences: Any, sums: Any, products: Any
+) -> None:
+    """Add the rows from begin to end; of products only the lower triangle."""
+    for row in range(begin, end):
+        for c in range(values.shape[1]):
             value = weight[row] * values[row, c]
-            sums[left[row], c] += value
-            sums[right[row], c] -= value
+            differences[left[row], c] += value
+            differences[right[row], c] -= value
+            sums[c] += value
+            for other in range(c + 1):
+                products[c, other] += value * values[row, other]

@@ -30,13 +30,16 @@ _limit: ContextVar[int] = ContextVar("most threads", default=_MOST_THREADS)
 def over_bounds(work: Callable[[int, int], Result], bounds: Counts) -> list[Result]:
     """Call ``work(begin, end)`` for each stretch between neighbouring bounds, in threads if there are several.
 
-    ``work`` has to release the interpreter lock for this to help; the results come in the order of the stretches.
+    ``work`` has to release the interpreter lock for this to help; the results come in the order of the stretches. The
+    calling thread takes the last one.
     """
     stretches = [(int(begin), int(end)) for begin, end in pairwise(bounds)]
     if len(stretches) == 1:
         return [work(*stretches[0])]
-    with ThreadPoolExecutor(len(stretches)) as pool:
-        return list(pool.map(lambda stretch: work(*stretch), stretches))
+    with ThreadPoolExecutor(len(stretches) - 1) as pool:
+        others = [pool.submit(work, *stretch) for stretch in stretches[:-1]]
+        last = work(*stretches[-1])
+        return [*(other.result() for other in others), last]
 
 
 def even_bounds(n_rows: int, smallest: int) -> Counts:

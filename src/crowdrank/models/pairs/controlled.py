@@ -14,7 +14,7 @@ from ...data.consensus import Consensus, Trace
 from ...data.judgments import Preferences
 from ...fitting import newton
 from ...pair_counts import PairCounts, count_preferences, one_way_parts, strength_steps
-from ...protocols import Floats, Ints
+from ...protocols import Counts, Floats, Ints
 from ...standard_errors import ScoreGradients, SharedGradients, score_standard_errors
 
 _PART = 8
@@ -149,24 +149,21 @@ class Controlled:
         has_side: bool | None = None,
     ) -> Controlled:  # fmt: skip
         """The problem of preferences whose covariates are scaled."""
-        from ...kernels.pairs import pair_numbers
         from .kernels.controlled import turned_values
 
         counts = count_preferences(preferences, ties if grading is None else "split")
-        pair = pair_numbers(preferences.left, preferences.right, counts.starts, counts.second)
+        # pair by pair, which makes the passes over them twice as fast
+        order, pair = _sort_pairs(preferences, counts)
         sign = np.where(preferences.left < preferences.right, 1.0, -1.0)
         if has_side is None:
             asked = bool(design.names) and bool(preferences.shown.all())
-            has_side = asked and _varies_within_pairs(pair, sign, len(counts.second))
+            has_side = asked and _varies_within_pairs(pair, sign[order], len(counts.second))
         step = preferences.outcome.astype(np.float64) if grading is None else grading.signed_steps(preferences)
-        turned = sign * step
-        weight = np.array(preferences.row_weight, np.float64)
+        turned, weight = (sign * step)[order], preferences.row_weight[order]
         if not design.names and not has_side:
             rows = _add_equal(pair, turned, weight)
         else:
-            # pair by pair, which makes the passes over them twice as fast
-            order = np.argsort(pair)
-            rows = pair[order], turned[order], weight[order], turned_values(design.values, sign, order, has_side)
+            rows = pair, turned, weight, turned_values(design.values, sign, order, has_side)
         return cls(counts, design, has_side, *rows, ridge, grading)
 
     @property
@@ -193,7 +190,7 @@ class Controlled:
 
     def start(self) -> Floats:
         """Return scores, coefficients and log tie parameter of zero, and cuts as the steps are of equal items."""
-        n, k = self.n_items, self.values.shape[1]
+        n, k = self.n_items, len(self.values)
         if self.grading is not None:
             return np.concatenate([np.zeros(n + k), self.grading.start(self.outcome, self.weight)])
         return np.zeros(n + k + self.has_tie)
@@ -207,7 +204,7 @@ class Controlled:
         if few >= max(_MIN_PART_ROWS, _MIN_PART_ROWS_PER_ITEM * self.n_items) and not start.any():
             part = replace(
                 self, pair=self.pair[::_PART], outcome=self.outcome[::_PART], weight=self.weight[::_PART],
-                values=self.values[::_PART],
+                values=np.ascontiguousarray(self.values[:, ::_PART]),
             )  # fmt: skip
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
@@ -218,20 +215,19 @@ class Controlled:
 
     def evaluate(self, point: Floats) -> _Point:
         """Return the penalised log-likelihood at a point."""
+        from ...kernels.pairs import side_differences
         from .kernels.controlled import evaluate_controlled
 
         n, counts = self.n_items, self.counts
-        first = np.repeat(np.arange(n), np.diff(counts.starts))
-        own, levels = np.split(point[n:], [self.values.shape[1]])
+        first = np.repeat(np.arange(n, dtype=np.int32), np.diff(counts.starts))
+        own, levels = np.split(point[n:], [len(self.values)])
         tie = float(np.exp(point[-1])) if self.has_tie else 0.0
         graded = (None, False) if self.grading is None else (self.grading.cuts(levels), self.grading.has_ties)
         gap = point[first] - point[counts.second]
         model = evaluate_controlled(self.pair, self.outcome, self.weight, self.values, gap, own, tie, *graded)
-        of_items = np.bincount(first, model.pull, n) - np.bincount(counts.second, model.pull, n)
         degree = np.asarray(np.bincount(first, model.bend, n) + np.bincount(counts.second, model.bend, n), np.float64)
-        cross = np.column_stack([
-            np.bincount(first, column, n) - np.bincount(counts.second, column, n) for column in model.cross.T
-        ])  # fmt: skip
+        by_item = side_differences(first, counts.second, np.column_stack([model.pull, model.cross]), n)
+        of_items, cross = by_item[:, 0], np.ascontiguousarray(by_item[:, 1:])
         penalty = self._penalty()
         return _Point(
             model.log_likelihood - 0.5 * float((penalty * point**2).sum()),
@@ -241,7 +237,7 @@ class Controlled:
 
     def _penalty(self) -> Floats:
         """Precision of the prior of each entry of a point."""
-        k = self.values.shape[1]
+        k = len(self.values)
         return np.concatenate([
             np.full(self.n_items, self.ridge), np.full(k, COEFFICIENT_RIDGE), np.full(self.n_levels, self.ridge)
         ])  # fmt: skip
@@ -287,7 +283,7 @@ class Controlled:
         if self.has_side:
             table["side"] = {"coefficient": float(values[k]), "std_error": float(errors[k])}
         if self.grading is not None:
-            own = values[self.values.shape[1] :]
+            own = values[len(self.values) :]
             table["cuts"] = [*(-own[::-1]).tolist(), *([] if self.grading.has_ties else [0.0]), *own.tolist()]
         return table | ({"tie": float(np.exp(point[-1]))} if self.has_tie else {})
 
@@ -327,6 +323,20 @@ def _surplus(part: Preferences, eta: Floats, tie: float) -> tuple[Floats, Floats
     return won, ((part.outcome == 0) - middle / total)[:, None]
 
 
+def _sort_pairs(preferences: Preferences, counts: PairCounts) -> tuple[Counts, Ints]:
+    """Order of the preferences pair by pair, and the number of each one's pair in that order."""
+    from ...kernels.pairs import pair_numbers
+
+    n = preferences.n_items
+    small, large = np.minimum(preferences.left, preferences.right), np.maximum(preferences.left, preferences.right)
+    key = small.astype(np.int32 if n * n < 2**31 else np.int64) * n + large
+    order = np.argsort(key)
+    begins = np.flatnonzero(np.diff(key[order], prepend=-1))
+    first = order[begins]
+    numbers = pair_numbers(small[first], large[first], counts.starts, counts.second)
+    return order, np.repeat(numbers, np.diff(begins, append=len(order)))
+
+
 def _varies_within_pairs(pair: Ints, sign: Floats, n_pairs: int) -> bool:
     """Whether some pair was asked both ways round."""
     total, turned = np.bincount(pair, minlength=n_pairs), np.bincount(pair, sign < 0, n_pairs)
@@ -340,4 +350,4 @@ def _add_equal(pair: Ints, outcome: Floats, weight: Floats) -> tuple[Ints, Float
     cells: Floats = np.bincount(number_of_cell, weight).astype(np.float64)
     kept = np.flatnonzero(cells)
     number, signed = np.divmod(kept, 2 * most + 1)
-    return number.astype(np.int32), (signed - most).astype(np.float64), cells[kept], np.empty((len(kept), 0))
+    return number.astype(np.int32), (signed - most).astype(np.float64), cells[kept], np.empty((0, len(kept)))

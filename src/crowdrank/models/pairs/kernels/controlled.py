@@ -12,6 +12,8 @@ from ....protocols import Counts, Floats, Ints
 
 _ROWS_PER_THREAD = 100_000
 _LARGE_PRODUCT = 1e250
+_BLOCK = 512
+"""So many rows are worked on at once, column by column."""
 
 
 class ControlledModel(NamedTuple):
@@ -31,8 +33,8 @@ class ControlledModel(NamedTuple):
 
 
 def turned_values(values: Floats, sign: Floats, order: Counts, has_side: bool) -> Floats:
-    """Return covariates (n, k) in this order, each row times its sign, and where ``has_side`` the sign itself last."""
-    turned = np.empty((len(order), values.shape[1] + has_side))
+    """Return covariates (n, k) in this order as (k, n), each times its sign; with ``has_side`` the sign itself last."""
+    turned = np.empty((values.shape[1] + has_side, len(order)))
     rows = (read_only(values), read_only(sign), read_only(order))
     over_bounds(lambda begin, end: _fill_turned(*rows, begin, end, turned), even_bounds(len(order), _ROWS_PER_THREAD))
     return turned
@@ -40,12 +42,12 @@ def turned_values(values: Floats, sign: Floats, order: Counts, has_side: bool) -
 
 @njit(cache=True, nogil=True)
 def _fill_turned(values, sign, order, begin, end, turned):  # type: ignore[no-untyped-def]
-    """Fill rows begin to end."""
+    """Fill columns begin to end."""
     k = values.shape[1]
     for place in range(begin, end):
         row = order[place]
-        for c in range(turned.shape[1]):
-            turned[place, c] = sign[row] * (values[row, c] if c < k else 1.0)
+        for c in range(turned.shape[0]):
+            turned[c, place] = sign[row] * (values[row, c] if c < k else 1.0)
 
 
 def evaluate_controlled(
@@ -58,7 +60,7 @@ def evaluate_controlled(
     ----------
     pair, outcome, weight, values
         Of each preference: number of its pair, rising; 1, 0 or -1 for a win of the pair's first item, a tie or a loss;
-        weight; and covariates of first against second, (n, k).
+        weight; and covariates of first against second, (k, n).
     gap
         Difference of the scores of each pair.
     coefficients
@@ -69,7 +71,7 @@ def evaluate_controlled(
         Of graded preferences, whose ``outcome`` is the signed step, the rising cuts between steps 0 and 1, 1 and 2, and
         so on; the first is free only where there are ties.
     """
-    n_pairs, k = len(gap), values.shape[1] + (int(tie > 0) if cuts is None else len(cuts) - 1 + has_ties)
+    n_pairs, k = len(gap), values.shape[0] + (int(tie > 0) if cuts is None else len(cuts) - 1 + has_ties)
     pull, bend, cross = np.zeros(n_pairs), np.zeros(n_pairs), np.zeros((n_pairs, k))
     rows: Any = (pair, outcome, weight, np.ascontiguousarray(values), gap, coefficients)
     rows = (*rows, *((tie,) if cuts is None else (cuts, has_ties)))
@@ -88,26 +90,50 @@ def evaluate_controlled(
     return ControlledModel(value, pull, bend, gradient, lower + np.tril(lower, -1).T, cross)
 
 
-@njit(inline="always")
-def _log_odds(gap, coefficients, values, row):  # type: ignore[no-untyped-def]
-    """Log odds of the first item: the difference of the scores and what the covariates add."""
-    odds = gap
-    for c in range(values.shape[1]):
-        odds += coefficients[c] * values[row, c]
-    return odds
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _fill_odds(start, stop, pair, gap, coefficients, values, odds):  # type: ignore[no-untyped-def]
+    """Fill in the log odds of the first item, from start to stop: the gap of scores and what the covariates add."""
+    for place in range(stop - start):
+        odds[place] = gap[pair[start + place]]
+    for c in range(values.shape[0]):
+        coefficient, column = coefficients[c], values[c, start:stop]
+        for place in range(stop - start):
+            odds[place] += coefficient * column[place]
 
 
-@njit(inline="always")
-def _add_row(row, at, slope, bent, values, pull, bend, gradient, curvature, cross):  # type: ignore[no-untyped-def]
-    """Add slope and curvature of a preference in its log odds to those in its pair and in the coefficients."""
-    pull[at] += slope
-    bend[at] += bent
-    for c in range(values.shape[1]):
-        x = values[row, c]
-        gradient[c] += slope * x
-        cross[at, c] += bent * x
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+def _add_columns(start, stop, slope, bent, values, bent_value, gradient, curvature):  # type: ignore[no-untyped-def]
+    """Add slopes and curvatures of preferences in their log odds to those in the coefficients."""
+    for c in range(values.shape[0]):
+        column, sum_of = values[c, start:stop], 0.0
+        for place in range(stop - start):
+            sum_of += slope[place] * column[place]
+            bent_value[place] = bent[place] * column[place]
+        gradient[c] += sum_of
         for other in range(c + 1):
-            curvature[c, other] += bent * x * values[row, other]
+            second, sum_of = values[other, start:stop], 0.0
+            for place in range(stop - start):
+                sum_of += bent_value[place] * second[place]
+            curvature[c, other] += sum_of
+
+
+@njit(cache=True, nogil=True)
+def _add_pairs(start, stop, pair, slope, bent, values, pull, bend, cross):  # type: ignore[no-untyped-def]
+    """Add slopes and curvatures to those in the pairs, which follow each other."""
+    begin = start
+    while begin < stop:
+        at, end = pair[begin], begin + 1
+        while end < stop and pair[end] == at:
+            end += 1
+        for row in range(begin, end):
+            pull[at] += slope[row - start]
+            bend[at] += bent[row - start]
+        for c in range(values.shape[0]):
+            sum_of = 0.0
+            for row in range(begin, end):
+                sum_of += bent[row - start] * values[c, row]
+            cross[at, c] += sum_of
+        begin = end
 
 
 @njit(cache=True, nogil=True)
@@ -116,23 +142,28 @@ def _evaluate(  # type: ignore[no-untyped-def]
 ):  # fmt: skip
     """Ties as half a win of each."""
     total, product = 0.0, 1.0
-    for row in range(begin, end):
-        at = pair[row]
-        eta = _log_odds(gap[at], coefficients, values, row)
-        small = np.exp(-abs(eta))
-        p = 1.0 / (1.0 + small) if eta > 0 else small / (1.0 + small)
-        share, w = 0.5 + 0.5 * outcome[row], weight[row]
-        total += w * (share * eta - max(eta, 0.0))
-        if w == 1.0:
-            # one logarithm for many rows
-            product *= 1.0 + small
-            if product > _LARGE_PRODUCT:
-                total -= np.log(product)
-                product = 1.0
-        else:
-            total -= w * np.log1p(small)
-        g, h = w * (share - p), w * p * (1.0 - p)
-        _add_row(row, at, g, h, values, pull, bend, gradient, curvature, cross)
+    odds, slope, bent, room = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
+    for start in range(begin, end, _BLOCK):
+        stop = min(start + _BLOCK, end)
+        _fill_odds(start, stop, pair, gap, coefficients, values, odds)
+        for row in range(start, stop):
+            eta = odds[row - start]
+            small = np.exp(-abs(eta))
+            less = 1.0 / (1.0 + small)
+            p = less if eta > 0 else small * less
+            share, w = 0.5 + 0.5 * outcome[row], weight[row]
+            total += w * (share * eta - max(eta, 0.0))
+            if w == 1.0:
+                # one logarithm for many rows
+                product *= 1.0 + small
+                if product > _LARGE_PRODUCT:
+                    total -= np.log(product)
+                    product = 1.0
+            else:
+                total -= w * np.log1p(small)
+            slope[row - start], bent[row - start] = w * (share - p), w * small * less * less
+        _add_columns(start, stop, slope, bent, values, room, gradient, curvature)
+        _add_pairs(start, stop, pair, slope, bent, values, pull, bend, cross)
     return total - np.log(product)
 
 
@@ -141,27 +172,31 @@ def _evaluate_davidson(  # type: ignore[no-untyped-def]
     begin, end, pair, outcome, weight, values, gap, coefficients, tie, pull, bend, gradient, curvature, cross
 ):  # fmt: skip
     """Ties as a third outcome."""
-    total, k, log_tie = 0.0, values.shape[1], np.log(tie)
-    for row in range(begin, end):
-        at = pair[row]
-        eta = _log_odds(gap[at], coefficients, values, row)
-        # all three terms less the larger of the first two
-        half = 0.5 * abs(eta)
-        big, little, even = 1.0, np.exp(-2.0 * half), tie * np.exp(-half)
-        sum_of = big + little + even
-        win = (big if eta > 0 else little) / sum_of
-        loss = (little if eta > 0 else big) / sum_of
-        drawn, lead, w, y = even / sum_of, win - loss, weight[row], outcome[row]
-        reached = 0.5 * y * eta if y != 0 else log_tie
-        total += w * (reached - half - np.log(sum_of))
-        g, h = 0.5 * w * (y - lead), 0.25 * w * (win + loss - lead * lead)
-        of_tie = -0.5 * w * drawn * lead
-        _add_row(row, at, g, h, values, pull, bend, gradient, curvature, cross)
-        cross[at, k] += of_tie
-        gradient[k] += w * ((1.0 if y == 0 else 0.0) - drawn)
-        curvature[k, k] += w * drawn * (1.0 - drawn)
-        for c in range(k):
-            curvature[k, c] += of_tie * values[row, c]
+    total, k, log_tie = 0.0, values.shape[0], np.log(tie)
+    odds, slope, bent, room = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
+    for start in range(begin, end, _BLOCK):
+        stop = min(start + _BLOCK, end)
+        _fill_odds(start, stop, pair, gap, coefficients, values, odds)
+        for row in range(start, stop):
+            at, eta = pair[row], odds[row - start]
+            # all three terms less the larger of the first two
+            half = 0.5 * abs(eta)
+            big, little, even = 1.0, np.exp(-2.0 * half), tie * np.exp(-half)
+            sum_of = big + little + even
+            win = (big if eta > 0 else little) / sum_of
+            loss = (little if eta > 0 else big) / sum_of
+            drawn, lead, w, y = even / sum_of, win - loss, weight[row], outcome[row]
+            reached = 0.5 * y * eta if y != 0 else log_tie
+            total += w * (reached - half - np.log(sum_of))
+            slope[row - start], bent[row - start] = 0.5 * w * (y - lead), 0.25 * w * (win + loss - lead * lead)
+            of_tie = -0.5 * w * drawn * lead
+            cross[at, k] += of_tie
+            gradient[k] += w * ((1.0 if y == 0 else 0.0) - drawn)
+            curvature[k, k] += w * drawn * (1.0 - drawn)
+            for c in range(k):
+                curvature[k, c] += of_tie * values[c, row]
+        _add_columns(start, stop, slope, bent, values, room, gradient, curvature)
+        _add_pairs(start, stop, pair, slope, bent, values, pull, bend, cross)
     return total
 
 
@@ -175,43 +210,59 @@ def _evaluate_graded(  # type: ignore[no-untyped-def]
     Between cuts at distances ``a`` and ``b`` the logarithm of the chance is ``log s(b) + log s(-a) +
     log(1 - exp(a - b))`` with ``s`` the logistic function: three concave terms.
     """
-    total, k, top = 0.0, values.shape[1], len(cuts)
-    base = k if has_ties else k - 1
+    total, top = 0.0, len(cuts)
     width = np.empty(top)
     width[0], width[1:] = 2.0 * cuts[0], np.diff(cuts)
     if (not width[0] > 0.0 and has_ties) or not (width[1:] > 0.0).all():
         return -np.inf
     ratios, logs = 1.0 / np.expm1(width), np.log(-np.expm1(-width))
-    for row in range(begin, end):
-        at, w, sign, step = pair[row], weight[row], 1.0 if outcome[row] >= 0 else -1.0, int(abs(outcome[row]))
-        eta = _log_odds(gap[at], coefficients, values, row)
-        a = (cuts[step - 1] if step > 0 else -cuts[0]) - sign * eta
-        small = np.exp(-abs(a))
-        above = 1.0 / (1.0 + small) if a > 0.0 else small / (1.0 + small)
-        total -= w * (max(a, 0.0) + np.log1p(small))
-        below = ratio = 0.0
-        if step < top:
-            b, ratio = cuts[step] - sign * eta, ratios[step]
-            small = np.exp(-abs(b))
-            below = small / (1.0 + small) if b > 0.0 else 1.0 / (1.0 + small)
-            total += w * (logs[step] - max(-b, 0.0) - np.log1p(small))
-        # of the lower and the upper cut: slope, curvature, and curvature with the turned log odds
-        of_a, of_b = above * (1.0 - above), below * (1.0 - below)
-        slope, bent, together = (-above - ratio, below + ratio), (of_a, of_b), ratio * (1.0 + ratio)
-        g, h = w * sign * (above - below), w * (of_a + of_b)
-        _add_row(row, at, g, h, values, pull, bend, gradient, curvature, cross)
-        for end in range(2):
-            # the lower cut of a tie is the upper one negated
-            column, turn = base + max(step - 1 + end, 0), -1.0 if step == 0 and end == 0 else 1.0
-            if column < k or step - 1 + end == top:
-                continue
-            gradient[column] += w * turn * slope[end]
-            cross[at, column] -= w * sign * turn * bent[end]
-            curvature[column, column] += w * (bent[end] + together)
-            for c in range(k):
-                curvature[column, c] -= w * sign * turn * bent[end] * values[row, c]
-        if step == 0:
-            curvature[base, base] += 2.0 * w * together
-        elif step < top and base + step - 1 >= k:
-            curvature[base + step, base + step - 1] -= w * together
+    odds, slopes, curves, room = np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK), np.empty(_BLOCK)
+    for start in range(begin, end, _BLOCK):
+        stop = min(start + _BLOCK, end)
+        _fill_odds(start, stop, pair, gap, coefficients, values, odds)
+        for row in range(start, stop):
+            w, sign, step = weight[row], 1.0 if outcome[row] >= 0 else -1.0, int(abs(outcome[row]))
+            eta = odds[row - start]
+            a = (cuts[step - 1] if step > 0 else -cuts[0]) - sign * eta
+            small = np.exp(-abs(a))
+            above = 1.0 / (1.0 + small) if a > 0.0 else small / (1.0 + small)
+            total -= w * (max(a, 0.0) + np.log1p(small))
+            below = ratio = 0.0
+            if step < top:
+                b, ratio = cuts[step] - sign * eta, ratios[step]
+                small = np.exp(-abs(b))
+                below = small / (1.0 + small) if b > 0.0 else 1.0 / (1.0 + small)
+                total += w * (logs[step] - max(-b, 0.0) - np.log1p(small))
+            # of the lower and the upper cut: slope, curvature, and curvature with the turned log odds
+            of_a, of_b = above * (1.0 - above), below * (1.0 - below)
+            slope, bent, together = (-above - ratio, below + ratio), (of_a, of_b), ratio * (1.0 + ratio)
+            slopes[row - start], curves[row - start] = w * sign * (above - below), w * (of_a + of_b)
+            of_cuts = slope, bent, together
+            _add_cuts(row, pair[row], step, w * sign, w, of_cuts, values, has_ties, gradient, curvature, cross)
+        _add_columns(start, stop, slopes, curves, values, room, gradient, curvature)
+        _add_pairs(start, stop, pair, slopes, curves, values, pull, bend, cross)
     return total
+
+
+@njit(inline="always")
+def _add_cuts(  # type: ignore[no-untyped-def]
+    row, at, step, signed, w, of_cuts, values, has_ties, gradient, curvature, cross
+):  # fmt: skip
+    """Add what a preference of this step tells of its lower and its upper cut; ``signed`` is its weight, turned."""
+    k, (slope, bent, together) = values.shape[0], of_cuts
+    base = k if has_ties else k - 1
+    top = len(gradient) - base
+    for side in range(2):
+        # the lower cut of a tie is the upper one negated
+        column, turn = base + max(step - 1 + side, 0), -1.0 if step == 0 and side == 0 else 1.0
+        if column < k or step - 1 + side == top:
+            continue
+        gradient[column] += w * turn * slope[side]
+        cross[at, column] -= signed * turn * bent[side]
+        curvature[column, column] += w * (bent[side] + together)
+        for c in range(k):
+            curvature[column, c] -= signed * turn * bent[side] * values[c, row]
+    if step == 0:
+        curvature[base, base] += 2.0 * w * together
+    elif step < top and base + step - 1 >= k:
+        curvature[base + step, base + step - 1] -= w * together
