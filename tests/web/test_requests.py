@@ -1,14 +1,17 @@
 import json
+import re
 import uuid
 
 import pytest
 from tests.web.collecting import add_annotator, ask, collect, expect_promises, run, sent
 
+from crowdrank.web import claiming, ending, views
 from crowdrank.web.claiming import claim
 from crowdrank.web.faults import Fault
 from crowdrank.web.service import _submit_all
 from crowdrank.web.skipping import extend, skip
-from crowdrank.web.submitting import submit, withdraw
+from crowdrank.web.sqlite_store import SqliteStore
+from crowdrank.web.submitting import _LAST_WITHDRAWN, submit, withdraw
 from crowdrank.web.views import item_contents
 
 
@@ -320,3 +323,18 @@ def test_contents_are_whole_whoever_empties_the_cache_meanwhile(store):
     object.__setattr__(collection, "contents", Emptied(collection.contents))
     assert read(lambda c: item_contents(collection, c, numbers)).result() == first
     assert [content for content, _, _ in first] == [row.content for row in plain]
+
+
+def test_no_statement_for_one_judgment_reads_a_whole_campaign(tmp_path):
+    """A campaign may have a million items, and one writer serves everybody."""
+    store = SqliteStore(tmp_path / "campaign.db")
+    collection = collect(store)
+    try:
+        for statement in (views._ITEMS, claiming._MEANT, claiming._EARLIEST_LEASE, ending._ANY_HELD, _LAST_WITHDRAWN):
+            values = dict.fromkeys(re.findall(r":(\w+)", statement._sqlite), "[1]")
+            plan = ask(collection, f"EXPLAIN QUERY PLAN {statement._sqlite}", **values)
+            steps = [row.detail for row in plan if "json_each" not in row.detail]
+            assert "(campaign=?)" not in " ".join(steps), statement._sqlite
+            assert not [step for step in steps if step.startswith("SCAN") and "request_lease" not in step]
+    finally:
+        store.close()

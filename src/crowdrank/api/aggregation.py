@@ -454,9 +454,10 @@ def settle_swaps(judgments: Judgments | Mixed, rule: str) -> Judgments | Mixed:
     if not isinstance(judgments, Preferences):
         raise JudgmentError(f"{option('swaps')} is about preferences, and these are other judgments; leave it out")
     settled = judgments.settle_swaps(rule)
-    changed = len(judgments) - len(settled) if rule == "drop" else int((judgments.outcome != settled.outcome).sum())
-    what = "left out" if rule == "drop" else "made ties"
-    say(f"{changed:,} of {len(judgments):,} answers changed when sides were exchanged and were {what}")
+    unstable = judgments.changes_with_side()
+    n_tied = int((judgments.outcome[unstable] == 0).sum())
+    what = "left out" if rule == "drop" else "made ties" + (f", which {n_tied:,} of them were before" if n_tied else "")
+    say(f"{unstable.sum():,} of {len(judgments):,} answers changed when sides were exchanged and were {what}")
     return settled
 
 

@@ -257,7 +257,8 @@ class Preferences(Judged):
         """Return the preferences after a rule for annotators whose answer changes when left and right are exchanged.
 
         ``"keep"``: each answer counts. ``"tie"``: where the answers to both orders of a pair name different winners,
-        all of them become ties. ``"drop"``: such answers are left out. Pairs asked in one order only stay.
+        or one names none, all of them become ties. ``"drop"``: such answers are left out. Pairs asked in one order only
+        stay.
 
         Examples
         --------
@@ -268,7 +269,7 @@ class Preferences(Judged):
         one_of(rule, ("keep", "tie", "drop"), "swaps", of_verb=True)
         if rule == "keep" or not len(self):
             return self
-        unstable = self._changed_by_swaps()
+        unstable = self.changes_with_side()
         if rule == "drop":
             if unstable.all():
                 raise JudgmentError("no answer stays the same when sides are exchanged, so none is left to use")
@@ -276,8 +277,11 @@ class Preferences(Judged):
         strength = None if self.strength is None else np.where(unstable, 0.0, self.strength)
         return replace(self, outcome=np.where(unstable, 0, self.outcome).astype(np.int8), strength=strength)
 
-    def _changed_by_swaps(self) -> Bools:
-        """Rows of an annotator, pair and query whose answers in both orders name different winners."""
+    def changes_with_side(self) -> Bools:
+        """Return which answers belong to an annotator, pair and query whose two orders name different winners, (n,).
+
+        A win in one order and a tie in the other are different too.
+        """
         turned = self.left > self.right
         first, second = np.where(turned, self.right, self.left), np.where(turned, self.left, self.right)
         outcome = np.where(turned, -self.outcome, self.outcome) * self.row_weight

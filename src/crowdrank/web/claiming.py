@@ -48,7 +48,7 @@ _OPEN = Statement(
     "FOR UPDATE OF t SKIP LOCKED",
 )
 _MEANT = Statement(
-    "SELECT t.id, t.items, t.taken FROM target t WHERE t.campaign = :campaign AND t.id IN :targets "
+    "SELECT t.id, t.items, t.taken FROM target t WHERE +t.campaign = :campaign AND t.id IN :targets "
     f"AND t.taken < t.wanted AND t.is_check = 0 AND {_UNSEEN} ORDER BY t.priority DESC, t.shuffle LIMIT :limit",
     "FOR UPDATE OF t SKIP LOCKED",
 )
@@ -65,7 +65,7 @@ _ANY_OPEN = Statement(
 )
 _EARLIEST_LEASE = Statement(
     "SELECT MIN(o.lease_until) AS lease FROM request o JOIN target t ON t.id = o.target WHERE o.state = 'offered' "
-    f"AND t.campaign = :campaign AND t.is_check = 0 AND {_UNSEEN}"
+    f"AND +t.campaign = :campaign AND t.is_check = 0 AND {_UNSEEN}"
 )
 _INSERT = Statement(
     "INSERT INTO request (target, annotator, seat, state, shown, offered_at, lease_until, lease_most, cost) "

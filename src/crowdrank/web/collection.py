@@ -28,7 +28,8 @@ class Done(NamedTuple):
 class Statement:
     """A statement for both databases; PostgreSQL may need a lock that SQLite's one writer does not.
 
-    It goes to the driver as it is: building and caching expressions would cost several times what SQLite needs.
+    It goes to the driver as it is: building and caching expressions would cost several times what SQLite needs. A plus
+    before a column, as in ``+campaign = :campaign``, keeps SQLite from an index that would give it the whole campaign.
 
     Parameters
     ----------

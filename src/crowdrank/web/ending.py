@@ -19,7 +19,7 @@ _FREE = Statement("UPDATE target SET taken = taken - 1, priority = priority + 1 
 _GIVE_BACK = Statement("UPDATE campaign SET reserved = reserved - :cost WHERE id = :campaign")
 _ANY_LEFT = Statement("SELECT 1 FROM target WHERE campaign = :campaign AND taken < wanted AND is_check = 0 LIMIT 1")
 _ANY_HELD = Statement(
-    "SELECT 1 FROM request r JOIN target t ON t.id = r.target WHERE t.campaign = :campaign "
+    "SELECT 1 FROM request r JOIN target t ON t.id = r.target WHERE +t.campaign = :campaign "
     "AND r.state = 'offered' LIMIT 1"
 )
 

@@ -44,7 +44,7 @@ _CAMPAIGN = Statement("SELECT seq, changes, settings, budget, reserved FROM camp
 _ITEMS = Statement("SELECT id, query, item FROM item WHERE campaign = :campaign ORDER BY id")
 _OFFERED = Statement(
     "SELECT t.query, t.items, a.name AS annotator FROM request r JOIN target t ON t.id = r.target "
-    "JOIN annotator a ON a.id = r.annotator WHERE t.campaign = :campaign AND t.is_check = 0 AND r.state = 'offered'"
+    "JOIN annotator a ON a.id = r.annotator WHERE +t.campaign = :campaign AND t.is_check = 0 AND r.state = 'offered'"
 )
 _ACTIVE = Statement(
     "SELECT id, name, cost FROM annotator WHERE campaign = :campaign AND state = 'active' AND token_hash IS NOT NULL "

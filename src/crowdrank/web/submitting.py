@@ -40,7 +40,8 @@ _ANSWERED = Statement(
     "WHERE id = :request"
 )
 _LAST_WITHDRAWN = Statement(
-    "SELECT submission FROM judgment WHERE request = :request AND withdrawn_at IS NOT NULL ORDER BY seq DESC LIMIT 1"
+    "SELECT submission FROM judgment WHERE target = :target AND request = :request AND withdrawn_at IS NOT NULL "
+    "ORDER BY seq DESC LIMIT 1"
 )
 _NEXT_SEQ = Statement(
     "UPDATE campaign SET seq = seq + :n, spent = spent + :paid, reserved = reserved + :extra "
@@ -228,7 +229,9 @@ def _keep_new(collection: Collection, connection: sa.Connection, who: Any, sent:
             seat = take_seat(connection, request.target, request.seat)
             counts = seat is not None
     now = collection.now(connection)
-    before = _LAST_WITHDRAWN.first(connection, request=request.id) if request.reason == "withdrawn" else None
+    before = None
+    if request.reason == "withdrawn":
+        before = _LAST_WITHDRAWN.first(connection, target=request.target, request=request.id)
     _ONE_MORE.run(connection, annotator=who.id, n=1)
     _ANSWERED.run(connection, request=request.id, seat=seat, now=now, cost=cost)
     # the campaign's row comes last of all locks and gives the number in the order of commits

@@ -24,7 +24,7 @@ _HELD = Statement(
     "WHERE r.annotator = :annotator AND r.state = 'offered'"
 )
 _ITEMS = Statement(
-    "SELECT id, content, content_type, query_content FROM item WHERE id IN :items AND campaign = :campaign"
+    "SELECT id, content, content_type, query_content FROM item WHERE id IN :items AND +campaign = :campaign"
 )
 _ME = Statement(
     "SELECT id, name, kind, state, n_answered, consented_at, joined_at FROM annotator WHERE id = :annotator"
