@@ -3,6 +3,7 @@ import logging
 import uuid
 
 import pytest
+from sqlalchemy import text
 from starlette.requests import Request
 from tests.web.calling import SAME_SITE, URL, Called, tokens_in
 from tests.web.collecting import campaign, expect_promises
@@ -10,6 +11,7 @@ from tests.web.collecting import campaign, expect_promises
 from crowdrank.web.access import Access, Buckets
 from crowdrank.web.app import POLICY, ROUTES
 from crowdrank.web.sqlite_store import SqliteStore
+from crowdrank.web.tokens import OWNER, new_token, token_hash
 
 
 @pytest.fixture
@@ -163,6 +165,27 @@ def test_a_cookie_works_for_our_own_page_only(called, headers, status):
         assert "--public-url" in response.json()["error"]["message"]
         assert headers["origin"] in response.json()["error"]["message"]
     assert "access-control-allow-origin" not in response.headers
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200), ({"origin": URL}, 200), ({"sec-fetch-site": "same-origin"}, 200), ({"sec-fetch-site": "none"}, 200),
+        ({"origin": "https://evil.example"}, 403), ({"origin": "null"}, 403), ({"sec-fetch-site": "cross-site"}, 403),
+        ({"sec-fetch-site": "same-site", "origin": URL}, 403),
+    ],
+)  # fmt: skip
+def test_only_our_own_page_and_programs_join(called, headers, status):
+    assert called.post("/join", None, {"invite": called.invite(kind="person")}, **headers).status_code == status
+
+
+def test_a_replaced_token_of_the_owner_ends_at_once(called):
+    assert called.get("/campaign", called.owner_token).status_code == 200
+    other = new_token(OWNER)
+    replace = text("UPDATE campaign SET owner_hash = :hash")
+    called.collection.store.submit(lambda c: c.execute(replace, {"hash": token_hash(other)})).result(30)
+    assert called.get("/campaign", called.owner_token).status_code == 401
+    assert called.get("/campaign", other).status_code == 200
 
 
 def test_every_answer_carries_the_policy(called):

@@ -144,7 +144,9 @@ class Access:
                 raise Fault("unauthorized", "this token is not known here; join again, or ask the owner")
             if len(self._known) > 50_000:
                 self._known.clear()
-            self._known[fingerprint] = found
+            if found.role != "owner":
+                # the owner's token may be replaced while the service runs
+                self._known[fingerprint] = found
         return Caller(found.role, found.annotator, found.name, by_cookie)
 
     def _look_up(self, connection: Any, token: str, fingerprint: str) -> Caller | None:
@@ -167,8 +169,18 @@ class Access:
             raise Fault("cross_site", "a call by cookie must have the content type application/json")
         if site == "same-origin" or (site is None and origin == self.origin):
             return
+        raise self._cross_site(origin)
+
+    def expect_own_page_or_program(self, request: Request) -> None:
+        """Refuse a call without a cookie that a browser made on another site; a program names no site."""
+        site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
+        if site not in (None, "same-origin", "none") or (site is None and origin not in (None, self.origin)):
+            raise self._cross_site(origin)
+
+    def _cross_site(self, origin: str | None) -> Fault:
+        """What to answer a call from another site."""
         seen = origin if origin is not None and len(origin) < 200 else "none"
-        raise Fault(
+        return Fault(
             "cross_site", f"the call came from {seen!r}, not from {self.origin!r}; start with --public-url set to the "
             "address that browsers show",
         )  # fmt: skip

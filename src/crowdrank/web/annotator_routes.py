@@ -31,8 +31,7 @@ _SANDBOX = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline
 
 async def join(service: Service, request: Request, caller: Caller) -> Response:
     """Make an annotator of anyone who holds an invite; people get a cookie, programs the token itself."""
-    if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-        raise Fault("cross_site", "joining must be done on the campaign's own page")
+    service.access.expect_own_page_or_program(request)
     body = await read_json(request)
     if caller.role == "person":
         return as_json({"annotator": caller.name})
