@@ -9,7 +9,12 @@ from crowdrank.review.facts import Facts
 
 
 @pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")
-def test_scores_without_control_are_those_of_the_trusted_annotators():
+@pytest.mark.parametrize(
+    "given",
+    [{"trusted": ["ann", "bob"]}, {"known": {"item": ["m0", "m2", "m5"], "score": [1.5, 0.3, -1.5]}}],
+    ids=["trusted annotators", "known scores"],
+)
+def test_scores_without_control_follow_what_is_known_beforehand(given):
     rng = np.random.default_rng(3)
     truth = np.linspace(1.5, -1.5, 6)
     rows = []
@@ -20,8 +25,8 @@ def test_scores_without_control_are_those_of_the_trusted_annotators():
             rows.append((who, f"m{left}", f"m{right}", "left" if wins else "right", length))
     frame = pl.DataFrame(rows, schema=["annotator", "left", "right", "winner", "length"], orient="row")
     preferences = cr.Preferences.from_frame(frame, covariates=["length"])
-    consensus = cr.aggregate(preferences, "latent_score", control=["length"], trusted=["ann", "bob"])
+    consensus = cr.aggregate(preferences, "latent_score", control=["length"], **given)
     before = Facts(consensus, preferences).uncontrolled_scores
-    # three programs of five are reversed, so that without trusted= the order would be too
+    # three programs of five are reversed, so that otherwise the order would be too
     assert np.corrcoef(before, truth)[0, 1] > 0.9
     assert np.corrcoef(before, consensus.scores)[0, 1] > 0.99

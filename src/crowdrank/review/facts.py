@@ -84,10 +84,10 @@ class Facts:
         if not self.consensus.estimates.get("control") or not isinstance(self.judgments, Preferences):
             return None
         method = method_class("aggregator", self.consensus.method)(**self.consensus.params)
-        trusted = self.consensus.estimates.get("trusted")
-        if trusted is None:
+        given = {key: self.consensus.estimates[key] for key in ("trusted", "known") if key in self.consensus.estimates}
+        if not given:
             return scores_quietly(method, self.judgments)
-        found: Floats = fit_quietly(method, self.judgments, trusted=trusted).scores
+        found: Floats = fit_quietly(method, self.judgments, **given).scores
         return found
 
     @cached_property

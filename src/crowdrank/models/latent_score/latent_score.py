@@ -181,10 +181,12 @@ class LatentScore:
         warn_about(fit, layout, judgments.items, self._options)
         found = latent_consensus(self, judgments, layout, fit, clamped, design)
         found = replace(found, reread=rereading(self, judgments, layout, fit.state, fit.anchors.inputs))
-        if design is not None and reliable.any():
-            # for ranks before control, which are to be by the same annotators
-            ids = judgments.annotators.ids.filter(pl.Series(reliable)).to_list()
-            found = replace(found, estimates={**found.estimates, "trusted": ids})
+        if design is not None:
+            # for ranks before control, which are to be by the same annotators and around the same known scores
+            given = {"trusted": judgments.annotators.ids.filter(pl.Series(reliable)).to_list()}
+            exact = judgments.items.frame().with_columns(score=found.scores).filter(pl.Series(clamped.clamped))
+            given |= {"known": exact.to_dict(as_series=False)} if len(exact) else {}
+            found = replace(found, estimates={**found.estimates, **{key: one for key, one in given.items() if one}})
         heavy = self._with_tastes(judgments, reliable, known)
         return found if heavy is None else self._with_taste_scores(found, judgments, heavy, reliable, design)
 
