@@ -210,6 +210,9 @@ def test_bounds_where_all_pairs_agree_are_the_exact_ones():
     lower, upper = (reliability._share_quantile(np.array([0.0, 1.0, 0.5]), np.full(3, 10.0), t) for t in (0.05, 0.95))
     np.testing.assert_allclose(lower, [0.0, 0.05**0.1, 0.2619], atol=1e-3)
     np.testing.assert_allclose(upper, [1 - 0.05**0.1, 1.0, 0.7381], atol=1e-3)
+    # weights of one tenth add up to all of them but for rounding
+    nearly = reliability._share_quantile(np.array([1e-16, 1.0 - 1e-16, 0.5]), np.full(3, 10.0), 0.05)
+    np.testing.assert_allclose(nearly, lower, atol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")

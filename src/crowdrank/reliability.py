@@ -18,6 +18,7 @@ _MODEL_ITEMS = 8.0
 """Items that an expected variance is worth if it may be wrong by one half: n tell one within a root of 2 / n."""
 
 _LEAST_CORRELATION = 0.02
+_ROUNDING = 1e-9
 _NINETY = 1.6448536269514722
 _ROUNDS = 6
 """Rounds in which a bound and its own variance settle, to about 1e-3."""
@@ -135,7 +136,7 @@ class Evidence(NamedTuple):
         own -= np.divide(trend, spread.trend_trend, out=np.zeros_like(own), where=spread.trend_trend > 0)
         apart = total**2 - spread.total_total + total
         # what rounding leaves of none is none
-        own = np.divide(own * total**2, apart, out=np.zeros_like(own), where=apart > 1e-9 * total**2)
+        own = np.divide(own * total**2, apart, out=np.zeros_like(own), where=apart > _ROUNDING * total**2)
         found = cls(share, total, own / (share * (1.0 - share)), spread, 1.0)
         return found._replace(own=np.maximum(found.own, 0.0), tied=found._dependence())
 
@@ -221,7 +222,8 @@ def _share_quantile(share: Floats, pairs: Floats, tail: float) -> Floats:
     """Jeffreys' quantile of a share of so many pairs, the exact one where all or none are in agreement."""
     from scipy.special import betaincinv
 
-    none, all_ = share <= 0.0, share >= 1.0
+    # sums of weights may be off by rounding
+    none, all_ = share <= _ROUNDING, share >= 1.0 - _ROUNDING
     right = np.where(none, 1.0, np.where(all_, np.maximum(pairs, 1e-12), share * pairs + 0.5))
     wrong = np.where(all_, 1.0, np.where(none, np.maximum(pairs, 1e-12), (1.0 - share) * pairs + 0.5))
     found = np.asarray(betaincinv(right, wrong, tail), np.float64)
