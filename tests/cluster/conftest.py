@@ -5,7 +5,8 @@ import pytest
 from crowdrank.cluster.dask_executor import dask_client
 
 
-@pytest.fixture(scope="session")
+# not for the whole session: an idle cluster takes a fifteenth of a core
+@pytest.fixture(scope="package")
 def client():
     with dask_client("local:2") as found:
         yield found
