@@ -129,7 +129,7 @@ function tiles(view, agreement) {
   return el("div", { className: "tiles" },
     tile("Judgments", view.judgments.n, `${number(view.judgments.last_hour)} in the last hour; ${number(ahead.judgments)} to come`),
     tile("Cost", `${number(view.cost.spent)} of ${number(view.cost.budget)}`, `${number(view.cost.reserved - view.cost.spent)} promised; about ${number(ahead.cost)} in all${ahead.cost > view.cost.budget ? ", more than the budget" : ""}`),
-    ahead.judgments === 0 && view.judgments.n ? tile("Forecast", "done", "nothing is left to ask")
+    ahead.judgments === 0 && view.judgments.n ? tile("Forecast", "all answered", "nothing is left to ask at the moment")
       : tile("Forecast", finish || "–", finish ? "about then, at the pace of the last hour" : view.state === "open" ? "after the first judgments" : ""),
     tile("Agreement (alpha)", agreement?.alpha, agreement?.lower == null ? "" : `95 %: ${span(agreement.lower, agreement.upper)}`),
     tile("Spares", view.judgments.spare, `${number(view.judgments.withdrawn)} withdrawn, ${number(view.judgments.unpaid)} unpaid`),
