@@ -202,6 +202,23 @@ def test_what_untrusted_pages_cannot_do(site, monkeypatch):
     assert [evil.unstable, loops.unstable, grows.unstable] == [False, False, True]
 
 
+def test_the_page_that_was_asked_for_is_measured(site, monkeypatch):
+    needs_browser()
+    monkeypatch.setattr(rendering, "_LEAVE_SECONDS", 1.0)
+    pages = {
+        "refreshes": "<meta http-equiv='refresh' content='0;url=other.html'>",
+        "reloads": "<meta http-equiv='refresh' content='0'>",
+        "jumps": "<script>location.replace('/first/other.html')</script>",
+        "shows": "<iframe src='other.html'></iframe>",
+    }
+    (site / "other.html").write_text("<p>another page</p>" * 20)
+    for name, head in pages.items():
+        (site / f"{name}.html").write_text(f"<html><head>{head}</head><body><p>one</p><p>two</p></body></html>")
+    raws = [RawItem(name, path=site / f"{name}.html", root=site.parent) for name in pages]
+    found = render_pages(raws)
+    assert [each if isinstance(each, str) else each.numbers["whole_texts"] for each in found] == [2, 2, 2, 2]
+
+
 def test_measures_rank_pages_as_annotators(tmp_path):
     needs_browser()
     pytest.importorskip("skimage")
