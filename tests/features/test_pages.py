@@ -283,6 +283,20 @@ def test_without_a_browser(site, monkeypatch):
         cr.features.pages_with_measures(site.parent, screen="no")
 
 
+@pytest.mark.parametrize(
+    ("said", "remedy"), [("No usable sandbox!", "allow user namespaces"), ("no such display", "CROWDRANK_BROWSER")]
+)
+def test_a_browser_that_does_not_start(site, monkeypatch, tmp_path, capsys, said, remedy):
+    needs_browser()
+    browser = tmp_path / "browser"
+    browser.write_text(f"#!/bin/sh\necho '{said}' >&2\nexit 1\n")
+    browser.chmod(0o755)
+    monkeypatch.setattr(rendering, "browser_path", lambda: str(browser))
+    monkeypatch.setattr(rendering, "_is_root", lambda: False)
+    assert main(["features", str(site), "--of", "page", "--screen", "yes", "--quiet"]) == 2
+    assert re.fullmatch(rf"crowdrank: the browser .*{remedy}.* --screen no\n", capsys.readouterr().err)
+
+
 def test_without_the_parser(site, monkeypatch):
     monkeypatch.setitem(sys.modules, "selectolax.lexbor", None)
     with pytest.raises(MissingExtraError, match=r"crowdrank\[pages\]"):

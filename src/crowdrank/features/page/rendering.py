@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
+from ...errors import MissingExtraError
+from ...wording import option
 from ..raw_items import ItemError, RawItem
 from .counting_script import COUNTING_SCRIPT, HEIGHT_SCRIPT
 from .site_files import HOST, Site, read_page, site_of
@@ -142,12 +144,17 @@ class _Browser:
 
     async def get(self) -> Any:
         """Return the browser."""
+        from playwright.async_api import Error
+
         if self.browser is None:
             root = _is_root()
-            self.browser = await self.running.chromium.launch(
-                executable_path=_without_network(self.folder) if root else browser_path(),
-                headless=True, chromium_sandbox=not root, args=list(_FLAGS),
-            )  # fmt: skip
+            try:
+                self.browser = await self.running.chromium.launch(
+                    executable_path=_without_network(self.folder) if root else browser_path(),
+                    headless=True, chromium_sandbox=not root, args=list(_FLAGS),
+                )  # fmt: skip
+            except Error as error:
+                raise MissingExtraError(_start_problem(str(error))) from None
         return self.browser
 
     async def close(self) -> None:
@@ -156,6 +163,15 @@ class _Browser:
         if browser is not None:
             with contextlib.suppress(Exception):
                 await asyncio.wait_for(browser.close(), _CLOSE_SECONDS)
+
+
+def _start_problem(said: str) -> str:
+    """Why the browser does not start, by what it said, with the remedy."""
+    if "sandbox" in said.lower() and "usable" in said.lower():
+        why = "has no sandbox here, as this user may not make namespaces; allow user namespaces"
+    else:
+        why = f"does not start; run it by hand to see why, or name another in {BROWSER}"
+    return f"the browser {browser_path()} {why}, or count in the source of pages: {option('screen', 'no')}"
 
 
 def _without_network(folder: Path) -> Path:
