@@ -25,6 +25,7 @@ _SCALES = (
     "thumbs down, dislike, downvote; thumbs up, like, upvote",
     "fail, failed; pass, passed",
     "small; medium; large",
+    "f; e; d-; d; d+; c-; c; c+; b-; b; b+; a-; a; a+",
     "sehr schlecht; schlecht; mittel, mittelmäßig; gut; sehr gut",
 )
 """Levels of a scale worst first, divided by ``;``; words of the same meaning by ``,``."""
@@ -43,7 +44,7 @@ def in_order(words: Iterable[str]) -> list[str] | None:
     >>> in_order(["Agree", "Strongly disagree", "Neutral"]), in_order(["cat", "dog"]), in_order(["good", "Bad", "fair"])
     (['Strongly disagree', 'Neutral', 'Agree'], None, ['Bad', 'fair', 'good'])
     """
-    plain = {word: re.sub(r"[\s_\-]+", " ", word.strip().lower()) for word in words}
+    plain = {word: re.sub(r"[\s_\-]+(?!$)", " ", word.strip().lower()) for word in words}
     for places in _PLACES:
         found = {word: places[text] for word, text in plain.items() if text in places}
         if len(found) == len(plain) > 1 and len(set(found.values())) == len(found):
