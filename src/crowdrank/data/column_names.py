@@ -149,6 +149,11 @@ def thing_column(names: Iterable[str]) -> str | None:
     return points[0][1] if len(points) == 1 or points[0][0] - points[1][0] >= AHEAD else None
 
 
+def is_bare_side(name: str) -> bool:
+    """Return whether a name of a side says nothing of what stands there, such as ``first`` or ``home``."""
+    return key_of(name) in ("first", "second", "white", "black", "home", "away")
+
+
 def is_system(name: str) -> bool:
     """Return whether a name means what is compared where several things are numbered: a system or a model.
 
@@ -383,7 +388,7 @@ def side_scores(names: Iterable[str]) -> list[tuple[str, str]]:
     >>> side_scores(["model_a", "model_b", "score_a", "score_b", "tokens_a", "tokens_b"])
     [('score_a', 'score_b')]
     """
-    grades = set(f"{_PARTS['grade']} reward point".split())
+    grades = set(f"{_PARTS['grade']} reward point goal".split())
     return [
         (left, right)
         for stem, left, right in side_pairs(names)
@@ -428,4 +433,4 @@ def is_of_a_side(name: str) -> bool:
     >>> is_of_a_side("length_a"), is_of_a_side("length")
     (True, False)
     """
-    return _SIDE_END.search(key_of(name)) is not None
+    return _SIDE_END.search(key_of(name)) is not None or key_of(name).startswith(("home_", "away_"))

@@ -15,6 +15,7 @@ from .column_names import (
     NUMBERED,
     OWN,
     UNKNOWN_ID,
+    is_bare_side,
     is_system,
     is_text_answer,
     key_of,
@@ -99,6 +100,9 @@ class RolePoints:
         """Points of a name in a role; an answer is an item only where it is a text beside the grades of it."""
         points = name_points(role, name)
         if role == "item" and is_text_answer(name) and not self._is_graded_text(name):
+            return 0
+        if role in ("left", "right") and is_bare_side(name) and self.facts[name].numbers:
+            # marks of a first and a second test, shares of black and white
             return 0
         return points or UNKNOWN_ID
 

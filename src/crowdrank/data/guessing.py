@@ -324,10 +324,10 @@ class _Guess(ColumnRefusals):
         name = picked or next(iter([*numbered, *others]), None)
         left, right = found["left"], found["right"]
         flag = next((one for one in self.names if one not in found.values() and self._is_flag(one)), None)
-        if name is None and flag is not None:
-            return is_it_a_flag(flag, self.facts[flag].values, left, right)
         if name is None and (scores := self._side_scores()) is not None:
             return which_scores(left, right, scores, named=True)
+        if name is None and flag is not None:
+            return is_it_a_flag(flag, self.facts[flag].values, left, right)
         if name is None:
             free = [one for one in self.names if one not in found.values()]
             said = f"pairs of {left!r} and {right!r}, but no winner"

@@ -18,13 +18,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from ..data.column_names import is_known_name
 from ..errors import JudgmentError, ParameterError
 from .sources import BLOCK, NotUtf8Error, Source, as_windows_text, show_value
 
 _SEPARATORS = ",\t;|"
 _TOLD = re.compile(r'"?sep=([,;|\t])"?', re.IGNORECASE)
 _ROWS_AT_ONCE = 100_000
-_GLANCE, _FEWEST_LINES, _FEWEST_WORDS = 1 << 16, 3, 3
+_GLANCE, _FEWEST_LINES, _FEWEST_WORDS, _FEWEST_NAMES = 1 << 16, 3, 3, 2
 _NEWLINE, _RETURN, _QUOTE = 10, 13, 34
 
 
@@ -117,14 +118,18 @@ def _with_tabs(source: Source) -> Source:
     if end < 0 or any(mark in source.data[source.start : end] for mark in b',\t;|"'):
         return source
     lines = [line for line in source.data[source.start : source.start + _GLANCE].split(b"\n")[:-1] if line.strip()]
-    widths = {len(line.split()) for line in lines}
-    if (
-        len(lines) < _FEWEST_LINES
-        or len(widths) > 1
-        or min(widths) < _FEWEST_WORDS
-        or any(b'"' in line for line in lines)
-    ):
+    widths = [len(line.split()) for line in lines]
+    if len(lines) < _FEWEST_LINES or widths[0] < _FEWEST_WORDS or any(b'"' in line for line in lines):
         return source
+    odd = next((place for place, width in enumerate(widths) if width != widths[0]), None)
+    if odd is not None:
+        names = lines[0].decode("utf-8", "replace").split()
+        if sum(map(is_known_name, names)) < _FEWEST_NAMES:
+            return source
+        raise JudgmentError(
+            f"{source.name}: line {odd + 1} has {widths[odd]} words where the first line has {widths[0]}; put tabs or "
+            "commas between the cells"
+        )
     rows = source.data[source.start :].split(b"\n")
     return Source(source.name, source.suffix, b"\n".join(b"\t".join(row.split()) for row in rows), None)
 

@@ -6,13 +6,14 @@ import polars as pl
 
 from ...data.column_names import person_column
 from ...errors import JudgmentError
+from ...wording import either
 from ..read_options import ReadOptions
 from ..sources import Source
 from .crowd_tables import chosen_rows
 from .imported import Collector, Imported
 from .set_columns import order_column, place_columns
 from .streaming import text_table
-from .surveys import add_survey
+from .surveys import add_survey, places_of
 
 _TITLE = "ballots (a column for each place, or an order such as x>y=z)"
 
@@ -23,12 +24,15 @@ def read(source: Source, options: ReadOptions) -> Imported:
     frame = chosen_rows(rows, text_table(source))
     who = None if "annotator" in options.columns else person_column(frame.columns)
     if places := place_columns(frame.columns):
+        named = {name: name.replace("_", " ") for name in places}
+        if places_of(frame, named) is None:
+            raise JudgmentError(
+                f"{either(map(repr, places[:8]), 'and')} hold numbers, or an item twice: items, or ranks of what "
+                "the columns are called? Write one row per item and rank"
+            )
         voters = frame[who] if who else pl.Series([str(number) for number in range(1, frame.height + 1)])
         rows.roles["annotator"] = who or "number of the row"
-        kind = add_survey(rows, frame, {name: name.replace("_", " ") for name in places}, {"annotator": voters})
-        if kind != "ranking":
-            raise JudgmentError("the places hold numbers, or an item twice; write one row per item and rank")
-        return rows.finish(kind, title=_TITLE)
+        return rows.finish(add_survey(rows, frame, named, {"annotator": voters}), title=_TITLE)
     column = order_column(frame.columns, frame.fill_null("").rows())
     if column is None:
         raise JudgmentError("no columns are called by places, and none holds orders such as x>y=z; write one row each")

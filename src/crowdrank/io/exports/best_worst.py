@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from ...data.column_names import key_of, name_points, person_column
+from ...data.column_names import LISTED, key_of, name_points, person_column
 from ...errors import JudgmentError
 from ...wording import either, first_few, option
 from ..read_options import ReadOptions
@@ -33,6 +33,8 @@ def read(source: Source, options: ReadOptions) -> Imported:
     records = list(frame.iter_rows(named=True))
     places = _are_places(records, layout)
     who = None if "annotator" in options.columns else _who(rows, frame, layout)
+    free = [name for name in frame.columns if name not in (*layout.items, *layout.answers)]
+    query = next((name for name in free if name_points("query", name) >= LISTED), None)
     for number, record in enumerate(records, 1):
         items = list(dict.fromkeys(record[name] for name in layout.items if record[name] is not None))
         chosen = [name and _chosen_item(record, name, layout, places) for name in (layout.best, layout.worst)]
@@ -44,9 +46,10 @@ def read(source: Source, options: ReadOptions) -> Imported:
             _blame(rows, number, "the same item is the best and the worst")
         else:
             for winner, loser in _pairs(items, *chosen):
-                voter = record[who] if who else None
-                rows.add(record, winner=winner, loser=loser, judgment=number, weight=1, annotator=voter)
-    rows.roles |= {"winner": layout.best, "loser": layout.worst or "the others", "annotator": who or ""}
+                cells = {word: record[name] for word, name in (("annotator", who), ("query", query)) if name}
+                rows.add(record, winner=winner, loser=loser, judgment=number, weight=1, **cells)
+    rows.roles |= {"winner": layout.best or "the others", "loser": layout.worst or "the others"}
+    rows.roles |= {"annotator": who or "", "query": query or ""}
     shown = first_few(map(repr, layout.items), shown=8)
     rows.notes.append(f"each set of {shown} gives pairs: the best over the others, and the others over the worst")
     rows.notes.append("pairs of one set count as one judgment, and which item was shown on which side is not known")

@@ -28,13 +28,16 @@ class _Label(NamedTuple):
     gold: bool
     answers: dict[str, Any]
     """Question -> what was answered: a text, or a list of labels."""
+    choices: tuple[str, ...] = ()
+    """The questions that were answered by a choice."""
 
 
 def read(source: Source, options: ReadOptions) -> Imported:
     """Return one judgment for each label of a classification question; boxes and other marks are not read."""
     rows = Collector(source, options, unit="label")
     found = [label for record in records(source) if rows.is_wanted(record) for label in _labels(record)]
-    asked = [name for label in found for name in label.answers]
+    # questions with choices go before those answered in words
+    asked = [name for label in found for name in label.choices] + [name for label in found for name in label.answers]
     if found and not asked:
         raise JudgmentError("no label answers a classification question; only marks on items, which order nothing")
     wanted = choose_question(asked, options.answer)
@@ -89,6 +92,7 @@ def _label(record: Mapping[str, Any], item: str | None, label: Mapping[str, Any]
         {**record, **label}, item, as_person(details.get("created_by")), details.get("created_at"),
         work.get("seconds_to_create"), work.get("skipped") is True,
         details.get("is_benchmark_reference") is True, answers,
+        tuple(name for name in answers if any(one.get("name") == name and "text_answer" not in one for one in given)),
     )  # fmt: skip
 
 

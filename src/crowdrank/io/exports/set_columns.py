@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ...data.column_names import key_of, listed_sides
+from ...data.column_names import key_of, listed_sides, name_points
 
 _BEST = ("best", "best_item", "best_option", "best_choice", "most", "most_preferred")
 _WORST = ("worst", "worst_item", "worst_option", "worst_choice", "least", "least_preferred")
@@ -23,9 +23,9 @@ class Layout(NamedTuple):
     """The columns of a table of sets."""
 
     items: tuple[str, ...]
-    best: str
+    best: str | None
     worst: str | None
-    """``None`` where only the best was asked for."""
+    """``None``, as ``best``, where only the other one was asked for."""
 
     @property
     def answers(self) -> list[str]:
@@ -47,7 +47,7 @@ def layout_of(names: Iterable[str]) -> Layout | None:
     best, worst = (next((keys[key] for key in wanted if key in keys), None) for wanted in (_BEST, _WORST))
     items = tuple(name for name in listed_sides(known) if name not in (best, worst))
     stems = {key_of(name).rstrip("0123456789abcdefgh_") for name in items}
-    return Layout(items, best, worst) if best and items and len(stems) == 1 else None
+    return Layout(items, best, worst) if (best or worst) and items and len(stems) == 1 else None
 
 
 def place_columns(names: Iterable[str]) -> list[str]:
@@ -64,6 +64,9 @@ def place_columns(names: Iterable[str]) -> list[str]:
 
 def order_column(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str | None:
     """Return the column whose cells are orders such as x>y=z, with a name that says so."""
+    if all(any(name_points(side, name) for name in names) for side in ("left", "right")):
+        # A>B between two sides says which of them is better
+        return None
     for place, name in enumerate(names):
         cells = [row[place] for row in rows if place < len(row) and row[place]]
         if key_of(name) in _ORDERS and cells and all(_ORDER.fullmatch(cell) and ">" in cell for cell in cells):

@@ -7,7 +7,7 @@ import re
 import polars as pl
 
 from ...errors import JudgmentError
-from ...wording import counted, first_few
+from ...wording import first_few
 from ..read_options import ReadOptions
 from ..sources import Source
 from .cells import as_seconds
@@ -69,9 +69,9 @@ def _scales(frame: pl.DataFrame, questions: dict[str, dict[str, str]]) -> dict[s
         if len(items) > 1 and is_scale(values):
             found[asked] = items
     if not found:
-        named = first_few(map(repr, questions)) or "none"
+        named = f" ({first_few(map(repr, questions))})" if questions else ""
         raise JudgmentError(
-            f"{counted(len(questions), 'question')} ({named}), none with several rows that are rated or ranked: a "
-            "ranking needs a matrix or ranking question, with one column for each row"
+            f"no question{named} has several rows that are rated or ranked: a ranking needs a matrix or ranking "
+            "question, with one column for each row"
         )
     return found

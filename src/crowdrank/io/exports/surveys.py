@@ -29,7 +29,7 @@ def add_survey(rows: Collector, frame: pl.DataFrame, items: Mapping[str, str], c
     Where every respondent gives each number from 1 on once, these may be ranks, which count the other way round than
     grades: that is asked and not assumed.
     """
-    if (places := _places(frame, items)) is not None:
+    if (places := places_of(frame, items)) is not None:
         return _add_places(rows, frame, places, cells)
     kind = rows.options.kind or "grade"
     frame = frame.with_columns(_without_endings(frame[name]) for name in items)
@@ -55,8 +55,8 @@ def add_survey(rows: Collector, frame: pl.DataFrame, items: Mapping[str, str], c
     return kind
 
 
-def _places(frame: pl.DataFrame, items: Mapping[str, str]) -> dict[str, int] | None:
-    """Place of each column whose rows are places (1, 2, ...) and cells the items put there; ``None`` otherwise."""
+def places_of(frame: pl.DataFrame, items: Mapping[str, str]) -> dict[str, int] | None:
+    """Return the place of each column whose row is a place (1, 2, ...) and whose cells are the items put there."""
     if not are_places(list(items.values())):
         return None
     places = {column: int(re.sub(r"\D", "", row)) for column, row in items.items()}
