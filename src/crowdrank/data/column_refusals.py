@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from ..errors import JudgmentError
 from ..wording import option
-from .column_names import key_of, name_points
+from .column_names import LISTED, key_of, name_points
 from .column_points import RolePoints
-from .column_questions import holds_answers, is_list_of_names, nested_sentence
+from .column_questions import holds_answers, is_list_of_names, nested_sentence, short_paths
 from .winner_codes import codes_of
 
 _CLICKS = ("click", "clicked", "is_click", "is_clicked")
@@ -63,7 +63,23 @@ class ColumnRefusals(RolePoints):
         named = [name for name in self.names if self.facts[name].is_nested and self.may_hold(role, name)]
         if not named or role not in ("item", "grade", "rank", "left", "right", "winner", "annotator"):
             return
+        if role == "grade":
+            self.refuse_nested_pairs()
         raise JudgmentError(nested_sentence(role, named[0], self.facts[named[0]].cells))
+
+    def refuse_nested_pairs(self) -> None:
+        """Refuse objects that hold two sides and a winner, with the paths of all three."""
+        held = [name for name in self.names if self.facts[name].is_nested]
+        paths = [path for name in held for path in short_paths(name, self.facts[name].cells) if "[]" not in path]
+        plain = [name for name in self.names if name not in held]
+        winner = next((path for path in [*paths, *plain] if name_points("winner", _last(path)) >= LISTED), None)
+        for ends in (("a", "b"), ("left", "right"), ("1", "2")):
+            lefts = [path for path in paths if ends[0] in path.split(".")[1:] and name_points("item", _last(path))]
+            for left in lefts:
+                right = ".".join(ends[1] if part == ends[0] else part for part in left.split("."))
+                if winner is not None and right in paths:
+                    sides = option("columns", {"left": left, "right": right, "winner": winner})
+                    raise JudgmentError(f"{left!r} and {right!r} may be two sides, and {winner!r} the winner: {sides}")
 
     def may_hold(self, role: str, name: str) -> bool:
         """Whether a column of objects has a name for a role, or entries that are graded or ranked where nothing is."""
@@ -78,3 +94,8 @@ class ColumnRefusals(RolePoints):
             "suggestion",
         )
         return asked and holds_answers(name, self.facts[name].cells)
+
+
+def _last(path: str) -> str:
+    """The last key of a path."""
+    return path.rsplit(".", 1)[-1]

@@ -134,6 +134,15 @@ def test_what_cannot_be_read_is_said(save, text, said):
         cr.read_judgments(save(text))
 
 
+def test_sides_within_objects_are_named_with_their_paths(save):
+    row = '{"question": "q%d", "responses": {"a": {"model": "x"}, "b": {"model": "y"}}, "verdict": {"winner": "%s"}}\n'
+    path = save("".join(row % (number, "ab"[number % 2]) for number in range(3)), "votes.jsonl")
+    with pytest.raises(JudgmentError, match=r"may be two sides, and 'verdict\.winner' the winner"):
+        cr.read_judgments(path)
+    columns = {"left": "responses.a.model", "right": "responses.b.model", "winner": "verdict.winner"}
+    assert cr.read_judgments(path, columns=columns).outcome.tolist() == [1, -1, 1]
+
+
 def test_systems_are_named_before_numbers_of_items(save):
     rows = "".join(f"u{n % 3},sys{n % 2},{10 + n % 4},{n},doc\n" for n in range(12))
     with pytest.raises(JudgmentError, match="columns 'system' and 'itemID' could both be the item"):
