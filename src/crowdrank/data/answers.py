@@ -30,6 +30,9 @@ _NO = ("", "false", "no", "n", "f", "0", "0.0")
 _LONGEST_CODE = 60
 _MOST_LEVELS = 8
 _MOST_ARROWS = 100
+_FEW_ITEMS = 5_000
+"""Ids up to which Python is quicker than a query."""
+
 _MOST_CODES = 4
 """More different winners than this are no codes for left, right and two kinds of tie."""
 
@@ -165,9 +168,11 @@ def read_winners(
 
 def _item_codes(values: pl.Series, item_ids: pl.Series) -> Ints:
     """Code of the item that each winner names, -1 where it names none; capital letters count only between items."""
+    named = {value.strip().lower() for value in values.to_list()}
+    if len(item_ids) <= _FEW_ITEMS and not any(str(one).strip().lower() in named for one in item_ids.to_list()):
+        return np.full(len(values), -1, np.int32)
     texts = item_ids.cast(pl.String).str.strip_chars()
     lower = texts.str.to_lowercase()
-    named = {value.strip().lower() for value in values.to_list()}
     if len(named) <= _MOST_ARROWS and not lower.is_in(list(named)).any():
         return np.full(len(values), -1, np.int32)
     codes = Index(item_ids).codes(values)
@@ -175,8 +180,8 @@ def _item_codes(values: pl.Series, item_ids: pl.Series) -> Ints:
         return codes
     alone = pl.DataFrame({"id": texts, "lower": lower}).filter(pl.col("lower").is_unique())
     ids = dict(alone.select("lower", "id").iter_rows())
-    named = values.str.strip_chars().str.to_lowercase().replace_strict(ids, default=None, return_dtype=pl.String)
-    return np.where(codes < 0, Index(item_ids).codes(named), codes)
+    spelt = values.str.strip_chars().str.to_lowercase().replace_strict(ids, default=None, return_dtype=pl.String)
+    return np.where(codes < 0, Index(item_ids).codes(spelt), codes)
 
 
 def _without_blanks(number: Ints, values: pl.Series, as_item: Ints, winner_codes: Mapping[Any, str] | None) -> Ints:

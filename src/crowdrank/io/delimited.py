@@ -158,7 +158,9 @@ def _layout(source: Source, names: Sequence[str] | None, separator: str | None) 
             f"{source.name}: column {show_value(doubled)} stands {times} times in the header; rename one of them"
         )
     quotes, loose = _scan(source, separator)
-    plain = re.search(rb"\r(?!\n)", source.data) is None and (not quotes or _well_quoted(source.data, start, separator))
+    # a search for one byte is several times quicker than a pattern
+    bare_return = source.data.find(b"\r") >= 0 and re.search(rb"\r(?!\n)", source.data) is not None
+    plain = not bare_return and (not quotes or _well_quoted(source.data, start, separator))
     nameless = sum(1 for _ in takewhile(lambda cell: not cell, reversed(cells))) if names is None else 0
     return _Layout(found, separator, start, names is None, quotes, loose, plain, nameless)
 

@@ -24,7 +24,7 @@ _SEVERAL = 1.5
 """Judgments of the same thing from which on there may be something that tells them apart."""
 
 _ONCE = 1.1
-_MANY_ROWS = 50_000
+_MANY_ROWS = 20_000
 _SHOWN = 5
 _MOST_CRITERIA = 12
 """A column with more values is a query rather than a criterion of which one is chosen."""
