@@ -30,9 +30,6 @@ _NO = ("", "false", "no", "n", "f", "0", "0.0")
 _LONGEST_CODE = 60
 _MOST_LEVELS = 8
 _MOST_ARROWS = 100
-_FEW_ITEMS = 5_000
-"""Ids up to which Python is quicker than a query."""
-
 _MOST_CODES = 4
 """More different winners than this are no codes for left, right and two kinds of tie."""
 
@@ -169,8 +166,6 @@ def read_winners(
 def _item_codes(values: pl.Series, item_ids: pl.Series) -> Ints:
     """Code of the item that each winner names, -1 where it names none; capital letters count only between items."""
     named = {value.strip().lower() for value in values.to_list()}
-    if len(item_ids) <= _FEW_ITEMS and not any(str(one).strip().lower() in named for one in item_ids.to_list()):
-        return np.full(len(values), -1, np.int32)
     texts = item_ids.cast(pl.String).str.strip_chars()
     lower = texts.str.to_lowercase()
     if len(named) <= _MOST_ARROWS and not lower.is_in(list(named)).any():
