@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, NamedTuple
 
 from ...errors import JudgmentError
@@ -14,6 +15,7 @@ from .questions import add_labels, as_labels, choose_question
 from .streaming import records
 
 _TITLE = "Labelbox export (data_row, projects.labels)"
+_FIRST_RECORDS = 10_000
 
 
 class _Label(NamedTuple):
@@ -35,34 +37,38 @@ class _Label(NamedTuple):
 def read(source: Source, options: ReadOptions) -> Imported:
     """Return one judgment for each label of a classification question; boxes and other marks are not read."""
     rows = Collector(source, options, unit="label")
-    found = [label for record in records(source) if rows.is_wanted(record) for label in _labels(record)]
-    # questions with choices go before those answered in words
-    asked = [name for label in found for name in label.choices] + [name for label in found for name in label.answers]
-    if found and not asked:
-        raise JudgmentError("no label answers a classification question; only marks on items, which order nothing")
-    wanted = choose_question(asked, options.answer)
+    wanted = choose_question(_questions(source), options.answer)
     several: list[tuple[Any, str | None, list[str], dict[str, Any]]] = []
-    for label in found:
-        rows.n_read += 1
-        answer = label.answers.get(wanted)
-        if label.skipped:
-            rows.drop("skipped")
-        elif answer is None:
-            rows.drop(f"without an answer to {wanted!r}")
-        elif label.gold:
-            rows.truth.append({"item": label.item, "grade": "; ".join(as_labels(answer))})
-            rows.n_read -= 1
-        else:
-            cells = {"annotator": label.annotator, "time": label.time, "duration": label.duration}
-            if isinstance(answer, list):
-                several.append((label.record, label.item, as_labels(answer), cells))
+    for record in records(source):
+        for label in _labels(record) if rows.is_wanted(record) else ():
+            rows.n_read += 1
+            answer = label.answers.get(wanted)
+            if label.skipped:
+                rows.drop("skipped")
+            elif answer is None:
+                rows.drop(f"without an answer to {wanted!r}")
+            elif label.gold:
+                rows.truth.append({"item": label.item, "grade": "; ".join(as_labels(answer))})
             else:
-                rows.add(label.record, item=label.item, grade=answer, **cells)
+                cells = {"annotator": label.annotator, "time": label.time, "duration": label.duration}
+                if isinstance(answer, list):
+                    several.append((label.record, label.item, as_labels(answer), cells))
+                else:
+                    rows.add(label.record, item=label.item, grade=answer, **cells)
     if several:
         add_labels(rows, several)
     rows.roles |= {"item": "data_row.external_id, else data_row.id", "grade": wanted, "annotator": "created_by"}
     rows.roles |= {"time": "created_at", "duration": "seconds_to_create"}
     return rows.finish("grade", title=_TITLE)
+
+
+def _questions(source: Source) -> list[str]:
+    """The questions that labels of the first records answer, those with choices before those answered in words."""
+    found = [label for record in islice(records(source), _FIRST_RECORDS) for label in _labels(record)]
+    asked = [name for label in found for name in label.choices] + [name for label in found for name in label.answers]
+    if found and not asked:
+        raise JudgmentError("no label answers a classification question; only marks on items, which order nothing")
+    return asked
 
 
 def _labels(record: Mapping[str, Any]) -> Iterator[_Label]:
@@ -91,7 +97,7 @@ def _label(record: Mapping[str, Any], item: str | None, label: Mapping[str, Any]
     return _Label(
         {**record, **label}, item, as_person(details.get("created_by")), details.get("created_at"),
         work.get("seconds_to_create"), work.get("skipped") is True,
-        details.get("is_benchmark_reference") is True, answers,
+        any(part.get("is_benchmark_reference") is True for part in (label, details, work)), answers,
         tuple(name for name in answers if any(one.get("name") == name and "text_answer" not in one for one in given)),
     )  # fmt: skip
 

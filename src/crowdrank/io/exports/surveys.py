@@ -92,7 +92,7 @@ def _are_boxes(frame: pl.DataFrame, names: list[str]) -> bool:
     held = [frame[name].drop_nulls().unique().to_list() for name in names]
     blank = sum(frame[name].null_count() for name in names)
     ticks = {cell for cells in held for cell in cells}
-    told = len(ticks) > 1 or ticks <= {"1", "x", "X", "true", "TRUE", "True"}
+    told = len(ticks) > 1 or ticks <= {"1", "x", "X", "Y", "true", "TRUE", "True"}
     return frame.height > 1 and blank > 0 and all(len(cells) < 2 for cells in held) and bool(ticks) and told
 
 
