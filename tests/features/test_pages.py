@@ -202,6 +202,23 @@ def test_what_untrusted_pages_cannot_do(site, monkeypatch):
     assert [evil.unstable, loops.unstable, grows.unstable] == [False, False, True]
 
 
+def test_the_page_that_was_asked_for_is_measured(site, monkeypatch):
+    needs_browser()
+    monkeypatch.setattr(rendering, "_LEAVE_SECONDS", 1.0)
+    pages = {
+        "refreshes": "<meta http-equiv='refresh' content='0;url=other.html'>",
+        "reloads": "<meta http-equiv='refresh' content='0'>",
+        "jumps": "<script>location.replace('/first/other.html')</script>",
+        "shows": "<iframe src='other.html'></iframe>",
+    }
+    (site / "other.html").write_text("<p>another page</p>" * 20)
+    for name, head in pages.items():
+        (site / f"{name}.html").write_text(f"<html><head>{head}</head><body><p>one</p><p>two</p></body></html>")
+    raws = [RawItem(name, path=site / f"{name}.html", root=site.parent) for name in pages]
+    found = render_pages(raws)
+    assert [each if isinstance(each, str) else each.numbers["whole_texts"] for each in found] == [2, 2, 2, 2]
+
+
 def test_measures_rank_pages_as_annotators(tmp_path):
     needs_browser()
     pytest.importorskip("skimage")
@@ -264,6 +281,20 @@ def test_without_a_browser(site, monkeypatch):
     assert heard == ["columns are counted in the source: there is no Chromium; install crowdrank[pages]"]
     with pytest.raises(ParameterError, match="on the screen"):
         cr.features.pages_with_measures(site.parent, screen="no")
+
+
+@pytest.mark.parametrize(
+    ("said", "remedy"), [("No usable sandbox!", "allow user namespaces"), ("no such display", "CROWDRANK_BROWSER")]
+)
+def test_a_browser_that_does_not_start(site, monkeypatch, tmp_path, capsys, said, remedy):
+    needs_browser()
+    browser = tmp_path / "browser"
+    browser.write_text(f"#!/bin/sh\necho '{said}' >&2\nexit 1\n")
+    browser.chmod(0o755)
+    monkeypatch.setattr(rendering, "browser_path", lambda: str(browser))
+    monkeypatch.setattr(rendering, "_is_root", lambda: False)
+    assert main(["features", str(site), "--of", "page", "--screen", "yes", "--quiet"]) == 2
+    assert re.fullmatch(rf"crowdrank: the browser .*{remedy}.* --screen no\n", capsys.readouterr().err)
 
 
 def test_without_the_parser(site, monkeypatch):

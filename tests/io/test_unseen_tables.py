@@ -162,7 +162,7 @@ def test_a_column_with_a_dash_in_its_name_is_no_difference(save):
 def test_three_or_more_items_a_row_are_no_pair(save):
     rows = [(a, *MODELS, MODELS[i % 2], MODELS[3]) for a in PEOPLE for i in range(4)]
     with pytest.raises(JudgmentError, match="each row shows several items, 'item1', 'item2', 'item3' and 'item4'"):
-        cr.read_judgments(save("annotator,item1,item2,item3,item4,best,worst", rows))
+        cr.read_judgments(save("annotator,item1,item2,item3,item4,liked,disliked", rows))
 
 
 def test_an_answer_beside_its_prompt_may_be_what_is_graded(save):

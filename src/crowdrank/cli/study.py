@@ -22,6 +22,7 @@ EXAMPLES = examples(
     ("every study, the data it needs and how long it takes", "crowdrank study"),
     ("does it run here at all?", "crowdrank study crowdagg-trec --quick"),
     ("the numbers, pictures and protocol as files", "crowdrank study crowdagg-trec --out results"),
+    ("clutter of your own web pages", "crowdrank study visual-clutter --pages sites/"),
     ("the paper's whole grid, with ten repetitions", "crowdrank study ltrma-ohsumed --full --seeds 10 --out results"),
 )
 
@@ -59,6 +60,10 @@ def study(
     folder: Annotated[
         str | None, typer.Option("--folder", metavar="FOLDER", help="Folder of the data sets, if not $CROWDRANK_DATA.")
     ] = None,
+    pages: Annotated[
+        str | None,
+        typer.Option("--pages", metavar="FOLDER", help="Of visual-clutter: render these pages in place of its data."),
+    ] = None,
     format: Format = None,
     quiet: Quiet = False,
 ) -> None:
@@ -74,13 +79,15 @@ def study(
     if quick and full:
         raise ParameterError("--quick and --full exclude each other; leave one out")
     with Talk(quiet=quiet) as talk:
+        if name is None and pages is not None:
+            raise ParameterError("--pages goes with a study: crowdrank study visual-clutter --pages FOLDER")
         if name is None:
             _list(folder, format, talk)
             return
         scope = "quick" if quick else "full" if full else "default"
         try:
             with talk.working(f"study {name}") as progress:
-                ran = run_study(name, scope, n_seeds=seeds, out=out, folder=folder, progress=progress)
+                ran = run_study(name, scope, n_seeds=seeds, out=out, folder=folder, progress=progress, pages=pages)
         except KeyboardInterrupt:
             talk.flush()
             resume = "the same command continues where it stopped"

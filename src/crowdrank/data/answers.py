@@ -165,15 +165,18 @@ def read_winners(
 
 def _item_codes(values: pl.Series, item_ids: pl.Series) -> Ints:
     """Code of the item that each winner names, -1 where it names none; capital letters count only between items."""
+    named = {value.strip().lower() for value in values.to_list()}
+    texts = item_ids.cast(pl.String).str.strip_chars()
+    lower = texts.str.to_lowercase()
+    if len(named) <= _MOST_ARROWS and not lower.is_in(list(named)).any():
+        return np.full(len(values), -1, np.int32)
     codes = Index(item_ids).codes(values)
     if (codes >= 0).all():
         return codes
-    texts = item_ids.cast(pl.String).str.strip_chars()
-    lower = texts.str.to_lowercase()
     alone = pl.DataFrame({"id": texts, "lower": lower}).filter(pl.col("lower").is_unique())
     ids = dict(alone.select("lower", "id").iter_rows())
-    named = values.str.strip_chars().str.to_lowercase().replace_strict(ids, default=None, return_dtype=pl.String)
-    return np.where(codes < 0, Index(item_ids).codes(named), codes)
+    spelt = values.str.strip_chars().str.to_lowercase().replace_strict(ids, default=None, return_dtype=pl.String)
+    return np.where(codes < 0, Index(item_ids).codes(spelt), codes)
 
 
 def _without_blanks(number: Ints, values: pl.Series, as_item: Ints, winner_codes: Mapping[Any, str] | None) -> Ints:

@@ -33,8 +33,8 @@ _MORE = {
     "item": "stimulus completion generation model_id model_name candidate_id object_id alternative_id image_id product "
     "product_id",
     "grade": "stars star mark likert",
-    "left": _sides(_THINGS, "a 1 left"),
-    "right": _sides(_THINGS, "b 2 right"),
+    "left": _sides(_THINGS, "a 1 left first"),
+    "right": _sides(_THINGS, "b 2 right second"),
     "winner": "better best selected",
 }
 """Names beside those of :data:`~crowdrank.data.columns.FOREIGN` that say what a column of judgments holds."""
@@ -46,8 +46,8 @@ _WEAK_NAMES = {
     "statement passage tweet unit unit_id hit_id sample sample_id response answer output reply summary translation",
     "grade": "answer response vote value acc accuracy exact_match correct quality result judgment judgement class "
     "category annotation",
-    "left": _sides(_TEXTS, "a 1 left"),
-    "right": _sides(_TEXTS, "b 2 right"),
+    "left": f"first white home {_sides(_TEXTS, 'a 1 left first')}",
+    "right": f"second black away {_sides(_TEXTS, 'b 2 right second')}",
     "winner": "answer vote result score rating value judgment judgement response",
 }
 """Names that may mean something else as well."""
@@ -56,7 +56,7 @@ NUMBERED = ("score", "rating", "value")
 """Names of winners whose numbers are no codes, not even -1, 0 and 1."""
 _GOLD = re.compile(r"(.*_)?(gold|golden|truth|target|expected)|gold_.*")
 _ASIDE = re.compile(
-    r"(rt|age|turn|cost|latency|duration|lead_time|time_elapsed|trial_index|slider_start|confidence|weight|index|row|year|"
+    r"redcap_.*|.*_(complete|timestamp)|(rt|age|turn|seed|cost|latency|duration|lead_time|time_elapsed|trial_index|slider_start|confidence|weight|index|row|year|"
     r"votes|upvotes|downvotes|wins|losses|battles|column_\d+|unnamed.*)|"
     r".*_(ms|seconds|sec|index|time|at|cost|hash|count|id|number|tokens|length|votes)|(n|num)_.*"
 )
@@ -147,6 +147,39 @@ def thing_column(names: Iterable[str]) -> str | None:
     if not points or not points[0][0]:
         return None
     return points[0][1] if len(points) == 1 or points[0][0] - points[1][0] >= AHEAD else None
+
+
+def is_bare_side(name: str) -> bool:
+    """Return whether a name of a side says nothing of what stands there, such as ``first`` or ``home``."""
+    return key_of(name) in ("first", "second", "white", "black", "home", "away")
+
+
+def is_system(name: str) -> bool:
+    """Return whether a name means what is compared where several things are numbered: a system or a model.
+
+    Examples
+    --------
+    >>> is_system("SystemID"), is_system("itemID")
+    (True, False)
+    """
+    return key_of(name).partition("_")[0] in ("system", "model")
+
+
+_PICTURES = re.compile(
+    r"(?i)(img|image|photo|pic|picture|item|doc|document|clip|audio|video|stim|stimulus|text|logo|product|song|sound)s?"
+    r"[_\s.\-]*\d+"
+)
+
+
+def are_things(names: Iterable[str]) -> bool:
+    """Return whether columns are called like items, each with a number.
+
+    Examples
+    --------
+    >>> are_things(["img_01", "img_02"]), are_things(["R1", "R2"])
+    (True, False)
+    """
+    return all(_PICTURES.fullmatch(name.strip()) is not None for name in names)
 
 
 def is_surely_item(name: str) -> bool:
@@ -355,7 +388,7 @@ def side_scores(names: Iterable[str]) -> list[tuple[str, str]]:
     >>> side_scores(["model_a", "model_b", "score_a", "score_b", "tokens_a", "tokens_b"])
     [('score_a', 'score_b')]
     """
-    grades = set(f"{_PARTS['grade']} reward point".split())
+    grades = set(f"{_PARTS['grade']} reward point goal".split())
     return [
         (left, right)
         for stem, left, right in side_pairs(names)
@@ -400,4 +433,4 @@ def is_of_a_side(name: str) -> bool:
     >>> is_of_a_side("length_a"), is_of_a_side("length")
     (True, False)
     """
-    return _SIDE_END.search(key_of(name)) is not None
+    return _SIDE_END.search(key_of(name)) is not None or key_of(name).startswith(("home_", "away_"))

@@ -15,13 +15,15 @@ from .column_names import (
     NUMBERED,
     OWN,
     UNKNOWN_ID,
+    is_bare_side,
+    is_system,
     is_text_answer,
     key_of,
     listed_sides,
     name_points,
     part_role,
 )
-from .columns import FOREIGN
+from .columns import FOREIGN, plain_name
 from .winner_codes import codes_of
 
 _FEW_ROWS = 5
@@ -99,6 +101,9 @@ class RolePoints:
         points = name_points(role, name)
         if role == "item" and is_text_answer(name) and not self._is_graded_text(name):
             return 0
+        if role in ("left", "right") and is_bare_side(name) and self.facts[name].numbers:
+            # marks of a first and a second test, shares of black and white
+            return 0
         return points or UNKNOWN_ID
 
     def _is_graded_text(self, name: str) -> bool:
@@ -107,9 +112,10 @@ class RolePoints:
         texts = facts.has_cells and not facts.numbers and not facts.truths and not facts.times
         return texts and (not facts.few_words or facts.all_different) and grade is not None and grade.name != name
 
-    def _item_order(self, one: Seen) -> tuple[int, bool, int]:
-        """Key that sorts by points; of items that are even those go first that cannot be queries and differ most."""
-        return -one.points, name_points("query", one.name) > 0, -self.facts[one.name].distinct
+    def _item_order(self, one: Seen) -> tuple[int, bool, bool, int]:
+        """Key that sorts by points; of items that are even systems go first, then what is no query and differs most."""
+        is_query = name_points("query", one.name) > 0
+        return -one.points, is_query, not is_system(one.name), -self.facts[one.name].distinct
 
     def _usable(self, name: str) -> bool:
         """Whether a column has cells that may be an id or an answer."""
@@ -143,7 +149,7 @@ class RolePoints:
         facts, texts = self.facts[name], set(self.facts[name].sample)
         if self.wishes.coded and len(texts) <= _MOST_CODES:
             return 3
-        if texts <= codes_of(sorted(texts)).keys() or texts <= self._items:
+        if texts <= codes_of(sorted(texts)).keys() or texts <= self._items or self._name_sides(texts):
             return 3
         if not facts.numbers:
             return 3 if texts <= self._items | codes_of(sorted(texts)).keys() else 0
@@ -151,6 +157,13 @@ class RolePoints:
         if -1.0 in values and values <= {-1.0, 0.0, 1.0} and key_of(name) not in NUMBERED:
             return 3
         return -1
+
+    def _name_sides(self, texts: set[str]) -> bool:
+        """Whether winners are given by the names of the two columns, or as ties."""
+        sides = {plain_name(best.name) for role in ("left", "right") if (best := self.best(role))}
+        ties = {text for text, code in codes_of(sorted(texts)).items() if code.outcome == 0}
+        named = {plain_name(text) for text in texts - ties}
+        return bool(named) and named <= sides
 
     @cached_property
     def _items(self) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from typing import Any
 
@@ -9,7 +10,7 @@ import polars as pl
 
 from ..wording import either, option
 from .column_facts import ColumnFacts, as_float
-from .column_names import LISTED, are_people, is_series, key_of, name_points, part_role
+from .column_names import LISTED, are_people, are_things, is_series, key_of, name_points, part_role
 from .columns import plain_name
 
 _MOST_SHOWN = 12
@@ -35,7 +36,7 @@ def what_numbers_mean(name: str, values: list[str], left: str, right: str) -> st
             f"pairs of {left!r} and {right!r}, but no winner: {name!r} holds {_shorten_values(plain)}; "
             f"if positive means {left!r} is better: {ways[0]}, else {ways[1]}"
         )
-    if len(codes) > _MOST_CODES:
+    if len(codes) > _MOST_CODES or max(codes) - min(codes) > _MOST_CODES:
         middle = f"{(min(codes) + max(codes)) / 2:g}"
         # a scale mostly begins with the left one
         ways = [option("strength", {f"{name}-{middle}": side}) for side in ("right", "left")]
@@ -105,20 +106,24 @@ def _meaning(codes: list[Any], flip: bool) -> dict[Any, str]:
     return {**dict.fromkeys(codes[:half], low), **dict.fromkeys(codes[len(codes) - half :], high), **middle}
 
 
-def which_grade(names: list[str], *, one_row_each: bool = False) -> str:
+def which_grade(names: list[str], *, row: str | None = None) -> str:
     """Return the sentence for columns of like numbers, one of which is the grade, or which are one per annotator.
 
-    Numbered columns are taken for annotators too where the table has ``one_row_each`` for its items.
+    Numbered columns are taken for annotators too where each ``row`` has its own id, unless they are called like items.
     """
-    if are_people(names) or (one_row_each and is_series(names)):
-        listed = either(map(repr, names[:8]), "and")
+    listed = either(map(repr, names[:8]), "and")
+    if row is not None and are_things(names):
+        ways = [f"{option('wide', names)} {option('columns', {word: row})}" for word in ("annotator", "item")]
+        return (
+            f"{listed} may be one column per item or per annotator; if each {row!r} is a person: {ways[0]}; if each is "
+            f"an item: {ways[1]}"
+        )
+    if are_people(names) or (row is not None and is_series(names)):
         return f"{listed} look like one column per annotator; read them so: {option('wide', names)}"
-    return (
-        f"{either(map(repr, names[:8]), 'and')} hold numbers of the same range; which is the grade? "
-        f"{option('columns', {'grade': names[0]})}"
-    )
+    return f"{listed} hold numbers of the same range; which is the grade? {option('columns', {'grade': names[0]})}"
 
 
+_FEWEST_RANKS = 3
 _PERSONAL = re.compile(r"e-?mail|(^|_)ip(_?addr.*)?$|phone|address", re.IGNORECASE)
 _EMAIL = re.compile(r"[^@\s]+@[^@\s]+\.\w+|\b\d{1,3}(\.\d{1,3}){3}\b")
 
@@ -132,6 +137,38 @@ def is_personal(name: str, value: str = "") -> bool:
     (True, True, False)
     """
     return bool(_PERSONAL.search(plain_name(name)) or _EMAIL.search(value))
+
+
+def numbered_ranks(names: list[str]) -> str | None:
+    """Return the sentence for columns with the rank of one of several items each; ``None`` where they are no such."""
+    stems = {re.sub(r"\d+", "", name) for name in names}
+    if len(names) < _FEWEST_RANKS or len(stems) > 1 or not all(re.search(r"\d", name) for name in names):
+        return None
+    return (
+        f"each row ranks several items: {either(map(repr, names[:8]), 'and')} hold a rank each; write one row per item "
+        "and rank, with the row's number as query"
+    )
+
+
+def json_sentence(name: str, sample: list[str]) -> str | None:
+    """Return the sentence for grades that are objects written as text, with the paths of their short values.
+
+    Examples
+    --------
+    >>> json_sentence("answers", ['{"quality": 3, "who": {"id": 7}}'])
+    "'answers' holds objects; write the path: columns={'grade': 'answers.quality'}"
+    >>> json_sentence("answers", ["3"])
+    """
+    if not sample or not all(cell[:1] == "{" for cell in sample):
+        return None
+    try:
+        held = json.loads(sample[0])
+    except ValueError:
+        return None
+    keys = [key for key, value in held.items() if isinstance(value, str | int | float)]
+    more = f" (or {either([f'{name}.{key}' for key in keys[1:6]])})" if len(keys) > 1 else ""
+    path = f"{name}.{keys[0]}" if keys else ...
+    return f"{name!r} holds objects; write the path: {option('columns', {'grade': path})}{more}"
 
 
 def shown_cell(facts: ColumnFacts) -> str:

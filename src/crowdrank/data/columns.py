@@ -36,7 +36,7 @@ FOREIGN: dict[str, tuple[str, ...]] = {
     ),
     "loser": (),
     "tie": ("draw", "tied", "drawn", "is_tie", "is_draw"),
-    "rank": ("position", "place"),
+    "rank": ("position", "place", "placement"),
     "ranking": ("ranking_id", "rankingid", "list", "list_id"),
     "weight": ("count",),
     "time": ("timestamp", "tstamp", "datetime", "date", "created_at", "submitted_at"),

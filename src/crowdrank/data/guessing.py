@@ -26,18 +26,18 @@ from .column_names import (
     side_pairs,
     side_scores,
 )  # fmt: skip
-from .column_points import RolePoints, Seen, Wishes
+from .column_points import Seen, Wishes
 from .column_questions import (
-    holds_answers,
     is_it_a_flag,
-    is_list_of_names,
-    nested_sentence,
+    json_sentence,
+    numbered_ranks,
     shown_cell,
     two_sides,
     what_numbers_mean,
     which_grade,
     which_scores,
 )
+from .column_refusals import ColumnRefusals
 from .columns import (
     BY_WINNER,
     NEEDED,
@@ -139,7 +139,7 @@ def role_candidates(table: pl.DataFrame, columns: Mapping[str, str], wishes: Wis
     return found
 
 
-class _Guess(RolePoints):
+class _Guess(ColumnRefusals):
     """The roles of one table's columns."""
 
     def understand(self, kind: str | None) -> Understood:
@@ -153,6 +153,7 @@ class _Guess(RolePoints):
             kind = kind or self._kind()
             found = self._required_columns(kind)
         found |= self._others(kind, found)
+        self.refuse_lists(found)
         words = dict.fromkeys((*NEEDED[kind], *(("loser", "tie") if by_winner else ()), *OPTIONAL[kind]))
         columns = {word: found[word] for word in words if word in found}
         ignored = tuple(name for name in self.names if name not in columns.values())
@@ -193,6 +194,8 @@ class _Guess(RolePoints):
             return self._preference(found)
         answer = "grade" if kind == "grade" else "rank"
         self._check_unlisted_sides(kind, found)
+        self.refuse_best_and_worst(found)
+        self.refuse_clicks(kind)
         # a column that can only be the item is none for the answer, and the other way round
         for role in (answer, "item"):
             if role not in found:
@@ -203,6 +206,8 @@ class _Guess(RolePoints):
             raise JudgmentError(self._missing(kind, found))
         if kind == "grade" and "grade" not in self.given:
             self._check_like(found["grade"], found)
+        if kind == "grade" and (said := json_sentence(found["grade"], self.facts[found["grade"]].sample)) is not None:
+            raise JudgmentError(said)
         return found
 
     def _preference(self, found: dict[str, str]) -> dict[str, str]:
@@ -278,7 +283,7 @@ class _Guess(RolePoints):
             return self.given[role]
         seen = [one for one in self.candidates(role) if one.name not in taken.values()]
         if not seen:
-            self._refuse_nested(role)
+            self.refuse_nested(role)
             return None
         best, *rest = seen
         if best.points < _LEAST[role]:
@@ -286,6 +291,8 @@ class _Guess(RolePoints):
         if rest and best.points - rest[0].points < AHEAD and rest[0].points >= min(_LEAST[role], WEAK + 1):
             if role == "query" and self._same_rows(best.name, rest[0].name):
                 return best.name
+            if role == "rank" and (said := numbered_ranks([one.name for one in seen])) is not None:
+                raise JudgmentError(said)
             raise JudgmentError(
                 f"columns {best.name!r} and {rest[0].name!r} could both be the {role}; "
                 f"say which: {option('columns', {role: best.name})}"
@@ -317,16 +324,16 @@ class _Guess(RolePoints):
         name = picked or next(iter([*numbered, *others]), None)
         left, right = found["left"], found["right"]
         flag = next((one for one in self.names if one not in found.values() and self._is_flag(one)), None)
-        if name is None and flag is not None:
-            return is_it_a_flag(flag, self.facts[flag].values, left, right)
         if name is None and (scores := self._side_scores()) is not None:
             return which_scores(left, right, scores, named=True)
+        if name is None and flag is not None:
+            return is_it_a_flag(flag, self.facts[flag].values, left, right)
         if name is None:
             free = [one for one in self.names if one not in found.values()]
             said = f"pairs of {left!r} and {right!r}, but no winner"
-            return (
-                f"{said}; say which column tells who won: {option('columns', {'winner': ...})} ({self.listing(free)})"
-            )
+            told = [one for one in free if self.names_winners(one)]
+            winner = option("columns", {"winner": told[0] if len(told) == 1 else ...})
+            return f"{said}; say which column tells who won: {winner} ({self.listing(free)})"
         return what_numbers_mean(name, self.facts[name].values, left, right)
 
     def _check_like(self, grade: str, found: Mapping[str, str]) -> None:
@@ -376,27 +383,6 @@ class _Guess(RolePoints):
         both = [pair for pair in side_scores(self.names) if all(self.facts[name].numbers for name in pair)]
         return both[0] if both else None
 
-    def _refuse_nested(self, role: str) -> None:
-        """Refuse a column that holds objects where its name says that it is the one."""
-        named = [name for name in self.names if self.facts[name].is_nested and self._may_hold(role, name)]
-        if not named or role not in ("item", "grade", "rank", "left", "right", "winner", "annotator"):
-            return
-        raise JudgmentError(nested_sentence(role, named[0], self.facts[named[0]].cells))
-
-    def _may_hold(self, role: str, name: str) -> bool:
-        """Whether a column of objects has a name for a role, or entries that are graded or ranked where nothing is."""
-        if name_points(role, name):
-            # a list of names beside a list of graded objects says which they are and no more
-            return not is_list_of_names(self.facts[name].cells)
-        # what a model predicts or suggests is nobody's judgment
-        asked = role in ("grade", "rank") and key_of(name) not in (
-            "predictions",
-            "prediction",
-            "suggestions",
-            "suggestion",
-        )
-        return asked and holds_answers(name, self.facts[name].cells)
-
     def _missing(self, kind: str, found: Mapping[str, str]) -> str:
         """Sentence saying what was understood and what is missing."""
         lacking = [word for word in NEEDED[kind] if word not in found]
@@ -408,7 +394,8 @@ class _Guess(RolePoints):
         ]  # fmt: skip
         numeric = [name for name in varied if not self.facts[name].all_different]
         if lacking == ["grade"] and len(numeric) > 1:
-            return which_grade(self._with_like_names(numeric), one_row_each=self.facts[found["item"]].all_different)
+            row = found["item"] if self.facts[found["item"]].all_different else None
+            return which_grade(self._with_like_names(numeric), row=row)
         several = listed_sides(self.names)
         if "item" in lacking and any(name_points("left", name) for name in several):
             return (
@@ -418,7 +405,7 @@ class _Guess(RolePoints):
         if kind == "grade" and "item" in lacking and len(varied) > 1 and (said := self._survey_question(varied)):
             return said
         for word in lacking:
-            self._refuse_nested(word)
+            self.refuse_nested(word)
         known = (
             ", ".join(f"{word} = {name!r}" for word, name in {**found, **self._optional_columns(kind, found)}.items())
             or "nothing"

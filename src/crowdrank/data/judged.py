@@ -192,14 +192,14 @@ def without_repeats(judged: AnyJudged, duplicates: str, *what: tuple[Ints, int])
     if not judged.n_annotators:
         return judged
     keys = [(judged.annotator, judged.n_annotators), *what]
-    number, rows = getattr(judged, "judgment", None), np.arange(len(judged))
+    number, rows = getattr(judged, "judgment", None), None
     if number is not None:
         # shares of one judgment are no repeats of each other
         _, rows, number = np.unique(number, return_index=True, return_inverse=True)
         keys = [(code[rows], size) for code, size in keys]
 
     def where(mask: Bools) -> str:
-        first = rows[mask][:5]
+        first = (np.flatnonzero(mask) if rows is None else rows[mask])[:5]
         ids = ("query", "item", "left", "right", "annotator")
         found = judged.select(first).frame()
         shown = found.select(name for name in found.columns if name in ids).rows(named=True)

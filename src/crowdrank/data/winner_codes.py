@@ -18,9 +18,9 @@ _TIE = re.compile(
     r"(?:(?:they|both)_are_|it_s_a_|about_|roughly_|both_)?(?:the_|about_the_|a_)?(?:tie|same|equal|draw|equally_(?:good|bad))"
     r"|both_are_(?:good|bad)|neither_is_(?:good|better)|no_(?:clear_)?(?:preference|difference|winner)"
 )
-_SIDES = "left|right|first|second|a|b|1|2|links|rechts|gauche|droite|izquierda|derecha"
+_SIDES = "left|right|first|second|white|black|home|away|a|b|1|2|links|rechts|gauche|droite|izquierda|derecha"
 _ONE_SIDE = rf"(?:the_)?(?:(?P<thing>{_THINGS})_?)?(?P<side>{_SIDES})"
-_SIDE = re.compile(_ONE_SIDE)
+_SIDE = re.compile(rf"{_ONE_SIDE}(?:_(?:one|{_THINGS}))?")
 _ADVERBS = {
     **dict.fromkeys(("slightly", "somewhat", "marginally", "a_bit", "a_little", "weakly"), 1),
     **dict.fromkeys(("much", "far", "significantly", "strongly", "clearly", "definitely", "a_lot"), 3),
@@ -37,9 +37,11 @@ _SENTENCES = (
 )
 _ARROW = re.compile(r"([ab])\s*(>{1,3}|<{1,3}|={1,2})\s*([ab])")
 _OUTCOMES = {
-    **dict.fromkeys(("left", "first", "a", "1", "links", "gauche", "izquierda"), 1),
-    **dict.fromkeys(("right", "second", "b", "2", "rechts", "droite", "derecha"), -1),
+    **dict.fromkeys(("left", "first", "white", "home", "a", "1", "links", "gauche", "izquierda"), 1),
+    **dict.fromkeys(("right", "second", "black", "away", "b", "2", "rechts", "droite", "derecha"), -1),
 }
+_GAMES = {"1-0": 1, "0-1": -1, "1/2-1/2": 0, "½-½": 0, "0.5-0.5": 0}
+"""Results of games, those of the left player first."""
 
 
 class Code(NamedTuple):
@@ -58,8 +60,8 @@ def code_of(text: str) -> Code | None:
 
     Examples
     --------
-    >>> [code_of(text)[:2] for text in ("[[A]]", "model_2", "B>>A", "tie (bothbad)")]
-    [(1, None), (-1, None), (-1, 2), (0, None)]
+    >>> [code_of(text)[:2] for text in ("[[A]]", "model_2", "first_item", "B>>A", "tie (bothbad)")]
+    [(1, None), (-1, None), (1, None), (-1, 2), (0, None)]
     >>> code_of("1") is code_of("gpt-4") is None
     True
     """
@@ -67,6 +69,8 @@ def code_of(text: str) -> Code | None:
     arrow = _ARROW.fullmatch(bare)
     if arrow:
         return _arrow(*arrow.groups())
+    if bare in _GAMES:
+        return Code(_GAMES[bare])
     plain = re.sub(r"[\s.\-()/=]+", "_", bare).strip("_")
     if plain in _TIES or _TIE.fullmatch(plain):
         return Code(0)

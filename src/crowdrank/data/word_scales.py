@@ -29,6 +29,9 @@ _SCALES = (
 )
 """Levels of a scale worst first, divided by ``;``; words of the same meaning by ``,``."""
 
+_LETTER, _FEWEST_LETTERS = re.compile(r"[A-F][+-]?"), 3
+"""Marks of schools, of which A is the best; two letters may be anything."""
+
 _PLACES = [
     {word.strip(): place for place, words in enumerate(scale.split(";")) for word in words.split(",")}
     for scale in _SCALES
@@ -44,6 +47,8 @@ def in_order(words: Iterable[str]) -> list[str] | None:
     (['Strongly disagree', 'Neutral', 'Agree'], None, ['Bad', 'fair', 'good'])
     """
     plain = {word: re.sub(r"[\s_\-]+", " ", word.strip().lower()) for word in words}
+    if len(plain) >= _FEWEST_LETTERS and all(_LETTER.fullmatch(word.strip()) for word in plain):
+        return sorted(plain, key=lambda word: (-ord(word.strip()[0]), {"-": -1, "+": 1}.get(word.strip()[1:], 0)))
     for places in _PLACES:
         found = {word: places[text] for word, text in plain.items() if text in places}
         if len(found) == len(plain) > 1 and len(set(found.values())) == len(found):

@@ -228,8 +228,8 @@ def _matrix(source: Source, blocks: list[_Block]) -> tuple[Floats, tuple[str, ..
 def looks_like_letor(source: Source) -> bool:
     """Return whether the first line that is no comment has a grade and numbered features."""
     start = source.data[source.start : source.start + 65536].lstrip()
-    lines = [line for line in start.split(b"\n") if line.strip() and not line.lstrip().startswith(b"#")]
-    return bool(lines) and _FIRST.match(lines[0]) is not None
+    lines = (line for line in start.split(b"\n") if line.strip() and not line.lstrip().startswith(b"#"))
+    return _FIRST.match(next(lines, b"")) is not None
 
 
 def _queries(source: Source, groups: PathLike | None, blocks: list[_Block]) -> pl.Series | None:

@@ -33,6 +33,8 @@ class Study:
         Names of the data sets it needs.
     minutes
         Scope -> minutes it took, as measured on a machine of ``CORES`` cores.
+    takes_pages
+        Whether it works on a folder of web pages too.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Study:
     protocol: str
     data: tuple[str, ...] = ()
     minutes: Mapping[str, float] = field(default_factory=dict)
+    takes_pages: bool = False
 
     def run(self, work: Work) -> Outcome:
         """Do the work."""
@@ -184,6 +187,7 @@ _ALL = (
         "measures and against a measure that was left out of training.",
         data=("visual-clutter", "visual-clutter-first-screen"),
         minutes={"quick": 0.1, "default": 1.2, "full": 1.7},
+        takes_pages=True,
     ),
     Study(
         name="argument-features",

@@ -14,7 +14,8 @@ from typing import Any
 from ..data.files import PathLike, refusal, whole_file
 from ..errors import ParameterError
 from ..protocols import Progress
-from .catalog import Study, study
+from ..wording import option
+from .catalog import STUDIES, Study, study
 from .outcomes import OVER, Outcome
 from .work import Work
 
@@ -45,6 +46,7 @@ def run_study(
     out: PathLike | None = None,
     folder: PathLike | None = None,
     progress: Progress | None = None,
+    pages: PathLike | None = None,
 ) -> Ran:
     """Run a study and return what it found.
 
@@ -63,13 +65,19 @@ def run_study(
         Where data sets lie, if not in ``CROWDRANK_DATA``.
     progress
         Called with (parts done, parts in all, the study).
+    pages
+        Folder of web pages that ``visual-clutter`` renders and measures in place of its data sets.
     """
     chosen = study(name)
+    if pages is not None and not chosen.takes_pages:
+        takers = " or ".join(one.name for one in STUDIES.values() if one.takes_pages)
+        raise ParameterError(f"the study {chosen.name} is not about web pages; {option('pages')} goes with {takers}")
     place = None if out is None else _make_folder(Path(out))
-    stem = chosen.name if scope == "default" else f"{chosen.name}-{scope}"
+    stem = f"{chosen.name}{'' if scope == 'default' else f'-{scope}'}{'' if pages is None else '-pages'}"
     work = Work(
         scope, n_seeds=n_seeds, folder=folder, kept=None if place is None else place / f"{stem}.cells.jsonl",
         stamp={"study": chosen.name, "crowdrank": _versions()["crowdrank"]}, progress=progress,
+        pages=pages,
     )  # fmt: skip
     n_resumed, former, begun = work.n_resumed, work.seconds, time.perf_counter()
     outcome = chosen.run(work)
@@ -120,7 +128,7 @@ def _protocol(chosen: Study, outcome: Outcome, work: Work, seconds: float) -> di
         "title": chosen.title,
         "reference": chosen.reference,
         "protocol": chosen.protocol,
-        "data": list(chosen.data),
+        "data": list(chosen.data) if work.pages is None else [f"pages of {work.pages}"],
         "scope": work.scope,
         "seconds": round(seconds, 1),
         "spread": {over: OVER[over] for over in dict.fromkeys(row.over for row in outcome.rows)},

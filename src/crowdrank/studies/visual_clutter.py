@@ -3,205 +3,80 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
-import polars as pl
 
-from ..data.features import Features
-from ..data.judgments import Rankings
 from ..metrics import kendall_tau, ndcg, spearman
-from ..protocols import Counts, Floats
+from ..protocols import Floats
 from ..rankers import ListMLE
+from ..wording import counted
+from .clutter_pages import (
+    FIRST,
+    FIRST_SETS,
+    MARKS,
+    MEASURES,
+    PAGES,
+    SCREEN,
+    SETS,
+    SOURCES,
+    SUBSET,
+    WHOLE,
+    WITHOUT,
+    Pages,
+    divide_pages,
+    splits_of,
+)
 from .figures import bars, common_legend, lines, panels
 from .ltrma.methods import BORDA, ML, PRINTED_D, PRINTED_ML, D, Fitted, Methods, Task, clear, difference_text
 from .outcomes import Outcome, Row, Verdict
 from .work import Cell, Work
 
-_DATA, _FIRST_DATA = "visual-clutter", "visual-clutter-first-screen"
-MEASURES = {"FC": "feature_congestion", "SE": "subband_entropy", "SM": "segment_measure"}
-"""The annotators: feature congestion, subband entropy and segment measuring."""
-
-_COUNTS = ("texts", "links", "faces", "tables", "bgcolors", "images")
-FEATURES = (*_COUNTS, "avg_font", "aspect")
-SETS = {
-    "rendered": tuple(f"dom_{name}" for name in FEATURES),
-    "source": tuple(f"src_{name}" for name in FEATURES),
-    "html": tuple(f"src_{name}" for name in ("texts", "links", "tables", "images")),
-}
-"""Features of the rendered page, of html and style sheets, and of html alone."""
-
-WHOLE, FIRST, SCREEN, FIRST_AND_SCREEN = "whole page", "first screen", "screenshot", "first screen and screenshot"
-_FIRST_COUNTS = (*_COUNTS, "avg_font")
-FIRST_SETS = {
-    WHOLE: (*(f"whole_{name}" for name in _FIRST_COUNTS), "height"),
-    FIRST: tuple(f"first_{name}" for name in _FIRST_COUNTS),
-    SCREEN: ("edge_share", "colours"),
-    FIRST_AND_SCREEN: (*(f"first_{name}" for name in _FIRST_COUNTS), "edge_share", "colours"),
-}
-"""Columns of the pages whose first screen was counted apart; those of the screenshot are numbers of its pixels."""
-
 ALL, RANDOM, _PEERS = "ListMLE on all rankings", "random order", "the other two"
 _METHODS = (BORDA, PRINTED_D, PRINTED_ML, D, ML)
 _FEW = {"rendered": (BORDA, ML), "source": (BORDA, ML), "html": (BORDA,)}
-SPLITS = ("pages", "sources", "without documentation")
-_SUBSET, _DEPTHS = 10, (1, 2, 3, 4, 5)
+_DEPTHS = (1, 2, 3, 4, 5)
 _TAU, _APART = "tau", "left out"
 _UNIT_VARIANCE = 1 / 12
 """Variance of what is uniform from 0 to 1, which the steps of the printed descent were made for."""
 
 
-@dataclass(frozen=True, eq=False)
-class Pages:
-    """Web pages: features by set, clutter by each measure, and what stands in for people's scores.
-
-    Parameters
-    ----------
-    ids, source, kind
-        Of each page.
-    features
-        Features by name, counts as log(1 + count).
-    clutter
-        By measure, as standard scores; larger is more.
-    """
-
-    ids: tuple[str, ...]
-    source: tuple[str, ...]
-    kind: tuple[str, ...]
-    features: Mapping[str, Floats]
-    clutter: Mapping[str, Floats]
-
-    @classmethod
-    def of(cls, work: Work) -> Pages:
-        """Return the pages of the data set, blank ones left out."""
-        data = work.load(_DATA)
-        assert data.details is not None
-        assert data.features is not None
-        table = data.features.items.frame().join(data.details, on="item", how="left", maintain_order="left")
-        matrix = data.features.matrix.astype(np.float64)
-        columns = {name: matrix[:, data.features.names.index(name)] for name in (*SETS["rendered"], *SETS["source"])}
-        logs: dict[str, Floats] = {
-            name: np.log1p(values) if name[4:] in _COUNTS else values for name, values in columns.items()
-        }
-        clutter = {short: _standard(table[name].to_numpy()) for short, name in MEASURES.items()}
-        ids, source, kind = (tuple(table[name].cast(pl.String)) for name in ("item", "source", "kind"))
-        return cls(ids, source, kind, logs, clutter)
-
-    @classmethod
-    def first_screens(cls, work: Work) -> Pages:
-        """Return the pages whose first screen was counted apart, one of each site."""
-        data = work.load(_FIRST_DATA)
-        assert data.details is not None
-        assert data.features is not None
-        table = data.features.items.frame().join(data.details, on="item", how="left", maintain_order="left")
-        features = {}
-        for place, name in enumerate(data.features.names):
-            values = data.features.matrix[:, place].astype(np.float64)
-            values = np.where(np.isnan(values), np.nanmean(values), values)
-            features[name] = np.log1p(values) if name.partition("_")[2] in _COUNTS or name == "colours" else values
-        clutter = {short: _standard(table[name].to_numpy()) for short, name in MEASURES.items()}
-        ids = tuple(table["item"].cast(pl.String))
-        return cls(ids, ids, ("template",) * len(ids), features, clutter)
-
-    @property
-    def calm(self) -> Floats:
-        """How little clutter a page has by the mean of the three measures."""
-        calm: Floats = -np.mean(list(self.clutter.values()), axis=0)
-        return calm
-
-    @property
-    def grade(self) -> Floats:
-        """From 5, the sixth of the pages with the least clutter, to 0."""
-        place = np.argsort(np.argsort(self.calm, kind="stable"), kind="stable")
-        return np.floor(6 * place / len(place))
-
-    def task(self, chosen: Sequence[str], train: Counts, test: Counts, annotators: Sequence[str]) -> Task:
-        """Return training pages, in subsets that annotators ranked, and test pages, in subsets of ten each."""
-        matrix = np.column_stack([self.features[name] for name in chosen])
-        spread = np.std(matrix[train], axis=0)
-        matrix = (matrix - matrix[train].mean(axis=0)) / np.where(spread > 0, spread, 1)
-        learned, held = (
-            Features.from_arrays(_subsets(rows), [self.ids[row] for row in rows], matrix[rows], names=chosen)
-            for rows in (train, test)
-        )
-        subset, item = pl.Series(_subsets(train)), pl.Series([self.ids[row] for row in train])
-        said = [
-            pl.DataFrame({"annotator": name, "query": subset, "item": item, "clutter": self.clutter[name][train]})
-            for name in annotators
-        ]
-        ranks = pl.concat(said).select(
-            "annotator", "query", "item", rank=pl.col("clutter").rank("min").over("annotator", "query")
-        )
-        return Task(Rankings.from_frame(ranks), learned, held, self.calm[self.rows(learned)])
-
-    def rows(self, features: Features) -> Counts:
-        """Return the page of each row."""
-        place = {page: row for row, page in enumerate(self.ids)}
-        return np.array([place[page] for page in features.items.ids.to_list()])
-
-
-def _standard(values: Floats) -> Floats:
-    """Values less their mean, by their standard deviation."""
-    scaled: Floats = (values - values.mean()) / values.std()
-    return scaled
-
-
-def _subsets(rows: Counts) -> list[str]:
-    """Subset of each row, ten in each."""
-    return [f"s{place // _SUBSET:02d}" for place in range(len(rows))]
-
-
 def visual_clutter(work: Work) -> Outcome:
     """NDCG@1 to @5 of rankers and measures, and Kendall's tau with a measure that was left out."""
-    pages = Pages.of(work)
+    pages = Pages.of(work) if work.pages is None else Pages.in_folder(work.pages, work)
+    first_pages = Pages.first_screens(work) if work.pages is None else pages
     seeds = work.seeds(quick=1, default=10)
-    splits = SPLITS[: work.pick(quick=1, default=len(SPLITS))]
+    splits = splits_of(pages, seeds)
+    splits = [split for split in splits if split in work.pick(quick=(PAGES, *WITHOUT), default=splits)]
     n_most = work.pick(quick=6, default=None)
-    work.expect(len(seeds) * len(splits) + len(_first_seeds(work)), _DATA)
+    work.expect(len(seeds) * len(splits) + len(_first_seeds(work)), "visual-clutter")
     measured: dict[tuple[str, str, str, str], list[float]] = {}
     for seed in seeds:
         for split in splits:
-            cell = work.cell((split, seed), partial(_run, pages, split, seed, n_most))
+            cell = work.cell((*pages.key, split, seed), partial(_run, pages, split, seed, n_most))
             for name, figures in cell.items():
                 chosen, _, method = name.partition("|")
                 for measure, value in figures.items():
                     measured.setdefault((split, chosen, method, measure), []).append(value)
-    first = _first_screen_taus(work, n_most)
+    first = _first_screen_taus(work, first_pages, n_most)
     return Outcome(
-        rows=[*_rows(measured), *_first_rows(first), *_feature_rows(pages)],
-        verdicts=[_people(), _better(measured), _close(measured, first), _cheap(measured)],
+        rows=[
+            *_rows(measured),
+            *_marked_rows(pages, measured),
+            *_first_rows(first, first_pages),
+            *_feature_rows(pages),
+        ],
+        verdicts=[_people(), _better(measured), _close(measured, first, first_pages), _cheap(measured)],
         figures={"figure-4": lambda: _figure(measured), "left-out": lambda: _left_out_figure(measured)},
-        notes=_notes(pages, measured),
+        notes=[*_notes(pages, measured), *(_marked_note(pages, measured, mark) for mark in MARKS)],
     )
-
-
-def divide_pages(pages: Pages, split: str, seed: int) -> tuple[Counts, Counts]:
-    """Return training and test pages, in subsets of ten: random halves, or no source on both sides."""
-    rng = np.random.default_rng([seed, SPLITS.index(split)])
-    rows = np.arange(len(pages.ids))
-    if split == SPLITS[2]:
-        rows = np.array([row for row in rows if pages.kind[row] != "documentation"])
-    if split == SPLITS[1]:
-        names, code = np.unique(pages.source, return_inverse=True)
-        order = rng.permutation(len(names))
-        total = np.cumsum(np.bincount(code)[order])
-        cut = int(np.argmin(np.abs(total - len(rows) / 2))) + 1
-        first = np.isin(code, order[:cut])
-        # the larger part is learned from
-        parts = sorted((rows[first], rows[~first]), key=len, reverse=True)
-        halves = [rng.permutation(part) for part in parts]
-    else:
-        halves = np.array_split(rng.permutation(rows), 2)
-    train, test = (part[: len(part) // _SUBSET * _SUBSET] for part in halves)
-    return train, test
 
 
 def _run(pages: Pages, split: str, seed: int, n_most: int | None) -> Cell:
     """All measures of all methods with one division of the pages."""
-    train, test = (rows[: None if n_most is None else n_most * _SUBSET] for rows in divide_pages(pages, split, seed))
-    main = split == SPLITS[0]
+    train, test = (rows[: None if n_most is None else n_most * SUBSET] for rows in divide_pages(pages, split, seed))
+    main = split == PAGES
     figures: dict[str, dict[str, float]] = {}
     for chosen, columns in SETS.items():
         names = _METHODS if main and chosen == "rendered" else _FEW[chosen]
@@ -229,12 +104,11 @@ def _first_seeds(work: Work) -> range:
     return range(2 * len(work.seeds(quick=1, default=10)))
 
 
-def _first_screen_taus(work: Work, n_most: int | None) -> dict[str, list[float]]:
+def _first_screen_taus(work: Work, pages: Pages, n_most: int | None) -> dict[str, list[float]]:
     """Tau with the measure left out, the mean of the three, by set of columns, for each division into halves."""
-    pages = Pages.first_screens(work)
     found: dict[str, list[float]] = {}
     for seed in _first_seeds(work):
-        cell = work.cell((_FIRST_DATA, seed), partial(_run_first, pages, seed, n_most))
+        cell = work.cell((*pages.key, "first screen", seed), partial(_run_first, pages, seed, n_most))
         for name, value in cell.items():
             found.setdefault(name, []).append(value)
     return found
@@ -242,9 +116,7 @@ def _first_screen_taus(work: Work, n_most: int | None) -> dict[str, list[float]]
 
 def _run_first(pages: Pages, seed: int, n_most: int | None) -> Cell:
     """The same for one division, by Borda and ListMLE."""
-    train, test = (
-        rows[: None if n_most is None else n_most * _SUBSET] for rows in divide_pages(pages, SPLITS[0], seed)
-    )
+    train, test = (rows[: None if n_most is None else n_most * SUBSET] for rows in divide_pages(pages, PAGES, seed))
     found = {}
     for chosen, columns in FIRST_SETS.items():
         taus = []
@@ -259,9 +131,9 @@ def _run_first(pages: Pages, seed: int, n_most: int | None) -> Cell:
     return {**found, _PEERS: float(np.mean(peers))}
 
 
-def _first_rows(taus: Mapping[str, Sequence[float]]) -> Iterator[Row]:
+def _first_rows(taus: Mapping[str, Sequence[float]], pages: Pages) -> Iterator[Row]:
     """What each set of columns comes to, and less the whole page."""
-    labels = {"split": "template pages, one of each site", "measure": f"{_TAU} {_APART}, mean of three"}
+    labels = {"split": pages.origin, "measure": f"{_TAU} {_APART}, mean of three"}
     for name, values in taus.items():
         method = name if name == _PEERS else BORDA
         yield Row(place="first screen", what={**labels, "features": name, "method": method}, values=tuple(values))
@@ -303,7 +175,7 @@ Found = Mapping[tuple[str, str, str, str], Sequence[float]]
 """Split, set of features, method and measure -> the figure of each repeat."""
 
 
-def _apart(figures: Found, method: str, *, split: str = SPLITS[0], chosen: str = "rendered") -> Floats:
+def _apart(figures: Found, method: str, *, split: str = PAGES, chosen: str = "rendered") -> Floats:
     """Tau with the measure left out, the mean of the three for each repeat."""
     values: Floats = np.mean([figures[split, chosen, method, f"{_APART} {name}"] for name in MEASURES], axis=0)
     return values
@@ -311,7 +183,7 @@ def _apart(figures: Found, method: str, *, split: str = SPLITS[0], chosen: str =
 
 def _less(figures: Found, first: str, second: str, measure: str) -> Floats:
     """First less second on rendered pages, for each repeat."""
-    one, two = (figures[SPLITS[0], "rendered", name, measure] for name in (first, second))
+    one, two = (figures[PAGES, "rendered", name, measure] for name in (first, second))
     values: Floats = np.subtract(one, two)
     return values
 
@@ -319,19 +191,65 @@ def _less(figures: Found, first: str, second: str, measure: str) -> Floats:
 def _rows(figures: Found) -> Iterator[Row]:
     """All that was measured; the paper has no figure of it."""
     for (split, chosen, method, measure), values in figures.items():
-        figure = split == SPLITS[0] and measure.startswith("nDCG") and chosen in ("", "rendered")
+        figure = split == PAGES and measure.startswith("nDCG") and chosen in ("", "rendered")
         labels = {"split": split, "features": chosen or "-", "method": method, "measure": measure}
         yield Row(place="figure 4" if figure else "beside figure 4", what=labels, values=tuple(values))
     for first, second in ((PRINTED_ML, PRINTED_D), (ML, D), (ML, BORDA), (D, BORDA)):
         for measure in ("nDCG@3", "nDCG@5", _TAU):
             gain = _less(figures, first, second, measure)
-            labels = {"split": SPLITS[0], "features": "rendered", "method": f"{first} less {second}"}
+            labels = {"split": PAGES, "features": "rendered", "method": f"{first} less {second}"}
             yield Row(place="paired difference", what={**labels, "measure": measure}, values=tuple(gain))
+
+
+def _marked_taus(pages: Pages, figures: Found, mark: str) -> dict[str, dict[str, Floats]]:
+    """Tau with the measure left out by set of features: of all pages, without marked ones, and of as many."""
+    splits = {
+        f"all {len(pages.ids):,}": PAGES,
+        f"the {int((~pages.marks[mark]).sum()):,} without": f"without {mark}",
+        "as many at random": f"as many as without {mark}",
+    }
+    there = {label: split for label, split in splits.items() if (split, "rendered", BORDA, _TAU) in figures}
+    return {
+        label: {chosen: _apart(figures, BORDA, split=split, chosen=chosen) for chosen in SETS}
+        for label, split in there.items()
+    }
+
+
+def _marked_rows(pages: Pages, figures: Found) -> Iterator[Row]:
+    """The figures with and without pages that are marked."""
+    for mark in pages.marks:
+        for label, taus in _marked_taus(pages, figures, mark).items():
+            for chosen, values in taus.items():
+                labels = {"method": BORDA, "measure": f"{_TAU} {_APART}, mean of three", "features": chosen}
+                yield Row(place=f"with and without {mark}", what={**labels, "pages": label}, values=tuple(values))
+
+
+def _marked_note(pages: Pages, figures: Found, mark: str) -> str:
+    """What leaving marked pages out comes to, or why that is not known."""
+    if mark not in pages.marks:
+        return (
+            f"Which pages {MARKS[mark]} ({mark}) was not recorded for these pages, so no figure without them can be "
+            "given; `crowdrank study visual-clutter --pages FOLDER` renders pages anew and gives both."
+        )
+    marked = f"{int(pages.marks[mark].sum()):,} of {counted(len(pages.ids), 'page')} {MARKS[mark]} ({mark})"
+    taus = _marked_taus(pages, figures, mark)
+    if len(taus) < 2:
+        why = (
+            "without them too few are left to learn from"
+            if pages.marks[mark].any()
+            else "there is nothing to leave out"
+        )
+        return f"{marked}: {why}."
+    told = "; ".join(
+        f"{label} {', '.join(f'{chosen} {np.mean(values):.2f}' for chosen, values in found.items())}"
+        for label, found in taus.items()
+    )
+    return f"{marked}. Tau with a measure left out ({BORDA} and ListMLE), with and without them: {told}."
 
 
 def _feature_rows(pages: Pages) -> Iterator[Row]:
     """Correlation of each feature with clutter, by kind of page."""
-    kinds = ("all", *sorted(set(pages.kind)))
+    kinds = ("all", *(sorted(set(pages.kind)) if len(set(pages.kind)) > 1 else ()))
     for kind in kinds:
         rows = np.array([row for row, own in enumerate(pages.kind) if kind in ("all", own)])
         for name in SETS["rendered"]:
@@ -371,22 +289,23 @@ def _better(figures: Found) -> Verdict:
     )
 
 
-def _close(figures: Found, first: Mapping[str, Sequence[float]]) -> Verdict:
+def _close(figures: Found, first: Mapping[str, Sequence[float]], first_pages: Pages) -> Verdict:
     """Whether features come close to the measures."""
-    key = SPLITS[0]
+    key = PAGES
     depths = {k: float(np.mean(figures[key, "rendered", ML, f"nDCG@{k}"])) for k in (3, 4, 5)}
     least = {k: min(float(np.mean(figures[key, "", name, f"nDCG@{k}"])) for name in MEASURES) for k in depths}
     chance = {k: float(np.mean(figures[key, "", RANDOM, f"nDCG@{k}"])) for k in depths}
     own, peers = float(np.mean(_apart(figures, ML))), float(np.mean(_apart(figures, _PEERS, chosen="")))
-    counted, seen = (np.subtract(first[name], first[WHOLE]) for name in (FIRST, SCREEN))
+    on_first, seen = (np.subtract(first[name], first[WHOLE]) for name in (FIRST, SCREEN))
     told = ", ".join(f"@{k} {depths[k]:.3f}, {least[k]:.3f} and {chance[k]:.3f}" for k in depths)
     return Verdict.of(
         "figure 4: LTRMA-ML is close to the image measures at nDCG@3, @4 and @5",
         f"nDCG of LTRMA-ML, of the lowest measure and of a random order: {told}; the measures are part of that truth. "
         f"On even terms, tau with a measure left out is {own:.2f}, and {peers:.2f} for the other two measures.",
         why="That features count over the whole page while the measures see its first screen is not the reason: on "
-        f"template pages, counting on the first screen changes that tau by {difference_text(counted, 3)}. Two numbers "
-        f"of the screenshot, the share of edges and the number of colours, change it by {difference_text(seen, 3)}, to "
+        f"{first_pages.origin}, counting on the first screen changes that tau by {difference_text(on_first, 3)}. Two "
+        "numbers of the screenshot, the share of edges and the number of colours, change it by "
+        f"{difference_text(seen, 3)}, to "
         f"{np.mean(first[SCREEN]):.2f} against {np.mean(first[_PEERS]):.2f} for the other two measures: the gap is "
         "what pictures look like, which no count sees.",
         reproduced=own >= 0.9 * peers,
@@ -399,8 +318,8 @@ def _cheap(figures: Found) -> Verdict:
     sets = {chosen: float(np.mean(_apart(figures, BORDA, chosen=chosen))) for chosen in SETS}
     told = f"Tau with a measure left out: {', '.join(f'{name} {value:.2f}' for name, value in sets.items())}"
     held = sets
-    if (SPLITS[1], "source", BORDA, _TAU) in figures:
-        held = {chosen: float(np.mean(_apart(figures, BORDA, split=SPLITS[1], chosen=chosen))) for chosen in SETS}
+    if (SOURCES, "source", BORDA, _TAU) in figures:
+        held = {chosen: float(np.mean(_apart(figures, BORDA, split=SOURCES, chosen=chosen))) for chosen in SETS}
         told += f"; across sources of pages {', '.join(f'{name} {value:.2f}' for name, value in held.items())}"
     return Verdict.of(
         "section 5.5: quick features from the source suffice",
@@ -420,7 +339,7 @@ def _notes(pages: Pages, figures: Found) -> list[str]:
     }
     lowest = {name: min(_apart(figures, name)) for name in (PRINTED_ML, ML, BORDA)}
     return [
-        f"{len(pages.ids)} pages of {len(set(pages.source))} sources, rendered and measured for this data set; blank "
+        f"{len(pages.ids)} {pages.origin}, of {counted(len(set(pages.source)), 'source')}; blank "
         "ones are left out. Grades are sixths of the mean of the three measures as standard scores.",
         f"The measures agree: Spearman's rho is {', '.join(f'{name} {value:.2f}' for name, value in rho.items())}. "
         "Mallows' model takes annotators to be independent.",
@@ -438,7 +357,7 @@ def _figure(figures: Found) -> Any:
     """Figure 4: nDCG against depth."""
     figure, (ax,) = panels(1, width=6.0, height=4.2)
     names = {**dict.fromkeys(_DRAWN, "rendered"), **dict.fromkeys((*MEASURES, RANDOM), "")}
-    series = {name: [figures[SPLITS[0], chosen, name, f"nDCG@{k}"] for k in _DEPTHS] for name, chosen in names.items()}
+    series = {name: [figures[PAGES, chosen, name, f"nDCG@{k}"] for k in _DEPTHS] for name, chosen in names.items()}
     lines(ax, _DEPTHS, series, xlabel="depth k", ylabel="nDCG@k", error=True, legend=False)
     ax.set_xticks(_DEPTHS)
     common_legend(figure, ax, across=3)
@@ -450,7 +369,7 @@ def _left_out_figure(figures: Found) -> Any:
     figure, (ax,) = panels(1, width=6.0, height=4.2)
     names = {**dict.fromkeys(_DRAWN, "rendered"), _PEERS: ""}
     series = {
-        name: [float(np.mean(figures[SPLITS[0], chosen, name, f"{_APART} {left}"])) for left in MEASURES]
+        name: [float(np.mean(figures[PAGES, chosen, name, f"{_APART} {left}"])) for left in MEASURES]
         for name, chosen in names.items()
     }
     bars(ax, list(MEASURES), series, ylabel="Kendall's tau with the measure left out", legend=False)

@@ -40,6 +40,8 @@ class Work:
         What the cells depend on besides their keys, such as the version.
     progress
         Told of cells done and cells in all.
+    pages
+        Folder of web pages to work on in place of a data set.
     """
 
     def __init__(
@@ -51,12 +53,14 @@ class Work:
         kept: Path | None = None,
         stamp: Mapping[str, Any] | None = None,
         progress: Progress | None = None,
+        pages: str | os.PathLike[str] | None = None,
     ) -> None:
         one_of(scope, SCOPES, "scope", of_verb=True)
         if n_seeds is not None and n_seeds < 1:
             raise ParameterError(f"{option('n_seeds', n_seeds)} must be at least 1")
         self.scope, self.folder, self._n_seeds = scope, folder, n_seeds
-        self._kept, self._progress = kept, progress
+        self.pages, self.progress = pages, progress
+        self._kept = kept
         self._head = json.dumps({**(stamp or {}), "scope": scope}, sort_keys=True)
         self._cells: dict[str, Cell] = {}
         self._seconds: dict[str, float] = {}
@@ -69,6 +73,11 @@ class Work:
     def quick(self) -> bool:
         """Whether only a glimpse is wanted."""
         return self.scope == "quick"
+
+    @property
+    def page_cache(self) -> Path | None:
+        """Where rows of pages that were rendered are kept, beside the finished cells."""
+        return None if self._kept is None else self._kept.with_name("rendered-pages")
 
     @property
     def n_resumed(self) -> int:
@@ -116,8 +125,8 @@ class Work:
 
     def _tell(self) -> None:
         """Tell how far the work is."""
-        if self._progress is not None and self._total:
-            self._progress(min(self._done, self._total), self._total, self._what)
+        if self.progress is not None and self._total:
+            self.progress(min(self._done, self._total), self._total, self._what)
 
     def _read(self, kept: Path) -> None:
         """Take over the cells of a former run of the same kind."""

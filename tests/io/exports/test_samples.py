@@ -2,7 +2,7 @@
 
 import polars as pl
 import pytest
-from benchmarks.export_samples import SAMPLES
+from benchmarks.more_samples import ALL_SAMPLES as SAMPLES
 
 import crowdrank as cr
 from crowdrank.errors import CrowdrankError

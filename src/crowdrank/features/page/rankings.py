@@ -24,7 +24,7 @@ def clutter_rankings(items: RawItems, measured: Floats) -> Rankings:
 
     ``measured`` has a row per page: the measures, the spread of the pixels, and a number that equal pictures share.
     """
-    keep = _worth_ranking(items, measured)
+    keep = worth_ranking(items, measured)
     if keep.sum() < 2:
         raise JudgmentError("fewer than two pages show something, so there is nothing to rank; give more pages")
     frame = items.items.frame().with_columns(
@@ -37,8 +37,8 @@ def clutter_rankings(items: RawItems, measured: Floats) -> Rankings:
     return Rankings.from_frame(ranked)
 
 
-def _worth_ranking(items: RawItems, measured: Floats) -> Bools:
-    """Which pages are neither blank nor look like an earlier one."""
+def worth_ranking(items: RawItems, measured: Floats) -> Bools:
+    """Return which pages are neither blank nor look like an earlier one."""
     blank = measured[:, N_MEASURES] <= _BLANK_SPREAD
     _, first = np.unique(measured[:, N_MEASURES + 1], return_index=True)
     repeated = ~np.isin(np.arange(len(measured)), first) & ~blank

@@ -13,7 +13,10 @@ from collections.abc import Callable, Coroutine, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
+from urllib.parse import urlsplit
 
+from ...errors import MissingExtraError
+from ...wording import option
 from ..raw_items import ItemError, RawItem
 from .counting_script import COUNTING_SCRIPT, HEIGHT_SCRIPT
 from .site_files import HOST, Site, read_page, site_of
@@ -27,7 +30,7 @@ BROWSER = "CROWDRANK_BROWSER"
 DEADLINE = 12.0
 """Seconds for one page; then the browser is closed, and the page is tried again without its scripts."""
 
-_LOAD_MILLISECONDS, _SETTLE_MILLISECONDS, _CLOSE_SECONDS = 8_000, 250, 5.0
+_LOAD_MILLISECONDS, _SETTLE_MILLISECONDS, _CLOSE_SECONDS, _LEAVE_SECONDS = 8_000, 250, 5.0, 4.0
 _COMMANDS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 _FLAGS = (
     "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-quic",
@@ -141,12 +144,17 @@ class _Browser:
 
     async def get(self) -> Any:
         """Return the browser."""
+        from playwright.async_api import Error
+
         if self.browser is None:
             root = _is_root()
-            self.browser = await self.running.chromium.launch(
-                executable_path=_without_network(self.folder) if root else browser_path(),
-                headless=True, chromium_sandbox=not root, args=list(_FLAGS),
-            )  # fmt: skip
+            try:
+                self.browser = await self.running.chromium.launch(
+                    executable_path=_without_network(self.folder) if root else browser_path(),
+                    headless=True, chromium_sandbox=not root, args=list(_FLAGS),
+                )  # fmt: skip
+            except Error as error:
+                raise MissingExtraError(_start_problem(str(error))) from None
         return self.browser
 
     async def close(self) -> None:
@@ -155,6 +163,15 @@ class _Browser:
         if browser is not None:
             with contextlib.suppress(Exception):
                 await asyncio.wait_for(browser.close(), _CLOSE_SECONDS)
+
+
+def _start_problem(said: str) -> str:
+    """Why the browser does not start, by what it said, with the remedy."""
+    if "sandbox" in said.lower() and "usable" in said.lower():
+        why = "has no sandbox here, as this user may not make namespaces; allow user namespaces"
+    else:
+        why = f"does not start; run it by hand to see why, or name another in {BROWSER}"
+    return f"the browser {browser_path()} {why}, or count in the source of pages: {option('screen', 'no')}"
 
 
 def _without_network(folder: Path) -> Path:
@@ -191,30 +208,62 @@ async def _show(browser: Any, site: Site, scripts: bool) -> Rendered:
         service_workers="block", accept_downloads=False, reduced_motion="reduce", locale="en-US", timezone_id="UTC",
     )  # fmt: skip
     try:
-        await context.route("**/*", lambda route: _answer(route, site))
-        await context.route_web_socket("**/*", lambda socket: socket.close())
         page = await context.new_page()
+        visit = _Visit(site, page, scripts)
+        await context.route("**/*", visit.answer)
+        await context.route_web_socket("**/*", lambda socket: socket.close())
         context.on("page", lambda other: asyncio.ensure_future(other.close()))
         page.on("dialog", lambda dialog: asyncio.ensure_future(dialog.dismiss()))
-        return await _measure(context, page, site)
+        return await _measure(context, visit)
     finally:
         with contextlib.suppress(Exception):
             await asyncio.wait_for(context.close(), _CLOSE_SECONDS)
 
 
-async def _answer(route: Any, site: Site) -> None:
-    """Answer a request from the page's folder, or not at all."""
-    with contextlib.suppress(Exception):  # the page may be gone by now
-        found = site.file(route.request.url) if route.request.method == "GET" else None
-        await (route.abort() if found is None else route.fulfill(path=found))
+class _Visit:
+    """A page that was asked for, and whether it has led on to another one."""
+
+    def __init__(self, site: Site, page: Any, scripts: bool) -> None:
+        self.site, self.page, self.scripts = site, page, scripts
+        self.is_opened, self.leads_on = False, asyncio.Event()
+
+    async def answer(self, route: Any) -> None:
+        """Answer a request from the page's folder, or not at all.
+
+        A page that opens itself again, or another page of its site, by a refresh or a script, goes on being shown.
+        """
+        with contextlib.suppress(Exception):  # the page may be gone by now
+            request = route.request
+            found = self.site.file(request.url) if request.method == "GET" else None
+            opens = request.is_navigation_request() and request.frame == self.page.main_frame
+            if opens and self.is_opened and urlsplit(request.url).hostname == HOST:
+                self.leads_on.set()
+                await route.abort("aborted")
+            else:
+                self.is_opened = self.is_opened or opens
+                await (route.abort() if found is None else route.fulfill(path=found))
+
+    async def load(self) -> None:
+        """Wait until the page is loaded, or has had its time.
+
+        One whose script leads on while it is being loaded stays unfinished, and has to be shown without scripts.
+        """
+        from playwright.async_api import TimeoutError as TookTooLong
+
+        with contextlib.suppress(TookTooLong):
+            loading = asyncio.ensure_future(
+                self.page.goto(self.site.address, wait_until="load", timeout=_LOAD_MILLISECONDS)
+            )
+            leading = asyncio.ensure_future(self.leads_on.wait())
+            await asyncio.wait({loading, leading}, return_when=asyncio.FIRST_COMPLETED)
+            leading.cancel()
+            await asyncio.wait_for(loading, _LEAVE_SECONDS if self.scripts and self.leads_on.is_set() else None)
 
 
-async def _measure(context: Any, page: Any, site: Site) -> Rendered:
+async def _measure(context: Any, visit: _Visit) -> Rendered:
     """The numbers and the picture of a page once it is loaded, or has had its time."""
-    from playwright.async_api import TimeoutError as TookTooLong
-
-    with contextlib.suppress(TookTooLong):
-        await page.goto(site.address, wait_until="load", timeout=_LOAD_MILLISECONDS)
+    page = visit.page
+    await visit.load()
     await page.wait_for_timeout(_SETTLE_MILLISECONDS)
     _expect_own_site(page)
     numbers = await _count(context, page)
@@ -222,7 +271,7 @@ async def _measure(context: Any, page: Any, site: Site) -> Rendered:
         animations="disabled", caret="hide", clip={"x": 0, "y": 0, "width": SCREEN_WIDTH, "height": SCREEN_HEIGHT},
         timeout=DEADLINE * 1000,
     )  # fmt: skip
-    if site.has_scripts:
+    if visit.site.has_scripts:
         await page.wait_for_timeout(_SETTLE_MILLISECONDS)
     again = await _evaluate(context, page, HEIGHT_SCRIPT)
     # on a busy machine a page may leave as late as this, and what was counted be the browser's own page

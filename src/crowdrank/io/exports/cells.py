@@ -17,6 +17,9 @@ _MTURK = re.compile(r"\w{3} (\w{3}) +(\d+) (\d+):(\d\d):(\d\d) (\w+) (\d{4})")
 _SLASHED = re.compile(
     r"(\d+)[/.-](\d+)[/.-](\d+),? +(\d+):(\d\d)(?::(\d\d))? *(AM|PM|am|pm)?(?: *(?:GMT|UTC)?([+-]\d+)?(?::(\d\d))?)?"
 )
+_DOTTED = re.compile(r"\d+\.\d+\.")
+"""Dates with points have the day first."""
+
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
@@ -166,9 +169,9 @@ def _platform_seconds(text: str) -> float | None:
             return _stamp(when - timedelta(hours=_ZONES[zone]))
         if found := _SLASHED.fullmatch(text):
             first, second_, third, hour, minute, second, half, zone, zone_minutes = found.groups()
-            # a year first, else month and day as Americans write them, unless that month cannot be
+            # a year first, else month and day as Americans write them, unless that month cannot be or points are used
             year, month, day = (first, second_, third) if len(first) == 4 else (third, first, second_)
-            if int(month) > 12:
+            if int(month) > 12 or (_DOTTED.match(text) and len(first) < 4):
                 month, day = day, month
             hours = int(hour) % 12 + (12 if half.lower() == "pm" else 0) if half else int(hour)
             ahead = timedelta(hours=int(zone or 0), minutes=int(zone_minutes or 0))

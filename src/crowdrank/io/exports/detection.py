@@ -19,6 +19,7 @@ from ..letor import looks_like_letor
 from ..sources import OLD_SPREADSHEET, ZIP, Source
 from ..tables import table_format
 from ..trec import looks_like_qrels, looks_like_run
+from .set_columns import layout_of, order_column, place_columns
 
 _BYTES = 1 << 16
 _OBJECTS = 20
@@ -298,6 +299,35 @@ def _is_rre(seen: Beginning) -> bool:
     return rated and any(isinstance(one.get(key), list) for one in seen.objects for key in holds)
 
 
+def _is_surveymonkey(seen: Beginning) -> bool:
+    keys = [re.sub(r"[^a-z]", "", name.lower()) for name in seen.header]
+    return (
+        {"respondentid", "collectorid"} <= set(keys)
+        and bool(seen.rows)
+        and not seen.rows[0][keys.index("respondentid")]
+    )
+
+
+def _is_limesurvey(seen: Beginning) -> bool:
+    names = {name.lower() for name in seen.header}
+    return any(
+        trio <= names for trio in ({"id", "submitdate", "lastpage"}, {"response id", "date submitted", "last page"})
+    )
+
+
+def _is_labelbox(seen: Beginning) -> bool:
+    rows = any(isinstance(one, Mapping) and "id" in one for one in seen.values("data_row"))
+    return (rows and seen.has("data_row", "projects")) or seen.has("DataRow ID", "Label", "Created By")
+
+
+def _is_best_worst(seen: Beginning) -> bool:
+    return layout_of(seen.header or (seen.objects[0] if seen.objects else ())) is not None
+
+
+def _is_ballots(seen: Beginning) -> bool:
+    return bool(place_columns(seen.header)) or order_column(seen.header, seen.rows) is not None
+
+
 def _is_google_forms(seen: Beginning) -> bool:
     grids = sum(bool(re.search(r"\[.+\]$", name)) for name in seen.header)
     return grids > 1 and bool(seen.rows) and bool(re.search(r"\d:\d\d", seen.rows[0][0]))
@@ -321,6 +351,11 @@ _SIGNATURES: dict[str, Callable[[Beginning], bool]] = {
     "appen": lambda seen: seen.has("_unit_id", "_worker_id") or seen.has("_unit_id", "_trusted_judgments"),
     "qualtrics": lambda seen: any('"ImportId"' in cell for row in seen.rows[:3] for cell in row),
     "google-forms": _is_google_forms,
+    "surveymonkey": _is_surveymonkey,
+    "limesurvey": _is_limesurvey,
+    "labelbox": _is_labelbox,
+    "best-worst": _is_best_worst,
+    "ballots": _is_ballots,
     "jspsych": lambda seen: seen.has("trial_type", "trial_index", "time_elapsed"),
     "prolific": lambda seen: (
         seen.has("Submission id", "Participant id") or seen.has("session_id", "participant_id", "status", "time_taken")

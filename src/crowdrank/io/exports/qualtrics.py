@@ -87,7 +87,13 @@ def _finished_rows(rows: Collector, frame: pl.DataFrame) -> pl.DataFrame:
         if words:
             rows.notes.append(f"responses with Status {first_few(map(repr, words))} are kept")
     if "Finished" in frame.columns:
-        done = pl.Series([as_truth(value) is not False for value in frame["Finished"].to_list()], dtype=pl.Boolean)
+        share = frame["Progress"].to_list() if "Progress" in frame.columns else [None] * frame.height
+        told = [as_truth(value) for value in frame["Finished"].to_list()]
+        # true and false follow the language of the survey, and the progress does not
+        finished = [
+            as_number(part) in (None, 100.0) if one is None else one for one, part in zip(told, share, strict=True)
+        ]
+        done = pl.Series(finished, dtype=pl.Boolean)
         if not done.all():
             rows.drop("not finished", int((~done).sum()))
         frame = frame.filter(done)

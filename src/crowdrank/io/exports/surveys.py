@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ from ...errors import JudgmentError
 from ...wording import counted, first_few, option
 from .cells import as_number
 from .imported import Collector
+from .set_columns import are_places
 
 _MOST_WORDS = 12
 
@@ -27,6 +29,8 @@ def add_survey(rows: Collector, frame: pl.DataFrame, items: Mapping[str, str], c
     Where every respondent gives each number from 1 on once, these may be ranks, which count the other way round than
     grades: that is asked and not assumed.
     """
+    if (places := places_of(frame, items)) is not None:
+        return _add_places(rows, frame, places, cells)
     kind = rows.options.kind or "grade"
     frame = frame.with_columns(_without_endings(frame[name]) for name in items)
     if _are_boxes(frame, list(items)):
@@ -51,6 +55,32 @@ def add_survey(rows: Collector, frame: pl.DataFrame, items: Mapping[str, str], c
     return kind
 
 
+def places_of(frame: pl.DataFrame, items: Mapping[str, str]) -> dict[str, int] | None:
+    """Return the place of each column whose row is a place (1, 2, ...) and whose cells are the items put there."""
+    if not are_places(list(items.values())):
+        return None
+    places = {column: int(re.sub(r"\D", "", row)) for column, row in items.items()}
+    cells = frame.select(list(items))
+    given = [[value for value in row if value is not None] for row in cells.iter_rows()]
+    words = all(as_number(value) is None for row in given for value in row)
+    return places if words and any(given) and all(len(set(row)) == len(row) for row in given) else None
+
+
+def _add_places(rows: Collector, frame: pl.DataFrame, places: Mapping[str, int], cells: Mapping[str, pl.Series]) -> str:
+    """Add a ranking for each respondent: the item in each place."""
+    if rows.options.kind not in (None, "ranking"):
+        raise JudgmentError(f"the file holds rankings and no {rows.options.kind}s; leave {option('kind')} out")
+    cells = dict(cells) | _chosen_columns(rows, frame)
+    for column, place in places.items():
+        filled = frame[column].is_not_null()
+        parts = {name: series.filter(filled) for name, series in cells.items()}
+        rows.add_frame(
+            pl.DataFrame({"item": frame[column].filter(filled), **parts}).with_columns(rank=pl.lit(float(place)))
+        )
+    rows.roles |= {"item": "what was put in each place", "rank": "one column for each place"}
+    return "ranking"
+
+
 def _without_endings(answers: pl.Series) -> pl.Series:
     """Places such as 1st and 2nd as numbers; other answers as they are."""
     numbers = answers.str.extract(r"(?i)^\s*(\d+)\s*(?:st|nd|rd|th|\.|º|ª|er|e)\s*$")
@@ -62,7 +92,7 @@ def _are_boxes(frame: pl.DataFrame, names: list[str]) -> bool:
     held = [frame[name].drop_nulls().unique().to_list() for name in names]
     blank = sum(frame[name].null_count() for name in names)
     ticks = {cell for cells in held for cell in cells}
-    told = len(ticks) > 1 or ticks <= {"1", "x", "X", "true", "TRUE", "True"}
+    told = len(ticks) > 1 or ticks <= {"1", "x", "X", "Y", "true", "TRUE", "True"}
     return frame.height > 1 and blank > 0 and all(len(cells) < 2 for cells in held) and bool(ticks) and told
 
 
