@@ -114,7 +114,7 @@ def fit(snapshot: Snapshot, previous: Any, say: Say, *, cold: bool) -> Any:
         part = quality[start : start + PIECE]
         numbered = [[row["annotator"], start + place, json.dumps(row)] for place, row in enumerate(part)]
         say({"piece": "quality", "rows": numbered})
-    wishes, n_wishes = _proposals(snapshot, judgments, consensus) if not cold else ([], None)
+    wishes, n_wishes = _proposals(snapshot, judgments) if not cold else ([], None)
     for start in range(0, len(wishes), PIECE):
         say({"piece": "proposals", "rows": wishes[start : start + PIECE]})
     if wishes:
@@ -199,7 +199,7 @@ def _quality_rows(consensus: Any, judgments: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _proposals(snapshot: Snapshot, judgments: Any, consensus: Any) -> tuple[list[Any], int | None]:
+def _proposals(snapshot: Snapshot, judgments: Any) -> tuple[list[Any], int | None]:
     """What a scheme that needs a consensus wants next, the most urgent first; ``None`` where the scheme needs none."""
     settings = snapshot.settings
     if api.target_rule(settings.scheme, settings.params, settings.grades, kind=settings.kind) is not None:

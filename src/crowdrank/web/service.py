@@ -39,7 +39,6 @@ class Service:
         self.telemetry = Telemetry()
         self.started = time.monotonic()
         self.refit: Any = None
-        self.cached: dict[str, tuple[str, Any]] = {}
 
     async def write(self, operation: Callable[..., Result], *args: Any, **keys: Any) -> Result:
         """Run an operation of (collection, connection, ...); it is durable once this returns."""
