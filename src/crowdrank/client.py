@@ -117,7 +117,7 @@ class Nothing:
 
 
 class Client:
-    """A program that judges.
+    """Client of a collection service, for a program that judges.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class Client:
         return Nothing(body.get("reason", "done"), body.get("retry_after"))
 
     def submit(self, judgments: Sequence[Judgment]) -> list[dict[str, Any]]:
-        """Send judgments, and return what the service says of each; those that fail in passing are sent again."""
+        """Send judgments, and return what the service answers to each; those that fail in passing are sent again."""
         answers: dict[str, dict[str, Any]] = {}
         end = time.monotonic() + self.patience
         waiting = list(judgments)
@@ -186,7 +186,7 @@ class Client:
         self._call("POST", f"/requests/{request}/skip", {"reason": reason})
 
     def me(self) -> dict[str, Any]:
-        """Return what the service says of this annotator."""
+        """Return what the service knows about this annotator."""
         return self._call("GET", "/me", None)
 
     def content(self, item: Item) -> bytes:

@@ -85,8 +85,8 @@ class LearnedQuality:
     parameters
         What the method knows of each annotator, (n_annotators, ...).
     learned
-        Quality as the method has it, or what gives it, which then counts as far as it lies well within the interval of
-        held-out agreement.
+        Quality by the method's own model, or what gives it, which then counts as far as it lies well within the
+        interval of held-out agreement.
     n_folds
         Number of parts that annotators are left out in, where there are more annotators.
     precision

@@ -12,14 +12,14 @@ from .data.pairing import pairs_within
 from .protocols import Bools, Counts, Floats
 
 FEW_PAIRS = 200_000
-"""Up to so many pairs are listed, which is done before a compiled kernel is even loaded."""
+"""Up to this many pairs are listed, which is done before a compiled kernel is even loaded."""
 
 _MODEL_ITEMS = 8.0
 """Items that an expected variance is worth if it may be wrong by one half: n tell one within a root of 2 / n."""
 
 _LEAST_CORRELATION = 0.02
 _NINETY = 1.6448536269514722
-_ROUNDS = 6
+_N_ROUNDS = 6
 """Rounds in which a bound and its own variance settle, to about 1e-3."""
 
 _STUDENT = 0.5 * (_NINETY**2 + 1.0)
@@ -209,7 +209,7 @@ class Evidence(NamedTuple):
         found = []
         for tail in tails:
             bound = share
-            for _ in range(_ROUNDS):
+            for _ in range(_N_ROUNDS):
                 variance, freedom = self.variance(bound)
                 pairs = np.minimum(self._pairs(variance), most) / (1.0 + _STUDENT / freedom)
                 bound = _share_quantile(share, pairs, tail)

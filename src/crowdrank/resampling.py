@@ -143,8 +143,8 @@ def expect_units(n_units: int, resample: str) -> None:
     _require_several(n_units, resample, f"use {option('resample', 'judgment')}")
     if n_units < FEW_UNITS:
         warnings.warn(
-            f"there are only {n_units} {plural(resample)} to draw from, whose spread is hardly known: take the "
-            "intervals for too narrow",
+            f"there are only {n_units} {plural(resample)} to draw from, too few to show their spread: the "
+            "intervals are probably too narrow",
             DataWarning,
             stacklevel=4,
         )
@@ -438,7 +438,7 @@ def _warn(summary: dict[str, Any]) -> None:
     if summary["apart"]:
         remarks.append(
             f"{summary['apart']} of {n} resamples broke the comparisons into groups that never met; they were kept, "
-            "with the groups placed by the method's own rule, so intervals tell little of the distance between "
+            "with the groups placed by the method's own rule, so intervals say little about the distance between "
             "items that few comparisons connect"
         )
     if summary["not_converged"]:

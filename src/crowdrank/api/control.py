@@ -128,7 +128,7 @@ def with_families(judgments: Judgments | Mixed, families: Any) -> Preferences:
     """Return preferences with the covariate ``self``: whether left, or right, is of the annotator's own family.
 
     ``families`` is a table of item and family; the family of an annotator is the group. Then
-    ``aggregate(preferences, control=["self"])`` controls for a liking of the own family.
+    ``aggregate(preferences, control=["self"])`` controls for annotators who prefer their own family.
 
     Examples
     --------

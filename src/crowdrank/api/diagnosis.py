@@ -41,8 +41,8 @@ def diagnose(
     consensus
         Their consensus, by any method, or that of more judgments; ``None`` takes that of ``aggregate(judgments)``.
     truth
-        What is known to be right, about items or pairs, as far as it is known. Errors are then told by it, and those
-        that most annotators have in common are found too, which agreement alone cannot show.
+        What is known to be right, about items or pairs, as far as it is known. Errors are then measured by it, and
+        those that most annotators have in common are found too, which agreement alone cannot show.
     control
         Covariates of preferences, as in :func:`aggregate`: the table has each annotator's coefficients, in log-odds at
         the root mean square of the covariate, with 90 % intervals. Where scores and covariate are confounded,
@@ -105,7 +105,7 @@ def _relative_sentence(judged: Preferences, comparable: Bools, error: Exception)
     if not alone:
         return sentence
     who = first_few(map(repr, alone))
-    return f"{sentence}; nothing is known of {who}, since nobody else judged the same pairs"
+    return f"{sentence}; nothing is known about {who}, since nobody else judged the same pairs"
 
 
 def _with_habits(found: Diagnostics, habits: list[Habit], consensus: Consensus, relative: str | None) -> Diagnostics:

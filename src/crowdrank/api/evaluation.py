@@ -49,7 +49,7 @@ def evaluate(
     unjudged
         Items without truth are left out (``"drop"``) or count as grade 0 (``"zero"``).
     all_queries
-        By default the mean is over the queries of both sides, as trec_eval has it. True counts queries of the truth
+        By default the mean is over the queries of both sides, as in trec_eval. True counts queries of the truth
         that are not ranked too, with the worst value (0, but 1 for a distance), as ``trec_eval -c`` does.
     level, seed
         Level of the intervals (over queries), and the seed of their draws.
@@ -141,9 +141,9 @@ def describe_evaluation(evaluation: Evaluation, *, tests: int = 12, queries: int
     evaluation
         What :func:`evaluate_runs` returned.
     tests
-        So many of the paired tests are told.
+        Number of paired tests to describe.
     queries
-        So many of the queries with the largest losses and gains are named, where two runs are compared.
+        Number of queries with the largest losses and gains to name, where two runs are compared.
 
     Examples
     --------

@@ -145,7 +145,7 @@ def _pairs(consensus: Consensus, texts: dict[Any, str] | None, least: float, mos
     """Pairs of items of each query, those with the largest margin first."""
     if consensus.uncertainty is None and least > 0:
         raise ParameterError(
-            f"{consensus.method} says nothing of how sure an order is; aggregate with {option('bootstrap', 200)}, or "
+            f"{consensus.method} does not say how sure an order is; aggregate with {option('bootstrap', 200)}, or "
             f"take pairs as they are with {option('min_confidence', 0)}"
         )
     items = consensus.items

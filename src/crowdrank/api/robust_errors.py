@@ -79,7 +79,7 @@ def with_robust_errors(
     kept = ""
     if unasked and number < _FEW_CLUSTERS:
         found, n_narrower = _no_narrower(consensus, found)
-        kept = f"; {n_narrower:,} that would be narrower stay the model's: so few tell too little" if n_narrower else ""
+        kept = f"; {n_narrower:,} that would be narrower stay the model's: too few to judge by" if n_narrower else ""
     wider = _times_as_wide(consensus, found)
     if number < _FEW_CLUSTERS and not unasked:
         _warn_of_few(clusters, number)
@@ -197,7 +197,9 @@ def _clusters(judgments: Judgments | Mixed, robust: str) -> Ints:
         return np.arange(len(judgments), dtype=np.int32)
     if robust == "annotator":
         if not judgments.n_annotators:
-            raise ParameterError(f"the judgments name no annotators, so {option('robust', 'annotator')} cannot be had")
+            raise ParameterError(
+                f"the judgments name no annotators, so {option('robust', 'annotator')} cannot be computed"
+            )
         return judgments.annotator
     block = getattr(judgments, "block", None)
     if block is None:

@@ -37,7 +37,7 @@ EXAMPLES = examples(
     ("score items that nobody judged", "crowdrank rank model new.csv -o ranks.csv"),
 )
 
-_TOLD = 3
+_N_FEATURES_SHOWN = 3
 
 
 @spread
@@ -251,7 +251,7 @@ def _sentences(fit: Any, table: pl.DataFrame, measured_by: float | str | None) -
             f"validation queries: mean nDCG {curve['valid'][best]:.3f} at best, in step {curve['iteration'][best]}, "
             f"against {against}"
         )
-    most = ", ".join(f"{feature} {weight:.3g}" for feature, weight in table.head(_TOLD).rows())
+    most = ", ".join(f"{feature} {weight:.3g}" for feature, weight in table.head(_N_FEATURES_SHOWN).rows())
     return [*lines, f"features that count most: {most}"]
 
 

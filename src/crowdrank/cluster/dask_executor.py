@@ -251,7 +251,7 @@ class _DaskRun(Run):
 
         if isinstance(error, KilledWorker | MemoryError):
             return ClusterError(
-                f"workers were lost over a block of parts in pass {self.n_passes}, most likely for want of memory: "
+                f"workers were lost over a block of parts in pass {self.n_passes}, most likely out of memory: "
                 f"give each more, or pack the judgments into smaller parts ({option('part', 250_000)}); {remedy}"
             )
         said = str(error).splitlines()[0][:200] if str(error) else type(error).__name__

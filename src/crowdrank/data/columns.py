@@ -47,7 +47,7 @@ FOREIGN: dict[str, tuple[str, ...]] = {
     "price": ("cost", "rate", "fee", "pay"),
     "capacity": ("limit", "quota", "available", "max_judgments"),
 }  # fmt: skip
-"""House word -> names understood for it, the most telling first; compared without case, with ``. - space`` as ``_``."""
+"""Our word -> names understood for it, the most telling first; compared without case, with ``. - space`` as ``_``."""
 
 EITHER = (
     "task",
@@ -85,7 +85,7 @@ class Understood:
 
     kind: str
     columns: dict[str, str]
-    """House word -> column name of the table."""
+    """Our word (``item``, ``annotator``, ...) -> name of the column of the table."""
     ignored: tuple[str, ...]
     notes: tuple[str, ...] = ()
     """What is to be known about it beside, in sentences."""

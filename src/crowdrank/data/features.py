@@ -87,7 +87,7 @@ class Features:
         data
             The table.
         columns
-            House word (item, query, grade) -> column name, for names that are not understood by themselves.
+            Our word (item, query, grade) -> name of the column, for names that are not understood by themselves.
         features
             Names of the columns to use, in their order, whatever they are called; others are not looked at.
 

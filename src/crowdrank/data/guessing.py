@@ -55,7 +55,7 @@ __all__ = ["Wishes", "role_candidates", "side_columns", "understand"]
 _LARGEST_RATING = 10
 """Ratings mostly go up to 5, 7 or 10; ages, years and percentages beyond."""
 
-_LEAST = {"annotator": 3, "grade": 3, "rank": 3, "item": 2, "query": 2, "left": 2, "right": 2, "winner": 5}
+_MIN_POINTS = {"annotator": 3, "grade": 3, "rank": 3, "item": 2, "query": 2, "left": 2, "right": 2, "winner": 5}
 
 
 def understand(
@@ -72,9 +72,9 @@ def understand(
     table
         The table, or its column names only.
     kind
-        ``"grade"``, ``"preference"`` or ``"ranking"``; ``None`` tells it from the columns.
+        ``"grade"``, ``"preference"`` or ``"ranking"``; ``None`` finds it out from the columns.
     columns
-        House word -> column name, for names that are not understood by themselves.
+        Our word (``item``, ``annotator``, ...) -> name of the column, for names that are not understood by themselves.
     wishes
         What else the user said.
 
@@ -171,7 +171,7 @@ class _Guess(RolePoints):
             return "ranking" if "rank" in self.given else "grade"
         if not rank:
             return "grade"
-        if not grade or grade.points < _LEAST["grade"]:
+        if not grade or grade.points < _MIN_POINTS["grade"]:
             return "ranking"
         if min(rank.points, grade.points) >= LISTED and self.candidates("item"):
             raise JudgmentError(self._both())
@@ -281,9 +281,9 @@ class _Guess(RolePoints):
             self._refuse_nested(role)
             return None
         best, *rest = seen
-        if best.points < _LEAST[role]:
+        if best.points < _MIN_POINTS[role]:
             return None
-        if rest and best.points - rest[0].points < AHEAD and rest[0].points >= min(_LEAST[role], WEAK + 1):
+        if rest and best.points - rest[0].points < AHEAD and rest[0].points >= min(_MIN_POINTS[role], WEAK + 1):
             if role == "query" and self._same_rows(best.name, rest[0].name):
                 return best.name
             raise JudgmentError(

@@ -24,7 +24,7 @@ _MOST_TIMES = 1e15
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Judged(Sized, Shown):
-    """What every kind has: who judged what; arrays are read-only and one entry a judgment.
+    """What every kind has: who judged what; arrays are read-only and one entry per judgment.
 
     ``duration`` is how many seconds a judgment took, NaN where that is not known.
     """

@@ -21,7 +21,7 @@ NEARLY_ALL = 0.95
 _NEARLY_EVERYONE = 0.9
 _SLACK = 1 - 1e-9
 _FEW_ANNOTATORS = 3
-_CHANCE = 8
+_MIN_ANSWERS = 8
 """So many coins fall alike less than once in a hundred times."""
 
 _FEWEST_BOTH = 5
@@ -55,7 +55,7 @@ def _one_side_wins(preferences: Preferences) -> bool:
     right, _, left = _outcome_weights(who, preferences, n).T
     decided = left + right
     busy = decided > 0
-    if max(float(decided.sum()), float(np.count_nonzero(preferences.outcome))) < _CHANCE:
+    if max(float(decided.sum()), float(np.count_nonzero(preferences.outcome))) < _MIN_ANSWERS:
         return False
     side = left if left.sum() >= right.sum() else right
     several = bool(busy.sum() >= _FEW_ANNOTATORS)

@@ -29,7 +29,7 @@ _TABLE_CELLS = 1 << 24
 
 
 def krippendorff_alpha(item: Any, annotator: Any = None, grade: Any = None, *, level: str | None = None) -> float:
-    r"""Krippendorff's alpha: one minus the observed by the expected disagreement [Krippendorff11]_.
+    r"""Krippendorff's alpha: one minus observed disagreement divided by that expected by chance [Krippendorff11]_.
 
     .. math:: \alpha = 1 - \frac{D_o}{D_e}, \qquad
               D_o = \frac{1}{n} \sum_u \frac{1}{m_u - 1} \sum_{i \ne j \in u} \delta^2(g_i, g_j)
@@ -54,7 +54,7 @@ def krippendorff_alpha(item: Any, annotator: Any = None, grade: Any = None, *, l
     Returns
     -------
     float
-        NaN when all grades are the same: nothing shows whether annotators would tell items apart.
+        NaN when all grades are the same: nothing shows whether annotators would distinguish items.
 
     Examples
     --------
@@ -178,7 +178,7 @@ def cohen_kappa(
 
 
 def accuracy(truth: ArrayLike, chosen: ArrayLike, qid: Any = None, *, per_query: bool = False) -> float | Floats:
-    """Share of items whose chosen class is the true one: the mean over queries, or one value each, by their ids.
+    """Accuracy: share of items whose chosen class is the true one; the mean over queries, or one value for each.
 
     Examples
     --------

@@ -92,7 +92,7 @@ def _habit_pictures(consensus: Consensus) -> tuple[Picture, ...]:
     """What each annotator likes."""
     pictures = []
     for habit in annotator_habits(consensus):
-        what = {"side": "the left side", "self": "the own family"}.get(habit.covariate, habit.covariate)
+        what = {"side": "the left side", "self": "their own family"}.get(habit.covariate, habit.covariate)
         caption = f"How far each annotator favours {what} between equal items, with 90 % interval."
         pictures.append(picture(HabitDisplay(habit), caption, f"habit-{habit.covariate}"))
     return tuple(pictures)

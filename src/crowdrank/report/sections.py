@@ -28,7 +28,7 @@ from .page import Picture, Section, headline, picture
 from .page_tables import Column, Table
 
 _NOT_COVERED = (
-    "Intervals tell what more judgments of this crowd would change, not what all annotators get wrong alike: by "
+    "Intervals cover what more judgments by this crowd could change, not the mistakes that all annotators share: by "
     "independent gold of ten public sets, pairs whose order was called .95 sure or more were right in .78 to 1.00 of "
     "cases."
 )

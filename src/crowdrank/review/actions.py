@@ -162,7 +162,9 @@ class Actions(Shown):
         n = len(self.table)
         drop, review = len(self.dropped), len(self.reviewed)
         if not drop and not review:
-            said = [f"nothing speaks against any of the {n:,} annotators" if n > 1 else "there is only one annotator"]
+            said = [
+                f"there is no evidence against any of the {n:,} annotators" if n > 1 else "there is only one annotator"
+            ]
         else:
             parts = [f"leave out {drop:,}"] * bool(drop) + [f"look at {review:,}"] * bool(review)
             parts[0] += f" of {n:,} annotators"

@@ -24,7 +24,7 @@ _COMPARE: dict[str, Callable[[Any, float], Any]] = {
 _FORM = "write for example quality<0.6, or alpha<0.2 and n_suspects>3"
 _SPLIT = re.compile(r"\s+(and|or)\s+")
 _TERM = re.compile(r"\s*([A-Za-z_]\w*)\s*(<=|>=|==|!=|<|>|=)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%?)\s*")
-_SHOWN = 3
+_MAX_IDS_SHOWN = 3
 
 
 class Values(NamedTuple):
@@ -239,5 +239,7 @@ def _holds(one: Condition, facts: Facts) -> Outcome:
     where = np.flatnonzero(mask)
     # what is furthest from the number is worst
     where = where[np.argsort(-np.abs(values.values[where] - one.number), kind="stable")]
-    told = [f"{name(values.ids[int(w)])} {values.values[w]:.4g}" for w in where[:_SHOWN]]
-    return Outcome(True, f"{one} holds of {len(where):,} of {len(mask):,}: {first_few(told, len(where), _SHOWN)}")
+    told = [f"{name(values.ids[int(w)])} {values.values[w]:.4g}" for w in where[:_MAX_IDS_SHOWN]]
+    return Outcome(
+        True, f"{one} holds of {len(where):,} of {len(mask):,}: {first_few(told, len(where), _MAX_IDS_SHOWN)}"
+    )

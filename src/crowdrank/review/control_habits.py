@@ -28,7 +28,7 @@ _KINDS = {"length": "likes_long", "self": "prefers_own_family", _OWN_SIDE: "lean
 _WORDS = {
     "likes_long": ("likes long items", "like long items"),
     "likes_format": ("likes formatted items", "like formatted items"),
-    "prefers_own_family": ("prefers the own family", "prefer the own family"),
+    "prefers_own_family": ("prefers their own family", "prefer their own family"),
     "leans_left": ("leans to the left", "lean to the left"),
 }
 """Kind of finding -> what one annotator does, and what several do."""
@@ -78,7 +78,7 @@ def annotator_habits(consensus: Consensus) -> list[Habit]:
     """Return the coefficients of annotators, and their favour of the left side, where covariates are controlled for.
 
     The tables have annotator, coefficient, lower, upper and odds, those at the typical difference. Annotators whose
-    judgments say nothing of a covariate, such as people of the own family, are not in its table.
+    judgments say nothing of a covariate, such as people of their own family, are not in its table.
     """
     learned, control = consensus.learned, consensus.estimates.get("control")
     if learned is None or not control:

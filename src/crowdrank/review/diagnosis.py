@@ -26,14 +26,14 @@ from .open_groups import open_groups
 _HALF_INTERVAL = 1.6448536269514722
 """Standard errors on either side of a 90 % interval."""
 
-_CLEAR = 2.0
+_MIN_STANDARD_ERRORS = 2.0
 _FEWEST_RIVALS = 8.0
 
 
 def diagnose(judgments: Judgments, consensus: Consensus, truth: Truth | None = None) -> Diagnostics:
     """Return what is odd about judgments.
 
-    ``consensus`` is of these judgments, with the same items; with ``truth`` errors are told by it, which also shows
+    ``consensus`` is of these judgments, with the same items; with ``truth`` errors are measured by it, which also shows
     those that most annotators have in common.
     """
     coded = code_judgments(judgments)
@@ -101,7 +101,7 @@ def _worth(pairs: Dependence | None, n: int, *, known: bool) -> float:
         return float(n)
     clipped = np.clip(pairs.correlation, 0.0, 1.0)
     if known:
-        clear = pairs.sums.excess.sum() >= _CLEAR * np.sqrt(pairs.sums.variance.sum())
+        clear = pairs.sums.excess.sum() >= _MIN_STANDARD_ERRORS * np.sqrt(pairs.sums.variance.sum())
         return effective_number(n, _mean_correlation(pairs, np.ones(len(clipped), bool)) if clear else 0.0)
     return effective_number(n, 2.0 * float(clipped[pairs.dependent].sum()) / (n * (n - 1)))
 

@@ -18,7 +18,7 @@ from .self_consistency import Repeats, jeffreys, repeats, share_of
 from .sides import OneSided
 
 _CUTS = np.linspace(0, 1, 17)[1:-1]
-_SAMPLE = 100_000
+_MAX_SCORES_SAMPLED = 100_000
 
 MOST_WEDGES = 2_000_000
 """So many times are two pairs with an item in common looked at for a third one; of more, a part is drawn."""
@@ -174,7 +174,7 @@ def _explanation(gap: Floats, lead: Floats) -> Callable[[Floats], Floats]:
     decided = np.sort(size[size > 0])
     edges = np.zeros(0)
     if len(decided):
-        edges = np.unique(np.quantile(decided[:: max(1, len(decided) // _SAMPLE)], _CUTS))
+        edges = np.unique(np.quantile(decided[:: max(1, len(decided) // _MAX_SCORES_SAMPLED)], _CUTS))
     n_bins, place = len(edges) + 1, np.searchsorted(edges, size, side="right")
     margins = np.zeros((2, n_bins))
     for row, ahead in enumerate((side > 0, side < 0)):

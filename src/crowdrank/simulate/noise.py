@@ -283,7 +283,7 @@ _MODELS = (
     NoiseModel(
         "confusion", "confusion(0.7,10)", _GRADE,
         (Parameter("accuracy", 0.001, 0.999), Parameter("concentration", 0.001, 1e6, 10)),
-        "confusion matrices around this accuracy; a high concentration makes them alike",
+        "confusion matrices around this accuracy; a high concentration makes them similar",
         graders.confusion, ("seed", "n_levels"),
     ),
     NoiseModel(

@@ -26,7 +26,7 @@ _N_FOLDS = 5
 _TOL, _MAX_ITER, _N_RESTARTS = 1e-3, 60, 2
 """Fits to choose by need no more digits."""
 
-_LEVEL = 0.05
+_SIGNIFICANCE_LEVEL = 0.05
 """Another method takes the place of the first one if it is better at this level, two-sided, over all that are tried."""
 
 
@@ -72,7 +72,7 @@ def best_class_method(grades: Grades, candidates: Sequence[Candidate]) -> ClassC
     rest = figures[0].sums - figures[best].sums
     gain = figures[0].value - figures[best].value
     error = ratio_std_error(rest - gain * figures[0].weight, figures[0].weight)
-    if error is None or gain <= -float(ndtri(0.5 * _LEVEL / max(len(candidates) - 1, 1))) * error:
+    if error is None or gain <= -float(ndtri(0.5 * _SIGNIFICANCE_LEVEL / max(len(candidates) - 1, 1))) * error:
         best = 0
     return ClassChoice(candidates[best], tuple(figure.value for figure in figures), n_held_out)
 

@@ -22,16 +22,16 @@ from .prediction import Figure, ratio_std_error
 from .run_evaluation import Evaluation
 
 LEVEL = 0.95
-_HALF = 1.959963984540054
-_CLEAR = 0.05
-_NAMED = 5
+_NORMAL_QUANTILE = 1.959963984540054
+_SIGNIFICANCE_LEVEL = 0.05
+_MAX_METHODS_NAMED = 5
 _PATTERNS = 4_000_000
 """So many signs are drawn for a paired test, spread over its patterns."""
 
 CAVEAT = "held-out judgments show fit to this crowd, not truth: a method that shares its mistakes predicts them"
 
 PAIRING_CAVEAT = (
-    "pairs were chosen by earlier answers, so that who met whom tells the held-out ones: each log-loss is that of "
+    "pairs were chosen by earlier answers, so which items met predicts the held-out answers: each log-loss is that of "
     "the scores together with the strength of the opponents, and pair_accuracy favours methods that shrink least"
 )
 
@@ -177,7 +177,7 @@ class Comparison(Shown):
             for row in sorted(by_query, key=lambda row: -row["value"] if measure.larger_is_better else row["value"]):
                 p_value = tests.get((measure.name, row["method"]))
                 is_best = row["method"] == best
-                tied = True if is_best else None if p_value is None else p_value > _CLEAR
+                tied = True if is_best else None if p_value is None else p_value > _SIGNIFICANCE_LEVEL
                 shown = {key: row[key] for key in ("method", "value", "lower", "upper")}
                 rows.append({"measure": measure.name, **shown, "best": is_best, "tied": tied})
         schema: dict[str, Any] = {"measure": pl.String, "method": pl.String, "value": pl.Float64, "lower": pl.Float64}
@@ -264,7 +264,7 @@ class Comparison(Shown):
         rows = []
         for name, figure in self.figures.get(measure.name, {}).items():
             value, error = figure.value, figure.error
-            reach = None if error is None else _HALF * error
+            reach = None if error is None else _NORMAL_QUANTILE * error
             bounds = (None, None) if reach is None else (value - reach, value + reach)
             rows.append({"method": name, "value": value, "error": error, "lower": bounds[0], "upper": bounds[1]})
         return rows
@@ -325,7 +325,7 @@ def _bounds(one: Figure, other: Figure) -> dict[str, Any]:
     rest = np.where(both, one.sums - other.sums, 0.0)
     difference = float(rest.sum() / weight.sum())
     error = ratio_std_error(rest - difference * weight, weight)
-    reach = None if error is None else _HALF * error
+    reach = None if error is None else _NORMAL_QUANTILE * error
     return {
         "lower": None if reach is None else difference - reach, "upper": None if reach is None else difference + reach,
     }  # fmt: skip
@@ -355,7 +355,7 @@ def _leading(scores: pl.DataFrame, measure: str, n: int) -> str:
     tied = others.filter(pl.col("tied"))["method"].to_list()
     if not tied:
         return f"{text}, and all others are clearly worse"
-    return f"{text}; not clearly worse: {first_few(tied, shown=_NAMED)}"
+    return f"{text}; not clearly worse: {first_few(tied, shown=_MAX_METHODS_NAMED)}"
 
 
 def _beside(baseline: str, measure: Measured, tests: list[dict[str, Any]]) -> str:
@@ -363,7 +363,7 @@ def _beside(baseline: str, measure: Measured, tests: list[dict[str, Any]]) -> st
     groups: dict[str, list[str]] = {"better": [], "worse": [], "not clearly different": []}
     for row in (row for row in tests if row["measure"] == measure.name):
         ahead = (row["difference"] > 0) == measure.larger_is_better if row["difference"] is not None else False
-        clear = row["p_holm"] is not None and row["p_holm"] <= _CLEAR
+        clear = row["p_holm"] is not None and row["p_holm"] <= _SIGNIFICANCE_LEVEL
         groups["not clearly different" if not clear else "better" if ahead else "worse"].append(row["method"])
     said = [f"{what}: {', '.join(names)}" for what, names in groups.items() if names]
     return f"against {baseline} by {measure.name}: {'; '.join(said) or 'nothing to test'}"

@@ -24,7 +24,7 @@ _UNSHRUNK_RIDGE = 0.01
 """Ridge of the Bradley-Terry scores that show the level of opponents: small, so that levels are not shrunk."""
 
 _MIN_STANDARD_ERRORS = 4.0
-"""Pairs count as chosen by earlier answers where the level of opponents predicts answers by so many standard errors.
+"""Pairs count as chosen by earlier answers where the level of opponents predicts answers by this many standard errors.
 
 Of 15,000 designs without adaptation, one reaches this by chance.
 """

@@ -21,8 +21,8 @@ OWN_PULL = 4.0
 OWN_COUNTS = 5.0
 """So many answers at each level the crowd's habits are worth against an annotator's own."""
 
-_CELLS = 4_000_000
-_LEAST = 1e-12
+_MAX_CELLS_AT_ONCE = 4_000_000
+_MIN_PROBABILITY = 1e-12
 
 
 class Figure(NamedTuple):
@@ -279,7 +279,7 @@ class PredictedGrades:
         code, fold = grades.level_codes()[0][rows], self.split.fold[rows]
         who = grades.annotator[rows] if grades.n_annotators else np.zeros(len(rows), np.int32)
         n, n_levels, loss = max(grades.n_annotators, 1), shares.shape[1], np.empty(len(rows))
-        step = max(1, _CELLS // n_levels**2)
+        step = max(1, _MAX_CELLS_AT_ONCE // n_levels**2)
         for number in range(self.split.n_folds):
             here, elsewhere = fold == number, fold != number
             crowd = _level_counts(shares[elsewhere], np.zeros(int(elsewhere.sum()), np.int64), code[elsewhere], 1)[0]
@@ -292,7 +292,7 @@ class PredictedGrades:
                 own += OWN_COUNTS * crowd
                 own /= own.sum(axis=2, keepdims=True)
                 chance = (shares[tell] * own[who[tell] - start, :, code[tell]]).sum(axis=1)
-                loss[tell] = -np.log(np.maximum(chance, _LEAST))
+                loss[tell] = -np.log(np.maximum(chance, _MIN_PROBABILITY))
         return loss
 
 

@@ -25,7 +25,7 @@ FAILED_JOINS = (5 / 60, 5.0)
 """Failed joins a second and burst of one address."""
 
 _MANY_CALLERS, _SWEEP_SECONDS = 20_000, 10.0
-"""From so many callers on, those who have been silent are forgotten, no more often than this."""
+"""From this many callers on, those who have been silent are forgotten, no more often than this."""
 
 _OWNER = Statement("SELECT owner_hash FROM campaign WHERE id = :campaign")
 _ANNOTATOR = Statement(
@@ -62,7 +62,7 @@ NOBODY = Caller("open")
 
 
 class Buckets:
-    """How many calls each caller may still make: so many a second, and a burst."""
+    """How many calls each caller may still make: a number per second, and a burst."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock

@@ -13,9 +13,9 @@ from .faults import Fault
 from .service import latest_fit
 
 MAX_PAGE = 10_000
-_HOUR = 3_600_000_000
+_MICROSECONDS_PER_HOUR = 3_600_000_000
 _SKIPPED_BY = 3
-"""A target that so many annotators skipped is shown to the owner."""
+"""A target that this many annotators skipped is shown to the owner."""
 
 _CAMPAIGN = Statement(
     "SELECT name, kind, scheme, settings, budget, reserved, spent, state, seq, changes, created_at FROM campaign "
@@ -95,7 +95,7 @@ def campaign_view(collection: Collection, connection: sa.Connection) -> dict[str
     row = _CAMPAIGN.first(connection, campaign=collection.id)
     now = collection.now(connection)
     targets = _TARGETS.first(connection, campaign=collection.id, skipped=_SKIPPED_BY)
-    judged = _JUDGMENTS.first(connection, campaign=collection.id, since=now - _HOUR)
+    judged = _JUDGMENTS.first(connection, campaign=collection.id, since=now - _MICROSECONDS_PER_HOUR)
     requests = {one.state: one.n for one in _REQUESTS.rows(connection, campaign=collection.id)}
     settings = {key: value for key, value in collection.settings.plain().items() if key != "guidelines"}
     unasked = max(0, int(targets.wanted) - int(targets.taken)) if row.state != "closed" else 0

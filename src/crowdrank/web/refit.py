@@ -27,7 +27,7 @@ _PAUSE_RATIO = 10.0
 """Between two fits, items with new judgments are read anew no more often, and in a tenth of the time at most."""
 
 _FIRST_SECONDS = 2.0
-"""The first judgments of a campaign wait so long: whoever sent them wants to see something."""
+"""The first judgments of a campaign wait so long: their sender wants to see something."""
 
 FEW_NEW = 20
 KEPT_FITS = 3

@@ -241,7 +241,7 @@ def _money(snapshot: Snapshot) -> int:
 
 
 def _requests(snapshot: Snapshot, judgments: Any, pool: Any, money: int) -> pl.DataFrame:
-    """What the scheme wants next, of whoever comes or of a pool."""
+    """What the scheme wants next, of anyone who comes or of a pool."""
     settings = snapshot.settings
     single = all(row.query == "" for row in snapshot.items)
     shared = {} if single else {"query": [row.query for row in snapshot.items]}

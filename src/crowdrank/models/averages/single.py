@@ -21,7 +21,7 @@ _PICKS = ("first", "random")
 class Single:
     """Single labelling: one grade of each item as its score.
 
-    What single labelling would have bought: the base line that overlapping grades are compared with ([Yang10]_,
+    What single labelling would have bought: the baseline that overlapping grades are compared with ([Yang10]_,
     [KumarLease11]_).
 
     When to use
@@ -38,12 +38,12 @@ class Single:
         What becomes of grades by annotators whose accuracy is below one in as many as there are levels. ``"keep"``:
         they count as they are; ``"exchange"``: each is replaced by one of the other levels at random [KumarLease11]_.
     seed
-        Start of the random draws; one is made for each item.
+        Seed of the random draws; one is made for each item.
 
     Notes
     -----
-    Who is adversarial, ``accuracies=`` of ``fit`` says, and for others the mean share of the other grades of their
-    items that agree with them; whose items have no other grade is kept. See ``majority_vote``.
+    ``accuracies=`` of ``fit`` says who is adversarial; for others, the mean share of the other grades of their items
+    that agree with them does. Annotators whose items have no other grade are kept. See ``majority_vote``.
 
     The result has a ``grade`` where there are up to 30 different levels. An unjudged item has no grade, and the mean
     score of its query's judged items (of all judged items where the query has none). Annotators are not needed.

@@ -30,7 +30,7 @@ _MAX_TIED_DIFFERENCE = 1e-8
 """Probabilities that differ by no more are equal: fits end within this of each other, whatever the order of sums."""
 
 MANY_GRADES, _FEW_FOLDS = 20_000, 5
-"""From so many grades on, annotators are left out in five parts, and fits to a part stop earlier."""
+"""From this many grades on, annotators are left out in five parts, and fits to a part stop earlier."""
 
 _REFIT_TOL, _MAX_REFIT_PASSES = 1e-3, 20
 _N_SHOWN = 5
@@ -130,7 +130,7 @@ def class_rows(grades: Grades, *, bins: int | None = None, known: Any | None = N
     grades
         The grades; at least one.
     bins
-        Cut the grades into so many equally wide levels.
+        Cut the grades into this many equally wide levels.
     known
         Table of query, item and grade, or a :class:`~crowdrank.data.truth.Truth`: items whose level is known. An item
         that is not among the items, or a grade that is none of the levels, is refused by name.

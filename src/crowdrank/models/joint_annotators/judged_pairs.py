@@ -159,8 +159,7 @@ def _refuse_contradiction(preferences: Preferences, low: Ints, high: Ints, outco
     if len(wrong):
         of = np.isin(np.arange(len(preferences.items)), [low[wrong[0]], high[wrong[0]]])
         raise JudgmentError(
-            f"{option('known')} has either of the items {first_ids(preferences.items, of)} above the other; "
-            "keep one of the two rows"
+            f"{option('known')} orders the items {first_ids(preferences.items, of)} both ways; keep one of the two rows"
         )
 
 

@@ -248,7 +248,7 @@ def control_parameters(
     ``of_scale`` is the standard error of their common scale, as a share of them.
     """
     inner = control.covariance[:, 2:, 2:]
-    # an annotator follows the crowd as far as the own judgments leave that open
+    # an annotator follows the crowd as far as their own judgments leave that open
     follow = inner / control.variances
     variance = np.diagonal(inner + follow @ of_shared @ follow.transpose(0, 2, 1), axis1=1, axis2=2)
     variance = variance + of_scale**2 * control.own**2

@@ -2,8 +2,8 @@
 
 Annotator j of many judgments sees scores ``alpha s + c + d_j``, where ``s`` are the scores that trusted annotators see,
 ``c`` is a taste that all such annotators share and ``d_j`` their own, normal with unknown standard deviations. Without
-tastes a thousand judgments of one program would pass for a thousand witnesses. Each such annotator's judgments become
-scores with a covariance first; then the scores are integrated over a grid of alpha and the standard deviations.
+tastes a thousand judgments of one program would pass for a thousand independent ones. Each such annotator's judgments
+become scores with a covariance first; then the scores are integrated over a grid of alpha and the standard deviations.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ class LatentScore:
     tol
         Largest change in the last round, as for the aggregator; raise it to stop earlier.
     max_iter
-        Largest number of rounds.
+        Largest number of rounds; raise it where a warning says that the fit did not converge.
 
     Notes
     -----
@@ -98,7 +98,7 @@ class LatentScore:
     With a ``ranker`` the mean is :math:`a f(x_i)`: scores without features come first; then the ranker :math:`f` learns
     expected scores of judged items (grades, where there are any, averaged along the scores by isotonic regression),
     and scores, annotators and the factor :math:`a` are learned anew given :math:`f`, in turn until scores stay, twice
-    at most. So that items are not drawn to what was learned from themselves, the mean of a judged item is by
+    at most. So that items are not shrunk towards what was learned from themselves, the mean of a judged item is by
     rankers that learned from the other fifths of the queries (cross-fitting), and the effects :math:`u_i` are shrunk as
     exactly as in the linear form. The ranker that is returned learned from all. Missing features are taken where the
     ranker takes them.

@@ -39,7 +39,7 @@ from .annotator_fit import (
 )
 from .annotator_model import MAX_REVERSALS, AnnotatorModel
 
-_FINER = 1e-2
+_SHARE_OF_TOL = 1e-2
 """Passes stop at this share of the tolerance of Newton steps, since their errors shrink by a factor, not by squares."""
 
 MAX_INNER_STEPS = 50
@@ -113,7 +113,7 @@ class AnnotatorPasses(AddedPasses):
     @property
     def tol(self) -> float:
         """Tolerance of the passes."""
-        return float(_FINER * self.method.tol)
+        return float(_SHARE_OF_TOL * self.method.tol)
 
     @property
     def n_own(self) -> int:

@@ -67,9 +67,9 @@ class BradleyTerry:
         that won or lost every preference, and of groups that were never compared with each other; raise it where
         preferences are few.
     tol
-        Largest change of a score in the last step.
+        Largest change of a score in the last step; raise it to stop earlier.
     max_iter
-        Most Newton steps to take.
+        Largest number of Newton steps; raise it where a warning says that the fit did not converge.
 
     Notes
     -----

@@ -45,8 +45,8 @@ class EMElo:
     score is the mean over the second half of the passes [Niu15]_.
 
     With ``model="confusion"`` an annotator has a matrix :math:`C_a(c, l)` in place of :math:`\eta_a`: the probability
-    of outcome :math:`l` (left, tie or right) where :math:`c` is true, so a leaning to one side and a liking for ties
-    are learned too. It is Dawid-Skene on pairs, as [Bashir13]_ has it. Annotators of a quality below ``min_quality``
+    of outcome :math:`l` (left, tie or right) where :math:`c` is true, so side bias and a preference for ties
+    are learned too. It is Dawid-Skene on pairs, as in [Bashir13]_. Annotators of a quality below ``min_quality``
     are then left out, and Elo is given the preferences that remain.
 
     When to use
@@ -72,11 +72,11 @@ class EMElo:
     base, scale
         A lead of ``scale`` multiplies the odds by ``base``.
     tol
-        Largest change of a quality in the last pass over the preferences.
+        Largest change of a quality in the last pass over the preferences; raise it to stop earlier.
     max_iter
-        Most passes over the preferences.
+        Largest number of passes over the preferences; raise it where a warning says that the fit did not converge.
     seed
-        Start of the random orders.
+        Seed of the random orders.
 
     Notes
     -----
@@ -333,7 +333,7 @@ def expected_outcomes(packed: PackedGrades, confusion: Floats, shares: Floats) -
 
 
 def matrix_qualities(confusion: Floats) -> Floats:
-    """Return the quality of each annotator by the own matrix."""
+    """Return the quality of each annotator by their own matrix."""
     return 0.5 * (confusion[:, 0, 0] + confusion[:, -1, -1])
 
 

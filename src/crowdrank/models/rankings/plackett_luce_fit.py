@@ -146,7 +146,7 @@ class RankingProblem:
     prior
         How adherences are made up, and their prior.
     tol
-        Tolerance of the steps.
+        Tolerance of the steps; raise it to stop earlier.
     """
 
     rows: RankedRows

@@ -1,4 +1,4 @@
-"""How far each annotator's ranker is drawn to the ranker of all judgments together."""
+"""How far each annotator's ranker is shrunk towards the ranker of all judgments together."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Shrunk(NamedTuple):
 def shrink(
     fit: Callable[[Matrix, Lists], Ranker], everything: AnnotatorLists, own: dict[int, Ranker], strength: float | None
 ) -> Shrunk:
-    """Return the common ranker and how far annotators' own ones are drawn to it.
+    """Return the common ranker and how far annotators' own ones are shrunk towards it.
 
     An annotator with ``n`` lists has the share ``n / (n + strength)``. ``None`` learns the strength: halves of
     everyone's lists are learned from, and the strength is taken at which annotators' other lists are ranked best.

@@ -28,7 +28,7 @@ from .schemes import (
     mean_text,
 )
 
-_NEAR = 3.0
+_MAX_POINTS_OFF = 3.0
 """Points in per cent within which figures count as the same: the drawn features alone make accuracies vary so."""
 
 _PRINTED_PAIRS = 370_000
@@ -148,8 +148,8 @@ def _table_3(cells: Cells) -> Verdict:
         "table 3: classifiers order 59 to 72 % of pairs right, random forests most and the perceptron least",
         f"Ours with the printed ones in brackets, a tie being no right order: {told}.",
         why=f"Neither the features that each classifier saw are printed nor its settings{moved}.",
-        reproduced=max(gaps) <= _NEAR,
-        trend=min(means.values()) == means["Perc."] and max(gaps) <= 4 * _NEAR,
+        reproduced=max(gaps) <= _MAX_POINTS_OFF,
+        trend=min(means.values()) == means["Perc."] and max(gaps) <= 4 * _MAX_POINTS_OFF,
     )
 
 
@@ -163,7 +163,7 @@ def _table_4(cells: Cells) -> Verdict:
         "table 4: accuracies of the fusion schemes",
         f"As printed, with the printed figures in brackets: {told}. Ours: {others}.",
         why="The draw of digits and features alone spreads accuracies as much as the standard deviations show.",
-        reproduced=all(abs(means[one] - printed) <= _NEAR for one, printed in TABLE_4.items()),
+        reproduced=all(abs(means[one] - printed) <= _MAX_POINTS_OFF for one, printed in TABLE_4.items()),
         trend=min(means, key=means.__getitem__) == IAM and max(means, key=means.__getitem__) == VRJAM,
     )
 

@@ -18,7 +18,7 @@ from .schemes import EFFECTS, IAM, JAM, MV, PAPER, VOTES, VRJAM, Pairs, fuse
 
 SCHEMES = (*PAPER, VOTES, EFFECTS)
 COMPARED = ((VRJAM, MV), (VRJAM, JAM), (JAM, MV), (MV, IAM), (EFFECTS, MV))
-_NEAR = 1.0
+_MAX_POINTS_OFF = 1.0
 """Points in per cent within which shares count as close to each other."""
 
 Cells = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -164,7 +164,7 @@ def _close(measured: Cells) -> Verdict:
         f"{clear} of "
         f"{len(gaps)} sets.",
         why="Where a pair has few votes, or as many for as against, MV tosses a coin and JAM goes by the features.",
-        reproduced=max(abs(one.value) for one in gaps.values()) <= _NEAR,
+        reproduced=max(abs(one.value) for one in gaps.values()) <= _MAX_POINTS_OFF,
         trend=clear == 0,
     )
 

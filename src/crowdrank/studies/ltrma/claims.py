@@ -9,7 +9,7 @@ from ..outcomes import Verdict
 from .methods import BORDA, ML, PRINTED_D, PRINTED_ML, TRUTH, D, clear, difference_text
 from .ohsumed_results import ALIKE, ERROR, MEASURES, SWAPS, TAU, Results
 
-_CLOSE = 1.5
+_MAX_POINTS_OFF = 1.5
 """Points within which a method counts as close to the truth."""
 
 _NAMES = {SWAPS[0]: "2i + 1 swaps", SWAPS[1]: "swaps in proportion to the length"}
@@ -41,7 +41,7 @@ def _close(main: Results, swaps: str) -> Verdict:
     """Whether the joint method is as good as the truth."""
     gaps = {measure: main.less(swaps, PRINTED_ML, TRUTH, measure) for measure in MEASURES}
     behind = {measure: main.less(swaps, PRINTED_D, TRUTH, measure) for measure in MEASURES}
-    near = [abs(float(np.mean(gap))) <= _CLOSE for gap in gaps.values()]
+    near = [abs(float(np.mean(gap))) <= _MAX_POINTS_OFF for gap in gaps.values()]
     return Verdict.of(
         f"figures 3(a)-(c), {_NAMES[swaps]}: LTRMA-ML is close to ListMLE on the truth",
         f"In points, LTRMA-ML as printed less the truth: {_differences_text(gaps)}; LTRMA-D as printed less the truth: "

@@ -23,7 +23,7 @@ _BETTER_FROM = 6
 
 _SURE = 0.01
 _PRINTED_COST = 1.4
-"""Grades an item that If-good-3 is said to want in general."""
+"""Grades per item that If-good-3 is said to want in general."""
 
 
 def annotator_verdicts(panels: Mapping[str, Panels], stars: Mapping[str, Panels]) -> list[Verdict]:
@@ -102,7 +102,7 @@ def recorded_notes(all_panels: Mapping[str, Panels]) -> list[str]:
         _cost(all_panels), *(_errors(name, panels) for name, panels in all_panels.items()), _order(all_panels[TREC])
     ]  # fmt: skip
     return [
-        "No public set has both several grades an item and features of the items to train a ranker on; of "
+        "No public set has both several grades per item and features of the items to train a ranker on; of "
         f"{TREC} the order of the items by the grades themselves is measured in place of tables 1 to 5.",
         *(verdict.note for verdict in verdicts),
     ]
@@ -115,8 +115,8 @@ def _cost(panels: Mapping[str, Panels]) -> Verdict:
     near = [abs(value - _PRINTED_COST) <= 0.15 for value in cost.values()]
     seen = "; ".join(f"{name} {cost[name]:.2f} (Fair- : Good+ {good[name]:.2f})" for name in panels)
     return Verdict.of(
-        "section 7: If-good-3 costs around 1.4 grades an item in general (recorded grades)",
-        f"Grades an item: {seen}.",
+        "section 7: If-good-3 costs around 1.4 grades per item in general (recorded grades)",
+        f"Grades per item: {seen}.",
         reproduced=all(near),
         trend=any(near),
         why="The cost is 1 + 2 g, with g the share of good first grades: where most items are good, nearly all are "

@@ -58,7 +58,7 @@ class Collection:
     Parameters
     ----------
     name
-        As the paper has it.
+        As in the paper.
     n_train, n_test
         Queries for training and for testing.
     n_items

@@ -31,7 +31,7 @@ from .simulated import CLEAN07, COLLECTIONS, MAIN, NOISES, NOISY, PRINTED_SIZES,
 from .yang_figures import ACCURACY, COST, COSTS, CUTOFFS
 
 _SIMULATED, _RECORDED = "simulated", WEB
-_FEW = 100
+_MIN_GRADES = 100
 _BY_FORMULA = {"Baseline": "single", "3-overlap": "3-overlap", "11-overlap": "11-overlap", "If-good-2": "if-good-2",
                "If-good-3": "if-good-3", "Good-till-bad": "good-till-bad-11"}  # fmt: skip
 
@@ -119,11 +119,11 @@ def _stars(work: Work, data: Recorded, seeds: range) -> dict[str, Panels]:
     n_queries = work.pick(quick=150, default=PRINTED_SIZES[CLEAN07.name][0])
 
     def simulate_seed(seed: int) -> dict[str, Any]:
-        return featured_annotators(CLEAN07.draw_grades(n_queries, MAIN, seed)[0], _FEW)
+        return featured_annotators(CLEAN07.draw_grades(n_queries, MAIN, seed)[0], _MIN_GRADES)
 
     return {
         _SIMULATED: [work.cell(("figure 2", _SIMULATED, seed), partial(simulate_seed, seed)) for seed in seeds],
-        _RECORDED: [work.cell(("figure 2", _RECORDED), partial(featured_annotators, data.grades, _FEW))],
+        _RECORDED: [work.cell(("figure 2", _RECORDED), partial(featured_annotators, data.grades, _MIN_GRADES))],
     }
 
 
