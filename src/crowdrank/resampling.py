@@ -272,7 +272,7 @@ def replicates(
     with warnings.catch_warnings():
         # what is wrong with all judgments was said when they were fitted
         warnings.simplefilter("ignore")
-        for part in _each(refit, bounds, threads):
+        for part in _run_parts(refit, bounds, threads):
             scores = np.where(np.abs(part.scores) > nothing, part.scores, 0.0)
             parts.append(part._replace(scores=scores.astype(np.float32)))
             if progress:
@@ -351,7 +351,9 @@ def weight_of_items(judgments: Judgments | Mixed) -> Floats:
     return counts
 
 
-def _each(refit: Callable[[int, int], Refitted], bounds: list[tuple[int, int]], threads: bool) -> Iterator[Refitted]:
+def _run_parts(
+    refit: Callable[[int, int], Refitted], bounds: list[tuple[int, int]], threads: bool
+) -> Iterator[Refitted]:
     """The parts in their order, one after the other or in threads."""
     from .kernels.threads import even_bounds
 

@@ -65,7 +65,7 @@ def _shrink_scores(whole: tuple[Floats, Floats], own: Floats, covariance: Floats
     """
     m = len(own)
     level = np.full((m, m), _FREE_LEVEL / m)
-    scores, elsewhere = _without(whole, own, covariance, level)
+    scores, elsewhere = _scores_without(whole, own, covariance, level)
     found = [_posterior(own - scores, covariance, elsewhere, level, sd) for sd in _DEVIATIONS.tolist()]
     # the deviations lie further apart the larger they are
     log_weight = np.array([-0.5 * surprise for surprise, _, _ in found]) + np.log(np.gradient(_DEVIATIONS))
@@ -80,7 +80,9 @@ def _shrink_scores(whole: tuple[Floats, Floats], own: Floats, covariance: Floats
     return moved - moved.mean(), np.asarray(0.5 * (spread + spread.T), np.float64), float(weight @ _DEVIATIONS)
 
 
-def _without(whole: tuple[Floats, Floats], own: Floats, covariance: Floats, level: Floats) -> tuple[Floats, Floats]:
+def _scores_without(
+    whole: tuple[Floats, Floats], own: Floats, covariance: Floats, level: Floats
+) -> tuple[Floats, Floats]:
     """Scores of all judgments but those of a category, and their covariance, the level left open."""
     everything, part = np.linalg.inv(whole[1] + level), np.linalg.inv(covariance + level)
     values, vectors = np.linalg.eigh(0.5 * (everything - part + (everything - part).T))

@@ -166,7 +166,7 @@ class _DaskRun(Run):
 
     def _load(self) -> None:
         """Ask for all blocks; each is a task that can be repeated from the files."""
-        self.fit = self.client.submit(_same, (self.passes, self.parts), pure=False)
+        self.fit = self.client.submit(_identity, (self.passes, self.parts), pure=False)
         self.loaded = [
             self.client.submit(_load_block, self.fit, numbers if self.keeps else [], retries=2, pure=False)
             for numbers in self.blocks
@@ -191,7 +191,9 @@ class _DaskRun(Run):
         self._begun = False
         # sent as the argument of a task, which the scheduler can repeat; the passes are on the workers already
         path = write_parameters(work.shared, self.states.directory, work.number)  # type: ignore[attr-defined]
-        shared = self.client.submit(*((_same, work.shared) if path is None else (read_parameters, path)), pure=False)
+        shared = self.client.submit(
+            *((_identity, work.shared) if path is None else (read_parameters, path)), pure=False
+        )
         bare: Any = replace(work, passes=None, shared=None)  # type: ignore[arg-type]
         futures = [
             self.client.submit(_run_block, self.fit, loaded, shared, bare, numbers, retries=2, pure=False)
@@ -274,7 +276,7 @@ def _is_cluster_failure(error: BaseException) -> bool:
     return isinstance(error, _LostTaskError | Cancelled | CancelledError | OSError | TimeoutError)
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     """The argument itself, as a task."""
     return value
 

@@ -175,7 +175,7 @@ def nested_sentence(role: str, name: str, cells: pl.Series | None) -> str:
         role = "rank"
     if not paths:
         return f"{name!r} holds objects; write the path with {option('columns', {role: ...})}"
-    named = {role: paths[0]} | (_beside(paths, role) if "[]" in paths[0] else {})
+    named = {role: paths[0]} | (_roles_in_list(paths, role) if "[]" in paths[0] else {})
     others = [path for path in paths if path not in named.values()]
     more = f" (or {either(others)})" if others else ""
     return f"{name!r} holds objects; write the path: {option('columns', named)}{more}"
@@ -202,7 +202,7 @@ def _is_answer(path: str) -> bool:
     return bool(name_points("grade", last) or name_points("rank", last)) or part_role(last) in ("grade", "rank")
 
 
-def _beside(paths: list[str], role: str) -> dict[str, str]:
+def _roles_in_list(paths: list[str], role: str) -> dict[str, str]:
     """Item and annotator among the entries of a list, each of which becomes a row, by their names."""
     wanted = [word for word in ("item", "annotator") if word != role]
     best = {word: max(paths[1:], key=lambda path: name_points(word, _last_step(path)), default="") for word in wanted}

@@ -152,7 +152,7 @@ class _Guess(RolePoints):
         else:
             kind = kind or self._kind()
             found = self._required_columns(kind)
-        found |= self._others(kind, found)
+        found |= self._other_columns(kind, found)
         words = dict.fromkeys((*NEEDED[kind], *(("loser", "tie") if by_winner else ()), *OPTIONAL[kind]))
         columns = {word: found[word] for word in words if word in found}
         ignored = tuple(name for name in self.names if name not in columns.values())
@@ -167,17 +167,17 @@ class _Guess(RolePoints):
         grade, rank = (self.best(role) for role in ("grade", "rank"))
         if "rank" in self.given or "grade" in self.given:
             if "rank" in self.given and "grade" in self.given:
-                raise JudgmentError(self._both())
+                raise JudgmentError(self._grade_or_rank_question())
             return "ranking" if "rank" in self.given else "grade"
         if not rank:
             return "grade"
         if not grade or grade.points < _MIN_POINTS["grade"]:
             return "ranking"
         if min(rank.points, grade.points) >= LISTED and self.candidates("item"):
-            raise JudgmentError(self._both())
+            raise JudgmentError(self._grade_or_rank_question())
         return "grade" if grade.points > rank.points else "ranking"
 
-    def _both(self) -> str:
+    def _grade_or_rank_question(self) -> str:
         """Sentence for a table of grades that is one of ranks as well."""
         return (
             "the table has both a grade and a rank column; say which is meant "
@@ -200,7 +200,7 @@ class _Guess(RolePoints):
                 if picked is not None:
                     found[role] = picked
         if len(found) < 2:
-            raise JudgmentError(self._missing(kind, found))
+            raise JudgmentError(self._missing_columns_message(kind, found))
         if kind == "grade" and "grade" not in self.given:
             self._check_like(found["grade"], found)
         return found
@@ -211,17 +211,17 @@ class _Guess(RolePoints):
             if role not in found and (picked := self._pick(role, found)) is not None:
                 found[role] = picked
         if len({"left", "right"} & found.keys()) < 2:
-            raise JudgmentError(self._missing("preference", found))
+            raise JudgmentError(self._missing_columns_message("preference", found))
         if "winner" not in found:
             picked = self._pick("winner", found)
-            if picked is None or self._bare(picked):
+            if picked is None or self._has_bare_codes(picked):
                 raise JudgmentError(self._no_winner(found, picked))
             found["winner"] = picked
-        elif self._bare(found["winner"]):
+        elif self._has_bare_codes(found["winner"]):
             raise JudgmentError(self._no_winner(found, found["winner"]))
         return found
 
-    def _others(self, kind: str, found: Mapping[str, str]) -> dict[str, str]:
+    def _other_columns(self, kind: str, found: Mapping[str, str]) -> dict[str, str]:
         """The columns that may be there as well."""
         more = {word: self.given[word] for word in OPTIONAL[kind] if word in self.given}
         for word in OPTIONAL[kind]:
@@ -294,7 +294,7 @@ class _Guess(RolePoints):
 
     # what is unclear -------------------------------------------------------------------------------------------------
 
-    def _bare(self, winner: str) -> bool:
+    def _has_bare_codes(self, winner: str) -> bool:
         """Whether winners are numbers of which nobody said what they mean."""
         facts = self.facts[winner]
         if self.wishes.coded or not facts.has_cells or not facts.sample:
@@ -397,7 +397,7 @@ class _Guess(RolePoints):
         )
         return asked and holds_answers(name, self.facts[name].cells)
 
-    def _missing(self, kind: str, found: Mapping[str, str]) -> str:
+    def _missing_columns_message(self, kind: str, found: Mapping[str, str]) -> str:
         """Sentence saying what was understood and what is missing."""
         lacking = [word for word in NEEDED[kind] if word not in found]
         varied = [

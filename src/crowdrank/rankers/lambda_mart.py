@@ -260,7 +260,7 @@ class LambdaMART(Ranker):
         try:
             booster = lightgbm.train(
                 options, data, num_boost_round=n_trees, valid_sets=[] if held is None else [held],
-                feval=None if held is None else _measure(watch), callbacks=[_follow(watch)],
+                feval=None if held is None else _measure(watch), callbacks=[_tree_callback(watch)],
             )  # fmt: skip
         except lightgbm.basic.LightGBMError as error:
             raise ParameterError(_complaint(error, min_leaf, matrix.n_rows)) from None
@@ -440,7 +440,7 @@ def _measure(watch: Watch) -> Callable[[Any, Any], tuple[str, float, bool]]:
     return lambda scores, data: ("ndcg", watch.ndcg(scores), True)
 
 
-def _follow(watch: Watch) -> Callable[[Any], None]:
+def _tree_callback(watch: Watch) -> Callable[[Any], None]:
     """A callback that notes every tree and stops when patience is at its end."""
     from lightgbm.callback import EarlyStopException
 

@@ -96,7 +96,7 @@ def render_evaluation(
         summary=told[0].split(": ")[0] if len(told) == 1 else _summary(found, first),
         advice=[f"{headline(one)}." for one in _advice(evaluation, found)],
         findings=_findings(evaluation, found),
-        sections=[*[part for part in parts if part is not None], _making(evaluation, command)],
+        sections=[*[part for part in parts if part is not None], _provenance_section(evaluation, command)],
     )
 
 
@@ -341,7 +341,7 @@ def _unjudged_effect(evaluation: Evaluation, found: list[Verdict]) -> Section | 
     return Section("unjudged", "Unjudged", headline(told), sentences, pictures, (table,))
 
 
-def _making(evaluation: Evaluation, command: str | None) -> Section:
+def _provenance_section(evaluation: Evaluation, command: str | None) -> Section:
     """How the page was made."""
     first = next(iter(evaluation.runs.values()), None)
     if first is None:

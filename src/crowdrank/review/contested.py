@@ -38,7 +38,7 @@ def _pairs(part: Judgments, coded: CodedJudgments, consensus: Consensus) -> pl.D
     pairs, cell = np.unique(key, return_inverse=True)
     votes = np.bincount(cell * 3 + coded.code, minlength=3 * len(pairs)).reshape(-1, 3)
     number = votes.sum(axis=1)
-    divided = _cautious(number - votes.max(axis=1), number)
+    divided = _share_less_standard_error(number - votes.max(axis=1), number)
     order = np.argsort(-divided, kind="stable")
     order = order[number[order] >= _MIN_ANSWERS][:MOST]
     first, second = pairs[order] // n_items, pairs[order] % n_items
@@ -60,7 +60,7 @@ def _pairs(part: Judgments, coded: CodedJudgments, consensus: Consensus) -> pl.D
     )
 
 
-def _cautious(part: Floats, whole: Floats) -> Floats:
+def _share_less_standard_error(part: Floats, whole: Floats) -> Floats:
     """A share less one standard error (Wilson), so few votes do not look more divided than many."""
     share = part / whole
     middle, reach = share + 0.5 / whole, np.sqrt(share * (1 - share) / whole + 0.25 / whole**2)

@@ -41,7 +41,7 @@ def diagnose(judgments: Judgments, consensus: Consensus, truth: Truth | None = N
     groups = open_groups(judgments)
     n = len(np.unique(judgments.annotator))
     pairs = _pairs(judgments, coded, consensus, truth)
-    worth = _worth(pairs, n, known=truth is not None) if n else None
+    worth = _effective_number(pairs, n, known=truth is not None) if n else None
     told = habit_sentences(judgments, table, consensus.scores)
     told += [] if worth is None else dependence_sentences(judgments.annotators, pairs, n, worth)
     if judgments.n_annotators:
@@ -91,7 +91,7 @@ def _pairs(judgments: Judgments, coded: CodedJudgments, consensus: Consensus, tr
     return dependence(panel, wrong, (coded.first, coded.second), distance if told else None)
 
 
-def _worth(pairs: Dependence | None, n: int, *, known: bool) -> float:
+def _effective_number(pairs: Dependence | None, n: int, *, known: bool) -> float:
     """How many independent annotators these are worth.
 
     Against a truth every pair that was looked at counts; otherwise those found to be dependent, since the level of

@@ -52,8 +52,8 @@ def flagged_habits(judgments: Judgments, table: pl.DataFrame, scores: Floats) ->
         return {"one_grade": _one_grade(table)} if "share_same" in table.columns else {}
     counts = outcome_counts(judgments.annotator, judgments.outcome, judgments.n_annotators)
     return {
-        "one_side": one_side(judgments, scores), "always_ties": all_ties(counts), "leans": _leaning(table),
-        "flips": _flipping(table), "circular": _circular(table),
+        "one_side": one_side(judgments, scores), "always_ties": all_ties(counts), "leans": _leaning_messages(table),
+        "flips": _flipping_messages(table), "circular": _circular(table),
     }  # fmt: skip
 
 
@@ -101,7 +101,7 @@ def leaning(table: pl.DataFrame) -> Counts:
     return places[np.argsort(-np.abs(bias[places]), kind="stable")]
 
 
-def _leaning(table: pl.DataFrame) -> Flagged:
+def _leaning_messages(table: pl.DataFrame) -> Flagged:
     """Those whose position bias is large and clear."""
     bias, lower, upper = _columns(table, "position_bias", "position_lower", "position_upper")
     places = leaning(table)
@@ -115,7 +115,7 @@ def flipping(table: pl.DataFrame) -> Counts:
     return places[np.argsort(-share[places], kind="stable")]
 
 
-def _flipping(table: pl.DataFrame) -> Flagged:
+def _flipping_messages(table: pl.DataFrame) -> Flagged:
     """Those who often answer otherwise when the items change sides."""
     share, number = _columns(table, "share_flipped", "n_both_orders")
     places = flipping(table)

@@ -187,7 +187,7 @@ def common_scale(gap: Floats, weight: Floats, start: float | None = None) -> flo
     unit = gap / size
     scale = 1.0 if start is None else start * size
     for _ in range(50):
-        p = _behind(scale * unit)
+        p = _probability_not_chosen(scale * unit)
         slope = float((weight * p * unit).sum()) - 0.01 * scale
         curve = float((weight * p * (1 - p) * unit**2).sum()) + 0.01
         change = float(np.clip(slope / curve, -2.0, 2.0))
@@ -212,7 +212,7 @@ def own_scales(
     unit, middle = gap / size, common * size
     scales = np.full(n, middle) if start is None else start[1] * size
     for _ in range(50):
-        p = _behind(scales[annotator] * unit)
+        p = _probability_not_chosen(scales[annotator] * unit)
         slope = np.bincount(annotator, weight * p * unit, n) - OWN_PULL * (scales - middle)
         curve = np.bincount(annotator, weight * p * (1 - p) * unit**2, n) + OWN_PULL
         change = np.clip(slope / curve, -2.0, 2.0)
@@ -227,7 +227,7 @@ def _size(gap: Floats, weight: Floats) -> float:
     return float(np.sqrt(np.average(gap**2, weights=weight))) if len(gap) else 0.0
 
 
-def _behind(lead: Floats) -> Floats:
+def _probability_not_chosen(lead: Floats) -> Floats:
     """Probability that the item with this lead is not chosen."""
     behind: Floats = 1.0 / (1.0 + np.exp(np.clip(lead, -500.0, 500.0)))
     return behind

@@ -128,7 +128,7 @@ async def batch(service: Service, request: Request, caller: Caller) -> Response:
         kept = await service.submit_all(caller.annotator, [one for _, one in part])
         for (place, _), one in zip(part, kept, strict=True):
             answers[place] = (
-                {"status": one.status, **one.plain()} if isinstance(one, Fault) else {"status": 200, **_plain(one)}
+                {"status": one.status, **one.plain()} if isinstance(one, Fault) else {"status": 200, **_as_answer(one)}
             )
     return as_json({"results": answers})
 
@@ -149,13 +149,13 @@ async def _keep_judgment(service: Service, caller: Caller, body: Any) -> dict[st
     """What is answered to one judgment."""
     sent = Submission.of(body)
     stored, following = await service.submit(caller.annotator, sent, next=body.get("next") is True)
-    found = _plain(stored)
+    found = _as_answer(stored)
     if following is not None:
         found["next"] = following
     return found
 
 
-def _plain(stored: Stored) -> dict[str, Any]:
+def _as_answer(stored: Stored) -> dict[str, Any]:
     """A kept judgment as it is answered."""
     found = {"seq": stored.seq, "replayed": stored.replayed, "counted": stored.counted}
     return {**found, "withdrawn": True} if stored.withdrawn else found

@@ -126,7 +126,7 @@ def claim_for(
     reserve(collection, connection, who.cost * len(made) - freed.cost, freed.promoted)
     if held or made:
         return Claim([*held, *made] if who.kind == "person" else [*held, *made][: max(n, len(made))])
-    return _nothing(collection, connection, who, affordable, now)
+    return _why_nothing(collection, connection, who, affordable, now)
 
 
 def reserve(collection: Collection, connection: sa.Connection, cost: int, changes: int = 0) -> None:
@@ -212,7 +212,7 @@ def _request_row(who: Any, target: Any, seat: int | None, now: int, lease: int) 
     }  # fmt: skip
 
 
-def _nothing(collection: Collection, connection: sa.Connection, who: Any, affordable: int, now: int) -> Claim:
+def _why_nothing(collection: Collection, connection: sa.Connection, who: Any, affordable: int, now: int) -> Claim:
     """Why there is nothing for an annotator, and when to ask again."""
     named = {"campaign": collection.id, "annotator": who.id}
     if _ANY_UNSEEN.first(connection, **named) is not None:

@@ -170,13 +170,13 @@ def _csv(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
         if not begun:
             writer.writerow(row)
             begun = True
-        writer.writerow([_safe(cell) for cell in row.values()])
+        writer.writerow([_escape_formula(cell) for cell in row.values()])
         yield out.getvalue()
         out.seek(0)
         out.truncate()
 
 
-def _safe(cell: Any) -> Any:
+def _escape_formula(cell: Any) -> Any:
     """Text that a spreadsheet would take for a formula, behind an apostrophe."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 

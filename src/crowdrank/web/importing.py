@@ -135,7 +135,7 @@ def _foreign_rows(collection: Collection, path: Path, format: str, options: Mapp
         row = {name: str(cell) if name in _ID_COLUMNS else cell for name, cell in row.items()}
         row.setdefault("query", "")
         row["seconds"] = row.pop("duration", None)
-        key = json.dumps([format, row["annotator"], row["query"], *_things(row)])
+        key = json.dumps([format, row["annotator"], row["query"], *_items_of(row)])
         seen[key] += 1
         name = str(uuid.uuid5(_SPACE, f"{key}#{seen[key]}"))
         yield {
@@ -185,7 +185,7 @@ def _by_judgment(judgments: Any) -> Iterator[Row]:
         yield {**{k: v for k, v in rows[0].items() if k not in ("item", "rank")}, "order": list(groups.values())}
 
 
-def _things(row: Row) -> list[str]:
+def _items_of(row: Row) -> list[str]:
     """The items that a judgment is about, in a fixed order."""
     if "item" in row:
         return [row["item"]]

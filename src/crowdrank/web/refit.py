@@ -182,7 +182,7 @@ class Refit:
 
     def due(self) -> bool | None:
         """Return whether a fit is due: ``True`` for the last one, cold, of a closed campaign, ``None`` for none."""
-        if not self._alone():
+        if not self._is_fitting_process():
             return None
         collection = self.collection
         row = collection.store.submit_read(lambda c: _NEEDED.first(c, campaign=collection.id)).result()
@@ -323,7 +323,7 @@ class Refit:
         collection = self.collection
         return collection.store.submit(lambda c: operation(collection, c, *args)).result()
 
-    def _alone(self) -> bool:
+    def _is_fitting_process(self) -> bool:
         """Whether this process is the one that fits; of several on PostgreSQL only one does."""
         if self.collection.store.dialect != "postgresql" or self._lock is not None:
             return True

@@ -118,7 +118,7 @@ def fit(snapshot: Snapshot, previous: Any, say: Say, *, cold: bool) -> Any:
     for start in range(0, len(wishes), PIECE):
         say({"piece": "proposals", "rows": wishes[start : start + PIECE]})
     if wishes:
-        say({"piece": "meant", "rows": _meant(snapshot, judgments)})
+        say({"piece": "meant", "rows": _wishes_by_annotator(snapshot, judgments)})
     say({
         "done": True, "seq": snapshot.seq, "method": consensus.method, "n_proposals": n_wishes,
         "summary": {
@@ -217,7 +217,7 @@ def _proposals(snapshot: Snapshot, judgments: Any) -> tuple[list[Any], int | Non
     return wishes, len(wishes)
 
 
-def _meant(snapshot: Snapshot, judgments: Any) -> list[Any]:
+def _wishes_by_annotator(snapshot: Snapshot, judgments: Any) -> list[Any]:
     """What is best asked of each annotator who takes part, the most urgent first, where the scheme chooses whom."""
     if snapshot.settings.scheme != _CHOOSES_ANNOTATORS or len(snapshot.active) < 2:
         return []

@@ -215,7 +215,7 @@ def _keep_new(collection: Collection, connection: sa.Connection, who: Any, sent:
         lock_target(connection, request.target)
         request = _own_request(connection, who, sent.request)
     if request.state in ("expired", "skipped"):
-        request = _answerable(connection, who, request)
+        request = _request_to_answer(connection, who, request)
     if request.state == "answered":
         raise _already_answered(collection, connection, request)
     seat, cost, late = request.seat, request.cost, request.state != "offered"
@@ -290,7 +290,7 @@ def _expect_own(row: Any, who: Any) -> Any:
     return row
 
 
-def _answerable(connection: sa.Connection, who: Any, request: Any) -> Any:
+def _request_to_answer(connection: sa.Connection, who: Any, request: Any) -> Any:
     """The request that a late answer belongs to: the newer one on the same target where there is one."""
     newer = _NEWER.first(connection, target=request.target, annotator=who.id, request=request.id)
     if newer is None:

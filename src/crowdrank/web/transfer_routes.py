@@ -109,7 +109,9 @@ async def report(service: Service, request: Request, caller: Caller) -> Response
         out = str(Path(folder) / "consensus.csv")
         command = [sys.executable, "-m", "crowdrank", "aggregate", str(votes), *options, "-o", out]
         nothing = asyncio.subprocess.DEVNULL
-        process = await asyncio.create_subprocess_exec(*command, stdout=nothing, stderr=nothing, preexec_fn=_politely)
+        process = await asyncio.create_subprocess_exec(
+            *command, stdout=nothing, stderr=nothing, preexec_fn=_lower_priority
+        )
         try:
             await asyncio.wait_for(process.wait(), _REPORT_SECONDS)
         except TimeoutError:
@@ -150,7 +152,7 @@ def _write(path: Path, pieces: Any) -> None:
             file.write(piece)
 
 
-def _politely() -> None:
+def _lower_priority() -> None:
     """Let annotators go first."""
     os.nice(10)
 

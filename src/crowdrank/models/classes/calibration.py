@@ -83,7 +83,7 @@ def calibrate(rows: ClassRows, fit: ClassFit) -> Calibration:
     shared_error = _shared_error(largest, crowd)
     given_away = min(shared_error * rows.n_levels / max(rows.n_levels - 1, 1), _MOST_SHARED)
     found = Calibration(largest, shared_error, likeliest, largest, given_away)
-    return found if fit.own_doubt else _nearest(rows, fit, judge, found)
+    return found if fit.own_doubt else _nearest_tempering(rows, fit, judge, found)
 
 
 def held_out_loss(rows: ClassRows, fit: ClassFit) -> float:
@@ -121,7 +121,7 @@ def _flatter(probabilities: Floats, n_voices: Floats, correlation: float) -> Flo
     return _shares(np.log(np.maximum(probabilities, _MIN_PROBABILITY)) * power[:, None])
 
 
-def _nearest(rows: ClassRows, fit: ClassFit, judge: ClassFit, found: Calibration) -> Calibration:
+def _nearest_tempering(rows: ClassRows, fit: ClassFit, judge: ClassFit, found: Calibration) -> Calibration:
     """The tempering by which the probabilities of a fit come closest to the tempered ones of the judge.
 
     Closest is the smallest log-loss expected by the judge; for each correlation it has one least in the share given

@@ -168,7 +168,7 @@ class QueryPasses(AnnotatorPasses):
         """Return the scores of all items and the parameters of the annotators."""
         prior, own, n = self.prior(), self._former_own(), self.n_own
         number, given = sums.total(_weights)
-        own, n_iter, values = self._first(sums, prior, own), 0, list[float]()
+        own, n_iter, values = self._first_point(sums, prior, own), 0, list[float]()
         tie = np.zeros(1 if self.method.ties == "davidson" else 0)
         for _ in range(MAX_REVERSALS):
             point, trace = self._climb(sums, prior, np.append(own, tie), number)
@@ -187,7 +187,7 @@ class QueryPasses(AnnotatorPasses):
         estimates = {"tie": float(np.exp(tie[0]))} if len(tie) else {}
         return PartedFit(columns, trace, self._quality(sums, own, given), estimates=estimates)
 
-    def _first(self, sums: Sums, prior: AnnotatorPrior, own: Floats) -> Floats:
+    def _first_point(self, sums: Sums, prior: AnnotatorPrior, own: Floats) -> Floats:
         """Parameters to begin with, and rough scores as states of the parts: on the majority's side, or former ones."""
         surplus = prior.expected_surplus()[0]
         for _ in range(START_ROUNDS):

@@ -39,12 +39,12 @@ class PlackettLucePasses(AddedPasses):
         )
         if not trace.converged:
             warn_unconverged("plackett_luce", self.method.max_iter, trace.change, self.method.tol)
-        sample = partial(read_sample, _itself, given, share_of_rows(self.judged.rows))
+        sample = partial(read_sample, _rankings_of_part, given, share_of_rows(self.judged.rows))
         quality = quality_of_sample(self.method, [part for (part,) in sums.read(sample)], given, {})
         return PartedFit([PartColumns(scores, std_error) for scores, std_error, _ in found], trace, quality)
 
 
-def _itself(part: Rankings) -> Rankings:
+def _rankings_of_part(part: Rankings) -> Rankings:
     """The rankings of a part."""
     return part
 

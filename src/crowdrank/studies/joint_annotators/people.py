@@ -90,7 +90,7 @@ def _rows(measured: Cells) -> Iterator[Row]:
 def _verdicts(measured: Cells, claims: Mapping[str, str]) -> list[Verdict]:
     """Table 5 itself, and its claims on the public sets."""
     return [
-        _missing(),
+        _missing_for_table_5(),
         _expected_verdict(measured, claims),
         _close(measured),
         _highest(measured),
@@ -99,7 +99,7 @@ def _verdicts(measured: Cells, claims: Mapping[str, str]) -> list[Verdict]:
     ]
 
 
-def _missing() -> Verdict:
+def _missing_for_table_5() -> Verdict:
     """What table 5 would need."""
     printed = "; ".join(
         f"{attribute}: {', '.join(f'{one} {value}' for one, value in shares.items())}"

@@ -60,16 +60,16 @@ def verdicts(results: Results, n_pairs: Mapping[str, int], singles: Sequence[flo
         _rates_found(results, n_pairs["red"]),
         _same_rates(results),
         *(_accuracies(results, colour, n_pairs[colour]) for colour in TABLE_2),
-        _ahead(results),
+        _lead_verdict(results),
         _weak_rankers(results, singles),
         _no_gain(results),
-        _falling(results),
-        _converging(results),
-        _rising(results),
+        _noise_verdict(results),
+        _convergence_verdict(results),
+        _annotators_verdict(results),
         _baselines(results),
         _same_at_three(results),
-        _hinge(results),
-        _varying(results),
+        _hinge_verdict(results),
+        _vrjam_verdict(results),
     ]
 
 
@@ -130,7 +130,7 @@ def _accuracies(results: Results, colour: str, n_pairs: int) -> Verdict:
     )
 
 
-def _ahead(results: Results) -> Verdict:
+def _lead_verdict(results: Results) -> Verdict:
     """Whether the joint models are ahead of both baselines."""
     told, ahead = [], True
     for colour in TABLE_2:
@@ -175,7 +175,7 @@ def _no_gain(results: Results) -> Verdict:
     )
 
 
-def _falling(results: Results) -> Verdict:
+def _noise_verdict(results: Results) -> Verdict:
     """Whether accuracy falls with noise."""
     curves = {(colour, scheme): results.curve("noise", colour, scheme) for colour in TABLE_2 for scheme in (MV, JAM)}
     falls = [bool((np.diff(curve) < 0).all()) for curve in curves.values()]
@@ -189,7 +189,7 @@ def _falling(results: Results) -> Verdict:
     )
 
 
-def _converging(results: Results) -> Verdict:
+def _convergence_verdict(results: Results) -> Verdict:
     """Whether MV and JAM meet as noise rises."""
     gaps = {colour: results.curve("noise", colour, JAM) - results.curve("noise", colour, MV) for colour in TABLE_2}
     return Verdict.of(
@@ -202,7 +202,7 @@ def _converging(results: Results) -> Verdict:
     )
 
 
-def _rising(results: Results) -> Verdict:
+def _annotators_verdict(results: Results) -> Verdict:
     """Whether more annotators help the joint models."""
     curves = {(colour, one): results.curve("crowd", colour, one) for colour in TABLE_2 for one in (JAM, VRJAM)}
     told = "; ".join(f"{scheme} on {colour} wine {_list(curve)}" for (colour, scheme), curve in curves.items())
@@ -249,7 +249,7 @@ def _same_at_three(results: Results) -> Verdict:
     )
 
 
-def _hinge(results: Results) -> Verdict:
+def _hinge_verdict(results: Results) -> Verdict:
     """Whether the hinge does what the logistic loss does."""
     at = np.linspace(-5, 5, 1001)
     apart = np.abs(-np.logaddexp(0, -at) + np.maximum(1 - at, 0))
@@ -291,7 +291,7 @@ def sparse_note(results: Results) -> str:
     ).note
 
 
-def _varying(results: Results) -> Verdict:
+def _vrjam_verdict(results: Results) -> Verdict:
     """Whether VRJAM gains where noise depends on the pair."""
     told, gains = [], []
     for colour in TABLE_2:

@@ -66,7 +66,7 @@ def synthetic(work: Work) -> Outcome:
             runs.add(n_annotators, work.cell((n_annotators, seed, n_train, n_test), compute))
     return Outcome(
         rows=list(_rows(runs)),
-        verdicts=[_close(runs), _better(runs), _erratic(runs), _expertise(runs), _unified_verdict(runs)],
+        verdicts=[_close(runs), _joint_verdict(runs), _erratic(runs), _expertise(runs), _unified_verdict(runs)],
         figures={"figure-2": lambda: _figure(runs)},
         notes=_notes(runs),
     )
@@ -198,7 +198,7 @@ def _close(runs: Runs) -> Verdict:
     )
 
 
-def _better(runs: Runs) -> Verdict:
+def _joint_verdict(runs: Runs) -> Verdict:
     """Whether the joint method beats the two stages."""
     gains = {measure: runs.less(PRINTED_ML, PRINTED_D, measure) for measure in MEASURES[:3]}
     won = int((gains["nDCG@3"] > 0).sum())

@@ -39,7 +39,7 @@ def verdicts(main: Results, other: Results | None) -> list[Verdict]:
         _linear(main),
         _fix(main),
     ]
-    return of_main if other is None else [*of_main, _other(main, other)]
+    return of_main if other is None else [*of_main, _second_set_verdict(main, other)]
 
 
 def _clean(main: Results) -> Verdict:
@@ -212,7 +212,7 @@ def improved_note(main: Results) -> str:
     ).note
 
 
-def _other(main: Results, other: Results) -> Verdict:
+def _second_set_verdict(main: Results, other: Results) -> Verdict:
     """Whether the second data set tells the same story."""
     pairs = [("SL", "MV"), ("SL", "NB given"), ("SL", "NB learned"), ("NB given", "MV")]
     told, same = [], 0

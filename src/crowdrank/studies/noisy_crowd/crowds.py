@@ -233,16 +233,16 @@ class Crowd:
 
     def _single(self, bought: Grades) -> _Outcome:
         """Every grade as it is."""
-        return _Outcome(bought.item, bought.grade, self._right(bought.grade, bought.item))
+        return _Outcome(bought.item, bought.grade, self._label_accuracy(bought.grade, bought.item))
 
     def _agreed_outcome(self, consensus: Consensus, bought: Grades, *, expected: bool = False) -> _Outcome:
         """The most probable grade of each item, or its expected grade."""
         assert consensus.grade is not None
         item = np.flatnonzero(bought.judged_items)
         likeliest = np.array(_LEVELS)[consensus.grade[item]]
-        return _Outcome(item, consensus.scores[item] if expected else likeliest, self._right(likeliest, item))
+        return _Outcome(item, consensus.scores[item] if expected else likeliest, self._label_accuracy(likeliest, item))
 
-    def _right(self, grade: Floats, item: Any) -> float:
+    def _label_accuracy(self, grade: Floats, item: Any) -> float:
         """Share of right labels, in per cent."""
         return 100 * float(np.mean(grade == self.split.train.grade[item]))
 

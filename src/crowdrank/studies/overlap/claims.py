@@ -189,7 +189,7 @@ def _by_ranker(results: Results, keys: Sequence[Key], first: str, second: str = 
     return {one: results.pool([key for key in keys if key[2] == one], first, second) for one in rankers}
 
 
-def _under(keys: Sequence[Key]) -> str:
+def _noises_text(keys: Sequence[Key]) -> str:
     """Which noises they are about."""
     return f"Under {' and '.join(dict.fromkeys(key[1] for key in keys))} noise"
 
@@ -219,7 +219,9 @@ def _votes(results: Results, keys: list[Key], other: list[Key]) -> Verdict:
     three = _by_ranker(results, keys, "3-overlap", "Mv3")
     eleven = _by_ranker(results, keys, "11-overlap", "Mv11")
     means = _by_ranker(results, keys, averaged_name("3-overlap"), "Mv3")
-    noisy = f" {_under(other)}: {_differences_text(_by_ranker(results, other, '3-overlap', 'Mv3'))}." if other else ""
+    noisy = (
+        f" {_noises_text(other)}: {_differences_text(_by_ranker(results, other, '3-overlap', 'Mv3'))}." if other else ""
+    )
     both = [*three.values(), *eleven.values()]
     return Verdict.of(
         "using all k grades is better than their majority vote",
@@ -258,7 +260,7 @@ def _averaged_verdict(results: Results, keys: list[Key], other: list[Key]) -> Ve
     three = _by_ranker(results, keys, averaged_name("3-overlap"))
     noisy = _by_ranker(results, other, averaged_name("If-good-3")) if other else {}
     truth = _by_ranker(results, keys, "Truth")
-    under = f" {_under(other)}: {_differences_text(noisy)}." if other else ""
+    under = f" {_noises_text(other)}: {_differences_text(noisy)}." if other else ""
     every = [*gain.values(), *noisy.values()]
     return Verdict.of(
         "If-good-3 beats the baseline for about 1.4 grades per item, where its gains are averaged",

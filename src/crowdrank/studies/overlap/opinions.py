@@ -35,7 +35,7 @@ def annotator_verdicts(panels: Mapping[str, Panels], stars: Mapping[str, Panels]
     ]
 
 
-def _ahead(panels: Panels, method: str, number: int) -> Floats:
+def _lead(panels: Panels, method: str, number: int) -> Floats:
     """Agreement of several grades less that of the best annotator, in each repetition."""
     return np.array([one[method][number - 1] - one["best"] for one in panels])
 
@@ -44,18 +44,18 @@ def _best_annotator(name: str, panels: Panels) -> Verdict:
     """Whether the vote of more than five grades beats the best annotator."""
     most = len(panels[0]["majority vote"])
     start = min(_BETTER_FROM, most)
-    vote = [_ahead(panels, "majority vote", number) for number in range(start, most + 1)]
+    vote = [_lead(panels, "majority vote", number) for number in range(start, most + 1)]
     best = float(np.mean([one["best"] for one in panels]))
     seen = dict.fromkeys(f"{difference_text(vote[n - start])} ({n} grades)" for n in (start, most))
     others = ", ".join(
-        f"{method} {difference_text(_ahead(panels, method, most))}" for method in ("mean grade", "Dawid and Skene")
+        f"{method} {difference_text(_lead(panels, method, most))}" for method in ("mean grade", "Dawid and Skene")
     )  # fmt: skip
     return Verdict.of(
         f"figure 1: above five grades the aggregate beats the best annotator ({name})",
         f"The best annotator agrees with the truth on {best:.1f} % of items. The majority vote differs from that by "
         f"{' and '.join(seen)} points; other ways to put {most} together: {others}.",
         reproduced=all(significant_sign(one) > 0 for one in vote),
-        trend=float(vote[-1].mean()) > 0 or float(_ahead(panels, "Dawid and Skene", most).mean()) > 0,
+        trend=float(vote[-1].mean()) > 0 or float(_lead(panels, "Dawid and Skene", most).mean()) > 0,
         why="The paper does not say how its grades were put together, and it matters: the mode of a skewed scale is "
         "biased low, and a vote counts poor annotators like good ones.",
     )
