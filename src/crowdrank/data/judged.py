@@ -98,6 +98,11 @@ class Judged(Sized, Shown):
         return np.broadcast_to(1.0, len(self)) if self.weight is None else self.weight
 
     @property
+    def row_annotator(self) -> Ints:
+        """Annotator code of each judgment, 0 for all where the judgments name nobody."""
+        return self.annotator if self.n_annotators else np.zeros(len(self), np.int32)
+
+    @property
     def judged_items(self) -> Bools:
         """Whether each item was judged at all."""
         judged = np.zeros(self.n_items, bool)

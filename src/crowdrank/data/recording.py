@@ -51,7 +51,7 @@ def shown_sides(preferences: Preferences) -> Bools:
 def _one_side_wins(preferences: Preferences) -> bool:
     """Whether nearly everybody's winners stand on one side, and not because nearly everybody goes by the side."""
     n = max(preferences.n_annotators, 1)
-    who = preferences.annotator if preferences.n_annotators else np.zeros(len(preferences), np.int32)
+    who = preferences.row_annotator
     right, _, left = _outcome_weights(who, preferences, n).T
     decided = left + right
     busy = decided > 0

@@ -38,7 +38,7 @@ class Position(NamedTuple):
 def habits(judgments: Judgments, coded: CodedJudgments, scores: Floats) -> pl.DataFrame:
     """Return a row for each annotator, or one for all where nobody is named; null where there is nothing to tell."""
     n = max(judgments.n_annotators, 1)
-    who = judgments.annotator if judgments.n_annotators else np.zeros(len(judgments), np.int32)
+    who = judgments.row_annotator
     ids = judgments.annotators.ids if judgments.n_annotators else pl.Series([None], dtype=pl.String)
     columns: dict[str, Any] = {"annotator": ids, "n_judgments": np.bincount(who[judgments.first_rows()], minlength=n)}
     if isinstance(judgments, Grades):

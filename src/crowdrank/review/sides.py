@@ -56,7 +56,7 @@ def _seen_at_a_glance(preferences: Preferences) -> bool:
     if len(preferences) <= GLANCE:
         return True
     n = max(preferences.n_annotators, 1)
-    who = preferences.annotator if preferences.n_annotators else np.zeros(len(preferences), np.int32)
+    who = preferences.row_annotator
     seen = outcome_counts(who, preferences.outcome, n, step=-(-len(preferences) // GLANCE))
     total = seen.sum(axis=1)
     return bool(((total >= _MIN_ANSWERS) & (seen.max(axis=1) >= _MIN_SHARE_OF_SAMPLE * total)).any())

@@ -277,7 +277,7 @@ class PredictedGrades:
         """
         grades: Any = self.split.judgments
         code, fold = grades.level_codes()[0][rows], self.split.fold[rows]
-        who = grades.annotator[rows] if grades.n_annotators else np.zeros(len(rows), np.int32)
+        who = grades.row_annotator[rows]
         n, n_levels, loss = max(grades.n_annotators, 1), shares.shape[1], np.empty(len(rows))
         step = max(1, _MAX_CELLS_AT_ONCE // n_levels**2)
         for number in range(self.split.n_folds):

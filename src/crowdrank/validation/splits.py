@@ -195,19 +195,14 @@ def _pairs(judgments: Judgments, order: Counts, fold: Ints, start: int, rng: np.
         won, left, right = judgments.outcome[rows] > 0, judgments.left[rows], judgments.right[rows]
         better, worse = np.where(won, left, right), np.where(won, right, left)
         number = rows + start
-        return Pairs(better, worse, number, number, _annotators_of(judgments, rows), judgments.row_weight[rows])
+        return Pairs(better, worse, number, number, judgments.row_annotator[rows], judgments.row_weight[rows])
     if isinstance(judgments, Grades):
-        who = _annotators_of(judgments, np.arange(len(judgments)))
+        who = judgments.row_annotator
         first, second = _partners(_codes([_query(judgments), who, fold])[order], rng)
         return _ordered_pairs(judgments, order[first], order[second], judgments.grade, None, start)
     owner = judgments.ranking
     first, second = _partners(owner.astype(np.int64), rng)
     return _ordered_pairs(judgments, first, second, -judgments.rank.astype(np.float64), owner, start)
-
-
-def _annotators_of(judgments: Judgments, rows: Counts) -> Ints:
-    """Annotator of some judgments, 0 where nobody is named."""
-    return judgments.annotator[rows] if judgments.n_annotators else np.zeros(len(rows), np.int32)
 
 
 def _ordered_pairs(
@@ -224,7 +219,7 @@ def _ordered_pairs(
     weight = judgments.row_weight
     both = weight[one] * weight[other] if owner is None else weight[one]
     return Pairs(
-        judgments.item[better], judgments.item[worse], one + start, other + start, _annotators_of(judgments, one), both
+        judgments.item[better], judgments.item[worse], one + start, other + start, judgments.row_annotator[one], both
     )
 
 

@@ -99,7 +99,7 @@ def _random_rows(grades: Grades, rng: np.random.Generator) -> Counts:
     """Row of one grade of each judged item, drawn in proportion to the weights."""
     draws = rng.random(grades.n_items)
     # rows in an order of their own, so the order of the table does not matter
-    annotator = grades.annotator if grades.n_annotators else np.zeros(len(grades), np.int32)
+    annotator = grades.row_annotator
     order = np.lexsort((grades.grade, annotator, grades.item))
     items, starts = np.unique(grades.item[order], return_index=True)
     climbed: Floats = np.concatenate([[0.0], np.cumsum(grades.row_weight[order])])

@@ -267,7 +267,7 @@ def _preference_sets(judgments: Judgments) -> tuple[PreferenceSets, Counts]:
     from ...kernels.segments import average_repeats
     from .kernels.preference_sets import sets_of_levels, sets_of_preferences
 
-    annotator = judgments.annotator if judgments.n_annotators else np.zeros(len(judgments), np.int32)
+    annotator = judgments.row_annotator
     items, weight, code = judgments.items, np.asarray(judgments.row_weight), annotator.astype(np.int64)
     if isinstance(judgments, Rankings):
         number, n = judgments.ranking, max(len(judgments), 1)

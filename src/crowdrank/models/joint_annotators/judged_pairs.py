@@ -88,7 +88,7 @@ class JudgedPairs:
 
         n = max(preferences.n_annotators, 1)
         good = np.append(trusted_annotators(preferences, trusted), np.zeros(n - preferences.n_annotators, bool))
-        by = preferences.annotator if preferences.n_annotators else np.zeros(len(preferences), np.int32)
+        by = preferences.row_annotator
         columns: tuple[Any, ...] = (preferences.left, preferences.right, preferences.outcome, by)
         weight = preferences.weight
         truth = None if known is None else known_pairs(known, preferences)
@@ -110,7 +110,7 @@ def patterns_of(preferences: Preferences) -> PairPatterns:
     """Return the judged pairs of preferences; where nobody is named, all are by one annotator."""
     from .kernels.pair_patterns import find_patterns
 
-    by = preferences.annotator if preferences.n_annotators else np.zeros(len(preferences), np.int32)
+    by = preferences.row_annotator
     rows: tuple[Any, ...] = (preferences.left, preferences.right, preferences.outcome, by)
     n_sources = max(preferences.n_annotators, 1)
     return find_patterns(*rows, weight=preferences.weight, offsets=preferences.items.offsets, n_sources=n_sources)

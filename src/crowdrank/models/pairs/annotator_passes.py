@@ -97,7 +97,7 @@ class PairPart(NamedTuple):
     def annotator_weights(self) -> Floats:
         """Weight of the preferences of each of the annotators, ties included."""
         preferences = self.preferences
-        by = preferences.annotator if preferences.n_annotators else np.zeros(len(preferences), np.int32)
+        by = preferences.row_annotator
         return np.bincount(by, preferences.weight, max(preferences.n_annotators, 1)).astype(np.float64)[self.annotators]
 
 
@@ -160,7 +160,7 @@ class QueryPasses(AnnotatorPasses):
 
     def lay_out(self, part: Preferences) -> PairPart:
         """Return the preferences sorted by pair."""
-        by = part.annotator if part.n_annotators else np.zeros(len(part), np.int32)
+        by = part.row_annotator
         model = self.method._model(part, by, self.all_trusted)
         return PairPart(part, replace(model, prior=_FlatPrior(model.prior)), np.arange(self.n_own, dtype=np.int32))
 

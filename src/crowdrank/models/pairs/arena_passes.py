@@ -35,7 +35,7 @@ class ArenaPasses(AnnotatorPasses):
 
     def lay_out(self, part: Preferences) -> PairPart:
         """Return the preferences sorted by pair, their annotators numbered within the part."""
-        by = part.annotator if part.n_annotators else np.zeros(len(part), np.int32)
+        by = part.row_annotator
         annotators, code = np.unique(by, return_inverse=True)
         model = self.method._model(part, code.astype(np.int32), self.all_trusted[annotators])
         # the pull of the scores is added once

@@ -220,7 +220,7 @@ class PairOutcomes:
         from ...kernels.pairs import pair_numbers
 
         counts = count_preferences(used, "split")
-        annotator = used.annotator if used.n_annotators else np.zeros(len(used), np.int32)
+        annotator = used.row_annotator
         swapped = used.left > used.right
         # 1 where the higher item was named, so that 0, 1 and 2 are the lower one, a tie and the higher one
         named = np.where(swapped, used.outcome, -used.outcome).astype(np.int32) + 1

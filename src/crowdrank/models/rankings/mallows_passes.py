@@ -185,7 +185,7 @@ def _survey(common: Common, part: MallowsPart, state: Any) -> tuple[Statistics, 
     Those are the number of sampled items, whether rankings share pairs, and the logarithm of the number of orders.
     """
     rankings, crowd, n = part.rankings, part.crowd(common), len(common.given)
-    by = rankings.annotator if rankings.n_annotators else np.zeros(len(rankings), np.int32)
+    by = rankings.row_annotator
     given = np.bincount(by, rankings.weight, n).astype(np.float64)
     number = np.bincount(crowd.annotator, minlength=n).astype(np.float64)
     length = np.bincount(crowd.annotator, np.diff(crowd.arranged.lists.starts), n).astype(np.float64)

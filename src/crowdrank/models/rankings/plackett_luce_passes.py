@@ -51,7 +51,7 @@ def _rankings_of_part(part: Rankings) -> Rankings:
 
 def _weights(n_annotators: int, part: Rankings, state: Any) -> tuple[Statistics, Any]:
     """Weight of the rankings of each annotator."""
-    by = part.annotator if part.n_annotators else np.zeros(len(part), np.int32)
+    by = part.row_annotator
     return (np.bincount(by, part.weight, n_annotators).astype(np.float64),), None
 
 
