@@ -136,8 +136,8 @@ class Evidence(NamedTuple):
         apart = total**2 - spread.total_total + total
         # what rounding leaves of none is none
         own = np.divide(own * total**2, apart, out=np.zeros_like(own), where=apart > 1e-9 * total**2)
-        found = cls(share, total, own / (share * (1.0 - share)), spread, 1.0)
-        return found._replace(own=np.maximum(found.own, 0.0), tied=found._dependence())
+        evidence = cls(share, total, own / (share * (1.0 - share)), spread, 1.0)
+        return evidence._replace(own=np.maximum(evidence.own, 0.0), tied=evidence._dependence())
 
     def _dependence(self) -> float:
         """Dependence of pairs with a common item that the items of all annotators show, strong if few do."""
@@ -177,8 +177,8 @@ class Evidence(NamedTuple):
         # both vanish at qualities of 0 and 1
         normal = normal / np.maximum(4.0 * quality * (1.0 - quality), 1e-12)
         common = self.tied + (1.0 - self.tied) * normal
-        found: Floats = 4.0 * (common * self.spread.triples + self.spread.pairs)
-        return found
+        variance: Floats = 4.0 * (common * self.spread.triples + self.spread.pairs)
+        return variance
 
     def variance(self, quality: Floats) -> tuple[Floats, Floats]:
         """Return the variance at a quality, relative to that of one pair, and the degrees of freedom it has.
@@ -196,8 +196,8 @@ class Evidence(NamedTuple):
         return self._pairs(self.variance(quality)[0])
 
     def _pairs(self, variance: Floats) -> Floats:
-        found = np.divide(self.total**2, variance, out=np.zeros_like(self.total), where=variance > 0)
-        return np.minimum(found, self.total)
+        effective = np.divide(self.total**2, variance, out=np.zeros_like(self.total), where=variance > 0)
+        return np.minimum(effective, self.total)
 
     def bounds(self, share: Floats, tails: tuple[float, ...], most: float) -> tuple[Floats, ...]:
         """Return quantiles of the quality, Jeffreys' with the pairs that there are if the quality is the quantile.
@@ -206,15 +206,15 @@ class Evidence(NamedTuple):
         the variance is estimated, bounds are those of Student's t. Where all pairs agree, or none, Jeffreys' bound is
         too near to the end, and the exact one takes its place [Brown01]_.
         """
-        found = []
+        limits = []
         for tail in tails:
             bound = share
             for _ in range(_N_ROUNDS):
                 variance, freedom = self.variance(bound)
                 pairs = np.minimum(self._pairs(variance), most) / (1.0 + _STUDENT / freedom)
                 bound = _share_quantile(share, pairs, tail)
-            found.append(bound)
-        return tuple(found)
+            limits.append(bound)
+        return tuple(limits)
 
 
 def _share_quantile(share: Floats, pairs: Floats, tail: float) -> Floats:
@@ -224,9 +224,9 @@ def _share_quantile(share: Floats, pairs: Floats, tail: float) -> Floats:
     none, all_ = share <= 0.0, share >= 1.0
     right = np.where(none, 1.0, np.where(all_, np.maximum(pairs, 1e-12), share * pairs + 0.5))
     wrong = np.where(all_, 1.0, np.where(none, np.maximum(pairs, 1e-12), (1.0 - share) * pairs + 0.5))
-    found = np.asarray(betaincinv(right, wrong, tail), np.float64)
+    quantile = np.asarray(betaincinv(right, wrong, tail), np.float64)
     end = np.where(none, 0.0, 1.0)
-    return np.where((none & (tail < 0.5)) | (all_ & (tail > 0.5)), end, found)
+    return np.where((none & (tail < 0.5)) | (all_ & (tail > 0.5)), end, quantile)
 
 
 def row_sums(offsets: Counts, grade: Floats, place: Counts, weight: Floats) -> tuple[Floats, Floats, Floats]:
@@ -239,9 +239,9 @@ def row_sums(offsets: Counts, grade: Floats, place: Counts, weight: Floats) -> t
     if int((sizes * (sizes - 1) // 2).sum()) > FEW_PAIRS:
         from .kernels.concordance import row_concordance
 
-        found: tuple[Floats, Floats, Floats]
-        found = row_concordance(offsets, grade, place, weight.astype(np.float64))
-        return found
+        sums: tuple[Floats, Floats, Floats]
+        sums = row_concordance(offsets, grade, place, weight.astype(np.float64))
+        return sums
     first, second = pairs_within(np.arange(len(grade)), np.repeat(offsets[1:], sizes))
     way = np.sign(grade[second] - grade[first])
     right = 0.5 * np.abs(way) * (1.0 + way * np.sign(place[second] - place[first]))
@@ -300,18 +300,18 @@ class Reliability:
         # of a positive correlation the upper bound is that of a noisier consensus, and the lower that of a better one
         least, most = (centre / end - centre / self.middle for end in (self.lower, self.upper))
         # more agreement than the best consensus within its interval lets anybody have is chance
-        found = np.clip(centre, -self.upper, self.upper) / self.middle
+        shares = np.clip(centre, -self.upper, self.upper) / self.middle
         up = np.hypot((high - centre) / self.middle, np.maximum(least, most))
         down = np.hypot((centre - low) / self.middle, np.minimum(least, most))
         if self.lower <= _LEAST_CORRELATION:
-            up = down = np.full_like(found, np.inf)
-        return self._as_share(found), self._as_share(found - down), self._as_share(found + up)
+            up = down = np.full_like(shares, np.inf)
+        return self._as_share(shares), self._as_share(shares - down), self._as_share(shares + up)
 
     def _correlation(self, share: Floats) -> Floats:
         """Correlation that a share in agreement stands for."""
         classes = self.n_classes
-        found: Floats = chance_corrected(share, classes) if classes else np.sin(np.pi * (share - 0.5))
-        return found
+        correlation: Floats = chance_corrected(share, classes) if classes else np.sin(np.pi * (share - 0.5))
+        return correlation
 
     def _as_share(self, correlation: Floats) -> Floats:
         """Share of pairs in agreement at a correlation."""
@@ -368,11 +368,11 @@ def class_reliability(item: Counts, level: Counts, weight: Floats, n_classes: in
     same, n = (same[several] / pairs[several]) * n[several], n[several]
     between = float(same.sum() / n.sum())
     error = np.sqrt(((same - between * n) ** 2).sum() * len(n) / max(len(n) - 1.0, 1.0)) / n.sum()
-    found = max(float(chance_corrected(share, n_classes)), 0.0)
+    corrected = max(float(chance_corrected(share, n_classes)), 0.0)
 
     def of_consensus(agreement: float) -> float:
         mean = np.sqrt(max(float(chance_corrected(agreement, n_classes)), _LEAST_CORRELATION**2))
-        return float(np.clip(found / mean, _LEAST_CORRELATION, 1.0))
+        return float(np.clip(corrected / mean, _LEAST_CORRELATION, 1.0))
 
     middle, lower, upper = (of_consensus(between + by * _NINETY * float(error)) for by in (0.0, 1.0, -1.0))
     return Reliability(middle, lower, upper, n_classes)

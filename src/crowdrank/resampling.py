@@ -162,16 +162,16 @@ def judgment_numbers(judgments: Judgments | Mixed) -> Ints | None:
     parts = judgments.parts if isinstance(judgments, Mixed) else (judgments,)
     if all(len(part) == part.n_judgments for part in parts):
         return None
-    found, start = list[Ints](), 0
+    numbers, start = list[Ints](), 0
     for part in parts:
         order = canonical_order(part)
         number = part.judgment if isinstance(part, Preferences) and part.judgment is not None else order
         first, inverse = np.unique(number[order], return_index=True, return_inverse=True)[1:]
         place = np.empty(len(order), np.int32)
         place[order] = np.argsort(np.argsort(first))[inverse]
-        found.append(place + start)
+        numbers.append(place + start)
         start += len(first)
-    return np.concatenate(found).astype(np.int32)
+    return np.concatenate(numbers).astype(np.int32)
 
 
 def check_draws(n: int, resample: str, seed: int = 0) -> None:

@@ -162,18 +162,18 @@ def _of_classes(grades: Grades, *, anchored: bool) -> Choice:
     first = Candidate(usual.method, usual.params)
     others = [Candidate(usual.method, {})] if usual.params else []
     candidates = [first, *others, *(Candidate(name, {}) for name in RIVALS)]
-    found = best_class_method(grades, candidates)
-    if found is None:
+    best = best_class_method(grades, candidates)
+    if best is None:
         return usual
-    if found.best == first:
+    if best.best == first:
         others_said = f"none of {len(candidates) - 1} others predicts held-out grades clearly better"
         return Choice(usual.method, f"{usual.reason}, and {others_said}", usual.params)
-    loss = found.losses[candidates.index(found.best)]
+    loss = best.losses[candidates.index(best.best)]
     reason = (
         f"it predicts held-out grades best of {len(candidates)} methods (log-loss {loss:.3f} against "
-        f"{found.losses[0]:.3f} of {usual.method})"
+        f"{best.losses[0]:.3f} of {usual.method})"
     )
-    return Choice(found.best.name, reason, found.best.params)
+    return Choice(best.best.name, reason, best.best.params)
 
 
 def auto_scheme(judgments: Judgments) -> Choice:

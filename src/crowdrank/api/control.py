@@ -31,10 +31,10 @@ def control_names(control: str | Sequence[str]) -> dict[str, str]:
     >>> list(control_names("style,self"))
     ['length', 'headers', 'bold', 'lists', 'self']
     """
-    found: dict[str, str] = {}
+    transforms: dict[str, str] = {}
     for name, transform in parse_covariates(control).items():
-        found |= dict.fromkeys(STYLE, transform) if name == "style" else {name: transform}
-    return found
+        transforms |= dict.fromkeys(STYLE, transform) if name == "style" else {name: transform}
+    return transforms
 
 
 def names_to_control(judgments: Any, control: str | Sequence[str]) -> list[str]:

@@ -75,8 +75,8 @@ def diagnose(
         consensus = aggregate(judged)
     elif not isinstance(consensus, Consensus):
         raise ParameterError(f"consensus= takes a consensus, not a {type(consensus).__name__}; make one with aggregate")
-    found = review.diagnose(judged, review.match_items(consensus, judged), known)
-    return _with_habits(found, habits, consensus, relative) if control is not None else found
+    diagnostics = review.diagnose(judged, review.match_items(consensus, judged), known)
+    return _with_habits(diagnostics, habits, consensus, relative) if control is not None else diagnostics
 
 
 def _with_control(
@@ -90,11 +90,11 @@ def _with_control(
         raise ParameterError(f"{option('control')} is about preferences of named annotators; leave it out")
     method = method_class("aggregator", "latent_score")()
     try:
-        found = consensus or aggregate(judged, "latent_score", control=control)
-        return found, annotator_habits(found), None
+        fitted = consensus or aggregate(judged, "latent_score", control=control)
+        return fitted, annotator_habits(fitted), None
     except UnidentifiedError as error:
-        found = method.relative_coefficients(judged, control)
-        return consensus, relative_habits(judged, control, found), _relative_sentence(judged, found.comparable, error)
+        fitted = method.relative_coefficients(judged, control)
+        return consensus, relative_habits(judged, control, fitted), _relative_sentence(judged, fitted.comparable, error)
 
 
 def _relative_sentence(judged: Preferences, comparable: Bools, error: Exception) -> str:

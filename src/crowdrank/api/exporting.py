@@ -113,10 +113,10 @@ def export(
     from ..io.exports.predictions import argilla_suggestions, label_studio_tasks
 
     source = open_source(votes, archives=True)
-    found = detect(source)
-    if found != to:
+    tool = detect(source)
+    if tool != to:
         raise JudgmentError(
-            f"{source.name} is {'a plain table' if found is None else f'of {found}'} and no export of {to}"
+            f"{source.name} is {'a plain table' if tool is None else f'of {tool}'} and no export of {to}"
         )
     make = label_studio_tasks if to == "label-studio" else argilla_suggestions
     records, notes = make(consensus, source, ReadOptions(answer=answer, columns=columns or {}))

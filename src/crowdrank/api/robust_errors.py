@@ -68,19 +68,19 @@ def with_robust_errors(
     assert consensus.covariance is not None
     assert consensus.std_error is not None
     gradients = method.score_gradients(judgments, consensus)
-    found = cluster_robust(consensus.covariance, consensus.items.offsets, gradients, cluster)
-    if not (found.n_clusters > 1).any():
+    errors = cluster_robust(consensus.covariance, consensus.items.offsets, gradients, cluster)
+    if not (errors.n_clusters > 1).any():
         if unasked:
             return consensus
         where = "" if robust == "query" else " of a query"
         raise ParameterError(f"{option('robust', robust)} needs two or more {_PLURAL[robust]}{where}; leave it out")
-    number = int(np.median(found.n_clusters[found.n_clusters > 0]))
+    number = int(np.median(errors.n_clusters[errors.n_clusters > 0]))
     clusters = f"{number:,} {_PLURAL[robust]}"
     kept = ""
     if unasked and number < _FEW_CLUSTERS:
-        found, n_narrower = _no_narrower(consensus, found)
+        errors, n_narrower = _no_narrower(consensus, errors)
         kept = f"; {n_narrower:,} that would be narrower stay the model's: too few to judge by" if n_narrower else ""
-    wider = _times_as_wide(consensus, found)
+    wider = _times_as_wide(consensus, errors)
     if number < _FEW_CLUSTERS and not unasked:
         _warn_of_few(clusters, number)
     why = "preferences of an annotator repeat or imply each other: " if unasked else ""
@@ -88,9 +88,9 @@ def with_robust_errors(
     say(f"{why}standard errors by {robust} are {wider:.2f} times as wide as the model's ({clusters}{each}){kept}")
     trace = replace(consensus.trace, errors=f"cluster-robust by {robust}")
     return replace(
-        consensus, std_error=found.std_error, covariance=found.covariance, trace=trace,
+        consensus, std_error=errors.std_error, covariance=errors.covariance, trace=trace,
         estimates={
-            **consensus.estimates, **_robust_control(consensus, found),
+            **consensus.estimates, **_robust_control(consensus, errors),
             "robust": {"by": robust, "clusters": number, "wider": wider},
         },
     )  # fmt: skip

@@ -216,16 +216,16 @@ def _labelled_features(path: str, columns: str | None) -> Features:
 
     remedy = "name the votes and then the features"
     try:
-        found = as_features(path, split_list(columns))
+        features = as_features(path, split_list(columns))
     except JudgmentError as error:
         if not os.path.exists(path):
             raise
         raise ParameterError(
             f"{path!r} alone is not enough to learn from ({str(error).split(';')[0]}); {remedy}"
         ) from None
-    if found.grade is None:
+    if features.grade is None:
         raise ParameterError(f"{path!r} alone is not enough to learn from, as it has no grades; {remedy}")
-    return found
+    return features
 
 
 def _share(text: str | None) -> float | str | None:

@@ -203,8 +203,11 @@ class _DaskRun(Run):
         self._wait(futures, work.number)
         self._begun, self.seconds = True, time.monotonic() - started
         for place in range(0, len(futures), _RESULTS_AT_A_TIME):
-            for found, wrote in self.client.gather(futures[place : place + _RESULTS_AT_A_TIME]):
-                yield (with_empty_rows(found) if work.summed else [with_empty_rows(one) for one in found]), wrote
+            for statistics, wrote in self.client.gather(futures[place : place + _RESULTS_AT_A_TIME]):
+                yield (
+                    (with_empty_rows(statistics) if work.summed else [with_empty_rows(one) for one in statistics]),
+                    wrote,
+                )
             futures[place : place + _RESULTS_AT_A_TIME] = [None] * len(futures[place : place + _RESULTS_AT_A_TIME])
 
     def _expect_scheduler(self) -> None:
@@ -300,8 +303,8 @@ def _run_block(
 ) -> tuple[Any, bool]:
     """One pass over a block, whose parts are read where none are loaded."""
     parts: Any = loaded or (_load_block(fit, [number])[0] for number in numbers)
-    found, wrote = replace(bare, passes=fit[0], shared=shared).over(numbers, parts)
-    return without_empty_rows(found) if bare.summed else [without_empty_rows(one) for one in found], wrote
+    statistics, wrote = replace(bare, passes=fit[0], shared=shared).over(numbers, parts)
+    return without_empty_rows(statistics) if bare.summed else [without_empty_rows(one) for one in statistics], wrote
 
 
 def describe_cluster(client: Any) -> str:

@@ -292,10 +292,10 @@ class PackedJudgments:
         target, shown = self.path / name, plain(str(self.path / name))
         try:
             if name not in self._checked:
-                found = file_checksum(target)
-                if found != checksum:
+                actual = file_checksum(target)
+                if actual != checksum:
                     raise JudgmentError(
-                        f"{shown} is damaged: its checksum is {found} and the manifest has {checksum}; restore that "
+                        f"{shown} is damaged: its checksum is {actual} and the manifest has {checksum}; restore that "
                         "file from a copy, or pack the judgments again"
                     )
                 self._checked.add(name)
@@ -393,8 +393,8 @@ def _looked_up(values: NDArray[Any], codes: NDArray[Any]) -> NDArray[Any]:
     if len(values) and (values == values[0] + np.arange(len(values))).all():
         counted_up: NDArray[Any] = codes.astype(values.dtype)
         return counted_up + values[0] if values[0] else counted_up
-    found: NDArray[Any] = values[codes]
-    return found
+    image: NDArray[Any] = values[codes]
+    return image
 
 
 def _declared_levels(packed: PackedJudgments) -> tuple[Any, ...] | None:

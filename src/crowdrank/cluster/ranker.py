@@ -196,13 +196,13 @@ class _Training:
     def _expect_workers(self) -> set[str]:
         """The workers, waited for as long as there are none."""
         until = time.monotonic() + _WAIT_FOR_WORKERS
-        while not (found := _workers(self.client)):
+        while not (workers := _workers(self.client)):
             if time.monotonic() > until:
                 raise ClusterError(
                     f"the cluster has had no worker for {_WAIT_FOR_WORKERS:.0f} seconds; start some and train again"
                 )
             time.sleep(0.2)
-        return found
+        return workers
 
     def _restart(self, attempt: _Attempt) -> None:
         """End a training that waits for a lost worker."""

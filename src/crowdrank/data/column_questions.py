@@ -160,14 +160,14 @@ def nested_sentence(role: str, name: str, cells: pl.Series | None) -> str:
     >>> nested_sentence("grade", "answers", pl.Series([[{"model": "x", "rank": 1}, {"model": "y", "rank": 2}]]))
     "'answers' holds objects; write the path: columns={'rank': 'answers[].rank', 'item': 'answers[].model'}"
     """
-    found = short_paths(name, cells)
+    short = short_paths(name, cells)
     # a number is the likelier answer, and one that is called a rank is no grade
     answer = role in ("grade", "rank")
     paths = sorted(
-        found,
+        short,
         key=lambda path: (
             answer and name_points("annotator", _last_step(path)) > 0,
-            answer and not found[path],
+            answer and not short[path],
             answer and not _is_answer(path),
         ),
     )
@@ -223,9 +223,9 @@ def short_paths(name: str, cells: pl.Series | None, most: int = 8) -> dict[str, 
     """
     if cells is None:
         return {}
-    found: dict[str, bool] = {}
+    paths: dict[str, bool] = {}
     waiting: list[tuple[str, pl.Series]] = [(name, cells.head(50))]
-    while waiting and len(found) < most:
+    while waiting and len(paths) < most:
         path, here = waiting.pop(0)
         if isinstance(here.dtype, pl.Struct):
             waiting[:0] = [(f"{path}.{field.name}", here.struct.field(field.name)) for field in here.dtype.fields]
@@ -237,5 +237,5 @@ def short_paths(name: str, cells: pl.Series | None, most: int = 8) -> dict[str, 
         else:
             facts = ColumnFacts(path, here)
             if facts.sample and not facts.long_text:
-                found[path] = facts.numbers
-    return found
+                paths[path] = facts.numbers
+    return paths

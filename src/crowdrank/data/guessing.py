@@ -127,16 +127,16 @@ def role_candidates(table: pl.DataFrame, columns: Mapping[str, str], wishes: Wis
     guess = _Guess(table.columns, dict(columns), table, wishes)
     pair = guess.has_sides()
     roles = ("left", "right", "winner") if pair else ("grade", "rank", "item")
-    found: dict[str, list[str]] = {}
+    by_role: dict[str, list[str]] = {}
     for role in (*roles, "annotator", "query"):
-        taken = {names[0] for names in found.values() if len(names) == 1} if role in ("annotator", "query") else set()
+        taken = {names[0] for names in by_role.values() if len(names) == 1} if role in ("annotator", "query") else set()
         free = [one.name for one in guess.candidates(role) if one.name not in taken]
         names = [columns[role]] if role in columns else free
         if role == "query":
-            names = [name for name in names if name not in found.get("item", [])]
+            names = [name for name in names if name not in by_role.get("item", [])]
         if names:
-            found[role] = names[:_MOST_CANDIDATES]
-    return found
+            by_role[role] = names[:_MOST_CANDIDATES]
+    return by_role
 
 
 class _Guess(RolePoints):
@@ -146,15 +146,15 @@ class _Guess(RolePoints):
         """Return what the table holds, or say what is unclear."""
         self.kind = kind
         by_winner = self._by_winner() if kind in (None, "preference") else {}
-        found = {}
+        understood = {}
         if by_winner and ("loser" in self.given or not self.has_sides("winner")):
-            kind, found = "preference", by_winner
+            kind, understood = "preference", by_winner
         else:
             kind = kind or self._kind()
-            found = self._required_columns(kind)
-        found |= self._other_columns(kind, found)
+            understood = self._required_columns(kind)
+        understood |= self._other_columns(kind, understood)
         words = dict.fromkeys((*NEEDED[kind], *(("loser", "tie") if by_winner else ()), *OPTIONAL[kind]))
-        columns = {word: found[word] for word in words if word in found}
+        columns = {word: understood[word] for word in words if word in understood}
         ignored = tuple(name for name in self.names if name not in columns.values())
         return Understood(kind, columns, ignored, tuple(self.notes))
 
@@ -188,22 +188,22 @@ class _Guess(RolePoints):
 
     def _required_columns(self, kind: str) -> dict[str, str]:
         """The columns without which there is no judgment."""
-        found = {word: self.given[word] for word in NEEDED[kind] if word in self.given}
+        understood = {word: self.given[word] for word in NEEDED[kind] if word in self.given}
         if kind == "preference":
-            return self._preference(found)
+            return self._preference(understood)
         answer = "grade" if kind == "grade" else "rank"
-        self._check_unlisted_sides(kind, found)
+        self._check_unlisted_sides(kind, understood)
         # a column that can only be the item is none for the answer, and the other way round
         for role in (answer, "item"):
-            if role not in found:
-                picked = self._pick(role, found)
+            if role not in understood:
+                picked = self._pick(role, understood)
                 if picked is not None:
-                    found[role] = picked
-        if len(found) < 2:
-            raise JudgmentError(self._missing_columns_message(kind, found))
+                    understood[role] = picked
+        if len(understood) < 2:
+            raise JudgmentError(self._missing_columns_message(kind, understood))
         if kind == "grade" and "grade" not in self.given:
-            self._check_like(found["grade"], found)
-        return found
+            self._check_like(understood["grade"], understood)
+        return understood
 
     def _preference(self, found: dict[str, str]) -> dict[str, str]:
         """The columns left, right and winner."""

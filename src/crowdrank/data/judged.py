@@ -206,8 +206,8 @@ def without_repeats(judged: AnyJudged, duplicates: str, *what: tuple[Ints, int])
     def where(mask: Bools) -> str:
         first = rows[mask][:5]
         ids = ("query", "item", "left", "right", "annotator")
-        found = judged.select(first).frame()
-        shown = found.select(name for name in found.columns if name in ids).rows(named=True)
+        table = judged.select(first).frame()
+        shown = table.select(name for name in table.columns if name in ids).rows(named=True)
         named = [
             f"{row + 1} ({', '.join(f'{word} {value!r}' for word, value in ids.items())})"
             for row, ids in zip(first.tolist(), shown, strict=True)

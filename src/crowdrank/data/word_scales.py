@@ -45,7 +45,7 @@ def in_order(words: Iterable[str]) -> list[str] | None:
     """
     plain = {word: re.sub(r"[\s_\-]+", " ", word.strip().lower()) for word in words}
     for places in _PLACES:
-        found = {word: places[text] for word, text in plain.items() if text in places}
-        if len(found) == len(plain) > 1 and len(set(found.values())) == len(found):
-            return sorted(found, key=lambda word: found[word])
+        known = {word: places[text] for word, text in plain.items() if text in places}
+        if len(known) == len(plain) > 1 and len(set(known.values())) == len(known):
+            return sorted(known, key=lambda word: known[word])
     return None

@@ -177,12 +177,12 @@ class Auto(Ranker):
             if progress is not None:
                 progress(number, len(tried) + 1, f"auto, comparing {method_name(self._make(name, {}))}")
             patience = {"patience": _PATIENCE} if name == "LambdaMART" else {}
-            found = held_out(partial(self._make, name, settings | patience), folds, self.k, self.gain)
-            if found is None:
+            measured = held_out(partial(self._make, name, settings | patience), folds, self.k, self.gain)
+            if measured is None:
                 continue
             if name == "LambdaMART":
-                settings = settings | {"n_trees": found.best_step}
-            compared.append(_Candidate(name, settings, level, _last_ndcg(found, name)))
+                settings = settings | {"n_trees": measured.best_step}
+            compared.append(_Candidate(name, settings, level, _last_ndcg(measured, name)))
         return compared
 
     def _make(self, name: str, settings: Mapping[str, Any]) -> Any:

@@ -316,8 +316,8 @@ class LambdaMART(Ranker):
 
         if not folds:
             return _TREES_UNMEASURED
-        found = held_out(lambda: LambdaMART(**{**self.get_params(), **settings}), folds, self.k, self.gain, tell)
-        return _TREES_UNMEASURED if found is None else found.best_step
+        measured = held_out(lambda: LambdaMART(**{**self.get_params(), **settings}), folds, self.k, self.gain, tell)
+        return _TREES_UNMEASURED if measured is None else measured.best_step
 
     def _uses_own_slopes(self, lists: Lists, n_levels: int) -> bool:
         """Whether our own slopes are used, or a sentence where LightGBM's are asked for and would be wrong."""

@@ -219,13 +219,13 @@ def _extractor_in(members: dict[str, bytes], has_seal: bool, name: str) -> Saved
     """The extractor that members of an archive hold, alone or with a ranker."""
     if _EXTRACTOR_CARD in members:
         return _unpack(members, has_seal, name, _EXTRACTOR_CARD)
-    found = _unpack(members, has_seal, name).extractor
-    if found is None:
+    extractor = _unpack(members, has_seal, name).extractor
+    if extractor is None:
         raise JudgmentError(
             f"{name} was trained on a table of features, so it makes none of raw items; give a table of features, or "
             "train on what cr.features or crowdrank features made"
         )
-    return found
+    return extractor
 
 
 def _unpack(members: dict[str, bytes], has_seal: bool, name: str, main: str = _CARD) -> Saved:

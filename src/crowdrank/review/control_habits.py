@@ -59,17 +59,18 @@ def interval_factor(found: Mapping[str, Any], level: float) -> float:
 def control_sentences(estimates: Mapping[str, Any]) -> list[str]:
     """Return what the coefficients of covariates mean, a sentence for each."""
     sentences = []
-    for covariate, found in (estimates.get("control") or {}).items():
-        way = found.get("transform", GIVEN)
-        far, step = interval_factor(found, 0.95), typical_difference(covariate, found["unit"], way)
-        bounds = [(found["coefficient"] + z * found["std_error"]) * step for z in (-far, 0.0, far)]
+    for covariate, estimate in (estimates.get("control") or {}).items():
+        way = estimate.get("transform", GIVEN)
+        far, step = interval_factor(estimate, 0.95), typical_difference(covariate, estimate["unit"], way)
+        bounds = [(estimate["coefficient"] + z * estimate["std_error"]) * step for z in (-far, 0.0, far)]
         low, middle, high = (math.exp(min(max(bound, -30.0), 30.0)) for bound in bounds)
-        what = more_of(covariate, found["unit"], way)
-        spread = found.get("sd_between_annotators")
+        what = more_of(covariate, estimate["unit"], way)
+        spread = estimate.get("sd_between_annotators")
         between = "" if not spread else f"; coefficients of annotators differ by {spread:.2f} (sd)"
         sentences.append(
             f"between equals, the answer {what} wins {middle:.2f} times as often as it loses (95 % {low:.2f} to "
-            f"{high:.2f}; {100 * found['identified']:.0f} % of the variation of {covariate} is within pairs{between})"
+            f"{high:.2f}; {100 * estimate['identified']:.0f} % of the variation of {covariate} is within "
+            f"pairs{between})"
         )
     return sentences
 
@@ -140,19 +141,19 @@ def habit_findings(consensus: Consensus, habits: Sequence[Habit] | None = None) 
     findings = []
     habits = annotator_habits(consensus) if habits is None else habits
     for kind in _WORDS:
-        found = [
+        said = [
             (habit, _likers(habit.table)) for habit in habits if _KINDS.get(habit.covariate, "likes_format") == kind
         ]
-        who = {one: None for _, likers in found for one in likers["annotator"].to_list()}
+        who = {one: None for _, likers in said for one in likers["annotator"].to_list()}
         if not who:
             continue
         one_does, several_do = _WORDS[kind]
         names = [
             f"{name(row['annotator'])} (the one {habit.favoured_item} wins {row['odds']:.2f} times as often)"
-            for habit, likers in found
+            for habit, likers in said
             for row in likers.iter_rows(named=True)
         ]
-        n = max(len(habit.table) for habit, _ in found)
+        n = max(len(habit.table) for habit, _ in said)
         does = one_does if len(who) == 1 else several_do
         sentence = f"{of_all(len(who), n, 'annotator')} {does}: {first_few(names[:SHOWN], len(names))}"
         numbers = {"n": len(who), "n_annotators": n}
@@ -173,8 +174,8 @@ def control_findings(consensus: Consensus) -> list[Finding]:
     for covariate, sentence in zip(
         consensus.estimates.get("control") or {}, control_sentences(consensus.estimates), strict=True
     ):
-        found = consensus.estimates["control"][covariate]
-        numbers = {key: found[key] for key in ("coefficient", "std_error", "identified")}
+        estimate = consensus.estimates["control"][covariate]
+        numbers = {key: estimate[key] for key in ("coefficient", "std_error", "identified")}
         findings.append(Finding(f"control_{covariate}", "method", "info", sentence, numbers))
     by_query = consensus.estimates.get("by_query")
     if by_query:

@@ -105,19 +105,19 @@ class TaughtOrder:
         """Return the same with what is left of the candidates' worth if the ``number`` best are asked about."""
         precision, covariance = self._precision(spread), self.covariance
         first = value = self._value(precision, covariance)
-        left, found = np.ones(len(first), bool), first.copy()
+        left, order = np.ones(len(first), bool), first.copy()
         size = max(1, -(-min(number, len(first)) // _N_STAGES))
         for _ in range(_N_STAGES):
             chosen = np.argsort(np.where(left, -value, np.inf), kind="stable")[: min(size, int(left.sum()))]
-            left[chosen], found[chosen] = False, value[chosen]
+            left[chosen], order[chosen] = False, value[chosen]
             if not left.any():
                 break
             rows = self.rows[chosen]
             added = np.linalg.inv(covariance) + (rows * precision[chosen, None]).T @ rows
             covariance = np.linalg.inv(0.5 * (added + added.T)).astype(np.float64, copy=False)
             value = self._value(precision, covariance)
-            found[left] = value[left]
-        left_share = np.divide(found, first, out=np.ones_like(found), where=first > 0)
+            order[left] = value[left]
+        left_share = np.divide(order, first, out=np.ones_like(order), where=first > 0)
         return replace(self, discount=np.minimum(left_share, 1.0))
 
     def _precision(self, spread: Floats) -> Floats:

@@ -87,12 +87,12 @@ class Buckets:
 def _network(address: str) -> str:
     """The address by which calls are counted: of IPv6 the first half, as one caller has all of the second."""
     try:
-        found = ip_address(address)
+        network = ip_address(address)
     except ValueError:
         return address
-    if found.version == 4 or found.ipv4_mapped is not None:
-        return str(found if found.version == 4 else found.ipv4_mapped)
-    return str(IPv6Network((int(found), 64), strict=False))
+    if network.version == 4 or network.ipv4_mapped is not None:
+        return str(network if network.version == 4 else network.ipv4_mapped)
+    return str(IPv6Network((int(network), 64), strict=False))
 
 
 class Access:
@@ -137,15 +137,15 @@ class Access:
     async def _of_token(self, token: str, read: Any, *, by_cookie: bool) -> Caller:
         """The caller that a token stands for."""
         fingerprint = token_hash(token)
-        found = self._known.get(fingerprint)
-        if found is None:
-            found = await read(lambda connection: self._look_up(connection, token, fingerprint))
-            if found is None:
+        caller = self._known.get(fingerprint)
+        if caller is None:
+            caller = await read(lambda connection: self._look_up(connection, token, fingerprint))
+            if caller is None:
                 raise Fault("unauthorized", "this token is not known here; join again, or ask the owner")
             if len(self._known) > 50_000:
                 self._known.clear()
-            self._known[fingerprint] = found
-        return Caller(found.role, found.annotator, found.name, by_cookie)
+            self._known[fingerprint] = caller
+        return Caller(caller.role, caller.annotator, caller.name, by_cookie)
 
     def _look_up(self, connection: Any, token: str, fingerprint: str) -> Caller | None:
         """Who holds a token, from the database."""

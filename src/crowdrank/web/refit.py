@@ -107,8 +107,8 @@ class Worker:
             raise FitError("the fit took too long") from None
         if line is None:
             raise FitError(f"the fitting process ended with code {self.process.wait()}")
-        found: dict[str, Any] = json.loads(line)
-        return found
+        message: dict[str, Any] = json.loads(line)
+        return message
 
     def _listen(self) -> None:
         assert self.process.stdout is not None
@@ -309,8 +309,8 @@ class Refit:
     def _mean(self, rows: list[Any]) -> None:
         """Remember what is best asked of whom; nobody is waited for, so it is a wish and is kept in memory only."""
         collection = self.collection
-        found = collection.store.submit_read(lambda c: _OPEN.rows(c, campaign=collection.id)).result()
-        numbers = {row.key: row.id for row in found}
+        targets = collection.store.submit_read(lambda c: _OPEN.rows(c, campaign=collection.id)).result()
+        numbers = {row.key: row.id for row in targets}
         meant: dict[int, list[int]] = {}
         for annotator, items in rows:
             target, mine = numbers.get(target_key(items)), meant.setdefault(annotator, [])
@@ -355,10 +355,10 @@ def _keep_rows(collection: Collection, connection: sa.Connection, piece: str, fi
 def _keep_touched(collection: Collection, connection: sa.Connection, fit: int, rows: list[Any]) -> None:
     """Keep what items are now beside what the fit says of them; items that it does not have wait for the next."""
     now = dict(rows)
-    found = _SCORE_ROWS.rows(connection, fit=fit, items=list(now))
+    scores = _SCORE_ROWS.rows(connection, fit=fit, items=list(now))
     changed = [
         {"fit": fit, "item": one.item, "row": json.dumps({**json.loads(one.row), "since_fit": now[one.item]})}
-        for one in found
+        for one in scores
     ]
     _KEEP_SCORE.run_many(connection, changed)
 
@@ -388,13 +388,13 @@ def _want(collection: Collection, connection: sa.Connection, rows: list[Any], pl
     numbered = enumerate(rows, place)
     keyed = sorted((target_key(items), query, items, wanted, -n) for n, (query, items, wanted) in numbered)
     for key, query, items, wanted, priority in keyed:
-        found = _FIND.first(connection, campaign=collection.id, key=key)
-        if found is None:
+        target = _FIND.first(connection, campaign=collection.id, key=key)
+        if target is None:
             row = target_row(collection, query, items, min(wanted, collection.settings.overlap_max), priority=priority)
             connection.execute(sa.insert(metadata.tables["target"]), row)
             continue
-        number = max(found.taken, min(wanted, found.most))
-        _WANT.run(connection, target=found.id, wanted=number, priority=priority)
+        number = max(target.taken, min(wanted, target.most))
+        _WANT.run(connection, target=target.id, wanted=number, priority=priority)
 
 
 def _want_no_more(collection: Collection, connection: sa.Connection, targets: list[int]) -> None:

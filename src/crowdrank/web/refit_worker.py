@@ -78,9 +78,9 @@ def read_snapshot(store: Store, campaign: int) -> Snapshot:
         settings = Settings.from_plain(json.loads(row.settings))
         collection = Collection(campaign, settings, store, Path())
         ids, rows, after = item_ids(collection, connection), [], 0
-        while found := page(collection, connection, after, row.seq, _PAGE):
-            after = found[-1].seq
-            plain = (plain_judgment(collection, one, ids) for one in found)
+        while judged := page(collection, connection, after, row.seq, _PAGE):
+            after = judged[-1].seq
+            plain = (plain_judgment(collection, one, ids) for one in judged)
             rows += [one for one in plain if one["counted"]]
         return Snapshot(
             row.seq, row.changes, settings, row.budget - row.reserved, rows,
@@ -147,8 +147,8 @@ class Held:
 def update(store: Store, campaign: int, held: Held, say: Say) -> None:
     """Say in pieces what the items with new judgments are now, all else as in the last fit; nobody is judged."""
     read = store.submit_read(lambda connection: _read_touched(store, connection, campaign, held))
-    seq, settings, found, ids = read.result()
-    known = [(one, row) for one, row in found if one.annotator in held.annotators]
+    seq, settings, judgments, ids = read.result()
+    known = [(one, row) for one, row in judgments if one.annotator in held.annotators]
     items = {(one.query, ids[item]): item for one, _ in known if one.seq > held.seq for item in json.loads(one.items)}
     single = held.consensus.items.single
     plain = [row for one, row in known if row["counted"] and (one.query == "" or not single)]
@@ -207,10 +207,10 @@ def _proposals(snapshot: Snapshot, judgments: Any) -> tuple[list[Any], int | Non
     money = _money(snapshot)
     if money < _price(settings):
         return [], 0
-    found = _requests(snapshot, judgments, None, money)
+    requests = _requests(snapshot, judgments, None, money)
     by_id = {(row.query, row.item): row.id for row in snapshot.items}
     wishes: list[Any] = []
-    for row in found.iter_rows(named=True):
+    for row in requests.iter_rows(named=True):
         query, items = _target(row, by_id)
         taken = snapshot.taken.get(json.dumps(items), 0)
         wishes.append([query, items, taken + row["n_more"]])
@@ -226,8 +226,8 @@ def _wishes_by_annotator(snapshot: Snapshot, judgments: Any) -> list[Any]:
     numbers = {row.name: row.id for row in snapshot.active}
     pool = {"annotator": list(numbers), "price": prices}
     by_id = {(row.query, row.item): row.id for row in snapshot.items}
-    found = _requests(snapshot, judgments, pool, _money(snapshot)).filter(pl.col("annotator").is_not_null())
-    return [[numbers[row["annotator"]], _target(row, by_id)[1]] for row in found.iter_rows(named=True)]
+    requests = _requests(snapshot, judgments, pool, _money(snapshot)).filter(pl.col("annotator").is_not_null())
+    return [[numbers[row["annotator"]], _target(row, by_id)[1]] for row in requests.iter_rows(named=True)]
 
 
 def _price(settings: Settings) -> int:

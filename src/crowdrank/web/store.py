@@ -144,8 +144,8 @@ class PostgresStore:
         if "now" not in connection.info:
             row = connection.exec_driver_sql("SELECT (EXTRACT(EPOCH FROM now()) * 1000000)::bigint")
             connection.info["now"] = int(row.scalar_one())
-        found: int = connection.info["now"]
-        return found
+        time_now: int = connection.info["now"]
+        return time_now
 
     @property
     def n_waiting(self) -> int:
@@ -216,8 +216,8 @@ def _worth_repeating(error: Exception) -> bool:
 
 def _is_lost(error: Exception) -> bool:
     """Whether there is no connection to the database."""
-    found = _driver_error(error)
-    return isinstance(found, psycopg.OperationalError) and not found.sqlstate
+    cause = _driver_error(error)
+    return isinstance(cause, psycopg.OperationalError) and not cause.sqlstate
 
 
 def _fault_of(error: Exception) -> Exception:

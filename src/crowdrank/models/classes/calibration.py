@@ -82,8 +82,8 @@ def calibrate(rows: ClassRows, fit: ClassFit) -> Calibration:
     likeliest, largest = _correlations(held_out)
     shared_error = _shared_error(largest, crowd)
     given_away = min(shared_error * rows.n_levels / max(rows.n_levels - 1, 1), _MOST_SHARED)
-    found = Calibration(largest, shared_error, likeliest, largest, given_away)
-    return found if fit.own_doubt else _nearest_tempering(rows, fit, judge, found)
+    calibration = Calibration(largest, shared_error, likeliest, largest, given_away)
+    return calibration if fit.own_doubt else _nearest_tempering(rows, fit, judge, calibration)
 
 
 def held_out_loss(rows: ClassRows, fit: ClassFit) -> float:

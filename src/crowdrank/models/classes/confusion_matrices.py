@@ -362,14 +362,14 @@ class OwnPrior:
         :math:`b (\\psi(n + b) - \\psi(b))` count one level up, where rows of one annotator differ by chance [Minka00]_;
         these are what accuracies, errors and ease are estimated from, and in the same way the mean accuracy.
         """
-        found, counts = self, expected.counts
+        learned, counts = self, expected.counts
         some = counts.sum(axis=(1, 2)) > 0
         for _ in range(_N_SWEEPS):
-            found = found._sweep(counts, expected.shares, some)
-        seen = _counts_above(counts, found.row_weight * found.centre)
+            learned = learned._sweep(counts, expected.shares, some)
+        seen = _counts_above(counts, learned.row_weight * learned.centre)
         right, total = np.einsum("ajj->a", seen)[some], seen.sum(axis=(1, 2))[some]
-        row_weight = _likeliest_weight(counts[some], found.centre[some], _ROW_WEIGHT, _SPREAD_OF_LOG_WEIGHT)
-        own_weight = found.own_weight
+        row_weight = _likeliest_weight(counts[some], learned.centre[some], _ROW_WEIGHT, _SPREAD_OF_LOG_WEIGHT)
+        own_weight = learned.own_weight
         if self.n_rounds >= _N_ROUNDS_BEFORE_OWN_WEIGHT:
             share = (right.sum() + _N_RIGHT_ADDED) / (total.sum() + _N_RIGHT_ADDED + _N_WRONG_ADDED)
             pairs = np.stack([right, total - right], axis=1)
@@ -380,7 +380,7 @@ class OwnPrior:
         before = np.log([self.row_weight, self.own_weight])
         near = bool((np.abs(np.log([row_weight, own_weight]) - before) < _MAX_LOG_CHANGE).all())
         return replace(
-            found, row_weight=row_weight, own_weight=own_weight, share_weight=share_weight,
+            learned, row_weight=row_weight, own_weight=own_weight, share_weight=share_weight,
             n_rounds=self.n_rounds + 1, is_settled=near and self.n_rounds > _N_ROUNDS_BEFORE_OWN_WEIGHT,
         )  # fmt: skip
 
@@ -442,8 +442,8 @@ def _counts_above(counts: Floats, prior: Floats | float) -> Floats:
     """How many of expected grades count one level up: no more than there are of them."""
     from scipy.special import digamma
 
-    found: Floats = np.minimum(counts, prior * (digamma(counts + prior) - digamma(prior)))
-    return found
+    above: Floats = np.minimum(counts, prior * (digamma(counts + prior) - digamma(prior)))
+    return above
 
 
 def _likeliest_weight(counts: Floats, centre: Floats, expected: float, spread: float) -> float:
@@ -470,12 +470,12 @@ def _likeliest_weight(counts: Floats, centre: Floats, expected: float, spread: f
 
 def _probability(log_odds: Floats) -> Floats:
     """Probability of log odds."""
-    found: Floats = 0.5 + 0.5 * np.tanh(0.5 * log_odds)
-    return found
+    probability: Floats = 0.5 + 0.5 * np.tanh(0.5 * log_odds)
+    return probability
 
 
 def _log_odds(probability: Floats) -> Floats:
     """Log odds of probabilities, kept off 0 and 1."""
     inside = np.clip(probability, 1e-9, 1 - 1e-9)
-    found: Floats = np.log(inside / (1.0 - inside))
-    return found
+    log_odds: Floats = np.log(inside / (1.0 - inside))
+    return log_odds

@@ -239,12 +239,12 @@ class _Problem:
         from .kernels.glad import difficulty_pass
 
         better = log_ease.copy()
-        found = difficulty_pass(
+        passed = difficulty_pass(
             self.rows.packed_rows, self.annotators, self.levels, ability, log_ease, np.log(self.guesses), log_prior,
             self.rows.known, (_PRIOR_MEAN, self.method.ease_spread**-2), self.probabilities, better,
             lucky=self.method.errors == "own",
         )  # fmt: skip
-        return found, better
+        return passed, better
 
     def settled_state(self, begin: _Beginning, n_passes: int) -> Floats:
         """The state with these abilities and class shares (the prior's where NaN), and the log ease that fits them."""
@@ -339,12 +339,12 @@ def _settled_sums(
     """What a pass finds in one part once the log ease of its items fits the abilities; it is the part's new state."""
     problem, log_ease = _lay_out(rows, method, given), _ease_of(rows, state)
     for _ in range(_MOST_SETTLING_PASSES):
-        found, better = problem.e_step(ability, log_ease, log_prior)
+        sums, better = problem.e_step(ability, log_ease, log_prior)
         change = float(np.abs(better - log_ease).max(initial=0.0))
         log_ease = better
         if change <= 0.1 * method.tol:
             break
-    return tuple(found), (log_ease,)
+    return tuple(sums), (log_ease,)
 
 
 def _ease_of(rows: ClassRows, state: Any) -> Floats:

@@ -94,8 +94,8 @@ class PositionBias:
         n = len(clicks.items)
         examined: Floats = np.bincount(cells.item, cells.shown * theta[cells.position], n).astype(np.float64)
         clicked: Floats = np.bincount(cells.item, cells.clicked, n).astype(np.float64)
-        found = ClickFit(clicks, "position_bias", theta, examined, clicked, 0.0)
-        chance = np.clip(theta[cells.position] * found.relevance[cells.item], 1e-9, 1 - 1e-9)
+        click_fit = ClickFit(clicks, "position_bias", theta, examined, clicked, 0.0)
+        chance = np.clip(theta[cells.position] * click_fit.relevance[cells.item], 1e-9, 1 - 1e-9)
         likelihood = cells.clicked * np.log(chance) + (cells.shown - cells.clicked) * np.log1p(-chance)
         return ClickFit(clicks, "position_bias", theta, examined, clicked, float(likelihood.sum()))
 

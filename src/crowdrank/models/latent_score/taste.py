@@ -139,13 +139,13 @@ def _mixture(preferences: _OtherPreferences, seen: _Seen, points: Floats, scores
 
 def _seen_scores(judgments: Preferences, heavy: Bools, design: CovariateDesign | None) -> _Seen:
     """Bradley-Terry scores of each annotator alone, all brought to about the same spread."""
-    found = [_own_scores(judgments, judgments.annotator == a, design) for a in np.flatnonzero(heavy)]
-    spread = np.array([max(float(s @ s - np.trace(v)) / len(s), 0.05 * float(s @ s) / len(s)) for s, v in found]) ** 0.5
+    fits = [_own_scores(judgments, judgments.annotator == a, design) for a in np.flatnonzero(heavy)]
+    spread = np.array([max(float(s @ s - np.trace(v)) / len(s), 0.05 * float(s @ s) / len(s)) for s, v in fits]) ** 0.5
     spread = np.maximum(spread, 1e-6)
     ratio = np.clip(spread / np.exp(np.log(spread).mean()), 1.0 / _MAX_RATIO, _MAX_RATIO)
-    scores = np.stack([s for s, _ in found]) / ratio[:, None]
-    level = np.full(found[0][1].shape, _FREE_LEVEL / len(found[0][0]))
-    return _Seen(scores, np.stack([v for _, v in found]) / ratio[:, None, None] ** 2 + level)
+    scores = np.stack([s for s, _ in fits]) / ratio[:, None]
+    level = np.full(fits[0][1].shape, _FREE_LEVEL / len(fits[0][0]))
+    return _Seen(scores, np.stack([v for _, v in fits]) / ratio[:, None, None] ** 2 + level)
 
 
 def _own_scores(judgments: Preferences, rows: Bools, design: CovariateDesign | None) -> tuple[Floats, Floats]:

@@ -143,8 +143,8 @@ class AnnotatorPasses(AddedPasses):
             return None
         share = share_of_rows(self.judged.rows)
         sample_part = partial(_sample_preferences, given, share, self.judged.by)
-        found = [part for (part,) in sums.read(sample_part)]
-        sample: Preferences = stack_judgments(align_judgments([part for part in found if len(part)] or found[:1]))
+        samples = [part for (part,) in sums.read(sample_part)]
+        sample: Preferences = stack_judgments(align_judgments([part for part in samples if len(part)] or samples[:1]))
         parameter, nothing = self.method._to_parameter(own), np.full(sample.n_items, np.nan)
         refit = partial(
             self.method._scores, trusted=self.trusted, start=Start(nothing, parameter),
