@@ -44,7 +44,7 @@ INTERVAL = 0.90
 """Level of the intervals ``lower`` to ``upper``."""
 
 TRUSTED = (95.0, 5.0)
-"""Beta prior of the quality of an annotator named in ``trusted=``: so many pairs right and wrong before any is seen."""
+"""Beta prior of the quality of an annotator named in ``trusted=``: pairs right and wrong before any is seen."""
 
 _NEAR_CHANCE = 0.55
 

@@ -121,7 +121,7 @@ class Evidence(NamedTuple):
 
     @classmethod
     def of(cls, agree: Floats, total: Floats, spread: Spread) -> Evidence:
-        r"""Return the evidence of pairs of which so many agree.
+        r"""Return the evidence of pairs, given how many agree.
 
         Pairs that share an item are not independent. With :math:`e_{ij}` the agreement on a pair less the annotator's
         mean, the variance of the sum is :math:`\sum_i (\sum_j e_{ij})^2 - \sum_{i < j} e_{ij}^2` [Sen60]_. The mean is
@@ -218,7 +218,7 @@ class Evidence(NamedTuple):
 
 
 def _share_quantile(share: Floats, pairs: Floats, tail: float) -> Floats:
-    """Jeffreys' quantile of a share of so many pairs, the exact one where all or none are in agreement."""
+    """Jeffreys' quantile of a share of this many pairs, the exact one where all or none are in agreement."""
     from scipy.special import betaincinv
 
     none, all_ = share <= 0.0, share >= 1.0
@@ -279,7 +279,7 @@ def pairs_on_one_level(offsets: Counts, grade: Floats, place: Counts, weight: Fl
 class Reliability:
     """Correlation of a consensus with the truth, with the ends of its 90 % interval.
 
-    With ``n_classes``, agreement is on single answers that name one of so many classes, not on pairs in order.
+    With ``n_classes``, agreement is on single answers that name one of this many classes, not on pairs in order.
     """
 
     middle: float
@@ -345,7 +345,7 @@ EXACT = Reliability(1.0, 1.0, 1.0)
 
 
 def chance_corrected(share: Any, n_classes: int) -> Any:
-    """Return shares of agreement on one of so many classes, 0 for guessing and 1 for full agreement."""
+    """Return shares of agreement on one of this many classes, 0 for guessing and 1 for full agreement."""
     return (n_classes * share - 1.0) / (n_classes - 1.0)
 
 
@@ -441,14 +441,14 @@ def reliability(half: Callable[[Bools], Half], cut: Halving) -> Reliability:
 
 
 def _spearman_brown(correlation: float, longer: float) -> float:
-    """Correlation with the truth of a consensus of so many times the judgments, from that between two consensuses."""
+    """Correlation with the truth of a consensus of this many times the judgments, from that between two consensuses."""
     if correlation <= _LEAST_CORRELATION**2:
         return _LEAST_CORRELATION
     return max(float(np.sqrt(longer * correlation / (1.0 + (longer - 1.0) * correlation))), _LEAST_CORRELATION)
 
 
 def _parts(n: int) -> list[Bools]:
-    """Three ways of halving so many things that are in order, each way alike in it; of three things, all ways."""
+    """Three ways to halve this many ordered things, each half spread over the order; of three things, all ways."""
     number = np.arange(n)
     first, second = number & 1, number >> 1 & 1
     ways = [(way == 1) for way in (first, second, first ^ second)]

@@ -1,4 +1,4 @@
-"""What preferences are controlled for: style counted in texts, families of judges and models, and how it is told."""
+"""What preferences are controlled for: style counted in texts, families of judges and models, and how that reads."""
 
 from __future__ import annotations
 

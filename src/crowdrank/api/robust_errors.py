@@ -28,7 +28,7 @@ Below it they change standard errors by less than 5 per cent, even where an anno
 _MIN_QUERIES_UNASKED = 20
 _MUCH_WIDER = 1.2
 _MAX_ROWS_UNASKED = 200_000
-"""From so many queries on it is said where errors by query would be so many times as wide, up to so many rows."""
+"""Fewest queries, smallest factor and most rows at which wider errors by query are mentioned unasked."""
 
 _FEW_CLUSTERS = 10
 _PLURAL = {"annotator": "annotators", "query": "queries", "judgment": "judgments"}

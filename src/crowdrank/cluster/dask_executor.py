@@ -44,7 +44,7 @@ _SHARE_OF_MEMORY = 0.8
 
 @contextmanager
 def dask_client(cluster: Any) -> Iterator[Any]:
-    """Yield a Dask client: the one given, that of an address, or of so many worker processes here (``local:N``)."""
+    """Yield a Dask client: the one given, that of an address, or of this many worker processes here (``local:N``)."""
     if not isinstance(cluster, str):
         yield cluster
         return
@@ -117,7 +117,7 @@ class Dask:
     scratch
         Directory for the states of parts, which all workers see; needed where workers are on other machines.
     block
-        Parts in a task, rounded down to a power of two; by default so many that workers get a few tasks each.
+        Parts in a task, rounded down to a power of two; by default as many as give workers a few tasks each.
     progress
         Called after each block of a pass.
     """

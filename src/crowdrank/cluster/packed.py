@@ -109,7 +109,7 @@ class PackedJudgments:
     manifest: dict[str, Any]
     _checked: set[str] = field(default_factory=set)
     sample: tuple[float, Judgments] | None = field(default=None, init=False)
-    """Share of the judgments, and so many of them, by which annotators are judged; found when it is first used."""
+    """Share of the judgments by which annotators are judged, and a sample of them; drawn when it is first used."""
     given: Floats | None = field(default=None, init=False)
     """Judgments of each annotator; counted when they are first used."""
     _kept_items: dict[str, Items] = field(default_factory=dict, init=False)
@@ -398,7 +398,7 @@ def _looked_up(values: NDArray[Any], codes: NDArray[Any]) -> NDArray[Any]:
 
 
 def _declared_levels(packed: PackedJudgments) -> tuple[Any, ...] | None:
-    """The levels that every part has, where class methods take so many."""
+    """The levels that every part has, where class methods take that many."""
     levels = packed.levels
     if packed.declared is not None or levels is None or len(levels) > MAX_LEVELS:
         return packed.declared

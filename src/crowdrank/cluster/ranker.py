@@ -170,7 +170,7 @@ class _Training:
                 lock.release()
 
     def _slice(self, n_trees: int) -> str:
-        """The text of so many more trees; a slice that loses a worker is grown again."""
+        """The text of this many more trees; a slice that loses a worker is grown again."""
         for _ in range(_TRIES):
             before = self._expect_workers()
             attempt = _Attempt(lambda: self._grow_slice(n_trees))

@@ -11,7 +11,7 @@ OWN, LISTED, UNKNOWN_ID, WEAK = 6, 4, 3, 2
 """Points of a name: the house's own word, one that is listed, an unknown id, one that may mean something else."""
 
 AHEAD = 2
-"""So many points a column must be ahead of the next."""
+"""Points by which a column must be ahead of the next."""
 
 _THINGS = "model system item doc candidate player image generator option object id"
 _TEXTS = "answer response output text summary translation completion"

@@ -14,7 +14,7 @@ from .columns import plain_name
 
 _MOST_SHOWN = 12
 _MOST_CODES = 4
-"""So many different numbers may be codes of left, right and ties; more are a scale."""
+"""Most different numbers that may be codes of left, right and ties; more are a scale."""
 
 
 def what_numbers_mean(name: str, values: list[str], left: str, right: str) -> str:

@@ -195,5 +195,5 @@ def could_serve(names: list[str], found: Mapping[str, str]) -> str:
 
 
 def quote_names(names: Sequence[str]) -> str:
-    """Return the names in quotes; of a very wide table so many as fit a screen."""
+    """Return the names in quotes; of a very wide table as many as fit a screen."""
     return first_few([repr(name[:60]) for name in names], shown=_MOST_LISTED)

@@ -90,7 +90,7 @@ def covariate_columns(table: pl.DataFrame, names: str | Sequence[str]) -> list[s
 
 
 def typical_difference(name: str, unit: float, transform: str = GIVEN) -> float:
-    """Return the difference that a coefficient is told for, in units of the scaled covariate.
+    """Return the difference that a coefficient is reported for, in units of the scaled covariate.
 
     Twice as long is one third as a ratio and the logarithm of 2 as a log; own family or not is 1; of others it is the
     root mean square.

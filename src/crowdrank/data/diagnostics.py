@@ -73,7 +73,7 @@ class Diagnostics(Shown):
 
     @property
     def sample_notes(self) -> tuple[str, ...]:
-        """The notes that say of which sample the rest is told."""
+        """The notes that say which sample was looked at."""
         return tuple(note for note in self.notes if "were looked at on" in note)
 
     def annotators(self) -> pl.DataFrame:

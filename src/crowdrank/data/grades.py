@@ -336,7 +336,7 @@ def check_levels(levels: Sequence[Any], declared: Sequence[Any] | None) -> None:
 
 
 def bin_middles(low: float, high: float, bins: int) -> Floats:
-    """Return the middles of so many equally wide parts of a range of grades."""
+    """Return the middles of this many equally wide parts of a range of grades."""
     if not 2 <= bins <= MAX_BINS:
         raise ParameterError(f"bins={bins} must lie between 2 and {MAX_BINS}")
     middles: Floats = low + ((high - low) / bins or 1.0) * (np.arange(bins, dtype=np.float64) + 0.5)

@@ -22,7 +22,7 @@ _NEARLY_EVERYONE = 0.9
 _SLACK = 1 - 1e-9
 _FEW_ANNOTATORS = 3
 _MIN_ANSWERS = 8
-"""So many coins fall alike less than once in a hundred times."""
+"""Fewest answers; this many coins fall on one side less than once in a hundred times."""
 
 _FEWEST_BOTH = 5
 _WITH_THE_SIDE = 0.75

@@ -278,7 +278,7 @@ class LambdaMART(Ranker):
         self.booster_ = lightgbm.Booster(model_str=text)
 
     def _threads(self, n_cells: int) -> int:
-        """Threads that grow trees on so many cells of features, in LightGBM's words: 0 for all cores."""
+        """Threads that grow trees on this many cells of features, in LightGBM's words: 0 for all cores."""
         return self.n_threads or int(n_cells < MIN_CELLS_THREADED)
 
     def _extra_options(self, matrix: Matrix) -> tuple[dict[str, Any], dict[str, Any]]:

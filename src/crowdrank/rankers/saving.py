@@ -61,7 +61,7 @@ _MAX_DIRECTORY_BYTES = 1 << 24
 """Bytes of the list of members, which is enough for 200,000 of them."""
 
 _MAX_COMPRESSED_BYTES, _MAX_COMPRESSED_RATIO = 1 << 23, 10
-"""Parts may be so large, plus so many times the file, where they are compressed; numbers compress less."""
+"""Largest size of compressed parts: a fixed one plus this many times the file; numbers compress less."""
 
 
 @dataclass(frozen=True)

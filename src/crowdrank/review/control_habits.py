@@ -18,10 +18,10 @@ from ..wording import SHOWN, first_few, of_all, option
 from .finding import Finding, name
 
 NOTABLE_ODDS = 1.25
-"""Odds at the typical difference from which on a habit is told, where its interval excludes none."""
+"""Smallest odds at the typical difference at which a habit is reported, where its interval excludes 1."""
 
 _NO_SHARE = 1e-3
-"""Share of what is not known of an annotator's coefficient that own judgments must tell for it to be one of the own."""
+"""Share of the uncertainty of an annotator's coefficient that their own judgments must remove."""
 
 _OWN_SIDE = "side"
 _KINDS = {"length": "likes_long", "self": "prefers_own_family", _OWN_SIDE: "leans_left"}

@@ -25,7 +25,7 @@ MIN_CORRELATION = 0.1
 """Less correlation of errors than this is not spoken of, however sure it is."""
 
 MOST_PAIRS = 200_000
-"""So many pairs of annotators are compared, those with the most things in common."""
+"""Most pairs of annotators to compare, those with the most things in common."""
 
 _MOST_WORK = 2e8
 _MAX_TABLE_CELLS = 1 << 24

@@ -21,7 +21,7 @@ _CUTS = np.linspace(0, 1, 17)[1:-1]
 _MAX_SCORES_SAMPLED = 100_000
 
 MOST_WEDGES = 2_000_000
-"""So many times are two pairs with an item in common looked at for a third one; of more, a part is drawn."""
+"""Most combinations of two pairs with a common item in which circles are looked for; of more, a part is drawn."""
 
 _MOST_KEY = 1 << 62
 

@@ -15,7 +15,7 @@ from ..wording import SHOWN, counted, first_few, percent
 from .flags import FLAGS
 
 GLANCE = 300_000
-"""So many preferences are looked at for a glance."""
+"""Preferences in the sample that a glance looks at."""
 
 _MIN_ANSWERS = 10
 _MIN_SHARE_OF_SAMPLE = 0.9

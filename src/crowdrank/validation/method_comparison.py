@@ -26,7 +26,7 @@ _NORMAL_QUANTILE = 1.959963984540054
 _SIGNIFICANCE_LEVEL = 0.05
 _MAX_METHODS_NAMED = 5
 _PATTERNS = 4_000_000
-"""So many signs are drawn for a paired test, spread over its patterns."""
+"""Random signs drawn for a paired test, spread over its patterns."""
 
 CAVEAT = "held-out judgments show fit to this crowd, not truth: a method that shares its mistakes predicts them"
 

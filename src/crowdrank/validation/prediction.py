@@ -19,7 +19,7 @@ OWN_PULL = 4.0
 """Precision of the annotators' scales around the common one, differences of scores having a mean square of 1."""
 
 OWN_COUNTS = 5.0
-"""So many answers at each level the crowd's habits are worth against an annotator's own."""
+"""Answers at each level that the crowd's habits count as, beside an annotator's own."""
 
 _MAX_CELLS_AT_ONCE = 4_000_000
 _MIN_PROBABILITY = 1e-12

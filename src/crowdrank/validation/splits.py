@@ -59,7 +59,7 @@ class Split:
     pairs
         Pairs of items that judgments put in order; none for classes.
     unit, n_units, unit_name
-        What is taken as independent where errors are told, for each judgment: its annotator, its query, or its fold.
+        What is taken as independent in standard errors, for each judgment: its annotator, its query, or its fold.
     """
 
     judgments: Judgments | Mixed

@@ -84,8 +84,8 @@ class MajorityVote:
     def fit(self, grades: Grades, *, accuracies: Any | None = None) -> Consensus:
         """Return the most frequent level of each item and the shares of all levels.
 
-        ``accuracies`` maps annotators to the probability of being right, or is a table of annotator and accuracy, by
-        which adversaries are told.
+        ``accuracies`` maps annotators to the probability of being right, or is a table of annotator and accuracy;
+        adversaries are those whose accuracy is below chance.
         """
         expect(grades, self)
         check_adversaries(self.adversaries, accuracies)

@@ -68,8 +68,8 @@ class Single:
     def fit(self, grades: Grades, *, accuracies: Any | None = None) -> Consensus:
         """Return the one grade of each item.
 
-        ``accuracies`` maps annotators to the probability of being right, or is a table of annotator and accuracy, by
-        which adversaries are told.
+        ``accuracies`` maps annotators to the probability of being right, or is a table of annotator and accuracy;
+        adversaries are those whose accuracy is below chance.
         """
         from ...kernels.segments import fill_from_query
 

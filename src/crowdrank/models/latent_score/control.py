@@ -228,7 +228,7 @@ def learned_variances(control: ControlState, active: Bools) -> ControlState:
     return replace(control, variances=variances)
 
 
-# What is told of them
+# What is reported of them
 
 
 def check_names(names: Sequence[str]) -> None:

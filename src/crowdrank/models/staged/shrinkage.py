@@ -137,6 +137,6 @@ def _held_out(
 
 
 def _at_strengths(measure: Callable[[Floats], Floats], own: Floats, common: Floats, n_own: float) -> Floats:
-    """What is measured of scores between the common and the own ones, (n_strengths, n_lists)."""
+    """What is measured of scores between the common and the annotators' own ones, (n_strengths, n_lists)."""
     shares: Sequence[float] = [own_share(n_own, strength) for strength in STRENGTHS]
     return np.stack([measure(share * own + (1.0 - share) * common) for share in shares])

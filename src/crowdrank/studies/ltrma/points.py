@@ -37,7 +37,7 @@ from .methods import (
 
 N_ITEMS = 15
 _TOP = 5
-"""So many items count as relevant for MAP."""
+"""Number of items that count as relevant for MAP."""
 
 METHODS = (TRUTH, PRINTED_D, PRINTED_ML, D, ML, HARD, CAYLEY_D, CAYLEY_ML, BORDA)
 _DISPERSED = (PRINTED_D, PRINTED_ML, D, ML, HARD)
