@@ -90,7 +90,7 @@ def _one_grade(table: pl.DataFrame) -> Flagged:
     return Flagged(lazy, numbers)
 
 
-def leaning(table: pl.DataFrame) -> Counts:
+def rows_with_side_bias(table: pl.DataFrame) -> Counts:
     """Return the rows of a table of comparing annotators whose position bias is large and clear, the largest first."""
     from scipy.special import ndtr
 
@@ -104,11 +104,11 @@ def leaning(table: pl.DataFrame) -> Counts:
 def _leaning_messages(table: pl.DataFrame) -> Flagged:
     """Those whose position bias is large and clear."""
     bias, lower, upper = _columns(table, "position_bias", "position_lower", "position_upper")
-    places = leaning(table)
+    places = rows_with_side_bias(table)
     return Flagged(places, [f"{bias[a]:+.2f}, {lower[a]:+.2f} to {upper[a]:+.2f}" for a in places])
 
 
-def flipping(table: pl.DataFrame) -> Counts:
+def rows_with_flips(table: pl.DataFrame) -> Counts:
     """Return the rows of annotators who often answer otherwise when the items change sides, the most often first."""
     share, lower, number = _columns(table, "share_flipped", "flipped_lower", "n_both_orders")
     places = np.flatnonzero((lower >= _MIN_SHARE_FLIPPED) & (number >= FEWEST))
@@ -118,7 +118,7 @@ def flipping(table: pl.DataFrame) -> Counts:
 def _flipping_messages(table: pl.DataFrame) -> Flagged:
     """Those who often answer otherwise when the items change sides."""
     share, number = _columns(table, "share_flipped", "n_both_orders")
-    places = flipping(table)
+    places = rows_with_flips(table)
     return Flagged(places, [f"{percent(share[a])} of {number[a]:,.0f} pairs" for a in places])
 
 

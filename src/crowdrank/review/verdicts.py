@@ -102,19 +102,12 @@ def _surely_reversed(lower: float, upper: float) -> bool:
     return bool(betaincinv(first, second(first), (1 + _LEVEL_OF_INTERVAL) / 2) < 0.5)
 
 
-def unsure(frame: pl.DataFrame) -> pl.Series:
-    """Return which annotators cannot be distinguished from guessing: no verdict is passed, and 0.5 is not below.
-
-    Those whose interval lies below one half, but who judged too little to be called reversed, are among them.
-    """
-    return pl.Series([code != "" for code in doubts(frame)], dtype=pl.Boolean)
-
-
 def doubts(frame: pl.DataFrame) -> list[str]:
     """Return why each annotator cannot be distinguished from guessing, the code of a flag, nothing for those who can.
 
-    ``unsure`` judged too little. ``unmatched`` judged enough, but others judged too little of the same, or contradict
-    each other, as two camps do.
+    No verdict is passed on them, and 0.5 is not below their interval; those whose interval lies below one half, but who
+    judged too little to be called reversed, are among them. ``unsure`` judged too little. ``unmatched`` judged enough,
+    but others judged too little of the same, or contradict each other, as two camps do.
 
     Examples
     --------

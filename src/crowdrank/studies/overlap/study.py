@@ -27,7 +27,7 @@ from .panels import LEVELS, TOGETHER, featured_annotators, recorded_panel, small
 from .recorded import TREC, WEB, Recorded, gain_errors, replay
 from .setting_results import Results
 from .settings import ALL, BASELINE, GOOD, averaged_name
-from .simulated import CLEAN07, COLLECTIONS, MAIN, NOISES, NOISY, PRINTED_SIZES, Collection, lazily, resize
+from .simulated import CLEAN07, COLLECTIONS, MAIN, NOISES, NOISY, PRINTED_SIZES, Collection, draw_when_wanted, resize
 from .yang_figures import ACCURACY, COST, COSTS, CUTOFFS
 
 _SIMULATED, _RECORDED = "simulated", WEB
@@ -92,7 +92,7 @@ def _results(work: Work, plan: Sequence[tuple[Collection, str]], rankers: Sequen
     n_vali = work.pick(quick=60, default=400)
     for collection, noise in plan:
         for seed in seeds:
-            drawn = lazily(collection, noise, seed, n_vali)
+            drawn = draw_when_wanted(collection, noise, seed, n_vali)
             for ranker in rankers:
                 for setting in collection.settings:
                     compute = partial(learn_best, drawn, ranker, setting, tried[ranker], seed)
