@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-_MAX_CELLS_SAMPLED = 2_000
-_MIN_SHARE_OF_CELLS = 0.9
+_SAMPLE = 2_000
+_MOST = 0.9
 """Share of the cells that must look like something for the column to count as that."""
 
 _FEW_WORDS = 12
@@ -44,7 +44,7 @@ class ColumnFacts:
         """Filled cells of up to 2,000 rows that are spread evenly, as text."""
         if self.cells is None or self.is_nested:
             return []
-        step = max(len(self.cells) // _MAX_CELLS_SAMPLED, 1)
+        step = max(len(self.cells) // _SAMPLE, 1)
         some = _as_text(self.cells.gather_every(step).drop_nulls())
         stripped = some.drop_nulls().str.strip_chars()
         return stripped.filter(stripped != "").to_list()
@@ -77,7 +77,7 @@ class ColumnFacts:
         """Whether the cells are numbers, or text that holds one such as ``4/5``."""
         if self.cells is not None and self.cells.dtype.is_numeric():
             return True
-        return self._share(_NUMBER, whole=True) > _MIN_SHARE_OF_CELLS
+        return self._share(_NUMBER, whole=True) > _MOST
 
     @cached_property
     def times(self) -> bool:
@@ -85,8 +85,7 @@ class ColumnFacts:
         if self.cells is not None and self.cells.dtype.is_temporal():
             return True
         return (
-            not (self.cells is not None and self.cells.dtype.is_numeric())
-            and self._share(_TIME, whole=False) > _MIN_SHARE_OF_CELLS
+            not (self.cells is not None and self.cells.dtype.is_numeric()) and self._share(_TIME, whole=False) > _MOST
         )
 
     @property

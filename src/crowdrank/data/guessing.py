@@ -55,7 +55,7 @@ __all__ = ["Wishes", "role_candidates", "side_columns", "understand"]
 _LARGEST_RATING = 10
 """Ratings mostly go up to 5, 7 or 10; ages, years and percentages beyond."""
 
-_MIN_POINTS = {"annotator": 3, "grade": 3, "rank": 3, "item": 2, "query": 2, "left": 2, "right": 2, "winner": 5}
+_LEAST = {"annotator": 3, "grade": 3, "rank": 3, "item": 2, "query": 2, "left": 2, "right": 2, "winner": 5}
 
 
 def understand(
@@ -72,9 +72,9 @@ def understand(
     table
         The table, or its column names only.
     kind
-        ``"grade"``, ``"preference"`` or ``"ranking"``; ``None`` finds it out from the columns.
+        ``"grade"``, ``"preference"`` or ``"ranking"``; ``None`` tells it from the columns.
     columns
-        Our word (``item``, ``annotator``, ...) -> name of the column, for names that are not understood by themselves.
+        House word -> column name, for names that are not understood by themselves.
     wishes
         What else the user said.
 
@@ -127,16 +127,16 @@ def role_candidates(table: pl.DataFrame, columns: Mapping[str, str], wishes: Wis
     guess = _Guess(table.columns, dict(columns), table, wishes)
     pair = guess.has_sides()
     roles = ("left", "right", "winner") if pair else ("grade", "rank", "item")
-    by_role: dict[str, list[str]] = {}
+    found: dict[str, list[str]] = {}
     for role in (*roles, "annotator", "query"):
-        taken = {names[0] for names in by_role.values() if len(names) == 1} if role in ("annotator", "query") else set()
+        taken = {names[0] for names in found.values() if len(names) == 1} if role in ("annotator", "query") else set()
         free = [one.name for one in guess.candidates(role) if one.name not in taken]
         names = [columns[role]] if role in columns else free
         if role == "query":
-            names = [name for name in names if name not in by_role.get("item", [])]
+            names = [name for name in names if name not in found.get("item", [])]
         if names:
-            by_role[role] = names[:_MOST_CANDIDATES]
-    return by_role
+            found[role] = names[:_MOST_CANDIDATES]
+    return found
 
 
 class _Guess(RolePoints):
@@ -146,15 +146,15 @@ class _Guess(RolePoints):
         """Return what the table holds, or say what is unclear."""
         self.kind = kind
         by_winner = self._by_winner() if kind in (None, "preference") else {}
-        understood = {}
+        found = {}
         if by_winner and ("loser" in self.given or not self.has_sides("winner")):
-            kind, understood = "preference", by_winner
+            kind, found = "preference", by_winner
         else:
             kind = kind or self._kind()
-            understood = self._required_columns(kind)
-        understood |= self._other_columns(kind, understood)
+            found = self._required_columns(kind)
+        found |= self._others(kind, found)
         words = dict.fromkeys((*NEEDED[kind], *(("loser", "tie") if by_winner else ()), *OPTIONAL[kind]))
-        columns = {word: understood[word] for word in words if word in understood}
+        columns = {word: found[word] for word in words if word in found}
         ignored = tuple(name for name in self.names if name not in columns.values())
         return Understood(kind, columns, ignored, tuple(self.notes))
 
@@ -167,17 +167,17 @@ class _Guess(RolePoints):
         grade, rank = (self.best(role) for role in ("grade", "rank"))
         if "rank" in self.given or "grade" in self.given:
             if "rank" in self.given and "grade" in self.given:
-                raise JudgmentError(self._grade_or_rank_question())
+                raise JudgmentError(self._both())
             return "ranking" if "rank" in self.given else "grade"
         if not rank:
             return "grade"
-        if not grade or grade.points < _MIN_POINTS["grade"]:
+        if not grade or grade.points < _LEAST["grade"]:
             return "ranking"
         if min(rank.points, grade.points) >= LISTED and self.candidates("item"):
-            raise JudgmentError(self._grade_or_rank_question())
+            raise JudgmentError(self._both())
         return "grade" if grade.points > rank.points else "ranking"
 
-    def _grade_or_rank_question(self) -> str:
+    def _both(self) -> str:
         """Sentence for a table of grades that is one of ranks as well."""
         return (
             "the table has both a grade and a rank column; say which is meant "
@@ -188,22 +188,22 @@ class _Guess(RolePoints):
 
     def _required_columns(self, kind: str) -> dict[str, str]:
         """The columns without which there is no judgment."""
-        understood = {word: self.given[word] for word in NEEDED[kind] if word in self.given}
+        found = {word: self.given[word] for word in NEEDED[kind] if word in self.given}
         if kind == "preference":
-            return self._preference(understood)
+            return self._preference(found)
         answer = "grade" if kind == "grade" else "rank"
-        self._check_unlisted_sides(kind, understood)
+        self._check_unlisted_sides(kind, found)
         # a column that can only be the item is none for the answer, and the other way round
         for role in (answer, "item"):
-            if role not in understood:
-                picked = self._pick(role, understood)
+            if role not in found:
+                picked = self._pick(role, found)
                 if picked is not None:
-                    understood[role] = picked
-        if len(understood) < 2:
-            raise JudgmentError(self._missing_columns_message(kind, understood))
+                    found[role] = picked
+        if len(found) < 2:
+            raise JudgmentError(self._missing(kind, found))
         if kind == "grade" and "grade" not in self.given:
-            self._check_like(understood["grade"], understood)
-        return understood
+            self._check_like(found["grade"], found)
+        return found
 
     def _preference(self, found: dict[str, str]) -> dict[str, str]:
         """The columns left, right and winner."""
@@ -211,17 +211,17 @@ class _Guess(RolePoints):
             if role not in found and (picked := self._pick(role, found)) is not None:
                 found[role] = picked
         if len({"left", "right"} & found.keys()) < 2:
-            raise JudgmentError(self._missing_columns_message("preference", found))
+            raise JudgmentError(self._missing("preference", found))
         if "winner" not in found:
             picked = self._pick("winner", found)
-            if picked is None or self._has_bare_codes(picked):
+            if picked is None or self._bare(picked):
                 raise JudgmentError(self._no_winner(found, picked))
             found["winner"] = picked
-        elif self._has_bare_codes(found["winner"]):
+        elif self._bare(found["winner"]):
             raise JudgmentError(self._no_winner(found, found["winner"]))
         return found
 
-    def _other_columns(self, kind: str, found: Mapping[str, str]) -> dict[str, str]:
+    def _others(self, kind: str, found: Mapping[str, str]) -> dict[str, str]:
         """The columns that may be there as well."""
         more = {word: self.given[word] for word in OPTIONAL[kind] if word in self.given}
         for word in OPTIONAL[kind]:
@@ -281,9 +281,9 @@ class _Guess(RolePoints):
             self._refuse_nested(role)
             return None
         best, *rest = seen
-        if best.points < _MIN_POINTS[role]:
+        if best.points < _LEAST[role]:
             return None
-        if rest and best.points - rest[0].points < AHEAD and rest[0].points >= min(_MIN_POINTS[role], WEAK + 1):
+        if rest and best.points - rest[0].points < AHEAD and rest[0].points >= min(_LEAST[role], WEAK + 1):
             if role == "query" and self._same_rows(best.name, rest[0].name):
                 return best.name
             raise JudgmentError(
@@ -294,7 +294,7 @@ class _Guess(RolePoints):
 
     # what is unclear -------------------------------------------------------------------------------------------------
 
-    def _has_bare_codes(self, winner: str) -> bool:
+    def _bare(self, winner: str) -> bool:
         """Whether winners are numbers of which nobody said what they mean."""
         facts = self.facts[winner]
         if self.wishes.coded or not facts.has_cells or not facts.sample:
@@ -397,7 +397,7 @@ class _Guess(RolePoints):
         )
         return asked and holds_answers(name, self.facts[name].cells)
 
-    def _missing_columns_message(self, kind: str, found: Mapping[str, str]) -> str:
+    def _missing(self, kind: str, found: Mapping[str, str]) -> str:
         """Sentence saying what was understood and what is missing."""
         lacking = [word for word in NEEDED[kind] if word not in found]
         varied = [

@@ -87,8 +87,8 @@ class Facts:
         trusted = self.consensus.estimates.get("trusted")
         if trusted is None:
             return scores_quietly(method, self.judgments)
-        scores: Floats = fit_quietly(method, self.judgments, trusted=trusted).scores
-        return scores
+        found: Floats = fit_quietly(method, self.judgments, trusted=trusted).scores
+        return found
 
     @cached_property
     def per_item(self) -> Counts | None:

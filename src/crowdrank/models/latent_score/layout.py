@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from .kernels.item_systems import Graph
     from .kernels.ordinal import Cells
 
-MAX_LAPSE_LEVELS = 7
-"""Lapses are learned by default with grades of at most this many levels."""
-
 _ROWS_PER_THREAD = 100_000
 _MAX_KEY_BITS = 62
+
+MAX_LAPSE_LEVELS = 7
+"""Lapses are learned by default with grades of at most this many levels."""
 
 
 @dataclass(frozen=True, eq=False)
