@@ -137,15 +137,15 @@ class Access:
     async def _of_token(self, token: str, read: Any, *, by_cookie: bool) -> Caller:
         """The caller that a token stands for."""
         fingerprint = token_hash(token)
-        caller = self._known.get(fingerprint)
-        if caller is None:
-            caller = await read(lambda connection: self._look_up(connection, token, fingerprint))
-            if caller is None:
+        found = self._known.get(fingerprint)
+        if found is None:
+            found = await read(lambda connection: self._look_up(connection, token, fingerprint))
+            if found is None:
                 raise Fault("unauthorized", "this token is not known here; join again, or ask the owner")
             if len(self._known) > 50_000:
                 self._known.clear()
-            self._known[fingerprint] = caller
-        return Caller(caller.role, caller.annotator, caller.name, by_cookie)
+            self._known[fingerprint] = found
+        return Caller(found.role, found.annotator, found.name, by_cookie)
 
     def _look_up(self, connection: Any, token: str, fingerprint: str) -> Caller | None:
         """Who holds a token, from the database."""
