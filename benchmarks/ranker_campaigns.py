@@ -83,7 +83,7 @@ def main() -> None:
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     found = [play(seed, given.queries, given.per_item) for seed in range(given.seeds)]
-    print(f"| {given.queries} queries, {given.per_item:g} grades an item | labels, nDCG@10 | ranker, nDCG@10 |")
+    print(f"| {given.queries} queries, {given.per_item:g} grades per item | labels, nDCG@10 | ranker, nDCG@10 |")
     print("| --- | --- | --- |")
     for name in SCHEMES:
         labels, ranker = (np.array([one[name][what] for one in found]) for what in ("labels", "ranker"))

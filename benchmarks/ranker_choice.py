@@ -100,7 +100,7 @@ def public_folds(folds: range) -> Iterator[Fold]:
 
 
 def public_cells(folds: range = range(5)) -> Iterator[Cell]:
-    """The folds of both sets at each budget, and parts of the queries of MQ2008 with three grades an item."""
+    """The folds of both sets at each budget, and parts of the queries of MQ2008 with three grades per item."""
     import numpy as np
 
     for fold in public_folds(folds):
@@ -135,7 +135,7 @@ def joint_cells(folds: range = range(5)) -> Iterator[tuple[Cell, Any, Any]]:
 
 
 def drawn_cells(repeats: range = range(2)) -> Iterator[Cell]:
-    """Drawn corpora of several sizes, with three grades an item."""
+    """Drawn corpora of several sizes, with three grades per item."""
     from crowdrank.simulate import draw_corpus
 
     for interactions in INTERACTIONS:
@@ -350,7 +350,7 @@ noted, so every two folds were looked at: the smallest difference of `auto` to t
 
 {folds}
 
-By number of labelled queries, three grades an item. MQ2008: parts of the training queries of three folds. Drawn
+By number of labelled queries, three grades per item. MQ2008: parts of the training queries of three folds. Drawn
 corpora (`simulate.draw_corpus`, 19 items a query, 20 features): the larger the share of interactions, the less a linear
 ranker can learn. `lambda_mart` chooses the size and number of its trees by the data; "LightGBM's defaults" are 100
 trees of 31 leaves.

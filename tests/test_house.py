@@ -14,9 +14,11 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 
 MOST_LINES, MOST_BODY_LINES, USUAL_BODY_LINES = 500, 50, 40
 MOST_FOLDERS_OF_A_NAME = 3
+MOST_NUMBERS_OF_A_CONSTANT = 3
 
 ALLOWED_LONGISH_BODIES = 11
 ALLOWED_PARTICIPLES = 2
+ALLOWED_VARIABLES_CALLED_FOUND = 240
 """What there was when this was written; lower them when you put one right."""
 
 STEPS = ("kernels/", "rankers/", "fitting", "pair_counts", "covariate_design", "standard_errors")
@@ -25,7 +27,7 @@ STEPS = ("kernels/", "rankers/", "fitting", "pair_counts", "covariate_design", "
 MOST_FILES = {
     "models/pairs/crowd_bt": 9,
     "models/classes/dawid_skene": 8,
-    "models/latent_score/latent_score": 19,
+    "models/latent_score/latent_score": 18,
     "models/joint_annotators/joint_annotators": 11,
     "models/crowd_agg/crowd_agg": 6,
 }
@@ -130,6 +132,24 @@ def test_functions_are_verbs_or_what_they_return():
         f"{path.relative_to(PACKAGE)}:{node.name}" for path in FILES for node in functions(path) if is_participle(node)
     ]
     assert len(lone) <= ALLOWED_PARTICIPLES, lone
+
+
+def test_variables_say_what_they_hold():
+    names = [node for path in FILES for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Name)]
+    stored = [node.id for node in names if isinstance(node.ctx, ast.Store)]
+    assert stored.count("found") <= ALLOWED_VARIABLES_CALLED_FOUND
+
+
+def test_one_word_constants_do_not_mean_many_numbers():
+    numbers = {}
+    for path in FILES:
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                name, value = node.targets[0].id, node.value
+                if re.fullmatch("_?[A-Z]+", name) and isinstance(value, ast.Constant):
+                    numbers.setdefault(name, set()).add(value.value)
+    several = {name: values for name, values in numbers.items() if all(isinstance(one, int | float) for one in values)}
+    assert not {name: values for name, values in several.items() if len(values) > MOST_NUMBERS_OF_A_CONSTANT}
 
 
 @pytest.mark.parametrize("method", MOST_FILES)

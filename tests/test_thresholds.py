@@ -118,7 +118,8 @@ def folder(tmp_path):
 
 
 BEYOND = [
-    ("data.coding:LONG", 10, "read"), ("data.coding:_SAMPLE", 5, "read"), ("data.coding:_TABLE_CELLS", 1, "read"),
+    ("data.coding:LONG", 10, "read"), ("data.coding:_MAX_ROWS_SAMPLED", 5, "read"),
+    ("data.coding:_TABLE_CELLS", 1, "read"),
     ("data.index:LONG", 10, "read"), ("data.index:_TABLE_CELLS", 1, "read"), ("data.intake:LONG", 10, "read"),
     ("data.uncertainty:_DRAW_CELLS", 100, "preferences"), ("data.uncertainty:_PAIRS_AT_ONCE", 2, "preferences"),
     ("data.uncertainty:_RIVALS", 2, "preferences"), ("data.uncertainty:_RIVALS_OF_REPLICATES", 2, "bootstrap"),
@@ -142,12 +143,12 @@ BEYOND = [
     ("data.fingerprint:LONG", 10, "fingerprint"),
     ("review.habits:MOST_WEDGES", 10, "diagnose"), ("review.habits:_MOST_KEY", 1, "diagnose"),
     ("review.dependence:MOST_PAIRS", 5, "diagnose"), ("review.dependence:_MOST_WORK", 10.0, "diagnose"),
-    ("review.dependence:_CELLS", 16, "diagnose"), ("review.dependence:_FEW_EVENTS", 1, "diagnose"),
-    ("review.independence:FEW", 10, "diagnose"), ("review.habits:_SAMPLE", 10, "diagnose"),
+    ("review.dependence:_MAX_TABLE_CELLS", 16, "diagnose"), ("review.dependence:_FEW_EVENTS", 1, "diagnose"),
+    ("review.independence:FEW", 10, "diagnose"), ("review.habits:_MAX_SCORES_SAMPLED", 10, "diagnose"),
     ("validation.splits:MOST_PAIRS", 20, "compare"), ("validation.splits:_MOST_COPIES", 20, "compare"),
     ("models.classes.class_method:MANY_GRADES", 50, "grades"), ("models.classes.calibration:MOST_CELLS", 300, "grades"),
     ("validation.class_choice:MOST_GRADES", 280, "auto"),
-    ("validation.prediction:_CELLS", 10, "compare"),
+    ("validation.prediction:_MAX_CELLS_AT_ONCE", 10, "compare"),
     ("schemes.informative_pairs:_FEW_PAIRS", 10, "propose"),
     ("schemes.informative_pairs:_MAX_COVARIANCE_ITEMS", 5, "propose"),
     ("kernels.pairs:_MAX_TABLE_CELLS", 1, "preferences"), ("kernels.pairs:_MAX_ROWS_IN_NUMPY", 1, "preferences"),
@@ -191,7 +192,7 @@ def listed():
 def test_beyond_the_threshold(monkeypatch, constant, low, battery):
     before = usual(battery)
     module, name = constant.split(":")
-    if constant in ("data.coding:_SAMPLE", "data.intake:_MOST_BITS"):
+    if constant in ("data.coding:_MAX_ROWS_SAMPLED", "data.intake:_MOST_BITS"):
         monkeypatch.setattr(f"crowdrank.{module}.LONG", 10)
     monkeypatch.setattr(f"crowdrank.{module}.{name}", low)
     after = BATTERIES[battery]()

@@ -117,7 +117,7 @@ class Nothing:
 
 
 class Client:
-    """A program that judges.
+    """Client of a collection service, for a program that judges.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class Client:
         return Nothing(body.get("reason", "done"), body.get("retry_after"))
 
     def submit(self, judgments: Sequence[Judgment]) -> list[dict[str, Any]]:
-        """Send judgments, and return what the service says of each; those that fail in passing are sent again."""
+        """Send judgments, and return what the service answers to each; those that fail in passing are sent again."""
         answers: dict[str, dict[str, Any]] = {}
         end = time.monotonic() + self.patience
         waiting = list(judgments)
@@ -186,7 +186,7 @@ class Client:
         self._call("POST", f"/requests/{request}/skip", {"reason": reason})
 
     def me(self) -> dict[str, Any]:
-        """Return what the service says of this annotator."""
+        """Return what the service knows about this annotator."""
         return self._call("GET", "/me", None)
 
     def content(self, item: Item) -> bytes:
@@ -207,14 +207,14 @@ class Client:
         """
         kept = 0
         while most is None or kept < most:
-            found = self.requests(n if most is None else min(n, most - kept))
-            if isinstance(found, Nothing):
-                if found.retry_after is None:
+            requests = self.requests(n if most is None else min(n, most - kept))
+            if isinstance(requests, Nothing):
+                if requests.retry_after is None:
                     return kept
-                time.sleep(min(found.retry_after, 60.0))
+                time.sleep(min(requests.retry_after, 60.0))
                 continue
             judgments = []
-            for request in found:
+            for request in requests:
                 begun = time.monotonic()
                 answer = judge(request)
                 if answer is None:
@@ -262,14 +262,14 @@ class Client:
         """What the service answers to one call."""
         status, data, retry_after = self._raw(method, f"/api/v1{path}", body)
         try:
-            found = json.loads(data)
+            content = json.loads(data)
         except ValueError:
-            found = {"error": {"type": "bad_request", "message": f"the service answered {status} without JSON"}}
-        if status >= 400 or not isinstance(found, dict):
-            error = found.get("error", {}) if isinstance(found, dict) else {}
+            content = {"error": {"type": "bad_request", "message": f"the service answered {status} without JSON"}}
+        if status >= 400 or not isinstance(content, dict):
+            error = content.get("error", {}) if isinstance(content, dict) else {}
             detail = {**error, **({} if retry_after is None else {"retry_after": retry_after})}
             raise CallError(status, error.get("type", "bad_request"), error.get("message", str(status)), detail)
-        return found
+        return content
 
     def _raw(self, method: str, path: str, body: Any) -> tuple[int, bytes, float | None]:
         """Status, body and wait of one answer."""

@@ -14,7 +14,7 @@ from .protocols import Floats, PartPass, Statistics
 
 _MOST_HALVINGS = 40
 _ENOUGH_GAIN = 1e-4
-_DIGITS = 40
+_BINARY_DIGITS = 40
 _LEAP_GROWTH = 4.0
 _LEAP_SLACK = 1e-13
 _MANY = 1 << 16
@@ -22,7 +22,7 @@ _MEMORY = 5
 _MOST_FAILURES = 6
 _RIDGE = 1e-8
 _ROUNDING = 1e-9
-_SMALLEST = 1e-300
+_MIN_DIVISOR = 1e-300
 
 
 def iterate(
@@ -271,7 +271,7 @@ class _Path:
     def _mix_steps(self, state: Floats, move: Floats) -> Floats:
         """Where a combination of the last steps would not change."""
         weighed, squares = move * self.scale, self.squares.copy()
-        squares.flat[:: len(squares) + 1] += _RIDGE * np.trace(squares) + _SMALLEST
+        squares.flat[:: len(squares) + 1] += _RIDGE * np.trace(squares) + _MIN_DIVISOR
         shares = np.linalg.solve(squares, [_dot(turn, weighed) for turn in self.weighed])
         target = state + move
         for share, past, turn in zip(shares, self.moves, self.turns, strict=True):
@@ -282,7 +282,7 @@ class _Path:
         """Where the last two plain steps lead when they go on."""
         last = self.moves[-1]
         size, turn = (_dot(part * self.scale, part * self.scale) ** 0.5 for part in (last, move - last))
-        self.length = min(size / (turn + _SMALLEST), self.longest)
+        self.length = min(size / (turn + _MIN_DIVISOR), self.longest)
         if self.length <= 1.0:
             return None
         return state + (2.0 * self.length - 1.0) * last + self.length**2 * (move - last)
@@ -318,7 +318,7 @@ def _dot(first: Floats, second: Floats) -> float:
     if not 0.0 < top < np.inf:
         return top
     # multiples of a power of two below the largest: their sum is exact
-    unit = 2.0 ** (np.frexp(top)[1] - _DIGITS)
+    unit = 2.0 ** (np.frexp(top)[1] - _BINARY_DIGITS)
     return float(np.rint(products / unit).sum() * unit)
 
 

@@ -44,7 +44,7 @@ INTERVAL = 0.90
 """Level of the intervals ``lower`` to ``upper``."""
 
 TRUSTED = (95.0, 5.0)
-"""Beta prior of the quality of an annotator named in ``trusted=``: so many pairs right and wrong before any is seen."""
+"""Beta prior of the quality of an annotator named in ``trusted=``: pairs right and wrong before any is seen."""
 
 _NEAR_CHANCE = 0.55
 
@@ -85,8 +85,8 @@ class LearnedQuality:
     parameters
         What the method knows of each annotator, (n_annotators, ...).
     learned
-        Quality as the method has it, or what gives it, which then counts as far as it lies well within the interval of
-        held-out agreement.
+        Quality by the method's own model, or what gives it, which then counts as far as it lies well within the
+        interval of held-out agreement.
     n_folds
         Number of parts that annotators are left out in, where there are more annotators.
     precision
@@ -212,7 +212,7 @@ def held_out_quality(
 
 def _fold_by_fold(method: Aggregator, judgments: Judgments | Mixed, n_folds: int, known: Bools | None) -> Quality:
     """Quality from a fit without each fold of the annotators."""
-    found = Agreement.none(judgments.n_annotators)
+    agreement = Agreement.none(judgments.n_annotators)
     folds, levels = annotator_folds(judgments, n_folds), bool(getattr(method, "levelled", False))
     for part in folds:
         inside = part[judgments.annotator]
@@ -220,13 +220,13 @@ def _fold_by_fold(method: Aggregator, judgments: Judgments | Mixed, n_folds: int
         if not len(others):
             continue
         if isinstance(judgments, Grades) and judgments.nominal:
-            found += class_agreement(judgments, inside, fit_quietly(method, others))
+            agreement += class_agreement(judgments, inside, fit_quietly(method, others))
             continue
         scores = scores_quietly(method, others)
-        found += pair_agreement(judgments.select(inside), scores, _items_with_scores(others, known), levels=levels)
+        agreement += pair_agreement(judgments.select(inside), scores, _items_with_scores(others, known), levels=levels)
     nominal = isinstance(judgments, Grades) and judgments.nominal
-    noise = _class_reliability(judgments, found) if nominal else _reliability(method, judgments, found, n_folds)
-    return _shrink_shares(judgments, found, noise)
+    noise = _class_reliability(judgments, agreement) if nominal else _reliability(method, judgments, agreement, n_folds)
+    return _shrink_shares(judgments, agreement, noise)
 
 
 def _quality_of_sample(
@@ -326,7 +326,7 @@ class _FoldedPairs:
             add_agreement(
                 q.left, q.right, q.outcome, kernel_weights(q), q.annotator, self.fold, scores, covered, agree, total
             )
-        found = independent_agreement(agree, total)
+        agreement = independent_agreement(agree, total)
 
         last: list[tuple[Bools, Floats]] = []
 
@@ -341,7 +341,7 @@ class _FoldedPairs:
             part = self.condense(table)
             return Half(scores_quietly(method, part), _per_item(part))
 
-        return _shrink_shares(p, found, _reliability(method, p, found, self.n_folds, half, self.like))
+        return _shrink_shares(p, agreement, _reliability(method, p, agreement, self.n_folds, half, self.like))
 
 
 def _items_with_scores(others: Judgments | Mixed, known: Bools | None) -> Bools:
@@ -397,14 +397,15 @@ def _class_reliability(grades: Any, found: Agreement) -> Reliability:
 
 def _per_item(judgments: Judgments | Mixed) -> Floats:
     """Weight of the judgments that each item is part of."""
-    found = np.zeros(judgments.n_items)
+    weights = np.zeros(judgments.n_items)
     for part in parts_of(judgments):
         if isinstance(part, Preferences):
-            found += add_up(part.row_weight, part.left, len(found)) + add_up(part.row_weight, part.right, len(found))
+            left, right = (add_up(part.row_weight, side, len(weights)) for side in (part.left, part.right))
+            weights += left + right
         else:
             weight = part.row_weight if isinstance(part, Grades) else part.row_weight[part.ranking]
-            found += add_up(weight, part.item, len(found))
-    return found
+            weights += add_up(weight, part.item, len(weights))
+    return weights
 
 
 def trusted_annotators(judgments: Judgments | Mixed, trusted: Any | None) -> Bools:
@@ -449,8 +450,8 @@ def scores_quietly(method: Aggregator, judgments: Judgments | Mixed) -> Floats:
     A method that can do with less than a whole fit has ``scores`` for it.
     """
     if not isinstance(method, Scorer):
-        found: Floats = fit_quietly(method, judgments).scores
-        return found
+        scores: Floats = fit_quietly(method, judgments).scores
+        return scores
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return settle_ties(method, judgments, method.scores(judgments))

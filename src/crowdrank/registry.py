@@ -242,7 +242,7 @@ def resolve(family: str, name: str) -> str:
     >>> resolve("aggregator", "Bradley-Terry"), resolve("scheme", "if-good-5")
     ('bradley_terry', 'if_good_k')
     """
-    spelt = _spelt(family, name)
+    spelt = _known_spelling(family, name)
     numbered = _parse_numbered_name(family, spelt)
     return ALIASES.get(family, {}).get(spelt, spelt) if numbered is None else numbered[0]
 
@@ -255,7 +255,7 @@ def label(family: str, name: str) -> str:
     >>> label("aggregator", "CrowdAgg"), label("aggregator", "CrowdAgg-RBP")
     ('crowd_agg', 'crowdagg-rbp')
     """
-    spelt = _spelt(family, name)
+    spelt = _known_spelling(family, name)
     return spelt if _preset(family, spelt) else resolve(family, spelt)
 
 
@@ -270,7 +270,7 @@ def families_of(name: str) -> list[str]:
     families = []
     for family in FAMILIES:
         with contextlib.suppress(UnknownNameError):
-            _spelt(family, name)
+            _known_spelling(family, name)
             families.append(family)
     if families:
         return families
@@ -279,7 +279,7 @@ def families_of(name: str) -> list[str]:
     raise UnknownNameError(f"there is no method {name!r}; {hint}known: {', '.join(known)}")
 
 
-def _spelt(family: str, name: str) -> str:
+def _known_spelling(family: str, name: str) -> str:
     """The name or alias that is meant, as it stands in the tables."""
     known, aliases = FAMILIES[family], ALIASES.get(family, {})
     plain = name.strip().lower().replace(" ", "_")
@@ -361,7 +361,7 @@ def make(family: str, name: str, params: Mapping[str, Any] | None = None, *, see
     """
     method = method_class(family, name)
     fields = {field.name: field for field in dataclasses.fields(method)}
-    given = {**_preset(family, _spelt(family, name)), **(params or {})}
+    given = {**_preset(family, _known_spelling(family, name)), **(params or {})}
     if hasattr(method, "own_names"):
         given = method.own_names(given)
     for key in given:

@@ -12,7 +12,7 @@ from .data.pairing import pairs_within
 from .protocols import Bools, Counts, Floats
 
 FEW_PAIRS = 200_000
-"""Up to so many pairs are listed, which is done before a compiled kernel is even loaded."""
+"""Up to this many pairs are listed, which is done before a compiled kernel is even loaded."""
 
 _MODEL_ITEMS = 8.0
 """Items that an expected variance is worth if it may be wrong by one half: n tell one within a root of 2 / n."""
@@ -20,7 +20,7 @@ _MODEL_ITEMS = 8.0
 _LEAST_CORRELATION = 0.02
 _ROUNDING = 1e-9
 _NINETY = 1.6448536269514722
-_ROUNDS = 6
+_N_ROUNDS = 6
 """Rounds in which a bound and its own variance settle, to about 1e-3."""
 
 _STUDENT = 0.5 * (_NINETY**2 + 1.0)
@@ -122,7 +122,7 @@ class Evidence(NamedTuple):
 
     @classmethod
     def of(cls, agree: Floats, total: Floats, spread: Spread) -> Evidence:
-        r"""Return the evidence of pairs of which so many agree.
+        r"""Return the evidence of pairs, given how many agree.
 
         Pairs that share an item are not independent. With :math:`e_{ij}` the agreement on a pair less the annotator's
         mean, the variance of the sum is :math:`\sum_i (\sum_j e_{ij})^2 - \sum_{i < j} e_{ij}^2` [Sen60]_. The mean is
@@ -137,8 +137,8 @@ class Evidence(NamedTuple):
         apart = total**2 - spread.total_total + total
         # what rounding leaves of none is none
         own = np.divide(own * total**2, apart, out=np.zeros_like(own), where=apart > _ROUNDING * total**2)
-        found = cls(share, total, own / (share * (1.0 - share)), spread, 1.0)
-        return found._replace(own=np.maximum(found.own, 0.0), tied=found._dependence())
+        evidence = cls(share, total, own / (share * (1.0 - share)), spread, 1.0)
+        return evidence._replace(own=np.maximum(evidence.own, 0.0), tied=evidence._dependence())
 
     def _dependence(self) -> float:
         """Dependence of pairs with a common item that the items of all annotators show, strong if few do."""
@@ -178,8 +178,8 @@ class Evidence(NamedTuple):
         # both vanish at qualities of 0 and 1
         normal = normal / np.maximum(4.0 * quality * (1.0 - quality), 1e-12)
         common = self.tied + (1.0 - self.tied) * normal
-        found: Floats = 4.0 * (common * self.spread.triples + self.spread.pairs)
-        return found
+        variance: Floats = 4.0 * (common * self.spread.triples + self.spread.pairs)
+        return variance
 
     def variance(self, quality: Floats) -> tuple[Floats, Floats]:
         """Return the variance at a quality, relative to that of one pair, and the degrees of freedom it has.
@@ -197,8 +197,8 @@ class Evidence(NamedTuple):
         return self._pairs(self.variance(quality)[0])
 
     def _pairs(self, variance: Floats) -> Floats:
-        found = np.divide(self.total**2, variance, out=np.zeros_like(self.total), where=variance > 0)
-        return np.minimum(found, self.total)
+        effective = np.divide(self.total**2, variance, out=np.zeros_like(self.total), where=variance > 0)
+        return np.minimum(effective, self.total)
 
     def bounds(self, share: Floats, tails: tuple[float, ...], most: float) -> tuple[Floats, ...]:
         """Return quantiles of the quality, Jeffreys' with the pairs that there are if the quality is the quantile.
@@ -207,28 +207,28 @@ class Evidence(NamedTuple):
         the variance is estimated, bounds are those of Student's t. Where all pairs agree, or none, Jeffreys' bound is
         too near to the end, and the exact one takes its place [Brown01]_.
         """
-        found = []
+        limits = []
         for tail in tails:
             bound = share
-            for _ in range(_ROUNDS):
+            for _ in range(_N_ROUNDS):
                 variance, freedom = self.variance(bound)
                 pairs = np.minimum(self._pairs(variance), most) / (1.0 + _STUDENT / freedom)
                 bound = _share_quantile(share, pairs, tail)
-            found.append(bound)
-        return tuple(found)
+            limits.append(bound)
+        return tuple(limits)
 
 
 def _share_quantile(share: Floats, pairs: Floats, tail: float) -> Floats:
-    """Jeffreys' quantile of a share of so many pairs, the exact one where all or none are in agreement."""
+    """Jeffreys' quantile of a share of this many pairs, the exact one where all or none are in agreement."""
     from scipy.special import betaincinv
 
     # sums of weights may be off by rounding
     none, all_ = share <= _ROUNDING, share >= 1.0 - _ROUNDING
     right = np.where(none, 1.0, np.where(all_, np.maximum(pairs, 1e-12), share * pairs + 0.5))
     wrong = np.where(all_, 1.0, np.where(none, np.maximum(pairs, 1e-12), (1.0 - share) * pairs + 0.5))
-    found = np.asarray(betaincinv(right, wrong, tail), np.float64)
+    quantile = np.asarray(betaincinv(right, wrong, tail), np.float64)
     end = np.where(none, 0.0, 1.0)
-    return np.where((none & (tail < 0.5)) | (all_ & (tail > 0.5)), end, found)
+    return np.where((none & (tail < 0.5)) | (all_ & (tail > 0.5)), end, quantile)
 
 
 def row_sums(offsets: Counts, grade: Floats, place: Counts, weight: Floats) -> tuple[Floats, Floats, Floats]:
@@ -241,9 +241,9 @@ def row_sums(offsets: Counts, grade: Floats, place: Counts, weight: Floats) -> t
     if int((sizes * (sizes - 1) // 2).sum()) > FEW_PAIRS:
         from .kernels.concordance import row_concordance
 
-        found: tuple[Floats, Floats, Floats]
-        found = row_concordance(offsets, grade, place, weight.astype(np.float64))
-        return found
+        sums: tuple[Floats, Floats, Floats]
+        sums = row_concordance(offsets, grade, place, weight.astype(np.float64))
+        return sums
     first, second = pairs_within(np.arange(len(grade)), np.repeat(offsets[1:], sizes))
     way = np.sign(grade[second] - grade[first])
     right = 0.5 * np.abs(way) * (1.0 + way * np.sign(place[second] - place[first]))
@@ -281,7 +281,7 @@ def pairs_on_one_level(offsets: Counts, grade: Floats, place: Counts, weight: Fl
 class Reliability:
     """Correlation of a consensus with the truth, with the ends of its 90 % interval.
 
-    With ``n_classes``, agreement is on single answers that name one of so many classes, not on pairs in order.
+    With ``n_classes``, agreement is on single answers that name one of this many classes, not on pairs in order.
     """
 
     middle: float
@@ -302,18 +302,18 @@ class Reliability:
         # of a positive correlation the upper bound is that of a noisier consensus, and the lower that of a better one
         least, most = (centre / end - centre / self.middle for end in (self.lower, self.upper))
         # more agreement than the best consensus within its interval lets anybody have is chance
-        found = np.clip(centre, -self.upper, self.upper) / self.middle
+        shares = np.clip(centre, -self.upper, self.upper) / self.middle
         up = np.hypot((high - centre) / self.middle, np.maximum(least, most))
         down = np.hypot((centre - low) / self.middle, np.minimum(least, most))
         if self.lower <= _LEAST_CORRELATION:
-            up = down = np.full_like(found, np.inf)
-        return self._as_share(found), self._as_share(found - down), self._as_share(found + up)
+            up = down = np.full_like(shares, np.inf)
+        return self._as_share(shares), self._as_share(shares - down), self._as_share(shares + up)
 
     def _correlation(self, share: Floats) -> Floats:
         """Correlation that a share in agreement stands for."""
         classes = self.n_classes
-        found: Floats = chance_corrected(share, classes) if classes else np.sin(np.pi * (share - 0.5))
-        return found
+        correlation: Floats = chance_corrected(share, classes) if classes else np.sin(np.pi * (share - 0.5))
+        return correlation
 
     def _as_share(self, correlation: Floats) -> Floats:
         """Share of pairs in agreement at a correlation."""
@@ -347,7 +347,7 @@ EXACT = Reliability(1.0, 1.0, 1.0)
 
 
 def chance_corrected(share: Any, n_classes: int) -> Any:
-    """Return shares of agreement on one of so many classes, 0 for guessing and 1 for full agreement."""
+    """Return shares of agreement on one of this many classes, 0 for guessing and 1 for full agreement."""
     return (n_classes * share - 1.0) / (n_classes - 1.0)
 
 
@@ -370,11 +370,11 @@ def class_reliability(item: Counts, level: Counts, weight: Floats, n_classes: in
     same, n = (same[several] / pairs[several]) * n[several], n[several]
     between = float(same.sum() / n.sum())
     error = np.sqrt(((same - between * n) ** 2).sum() * len(n) / max(len(n) - 1.0, 1.0)) / n.sum()
-    found = max(float(chance_corrected(share, n_classes)), 0.0)
+    corrected = max(float(chance_corrected(share, n_classes)), 0.0)
 
     def of_consensus(agreement: float) -> float:
         mean = np.sqrt(max(float(chance_corrected(agreement, n_classes)), _LEAST_CORRELATION**2))
-        return float(np.clip(found / mean, _LEAST_CORRELATION, 1.0))
+        return float(np.clip(corrected / mean, _LEAST_CORRELATION, 1.0))
 
     middle, lower, upper = (of_consensus(between + by * _NINETY * float(error)) for by in (0.0, 1.0, -1.0))
     return Reliability(middle, lower, upper, n_classes)
@@ -443,14 +443,14 @@ def reliability(half: Callable[[Bools], Half], cut: Halving) -> Reliability:
 
 
 def _spearman_brown(correlation: float, longer: float) -> float:
-    """Correlation with the truth of a consensus of so many times the judgments, from that between two consensuses."""
+    """Correlation with the truth of a consensus of this many times the judgments, from that between two consensuses."""
     if correlation <= _LEAST_CORRELATION**2:
         return _LEAST_CORRELATION
     return max(float(np.sqrt(longer * correlation / (1.0 + (longer - 1.0) * correlation))), _LEAST_CORRELATION)
 
 
 def _parts(n: int) -> list[Bools]:
-    """Three ways of halving so many things that are in order, each way alike in it; of three things, all ways."""
+    """Three ways to halve this many ordered things, each half spread over the order; of three things, all ways."""
     number = np.arange(n)
     first, second = number & 1, number >> 1 & 1
     ways = [(way == 1) for way in (first, second, first ^ second)]

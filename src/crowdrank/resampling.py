@@ -143,8 +143,8 @@ def expect_units(n_units: int, resample: str) -> None:
     _require_several(n_units, resample, f"use {option('resample', 'judgment')}")
     if n_units < FEW_UNITS:
         warnings.warn(
-            f"there are only {n_units} {plural(resample)} to draw from, whose spread is hardly known: take the "
-            "intervals for too narrow",
+            f"there are only {n_units} {plural(resample)} to draw from, too few to show their spread: the "
+            "intervals are probably too narrow",
             DataWarning,
             stacklevel=4,
         )
@@ -162,16 +162,16 @@ def judgment_numbers(judgments: Judgments | Mixed) -> Ints | None:
     parts = judgments.parts if isinstance(judgments, Mixed) else (judgments,)
     if all(len(part) == part.n_judgments for part in parts):
         return None
-    found, start = list[Ints](), 0
+    numbers, start = list[Ints](), 0
     for part in parts:
         order = canonical_order(part)
         number = part.judgment if isinstance(part, Preferences) and part.judgment is not None else order
         first, inverse = np.unique(number[order], return_index=True, return_inverse=True)[1:]
         place = np.empty(len(order), np.int32)
         place[order] = np.argsort(np.argsort(first))[inverse]
-        found.append(place + start)
+        numbers.append(place + start)
         start += len(first)
-    return np.concatenate(found).astype(np.int32)
+    return np.concatenate(numbers).astype(np.int32)
 
 
 def check_draws(n: int, resample: str, seed: int = 0) -> None:
@@ -272,7 +272,7 @@ def replicates(
     with warnings.catch_warnings():
         # what is wrong with all judgments was said when they were fitted
         warnings.simplefilter("ignore")
-        for part in _each(refit, bounds, threads):
+        for part in _run_parts(refit, bounds, threads):
             scores = np.where(np.abs(part.scores) > nothing, part.scores, 0.0)
             parts.append(part._replace(scores=scores.astype(np.float32)))
             if progress:
@@ -351,7 +351,9 @@ def weight_of_items(judgments: Judgments | Mixed) -> Floats:
     return counts
 
 
-def _each(refit: Callable[[int, int], Refitted], bounds: list[tuple[int, int]], threads: bool) -> Iterator[Refitted]:
+def _run_parts(
+    refit: Callable[[int, int], Refitted], bounds: list[tuple[int, int]], threads: bool
+) -> Iterator[Refitted]:
     """The parts in their order, one after the other or in threads."""
     from .kernels.threads import even_bounds
 
@@ -438,7 +440,7 @@ def _warn(summary: dict[str, Any]) -> None:
     if summary["apart"]:
         remarks.append(
             f"{summary['apart']} of {n} resamples broke the comparisons into groups that never met; they were kept, "
-            "with the groups placed by the method's own rule, so intervals tell little of the distance between "
+            "with the groups placed by the method's own rule, so intervals say little about the distance between "
             "items that few comparisons connect"
         )
     if summary["not_converged"]:

@@ -41,7 +41,7 @@ _OPPOSITES = {("small_is_good", False): "--large-is-good"}
 """Arguments with the value that an option of another name gives them."""
 
 SHOWN = 5
-"""So many names stand in a sentence; the others are counted."""
+"""Names listed in a sentence; the others are counted."""
 
 _IRREGULAR = {"person": "people"}
 

@@ -82,7 +82,7 @@ def test_report_says_what_annotators_like(run, texts):
     assert ran.code == 0, ran.err
     page = (texts / "r.html").read_text()
     for words in (
-        "between equals, the answer twice as long", "annotators like long items", "annotators prefer the own family",
+        "between equals, the answer twice as long", "annotators like long items", "annotators prefer their own family",
         "How far each annotator favours length", "Leaderboard", "Control asks who wins",
     ):  # fmt: skip
         assert words.lower() in page.lower(), words
@@ -127,7 +127,7 @@ def test_diagnose_tells_habits_also_where_control_is_refused(run, texts):
     assert "like long items" in ran.err
     ran = run(f"diagnose {texts}/votes.csv --control length --format json")
     assert ran.code == 0, ran.err
-    assert "nothing is known of 'j0', 'j1' and 'j2', since nobody else judged the same pairs" in ran.err
+    assert "nothing is known about 'j0', 'j1' and 'j2', since nobody else judged the same pairs" in ran.err
     assert all(row["length"] is None for row in json.loads(ran.out))
     # now each pair is judged by all three
     table = pl.read_csv(texts / "votes.csv")
@@ -167,7 +167,7 @@ def test_diagnose_tells_of_own_families(run, texts):
     ask = f"diagnose {texts}/votes.csv --across-queries --control self"
     ran = run(f"{ask} --item-families {texts}/families.csv --format json")
     assert ran.code == 0, ran.err
-    assert "prefer the own family" in ran.err
+    assert "prefer their own family" in ran.err
     assert all(row["self"] > 0 for row in json.loads(ran.out))
     for text, says in (
         (ask, "(--item-families FILE)"),

@@ -115,4 +115,4 @@ def test_the_next_commands_work_where_the_name_is_not_found(monkeypatch, tmp_pat
 
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr("sys.argv", [".venv/bin/crowdrank", "demo"])
-    assert demo._next("votes.csv").startswith(".venv/bin/crowdrank aggregate votes.csv ")
+    assert demo._next_command("votes.csv").startswith(".venv/bin/crowdrank aggregate votes.csv ")

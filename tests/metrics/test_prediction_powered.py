@@ -38,7 +38,7 @@ def test_intervals_cover_and_are_narrower_than_without_predictions():
 
 
 def test_what_does_not_fit_is_refused():
-    with pytest.raises(ParameterError, match="2 measured values do not go with 3"):
+    with pytest.raises(ParameterError, match="2 measured values do not match 3"):
         prediction_powered_mean([1, 0], [1, 0, 1], [1])
     with pytest.raises(ParameterError, match="at least 2"):
         prediction_powered_mean([1], [1], [1, 0])

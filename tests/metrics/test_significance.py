@@ -43,7 +43,7 @@ def test_randomisation_in_chunks_and_its_ends(monkeypatch):
     rng = np.random.default_rng(1)
     a, b = rng.normal(size=(2, 40))
     whole = paired_randomisation(a, b, n=1001)
-    monkeypatch.setattr("crowdrank.metrics.significance._CELLS", 4000)
+    monkeypatch.setattr("crowdrank.metrics.significance._MAX_RANDOM_NUMBERS", 4000)
     assert paired_randomisation(a, b, n=1001) == whole
     assert paired_randomisation(a, a) == 1
     assert paired_randomisation(a + 5, a, n=999) == pytest.approx(1 / 1000)

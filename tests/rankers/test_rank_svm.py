@@ -65,7 +65,7 @@ def test_rows_of_one_item_form_no_pair():
 
 def test_very_many_pairs_are_spoken_of(rows, monkeypatch):
     monkeypatch.setattr(rank_svm, "_SLOW_FROM_PAIRS", 100)
-    with pytest.warns(DataWarning, match="186 rows being of one query, which will take long; give qid"):
+    with pytest.warns(DataWarning, match="186 rows are of one query; that will take long: give qid"):
         RankSVM().fit(rows.X, rows.y)
 
 

@@ -264,7 +264,7 @@ def test_several_kinds_are_told_by_quality_alone():
 def test_nothing_to_say_of_a_good_crowd():
     votes = crowd(good(6), n=150)
     found = cr.actions(cr.aggregate(votes), votes)
-    assert found.sentences() == ["nothing speaks against any of the 6 annotators"]
+    assert found.sentences() == ["there is no evidence against any of the 6 annotators"]
     assert len(found.changes()) == 0
 
 

@@ -121,7 +121,7 @@ def test_repetitions_are_drawn_anew_and_the_same_again():
 
 
 def test_a_cell_learns_from_what_was_bought():
-    drawn = simulated.lazily(simulated.resize(simulated.CLEAN07, "quick", "profile"), "profile", 3, 40)
+    drawn = simulated.draw_when_wanted(simulated.resize(simulated.CLEAN07, "quick", "profile"), "profile", 3, 40)
     assert drawn() is drawn()
     tried = learning.grid("quick")[learning.TREES]
     found = {name: learning.learn_best(drawn, learning.TREES, name, tried, 3) for name in (BASELINE, "Mv11", TRUTH)}
@@ -170,7 +170,7 @@ def test_spread_that_is_too_wide_decides_nothing():
 
 
 def test_plain_copies_are_learned_as_items_of_their_own():
-    drawn = simulated.lazily(simulated.resize(simulated.CLEAN07, "quick", "matched"), "matched", 3, 40)
+    drawn = simulated.draw_when_wanted(simulated.resize(simulated.CLEAN07, "quick", "matched"), "matched", 3, 40)
     tried = learning.grid("quick")[learning.TREES]
     names = ("3-overlap", "3-overlap, plain copies")
     aware, copies = (learning.learn_best(drawn, learning.TREES, name, tried, 3) for name in names)

@@ -52,7 +52,7 @@ _FEW_JUDGMENTS = 3
 """Judgments for each item of a query, with fewer of which a ranking of that query alone tells little."""
 
 _MIN_PAIR_NUMBER = 50.0
-_COUNTED = 2
+_MAX_NUMBERING_CHARACTERS = 2
 """Characters of ids that may be mere numbers or letters of the items of a query."""
 
 
@@ -364,7 +364,7 @@ def _meant_across(judgments: Judgments | Mixed) -> str | None:
     if judgments.block is not None or items.n_queries < _MANY_QUERIES:
         return None
     ids = items.ids.cast(pl.String).unique()
-    if len(items) < _MANY_QUERIES * len(ids) or (ids.str.len_chars() <= _COUNTED).all():
+    if len(items) < _MANY_QUERIES * len(ids) or (ids.str.len_chars() <= _MAX_NUMBERING_CHARACTERS).all():
         return None
     each = sum(_placings(part) for part in parts_of(judgments)) / len(items)
     if each >= _FEW_JUDGMENTS:

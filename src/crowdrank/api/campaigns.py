@@ -58,18 +58,18 @@ def campaigns(
     schemes
         Names of schemes, such as ``"if-good-3"`` or ``"information"``.
     budget
-        What each may spend; three judgments for each item of the truth unless said.
+        What each may spend; by default three judgments for each item of the truth.
     annotators, noise
         Simulated annotators: how many, and what they are like, as for :func:`crowdrank.simulate.simulate`.
     votes
         Recorded judgments to replay in their place, drawn in random order from those that exist.
     kind
-        ``"grade"`` or ``"preference"``; the usual one of the noise unless said.
+        ``"grade"`` or ``"preference"``; by default the usual one of the noise.
     goal
         What schemes that have a goal should decide, as for :func:`crowdrank.propose`; others are played as they are.
     aggregator, params
-        Makes the consensus that is measured: a name with its parameters, or an aggregator; ``mean_gain`` of grades and
-        ``latent_score`` of preferences unless said.
+        Makes the consensus that is measured: a name with its parameters, or an aggregator; by default ``mean_gain`` of
+        grades and ``latent_score`` of preferences.
     measures
         As for :func:`crowdrank.simulate.campaign`.
     n_rounds

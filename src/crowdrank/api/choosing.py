@@ -41,7 +41,7 @@ SEVERAL = Choice("latent_score", "it takes several kinds of judgment together")
 TARGET = Choice("mean_grade", "a ranker is to learn scores on the scale of the grades")
 
 CLASSES = {
-    "no annotators": Choice("majority_vote", "the grades do not say who gave them, so each counts alike"),
+    "no annotators": Choice("majority_vote", "the grades do not say who gave them, so all count the same"),
     "no overlap": Choice("majority_vote", "no item was graded by two annotators, so nothing distinguishes them"),
     "levels": Choice(
         "dawid_skene", "annotators mix up near levels more than far ones, and by how much is learned", {"ordinal": True}
@@ -132,7 +132,7 @@ def _against_learning(judgments: Judgments) -> str | None:
     """Why it does not pay, or is not possible, to learn who can be relied on; ``None`` where it does."""
     kind = judgments.kind
     if not judgments.n_annotators:
-        return f"the {kind}s do not say who gave them, so each counts alike"
+        return f"the {kind}s do not say who gave them, so all count the same"
     n_annotators = len(np.unique(judgments.annotator))
     if n_annotators == 1:
         return "only one annotator: quality cannot be estimated"
@@ -141,7 +141,7 @@ def _against_learning(judgments: Judgments) -> str | None:
     if n_answers < FEWEST * n_annotators:
         each = n_answers / max(n_annotators, 1)
         what = "choices" if isinstance(judgments, Rankings) else f"{kind}s"
-        return f"annotators gave {each:.1f} {what} each, too few to tell good from bad ones"
+        return f"annotators gave {each:.1f} {what} each, too few to distinguish good from bad ones"
     if isinstance(judgments, Grades) and judgments.declared is None and len(judgments.levels) > MAX_LEVELS:
         return f"there are {len(judgments.levels)} distinct grades, too many to learn where each begins"
     return None
@@ -162,18 +162,18 @@ def _of_classes(grades: Grades, *, anchored: bool) -> Choice:
     first = Candidate(usual.method, usual.params)
     others = [Candidate(usual.method, {})] if usual.params else []
     candidates = [first, *others, *(Candidate(name, {}) for name in RIVALS)]
-    found = best_class_method(grades, candidates)
-    if found is None:
+    best = best_class_method(grades, candidates)
+    if best is None:
         return usual
-    if found.best == first:
+    if best.best == first:
         others_said = f"none of {len(candidates) - 1} others predicts held-out grades clearly better"
         return Choice(usual.method, f"{usual.reason}, and {others_said}", usual.params)
-    loss = found.losses[candidates.index(found.best)]
+    loss = best.losses[candidates.index(best.best)]
     reason = (
         f"it predicts held-out grades best of {len(candidates)} methods (log-loss {loss:.3f} against "
-        f"{found.losses[0]:.3f} of {usual.method})"
+        f"{best.losses[0]:.3f} of {usual.method})"
     )
-    return Choice(found.best.name, reason, found.best.params)
+    return Choice(best.best.name, reason, best.best.params)
 
 
 def auto_scheme(judgments: Judgments) -> Choice:

@@ -104,20 +104,20 @@ def agreement_interval(judgments: Any, *, n_groups: int = 20) -> dict[str, Any]:
     from ..review.crowd_agreement import agreement
 
     judged = expect_one_kind(as_judgments(judgments), "agreement")
-    found = agreement(judged)
+    measured = agreement(judged)
     group = _unit_of(judged) % n_groups
     without = [agreement(judged.select(group != one)).alpha for one in np.unique(group)]
     alphas = np.array([alpha for alpha in without if np.isfinite(alpha)])
     lower = upper = None
-    if np.isfinite(found.alpha) and len(alphas) > 1:
+    if np.isfinite(measured.alpha) and len(alphas) > 1:
         distance = np.log(np.maximum(1 - alphas, 1e-12))
         spread = float(np.sqrt((len(alphas) - 1) / len(alphas) * ((distance - distance.mean()) ** 2).sum()))
-        off = max(1 - found.alpha, 0.0)
+        off = max(1 - measured.alpha, 0.0)
         lower, upper = float(1 - off * np.exp(1.96 * spread)), float(1 - off * np.exp(-1.96 * spread))
     return {
-        "same": float(found.same) if np.isfinite(found.same) else None,
-        "alpha": float(found.alpha) if np.isfinite(found.alpha) else None,
-        "lower": lower, "upper": upper, "n_shared": found.n_shared,
+        "same": float(measured.same) if np.isfinite(measured.same) else None,
+        "alpha": float(measured.alpha) if np.isfinite(measured.alpha) else None,
+        "lower": lower, "upper": upper, "n_shared": measured.n_shared,
     }  # fmt: skip
 
 
@@ -125,9 +125,9 @@ def disputed_targets(judgments: Any, consensus: Any, most: int = 50) -> list[dic
     """Return where annotators disagree most, as plain rows."""
     from ..review.contested import contested_items
 
-    found = contested_items(as_judgments(judgments), consensus)
-    how_far = "divided" if "divided" in found.columns else "spread"
-    rows: list[dict[str, Any]] = found.filter(found[how_far] > 0).head(most).to_dicts()
+    contested = contested_items(as_judgments(judgments), consensus)
+    how_far = "divided" if "divided" in contested.columns else "spread"
+    rows: list[dict[str, Any]] = contested.filter(contested[how_far] > 0).head(most).to_dicts()
     return rows
 
 
@@ -161,10 +161,10 @@ def touched_items(
     wanted = set(names if items is None else items)
     free = np.array([name in wanted for name in names], bool)
     if consensus.reread is not None:
-        found, read = consensus.reread(judged, free)
+        updated, read = consensus.reread(judged, free)
     else:
-        found, read = make("aggregator", consensus.method, consensus.params).fit(judged), free
-    rows: list[dict[str, Any]] = found.frame().drop("rank", "std_error", strict=False).to_dicts()
+        updated, read = make("aggregator", consensus.method, consensus.params).fit(judged), free
+    rows: list[dict[str, Any]] = updated.frame().drop("rank", "std_error", strict=False).to_dicts()
     kept = {name for name, one in zip(names, read.tolist(), strict=True) if one}
     return [row for row in rows if (row.get("query", NO_QUERY), row["item"]) in kept]
 

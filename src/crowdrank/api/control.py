@@ -1,4 +1,4 @@
-"""What preferences are controlled for: style counted in texts, families of judges and models, and how it is told."""
+"""What preferences are controlled for: style counted in texts, families of judges and models, and how that reads."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ def control_names(control: str | Sequence[str]) -> dict[str, str]:
     >>> list(control_names("style,self"))
     ['length', 'headers', 'bold', 'lists', 'self']
     """
-    found: dict[str, str] = {}
+    transforms: dict[str, str] = {}
     for name, transform in parse_covariates(control).items():
-        found |= dict.fromkeys(STYLE, transform) if name == "style" else {name: transform}
-    return found
+        transforms |= dict.fromkeys(STYLE, transform) if name == "style" else {name: transform}
+    return transforms
 
 
 def names_to_control(judgments: Any, control: str | Sequence[str]) -> list[str]:
@@ -128,7 +128,7 @@ def with_families(judgments: Judgments | Mixed, families: Any) -> Preferences:
     """Return preferences with the covariate ``self``: whether left, or right, is of the annotator's own family.
 
     ``families`` is a table of item and family; the family of an annotator is the group. Then
-    ``aggregate(preferences, control=["self"])`` controls for a liking of the own family.
+    ``aggregate(preferences, control=["self"])`` controls for annotators who prefer their own family.
 
     Examples
     --------

@@ -41,8 +41,8 @@ def diagnose(
     consensus
         Their consensus, by any method, or that of more judgments; ``None`` takes that of ``aggregate(judgments)``.
     truth
-        What is known to be right, about items or pairs, as far as it is known. Errors are then told by it, and those
-        that most annotators have in common are found too, which agreement alone cannot show.
+        What is known to be right, about items or pairs, as far as it is known. Errors are then measured by it, and
+        those that most annotators have in common are found too, which agreement alone cannot show.
     control
         Covariates of preferences, as in :func:`aggregate`: the table has each annotator's coefficients, in log-odds at
         the root mean square of the covariate, with 90 % intervals. Where scores and covariate are confounded,
@@ -75,8 +75,8 @@ def diagnose(
         consensus = aggregate(judged)
     elif not isinstance(consensus, Consensus):
         raise ParameterError(f"consensus= takes a consensus, not a {type(consensus).__name__}; make one with aggregate")
-    found = review.diagnose(judged, review.match_items(consensus, judged), known)
-    return _with_habits(found, habits, consensus, relative) if control is not None else found
+    diagnostics = review.diagnose(judged, review.match_items(consensus, judged), known)
+    return _with_habits(diagnostics, habits, consensus, relative) if control is not None else diagnostics
 
 
 def _with_control(
@@ -90,11 +90,11 @@ def _with_control(
         raise ParameterError(f"{option('control')} is about preferences of named annotators; leave it out")
     method = method_class("aggregator", "latent_score")()
     try:
-        found = consensus or aggregate(judged, "latent_score", control=control)
-        return found, annotator_habits(found), None
+        fitted = consensus or aggregate(judged, "latent_score", control=control)
+        return fitted, annotator_habits(fitted), None
     except UnidentifiedError as error:
-        found = method.relative_coefficients(judged, control)
-        return consensus, relative_habits(judged, control, found), _relative_sentence(judged, found.comparable, error)
+        fitted = method.relative_coefficients(judged, control)
+        return consensus, relative_habits(judged, control, fitted), _relative_sentence(judged, fitted.comparable, error)
 
 
 def _relative_sentence(judged: Preferences, comparable: Bools, error: Exception) -> str:
@@ -105,7 +105,7 @@ def _relative_sentence(judged: Preferences, comparable: Bools, error: Exception)
     if not alone:
         return sentence
     who = first_few(map(repr, alone))
-    return f"{sentence}; nothing is known of {who}, since nobody else judged the same pairs"
+    return f"{sentence}; nothing is known about {who}, since nobody else judged the same pairs"
 
 
 def _with_habits(found: Diagnostics, habits: list[Habit], consensus: Consensus, relative: str | None) -> Diagnostics:

@@ -49,7 +49,7 @@ def evaluate(
     unjudged
         Items without truth are left out (``"drop"``) or count as grade 0 (``"zero"``).
     all_queries
-        By default the mean is over the queries of both sides, as trec_eval has it. True counts queries of the truth
+        By default the mean is over the queries of both sides, as in trec_eval. True counts queries of the truth
         that are not ranked too, with the worst value (0, but 1 for a distance), as ``trec_eval -c`` does.
     level, seed
         Level of the intervals (over queries), and the seed of their draws.
@@ -141,9 +141,9 @@ def describe_evaluation(evaluation: Evaluation, *, tests: int = 12, queries: int
     evaluation
         What :func:`evaluate_runs` returned.
     tests
-        So many of the paired tests are told.
+        Number of paired tests to describe.
     queries
-        So many of the queries with the largest losses and gains are named, where two runs are compared.
+        Number of queries with the largest losses and gains to name, where two runs are compared.
 
     Examples
     --------
@@ -152,18 +152,18 @@ def describe_evaluation(evaluation: Evaluation, *, tests: int = 12, queries: int
     >>> print(describe_evaluation(evaluate_runs(runs, truth, ["ndcg@10"], baseline="old"))[0])
     ndcg@10: new - old = +0.3691 (+0.3691 to +0.3691); 3 wins, 0 losses, 0 ties; p = 0.25 after Holm's correction (t: 0)
     """
-    found = verdicts(evaluation)
-    said = [_test_sentence(one.row) for one in found[:tests]]
-    if len(evaluation.runs) == 2 and found and found[0].row["difference"] is not None:
-        row = found[0].row
+    all_verdicts = verdicts(evaluation)
+    said = [_test_sentence(one.row) for one in all_verdicts[:tests]]
+    if len(evaluation.runs) == 2 and all_verdicts and all_verdicts[0].row["difference"] is not None:
+        row = all_verdicts[0].row
         for words, part in zip(("losses", "gains"), extreme_queries(evaluation, row, queries), strict=True):
             named = [f"{one['query']} ({one['difference']:+.3f})" for one in part.iter_rows(named=True)]
             said += [f"largest {words} of {row['run']} by {row['metric']}: {', '.join(named)}"] if named else []
     said += [sentence for _, sentence in slice_sentences(evaluation)]
     unjudged = unjudged_sentence(evaluation) if evaluation.measures else None
     said += [] if unjudged is None else [unjudged]
-    if len(evaluation.runs) == 2 and found and found[0].open_sentence is not None:
-        said.append(found[0].open_sentence)
+    if len(evaluation.runs) == 2 and all_verdicts and all_verdicts[0].open_sentence is not None:
+        said.append(all_verdicts[0].open_sentence)
     return said
 
 
@@ -185,11 +185,13 @@ def _runs_by_name(runs: Any) -> tuple[dict[str, Scored], dict[str, str]]:
     if isinstance(runs, Mapping) and not any(word in runs for word in ("item", "score", "rank")):
         return {str(name): next(iter(as_scored(run).values())) for name, run in runs.items()}, {}
     listed = list(runs) if isinstance(runs, Sequence) and not isinstance(runs, str | os.PathLike) else [runs]
-    found = [as_scored(run) for run in listed]
-    repeated = {name for name, number in Counter(name for of_file in found for name in of_file).items() if number > 1}
+    every_run = [as_scored(run) for run in listed]
+    repeated = {
+        name for name, number in Counter(name for of_file in every_run for name in of_file).items() if number > 1
+    }
     by_name: dict[str, Scored] = {}
     files: dict[str, str] = {}
-    for number, (run, of_file) in enumerate(zip(listed, found, strict=True)):
+    for number, (run, of_file) in enumerate(zip(listed, every_run, strict=True)):
         is_file = isinstance(run, str | os.PathLike)
         for name, scored in of_file.items():
             # two files of the same tag go by the names of the files

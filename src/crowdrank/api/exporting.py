@@ -113,10 +113,10 @@ def export(
     from ..io.exports.predictions import argilla_suggestions, label_studio_tasks
 
     source = open_source(votes, archives=True)
-    found = detect(source)
-    if found != to:
+    tool = detect(source)
+    if tool != to:
         raise JudgmentError(
-            f"{source.name} is {'a plain table' if found is None else f'of {found}'} and no export of {to}"
+            f"{source.name} is {'a plain table' if tool is None else f'of {tool}'} and no export of {to}"
         )
     make = label_studio_tasks if to == "label-studio" else argilla_suggestions
     records, notes = make(consensus, source, ReadOptions(answer=answer, columns=columns or {}))
@@ -145,7 +145,7 @@ def _pairs(consensus: Consensus, texts: dict[Any, str] | None, least: float, mos
     """Pairs of items of each query, those with the largest margin first."""
     if consensus.uncertainty is None and least > 0:
         raise ParameterError(
-            f"{consensus.method} says nothing of how sure an order is; aggregate with {option('bootstrap', 200)}, or "
+            f"{consensus.method} does not say how sure an order is; aggregate with {option('bootstrap', 200)}, or "
             f"take pairs as they are with {option('min_confidence', 0)}"
         )
     items = consensus.items

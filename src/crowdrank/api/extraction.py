@@ -69,8 +69,8 @@ def make_features(
         return functions.speech(items, **run, **given), None
     if not clutter_measures:
         return functions.pages(items, **run, **given), None
-    found: tuple[Features, Rankings] = functions.pages_with_measures(items, **run, **given)
-    return found
+    features: tuple[Features, Rankings] = functions.pages_with_measures(items, **run, **given)
+    return features
 
 
 def check_extraction(

@@ -188,7 +188,7 @@ def resample_packed(
     one_pass = needs_one_pass(aggregator)
     stream = advice(packed, stream=stream).stream if cluster is None else None
     warm = {"start": consensus} if takes_argument(aggregator, "start") and not one_pass else {}
-    found: list[Refitted] = []
+    refits: list[Refitted] = []
     with _executor(packed, cluster, stream, None, None, one_pass=one_pass) as executor, collect_notices():
         for number in range(plan.draws.n):
             drawn: Any = ResampledJudgments(packed, plan, number)
@@ -200,12 +200,12 @@ def resample_packed(
             fit = partial(_fit, here, drawn, aggregator, {**given, **warm})
             scores, converged = scores_and_convergence(lambda fit=fit: fit().scores)  # type: ignore[misc]
             lost, apart = lost_and_apart(packed, plan, number)
-            found.append(
+            refits.append(
                 Refitted(scores.astype(np.float32)[None], np.array([lost]), np.array([apart]), np.array([converged]))
             )
             if progress is not None:
                 progress(number + 1, plan.draws.n, "resamples")
-    return sum_up(found, plan.draws, partial(weight_of_packed_items, packed), known=False)
+    return sum_up(refits, plan.draws, partial(weight_of_packed_items, packed), known=False)
 
 
 def _fit(
@@ -260,8 +260,8 @@ def expect_parts(packed: PackedJudgments, aggregator: Any, given: Mapping[str, A
 
 def _fits(name: str, kind: str) -> bool:
     """Whether a method takes judgments of a kind in parts."""
-    found = method_class("aggregator", name)
-    return (hasattr(found, "passes") or bool(getattr(found, "one_pass", ()))) and kind in found.kinds
+    method = method_class("aggregator", name)
+    return (hasattr(method, "passes") or bool(getattr(method, "one_pass", ()))) and kind in method.kinds
 
 
 def _run_files(

@@ -47,10 +47,10 @@ def interleave(a: Any, b: Any, *, k: int = 10, n: int = 1, seed: int = 0) -> pl.
             raise ParameterError(f"{option(name, value)} is not a number of lists or places; give at least 1")
     runs = []
     for given in (a, b):
-        found = as_scored(given)
-        if len(found) != 1:
-            raise ParameterError(f"{given} holds {len(found)} runs ({', '.join(found)}); give a file with one")
-        runs.append(next(iter(found.items())))
+        scored = as_scored(given)
+        if len(scored) != 1:
+            raise ParameterError(f"{given} holds {len(scored)} runs ({', '.join(scored)}); give a file with one")
+        runs.append(next(iter(scored.items())))
     names = [name for name, _ in runs] if runs[0][0] != runs[1][0] else ["a", "b"]
     drafted = draft_teams({names[0]: runs[0][1], names[1]: runs[1][1]}, k=k, n=n, seed=seed)
     if not len(drafted):
@@ -95,17 +95,17 @@ def credit(shown: Any, clicks: Any, *, level: float = 0.95, seed: int = 0) -> Cr
     amount = pl.Series("amount", np.ones(len(pressed), np.int64) if number is None else number.cast(pl.Int64))
     told = pressed.select(pl.col(keys).cast(pl.String)).with_columns(amount)
     known = lists.select(pl.col(keys).cast(pl.String)).with_row_index("row")
-    found = told.with_row_index("click").join(known, on=keys, how="left", maintain_order="left")
-    if found["row"].null_count():
-        lost = found.filter(pl.col("row").is_null() & (pl.col("amount") > 0))
+    credited = told.with_row_index("click").join(known, on=keys, how="left", maintain_order="left")
+    if credited["row"].null_count():
+        lost = credited.filter(pl.col("row").is_null() & (pl.col("amount") > 0))
         if len(lost):
             one = lost.row(0, named=True)
             raise JudgmentError(
                 f"row {one['click'] + 1} of the clicks is on item {one['item']!r} of query {one['query']!r}, which was "
                 "not shown there; check the ids and the impression"
             )
-    found = found.drop_nulls("row")
-    clicked = np.bincount(found["row"].to_numpy(), found["amount"].to_numpy(), len(lists)).astype(np.int64)
+    credited = credited.drop_nulls("row")
+    clicked = np.bincount(credited["row"].to_numpy(), credited["amount"].to_numpy(), len(lists)).astype(np.int64)
     return credit_teams(lists, clicked, level=level, seed=seed)
 
 

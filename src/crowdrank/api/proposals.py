@@ -140,7 +140,7 @@ def propose(*args: Any, **given: Any) -> pl.DataFrame:
     params
         Parameters of the named scheme.
     price
-        What one judgment costs where the pool has no prices, 1 unless said; or prices by the pool's ``group``; or,
+        What one judgment costs where the pool has no prices, 1 by default; or prices by the pool's ``group``; or,
         where there is no pool, by kind of judgment, as in ``{"grade": 2, "preference": 1}``.
     least_gain
         The stop rule: nothing is asked that is expected to bring less than this for each unit of money; with the goal

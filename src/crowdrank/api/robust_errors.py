@@ -28,7 +28,7 @@ Below it they change standard errors by less than 5 per cent, even where an anno
 _MIN_QUERIES_UNASKED = 20
 _MUCH_WIDER = 1.2
 _MAX_ROWS_UNASKED = 200_000
-"""From so many queries on it is said where errors by query would be so many times as wide, up to so many rows."""
+"""Fewest queries, smallest factor and most rows at which wider errors by query are mentioned unasked."""
 
 _FEW_CLUSTERS = 10
 _PLURAL = {"annotator": "annotators", "query": "queries", "judgment": "judgments"}
@@ -68,19 +68,19 @@ def with_robust_errors(
     assert consensus.covariance is not None
     assert consensus.std_error is not None
     gradients = method.score_gradients(judgments, consensus)
-    found = cluster_robust(consensus.covariance, consensus.items.offsets, gradients, cluster)
-    if not (found.n_clusters > 1).any():
+    errors = cluster_robust(consensus.covariance, consensus.items.offsets, gradients, cluster)
+    if not (errors.n_clusters > 1).any():
         if unasked:
             return consensus
         where = "" if robust == "query" else " of a query"
         raise ParameterError(f"{option('robust', robust)} needs two or more {_PLURAL[robust]}{where}; leave it out")
-    number = int(np.median(found.n_clusters[found.n_clusters > 0]))
+    number = int(np.median(errors.n_clusters[errors.n_clusters > 0]))
     clusters = f"{number:,} {_PLURAL[robust]}"
     kept = ""
     if unasked and number < _FEW_CLUSTERS:
-        found, n_narrower = _no_narrower(consensus, found)
-        kept = f"; {n_narrower:,} that would be narrower stay the model's: so few tell too little" if n_narrower else ""
-    wider = _times_as_wide(consensus, found)
+        errors, n_narrower = _no_narrower(consensus, errors)
+        kept = f"; {n_narrower:,} that would be narrower stay the model's: too few to judge by" if n_narrower else ""
+    wider = _times_as_wide(consensus, errors)
     if number < _FEW_CLUSTERS and not unasked:
         _warn_of_few(clusters, number)
     why = "preferences of an annotator repeat or imply each other: " if unasked else ""
@@ -88,9 +88,9 @@ def with_robust_errors(
     say(f"{why}standard errors by {robust} are {wider:.2f} times as wide as the model's ({clusters}{each}){kept}")
     trace = replace(consensus.trace, errors=f"cluster-robust by {robust}")
     return replace(
-        consensus, std_error=found.std_error, covariance=found.covariance, trace=trace,
+        consensus, std_error=errors.std_error, covariance=errors.covariance, trace=trace,
         estimates={
-            **consensus.estimates, **_robust_control(consensus, found),
+            **consensus.estimates, **_robust_control(consensus, errors),
             "robust": {"by": robust, "clusters": number, "wider": wider},
         },
     )  # fmt: skip
@@ -197,7 +197,9 @@ def _clusters(judgments: Judgments | Mixed, robust: str) -> Ints:
         return np.arange(len(judgments), dtype=np.int32)
     if robust == "annotator":
         if not judgments.n_annotators:
-            raise ParameterError(f"the judgments name no annotators, so {option('robust', 'annotator')} cannot be had")
+            raise ParameterError(
+                f"the judgments name no annotators, so {option('robust', 'annotator')} cannot be computed"
+            )
         return judgments.annotator
     block = getattr(judgments, "block", None)
     if block is None:

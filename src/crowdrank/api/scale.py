@@ -83,10 +83,12 @@ def _seconds_of_pass(packed: PackedJudgments, method: Any, *, streamed: bool) ->
     begun = time.perf_counter()
     packed.part(0)
     reading = (time.perf_counter() - begun) / max(len(part), 1)
-    return (_try(method, part) + (reading if streamed or needs_one_pass(method) else 0.0)) * packed.rows
+    return (
+        _seconds_per_judgment(method, part) + (reading if streamed or needs_one_pass(method) else 0.0)
+    ) * packed.rows
 
 
-def _try(method: Any, judgments: Judgments) -> float:
+def _seconds_per_judgment(method: Any, judgments: Judgments) -> float:
     """Seconds of a pass for each judgment, by a short fit to some of them."""
     some = judgments.select(np.arange(min(len(judgments), _TRIED_ROWS)))
     brief = method if getattr(method, "max_iter", None) is None else replace(method, max_iter=_TRIED_PASSES)
@@ -104,7 +106,7 @@ def say_time(method: Any, judgments: Judgments | Mixed) -> None:
     """Say how long a method of many passes will take for judgments in memory, where they are many."""
     if isinstance(judgments, Mixed) or len(judgments) < LONG_ROWS or not isinstance(method, Parted):
         return
-    seconds = _PASSES * _try(method, judgments) * len(judgments)
+    seconds = _PASSES * _seconds_per_judgment(method, judgments) * len(judgments)
     see = f": pack them and see {option('cluster')}" if seconds > _LONG_SECONDS else ""
     say(f"{_PASSES} passes would take about {in_time(seconds)} here{see}")
 

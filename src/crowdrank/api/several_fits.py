@@ -65,22 +65,24 @@ def _shrink_scores(whole: tuple[Floats, Floats], own: Floats, covariance: Floats
     """
     m = len(own)
     level = np.full((m, m), _FREE_LEVEL / m)
-    scores, elsewhere = _without(whole, own, covariance, level)
-    found = [_posterior(own - scores, covariance, elsewhere, level, sd) for sd in _DEVIATIONS.tolist()]
+    scores, elsewhere = _scores_without(whole, own, covariance, level)
+    posteriors = [_posterior(own - scores, covariance, elsewhere, level, sd) for sd in _DEVIATIONS.tolist()]
     # the deviations lie further apart the larger they are
-    log_weight = np.array([-0.5 * surprise for surprise, _, _ in found]) + np.log(np.gradient(_DEVIATIONS))
+    log_weight = np.array([-0.5 * surprise for surprise, _, _ in posteriors]) + np.log(np.gradient(_DEVIATIONS))
     weight = np.exp(log_weight - log_weight.max())
     weight /= weight.sum()
-    moves = np.array([move for _, move, _ in found])
+    moves = np.array([move for _, move, _ in posteriors])
     off = moves - weight @ moves
-    spread = np.einsum("d,dij->ij", weight, [one for _, _, one in found]) + (weight[:, None] * off).T @ off
+    spread = np.einsum("d,dij->ij", weight, [one for _, _, one in posteriors]) + (weight[:, None] * off).T @ off
     moved = scores + weight @ moves
     spread = spread - spread.mean(axis=0, keepdims=True)
     spread = spread - spread.mean(axis=1, keepdims=True)
     return moved - moved.mean(), np.asarray(0.5 * (spread + spread.T), np.float64), float(weight @ _DEVIATIONS)
 
 
-def _without(whole: tuple[Floats, Floats], own: Floats, covariance: Floats, level: Floats) -> tuple[Floats, Floats]:
+def _scores_without(
+    whole: tuple[Floats, Floats], own: Floats, covariance: Floats, level: Floats
+) -> tuple[Floats, Floats]:
     """Scores of all judgments but those of a category, and their covariance, the level left open."""
     everything, part = np.linalg.inv(whole[1] + level), np.linalg.inv(covariance + level)
     values, vectors = np.linalg.eigh(0.5 * (everything - part + (everything - part).T))
@@ -147,6 +149,6 @@ def _say_correlations(table: pl.DataFrame, names: list[str]) -> None:
     """Say how far criteria order items alike."""
     if len(names) < 2 or len(table) < 3:
         return
-    found = np.corrcoef(np.stack([table[name].to_numpy() for name in names]))
-    told = [f"{a} and {b} {found[i, j]:.2f}" for i, a in enumerate(names) for j, b in enumerate(names) if i < j]
+    correlations = np.corrcoef(np.stack([table[name].to_numpy() for name in names]))
+    told = [f"{a} and {b} {correlations[i, j]:.2f}" for i, a in enumerate(names) for j, b in enumerate(names) if i < j]
     say(f"correlations of scores by criterion: {', '.join(told)}")

@@ -229,7 +229,7 @@ def aggregate(
             facts = _aggregate_whole(judgments, wanted, outputs, talk)
             if facts is not None and report is not None:
                 write_report(facts, report, votes, reading, compared, seed, talk)
-        holding = [] if facts is None else conditions.holding(facts)
+        holding = [] if facts is None else conditions.sentences_that_hold(facts)
     leave_if(holding)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from ..data.diagnostics import Diagnostics
     from .talk import Talk
 
-_LONGEST = 40
+_MAX_CHARACTERS = 40
 
 
 def tell(table: pl.DataFrame | None, odd: Diagnostics | None, talk: Talk, n_sampled: int | None = None) -> None:
@@ -88,7 +88,7 @@ def sentences(frame: pl.DataFrame | None) -> list[str]:
 
 def annotator_name(one: Any) -> str:
     """Return the name of an annotator worth a look as it is shown."""
-    return one_line(str(one.annotator)[:_LONGEST])
+    return one_line(str(one.annotator)[:_MAX_CHARACTERS])
 
 
 def interval(one: Any) -> str:

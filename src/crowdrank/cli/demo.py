@@ -62,10 +62,10 @@ def _save(frame: pl.DataFrame, path: str, talk: Talk) -> None:
     check_files([], [path])
     write_table(frame, path)
     report_written(path, talk)
-    talk.say(f"now try: {_next(path)}")
+    talk.say(f"now try: {_next_command(path)}")
 
 
-def _next(path: str) -> str:
+def _next_command(path: str) -> str:
     """The command to try on the votes."""
     return f"{_program()} aggregate {path} --across-queries --annotators annotators.csv"
 
@@ -96,7 +96,7 @@ def _print(votes: Preferences, consensus: Consensus) -> None:
     named = _print_annotators(page, consensus)
     _print_agreement(page, votes, named)
     page.print("[bold]Next[/bold]\n")
-    commands = (f"{_program()} demo --save votes.csv", _next("votes.csv"))
+    commands = (f"{_program()} demo --save votes.csv", _next_command("votes.csv"))
     without = f"{_program()} aggregate votes.csv --across-queries --without {','.join(named)}"
     for command in (*commands, without):
         page.print(f"  [cyan]{command}[/cyan]", soft_wrap=True)

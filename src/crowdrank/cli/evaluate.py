@@ -36,7 +36,7 @@ EXAMPLES = examples(
     ),
 )
 
-_TOLD = 12
+_MAX_TESTS_SHOWN = 12
 
 
 def evaluate(
@@ -131,10 +131,10 @@ def _sentences(evaluation: Evaluation) -> list[str]:
     """Paired tests in words, with the queries that differ most, slices that differ, and what is unjudged."""
     from ..api import describe_evaluation
 
-    said = describe_evaluation(evaluation, tests=_TOLD)
-    if len(evaluation.comparisons) > _TOLD:
+    said = describe_evaluation(evaluation, tests=_MAX_TESTS_SHOWN)
+    if len(evaluation.comparisons) > _MAX_TESTS_SHOWN:
         said.append(
-            f"and {len(evaluation.comparisons) - _TOLD} more tests; --tests FILE writes them all, --baseline NAME "
-            "tests against one result only"
+            f"and {len(evaluation.comparisons) - _MAX_TESTS_SHOWN} more tests; --tests FILE writes them all, "
+            "--baseline NAME tests against one result only"
         )
     return said

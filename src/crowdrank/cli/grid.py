@@ -60,7 +60,7 @@ class Grid:
 
     def _parts(self, room: int) -> list[list[int]] | None:
         """The columns of each table; ``None`` where no table fits."""
-        least = [self._least(place) + _GAP for place in range(len(self.heads))]
+        least = [self._min_width(place) + _GAP for place in range(len(self.heads))]
         # one character is left free at the right edge
         room += _GAP - 1
         n_labels = next((place for place, head in enumerate(self.heads) if head in self.right), len(self.heads))
@@ -79,14 +79,14 @@ class Grid:
             parts[-1].append(place)
         return parts
 
-    def _whole(self, place: int) -> int:
+    def _full_width(self, place: int) -> int:
         """Characters of the widest cell of a column, or word of its head."""
         words = self.heads[place].replace("_", " ").split()
         return max([row[place].cell_len for row in self.rows if row] + [len(word) for word in words], default=1)
 
-    def _least(self, place: int) -> int:
+    def _min_width(self, place: int) -> int:
         """Characters that a column takes at least."""
-        head, whole = self.heads[place], self._whole(place)
+        head, whole = self.heads[place], self._full_width(place)
         if head in self.cut:
             return min(whole, max(SHORTEST, *map(len, head.replace("_", " ").split()), 1))
         if head not in self.fill:
@@ -97,11 +97,11 @@ class Grid:
 
     def _widths(self, places: Sequence[int], room: int) -> list[int]:
         """How wide the columns are: what is free goes to those that want it, in equal shares."""
-        widths = {place: self._least(place) for place in places}
+        widths = {place: self._min_width(place) for place in places}
         free = room + _GAP - 1 - sum(widths.values()) - _GAP * len(places)
-        wanting = sorted(places, key=lambda place: self._whole(place) - widths[place])
+        wanting = sorted(places, key=lambda place: self._full_width(place) - widths[place])
         for number, place in enumerate(wanting):
-            more = min(self._whole(place) - widths[place], free // (len(wanting) - number))
+            more = min(self._full_width(place) - widths[place], free // (len(wanting) - number))
             widths[place] += more
             free -= more
         return [widths[place] for place in places]

@@ -41,11 +41,11 @@ def inspect(
     if format not in ("text", "json"):
         raise ParameterError(f"--format {format} is not known; choose text or json")
     options, given = options_of(reading), reading_words(reading)
-    found = [look_at(name, options, given=given) for name in files]
+    looks = [look_at(name, options, given=given) for name in files]
     if format == "json":
-        plain: Any = [dataclasses.asdict(one) for one in found]
+        plain: Any = [dataclasses.asdict(one) for one in looks]
         typer.echo(json.dumps(plain[0] if len(plain) == 1 else plain, indent=2, ensure_ascii=False))
     else:
-        typer.echo("\n\n".join(str(one) for one in found))
-    if not all(one.would_read for one in found):
+        typer.echo("\n\n".join(str(one) for one in looks))
+    if not all(one.would_read for one in looks):
         raise typer.Exit(2)

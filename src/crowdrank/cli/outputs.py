@@ -46,9 +46,9 @@ def check_files(
         check_source(name)
     for place, name in enumerate(written):
         check_target(name)
-        if any(_same(name, other) for other in read):
+        if any(_is_same_file(name, other) for other in read):
             raise ParameterError(f"{name} is read, so it is not written to; choose another name for the result")
-        if any(_same(name, other) for other in written[:place]):
+        if any(_is_same_file(name, other) for other in written[:place]):
             raise ParameterError(f"{name} is to hold two results; choose another name for one of them")
 
 
@@ -62,7 +62,7 @@ def check_picture(name: str | None, option: str) -> None:
         raise ParameterError(f"{option} {name} is no picture; let its name end in {', '.join(PICTURES)}")
 
 
-def _same(name: str, other: str) -> bool:
+def _is_same_file(name: str, other: str) -> bool:
     """Whether two names are of one file."""
     return other != "-" and os.path.realpath(name) == os.path.realpath(other) and not name.startswith("/dev/")
 

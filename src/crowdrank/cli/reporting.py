@@ -60,7 +60,7 @@ class Conditions:
 
             self.parsed = [parse_condition(text) for text in self.texts]
 
-    def holding(self, facts: Facts) -> list[str]:
+    def sentences_that_hold(self, facts: Facts) -> list[str]:
         """Return those that hold, with what they hold of."""
         if not self.parsed:
             return []

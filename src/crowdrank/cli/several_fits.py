@@ -72,8 +72,8 @@ class SeveralFits(NamedTuple):
         from .. import api
 
         with talk.working("finding the consensus"):
-            found: Consensus = api.aggregate(judgments, **{**self.wanted, **changes})
-        return found
+            consensus: Consensus = api.aggregate(judgments, **{**self.wanted, **changes})
+        return consensus
 
     def _category(self, talk: Talk, by: str, one: str, whole: Consensus) -> Consensus:
         """The consensus of one category by the method of all judgments, whose scores it is compared with."""

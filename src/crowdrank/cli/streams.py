@@ -30,14 +30,14 @@ def mend_streams() -> None:
         sys.stdout = _Closed()
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-    codecs.register_error(_ERRORS, _plainer)
+    codecs.register_error(_ERRORS, _plain_characters)
     for stream in (sys.stdout, sys.stderr):
         encoding = (getattr(stream, "encoding", None) or "utf-8").lower().replace("-", "")
         if encoding not in ("utf8", "utf8sig", "utf16", "utf32") and isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors=_ERRORS)
 
 
-def _plainer(error: UnicodeError) -> tuple[str, int]:
+def _plain_characters(error: UnicodeError) -> tuple[str, int]:
     """What to write in place of characters that a stream cannot take."""
     if not isinstance(error, UnicodeEncodeError):
         raise error

@@ -73,7 +73,7 @@ def show_frame(
         cells.append(list(shown.values()))
     page = console()
     page.print(Grid(heads=frame.columns, rows=cells, right=numbers, cut=cut, fill=fill))
-    _more(page, len(frame) - rows, "row")
+    _say_how_many_more(page, len(frame) - rows, "row")
 
 
 def show_ranking(
@@ -115,7 +115,7 @@ def show_ranking(
         cells = _with_gaps(cells)
     numbers = ("rank", "score", "rating", "tier", "confidence")
     page.print(Grid(heads=heads, rows=cells, right=numbers, cut=("query", item)))
-    _more(page, len(frame) - len(shown), "item")
+    _say_how_many_more(page, len(frame) - len(shown), "item")
 
 
 def _fitting(
@@ -179,7 +179,7 @@ def _add_interval_pictures(frame: pl.DataFrame, rows: list[list[Text]], room: in
     return drawn_rows
 
 
-def _more(page: Console, number: int, word: str) -> None:
+def _say_how_many_more(page: Console, number: int, word: str) -> None:
     """Say how much is not shown."""
     if number > 0:
         page.print(f"[dim]and {counted(number, f'more {word}')}; --out FILE writes all of them[/dim]")

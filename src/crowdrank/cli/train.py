@@ -37,7 +37,7 @@ EXAMPLES = examples(
     ("score items that nobody judged", "crowdrank rank model new.csv -o ranks.csv"),
 )
 
-_TOLD = 3
+_N_FEATURES_SHOWN = 3
 
 
 @spread
@@ -216,16 +216,16 @@ def _labelled_features(path: str, columns: str | None) -> Features:
 
     remedy = "name the votes and then the features"
     try:
-        found = as_features(path, split_list(columns))
+        features = as_features(path, split_list(columns))
     except JudgmentError as error:
         if not os.path.exists(path):
             raise
         raise ParameterError(
             f"{path!r} alone is not enough to learn from ({str(error).split(';')[0]}); {remedy}"
         ) from None
-    if found.grade is None:
+    if features.grade is None:
         raise ParameterError(f"{path!r} alone is not enough to learn from, as it has no grades; {remedy}")
-    return found
+    return features
 
 
 def _share(text: str | None) -> float | str | None:
@@ -251,7 +251,7 @@ def _sentences(fit: Any, table: pl.DataFrame, measured_by: float | str | None) -
             f"validation queries: mean nDCG {curve['valid'][best]:.3f} at best, in step {curve['iteration'][best]}, "
             f"against {against}"
         )
-    most = ", ".join(f"{feature} {weight:.3g}" for feature, weight in table.head(_TOLD).rows())
+    most = ", ".join(f"{feature} {weight:.3g}" for feature, weight in table.head(_N_FEATURES_SHOWN).rows())
     return [*lines, f"features that count most: {most}"]
 
 

@@ -44,7 +44,7 @@ _SHARE_OF_MEMORY = 0.8
 
 @contextmanager
 def dask_client(cluster: Any) -> Iterator[Any]:
-    """Yield a Dask client: the one given, that of an address, or of so many worker processes here (``local:N``)."""
+    """Yield a Dask client: the one given, that of an address, or of this many worker processes here (``local:N``)."""
     if not isinstance(cluster, str):
         yield cluster
         return
@@ -117,7 +117,7 @@ class Dask:
     scratch
         Directory for the states of parts, which all workers see; needed where workers are on other machines.
     block
-        Parts in a task, rounded down to a power of two; by default so many that workers get a few tasks each.
+        Parts in a task, rounded down to a power of two; by default as many as give workers a few tasks each.
     progress
         Called after each block of a pass.
     """
@@ -166,7 +166,7 @@ class _DaskRun(Run):
 
     def _load(self) -> None:
         """Ask for all blocks; each is a task that can be repeated from the files."""
-        self.fit = self.client.submit(_same, (self.passes, self.parts), pure=False)
+        self.fit = self.client.submit(_identity, (self.passes, self.parts), pure=False)
         self.loaded = [
             self.client.submit(_load_block, self.fit, numbers if self.keeps else [], retries=2, pure=False)
             for numbers in self.blocks
@@ -191,7 +191,9 @@ class _DaskRun(Run):
         self._begun = False
         # sent as the argument of a task, which the scheduler can repeat; the passes are on the workers already
         path = write_parameters(work.shared, self.states.directory, work.number)  # type: ignore[attr-defined]
-        shared = self.client.submit(*((_same, work.shared) if path is None else (read_parameters, path)), pure=False)
+        shared = self.client.submit(
+            *((_identity, work.shared) if path is None else (read_parameters, path)), pure=False
+        )
         bare: Any = replace(work, passes=None, shared=None)  # type: ignore[arg-type]
         futures = [
             self.client.submit(_run_block, self.fit, loaded, shared, bare, numbers, retries=2, pure=False)
@@ -201,8 +203,11 @@ class _DaskRun(Run):
         self._wait(futures, work.number)
         self._begun, self.seconds = True, time.monotonic() - started
         for place in range(0, len(futures), _RESULTS_AT_A_TIME):
-            for found, wrote in self.client.gather(futures[place : place + _RESULTS_AT_A_TIME]):
-                yield (with_empty_rows(found) if work.summed else [with_empty_rows(one) for one in found]), wrote
+            for statistics, wrote in self.client.gather(futures[place : place + _RESULTS_AT_A_TIME]):
+                yield (
+                    (with_empty_rows(statistics) if work.summed else [with_empty_rows(one) for one in statistics]),
+                    wrote,
+                )
             futures[place : place + _RESULTS_AT_A_TIME] = [None] * len(futures[place : place + _RESULTS_AT_A_TIME])
 
     def _expect_scheduler(self) -> None:
@@ -251,7 +256,7 @@ class _DaskRun(Run):
 
         if isinstance(error, KilledWorker | MemoryError):
             return ClusterError(
-                f"workers were lost over a block of parts in pass {self.n_passes}, most likely for want of memory: "
+                f"workers were lost over a block of parts in pass {self.n_passes}, most likely out of memory: "
                 f"give each more, or pack the judgments into smaller parts ({option('part', 250_000)}); {remedy}"
             )
         said = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
@@ -274,7 +279,7 @@ def _is_cluster_failure(error: BaseException) -> bool:
     return isinstance(error, _LostTaskError | Cancelled | CancelledError | OSError | TimeoutError)
 
 
-def _same(value: Any) -> Any:
+def _identity(value: Any) -> Any:
     """The argument itself, as a task."""
     return value
 
@@ -298,8 +303,8 @@ def _run_block(
 ) -> tuple[Any, bool]:
     """One pass over a block, whose parts are read where none are loaded."""
     parts: Any = loaded or (_load_block(fit, [number])[0] for number in numbers)
-    found, wrote = replace(bare, passes=fit[0], shared=shared).over(numbers, parts)
-    return without_empty_rows(found) if bare.summed else [without_empty_rows(one) for one in found], wrote
+    statistics, wrote = replace(bare, passes=fit[0], shared=shared).over(numbers, parts)
+    return without_empty_rows(statistics) if bare.summed else [without_empty_rows(one) for one in statistics], wrote
 
 
 def describe_cluster(client: Any) -> str:

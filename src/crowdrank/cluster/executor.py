@@ -38,15 +38,15 @@ class BlockPass:
             before = self.states.load(number, self.generation)
             # sums of a part must not depend on the cores of the machine
             with one_thread(), one_blas_thread():
-                found, state = self.passes.local(part, self.shared, before)
+                statistics, state = self.passes.local(part, self.shared, before)
             if state is not None:
                 self.states.save(number, self.number, state)
                 wrote = True
-            found = laid_in_order(found)
+            statistics = laid_in_order(statistics)
             if self.summed:
-                added.add(found)
+                added.add(statistics)
             else:
-                listed.append(found)
+                listed.append(statistics)
         return added.total() if self.summed else listed, wrote
 
 
@@ -91,8 +91,8 @@ class Run(ABC):
     def read(self, shared: PartPass) -> Iterator[Statistics]:
         """Yield what a pass reads out of each part, in their order."""
         work = BlockPass(self.passes, shared, self.states, self.generation, self.n_passes + 1, summed=False)
-        for found, _ in self.results(work):
-            yield from found
+        for statistics, _ in self.results(work):
+            yield from statistics
 
     def _finish(self, shared: PartPass, *, summed: bool) -> Statistics:
         """The total of the next pass: kept from before, or computed and kept."""
@@ -114,12 +114,12 @@ class Run(ABC):
     def _compute(self, work: BlockPass) -> tuple[Statistics, bool]:
         """The total of a pass and whether states were written; of a list of parts, one row of values."""
         added, listed, wrote = TreeSum(self.passes.merge), list[Statistics](), False
-        for found, new in self.results(work):
+        for statistics, new in self.results(work):
             wrote |= new
             if work.summed:
-                added.add(found)
+                added.add(statistics)
             else:
-                listed += found
+                listed += statistics
         if work.summed:
             return laid_in_order(added.total(), copy=True), wrote
         return (float(len(listed[0])), *(value for values in listed for value in values)), wrote

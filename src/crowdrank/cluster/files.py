@@ -57,9 +57,9 @@ def _chunks(
     """The judgments of files, some rows at a time."""
     read, number, each = 0, 0, table_chunks(paths, options, ROWS_AT_ONCE)
     # no variable holds a chunk while the next one is read
-    while (found := _next_chunk(each, options, across_queries, number)) is not None:
-        read, number = read + found.pop(), number + 1
-        yield found.pop()
+    while (chunk := _next_chunk(each, options, across_queries, number)) is not None:
+        read, number = read + chunk.pop(), number + 1
+        yield chunk.pop()
         if progress is not None:
             progress(0, 0, f"{read:,} rows read")
 

@@ -196,8 +196,8 @@ def sample_of(packed: PackedJudgments) -> Judgments:
         parts = [_sample_of_part(part, given, share, packed.by == "annotator") for part in packed.parts()]
         kept = stack_judgments(align_judgments([part for part in parts if len(part)] or parts[:1]))
         object.__setattr__(packed, "sample", (share, kept))
-    found: Judgments = packed.sample[1]  # type: ignore[index]
-    return found
+    sample: Judgments = packed.sample[1]  # type: ignore[index]
+    return sample
 
 
 def _sample_of_part(part: Judgments, given: Floats, share: float, by_annotator: bool) -> Judgments:

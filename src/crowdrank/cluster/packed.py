@@ -109,7 +109,7 @@ class PackedJudgments:
     manifest: dict[str, Any]
     _checked: set[str] = field(default_factory=set)
     sample: tuple[float, Judgments] | None = field(default=None, init=False)
-    """Share of the judgments, and so many of them, by which annotators are judged; found when it is first used."""
+    """Share of the judgments by which annotators are judged, and a sample of them; drawn when it is first used."""
     given: Floats | None = field(default=None, init=False)
     """Judgments of each annotator; counted when they are first used."""
     _kept_items: dict[str, Items] = field(default_factory=dict, init=False)
@@ -292,10 +292,10 @@ class PackedJudgments:
         target, shown = self.path / name, plain(str(self.path / name))
         try:
             if name not in self._checked:
-                found = file_checksum(target)
-                if found != checksum:
+                actual = file_checksum(target)
+                if actual != checksum:
                     raise JudgmentError(
-                        f"{shown} is damaged: its checksum is {found} and the manifest has {checksum}; restore that "
+                        f"{shown} is damaged: its checksum is {actual} and the manifest has {checksum}; restore that "
                         "file from a copy, or pack the judgments again"
                     )
                 self._checked.add(name)
@@ -393,12 +393,12 @@ def _looked_up(values: NDArray[Any], codes: NDArray[Any]) -> NDArray[Any]:
     if len(values) and (values == values[0] + np.arange(len(values))).all():
         counted_up: NDArray[Any] = codes.astype(values.dtype)
         return counted_up + values[0] if values[0] else counted_up
-    found: NDArray[Any] = values[codes]
-    return found
+    image: NDArray[Any] = values[codes]
+    return image
 
 
 def _declared_levels(packed: PackedJudgments) -> tuple[Any, ...] | None:
-    """The levels that every part has, where class methods take so many."""
+    """The levels that every part has, where class methods take that many."""
     levels = packed.levels
     if packed.declared is not None or levels is None or len(levels) > MAX_LEVELS:
         return packed.declared

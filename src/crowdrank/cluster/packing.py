@@ -76,7 +76,7 @@ def pack_judgments(
     if part_rows is not None and part_rows < 1:
         raise ParameterError(f"{option('part', part_rows)} is no number of judgments; give one from 1 on")
     folder = Path(out)
-    before = _before(folder, append)
+    before = _former_judgments(folder, append)
     if before is not None:
         by, sources = before.by, sorted({*before.manifest["sources"], *sources})
         part_rows = part_rows or before.manifest["part_rows"]
@@ -109,7 +109,7 @@ def _as_chunk(chunk: Judgments | Chunk | Mixed, number: int) -> Chunk:
     return chunk if isinstance(chunk, Chunk) else chunk_of(chunk, number)
 
 
-def _before(folder: Path, append: bool) -> PackedJudgments | None:
+def _former_judgments(folder: Path, append: bool) -> PackedJudgments | None:
     """The packed judgments that a folder holds and that are to be added to."""
     name = plain(str(folder))
     if append:

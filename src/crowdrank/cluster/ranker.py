@@ -170,7 +170,7 @@ class _Training:
                 lock.release()
 
     def _slice(self, n_trees: int) -> str:
-        """The text of so many more trees; a slice that loses a worker is grown again."""
+        """The text of this many more trees; a slice that loses a worker is grown again."""
         for _ in range(_TRIES):
             before = self._expect_workers()
             attempt = _Attempt(lambda: self._grow_slice(n_trees))
@@ -196,13 +196,13 @@ class _Training:
     def _expect_workers(self) -> set[str]:
         """The workers, waited for as long as there are none."""
         until = time.monotonic() + _WAIT_FOR_WORKERS
-        while not (found := _workers(self.client)):
+        while not (workers := _workers(self.client)):
             if time.monotonic() > until:
                 raise ClusterError(
                     f"the cluster has had no worker for {_WAIT_FOR_WORKERS:.0f} seconds; start some and train again"
                 )
             time.sleep(0.2)
-        return found
+        return workers
 
     def _restart(self, attempt: _Attempt) -> None:
         """End a training that waits for a lost worker."""

@@ -27,7 +27,7 @@ from .packed import PackedJudgments
 
 _MOST_COPIES = 20
 _CHANCE_OF_COPIES = np.cumsum(np.exp(-1.0) / np.cumprod(np.append(1.0, np.arange(1.0, _MOST_COPIES))))
-"""Chance of at most so many copies of one judgment, from none on."""
+"""Probability of at most 0, 1, 2, ... copies of one judgment."""
 
 
 @dataclass(frozen=True, eq=False)

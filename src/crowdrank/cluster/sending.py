@@ -35,10 +35,10 @@ def without_empty_rows(statistics: Statistics) -> Statistics:
     >>> len(kept.row), len(with_empty_rows((kept,))[0])
     (0, 9437184)
     """
-    return tuple(_cut(value) if isinstance(value, np.ndarray) else value for value in statistics)
+    return tuple(_rows_with_entries(value) if isinstance(value, np.ndarray) else value for value in statistics)
 
 
-def _cut(value: NDArray[Any]) -> NDArray[Any] | FilledRows:
+def _rows_with_entries(value: NDArray[Any]) -> NDArray[Any] | FilledRows:
     """The rows of an array that have an entry, where that is less to send; 0 and -0 are two entries."""
     if value.nbytes <= LARGE_STATISTICS or not value.ndim:
         return value

@@ -1,4 +1,4 @@
-"""A consensus of so many items that it stays in Parquet, beside the judgments it was made of."""
+"""A consensus of more items than memory should hold, which stays in Parquet, beside the judgments it was made of."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def read_grades(rows: Rows, levels: Sequence[Any] | None, nominal: bool) -> tupl
         levels = checked_levels(levels)
         if not nominal and _rising_numbers(levels):
             return _on_scale(rows, levels)
-        return _among(rows, cells, levels), tuple(levels)
+        return _level_positions(rows, cells, levels), tuple(levels)
     if nominal:
         codes, ids = factorize([cells])
         rows.blame(codes[0] < 0, "the grade is blank", DROP)
@@ -106,7 +106,7 @@ def numeric_levels(values: Floats) -> tuple[Any, ...]:
     return tuple(int(value) if whole else float(value) for value in values)
 
 
-def _among(rows: Rows, cells: pl.Series, levels: list[Any]) -> Floats:
+def _level_positions(rows: Rows, cells: pl.Series, levels: list[Any]) -> Floats:
     """Position of each grade among levels in words."""
     codes, ids = factorize([cells])
     rows.blame(codes[0] < 0, "the grade is blank", DROP)

@@ -74,27 +74,27 @@ class Clicks(Shown):
         frame = to_frame(data)
         names = [str(name) for name in frame.columns]
         check_names(names)
-        found = _columns(names, columns or {})
-        position = frame[found["position"]].cast(pl.Float64, strict=False)
+        roles = _columns(names, columns or {})
+        position = frame[roles["position"]].cast(pl.Float64, strict=False)
         wrong = ~((position >= 1) & (position == position.round()) & (position <= 10_000)).fill_null(False)
         if wrong.any():
             row = int(wrong.arg_max() or 0)
             raise JudgmentError(
-                f"row {row + 1} has the position {frame[found['position']][row]!r}; positions are whole numbers from 1 "
+                f"row {row + 1} has the position {frame[roles['position']][row]!r}; positions are whole numbers from 1 "
                 "on, up to 10,000"
             )
-        words = frame[found["clicked"]].cast(pl.String).str.strip_chars().str.to_lowercase()
+        words = frame[roles["clicked"]].cast(pl.String).str.strip_chars().str.to_lowercase()
         clicked = words.replace_strict(_YES, default=None, return_dtype=pl.Boolean)
         if clicked.null_count():
             row = int(clicked.is_null().arg_max() or 0)
             raise JudgmentError(
-                f"row {row + 1} has clicked = {frame[found['clicked']][row]!r}; write 1 where it was clicked and 0 "
+                f"row {row + 1} has clicked = {frame[roles['clicked']][row]!r}; write 1 where it was clicked and 0 "
                 "where it was not"
             )
-        items, item = _items(frame, found)
+        items, item = _items(frame, roles)
         impression = None
-        if "impression" in found:
-            keys = pl.struct(pl.Series(items.query[item]), frame[found["impression"]].cast(pl.String))
+        if "impression" in roles:
+            keys = pl.struct(pl.Series(items.query[item]), frame[roles["impression"]].cast(pl.String))
             impression = frame.select(keys.rank("dense")).to_series().to_numpy().astype(np.int64) - 1
         return cls._sort_rows(items, item, position.to_numpy().astype(np.int32), clicked.to_numpy(), impression)
 
@@ -133,20 +133,20 @@ def _columns(names: list[str], given: dict[str, str]) -> dict[str, str]:
     if unknown:
         raise JudgmentError(f"there is no column {unknown[0]!r} in the log ({could_serve(names, {})})")
     lower = {name.strip().lower(): name for name in reversed(names)}
-    found = {
+    roles = {
         word: next(lower[name] for name in known if name in lower)
         for word, known in _NAMES.items()
         if any(name in lower for name in known)
     }
-    rest = [name for name in names if name not in found.values()]
-    found = {**assign_columns(("item", "query"), rest, {}), **found, **given}
+    rest = [name for name in names if name not in roles.values()]
+    roles = {**assign_columns(("item", "query"), rest, {}), **roles, **given}
     for word in ("item", "position", "clicked"):
-        if word not in found:
+        if word not in roles:
             raise JudgmentError(
-                f"the log has no {word} column ({could_serve(names, found)}); a log has query, item, position, clicked "
+                f"the log has no {word} column ({could_serve(names, roles)}); a log has query, item, position, clicked "
                 f"and, for cascade models, impression: rename one or name it with columns={{'{word}': ...}}"
             )
-    return found
+    return roles
 
 
 def _items(frame: pl.DataFrame, found: dict[str, str]) -> tuple[Items, Ints]:

@@ -16,7 +16,7 @@ from ..protocols import Ints
 LONG = 500_000
 """From this many cells on compiled passes are worth the time that loading them takes."""
 
-_SAMPLE = 50_000
+_MAX_ROWS_SAMPLED = 50_000
 _SEEDS = (0, 1)
 _TABLE_CELLS = 1 << 26
 
@@ -98,7 +98,7 @@ def _by_hash(groups: list[list[pl.Series]]) -> list[Coded]:
 
 def _sample(series: list[pl.Series]) -> tuple[pl.Series, int]:
     """Sorted texts of a sample of rows, none where the sample is unlikely to hold them all, and how many it has."""
-    rows = pl.concat([s.gather_every(max(1, len(s) // _SAMPLE)).rename("id") for s in series])
+    rows = pl.concat([s.gather_every(max(1, len(s) // _MAX_ROWS_SAMPLED)).rename("id") for s in series])
     distinct = rows.drop_nulls().unique()
     return distinct.sort() if 10 * len(distinct) < len(rows) else distinct.head(0), len(distinct)
 

@@ -11,7 +11,7 @@ OWN, LISTED, UNKNOWN_ID, WEAK = 6, 4, 3, 2
 """Points of a name: the house's own word, one that is listed, an unknown id, one that may mean something else."""
 
 AHEAD = 2
-"""So many points a column must be ahead of the next."""
+"""Points by which a column must be ahead of the next."""
 
 _THINGS = "model system item doc candidate player image generator option object id"
 _TEXTS = "answer response output text summary translation completion"
@@ -90,9 +90,9 @@ def candidates(names: Iterable[str], columns: Mapping[str, str]) -> list[str]:
     for role in FOREIGN:
         if role in columns or role in ("price", "capacity"):
             continue
-        found = [name for name in names if name_points(role, name)]
-        own = [name for name in found if key_of(name) == role]
-        wanted.update(own or found)
+        likely = [name for name in names if name_points(role, name)]
+        own = [name for name in likely if key_of(name) == role]
+        wanted.update(own or likely)
     wanted.update(name for name in names for pair in BY_WINNER if plain_name(name) in pair and plain.issuperset(pair))
     return [name for name in names if name in wanted]
 
@@ -294,13 +294,13 @@ def part_role(name: str) -> str | None:
         return None
     if is_gold(name) or is_of_a_side(name) or _SUMMARIES & set(parts):
         return None
-    found = (
+    pieces = (
         role
         for part in reversed(parts)
         for role, words in _PARTS.items()
         if part in words.split() and (role not in _PART_ENDS or parts[-1] in _PART_ENDS[role])
     )
-    role = next(found, None)
+    role = next(pieces, None)
     return None if role in ("grade", "rank") and is_aside(name) else role
 
 
@@ -361,7 +361,7 @@ def side_pairs(names: Iterable[str]) -> list[tuple[str, str, str]]:
     """
     known = list(names)
     by_name = {name.lower(): name for name in known}
-    found = [
+    pairs = [
         (stem, name, by_name[f"{stem}{second}"])
         for name in known
         for first, second in _SIDE_ENDS
@@ -369,7 +369,7 @@ def side_pairs(names: Iterable[str]) -> list[tuple[str, str, str]]:
         and f"{stem}{second}" in by_name
         and f"{stem}{_NEXT_ENDS.get(first, ' ')}" not in by_name
     ]
-    found += [
+    pairs += [
         (rest, name, by_name[f"{second}{rest}"])
         for name in known
         for first, second in _SIDE_STARTS
@@ -377,7 +377,7 @@ def side_pairs(names: Iterable[str]) -> list[tuple[str, str, str]]:
         if rest  # left and right alone end so as well
     ]
     # img0, img1 and img2 end in a pair of 1 and 2 as well
-    return [one for one in found if not (one[1].endswith("1") and f"{one[0]}0" in by_name)]
+    return [one for one in pairs if not (one[1].endswith("1") and f"{one[0]}0" in by_name)]
 
 
 def side_scores(names: Iterable[str]) -> list[tuple[str, str]]:

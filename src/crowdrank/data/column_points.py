@@ -169,10 +169,10 @@ class RolePoints:
     def _items(self) -> set[str]:
         """The ids on both sides."""
         sides = [best.name for role in ("left", "right") if (best := self.best(role))]
-        found = [self.facts[name].cells for name in sides]
+        columns = [self.facts[name].cells for name in sides]
         return {
             str(value).strip()
-            for cells in found if cells is not None and not cells.dtype.is_nested()
+            for cells in columns if cells is not None and not cells.dtype.is_nested()
             for value in cells.cast(pl.String, strict=False).unique().drop_nulls()
         }  # fmt: skip
 

@@ -15,7 +15,7 @@ from .columns import plain_name
 
 _MOST_SHOWN = 12
 _MOST_CODES = 4
-"""So many different numbers may be codes of left, right and ties; more are a scale."""
+"""Most different numbers that may be codes of left, right and ties; more are a scale."""
 
 
 def what_numbers_mean(name: str, values: list[str], left: str, right: str) -> str:
@@ -197,14 +197,14 @@ def nested_sentence(role: str, name: str, cells: pl.Series | None) -> str:
     >>> nested_sentence("grade", "answers", pl.Series([[{"model": "x", "rank": 1}, {"model": "y", "rank": 2}]]))
     "'answers' holds objects; write the path: columns={'rank': 'answers[].rank', 'item': 'answers[].model'}"
     """
-    found = short_paths(name, cells)
+    short = short_paths(name, cells)
     # a number is the likelier answer, and one that is called a rank is no grade
     answer = role in ("grade", "rank")
     paths = sorted(
-        found,
+        short,
         key=lambda path: (
             answer and name_points("annotator", _last_step(path)) > 0,
-            answer and not found[path],
+            answer and not short[path],
             answer and not _is_answer(path),
         ),
     )
@@ -212,7 +212,7 @@ def nested_sentence(role: str, name: str, cells: pl.Series | None) -> str:
         role = "rank"
     if not paths:
         return f"{name!r} holds objects; write the path with {option('columns', {role: ...})}"
-    named = {role: paths[0]} | (_beside(paths, role) if "[]" in paths[0] else {})
+    named = {role: paths[0]} | (_roles_in_list(paths, role) if "[]" in paths[0] else {})
     others = [path for path in paths if path not in named.values()]
     more = f" (or {either(others)})" if others else ""
     return f"{name!r} holds objects; write the path: {option('columns', named)}{more}"
@@ -239,7 +239,7 @@ def _is_answer(path: str) -> bool:
     return bool(name_points("grade", last) or name_points("rank", last)) or part_role(last) in ("grade", "rank")
 
 
-def _beside(paths: list[str], role: str) -> dict[str, str]:
+def _roles_in_list(paths: list[str], role: str) -> dict[str, str]:
     """Item and annotator among the entries of a list, each of which becomes a row, by their names."""
     wanted = [word for word in ("item", "annotator") if word != role]
     best = {word: max(paths[1:], key=lambda path: name_points(word, _last_step(path)), default="") for word in wanted}
@@ -260,9 +260,9 @@ def short_paths(name: str, cells: pl.Series | None, most: int = 8) -> dict[str, 
     """
     if cells is None:
         return {}
-    found: dict[str, bool] = {}
+    paths: dict[str, bool] = {}
     waiting: list[tuple[str, pl.Series]] = [(name, cells.head(50))]
-    while waiting and len(found) < most:
+    while waiting and len(paths) < most:
         path, here = waiting.pop(0)
         if isinstance(here.dtype, pl.Struct):
             waiting[:0] = [(f"{path}.{field.name}", here.struct.field(field.name)) for field in here.dtype.fields]
@@ -274,5 +274,5 @@ def short_paths(name: str, cells: pl.Series | None, most: int = 8) -> dict[str, 
         else:
             facts = ColumnFacts(path, here)
             if facts.sample and not facts.long_text:
-                found[path] = facts.numbers
-    return found
+                paths[path] = facts.numbers
+    return paths

@@ -47,7 +47,7 @@ FOREIGN: dict[str, tuple[str, ...]] = {
     "price": ("cost", "rate", "fee", "pay"),
     "capacity": ("limit", "quota", "available", "max_judgments"),
 }  # fmt: skip
-"""House word -> names understood for it, the most telling first; compared without case, with ``. - space`` as ``_``."""
+"""Our word -> names understood for it, the most telling first; compared without case, with ``. - space`` as ``_``."""
 
 EITHER = (
     "task",
@@ -85,7 +85,7 @@ class Understood:
 
     kind: str
     columns: dict[str, str]
-    """House word -> column name of the table."""
+    """Our word (``item``, ``annotator``, ...) -> name of the column of the table."""
     ignored: tuple[str, ...]
     notes: tuple[str, ...] = ()
     """What is to be known about it beside, in sentences."""
@@ -106,52 +106,52 @@ def understand_items(
     check_names(names)
     given = given_columns(names, columns or {})
     words = ("item", "query", *also)
-    found = assign_columns(words, names, given)
-    if "item" not in found:
-        raise JudgmentError(f"the table has no item column ({could_serve(names, found)}); {naming('item')}")
-    return found
+    understood = assign_columns(words, names, given)
+    if "item" not in understood:
+        raise JudgmentError(f"the table has no item column ({could_serve(names, understood)}); {naming('item')}")
+    return understood
 
 
 def understand_pairs(names: Iterable[str], columns: Mapping[str, str] | None = None) -> dict[str, str] | None:
     """Return the columns left, right and query of a table about pairs of items; ``None`` where it is about none."""
     names = [str(name) for name in names]
     check_names(names)
-    found = assign_columns(("left", "right", "query"), names, given_columns(names, columns or {}))
-    return found if "left" in found and "right" in found else None
+    understood = assign_columns(("left", "right", "query"), names, given_columns(names, columns or {}))
+    return understood if "left" in understood and "right" in understood else None
 
 
 def understand_annotators(names: Iterable[str], columns: Mapping[str, str] | None = None) -> dict[str, str]:
     """Return the columns of a table about annotators: annotator, and price, capacity and group where they are there."""
     names = [str(name) for name in names]
     check_names(names)
-    found = assign_columns(("annotator", "price", "capacity", "group"), names, given_columns(names, columns or {}))
-    if "annotator" not in found:
+    understood = assign_columns(("annotator", "price", "capacity", "group"), names, given_columns(names, columns or {}))
+    if "annotator" not in understood:
         raise JudgmentError(
-            f"the table has no annotator column ({could_serve(names, found)}); "
+            f"the table has no annotator column ({could_serve(names, understood)}); "
             "rename the one that holds it to annotator"
         )
-    return found
+    return understood
 
 
 def assign_columns(words: tuple[str, ...], names: list[str], given: dict[str, str]) -> dict[str, str]:
     """Give each word its column: the given one, its own name, or the first foreign name that is free."""
     plain = {plain_name(name): name for name in reversed(names)}
     plain |= {name: name for name in names if name == plain_name(name)}
-    found = {word: given[word] for word in words if word in given}
+    assigned = {word: given[word] for word in words if word in given}
     for word in words:
-        if word not in found and word in plain and plain[word] not in found.values():
-            found[word] = plain[word]
+        if word not in assigned and word in plain and plain[word] not in assigned.values():
+            assigned[word] = plain[word]
     for word in words:
-        for foreign in FOREIGN[word] if word not in found else ():
-            if foreign in plain and plain[foreign] not in found.values():
-                found[word] = plain[foreign]
+        for foreign in FOREIGN[word] if word not in assigned else ():
+            if foreign in plain and plain[foreign] not in assigned.values():
+                assigned[word] = plain[foreign]
                 break
     for word in ("item", "query"):
-        for foreign in EITHER if word in words and word not in found else ():
-            if foreign in plain and plain[foreign] not in found.values():
-                found[word] = plain[foreign]
+        for foreign in EITHER if word in words and word not in assigned else ():
+            if foreign in plain and plain[foreign] not in assigned.values():
+                assigned[word] = plain[foreign]
                 break
-    return found
+    return assigned
 
 
 def plain_name(name: str) -> str:
@@ -195,5 +195,5 @@ def could_serve(names: list[str], found: Mapping[str, str]) -> str:
 
 
 def quote_names(names: Sequence[str]) -> str:
-    """Return the names in quotes; of a very wide table so many as fit a screen."""
+    """Return the names in quotes; of a very wide table as many as fit a screen."""
     return first_few([repr(name[:60]) for name in names], shown=_MOST_LISTED)

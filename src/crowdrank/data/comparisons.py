@@ -69,12 +69,12 @@ class Links(NamedTuple):
 
         if isinstance(judgments, Mixed):
             each = [comparisons(part) for part in judgments.parts]
-            found = _all_comparisons(each, judgments.offsets)
+            compared = _all_comparisons(each, judgments.offsets)
         else:
-            found = comparisons(judgments)
-        pairs = found.pairs
+            compared = comparisons(judgments)
+        pairs = compared.pairs
         group, n_joins = join_rows(*pairs, np.ones(len(pairs[0]), bool), judgments.n_items)
-        return cls(found, judgments.judged_items, group, n_joins)
+        return cls(compared, judgments.judged_items, group, n_joins)
 
     def missing_in(self, drawn: Bools) -> tuple[int, bool]:
         """Return how many items are left without a drawn judgment, and whether others are no longer connected."""

@@ -67,7 +67,7 @@ class Trace(Shown):
 class Quality(Shown):
     """Quality of each annotator: the probability of ordering a random pair of unequal items correctly.
 
-    1 is perfect, 0.5 is guessing, below 0.5 reversed. ``parameters`` holds what else is known, one entry an annotator.
+    1 is perfect, 0.5 is guessing, below 0.5 reversed. ``parameters`` holds what else is known, one entry per annotator.
     ``n_sampled`` is the number of judgments that it was measured by, where that was a sample of them.
 
     Examples
@@ -116,7 +116,7 @@ def computed_quality(result: Any) -> Quality | None:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Consensus(Shown):
-    """The estimated truth for every item: a score, larger is better, and what else the method could tell.
+    """The estimated truth for every item: a score, larger is better, and what else the method estimated.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ class Consensus(Shown):
                 view.flags.writeable = False
                 object.__setattr__(self, name, view)
         if len(self.scores) != len(self.items):
-            raise JudgmentError(f"{len(self.scores)} scores do not go with {len(self.items)} items; give one for each")
+            raise JudgmentError(f"{len(self.scores)} scores do not match {len(self.items)} items; give one for each")
         for name in ("scores", "probabilities", "replicates", "confidence"):
             self._expect_finite(name)
         self._expect_shapes()

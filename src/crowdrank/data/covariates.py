@@ -36,19 +36,19 @@ def parse_covariates(names: str | Sequence[str]) -> dict[str, str]:
     """
     if isinstance(names, str):
         names = [part.strip() for part in names.split(",")]
-    found: dict[str, str] = {}
+    transforms: dict[str, str] = {}
     for text in names:
         name, colon, transform = str(text).partition(":")
         if not name:
             raise ParameterError("a covariate has no name; write them as length,bold:log")
-        if name in found:
+        if name in transforms:
             raise ParameterError(f"covariate {name!r} is named twice; name it once")
         if colon:
             one_of(transform, TRANSFORMS, f"transform of {name}")
-        found[name] = transform
-    if len(found) > MOST_COVARIATES:
-        raise ParameterError(f"{len(found)} covariates are too many; name at most {MOST_COVARIATES}")
-    return found
+        transforms[name] = transform
+    if len(transforms) > MOST_COVARIATES:
+        raise ParameterError(f"{len(transforms)} covariates are too many; name at most {MOST_COVARIATES}")
+    return transforms
 
 
 def covariate_labels(names: Sequence[str], transforms: Sequence[str]) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ def covariate_columns(table: pl.DataFrame, names: str | Sequence[str]) -> list[s
 
 
 def typical_difference(name: str, unit: float, transform: str = GIVEN) -> float:
-    """Return the difference that a coefficient is told for, in units of the scaled covariate.
+    """Return the difference that a coefficient is reported for, in units of the scaled covariate.
 
     Twice as long is one third as a ratio and the logarithm of 2 as a log; own family or not is 1; of others it is the
     root mean square.

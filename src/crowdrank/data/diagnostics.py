@@ -21,8 +21,8 @@ class Diagnostics(Shown):
     n_annotators
         Annotators who judged something; 0 where the judgments do not name them.
     effective_annotators
-        So many independent annotators would tell as much as these do where each counts alike: the square of their
-        number by the sum of the correlations of their errors. ``None`` without annotators.
+        Number of independent annotators who would be as informative as these: the square of their number divided
+        by the sum of the correlations of their errors. ``None`` without annotators.
     annotator_messages, group_messages
         What there is to say of annotators and of groups of items, one sentence each, with ids and what to do.
     notes
@@ -73,7 +73,7 @@ class Diagnostics(Shown):
 
     @property
     def sample_notes(self) -> tuple[str, ...]:
-        """The notes that say of which sample the rest is told."""
+        """The notes that say which sample was looked at."""
         return tuple(note for note in self.notes if "were looked at on" in note)
 
     def annotators(self) -> pl.DataFrame:
@@ -88,7 +88,7 @@ class Diagnostics(Shown):
         grade, its share, and its share among the grades of all others); repeated_difference (mean difference of two
         grades of the same item). Always: n_repeated, share_repeated, repeated_lower, repeated_upper (what was asked
         again in the same order, and the share of equal answers); family, the number of the family in :meth:`families`.
-        A cell is null where there is nothing to tell it from.
+        A cell is null where there is nothing to compute it from.
         """
         return self.annotator_table
 
@@ -111,7 +111,7 @@ class Diagnostics(Shown):
         return self.family_table
 
     def groups(self) -> pl.DataFrame:
-        """Return the items whose place among the others of their query the judgments leave open.
+        """Return the items whose scores, relative to others of their query, the judgments do not determine.
 
         query, item, group (a number), relation: ``apart`` (never compared with the query's other groups), ``won`` or
         ``lost`` (all comparisons with others).

@@ -60,7 +60,7 @@ def understand_features(
     names
         The table's column names.
     columns
-        House word (item, query, grade) -> column name, for names that are not understood by themselves.
+        Our word (item, query, grade) -> name of the column, for names that are not understood by themselves.
     features
         The columns to use, whatever they are called; ``None`` takes all that are not named like an id, a judgment or a
         truth.

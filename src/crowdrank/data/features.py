@@ -87,7 +87,7 @@ class Features:
         data
             The table.
         columns
-            House word (item, query, grade) -> column name, for names that are not understood by themselves.
+            Our word (item, query, grade) -> name of the column, for names that are not understood by themselves.
         features
             Names of the columns to use, in their order, whatever they are called; others are not looked at.
 
@@ -171,10 +171,10 @@ class Features:
         query_codes, query_ids = [np.zeros(len(matrix), np.int32)], pl.Series("id", [NO_QUERY])
         if query is not None:
             query_codes, query_ids = factorize([pl.Series("query", query)])
-        for word, found in (("item", item_codes[0]), ("query", query_codes[0])):
-            if (found < 0).any():
+        for word, codes in (("item", item_codes[0]), ("query", query_codes[0])):
+            if (codes < 0).any():
                 raise JudgmentError(
-                    f"the {word} id is blank in row {int(np.argmax(found < 0)) + 1} of the features; fill it in"
+                    f"the {word} id is blank in row {int(np.argmax(codes < 0)) + 1} of the features; fill it in"
                 )
         items, (code,) = build_items(Index(query_ids), [(query_codes[0], item_codes[0])], item_ids)
         order = np.argsort(code, kind="stable")

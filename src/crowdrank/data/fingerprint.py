@@ -15,7 +15,7 @@ from .mixed import Mixed, parts_of
 LONG = 500_000
 """Rows from which on compiled loops are worth the time that loading them takes."""
 
-_DIGITS = 16
+_N_HEX_DIGITS = 16
 _STEP, _FIRST, _SECOND = (np.uint64(n) for n in (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
 
@@ -40,7 +40,7 @@ def fingerprint(judgments: Judgments | Mixed) -> str:
         if isinstance(part, Preferences) and part.covariates is not None:
             digest.update("\x1f".join(covariate_labels(part.covariate_names, part.covariate_transforms)).encode())
         digest.update(np.sort(row_numbers_of(part)).tobytes())
-    return digest.hexdigest()[:_DIGITS]
+    return digest.hexdigest()[:_N_HEX_DIGITS]
 
 
 def row_numbers_of(part: Judgments) -> NDArray[np.uint64]:

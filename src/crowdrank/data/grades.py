@@ -56,7 +56,7 @@ class Grades(Judged):
         check_codes("item", self.item, self.n_items)
         if len(self.item) != len(self.grade):
             raise JudgmentError(
-                f"{len(self.item)} items do not go with {len(self.grade)} grades; give one of each per row"
+                f"{len(self.item)} items do not match {len(self.grade)} grades; give one of each per row"
             )
         # NaN comes through both
         largest = max(float(self.grade.max()), -float(self.grade.min())) if len(self.grade) else 0.0
@@ -173,7 +173,8 @@ class Grades(Judged):
         data
             A frame that speaks the Arrow C interface, or a dict of columns.
         columns
-            House word -> column name, for columns that are not understood by themselves.
+            Our word (``item``, ``annotator``, ...) -> name of the column, for columns that are not understood by
+            themselves.
         levels
             Grades from worst to best, for grades in words or to fix the scale.
         nominal
@@ -181,7 +182,7 @@ class Grades(Judged):
         items
             Table of query and item with everything there is, so unjudged items get a place too.
         duplicates
-            What to do when an annotator grades an item twice: ``"keep"`` (each counts), ``"first"``, ``"last"``,
+            What to do when an annotator grades per item twice: ``"keep"`` (each counts), ``"first"``, ``"last"``,
             ``"error"``.
         invalid
             ``"error"``, or ``"drop"`` to leave out rows without a usable answer.
@@ -335,7 +336,7 @@ def check_levels(levels: Sequence[Any], declared: Sequence[Any] | None) -> None:
 
 
 def bin_middles(low: float, high: float, bins: int) -> Floats:
-    """Return the middles of so many equally wide parts of a range of grades."""
+    """Return the middles of this many equally wide parts of a range of grades."""
     if not 2 <= bins <= MAX_BINS:
         raise ParameterError(f"bins={bins} must lie between 2 and {MAX_BINS}")
     middles: Floats = low + ((high - low) / bins or 1.0) * (np.arange(bins, dtype=np.float64) + 0.5)

@@ -120,11 +120,11 @@ class Rows:
 
     def where(self, mask: Bools) -> str:
         """The first five of the masked rows, with their ids, and a count."""
-        found = np.flatnonzero(mask)
-        first = [self._describe(int(row)) for row in found[:5]]
-        if len(found) == 1:
+        rows = np.flatnonzero(mask)
+        first = [self._describe(int(row)) for row in rows[:5]]
+        if len(rows) == 1:
             return first[0]
-        return f"{len(found)} rows: {first_few(first, len(found))}"
+        return f"{len(rows)} rows: {first_few(first, len(rows))}"
 
     def _describe(self, row: int) -> str:
         """A row by its number and ids."""

@@ -24,7 +24,7 @@ _MOST_TIMES = 1e15
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Judged(Sized, Shown):
-    """What every kind has: who judged what; arrays are read-only and one entry a judgment.
+    """What every kind has: who judged what; arrays are read-only and one entry per judgment.
 
     ``duration`` is how many seconds a judgment took, NaN where that is not known.
     """
@@ -96,6 +96,11 @@ class Judged(Sized, Shown):
     def row_weight(self) -> Floats:
         """Weight of each judgment, ones where none were given."""
         return np.broadcast_to(1.0, len(self)) if self.weight is None else self.weight
+
+    @property
+    def row_annotator(self) -> Ints:
+        """Annotator code of each judgment, 0 for all where the judgments name nobody."""
+        return self.annotator if self.n_annotators else np.zeros(len(self), np.int32)
 
     @property
     def judged_items(self) -> Bools:
@@ -201,8 +206,8 @@ def without_repeats(judged: AnyJudged, duplicates: str, *what: tuple[Ints, int])
     def where(mask: Bools) -> str:
         first = (np.flatnonzero(mask) if rows is None else rows[mask])[:5]
         ids = ("query", "item", "left", "right", "annotator")
-        found = judged.select(first).frame()
-        shown = found.select(name for name in found.columns if name in ids).rows(named=True)
+        table = judged.select(first).frame()
+        shown = table.select(name for name in table.columns if name in ids).rows(named=True)
         named = [
             f"{row + 1} ({', '.join(f'{word} {value!r}' for word, value in ids.items())})"
             for row, ids in zip(first.tolist(), shown, strict=True)

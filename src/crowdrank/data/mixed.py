@@ -214,7 +214,7 @@ def _warn_apart(parts: Sequence[Part]) -> None:
         rest = " and ".join(f"{part.kind}s" for number, part in enumerate(parts) if number in reached)
         who = "item and no annotator" if len(parts[0].annotators) else "item"
         warnings.warn(
-            f"the {' and '.join(apart)} share no {who} with the {rest}: scores of the two are only tied by the prior, "
-            "so that nothing compares them; write ids alike where they mean the same, or aggregate each by itself",
+            f"the {' and '.join(apart)} share no {who} with the {rest}: scores of the two are only tied by the prior "
+            "and cannot be compared; use the same ids where they mean the same, or aggregate each by itself",
             DataWarning, stacklevel=3,
         )  # fmt: skip

@@ -140,8 +140,8 @@ def _chances(rarity: Floats, sizes: Floats, share: float) -> Floats:
 def _draw_rows(number: NDArray[np.uint64], chance: Floats, whose: Ints | None = None) -> Bools:
     """Which units are drawn, their numbers being random ones below 2 ** 63; ``whose`` says which chance is theirs."""
     bound = (chance * 2.0**63).astype(np.uint64)
-    found: Bools = number < (bound if whose is None else bound[whose])
-    return found
+    is_drawn: Bools = number < (bound if whose is None else bound[whose])
+    return is_drawn
 
 
 def _query_numbers(judgments: Judgments, n_judgments: Floats) -> NDArray[np.uint64]:
@@ -154,8 +154,8 @@ def _query_numbers(judgments: Judgments, n_judgments: Floats) -> NDArray[np.uint
     numbers = np.zeros(judgments.n_queries, np.uint64)
     # sums that wrap do not depend on their order
     np.add.at(numbers, _query_of_rows(judgments), mixed)
-    found: NDArray[np.uint64] = mix_bits(numbers) >> np.uint64(1)
-    return found
+    numbers_of_queries: NDArray[np.uint64] = mix_bits(numbers) >> np.uint64(1)
+    return numbers_of_queries
 
 
 def _bits(answer: Any, n: int) -> NDArray[np.uint64]:
@@ -178,5 +178,5 @@ def keep_queries(judgments: Judgments, keep: Bools) -> Judgments:
     chosen: Any = judgments.select(np.flatnonzero(keep[_query_of_rows(judgments)]))
     columns = {name: code[getattr(chosen, name)] for name in {"item", "left", "right"}.intersection(chosen.answers)}
     placed = Items(Index(items.queries.ids.filter(keep)), query[items.query[kept]], items.ids.filter(kept))
-    found: Judgments = replace(chosen, items=placed, **columns)
-    return found
+    part: Judgments = replace(chosen, items=placed, **columns)
+    return part

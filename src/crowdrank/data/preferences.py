@@ -85,7 +85,7 @@ class Preferences(Judged):
             object.__setattr__(self, "judgment", number)
 
     def _check_strength(self) -> None:
-        """Refuse strengths that do not go with the outcomes, and keep the largest."""
+        """Refuse strengths that do not match the outcomes, and keep the largest."""
         if self.strength is None:
             object.__setattr__(self, "strength_levels", None)
             return
@@ -102,7 +102,7 @@ class Preferences(Judged):
         object.__setattr__(self, "strength_levels", max(largest, self.strength_levels or 0.0))
 
     def _check_covariates(self) -> None:
-        """Refuse covariates that do not go with the preferences or their names."""
+        """Refuse covariates that do not match the preferences or their names."""
         if self.covariates is None:
             object.__setattr__(self, "covariate_names", ())
             object.__setattr__(self, "covariate_transforms", ())
@@ -110,7 +110,7 @@ class Preferences(Judged):
         values = np.ascontiguousarray(self.covariates, np.float64).view()
         if values.shape != (len(self.outcome), len(self.covariate_names)):
             raise JudgmentError(
-                f"covariates of shape {values.shape} do not go with {len(self.outcome)} preferences and the names "
+                f"covariates of shape {values.shape} do not match {len(self.outcome)} preferences and the names "
                 f"{', '.join(self.covariate_names)}; give a row to each and a column to each name"
             )
         if not np.isfinite(values).all():

@@ -22,8 +22,8 @@ from .preferences import Preferences
 class Rankings(Judged):
     """Items of one query in order; ``rank`` 1 is best, equal ranks tie, items left out are not judged.
 
-    ``annotator``, ``weight``, ``time`` and ``block`` have one entry a ranking; ``item`` and ``rank`` one a row, ranking
-    after ranking and best first, those of ranking ``r`` from ``offsets[r]`` up to ``offsets[r + 1]``.
+    ``annotator``, ``weight``, ``time`` and ``block`` have one entry per ranking; ``item`` and ``rank`` one per row,
+    ranking after ranking and best first, those of ranking ``r`` from ``offsets[r]`` up to ``offsets[r + 1]``.
 
     Examples
     --------
@@ -44,7 +44,7 @@ class Rankings(Judged):
         super().__post_init__()
         check_codes("item", self.item, self.n_items)
         if len(self.item) != len(self.rank) or self.offsets[0] != 0 or self.offsets[-1] != len(self.item):
-            raise JudgmentError("item, rank and offsets of the rankings do not go together")
+            raise JudgmentError("item, rank and offsets of the rankings do not match")
 
     def __len__(self) -> int:
         return len(self.offsets) - 1

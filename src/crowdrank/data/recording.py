@@ -21,8 +21,8 @@ NEARLY_ALL = 0.95
 _NEARLY_EVERYONE = 0.9
 _SLACK = 1 - 1e-9
 _FEW_ANNOTATORS = 3
-_CHANCE = 8
-"""So many coins fall alike less than once in a hundred times."""
+_MIN_ANSWERS = 8
+"""Fewest answers; this many coins fall on one side less than once in a hundred times."""
 
 _FEWEST_BOTH = 5
 _WITH_THE_SIDE = 0.75
@@ -51,11 +51,11 @@ def shown_sides(preferences: Preferences) -> Bools:
 def _one_side_wins(preferences: Preferences) -> bool:
     """Whether nearly everybody's winners stand on one side, and not because nearly everybody goes by the side."""
     n = max(preferences.n_annotators, 1)
-    who = preferences.annotator if preferences.n_annotators else np.zeros(len(preferences), np.int32)
+    who = preferences.row_annotator
     right, _, left = _outcome_weights(who, preferences, n).T
     decided = left + right
     busy = decided > 0
-    if max(float(decided.sum()), float(np.count_nonzero(preferences.outcome))) < _CHANCE:
+    if max(float(decided.sum()), float(np.count_nonzero(preferences.outcome))) < _MIN_ANSWERS:
         return False
     side = left if left.sum() >= right.sum() else right
     several = bool(busy.sum() >= _FEW_ANNOTATORS)

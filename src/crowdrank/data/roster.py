@@ -56,7 +56,7 @@ class Roster:
     def from_frame(cls, data: Any, *, price: Price | None = None, columns: Mapping[str, str] | None = None) -> Self:
         """Return the roster in a table of annotator [, price] [, capacity] [, group].
 
-        Where the table has no prices, ``price`` is that of everybody (1 unless said), or gives the price of each group.
+        Where the table has no prices, ``price`` is that of everybody (1 by default), or gives the price of each group.
         An empty capacity means that there is no limit.
         """
         table = to_frame(data)
@@ -74,7 +74,7 @@ class Roster:
 
 
 def price_of(price: Price | None, kind: str) -> float:
-    """Return the price of one judgment of a kind where nobody has one of their own; 1 unless said."""
+    """Return the price of one judgment of a kind where nobody has one of their own; 1 by default."""
     if isinstance(price, Mapping):
         if kind not in price:
             raise ParameterError(f"there is no price for {kind}s; give {option('price', {kind: ...})}, or one for all")

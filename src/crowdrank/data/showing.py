@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 ROWS = 10
 """Rows that a notebook is shown."""
 
-_LONGEST = 300
+_MAX_CHARACTERS = 300
 _LARGEST_WHOLE = 1e12
 _NUMBER = ' style="text-align:right;padding:2px 8px"'
 _TEXT = ' style="text-align:left;padding:2px 8px"'
@@ -109,5 +109,5 @@ def _cell(value: Any) -> str:
             return f"{value:.0f}"
         return f"{value:.1f}" if 1000 <= abs(value) < _LARGEST_WHOLE else f"{value:.4g}"
     text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
-    text = plain(" ".join(text[: 4 * _LONGEST].split()))
-    return escape(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")
+    text = plain(" ".join(text[: 4 * _MAX_CHARACTERS].split()))
+    return escape(text if len(text) <= _MAX_CHARACTERS else f"{text[: _MAX_CHARACTERS - 1]}…")

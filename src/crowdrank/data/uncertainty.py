@@ -56,7 +56,7 @@ class Uncertainty:
             draws, scores = self.draws(number), self.scores[part]
             if self.replicates is not None:
                 lower, upper = np.quantile(draws, [tail, 1 - tail], axis=0)
-                # where scores are drawn to the middle, most replicates may lie to one side of the estimate
+                # where scores are shrunk towards the middle, most replicates may lie to one side of the estimate
                 bounds["lower"][part], bounds["upper"][part] = np.minimum(lower, scores), np.maximum(upper, scores)
             else:
                 half = _normal_quantile(1 - tail) * self._query_std_errors(number)

@@ -96,11 +96,11 @@ def codes_of(texts: list[str]) -> dict[str, Code]:
     >>> [(code.outcome, code.strength) for code in found.values()]
     [(1, 1), (-1, 2), (0, None)]
     """
-    found = _with_levels({text: code for text in texts if (code := code_of(text)) is not None})
+    codes = _with_levels({text: code for text in texts if (code := code_of(text)) is not None})
     letters = {text.strip().strip("[]").strip().lower() for text in texts}
     if "c" in letters and letters & {"a", "b"} and letters - _TIES <= {"a", "b", "c"}:
-        found |= {text: Code(0) for text in texts if text.strip().strip("[]").strip().lower() == "c"}
-    return found
+        codes |= {text: Code(0) for text in texts if text.strip().strip("[]").strip().lower() == "c"}
+    return codes
 
 
 def _with_levels(codes: dict[str, Code]) -> dict[str, Code]:

@@ -50,7 +50,7 @@ def in_order(words: Iterable[str]) -> list[str] | None:
     if len(plain) >= _FEWEST_LETTERS and all(_LETTER.fullmatch(word.strip()) for word in plain):
         return sorted(plain, key=lambda word: (-ord(word.strip()[0]), {"-": -1, "+": 1}.get(word.strip()[1:], 0)))
     for places in _PLACES:
-        found = {word: places[text] for word, text in plain.items() if text in places}
-        if len(found) == len(plain) > 1 and len(set(found.values())) == len(found):
-            return sorted(found, key=lambda word: found[word])
+        known = {word: places[text] for word, text in plain.items() if text in places}
+        if len(known) == len(plain) > 1 and len(set(known.values())) == len(known):
+            return sorted(known, key=lambda word: known[word])
     return None

@@ -38,7 +38,7 @@ class Fold:
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Dataset:
-    """One public data set in the house's own terms; a field is ``None`` where the set has nothing for it.
+    """One public data set as judgments, truth and features; a field is ``None`` where the set has nothing for it.
 
     Parameters
     ----------

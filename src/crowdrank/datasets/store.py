@@ -125,7 +125,7 @@ class Store:
         file
             File of the set.
         columns
-            House word -> name in the header; or, where the file has no header, the words of its first columns.
+            Our word -> name in the header; or, where the file has no header, the words of its first columns.
         numbers
             Words whose cells must be numbers.
         separator, encoding

@@ -1,6 +1,6 @@
 """Numbers that distinguish items by their preferences alone, whatever their names.
 
-Random draws that hang on these numbers are the same for every naming of the items. Each round mixes into an item's
+Random draws that depend on these numbers are the same for every naming of the items. Each round mixes into an item's
 number those of its neighbours, with a label for each link, until no round tells more items apart [Weisfeiler68]_. Items
 that keep the same number have preferences that look alike however far one follows them.
 """

@@ -29,7 +29,7 @@ _TABLE_CELLS = 1 << 24
 
 
 def krippendorff_alpha(item: Any, annotator: Any = None, grade: Any = None, *, level: str | None = None) -> float:
-    r"""Krippendorff's alpha: one minus the observed by the expected disagreement [Krippendorff11]_.
+    r"""Krippendorff's alpha: one minus observed disagreement divided by that expected by chance [Krippendorff11]_.
 
     .. math:: \alpha = 1 - \frac{D_o}{D_e}, \qquad
               D_o = \frac{1}{n} \sum_u \frac{1}{m_u - 1} \sum_{i \ne j \in u} \delta^2(g_i, g_j)
@@ -54,7 +54,7 @@ def krippendorff_alpha(item: Any, annotator: Any = None, grade: Any = None, *, l
     Returns
     -------
     float
-        NaN when all grades are the same: nothing shows whether annotators would tell items apart.
+        NaN when all grades are the same: nothing shows whether annotators would distinguish items.
 
     Examples
     --------
@@ -63,13 +63,13 @@ def krippendorff_alpha(item: Any, annotator: Any = None, grade: Any = None, *, l
     0.7059
     """
     level = _level(item, level)
-    items, values, own = _long(item, annotator, grade, ordered=level != "nominal")
+    items, values, own = _coded_judgments(item, annotator, grade, ordered=level != "nominal")
     paired = _count_ordered_pairs(items, own)[items] > 0
     if not paired.any():
-        raise JudgmentError(_alone(own))
+        raise JudgmentError(_nothing_to_compare(own))
     items, values, own = items[paired], values[paired], None if own is None else own[paired]
     if level == "nominal":
-        within, total = _unlike(items, values, own)
+        within, total = _unequal_pairs(items, values, own)
     else:
         if level == "ordinal":
             # the count of grades between two grades is the difference of their middle ranks
@@ -109,12 +109,12 @@ def fleiss_kappa(item: Any, annotator: Any = None, grade: Any = None) -> float:
     >>> round(fleiss_kappa(["x", "x", "x", "y", "y", "y"], grade=["good", "good", "bad", "bad", "bad", "bad"]), 4)
     0.25
     """
-    items, codes, own = _long(item, annotator, grade, ordered=False)
+    items, codes, own = _coded_judgments(item, annotator, grade, ordered=False)
     size, compared = np.bincount(items), _count_ordered_pairs(items, own)
     if not compared.any():
-        raise JudgmentError(_alone(own))
+        raise JudgmentError(_nothing_to_compare(own))
     several = compared > 0
-    observed = float(np.mean(_alike(items, codes, own, len(size))[several] / compared[several]))
+    observed = float(np.mean(_equal_pairs(items, codes, own, len(size))[several] / compared[several]))
     shares = np.bincount(codes, 1 / size[items]) / len(size)
     expected = float(shares @ shares)
     return (observed - expected) / (1 - expected) if len(shares) > 1 else float("nan")
@@ -178,7 +178,7 @@ def cohen_kappa(
 
 
 def accuracy(truth: ArrayLike, chosen: ArrayLike, qid: Any = None, *, per_query: bool = False) -> float | Floats:
-    """Share of items whose chosen class is the true one: the mean over queries, or one value each, by their ids.
+    """Accuracy: share of items whose chosen class is the true one; the mean over queries, or one value for each.
 
     Examples
     --------
@@ -205,7 +205,9 @@ def _level(item: Any, level: str | None) -> str:
     return str(one_of(level, LEVELS, "level"))
 
 
-def _long(item: Any, annotator: Any, grade: Any, *, ordered: bool) -> tuple[Counts, NDArray[Any], Counts | None]:
+def _coded_judgments(
+    item: Any, annotator: Any, grade: Any, *, ordered: bool
+) -> tuple[Counts, NDArray[Any], Counts | None]:
     """Item code and grade (its level code where no order is needed) of each judgment that was made.
 
     The third is a number for each item and annotator, ``None`` where nobody graded an item twice.
@@ -258,7 +260,7 @@ def _count_ordered_pairs(items: Counts, own: Counts | None) -> Counts:
     return size**2 - np.bincount(of, again**2, len(size)).astype(np.int64)
 
 
-def _alone(own: Counts | None) -> str:
+def _nothing_to_compare(own: Counts | None) -> str:
     """Sentence saying that nothing can be compared."""
     by = "" if own is None else " by different annotators"
     return f"no item has two grades{by}, so there is no agreement to measure; collect a second judgment of some items"
@@ -306,18 +308,18 @@ def _squared_deviations(cell: Counts, values: Floats, size: Counts) -> Floats:
     return spread
 
 
-def _unlike(items: Counts, codes: Counts, own: Counts | None) -> tuple[float, float]:
+def _unequal_pairs(items: Counts, codes: Counts, own: Counts | None) -> tuple[float, float]:
     """Pairs of unlike grades within items, by one less than their grades, and overall; both on the same scale."""
     size, compared = np.bincount(items), _count_ordered_pairs(items, own)
     several = compared > 0
-    unlike = compared[several] - _alike(items, codes, own, len(size))[several]
+    unlike = compared[several] - _equal_pairs(items, codes, own, len(size))[several]
     within = np.sum(unlike * (size[several] / compared[several]))
     totals = np.bincount(codes).astype(np.float64)
     n = float(len(items))
     return float(within), float((n**2 - totals @ totals) / n)
 
 
-def _alike(items: Counts, codes: Counts, own: Counts | None, n_items: int) -> Floats:
+def _equal_pairs(items: Counts, codes: Counts, own: Counts | None, n_items: int) -> Floats:
     """Ordered pairs of equal grades by different annotators of each item."""
     cells, counts = _cell_counts(items, codes)
     if own is None:

@@ -25,7 +25,7 @@ from .queries import Arranged, arrange, dense_codes, numbers, one_dimensional, o
 
 VARIANTS = ("a", "b")
 
-_WHOLE = 1e12
+_MAX_WHOLE_NUMBER = 1e12
 
 
 def kendall_tau(
@@ -37,7 +37,7 @@ def kendall_tau(
     empty: str = "skip",
     per_query: bool = False,
 ) -> float | Floats:
-    r"""Kendall's tau: pairs ordered alike minus pairs ordered oppositely, as a share of the pairs.
+    r"""Kendall's tau: concordant minus discordant pairs, as a share of the pairs.
 
     .. math:: \tau_a = \frac{C - D}{n(n-1)/2}, \qquad
               \tau_b = \frac{C - D}{\sqrt{(C + D + T_{\text{truth}})(C + D + T_{\text{scores}})}}
@@ -72,7 +72,7 @@ def kendall_tau(
 def pair_accuracy(
     truth: ArrayLike, scores: ArrayLike, qid: Any = None, *, empty: str = "skip", per_query: bool = False
 ) -> float | Floats:
-    """Share of the pairs of items of unequal truth that the scores put in the right order; tied scores count one half.
+    """Pair accuracy: share of pairs of unequal truth that the scores order correctly; tied scores count one half.
 
     Pairs are formed within a query, and queries weigh the same whatever their number of pairs. It is the area under the
     ROC curve when the truth has two grades.
@@ -92,7 +92,7 @@ def pair_accuracy(
 def tau_ap(
     truth: ArrayLike, scores: ArrayLike, qid: Any = None, *, empty: str = "skip", per_query: bool = False
 ) -> float | Floats:
-    r"""Tau that weighs the top: pick an item below the first, then one above it; is that pair in order? [Yilmaz08]_.
+    r"""AP correlation: Kendall's tau that weighs the top of the ranking [Yilmaz08]_.
 
     .. math:: \tau_{ap} = \frac{2}{n - 1} \sum_{r=2}^{n} \frac{C_r}{r - 1} - 1
 
@@ -102,7 +102,7 @@ def tau_ap(
     Notes
     -----
     It is not symmetric: ranks are those of the scores. Ties count with their expected value over shuffles of the tied
-    items, in truth and scores alike (the variant *a* of [Urbano17]_), so truth with ties keeps it below 1;
+    items, in both truth and scores (the variant *a* of [Urbano17]_), so truth with ties keeps it below 1;
     :func:`weighted_tau` reaches 1 there.
 
     Examples
@@ -124,7 +124,7 @@ def tau_ap(
 def weighted_tau(
     truth: ArrayLike, scores: ArrayLike, qid: Any = None, *, empty: str = "skip", per_query: bool = False
 ) -> float | Floats:
-    """Tau that weighs a pair of items by 1 / rank of one plus 1 / rank of the other, ties as in tau b [Vigna15]_.
+    """Weighted tau: Kendall's tau b with pairs weighed by 1 / rank of one item plus 1 / rank of the other [Vigna15]_.
 
     Ranks are those of the truth and those of the scores, in turn, and the two values are averaged: it is symmetric, and
     it is what ``scipy.stats.weightedtau`` returns, which computes it.
@@ -193,7 +193,7 @@ def preference_accuracy(
     empty: str = "skip",
     per_query: bool = False,
 ) -> float | Floats:
-    """Share of known preferences that the scores agree with, for truth that is about pairs of items.
+    """Preference accuracy: share of known preferences that the scores agree with, for truth about pairs of items.
 
     Parameters
     ----------
@@ -289,7 +289,7 @@ def _level(items: Arranged) -> tuple[Floats, Floats]:
 
     def of(values: Floats) -> Floats:
         # whole numbers, which grades mostly are, are not rounded
-        whole = np.abs(values).max() < _WHOLE and bool((values == np.rint(values)).all())
+        whole = np.abs(values).max() < _MAX_WHOLE_NUMBER and bool((values == np.rint(values)).all())
         return values if whole else read_only(over_queries(level, (values,), items.offsets))
 
     return of(items.truth), of(items.scores)

@@ -24,7 +24,7 @@ class PoweredMean:
 def prediction_powered_mean(
     measured: ArrayLike, predicted: ArrayLike, elsewhere: ArrayLike, *, level: float = 0.95, lam: float | None = None
 ) -> PoweredMean:
-    r"""Return the mean of what was measured, sharpened by predictions and corrected for their bias [PPI23]_.
+    r"""Return the prediction-powered mean: what was measured, sharpened by predictions [PPI23]_.
 
     With :math:`h` measured and :math:`f` predicted for the same :math:`n` cases, and :math:`f'` predicted for :math:`N`
     others, it is
@@ -53,7 +53,7 @@ def prediction_powered_mean(
     """
     h, f, other = (np.asarray(values, np.float64) for values in (measured, predicted, elsewhere))
     if h.shape != f.shape or h.ndim != 1:
-        raise ParameterError(f"{len(h)} measured values do not go with {len(f)} predicted ones; give both of each case")
+        raise ParameterError(f"{len(h)} measured values do not match {len(f)} predicted ones; give both of each case")
     if len(h) < 2:
         raise ParameterError(f"{len(h)} measured values do not show a spread; measure at least 2 cases")
     n, n_other = len(h), len(other)

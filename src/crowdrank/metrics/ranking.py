@@ -55,7 +55,7 @@ def ndcg(
     negative: str = "error",
     per_query: bool = False,
 ) -> float | Floats:
-    r"""Normalised discounted cumulative gain: DCG by the DCG of the best possible order.
+    r"""Normalised discounted cumulative gain: DCG divided by that of the best possible order.
 
     .. math:: \mathrm{DCG@}k = \sum_{r=1}^{k} \frac{\mathrm{gain}(g_r)}{\log_2(1 + r)}
 
@@ -128,7 +128,7 @@ def precision(
     empty: str = "zero",
     per_query: bool = False,
 ) -> float | Floats:
-    """Share of relevant items among the first k places; places that a short query leaves blank count as not relevant.
+    """Precision at k: share of relevant items in the first k places; blank places are not relevant.
 
     Parameters
     ----------
@@ -162,7 +162,7 @@ def recall(
     empty: str = "zero",
     per_query: bool = False,
 ) -> float | Floats:
-    """Share of a query's relevant items that are among the first k places; parameters as in :func:`precision`.
+    """Recall at k: share of a query's relevant items in the first k places; parameters as in :func:`precision`.
 
     Examples
     --------
@@ -230,7 +230,7 @@ def average_precision(
     empty: str = "zero",
     per_query: bool = False,
 ) -> float | Floats:
-    """Mean over a query's relevant items of the precision at their rank; the mean over queries is MAP.
+    """Average precision: mean precision at the ranks of a query's relevant items; the mean over queries is MAP.
 
     Parameters
     ----------
@@ -271,7 +271,7 @@ def reciprocal_rank(
     empty: str = "zero",
     per_query: bool = False,
 ) -> float | Floats:
-    """One by the rank of the first relevant item, 0 when none is among the first k; the mean over queries is MRR.
+    """Reciprocal rank: 1 / rank of the first relevant item, 0 if none is in the first k; the mean over queries is MRR.
 
     Parameters are those of :func:`average_precision`.
 
@@ -300,7 +300,7 @@ def err(
     negative: str = "error",
     per_query: bool = False,
 ) -> float | Floats:
-    r"""Expected reciprocal rank: of the item that satisfies a reader who goes down the ranking [Chapelle09]_.
+    r"""Expected reciprocal rank (ERR) of the item that satisfies a reader who goes down the ranking [Chapelle09]_.
 
     .. math:: \mathrm{ERR@}k = \sum_{r=1}^{k} \frac{R_r}{r} \prod_{s<r} (1 - R_s), \qquad
               R_r = \frac{2^{g_r} - 1}{2^{g_{\max}}}

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Bools, Floats
 
-_CELLS = 1 << 22  # random numbers held at a time, 32 MB
+_MAX_RANDOM_NUMBERS = 1 << 22  # random numbers held at a time, 32 MB
 _FEW_DISCORDANT = 1000
 """Cases that only one of two gets right, up to which McNemar's test is exact."""
 
@@ -65,7 +65,7 @@ def _truths(values: ArrayLike, name: str) -> Bools:
 
 
 def coefficient_of_variation(values: ArrayLike) -> float:
-    """Standard deviation of some values as a share of their mean: how little a method depends on what is varied.
+    """Coefficient of variation: standard deviation as a share of the mean; small where what is varied hardly matters.
 
     [Niu15]_ takes it over shares of spammers. NaN is left out; of one value it is 0.
 
@@ -84,7 +84,7 @@ def coefficient_of_variation(values: ArrayLike) -> float:
 
 
 def paired_randomisation(a: ArrayLike, b: ArrayLike, *, n: int = 10_000, seed: int = 0) -> float:
-    """Two-sided p value of the mean difference under random exchange of the two values of a query [Smucker07]_.
+    """Paired randomisation test: p value of the mean difference under random exchange in each query [Smucker07]_.
 
     If both rankings were equally good, each query's difference could as well have the other sign. The p value is the
     share of sign patterns whose mean difference is at least as large as the one seen. All patterns are tried when they
@@ -121,7 +121,7 @@ def paired_randomisation(a: ArrayLike, b: ArrayLike, *, n: int = 10_000, seed: i
         return float(np.mean(np.abs(_all_sums(difference)) >= seen))
     rng = np.random.default_rng(seed)
     larger = 0
-    for start in range(0, n, step := max(1, _CELLS // len(difference))):
+    for start in range(0, n, step := max(1, _MAX_RANDOM_NUMBERS // len(difference))):
         flip = rng.integers(0, 2, (min(step, n - start), len(difference)), dtype=np.int8).astype(np.float64)
         larger += int(np.sum(np.abs(2 * (flip @ difference) - difference.sum()) >= seen))
     return (larger + 1) / (n + 1)
@@ -170,7 +170,7 @@ def _all_sums(difference: Floats) -> Floats:
 
 
 def holm(p_values: ArrayLike) -> Floats:
-    """P values adjusted for testing several hypotheses at once, by Holm's step-down rule [Holm79]_.
+    """Holm's correction: p values adjusted for testing several hypotheses at once [Holm79]_.
 
     Rejecting those at most 0.05 keeps the chance of any false rejection at most 0.05.
 
@@ -218,7 +218,7 @@ def mean_interval(values: ArrayLike, level: float = 0.95) -> tuple[float, float]
 def bootstrap_interval(
     values: ArrayLike, level: float = 0.95, *, n: int = 10_000, seed: int = 0
 ) -> tuple[float, float]:
-    """Interval for the mean over queries: percentiles of the means of queries drawn again with replacement.
+    """Bootstrap interval of the mean over queries: percentiles of the means of queries drawn with replacement.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ def bootstrap_interval(
         Chance that the interval covers the mean over all queries that could have been asked; raising it widens the
         interval.
     n
-        Number of draws.
+        Number of draws; raise it for a steadier interval.
     seed
         Seed of the draws.
 
@@ -247,7 +247,7 @@ def bootstrap_interval(
         raise ParameterError(f"n={n} is not a number of draws; give at least 1")
     rng = np.random.default_rng(seed)
     means = np.empty(n)
-    for start in range(0, n, step := max(1, _CELLS // len(sample))):
+    for start in range(0, n, step := max(1, _MAX_RANDOM_NUMBERS // len(sample))):
         stop = min(start + step, n)
         means[start:stop] = sample[rng.integers(0, len(sample), (stop - start, len(sample)))].mean(axis=1)
     lower, upper = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])

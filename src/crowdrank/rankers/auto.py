@@ -177,12 +177,12 @@ class Auto(Ranker):
             if progress is not None:
                 progress(number, len(tried) + 1, f"auto, comparing {method_name(self._make(name, {}))}")
             patience = {"patience": _PATIENCE} if name == "LambdaMART" else {}
-            found = held_out(partial(self._make, name, settings | patience), folds, self.k, self.gain)
-            if found is None:
+            measured = held_out(partial(self._make, name, settings | patience), folds, self.k, self.gain)
+            if measured is None:
                 continue
             if name == "LambdaMART":
-                settings = settings | {"n_trees": found.best_step}
-            compared.append(_Candidate(name, settings, level, _final(found, name)))
+                settings = settings | {"n_trees": measured.best_step}
+            compared.append(_Candidate(name, settings, level, _last_ndcg(measured, name)))
         return compared
 
     def _make(self, name: str, settings: Mapping[str, Any]) -> Any:
@@ -225,7 +225,7 @@ def _n_pairs(lists: Lists) -> float:
     return float(sizes @ sizes) / 2
 
 
-def _final(found: HeldOut, name: str) -> Floats:
+def _last_ndcg(found: HeldOut, name: str) -> Floats:
     """The nDCG of each held-out query at the end of a fit; of trees, at the best number of them."""
     step = found.best_step - 1 if name == "LambdaMART" else -1
     at_end: Floats = found.by_query[step]
@@ -237,7 +237,7 @@ def _simplest(compared: list[_Candidate]) -> _Candidate | None:
     if not compared:
         return None
     best = max(compared, key=_mean)
-    near = [one for one in compared if _behind(best, one)[0] <= _behind(best, one)[1] + _ROUNDING]
+    near = [one for one in compared if _distance_to_best(best, one)[0] <= _distance_to_best(best, one)[1] + _ROUNDING]
     level = min(one.level for one in near)
     return max((one for one in near if one.level == level), key=_mean)
 
@@ -247,7 +247,7 @@ def _mean(one: _Candidate) -> float:
     return round(float(one.ndcg.mean()), 9)
 
 
-def _behind(best: _Candidate, one: _Candidate) -> tuple[float, float]:
+def _distance_to_best(best: _Candidate, one: _Candidate) -> tuple[float, float]:
     """How far a ranker is behind the best, and the standard error of that over queries."""
     difference = best.ndcg - one.ndcg
     error = float(difference.std(ddof=1) / len(difference) ** 0.5) if len(difference) > 1 else 0.0
@@ -259,7 +259,7 @@ def _table(compared: list[_Candidate], chosen: _Candidate | None) -> pl.DataFram
     rows = []
     for one in compared:
         name = method_name(type(one.ranker, (), {})())
-        figures = float(one.ndcg.mean()), *_behind(max(compared, key=_mean), one)
+        figures = float(one.ndcg.mean()), *_distance_to_best(max(compared, key=_mean), one)
         rows.append((name, one.text, *figures, one is chosen))
     return pl.DataFrame(rows, schema=_CHOICE, orient="row").sort("behind", maintain_order=True)
 

@@ -104,7 +104,7 @@ class Ranker(BaseEstimator):  # type: ignore[misc]
         qid
             Query of each row, any type, in any order; ``None`` takes all rows as one query.
         group
-            In place of ``qid``: the number of rows of each query, whose rows stand side by side, as LightGBM has it.
+            In place of ``qid``: the number of rows of each query, whose rows stand side by side, as in LightGBM.
         item
             Item of each row, where items have several rows, such as one for each judgment.
         sample_weight

@@ -72,27 +72,27 @@ class LambdaMART(Ranker):
         Number of trees, the most there may be where ``patience`` is set. ``None`` learns it from held-out queries, up
         to 300, see the notes.
     learning_rate
-        How much of each tree is added.
+        How much of each tree is added; lower it, with more trees, for a smoother fit.
     n_leaves
-        Most leaves of a tree. ``None``: one for 50 queries and 300 items, from 4 up to 31; where ``n_trees`` is given
-        31, as in LightGBM.
+        Most leaves of a tree; raise it where many queries have features that interact. ``None``: one for 50 queries and
+        300 items, from 4 up to 31; where ``n_trees`` is given 31, as in LightGBM.
     min_leaf
-        Fewest items in a leaf. ``None``: half the root of the number of items, up to 20; where ``n_trees`` is given 20,
-        as in LightGBM.
+        Fewest items in a leaf; raise it against noise. ``None``: half the root of the number of items, up to 20; where
+        ``n_trees`` is given 20, as in LightGBM.
     truncation
         Pairs count where at least one item is among this many first ranks; well above the places that matter is best.
     sigma
-        How steeply the pull falls with the difference of scores.
+        How steeply the pull falls with the difference of scores; raise it to leave pairs alone that are in order.
     gain
         ``"exponential"``: :math:`2^y - 1` of the target :math:`y`, any number from 0 on; ``"linear"`` or ``"given"``:
         the target itself.
     normalize
         Whether pairs are divided by how far apart their scores are, and the pairs of a query by their sum, as LightGBM
-        does it, so queries with many pairs do not drown the others.
+        does it, so queries with many pairs do not outweigh the others.
     ridge
-        Pull of the leaves towards 0.
+        Pull of the leaves towards 0; raise it where labels are few or noisy.
     feature_share
-        Share of the features that each tree may use.
+        Share of the features that each tree may use; lower it for trees that differ more.
     patience
         Stop after this many trees without a better nDCG on the validation queries, and keep the best number; ``None``
         grows all trees, and keeps the best number of them where there is an ``eval_set``, and is 30 where the number
@@ -106,7 +106,7 @@ class LambdaMART(Ranker):
         Threads for growing trees. 0: one below a million cells of features, where several cost more than they save as
         soon as another process keeps a core busy, and all cores from there on. The trees are the same.
     seed
-        Start of the random draws.
+        Seed of the random draws.
     lightgbm
         Other parameters of LightGBM by their own names, such as ``bagging_fraction`` and ``bagging_freq``,
         ``monotone_constraints`` or ``categorical_feature``. They can be given directly too, and so can those that have
@@ -127,11 +127,11 @@ class LambdaMART(Ranker):
 
     Notes
     -----
-    By default the size of the trees goes with the data: a leaf is a mean over the items that fall into it, and with
+    By default the size of the trees depends on the data: a leaf is a mean over the items that fall into it, and with
     few queries, or few and noisy grades, many leaves learn the noise. The number of trees is the one with the best mean
     nDCG on held-out queries: each fifth in its turn, or one fifth from 1,000 queries on, after which all rows are
     learned from. With an ``eval_set`` that decides instead. From 1,550 queries and 9,300 items on leaves are
-    LightGBM's own; who gives ``n_trees`` gets LightGBM's defaults throughout, ``LambdaMART(n_trees=100)`` being
+    LightGBM's own; where ``n_trees`` is given all defaults are LightGBM's, ``LambdaMART(n_trees=100)`` being
     LightGBM as it comes. Where no query can be held out 100 trees are grown.
 
     Features need no scaling, and may be missing (NaN). Targets are real numbers: LightGBM takes whole ones only, so
@@ -260,7 +260,7 @@ class LambdaMART(Ranker):
         try:
             booster = lightgbm.train(
                 options, data, num_boost_round=n_trees, valid_sets=[] if held is None else [held],
-                feval=None if held is None else _measure(watch), callbacks=[_follow(watch)],
+                feval=None if held is None else _measure(watch), callbacks=[_tree_callback(watch)],
             )  # fmt: skip
         except lightgbm.basic.LightGBMError as error:
             raise ParameterError(_complaint(error, min_leaf, matrix.n_rows)) from None
@@ -270,7 +270,7 @@ class LambdaMART(Ranker):
         if not self.trees_.gain.any():
             warnings.warn(
                 f"lambda_mart found nothing to split with min_leaf={min_leaf} items in a leaf and "
-                f"{matrix.n_rows:,} rows, so that all scores are equal; lower min_leaf, or look at the features",
+                f"{matrix.n_rows:,} rows, so that all scores are equal; lower min_leaf, or check the features",
                 DataWarning,
                 stacklevel=2,
             )
@@ -278,7 +278,7 @@ class LambdaMART(Ranker):
         self.booster_ = lightgbm.Booster(model_str=text)
 
     def _threads(self, n_cells: int) -> int:
-        """Threads that grow trees on so many cells of features, in LightGBM's words: 0 for all cores."""
+        """Threads that grow trees on this many cells of features, in LightGBM's words: 0 for all cores."""
         return self.n_threads or int(n_cells < MIN_CELLS_THREADED)
 
     def _extra_options(self, matrix: Matrix) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -316,8 +316,8 @@ class LambdaMART(Ranker):
 
         if not folds:
             return _TREES_UNMEASURED
-        found = held_out(lambda: LambdaMART(**{**self.get_params(), **settings}), folds, self.k, self.gain, tell)
-        return _TREES_UNMEASURED if found is None else found.best_step
+        measured = held_out(lambda: LambdaMART(**{**self.get_params(), **settings}), folds, self.k, self.gain, tell)
+        return _TREES_UNMEASURED if measured is None else measured.best_step
 
     def _uses_own_slopes(self, lists: Lists, n_levels: int) -> bool:
         """Whether our own slopes are used, or a sentence where LightGBM's are asked for and would be wrong."""
@@ -440,7 +440,7 @@ def _measure(watch: Watch) -> Callable[[Any, Any], tuple[str, float, bool]]:
     return lambda scores, data: ("ndcg", watch.ndcg(scores), True)
 
 
-def _follow(watch: Watch) -> Callable[[Any], None]:
+def _tree_callback(watch: Watch) -> Callable[[Any], None]:
     """A callback that notes every tree and stops when patience is at its end."""
     from lightgbm.callback import EarlyStopException
 

@@ -52,21 +52,21 @@ class LambdaRank(Ranker):
     loss
         ``"lambda_rank"``, or the losses of the linear rankers of these names: ``"list_net"``, ``"list_mle"``.
     n_hidden
-        Units of each hidden layer.
+        Units of each hidden layer; raise it for a more flexible score, which needs more labels.
     n_layers
         Number of hidden layers; one is trained by numpy, more by torch.
     n_epochs
         Passes over the training queries, the most there may be where ``patience`` is set.
     learning_rate
-        Length of Adam's steps.
+        Length of Adam's steps; raise it to learn in fewer epochs, lower it where the curve jumps.
     batch
-        Queries a step.
+        Queries per step; raise it for steadier and fewer steps.
     ridge
-        Pull of the network's weights towards 0, against a mean over queries.
+        Pull of the network's weights towards 0, against a mean over queries; raise it where queries are few.
     truncation
         Pairs count where at least one item is among this many first ranks; ``None`` for all pairs.
     sigma
-        How steeply the pull falls with the difference of scores.
+        How steeply the pull falls with the difference of scores; raise it to leave pairs alone that are in order.
     gain
         ``"exponential"``: :math:`2^y - 1` of the target :math:`y`, any number from 0 on; ``"linear"`` or ``"given"``:
         the target itself.
@@ -79,7 +79,7 @@ class LambdaRank(Ranker):
     k
         Places of the nDCG that validation queries are measured by.
     seed
-        Start of the random draws: first weights, and which queries make a batch.
+        Seed of the random draws: first weights, and which queries make a batch.
 
     Attributes
     ----------

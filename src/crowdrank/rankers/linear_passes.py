@@ -70,9 +70,9 @@ class LinearPasses(AddedPasses):
 
     def update(self, sums: Sums) -> LinearFit:
         """Return the weights where the loss of all parts and the penalty are least."""
-        found = sums.each(partial(_survey, self.ranker))
-        divisor = float(np.sum([divisor for divisor, _ in found]))
-        scaling = self._scaling(sums, [first for _, first in found])
+        surveys = sums.each(partial(_survey, self.ranker))
+        divisor = float(np.sum([divisor for divisor, _ in surveys]))
+        scaling = self._scaling(sums, [first for _, first in surveys])
         rows = PartedRows(sums, partial(_Share, self.ranker, scaling, divisor), self.n_features)
         weights, trace = self.ranker.descend(rows, self.follower(scaling))
         return LinearFit(weights, scaling, trace)
@@ -82,9 +82,9 @@ class LinearPasses(AddedPasses):
         if self.ranker.scale != "overall":
             return scaling_by(self.ranker.scale, None, self.n_features)
         shift = first_rows[0]
-        found = sums.each(partial(_moments, shift))
-        total = np.sum([sums_of for sums_of, _ in found], axis=0)
-        largest = np.max([largest for _, largest in found], axis=0)
+        moments = sums.each(partial(_moments, shift))
+        total = np.sum([sums_of for sums_of, _ in moments], axis=0)
+        largest = np.max([largest for _, largest in moments], axis=0)
         return scaling_by("overall", moments_of(total, largest, shift), self.n_features)
 
 
@@ -104,18 +104,18 @@ class PartedRows:
 
     def curvature(self, here: Floats) -> Floats:
         """Return the second derivatives at some weights."""
-        found: Floats = self.sums.total(self.share(partial(_curvature, here)))[0]
-        return found
+        matrix: Floats = self.sums.total(self.share(partial(_curvature, here)))[0]
+        return matrix
 
     def product(self, here: Floats, along: Floats) -> Floats:
         """Return the second derivatives at some weights times a vector."""
-        found: Floats = self.sums.total(self.share(partial(_product, here, along)))[0]
-        return found
+        image: Floats = self.sums.total(self.share(partial(_product, here, along)))[0]
+        return image
 
     def diagonal(self) -> Floats:
         """Return about the diagonal of the second derivatives."""
-        found: Floats = self.sums.total(self.share(_diagonal))[0]
-        return found
+        entries: Floats = self.sums.total(self.share(_diagonal))[0]
+        return entries
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +129,7 @@ class _Share:
 
     def __call__(self, part: RowsPart, state: Any) -> tuple[Statistics, Any]:
         rows, divisor = part.loss(self.ranker, self.scaling)
-        return tuple(divisor / self.divisor * found for found in self.question(rows)), None
+        return tuple(divisor / self.divisor * statistic for statistic in self.question(rows)), None
 
 
 def _loss(weights: Floats, rows: HeldRows) -> Statistics:

@@ -48,9 +48,9 @@ class ListMLE(LinearRanker):
         What equal targets mean: ``"together"``: each comes before all with lower targets, in no order among
         themselves; ``"random"``: one random order of them, by ``seed``, is taken for the truth.
     tol
-        Largest change of a weight in the last Newton step.
+        Largest change of a weight in the last Newton step; raise it to stop earlier.
     max_iter
-        Most Newton steps.
+        Largest number of Newton steps; raise it where ``trace_.converged`` is false.
     seed
         Seed of the random order.
 
@@ -67,8 +67,8 @@ class ListMLE(LinearRanker):
     -----
     Grades tie most items of a query. With ``ties="together"`` an item is chosen from those of its own and of lower
     grades, as failures at one time are in survival analysis [Breslow74]_, and the items of the lowest grade are those
-    left over. An order drawn at random, as in [Wu11]_, asks to tell alike items apart: on LETOR's MQ2008 that costs
-    0.007 of nDCG@10, on OHSUMED 0.023.
+    left over. An order drawn at random, as in [Wu11]_, asks the ranker to distinguish equal items: on LETOR's MQ2008
+    that costs 0.007 of nDCG@10, on OHSUMED 0.023.
 
     Several rankings of one query are several queries: give each ranking rows and a ``qid`` of its own, with minus the
     rank for the target. The weight of its rows then is the weight of the ranking.

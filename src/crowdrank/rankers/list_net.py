@@ -49,18 +49,19 @@ class ListNet(LinearRanker):
         ``None`` takes 0.2, with ``scale="query"`` a sixteenth of that, as its features spread a quarter as far.
     solver
         ``"newton"``: to the minimum; ``"paper"``: a run as in [KumarLease11]_; ``"stochastic"``: a gradient step for
-        each query in turn, as [Cao07]_ prints it; see the notes.
+        each query in turn, as printed in [Cao07]_; see the notes.
     tol
-        Largest change of a weight in the last Newton step.
+        Largest change of a weight in the last Newton step; raise it to stop earlier.
     max_iter
-        Most Newton steps, steps of the paper's run, or passes over the queries of the stochastic one.
+        Largest number of Newton steps, steps of the paper's run, or passes over the queries of the stochastic one;
+        raise it where ``trace_.converged`` is false.
     learning_rate
-        Length of the steps of the stochastic run.
+        Length of the steps of the stochastic run; raise it to learn in fewer passes.
     start
         Standard deviation of the random first weights of the stochastic run; 0 begins at 0, from where the first steps
         already point the way, however short they are.
     seed
-        Start of the random draws of the stochastic run: first weights, and orders of the queries.
+        Seed of the random draws of the stochastic run: first weights, and orders of the queries.
 
     Attributes
     ----------
@@ -89,7 +90,7 @@ class ListNet(LinearRanker):
     A row of weight 2 is that row twice: weights stand before the exponentials of both targets and scores, so they
     say how much an item matters and do not lift it. An item with several rows has the weighted mean of their
     :math:`e^y`. A query counts by the mean weight of its items; one with a single item teaches nothing, and one whose
-    targets are equal teaches that its items are alike.
+    targets are equal teaches that its items are equal.
 
     Examples
     --------

@@ -54,9 +54,9 @@ class RankSVM(LinearRanker):
     balance
         ``"pairs"``: every pair counts the same, so long queries count for more; ``"queries"``: every query does.
     tol
-        Largest change of a weight in the last Newton step.
+        Largest change of a weight in the last Newton step; raise it to stop earlier.
     max_iter
-        Most Newton steps.
+        Largest number of Newton steps; raise it where ``trace_.converged`` is false.
 
     Attributes
     ----------
@@ -127,8 +127,8 @@ class RankSVM(LinearRanker):
         sizes = np.diff(lists.offsets).astype(np.float64)
         if (most := float(sizes @ sizes) / 2) > _SLOW_FROM_PAIRS:
             warnings.warn(
-                f"rank_svm has up to {most:.2g} pairs to go through at each step, {sizes.max():,.0f} rows being of one "
-                "query, which will take long; give qid, or use list_net, whose time grows with rows",
+                f"rank_svm goes through up to {most:.2g} pairs at each step, since {sizes.max():,.0f} rows are of one "
+                "query; that will take long: give qid, or use list_net, whose time grows with rows",
                 DataWarning,
                 stacklevel=5,
             )

@@ -61,7 +61,7 @@ _MAX_DIRECTORY_BYTES = 1 << 24
 """Bytes of the list of members, which is enough for 200,000 of them."""
 
 _MAX_COMPRESSED_BYTES, _MAX_COMPRESSED_RATIO = 1 << 23, 10
-"""Parts may be so large, plus so many times the file, where they are compressed; numbers compress less."""
+"""Largest size of compressed parts: a fixed one plus this many times the file; numbers compress less."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,9 @@ def _write(name: str, saved: Saved, path: PathLike) -> None:
 
 def _card(saved: Saved) -> dict[str, Any]:
     """What a file says of a ranker, besides its arrays; rankers within it likewise."""
-    numbers = {name: [_little(values).dtype.str, *values.shape] for name, values in sorted(saved.numbers.items())}
+    numbers = {
+        name: [_little_endian(values).dtype.str, *values.shape] for name, values in sorted(saved.numbers.items())
+    }
     card: dict[str, Any] = {"method": saved.method, "params": saved.params, "facts": saved.facts, "numbers": numbers}
     if saved.parts:
         card["parts"] = [_card(part) for part in saved.parts]
@@ -157,7 +159,7 @@ def _array_members(saved: Saved, place: str) -> Iterator[tuple[str, bytes]]:
         if np.isnan(values).any():
             raise ParameterError(f"{saved.method} has {name} that are no numbers (NaN); fit it again before saving it")
         memory = _Memory()
-        np.save(memory, _little(values), allow_pickle=False)
+        np.save(memory, _little_endian(values), allow_pickle=False)
         yield f"{place}{name}.npy", b"".join(memory.parts)
     for number, part in enumerate(saved.parts):
         yield from _array_members(part, f"{place}{number}/")
@@ -175,7 +177,7 @@ class _Memory:
         self.parts.append(bytes(data))
 
 
-def _little(values: NDArray[Any]) -> NDArray[Any]:
+def _little_endian(values: NDArray[Any]) -> NDArray[Any]:
     """An array as files have it."""
     return np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
 
@@ -217,13 +219,13 @@ def _extractor_in(members: dict[str, bytes], has_seal: bool, name: str) -> Saved
     """The extractor that members of an archive hold, alone or with a ranker."""
     if _EXTRACTOR_CARD in members:
         return _unpack(members, has_seal, name, _EXTRACTOR_CARD)
-    found = _unpack(members, has_seal, name).extractor
-    if found is None:
+    extractor = _unpack(members, has_seal, name).extractor
+    if extractor is None:
         raise JudgmentError(
             f"{name} was trained on a table of features, so it makes none of raw items; give a table of features, or "
             "train on what cr.features or crowdrank features made"
         )
-    return found
+    return extractor
 
 
 def _unpack(members: dict[str, bytes], has_seal: bool, name: str, main: str = _CARD) -> Saved:
@@ -402,7 +404,7 @@ def unseal(handle: IO[bytes]) -> tuple[dict[str, bytes], bool]:
         raise ValueError("its checksum does not fit")
     end = size - _END.size - (_DIGEST_DIGITS + len(_SEAL) if has_seal else 0)
     entries = _entries(handle, end, size, has_seal)
-    return {name: _member(handle, name, entry, end) for name, entry in entries.items()}, has_seal
+    return {name: _member_bytes(handle, name, entry, end) for name, entry in entries.items()}, has_seal
 
 
 def _digest(handle: IO[bytes], length: int) -> bytes:
@@ -464,7 +466,7 @@ def _entry(directory: bytes, place: int) -> tuple[str, Member, int]:
     return name.decode(), Member(method, crc, packed, size, offset), place + _ENTRY.size + n_name + n_extra + n_comment
 
 
-def _member(handle: IO[bytes], name: str, member: Member, end: int) -> bytes:
+def _member_bytes(handle: IO[bytes], name: str, member: Member, end: int) -> bytes:
     """What a member holds."""
     mark, _, flags, method, _, _, _, _, _, n_name, n_extra = _LOCAL.unpack(_at(handle, member.offset, _LOCAL.size))
     begin = member.offset + _LOCAL.size + n_name + n_extra

@@ -170,7 +170,7 @@ class Trees:
     def from_lightgbm(cls, text: bytes) -> Trees:
         """Return the trees of LightGBM's text, or raise where it is not as we have it written: no categories, ..."""
         head, blocks = _parts_of(text)
-        n_features = _whole(head, b"max_feature_idx", 1 << 31) + 1
+        n_features = _whole_number(head, b"max_feature_idx", 1 << 31) + 1
         if head.get(b"feature_infos", b"").count(b" ") + 1 != n_features:
             raise ValueError(f"LightGBM's text does not describe {n_features} features")
         trees = [_tree(block) for block in blocks]
@@ -270,12 +270,12 @@ def _facts(text: bytes) -> dict[bytes, bytes]:
 def _tree(text: bytes) -> dict[str, NDArray[Any]]:
     """Arrays of one tree."""
     facts = _facts(text)
-    n_sets = _whole(facts, b"num_cat", _MAX_LEAVES)
+    n_sets = _whole_number(facts, b"num_cat", _MAX_LEAVES)
     if facts.get(b"is_linear", b"0") != b"0" or (n_sets > 0 and b"cat_boundaries" not in facts):
         raise ValueError("trees with categories or linear leaves that this version does not know")
     starts = _list(facts, b"cat_boundaries", _WHOLE, n_sets + 1) if n_sets else np.zeros(0, np.int64)
     words = _words(facts, int(starts[-1])) if n_sets else np.zeros(0, np.uint32)
-    n_leaves = _whole(facts, b"num_leaves", _MAX_LEAVES)
+    n_leaves = _whole_number(facts, b"num_leaves", _MAX_LEAVES)
     splits = {name: _list(facts, name, _WHOLE, n_leaves - 1) for name in _SPLIT_NUMBERS}
     decision = splits[b"decision_type"]
     threshold = _list(facts, b"threshold", _DECIMAL, n_leaves - 1)
@@ -324,7 +324,7 @@ def _words(facts: Mapping[bytes, bytes], length: int) -> NDArray[np.uint32]:
 _SPLIT_NUMBERS = (b"split_feature", b"decision_type", b"left_child", b"right_child")
 
 
-def _whole(facts: Mapping[bytes, bytes], name: bytes, most: int) -> int:
+def _whole_number(facts: Mapping[bytes, bytes], name: bytes, most: int) -> int:
     """A whole number from 0 up to ``most``."""
     text = facts.get(name, b"")
     if not re.fullmatch(rb"\d{1,10}", text) or int(text) > most:

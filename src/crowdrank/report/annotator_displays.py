@@ -15,7 +15,7 @@ from ..errors import ParameterError
 from ..protocols import Floats
 from ..review.all_findings import facts_of
 from ..review.flags import BY_QUALITY, FLAGS
-from ..review.messages import leaning
+from ..review.messages import rows_with_side_bias
 from ..review.verdicts import annotator_table, doubts, verdict
 from .drawing import AMBER, BLUE, GREY, INK, ORANGE, PURPLE, Display, RowsDisplay, name_rows, short
 from .item_displays import RISING, heat_map, percents
@@ -180,7 +180,7 @@ def _mark_quality(quality: Quality | None, odd: Diagnostics | None) -> pl.DataFr
     marks = [verdict(*row) or doubt or "good" for *row, doubt in rows]
     leans: Sequence[Any] = ()
     if odd is not None and "position_bias" in odd.annotators().columns:
-        leans = odd.annotators()["annotator"].gather(leaning(odd.annotators())).to_list()
+        leans = odd.annotators()["annotator"].gather(rows_with_side_bias(odd.annotators())).to_list()
     known = table["annotator"].to_list()
     chosen = set(leans)
     return table.with_columns(mark=pl.Series(marks), leans=pl.Series([who in chosen for who in known]))
@@ -222,7 +222,7 @@ class PositionBiasDisplay(RowsDisplay):
         known = table.drop_nulls("position_bias").sort("position_bias", descending=True, maintain_order=True)
         if not len(known):
             raise ParameterError("the judgments do not say which item was shown on which side")
-        return cls(known, leaning=table["annotator"].gather(leaning(table)).to_list())
+        return cls(known, leaning=table["annotator"].gather(rows_with_side_bias(table)).to_list())
 
     @property
     def n_lines(self) -> int:

@@ -39,7 +39,7 @@ class CampaignDisplay(Display):
 
     @classmethod
     def from_curves(cls, curves: pl.DataFrame, *, measure: str | None = None) -> Self:
-        """Return the display of one measure; the first one unless said."""
+        """Return the display of one measure; by default the first one."""
         known = [name for name in curves.columns if name not in ("scheme", "seed", "round", "cost", "n_judgments")]
         chosen = known[0] if measure is None else measure
         if chosen not in known:

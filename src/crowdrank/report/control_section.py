@@ -77,7 +77,7 @@ def control_section(consensus: Consensus, facts: Facts, findings: Findings) -> S
         return None
     told = [one for one in findings if one.kind.startswith("control_") or one.kind in ("robust", "by_query")]
     habits = [one for one in findings if one.kind.startswith(("likes_", "prefers_own", "leans_left"))]
-    tables = [] if facts.uncontrolled_scores is None else _moves(consensus, facts.uncontrolled_scores)
+    tables = [] if facts.uncontrolled_scores is None else _rank_moves(consensus, facts.uncontrolled_scores)
     sentences = (
         *(f"{headline(one.sentence)}." for one in (*told[1:], *habits)),
         "Control asks who wins between items that are equal in these; it does not say that longer or more formatted "
@@ -92,13 +92,13 @@ def _habit_pictures(consensus: Consensus) -> tuple[Picture, ...]:
     """What each annotator likes."""
     pictures = []
     for habit in annotator_habits(consensus):
-        what = {"side": "the left side", "self": "the own family"}.get(habit.covariate, habit.covariate)
+        what = {"side": "the left side", "self": "their own family"}.get(habit.covariate, habit.covariate)
         caption = f"How far each annotator favours {what} between equal items, with 90 % interval."
         pictures.append(picture(HabitDisplay(habit), caption, f"habit-{habit.covariate}"))
     return tuple(pictures)
 
 
-def _moves(consensus: Consensus, plain: Floats) -> list[Table]:
+def _rank_moves(consensus: Consensus, plain: Floats) -> list[Table]:
     """Ranks before and after control, the largest moves first."""
     items, query = consensus.items, consensus.items.query
     frame = pl.DataFrame({

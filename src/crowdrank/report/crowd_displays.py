@@ -18,13 +18,13 @@ from .drawing import BLUE, GREY, ORANGE, PAPER, Display, short
 from .item_displays import DIVERGING, heat_map
 
 _MOST_ANNOTATORS = 60
-_PULL = 4.0
+_PRIOR_JUDGMENTS = 4.0
 """Things in common that stand for what all pairs of annotators have, so one thing does not make a colour."""
 
 _MOST_NAMES = 40
-_BINS = 40
-_DAY = 86_400.0
-_EARLIEST = 1e8
+_MAX_TIME_BINS = 40
+_SECONDS_PER_DAY = 86_400.0
+_MIN_UNIX_SECONDS = 1e8
 
 
 class AgreementDisplay(Display):
@@ -68,7 +68,7 @@ class AgreementDisplay(Display):
         if not total:
             raise ParameterError("no two annotators judged the same, so there is no agreement to draw")
         mean = float(same[off].sum()) / total
-        agreement = (same + _PULL * mean) / (common + _PULL)
+        agreement = (same + _PRIOR_JUDGMENTS * mean) / (common + _PRIOR_JUDGMENTS)
         order = cluster_order(agreement, off)
         shown = np.where(off & (common > 0), agreement, np.nan)[np.ix_(order, order)]
         ids = judged.annotators.ids.gather(chosen[order]).to_list()
@@ -175,11 +175,11 @@ class TimeDisplay(Display):
     @property
     def has_dates(self) -> bool:
         """Whether times are dates."""
-        return bool(self.table["start"][0] > _EARLIEST)
+        return bool(self.table["start"][0] > _MIN_UNIX_SECONDS)
 
     def _draw(self) -> None:
         """Draw on the axes."""
-        scale = _DAY if self.has_dates else 1.0
+        scale = _SECONDS_PER_DAY if self.has_dates else 1.0
         start, end = self.table["start"].to_numpy() / scale, self.table["end"].to_numpy() / scale
         self.ax_.bar(start, self.table["n_judgments"], end - start, align="edge", color=BLUE, edgecolor=PAPER)
         self.ax_.set_ylabel("judgments")
@@ -207,7 +207,7 @@ def _edges(times: Floats) -> Floats:
     low, high = float(times.min()), float(times.max())
     if low == high:
         return np.array([low - 0.5, high + 0.5])
-    return np.linspace(low, high, min(_BINS, max(4, len(times) // 5)) + 1)
+    return np.linspace(low, high, min(_MAX_TIME_BINS, max(4, len(times) // 5)) + 1)
 
 
 def _agreeing(parts: list[Any], consensus: Consensus, edges: Floats) -> pl.Series:

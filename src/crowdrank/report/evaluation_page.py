@@ -78,25 +78,25 @@ def render_evaluation(
     evaluation: Evaluation, *, items: Any | None = None, title: str | None = None, command: str | None = None
 ) -> str:
     """Return the page that :func:`write_evaluation` writes."""
-    found = verdicts(evaluation)
+    all_verdicts = verdicts(evaluation)
     names = list(evaluation.runs)
     first = evaluation.measures[0].name
     parts = [
         _values(evaluation),
-        *_pairs(evaluation, found, items),
+        *_pairs(evaluation, all_verdicts, items),
         _slices(evaluation),
-        _unjudged_effect(evaluation, found),
+        _unjudged_effect(evaluation, all_verdicts),
     ]
-    told = [one.sentence for one in found if one.row["metric"] == first]
+    told = [one.sentence for one in all_verdicts if one.row["metric"] == first]
     return render_page(
         title=title or _title(evaluation, names),
         lead=f"{counted(len(names), 'run')} on {counted(_n_queries(evaluation), 'query')}, by "
         f"{', '.join(measure.name for measure in evaluation.measures)}.",
-        cards=_cards(evaluation, found),
-        summary=told[0].split(": ")[0] if len(told) == 1 else _summary(found, first),
-        advice=[f"{headline(one)}." for one in _advice(evaluation, found)],
-        findings=_findings(evaluation, found),
-        sections=[*[part for part in parts if part is not None], _making(evaluation, command)],
+        cards=_cards(evaluation, all_verdicts),
+        summary=told[0].split(": ")[0] if len(told) == 1 else _summary(all_verdicts, first),
+        advice=[f"{headline(one)}." for one in _advice(evaluation, all_verdicts)],
+        findings=_findings(evaluation, all_verdicts),
+        sections=[*[part for part in parts if part is not None], _provenance_section(evaluation, command)],
     )
 
 
@@ -341,7 +341,7 @@ def _unjudged_effect(evaluation: Evaluation, found: list[Verdict]) -> Section | 
     return Section("unjudged", "Unjudged", headline(told), sentences, pictures, (table,))
 
 
-def _making(evaluation: Evaluation, command: str | None) -> Section:
+def _provenance_section(evaluation: Evaluation, command: str | None) -> Section:
     """How the page was made."""
     first = next(iter(evaluation.runs.values()), None)
     if first is None:

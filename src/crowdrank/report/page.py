@@ -63,7 +63,7 @@ class Section:
 
 
 def picture(display: Display, caption: str, key: str, *, wide: bool = True) -> Picture:
-    """Return a display as a picture; ``key`` tells it from all others of the page."""
+    """Return a display as a picture; ``key`` distinguishes it from all others of the page."""
     return Picture(Markup(inline_svg(display, prefix=key)), caption, wide)
 
 

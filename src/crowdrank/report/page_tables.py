@@ -16,7 +16,7 @@ PAGE = 25
 """Rows that are shown at a time."""
 
 LONGEST = 120
-_WIDE = 24
+_MAX_SHORT_CHARACTERS = 24
 _SHORTEST = 10
 MOST_BYTES = 1_100_000
 """So large may the data of one table be; what comes after that is left out, and the page says so."""
@@ -92,7 +92,9 @@ class Table:
     @property
     def styles(self) -> list[str]:
         """What the cells of each column look like: numbers, text, or text that needs room."""
-        long = [any(len(str(row[place])) > _WIDE for row in self.rows) for place in range(len(self.columns))]
+        long = [
+            any(len(str(row[place])) > _MAX_SHORT_CHARACTERS for row in self.rows) for place in range(len(self.columns))
+        ]
         return [
             "number" if column.digits is not None else "text wide" if wide and column.kind == "text" else "text"
             for column, wide in zip(self.columns, long, strict=True)

@@ -86,7 +86,7 @@ def _display(result: Any, query: Any) -> Display:
         return CampaignDisplay.from_curves(curve)
     if hasattr(getattr(result, "ranker", result), "importance"):
         return ImportanceDisplay.from_ranker(result)
-    raise ParameterError(f"there is no picture of {_result_name(result)}; {_instead(result)}")
+    raise ParameterError(f"there is no picture of {_result_name(result)}; {_what_to_draw_instead(result)}")
 
 
 def _of_consensus(consensus: Consensus, query: Any) -> Display:
@@ -98,7 +98,7 @@ def _of_consensus(consensus: Consensus, query: Any) -> Display:
     return ConsensusDisplay.from_consensus(consensus, query=query)
 
 
-def _instead(result: Any) -> str:
+def _what_to_draw_instead(result: Any) -> str:
     """What to draw in place of a result that there is no picture of."""
     if isinstance(result, Grades | Preferences | Rankings | Mixed):
         return "draw what comes of them, as in plot(aggregate(judgments))"

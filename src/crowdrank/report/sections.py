@@ -28,7 +28,7 @@ from .page import Picture, Section, headline, picture
 from .page_tables import Column, Table
 
 _NOT_COVERED = (
-    "Intervals tell what more judgments of this crowd would change, not what all annotators get wrong alike: by "
+    "Intervals cover what more judgments by this crowd could change, not the mistakes that all annotators share: by "
     "independent gold of ten public sets, pairs whose order was called .95 sure or more were right in .78 to 1.00 of "
     "cases."
 )
@@ -66,7 +66,7 @@ def _heading(candidates: Sequence[Finding | None], otherwise: str) -> str:
     return headline("; ".join(one.sentence for one in told), told[0])
 
 
-def _rest(findings: Findings, used: Sequence[Finding | None]) -> tuple[str, ...]:
+def _further_sentences(findings: Findings, used: Sequence[Finding | None]) -> tuple[str, ...]:
     """What else there is to say."""
     return tuple(f"{headline(one.sentence, one)}." for one in findings if one not in used)
 
@@ -93,7 +93,7 @@ def _ranking(material: Material) -> Section:
         "ranking",
         "Ranking",
         _heading([first], "the items"),
-        _rest(findings, [first]),
+        _further_sentences(findings, [first]),
         pictures,
         (*_leaderboard(material), _item_table(material)),
     )
@@ -185,7 +185,7 @@ def _annotators(material: Material) -> Section:
         first = [findings.of("annotators_fine", "no_annotators", "one_annotator", "too_few_judgments", "unmatched")]
     table = material.facts.table
     if table is None or not len(table):
-        return Section("annotators", "Annotators", _heading(first, "annotators"), _rest(findings, first))
+        return Section("annotators", "Annotators", _heading(first, "annotators"), _further_sentences(findings, first))
     pictures = _draw_picture(
         lambda: QualityDisplay.from_consensus(consensus),
         "Quality of each annotator, the probability of ordering two unequal items right; those worth a look are named.",
@@ -198,7 +198,7 @@ def _annotators(material: Material) -> Section:
             "position",
         )
     pictures += _confusions(material)
-    sentences = _rest(findings, first)
+    sentences = _further_sentences(findings, first)
     if material.actions is not None:
         sentences += tuple(f"{headline(one)}." for one in material.actions.sentences())
     tables = [_annotator_table(material), *_changes(material.actions)]
@@ -286,7 +286,9 @@ def _agreement(material: Material) -> Section | None:
         caption = f"{named} that annotators are most divided on"
         divided = _one_fewer(material.facts.contested_items, material.consensus)
         tables.append(Table.of("contested", caption, divided, _CONTESTED_COLUMNS, 200_000))
-    return Section("agreement", "Agreement", _heading([first], ""), _rest(findings, [first]), pictures, tuple(tables))
+    return Section(
+        "agreement", "Agreement", _heading([first], ""), _further_sentences(findings, [first]), pictures, tuple(tables)
+    )
 
 
 def _repeat_tables(material: Material) -> list[Table]:
@@ -393,7 +395,7 @@ def provenance(material: Material, extra: Sequence[tuple[str, str]], command: st
     convergence = material.findings.of("converged", "not_converged")
     facts = [("method", consensus.method), *_summary(consensus.method)]
     facts += [(f"parameter {name}", _value(value)) for name, value in consensus.params.items()]
-    facts += [(f"estimated {name}", _value(value)) for name, value in consensus.estimates.items() if _small(value)]
+    facts += [(f"estimated {name}", _value(value)) for name, value in consensus.estimates.items() if _is_short(value)]
     caption = "Log-likelihood of the fit, round after round."
     pictures = _draw_picture(lambda: ConvergenceDisplay.from_consensus(consensus), caption, "convergence")
     commands = (command,) if command else ()
@@ -417,7 +419,7 @@ def _value(value: Any) -> str:
     return text if len(text) <= 300 else f"{text[:299]}…"
 
 
-def _small(value: Any) -> bool:
+def _is_short(value: Any) -> bool:
     """Whether an estimate is short enough to be shown."""
     return np.size(value) <= 20
 

@@ -146,15 +146,15 @@ class Actions(Shown):
         effect = self.effect
         if self.without.nominal:
             moved = f"{effect.n_moved:,} of {counted(effect.n_items, 'item')} would have another class"
-            return f"without {_them(len(self.dropped))} {moved}"
-        text = f"without {_them(len(self.dropped))} the order {_size(effect)}, and "
+            return f"without {_pronoun(len(self.dropped))} {moved}"
+        text = f"without {_pronoun(len(self.dropped))} the order {_size(effect)}, and "
         return text + self._winners(effect)
 
     def _winners(self, effect: Effect) -> str:
         """What becomes of the items on top."""
         if effect.n_queries > 1:
             return f"{effect.n_winners_changed:,} of {effect.n_queries:,} queries would have another winner"
-        before, after = (_top(one) for one in (self.consensus, self.without))
+        before, after = (_top_item(one) for one in (self.consensus, self.without))
         return f"{after} would win in place of {before}" if effect.n_winners_changed else f"{before} would still win"
 
     def sentences(self) -> list[str]:
@@ -162,7 +162,9 @@ class Actions(Shown):
         n = len(self.table)
         drop, review = len(self.dropped), len(self.reviewed)
         if not drop and not review:
-            said = [f"nothing speaks against any of the {n:,} annotators" if n > 1 else "there is only one annotator"]
+            said = [
+                f"there is no evidence against any of the {n:,} annotators" if n > 1 else "there is only one annotator"
+            ]
         else:
             parts = [f"leave out {drop:,}"] * bool(drop) + [f"look at {review:,}"] * bool(review)
             parts[0] += f" of {n:,} annotators"
@@ -336,7 +338,7 @@ def _size(effect: Effect) -> str:
     return f"would {size} (tau {effect.tau:.2f}; {effect.n_moved:,} of {counted(effect.n_items, 'item')} {verb})"
 
 
-def _top(consensus: Consensus | None) -> str:
+def _top_item(consensus: Consensus | None) -> str:
     """The item on top, or how many share the place."""
     assert consensus is not None
     top = np.flatnonzero(consensus.ranks() == 1)
@@ -344,6 +346,6 @@ def _top(consensus: Consensus | None) -> str:
     return name if len(top) == 1 else f"{name} with {len(top) - 1:,} more"
 
 
-def _them(n: int) -> str:
+def _pronoun(n: int) -> str:
     """The word for those to be left out."""
     return "that one" if n == 1 else "them"

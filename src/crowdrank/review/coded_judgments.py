@@ -85,7 +85,7 @@ def _graded_items(grades: Grades) -> CodedJudgments:
     classes, values = grade_classes(grades)
     place = grades.items.query if grades.block is None else grades.block
     n_annotators = max(grades.n_annotators, 1)
-    who = grades.annotator if grades.n_annotators else np.zeros(len(grades), np.int32)
+    who = grades.row_annotator
     number = grades.item.astype(np.int64)
     if grades.block is not None:
         number = grades.block.astype(np.int64) * grades.n_items + number
@@ -141,7 +141,7 @@ def _compared_pairs(preferences: Preferences) -> CodedJudgments:
     if int(number.max(initial=0)) > _MOST_KEY // (8 * n_annotators):
         names, numbered = np.unique(number, return_inverse=True)
         number = numbered.astype(np.int64)
-    who = preferences.annotator if preferences.n_annotators else np.zeros(len(preferences), np.int32)
+    who = preferences.row_annotator
     own, low_left, high_left = leads_of_left(number * n_annotators + who, turned & preferences.shown, outcome)
     things, thing = _number_values(own // n_annotators)
     things = things if names is None else names[things]

@@ -24,7 +24,7 @@ _COMPARE: dict[str, Callable[[Any, float], Any]] = {
 _FORM = "write for example quality<0.6, or alpha<0.2 and n_suspects>3"
 _SPLIT = re.compile(r"\s+(and|or)\s+")
 _TERM = re.compile(r"\s*([A-Za-z_]\w*)\s*(<=|>=|==|!=|<|>|=)\s*([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)\s*(%?)\s*")
-_SHOWN = 3
+_MAX_IDS_SHOWN = 3
 
 
 class Values(NamedTuple):
@@ -41,7 +41,7 @@ class Quantity(NamedTuple):
     read: Callable[[Facts], Values | None]
 
 
-def _one(value: float | None) -> Values | None:
+def _single_value(value: float | None) -> Values | None:
     """A quantity of which there is one."""
     return None if value is None or not np.isfinite(value) else Values(np.array([float(value)]))
 
@@ -59,7 +59,7 @@ def _column(facts: Facts, name: str, *, absolute: bool = False) -> Values | None
 def _mean_quality(facts: Facts) -> Values | None:
     """The mean over annotators."""
     quality = _column(facts, "quality")
-    return None if quality is None else _one(float(quality.values.mean()))
+    return None if quality is None else _single_value(float(quality.values.mean()))
 
 
 def _number_of(verdicts: tuple[str, ...], *, share: bool = False) -> Callable[[Facts], Values | None]:
@@ -69,7 +69,7 @@ def _number_of(verdicts: tuple[str, ...], *, share: bool = False) -> Callable[[F
         if facts.table is None:
             return None
         number = sum(one.verdict in verdicts for one in facts.suspects)
-        return _one(number / max(len(facts.table), 1) if share else number)
+        return _single_value(number / max(len(facts.table), 1) if share else number)
 
     return read
 
@@ -92,7 +92,7 @@ def _winner(facts: Facts) -> Values | None:
 def _separated_share(facts: Facts) -> Values | None:
     """Share of neighbours that can be distinguished."""
     probability = facts.neighbours.probability
-    return None if probability is None else _one(float((probability >= SURE).mean()))
+    return None if probability is None else _single_value(float((probability >= SURE).mean()))
 
 
 def _confidence(facts: Facts) -> Values | None:
@@ -109,7 +109,7 @@ def _agreement(name: str) -> Callable[[Facts], Values | None]:
 
     def read(facts: Facts) -> Values | None:
         agreement = facts.agreement
-        return None if agreement is None else _one(getattr(agreement, name))
+        return None if agreement is None else _single_value(getattr(agreement, name))
 
     return read
 
@@ -121,21 +121,21 @@ def _size(name: str) -> Callable[[Facts], Values | None]:
         if facts.judgments is None:
             return None
         if name == "n_annotators" and facts.per_annotator is not None:
-            return _one(int((facts.per_annotator > 0).sum()))
-        return _one(getattr(facts.judgments, name))
+            return _single_value(int((facts.per_annotator > 0).sum()))
+        return _single_value(getattr(facts.judgments, name))
 
     return read
 
 
 def _n_unjudged(facts: Facts) -> Values | None:
     """Number of items that nobody judged."""
-    return None if facts.is_unjudged is None else _one(int(facts.is_unjudged.sum()))
+    return None if facts.is_unjudged is None else _single_value(int(facts.is_unjudged.sum()))
 
 
 def _effective(facts: Facts) -> Values | None:
     """What the annotators are worth."""
     odd = facts.diagnostics
-    return None if odd is None else _one(odd.effective_annotators)
+    return None if odd is None else _single_value(odd.effective_annotators)
 
 
 QUANTITIES = {
@@ -160,7 +160,9 @@ QUANTITIES = {
     "n_annotators": Quantity("annotators who judged something", _size("n_annotators")),
     "n_items": Quantity("items", _size("n_items")),
     "n_queries": Quantity("queries", _size("n_queries")),
-    "converged": Quantity("1 where the fit settled, otherwise 0", lambda facts: _one(facts.consensus.trace.converged)),
+    "converged": Quantity(
+        "1 where the fit settled, otherwise 0", lambda facts: _single_value(facts.consensus.trace.converged)
+    ),
 }
 """Name -> what conditions can be about."""
 
@@ -217,13 +219,13 @@ def _comparison(piece: str, whole: str) -> Condition:
 def check(condition: tuple[tuple[Condition, ...], ...], facts: Facts) -> Outcome:
     """Return whether a condition holds, and the first alternative that does in words."""
     for both in condition:
-        outcomes = [_holds(one, facts) for one in both]
+        outcomes = [_outcome(one, facts) for one in both]
         if all(outcome.holds for outcome in outcomes):
             return Outcome(True, " and ".join(outcome.sentence for outcome in outcomes))
     return Outcome(False, "")
 
 
-def _holds(one: Condition, facts: Facts) -> Outcome:
+def _outcome(one: Condition, facts: Facts) -> Outcome:
     """Whether a comparison holds, of what."""
     values = QUANTITIES[one.quantity].read(facts)
     if values is None:
@@ -239,5 +241,7 @@ def _holds(one: Condition, facts: Facts) -> Outcome:
     where = np.flatnonzero(mask)
     # what is furthest from the number is worst
     where = where[np.argsort(-np.abs(values.values[where] - one.number), kind="stable")]
-    told = [f"{name(values.ids[int(w)])} {values.values[w]:.4g}" for w in where[:_SHOWN]]
-    return Outcome(True, f"{one} holds of {len(where):,} of {len(mask):,}: {first_few(told, len(where), _SHOWN)}")
+    told = [f"{name(values.ids[int(w)])} {values.values[w]:.4g}" for w in where[:_MAX_IDS_SHOWN]]
+    return Outcome(
+        True, f"{one} holds of {len(where):,} of {len(mask):,}: {first_few(told, len(where), _MAX_IDS_SHOWN)}"
+    )

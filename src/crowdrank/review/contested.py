@@ -14,8 +14,8 @@ from .facts import Facts
 from .finding import Finding, name
 
 MOST = 200
-_FEWEST = 3
-_DIVIDED = 0.35
+_MIN_ANSWERS = 3
+_MIN_SHARE_DIVIDED = 0.35
 
 
 def contested_items(judgments: Judgments | Mixed, consensus: Consensus) -> pl.DataFrame:
@@ -38,9 +38,9 @@ def _pairs(part: Judgments, coded: CodedJudgments, consensus: Consensus) -> pl.D
     pairs, cell = np.unique(key, return_inverse=True)
     votes = np.bincount(cell * 3 + coded.code, minlength=3 * len(pairs)).reshape(-1, 3)
     number = votes.sum(axis=1)
-    divided = _cautious(number - votes.max(axis=1), number)
+    divided = _share_less_standard_error(number - votes.max(axis=1), number)
     order = np.argsort(-divided, kind="stable")
-    order = order[number[order] >= _FEWEST][:MOST]
+    order = order[number[order] >= _MIN_ANSWERS][:MOST]
     first, second = pairs[order] // n_items, pairs[order] % n_items
     ahead = consensus.scores[first] >= consensus.scores[second]
     item, other = np.where(ahead, first, second), np.where(ahead, second, first)
@@ -60,7 +60,7 @@ def _pairs(part: Judgments, coded: CodedJudgments, consensus: Consensus) -> pl.D
     )
 
 
-def _cautious(part: Floats, whole: Floats) -> Floats:
+def _share_less_standard_error(part: Floats, whole: Floats) -> Floats:
     """A share less one standard error (Wilson), so few votes do not look more divided than many."""
     share = part / whole
     middle, reach = share + 0.5 / whole, np.sqrt(share * (1 - share) / whole + 0.25 / whole**2)
@@ -91,7 +91,9 @@ def _grades(grades: Grades, coded: CodedJudgments) -> pl.DataFrame:
         spread = np.sqrt(np.maximum(squares / np.maximum(number, 1) - mean**2, 0.0))
         table = table.with_columns(lowest=pl.Series(low), highest=pl.Series(high), spread=pl.Series(spread))
         worst = "spread"
-    return table.filter(pl.col("n_answers") >= _FEWEST).sort(worst, descending=True, maintain_order=True).head(MOST)
+    return (
+        table.filter(pl.col("n_answers") >= _MIN_ANSWERS).sort(worst, descending=True, maintain_order=True).head(MOST)
+    )
 
 
 def contested_findings(facts: Facts) -> list[Finding]:
@@ -106,7 +108,7 @@ def contested_findings(facts: Facts) -> list[Finding]:
     if "other" in top:
         if top["divided"] <= 0:
             return []
-        n = int((table["divided"] >= _DIVIDED).sum())
+        n = int((table["divided"] >= _MIN_SHARE_DIVIDED).sum())
         sentence = f"annotators are most divided on {name(top['item'])} against {name(top['other'])}{within}: "
         sentence += f"{top['n_item']:,} to {top['n_other']:,}"
         sentence += f", {top['n_tied']:,} tied" if top["n_tied"] else ""

@@ -18,17 +18,17 @@ from ..wording import SHOWN, first_few, of_all, option
 from .finding import Finding, name
 
 NOTABLE_ODDS = 1.25
-"""Odds at the typical difference from which on a habit is told, where its interval excludes none."""
+"""Smallest odds at the typical difference at which a habit is reported, where its interval excludes 1."""
 
 _NO_SHARE = 1e-3
-"""Share of what is not known of an annotator's coefficient that own judgments must tell for it to be one of the own."""
+"""Share of the uncertainty of an annotator's coefficient that their own judgments must remove."""
 
 _OWN_SIDE = "side"
 _KINDS = {"length": "likes_long", "self": "prefers_own_family", _OWN_SIDE: "leans_left"}
 _WORDS = {
     "likes_long": ("likes long items", "like long items"),
     "likes_format": ("likes formatted items", "like formatted items"),
-    "prefers_own_family": ("prefers the own family", "prefer the own family"),
+    "prefers_own_family": ("prefers their own family", "prefer their own family"),
     "leans_left": ("leans to the left", "lean to the left"),
 }
 """Kind of finding -> what one annotator does, and what several do."""
@@ -59,17 +59,18 @@ def interval_factor(found: Mapping[str, Any], level: float) -> float:
 def control_sentences(estimates: Mapping[str, Any]) -> list[str]:
     """Return what the coefficients of covariates mean, a sentence for each."""
     sentences = []
-    for covariate, found in (estimates.get("control") or {}).items():
-        way = found.get("transform", GIVEN)
-        far, step = interval_factor(found, 0.95), typical_difference(covariate, found["unit"], way)
-        bounds = [(found["coefficient"] + z * found["std_error"]) * step for z in (-far, 0.0, far)]
+    for covariate, estimate in (estimates.get("control") or {}).items():
+        way = estimate.get("transform", GIVEN)
+        far, step = interval_factor(estimate, 0.95), typical_difference(covariate, estimate["unit"], way)
+        bounds = [(estimate["coefficient"] + z * estimate["std_error"]) * step for z in (-far, 0.0, far)]
         low, middle, high = (math.exp(min(max(bound, -30.0), 30.0)) for bound in bounds)
-        what = more_of(covariate, found["unit"], way)
-        spread = found.get("sd_between_annotators")
+        what = more_of(covariate, estimate["unit"], way)
+        spread = estimate.get("sd_between_annotators")
         between = "" if not spread else f"; coefficients of annotators differ by {spread:.2f} (sd)"
         sentences.append(
             f"between equals, the answer {what} wins {middle:.2f} times as often as it loses (95 % {low:.2f} to "
-            f"{high:.2f}; {100 * found['identified']:.0f} % of the variation of {covariate} is within pairs{between})"
+            f"{high:.2f}; {100 * estimate['identified']:.0f} % of the variation of {covariate} is within "
+            f"pairs{between})"
         )
     return sentences
 
@@ -78,7 +79,7 @@ def annotator_habits(consensus: Consensus) -> list[Habit]:
     """Return the coefficients of annotators, and their favour of the left side, where covariates are controlled for.
 
     The tables have annotator, coefficient, lower, upper and odds, those at the typical difference. Annotators whose
-    judgments say nothing of a covariate, such as people of the own family, are not in its table.
+    judgments say nothing of a covariate, such as people of their own family, are not in its table.
     """
     learned, control = consensus.learned, consensus.estimates.get("control")
     if learned is None or not control:
@@ -140,19 +141,19 @@ def habit_findings(consensus: Consensus, habits: Sequence[Habit] | None = None) 
     findings = []
     habits = annotator_habits(consensus) if habits is None else habits
     for kind in _WORDS:
-        found = [
+        said = [
             (habit, _likers(habit.table)) for habit in habits if _KINDS.get(habit.covariate, "likes_format") == kind
         ]
-        who = {one: None for _, likers in found for one in likers["annotator"].to_list()}
+        who = {one: None for _, likers in said for one in likers["annotator"].to_list()}
         if not who:
             continue
         one_does, several_do = _WORDS[kind]
         names = [
             f"{name(row['annotator'])} (the one {habit.favoured_item} wins {row['odds']:.2f} times as often)"
-            for habit, likers in found
+            for habit, likers in said
             for row in likers.iter_rows(named=True)
         ]
-        n = max(len(habit.table) for habit, _ in found)
+        n = max(len(habit.table) for habit, _ in said)
         does = one_does if len(who) == 1 else several_do
         sentence = f"{of_all(len(who), n, 'annotator')} {does}: {first_few(names[:SHOWN], len(names))}"
         numbers = {"n": len(who), "n_annotators": n}
@@ -173,8 +174,8 @@ def control_findings(consensus: Consensus) -> list[Finding]:
     for covariate, sentence in zip(
         consensus.estimates.get("control") or {}, control_sentences(consensus.estimates), strict=True
     ):
-        found = consensus.estimates["control"][covariate]
-        numbers = {key: found[key] for key in ("coefficient", "std_error", "identified")}
+        estimate = consensus.estimates["control"][covariate]
+        numbers = {key: estimate[key] for key in ("coefficient", "std_error", "identified")}
         findings.append(Finding(f"control_{covariate}", "method", "info", sentence, numbers))
     by_query = consensus.estimates.get("by_query")
     if by_query:

@@ -25,13 +25,13 @@ MIN_CORRELATION = 0.1
 """Less correlation of errors than this is not spoken of, however sure it is."""
 
 MOST_PAIRS = 200_000
-"""So many pairs of annotators are compared, those with the most things in common."""
+"""Most pairs of annotators to compare, those with the most things in common."""
 
 _MOST_WORK = 2e8
-_CELLS = 1 << 24
-_ROUNDS = 4
+_MAX_TABLE_CELLS = 1 << 24
+_N_ROUNDS = 4
 _JOINED = 0.25
-_CLEAR = 3.0
+_MIN_STANDARD_ERRORS = 3.0
 _FEWEST_FOR_LEVEL = 10
 _LEAST_SKEW = 1e-3
 _MAX_FITS = 100
@@ -123,7 +123,7 @@ def dependence(
         family = _first_families(panel, one, other, events)
     inflation = None
     seen: list[Bools] = []
-    for _ in range(_ROUNDS if panel.known is None else 1):
+    for _ in range(_N_ROUNDS if panel.known is None else 1):
         sums = _sum_pairs(panel, part, wrong, events, family, len(one))
         inflation = _inflation(sums, events, panel, items) if inflation is None else inflation
         tested = _test_pairs(sums, inflation, level=panel.known is None, named=dependent)
@@ -182,7 +182,7 @@ def _events(panel: Panel) -> tuple[Ints, Ints, Events] | None:
         return None
     from .kernels.pairings import Events
 
-    if n * n <= _CELLS:
+    if n * n <= _MAX_TABLE_CELLS:
         table = np.full(n * n, -1, np.int32)
         table[pairs] = np.arange(len(pairs))
         pair = table[keys]
@@ -196,7 +196,7 @@ def _events(panel: Panel) -> tuple[Ints, Ints, Events] | None:
 
 def _count_pairs(keys: Counts, n: int) -> tuple[Counts, Counts]:
     """The pairs of annotators that occur, and how often."""
-    if n * n <= _CELLS:
+    if n * n <= _MAX_TABLE_CELLS:
         counts = np.bincount(keys, minlength=n * n)
         pairs = np.flatnonzero(counts)
         return pairs, counts[pairs]
@@ -321,7 +321,7 @@ def _first_families(panel: Panel, one: Ints, other: Ints, events: Events) -> Int
     strength = _strengths(one, other, same - chance, chance, number, most)
     expected = np.clip(chance + strength[one] * strength[other], 0.01, 0.99)
     far = (same - expected) / np.sqrt(expected * (1.0 - expected) / number)
-    return _families(one, other, far > _CLEAR, (same - expected) / (1.0 - expected), n)
+    return _families(one, other, far > _MIN_STANDARD_ERRORS, (same - expected) / (1.0 - expected), n)
 
 
 def _strengths(one: Ints, other: Ints, beyond: Floats, chance: Floats, number: Floats, most: Floats) -> Floats:
@@ -339,7 +339,7 @@ def _strengths(one: Ints, other: Ints, beyond: Floats, chance: Floats, number: F
     for _ in range(_MAX_FITS):
         guess = np.clip(by_chance + strength[own] * strength[partner], 0.01, 0.99)
         far = np.abs(seen + by_chance - guess) / np.sqrt(guess * (1.0 - guess) / weights)
-        weight = weights * np.where(far > _CLEAR + 1.0, 0.05, 1.0) / np.maximum(far, 1.0)
+        weight = weights * np.where(far > _MIN_STANDARD_ERRORS + 1.0, 0.05, 1.0) / np.maximum(far, 1.0)
         total = np.bincount(own, weight * strength[partner] ** 2, n)
         fitted = np.bincount(own, weight * seen * strength[partner], n) / np.maximum(total, 1e-9)
         change = np.clip(fitted, -most, most) * some - strength

@@ -26,14 +26,14 @@ from .open_groups import open_groups
 _HALF_INTERVAL = 1.6448536269514722
 """Standard errors on either side of a 90 % interval."""
 
-_CLEAR = 2.0
+_MIN_STANDARD_ERRORS = 2.0
 _FEWEST_RIVALS = 8.0
 
 
 def diagnose(judgments: Judgments, consensus: Consensus, truth: Truth | None = None) -> Diagnostics:
     """Return what is odd about judgments.
 
-    ``consensus`` is of these judgments, with the same items; with ``truth`` errors are told by it, which also shows
+    ``consensus`` is of these judgments, with the same items; with ``truth`` errors are measured by it, which also shows
     those that most annotators have in common.
     """
     coded = code_judgments(judgments)
@@ -41,7 +41,7 @@ def diagnose(judgments: Judgments, consensus: Consensus, truth: Truth | None = N
     groups = open_groups(judgments)
     n = len(np.unique(judgments.annotator))
     pairs = _pairs(judgments, coded, consensus, truth)
-    worth = _worth(pairs, n, known=truth is not None) if n else None
+    worth = _effective_number(pairs, n, known=truth is not None) if n else None
     told = habit_sentences(judgments, table, consensus.scores)
     told += [] if worth is None else dependence_sentences(judgments.annotators, pairs, n, worth)
     if judgments.n_annotators:
@@ -91,7 +91,7 @@ def _pairs(judgments: Judgments, coded: CodedJudgments, consensus: Consensus, tr
     return dependence(panel, wrong, (coded.first, coded.second), distance if told else None)
 
 
-def _worth(pairs: Dependence | None, n: int, *, known: bool) -> float:
+def _effective_number(pairs: Dependence | None, n: int, *, known: bool) -> float:
     """How many independent annotators these are worth.
 
     Against a truth every pair that was looked at counts; otherwise those found to be dependent, since the level of
@@ -101,7 +101,7 @@ def _worth(pairs: Dependence | None, n: int, *, known: bool) -> float:
         return float(n)
     clipped = np.clip(pairs.correlation, 0.0, 1.0)
     if known:
-        clear = pairs.sums.excess.sum() >= _CLEAR * np.sqrt(pairs.sums.variance.sum())
+        clear = pairs.sums.excess.sum() >= _MIN_STANDARD_ERRORS * np.sqrt(pairs.sums.variance.sum())
         return effective_number(n, _mean_correlation(pairs, np.ones(len(clipped), bool)) if clear else 0.0)
     return effective_number(n, 2.0 * float(clipped[pairs.dependent].sum()) / (n * (n - 1)))
 

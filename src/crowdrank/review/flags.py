@@ -101,7 +101,7 @@ FLAGS = {flag.code: flag for flag in _ALL}
 """Code -> flag, what speaks most against an annotator first."""
 
 DOUBTS = ("unsure", "unmatched")
-"""Flags of those who cannot be told from guessing: for want of their own judgments, or of others to compare with."""
+"""Flags of those who cannot be distinguished from guessing: too few judgments, or nobody to compare with."""
 
 BY_QUALITY = ("reversed", "guessing", "poor")
 """Flags for a low quality, the worst first."""

@@ -18,10 +18,10 @@ from .self_consistency import Repeats, jeffreys, repeats, share_of
 from .sides import OneSided
 
 _CUTS = np.linspace(0, 1, 17)[1:-1]
-_SAMPLE = 100_000
+_MAX_SCORES_SAMPLED = 100_000
 
 MOST_WEDGES = 2_000_000
-"""So many times are two pairs with an item in common looked at for a third one; of more, a part is drawn."""
+"""Most combinations of two pairs with a common item in which circles are looked for; of more, a part is drawn."""
 
 _MOST_KEY = 1 << 62
 
@@ -38,7 +38,7 @@ class Position(NamedTuple):
 def habits(judgments: Judgments, coded: CodedJudgments, scores: Floats) -> pl.DataFrame:
     """Return a row for each annotator, or one for all where nobody is named; null where there is nothing to tell."""
     n = max(judgments.n_annotators, 1)
-    who = judgments.annotator if judgments.n_annotators else np.zeros(len(judgments), np.int32)
+    who = judgments.row_annotator
     ids = judgments.annotators.ids if judgments.n_annotators else pl.Series([None], dtype=pl.String)
     columns: dict[str, Any] = {"annotator": ids, "n_judgments": np.bincount(who[judgments.first_rows()], minlength=n)}
     if isinstance(judgments, Grades):
@@ -174,7 +174,7 @@ def _explanation(gap: Floats, lead: Floats) -> Callable[[Floats], Floats]:
     decided = np.sort(size[size > 0])
     edges = np.zeros(0)
     if len(decided):
-        edges = np.unique(np.quantile(decided[:: max(1, len(decided) // _SAMPLE)], _CUTS))
+        edges = np.unique(np.quantile(decided[:: max(1, len(decided) // _MAX_SCORES_SAMPLED)], _CUTS))
     n_bins, place = len(edges) + 1, np.searchsorted(edges, size, side="right")
     margins = np.zeros((2, n_bins))
     for row, ahead in enumerate((side > 0, side < 0)):

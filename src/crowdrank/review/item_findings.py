@@ -13,8 +13,8 @@ from ..wording import SHOWN, counted, first_few, of_all, percent
 from .facts import SURE, Facts
 from .finding import Finding, name, name_ids
 
-_HOPELESS = 20.0
-_UNCERTAIN = 0.8
+_MAX_TIMES_JUDGMENTS = 20.0
+_MIN_CONFIDENCE = 0.8
 
 
 def item_findings(facts: Facts) -> list[Finding]:
@@ -67,7 +67,7 @@ def _more_judgments(first: Any, second: Any, probability: float) -> Finding:
     """How many judgments it would take to be sure of the first item, if its lead stays what it is."""
     lead = NormalDist().inv_cdf(min(max(probability, 0.5), 1 - 1e-12))
     times = (NormalDist().inv_cdf(SURE) / lead) ** 2 if lead > 0 else math.inf
-    if times > _HOPELESS:
+    if times > _MAX_TIMES_JUDGMENTS:
         sentence = f"more judgments would hardly distinguish {name(first)} from {name(second)}: treat them as equal"
         return Finding("equals", "items", "info", sentence, {"probability": probability}, (first, second))
     sentence = f"about {times:.1f} times as many judgments would make the first place {percent(SURE)} sure, "
@@ -133,15 +133,17 @@ def _uncertain_grades(facts: Facts) -> list[Finding]:
     if "confidence" not in frame.columns:
         return []
     known = frame.drop_nulls("confidence").sort("confidence", maintain_order=True)
-    low = known.filter(pl.col("confidence") < _UNCERTAIN)
+    low = known.filter(pl.col("confidence") < _MIN_CONFIDENCE)
     numbers = {"n_items": len(known), "n_uncertain": len(low)}
     if not len(known):
         return []
     if not len(low):
-        sentence = f"all {len(known):,} grades are at least {percent(_UNCERTAIN)} certain"
+        sentence = f"all {len(known):,} grades are at least {percent(_MIN_CONFIDENCE)} certain"
         return [Finding("grades", "items", "good", sentence, numbers)]
     ids = low["item"].to_list()
-    sentence = f"the grades of {of_all(len(low), len(known), 'item')} are less than {percent(_UNCERTAIN)} certain: "
+    sentence = (
+        f"the grades of {of_all(len(low), len(known), 'item')} are less than {percent(_MIN_CONFIDENCE)} certain: "
+    )
     return [Finding("uncertain_grades", "items", "warning", sentence + name_ids(ids), numbers, tuple(ids))]
 
 

@@ -19,12 +19,12 @@ from .flags import FLAGS
 from .self_consistency import consistency_sentence
 from .sides import Flagged, all_ties, flag_sentence, one_side, recorded_sentences, side_sentences
 
-_BIASED = 0.2
-_OFTEN = 0.4
-_GUESSING = 0.25
-_HARDLY = 0.15
-_RARELY = 1e-3
-_NOTABLE = 0.9
+_MIN_POSITION_BIAS = 0.2
+_MIN_SHARE_FLIPPED = 0.4
+_CIRCULAR_SHARE_OF_GUESSING = 0.25
+_MIN_SHARE_CIRCULAR = 0.15
+_MAX_P_VALUE = 1e-3
+_MAX_SHARE_EFFECTIVE = 0.9
 _MOST_OTHERS = 0.7
 
 
@@ -52,8 +52,8 @@ def flagged_habits(judgments: Judgments, table: pl.DataFrame, scores: Floats) ->
         return {"one_grade": _one_grade(table)} if "share_same" in table.columns else {}
     counts = outcome_counts(judgments.annotator, judgments.outcome, judgments.n_annotators)
     return {
-        "one_side": one_side(judgments, scores), "always_ties": all_ties(counts), "leans": _leaning(table),
-        "flips": _flipping(table), "circular": _circular(table),
+        "one_side": one_side(judgments, scores), "always_ties": all_ties(counts), "leans": _leaning_messages(table),
+        "flips": _flipping_messages(table), "circular": _circular(table),
     }  # fmt: skip
 
 
@@ -90,42 +90,42 @@ def _one_grade(table: pl.DataFrame) -> Flagged:
     return Flagged(lazy, numbers)
 
 
-def leaning(table: pl.DataFrame) -> Counts:
+def rows_with_side_bias(table: pl.DataFrame) -> Counts:
     """Return the rows of a table of comparing annotators whose position bias is large and clear, the largest first."""
     from scipy.special import ndtr
 
     bias, lower, upper, number = _columns(table, "position_bias", "position_lower", "position_upper", "n_judgments")
     error = np.maximum((upper - lower) / 3.29, 1e-9)
     chance = 2 * ndtr(-np.abs(bias) / error) * max(int((number > 0).sum()), 1)
-    places = np.flatnonzero((np.abs(bias) >= _BIASED) & (number >= FEWEST) & (chance <= _RARELY * 10))
+    places = np.flatnonzero((np.abs(bias) >= _MIN_POSITION_BIAS) & (number >= FEWEST) & (chance <= _MAX_P_VALUE * 10))
     return places[np.argsort(-np.abs(bias[places]), kind="stable")]
 
 
-def _leaning(table: pl.DataFrame) -> Flagged:
+def _leaning_messages(table: pl.DataFrame) -> Flagged:
     """Those whose position bias is large and clear."""
     bias, lower, upper = _columns(table, "position_bias", "position_lower", "position_upper")
-    places = leaning(table)
+    places = rows_with_side_bias(table)
     return Flagged(places, [f"{bias[a]:+.2f}, {lower[a]:+.2f} to {upper[a]:+.2f}" for a in places])
 
 
-def flipping(table: pl.DataFrame) -> Counts:
+def rows_with_flips(table: pl.DataFrame) -> Counts:
     """Return the rows of annotators who often answer otherwise when the items change sides, the most often first."""
     share, lower, number = _columns(table, "share_flipped", "flipped_lower", "n_both_orders")
-    places = np.flatnonzero((lower >= _OFTEN) & (number >= FEWEST))
+    places = np.flatnonzero((lower >= _MIN_SHARE_FLIPPED) & (number >= FEWEST))
     return places[np.argsort(-share[places], kind="stable")]
 
 
-def _flipping(table: pl.DataFrame) -> Flagged:
+def _flipping_messages(table: pl.DataFrame) -> Flagged:
     """Those who often answer otherwise when the items change sides."""
     share, number = _columns(table, "share_flipped", "n_both_orders")
-    places = flipping(table)
+    places = rows_with_flips(table)
     return Flagged(places, [f"{percent(share[a])} of {number[a]:,.0f} pairs" for a in places])
 
 
 def circular(table: pl.DataFrame) -> Counts:
     """Return the rows of annotators whose answers go round in circles as those of guessing would."""
     lower, upper, number = _columns(table, "circular_lower", "circular_upper", "n_triads")
-    return np.flatnonzero((upper >= _GUESSING) & (lower >= _HARDLY) & (number >= FEWEST))
+    return np.flatnonzero((upper >= _CIRCULAR_SHARE_OF_GUESSING) & (lower >= _MIN_SHARE_CIRCULAR) & (number >= FEWEST))
 
 
 def _circular(table: pl.DataFrame) -> Flagged:
@@ -152,9 +152,9 @@ def dependence_sentences(annotators: Index, dependence: Dependence | None, n: in
         f"{what} more than their qualities explain: {first_few(names, len(pairs))}; "
         f"copies, or models of one family, add little to one another: {FLAGS['copies'].remedy}"
     ]
-    if worth < _NOTABLE * n:
+    if worth < _MAX_SHARE_EFFECTIVE * n:
         sentences.append(
-            f"the {n:,} annotators are worth {worth:.1f} independent ones where each counts alike, so "
+            f"the {n:,} annotators are worth {worth:.1f} independent ones where each counts the same, so "
             f"standard errors that assume independence are about {np.sqrt(n / worth):.1f} times too small"
         )
     return sentences

@@ -15,16 +15,16 @@ from ..wording import SHOWN, counted, first_few, percent
 from .flags import FLAGS
 
 GLANCE = 300_000
-"""So many preferences are looked at for a glance."""
+"""Preferences in the sample that a glance looks at."""
 
-_FEWEST_SEEN = 10
-_LIKELY = 0.9
+_MIN_ANSWERS = 10
+_MIN_SHARE_OF_SAMPLE = 0.9
 _MOST_CROWD_TIES = 0.5
-_FEWEST_AGAINST = 5
-_AGAINST = 0.8
-_HALF = 0.5
-_NOTABLY = 0.8
-_SEVERAL = 3
+_MIN_ANSWERS_AGAINST = 5
+_MIN_SHARE_AGAINST = 0.8
+_MAX_SHARE_OF_EXPECTED = 0.5
+_MAX_SHARE_OF_CROWD = 0.8
+_MIN_ANNOTATORS = 3
 _TURNED = 0.1
 """Share of those who keep to one side that may keep to the other where somebody wrote winners down on one."""
 
@@ -56,10 +56,10 @@ def _seen_at_a_glance(preferences: Preferences) -> bool:
     if len(preferences) <= GLANCE:
         return True
     n = max(preferences.n_annotators, 1)
-    who = preferences.annotator if preferences.n_annotators else np.zeros(len(preferences), np.int32)
+    who = preferences.row_annotator
     seen = outcome_counts(who, preferences.outcome, n, step=-(-len(preferences) // GLANCE))
     total = seen.sum(axis=1)
-    return bool(((total >= _FEWEST_SEEN) & (seen.max(axis=1) >= _LIKELY * total)).any())
+    return bool(((total >= _MIN_ANSWERS) & (seen.max(axis=1) >= _MIN_SHARE_OF_SAMPLE * total)).any())
 
 
 def recorded_sentences(preferences: Preferences, *, glance: bool = False) -> list[str]:
@@ -159,10 +159,12 @@ def _look(always: Bools, against: Counts, wrong: Floats, decided: Counts) -> Boo
     are, since several who go by the side would not be.
     """
     variance = wrong * (1.0 - wrong / np.maximum(decided, 1))
-    looks = (against < _HALF * wrong) & (against < wrong - _FAR_BELOW * np.sqrt(variance))
+    looks = (against < _MAX_SHARE_OF_EXPECTED * wrong) & (against < wrong - _FAR_BELOW * np.sqrt(variance))
     of_all, expected = float(against[always].sum()), float(wrong[always].sum())
-    together = of_all < min(_NOTABLY * expected, expected - _FAR_BELOW * float(variance[always].sum()) ** 0.5)
-    if always.sum() >= _SEVERAL and together:
+    together = of_all < min(
+        _MAX_SHARE_OF_CROWD * expected, expected - _FAR_BELOW * float(variance[always].sum()) ** 0.5
+    )
+    if always.sum() >= _MIN_ANNOTATORS and together:
         looks |= against < wrong - np.sqrt(variance)
     return always & looks
 
@@ -171,7 +173,7 @@ def one_side(preferences: Preferences, scores: Floats) -> Flagged:
     """Return those who choose one side, also where the other item has the higher score."""
     of = OneSided.of(preferences, scores)
     places = np.flatnonzero(
-        of.always & ~of.looks & (of.against >= _FEWEST_AGAINST) & (of.kept >= _AGAINST * of.against)
+        of.always & ~of.looks & (of.against >= _MIN_ANSWERS_AGAINST) & (of.kept >= _MIN_SHARE_AGAINST * of.against)
     )
     numbers = [
         f"{'left' if of.side[a] > 0 else 'right'} in {of.most[a]:,} of {of.decided[a]:,} answers, "

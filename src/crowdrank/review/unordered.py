@@ -22,7 +22,7 @@ _ORDERED_IN_MANY = 0.9
 of adult content), of 5 at .92 (web search), of 13 at .62 (peer grading)."""
 
 _MOST_CELLS = 20_000_000
-_ROUNDS = 500
+_MAX_ROUNDS = 500
 
 
 def looks_unordered(grades: Grades) -> str | None:
@@ -39,7 +39,7 @@ def looks_unordered(grades: Grades) -> str | None:
     >>> given = np.where(rng.random(500) < 0.7, truth[asked], rng.integers(0, 6, 500))
     >>> rows = [(f"a{k // 100}", "q", f"i{i}", int(g)) for k, (i, g) in enumerate(zip(asked, given))]
     >>> looks_unordered(Grades.from_rows(rows))
-    'where two annotators disagree, their grades are as far apart as chance has it (0.98 of that distance)'
+    'where two annotators disagree, their grades are as far apart as by chance (0.98 of that distance)'
     """
     if grades.nominal or not _FEWEST_LEVELS <= len(grades.levels) <= MAX_LEVELS:
         return None
@@ -55,9 +55,7 @@ def looks_unordered(grades: Grades) -> str | None:
     reach = _ONE_IN_HUNDRED * error
     if ratio + reach < 1.0 or ratio - reach < _ORDERED.get(len(grades.levels), _ORDERED_IN_MANY):
         return None
-    return (
-        f"where two annotators disagree, their grades are as far apart as chance has it ({ratio:.2f} of that distance)"
-    )
+    return f"where two annotators disagree, their grades are as far apart as by chance ({ratio:.2f} of that distance)"
 
 
 def _tables(grades: Grades) -> Floats:
@@ -86,7 +84,7 @@ def _distance(tables: Floats, apart: Floats) -> tuple[float, float]:
     """Mean distance of grades that disagree, as a share of that by chance, and its standard error over items."""
     sums = apart.sum(axis=1)
     size = np.sqrt(sums)
-    for _ in range(_ROUNDS):
+    for _ in range(_MAX_ROUNDS):
         size = np.sqrt(size * sums / np.maximum(size.sum() - size, 1e-12))
     expected = np.outer(size, size) * (1.0 - np.eye(len(size)))
     distance = np.abs(np.subtract.outer(np.arange(len(size)), np.arange(len(size)))).astype(np.float64)

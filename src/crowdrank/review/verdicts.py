@@ -22,7 +22,7 @@ FEW_JUDGMENTS = 10
 ENOUGH_JUDGMENTS = 50
 """Three times the pairs that an interval needs to tell: one that is still too wide is not so for want of judgments."""
 
-_SURE = 0.999
+_LEVEL_OF_INTERVAL = 0.999
 _LEAST_SHAPE = 0.5
 
 
@@ -99,22 +99,15 @@ def _surely_reversed(lower: float, upper: float) -> bool:
         first = _LEAST_SHAPE
     else:
         first = brentq(lambda a: betainc(a, second(a), lower) - tail, _LEAST_SHAPE, 1e5)
-    return bool(betaincinv(first, second(first), (1 + _SURE) / 2) < 0.5)
-
-
-def unsure(frame: pl.DataFrame) -> pl.Series:
-    """Return which annotators cannot be told from guessing: no verdict is passed, and 0.5 is not below.
-
-    Those whose interval lies below one half, but who judged too little to be called reversed, are among them.
-    """
-    return pl.Series([code != "" for code in doubts(frame)], dtype=pl.Boolean)
+    return bool(betaincinv(first, second(first), (1 + _LEVEL_OF_INTERVAL) / 2) < 0.5)
 
 
 def doubts(frame: pl.DataFrame) -> list[str]:
-    """Return why each annotator cannot be told from guessing, the code of a flag, nothing for those who can.
+    """Return why each annotator cannot be distinguished from guessing, the code of a flag, nothing for those who can.
 
-    ``unsure`` judged too little. ``unmatched`` judged enough, but others judged too little of the same, or contradict
-    each other, as two camps do.
+    No verdict is passed on them, and 0.5 is not below their interval; those whose interval lies below one half, but who
+    judged too little to be called reversed, are among them. ``unsure`` judged too little. ``unmatched`` judged enough,
+    but others judged too little of the same, or contradict each other, as two camps do.
 
     Examples
     --------

@@ -38,11 +38,11 @@ class Agreement:
     Parameters
     ----------
     confidence
-        Probability at which an item is asked about no more.
+        Probability at which an item is settled; raise it for surer and costlier labels.
     least
-        Fewest grades of an item, however sure it is.
+        Fewest grades of an item, however sure it is; raise it where the first annotators may be wrong together.
     k
-        Most grades of an item.
+        Most grades of an item, however unsure it is; raise it to spend more on disputed items.
 
     Notes
     -----

@@ -106,8 +106,8 @@ def _without_open(situation: Situation, wanted: WishList) -> WishList:
     place = np.empty(len(keys), np.int64)
     # the first, second, ... judgment that is wished for of the same thing
     place[order] = np.arange(len(keys)) - np.repeat(starts, np.diff(np.append(starts, len(keys))))
-    found = np.minimum(np.searchsorted(open_things, keys), len(open_things) - 1)
-    keep = place >= np.where(open_things[found] == keys, n_open[found], 0)
+    position = np.minimum(np.searchsorted(open_things, keys), len(open_things) - 1)
+    keep = place >= np.where(open_things[position] == keys, n_open[position], 0)
     return replace(
         wanted,
         things={name: codes[keep] for name, codes in wanted.things.items()},

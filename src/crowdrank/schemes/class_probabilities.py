@@ -74,7 +74,7 @@ class CautiousLevels:
         codes = grades.level_codes()[0]
         crowd = pooled_confusion(grades, consensus.probabilities)
         n_annotators = max(grades.n_annotators, 1)
-        annotator = grades.annotator if grades.n_annotators else np.zeros(len(grades), np.int32)
+        annotator = grades.row_annotator
         shared = np.bincount(grades.item, minlength=grades.n_items)[grades.item] > 1
         number = np.bincount(annotator[shared], minlength=n_annotators)[:, None, None]
         own = np.broadcast_to(crowd, (n_annotators, *crowd.shape))

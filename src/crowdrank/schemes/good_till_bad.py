@@ -21,7 +21,7 @@ from .situation import Situation
 class GoodTillBad:
     r"""Good-till-bad: ask until the first grade that is not good, at most ``k`` times.
 
-    It costs :math:`1 + \sum_{t=1}^{k-1} P(\text{the first } t \text{ grades are good})` an item ("good-till-bad" of
+    It costs :math:`1 + \sum_{t=1}^{k-1} P(\text{the first } t \text{ grades are good})` per item ("good-till-bad" of
     [Yang10]_), one grade at a time.
 
     When to use
@@ -32,9 +32,9 @@ class GoodTillBad:
     Parameters
     ----------
     k
-        Most grades of an item.
+        Most grades of an item; raise it to check items longer that stay good.
     good_from
-        Grade from which on an item counts as good: a number, or one of the levels in words.
+        Lowest good grade: a number, or one of the levels in words; raise it to check fewer items.
 
     Notes
     -----

@@ -21,9 +21,9 @@ from .situation import Situation
 class IfGoodK:
     r"""If-good-k: one grade per item, and ``k - 1`` more where the first is good.
 
-    A share :math:`g` of good first grades makes it cost :math:`1 + (k - 1) g` an item ("if-good-k" of [Yang10]_). Gains
-    double with each grade, so an item rated too high costs most; asking again about good ones only buys nearly the
-    error of ``k`` grades of everything for half the money. It pays where errors go upwards. Misses, good items
+    A share :math:`g` of good first grades makes it cost :math:`1 + (k - 1) g` per item ("if-good-k" of [Yang10]_).
+    Gains double with each grade, so an item rated too high costs most; asking again about good ones only buys nearly
+    the error of ``k`` grades of everything for half the money. It pays where errors go upwards. Misses, good items
     graded as poor, are never asked about again: where they are many, use ``k_overlap``.
 
     When to use
@@ -34,9 +34,9 @@ class IfGoodK:
     Parameters
     ----------
     k
-        Grades that an item with a good first grade should have.
+        Grades that an item with a good first grade should have; raise it to check good items more.
     good_from
-        Grade from which on an item counts as good: a number, or one of the levels in words.
+        Lowest good grade: a number, or one of the levels in words; raise it to check fewer items.
 
     Notes
     -----

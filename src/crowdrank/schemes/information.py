@@ -66,7 +66,7 @@ class Information:
         places (``"top-5"``), or which is ``"best"``. Of grades ``"ranker"``: what changes the order that is shown,
         and with features what changes the orders that a ranker shows.
     about
-        Of grades: ``"grade"`` or ``"gain"``, what the answer should tell of; ``"auto"`` takes gains where the levels
+        Of grades: ``"grade"`` or ``"gain"``, what the answer should be about; ``"auto"`` takes gains where the levels
         are those of graded relevance, whole numbers from 0 to at most 10.
     share
         Share of the pool that is asked, the best for their price, with about equal loads; others join where capacities
@@ -84,13 +84,13 @@ class Information:
     each item is weighed against the ten next in the order and some at random. Equally good requests are drawn by the
     seed. A pair whose order is sure may still be asked about: it places an item whose score is not.
 
-    Of grades, what a class method says of an annotator is weighed against 70 % right answers, which count as 20 grades
-    of items that others graded too: a grade that nobody repeated is not taken for certain. Until every item has its
-    ``least`` grades, those that lack most come first, in random order: a model that knows annotators by few common
+    Of grades, what a class method estimates of an annotator is weighed against 70 % right answers, which count as 20
+    grades of items that others graded too: a grade that nobody repeated is not taken for certain. Until every item has
+    its ``least`` grades, those that lack most come first, in random order: a model that knows annotators by few common
     items asks about the wrong ones.
 
     Without a pool annotators come as they come: pairs are chosen for one of the crowd's mean discrimination.
-    Discriminations are those of ``latent_score``; with another method all annotators count alike.
+    Discriminations are those of ``latent_score``; with another method all annotators count the same.
 
     Examples
     --------

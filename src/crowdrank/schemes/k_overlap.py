@@ -24,17 +24,17 @@ class KOverlap:
     r"""K-overlap: ask about every item, or every pair, ``k`` times.
 
     With ``k=1`` this is single labelling: of grades, one for each item; of preferences, random pairs. It costs
-    :math:`k` an item ("k-overlap" of [Yang10]_).
+    :math:`k` per item ("k-overlap" of [Yang10]_).
 
     When to use
     -----------
-    Use it to start a campaign, and where every item must be treated alike. It spends the same on easy and on disputed
-    items.
+    Use it to start a campaign, and where every item must be treated the same. It spends the same on easy and on
+    disputed items.
 
     Parameters
     ----------
     k
-        Judgments that each item or pair should have.
+        Judgments that each item or pair should have; raise it for surer labels at a higher cost.
 
     Notes
     -----

@@ -29,10 +29,10 @@ def open_requests(judgments: Any, table: Any) -> OpenRequests:
         names = understand_items(frame.columns)
         sides = {"item": names["item"]}
     else:
-        found = understand_pairs(frame.columns)
-        if found is None:
+        columns = understand_pairs(frame.columns)
+        if columns is None:
             raise JudgmentError("the open requests name no left and right item; preferences are asked about pairs")
-        names, sides = found, {"left": found["left"], "right": found["right"]}
+        names, sides = columns, {"left": columns["left"], "right": columns["right"]}
     if not judgments.items.single and "query" not in names:
         raise JudgmentError("the open requests have no query column but the judgments name queries; add it")
     query = frame[names["query"]] if "query" in names and not judgments.items.single else None

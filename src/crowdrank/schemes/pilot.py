@@ -31,14 +31,14 @@ class Pilot:
     When to use
     -----------
     Use it to train a ranker from a fixed budget with annotators of unknown quality. It needs items enough for the pilot
-    to tell annotators apart.
+    to distinguish annotators.
 
     Parameters
     ----------
     k
-        Grades of an item that is graded several times.
+        Grades of an item that is graded several times; raise it to learn annotators from fewer items.
     share
-        Share of all grades that goes to such items.
+        Share of all grades that goes to such items; raise it where annotators differ much in quality.
 
     Notes
     -----

@@ -73,7 +73,7 @@ class Situation:
     features
         Features of items, where grades are bought for the ranker that learns from them.
     seed
-        Start of the random draws, such as between equally urgent things.
+        Seed of the random draws, such as between equally urgent things.
     """
 
     judgments: Judgments

@@ -20,7 +20,7 @@ _N_STAGES = 8
 """Number of stages in which requests are chosen, each supposing that those before it are answered."""
 
 _BLOCK_ITEMS = 1_000
-_WIDE = 1e6
+_UNJUDGED_VARIANCE_FACTOR = 1e6
 """Noise of what is known of an item that nobody judged, and prior variance of the mean gain, in variances of gains."""
 
 
@@ -35,7 +35,7 @@ class KnownGains(NamedTuple):
     def measured_gain(self) -> tuple[Floats, Floats]:
         """Return the gain that grades alone measure, and the variance of its error."""
         before, now = 1.0 / self.first_variance, 1.0 / np.maximum(self.variance, 1e-6 * self.first_variance)
-        precision = np.maximum(now - before, 1.0 / (_WIDE * self.first_variance))
+        precision = np.maximum(now - before, 1.0 / (_UNJUDGED_VARIANCE_FACTOR * self.first_variance))
         return (self.mean * now - self.first_mean * before) / precision, 1.0 / precision
 
 
@@ -84,7 +84,9 @@ class TaughtOrder:
         own = np.where(row[:, None] >= 0, matrix[row], 0.0)
         measured, error = known.measured_gain()
         weights, covariance, of_items = _regression(own[judged], measured[judged], error[judged], known.first_variance)
-        error = np.where(np.isin(np.arange(len(items)), judged), error, _WIDE * known.first_variance)
+        error = np.where(
+            np.isin(np.arange(len(items)), judged), error, _UNJUDGED_VARIANCE_FACTOR * known.first_variance
+        )
         pairs, gaps, steps = _neighbours(features.items, matrix, matrix @ weights + known.first_mean, seed)
         return cls(own, known.variance, error, covariance, of_items, pairs, gaps, steps, np.ones(len(items)))
 
@@ -103,19 +105,19 @@ class TaughtOrder:
         """Return the same with what is left of the candidates' worth if the ``number`` best are asked about."""
         precision, covariance = self._precision(spread), self.covariance
         first = value = self._value(precision, covariance)
-        left, found = np.ones(len(first), bool), first.copy()
+        left, order = np.ones(len(first), bool), first.copy()
         size = max(1, -(-min(number, len(first)) // _N_STAGES))
         for _ in range(_N_STAGES):
             chosen = np.argsort(np.where(left, -value, np.inf), kind="stable")[: min(size, int(left.sum()))]
-            left[chosen], found[chosen] = False, value[chosen]
+            left[chosen], order[chosen] = False, value[chosen]
             if not left.any():
                 break
             rows = self.rows[chosen]
             added = np.linalg.inv(covariance) + (rows * precision[chosen, None]).T @ rows
             covariance = np.linalg.inv(0.5 * (added + added.T)).astype(np.float64, copy=False)
             value = self._value(precision, covariance)
-            found[left] = value[left]
-        left_share = np.divide(found, first, out=np.ones_like(found), where=first > 0)
+            order[left] = value[left]
+        left_share = np.divide(order, first, out=np.ones_like(order), where=first > 0)
         return replace(self, discount=np.minimum(left_share, 1.0))
 
     def _precision(self, spread: Floats) -> Floats:

@@ -37,7 +37,7 @@ class Uncertainty:
     Parameters
     ----------
     k
-        Most judgments of an item or pair.
+        Most judgments of an item or pair; raise it to stay longer with the least certain ones.
 
     Notes
     -----

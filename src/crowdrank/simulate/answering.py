@@ -103,7 +103,7 @@ class SimulatedCrowd:
     truth
         What they judge, as for :func:`crowdrank.simulate.grades`.
     kind
-        ``"grade"`` or ``"preference"``; the pool's usual one unless said.
+        ``"grade"`` or ``"preference"``; by default the pool's usual one.
     chosen
         Whether a scheme may choose whom to ask; otherwise each annotator is drawn at random.
     seed

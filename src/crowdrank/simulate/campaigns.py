@@ -28,12 +28,12 @@ LABEL_MEASURES = ("accuracy", "log_loss", "gain_error")
 """What labels themselves are measured by; any measure of a ranking may be named besides."""
 
 USUAL = {"grade": ("gain_error", "ndcg@10", "tau"), "preference": ("tau",), "class": ("accuracy", "log_loss")}
-"""Kind of judgment -> what a campaign measures unless said."""
+"""Kind of judgment -> what a campaign measures by default."""
 
 _USUAL_AGGREGATORS = {"grade": "mean_gain", "preference": "latent_score", "class": "dawid_skene"}
 
-_ROUNDS, _TRIES = 20, 8
-_SMALLEST = 1e-6
+_N_ROUNDS, _N_TRIES = 20, 8
+_MIN_PROBABILITY = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ def campaign(
     *,
     aggregator: Any = None,
     measures: Sequence[str] | None = None,
-    n_rounds: int = _ROUNDS,
+    n_rounds: int = _N_ROUNDS,
     price: float = 1.0,
     chosen: bool = False,
     trained: Trained | None = None,
@@ -100,7 +100,7 @@ def campaign(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Campaign:
-    """Return what a scheme comes to: what it bought in each round, and how good what is known then is.
+    """Return the learning curve of a scheme: what it bought in each round, and how good the consensus then is.
 
     Parameters
     ----------
@@ -113,8 +113,8 @@ def campaign(
     budget
         What may be spent.
     aggregator
-        Makes a consensus of what was bought, which is measured; ``mean_gain`` of grades, ``latent_score`` of
-        preferences and ``dawid_skene`` of classes without an order unless said.
+        Makes a consensus of what was bought, which is measured; by default ``mean_gain`` of grades, ``latent_score`` of
+        preferences and ``dawid_skene`` of classes without an order.
     measures
         ``"accuracy"``, ``"log_loss"`` (of the true grade) and ``"gain_error"`` (root mean square error of the gain) of
         labels, or measures of rankings such as ``"ndcg@10"`` and ``"tau"``.
@@ -123,7 +123,7 @@ def campaign(
     price
         What one judgment costs.
     chosen
-        Whether the scheme may choose which simulated annotator to ask; otherwise they come as they come.
+        Whether the scheme may choose which simulated annotator to ask; otherwise they are drawn at random.
     trained
         A ranker to train in every round too, measured on other queries.
     name
@@ -135,7 +135,7 @@ def campaign(
 
     Notes
     -----
-    Before anything is known, a scheme that goes by a consensus buys its first round at random. A round asks only about
+    Before anything is known, a scheme that needs a consensus buys its first round at random. A round asks only about
     what may still be asked: of recorded judgments, things that some are left of.
 
     Examples
@@ -160,7 +160,7 @@ def campaign(
     for number in range(n_rounds):
         begun, limit = len(asked), budget * (number + 1) / n_rounds
         # what nobody could answer is asked no more, and its money spent on something else
-        for again in range(_TRIES):
+        for again in range(_N_TRIES):
             if limit - asked.cost < price * (1 - 1e-9):
                 break
             requests = _propose_round(
@@ -318,7 +318,7 @@ def _label_measure(measure: str, consensus: Consensus, truth: Truth, judgments: 
     if measure == "accuracy":
         return float(np.mean(consensus.grade[use] == true))
     given = np.where(true >= 0, consensus.probabilities[use][np.arange(len(true)), true], 0.0)
-    return float(-np.mean(np.log(np.maximum(given, _SMALLEST))))
+    return float(-np.mean(np.log(np.maximum(given, _MIN_PROBABILITY))))
 
 
 def _true_codes(truth: Truth, grade: Floats, grades: Grades) -> Counts:

@@ -20,7 +20,7 @@ _PAIRS = 4
 
 @dataclass(frozen=True, eq=False)
 class Corpus:
-    """Items whose features tell part of their relevance.
+    """Items whose features predict part of their relevance.
 
     Parameters
     ----------

@@ -59,7 +59,7 @@ class RoundRobin:
     n_judgments
         Grades in all; as many as items means each item once.
     distinct
-        Whether nobody grades an item twice; the paper draws every annotator from the whole pool.
+        Whether nobody grades per item twice; the paper draws every annotator from the whole pool.
     """
 
     kind: ClassVar[str] = "grade"
@@ -284,7 +284,7 @@ def _distinct_pairs(n_pairs: Counts, possible: Counts, rng: np.random.Generator)
 
 
 def _tree_pairs(sizes: Counts, rng: np.random.Generator) -> Counts:
-    """Number of each pair of a random tree over the items of every query: each item hangs on a random earlier one."""
+    """Number of each pair of a random tree over the items of every query: each item is linked to an earlier one."""
     offsets = spread_offsets(sizes)
     query = np.repeat(np.arange(len(sizes)), sizes)
     order = np.lexsort((rng.random(len(query)), query)) - offsets[query]

@@ -142,7 +142,7 @@ class LatentGraders(Pool):
         """Return the probability of each given level by true level, averaged over the items of that level."""
         z, values = _support(known), np.stack([getattr(self, name)[annotator] for name in self.columns], axis=1)
         distinct, where = np.unique(values, axis=0, return_inverse=True)
-        below = np.stack([_below(cut, z, distinct).mean(axis=2) for cut in known.latent[1]], axis=2)
+        below = np.stack([_probability_below(cut, z, distinct).mean(axis=2) for cut in known.latent[1]], axis=2)
         edges = np.zeros((len(distinct), known.n_levels, 1))
         return np.asarray(np.diff(np.concatenate([edges, below, edges + 1], axis=2), axis=2)[where.ravel()])
 
@@ -251,7 +251,7 @@ def _noise(z: Floats, low: Floats, top: Floats) -> Floats:
     return low + (top - low) * np.clip((z + 1) / 3, 0, 1)
 
 
-def _below(cut: float, z: Floats, values: Floats) -> Floats:
+def _probability_below(cut: float, z: Floats, values: Floats) -> Floats:
     """Probability of seeing items of these relevances at or below the cut, for graders of these parameters."""
     from scipy.special import log_ndtr, ndtr
 

@@ -57,7 +57,7 @@ def grades(
     pool
         Who grades.
     design
-        Which items each of them grades; 3 annotators per item unless said.
+        Which items each of them grades; by default 3 annotators per item.
     levels
         All grades there are, where the truth does not show them all.
 
@@ -92,7 +92,7 @@ def preferences(truth: Any, pool: Pool, design: RandomPairs | AllPairs | None = 
     pool
         Who judges.
     design
-        Which pairs each of them judges; connected random pairs, 10 per item, unless said.
+        Which pairs each of them judges; by default connected random pairs, 10 per item.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def rankings(truth: Any, pool: Pool, design: PerQuery | None = None, *, seed: Se
     pool
         Who ranks.
     design
-        Which queries each of them ranks; 5 annotators per query unless said.
+        Which queries each of them ranks; by default 5 annotators per query.
 
     Examples
     --------
@@ -177,9 +177,9 @@ def simulate(
     noise
         What they are like, such as ``"normal(0.7,0.2)+random(0.1)"``; see `parse_noise` and `NOISES`.
     kind
-        ``"grade"``, ``"preference"`` or ``"ranking"``; the usual one of the noise unless said.
+        ``"grade"``, ``"preference"`` or ``"ranking"``; by default the usual one of the noise.
     per_item
-        Grades per item (5 unless said), preferences that an item takes part in (10, pairs connected within each
+        Grades per item (5 by default), preferences that an item takes part in (10, pairs connected within each
         query), or rankings per query (5).
 
     Examples

@@ -247,7 +247,7 @@ def _flip(flip: Any, tie: Any, position: Any, *, n_annotators: int) -> Pool:
     return pools.Flips(np.broadcast_to(flip, n_annotators), tie, position)
 
 
-def _same(make: Callable[[Floats], Pool]) -> Callable[..., Pool]:
+def _maker(make: Callable[[Floats], Pool]) -> Callable[..., Pool]:
     """Maker of a pool with one parameter per annotator from that parameter."""
 
     def fill_pool(value: Any, *, n_annotators: int) -> Pool:
@@ -283,7 +283,7 @@ _MODELS = (
     NoiseModel(
         "confusion", "confusion(0.7,10)", _GRADE,
         (Parameter("accuracy", 0.001, 0.999), Parameter("concentration", 0.001, 1e6, 10)),
-        "confusion matrices around this accuracy; a high concentration makes them alike",
+        "confusion matrices around this accuracy; a high concentration makes them similar",
         graders.confusion, ("seed", "n_levels"),
     ),
     NoiseModel(
@@ -319,19 +319,19 @@ _MODELS = (
     NoiseModel(
         "plackett_luce", "plackett_luce(1.5)", ("ranking", "preference"),
         (Parameter("slope", -1000, 1000, varies=True),),
-        "the better item first with log odds of slope times the difference in grade", _same(orders.PlackettLuce),
+        "the better item first with log odds of slope times the difference in grade", _maker(orders.PlackettLuce),
     ),
     NoiseModel(
         "mallows", "mallows(1.5)", _RANKING, _CONCENTRATION,
-        "rankings less likely the more pairs they reverse; 0 is guessing", _same(orders.Mallows),
+        "rankings less likely the more pairs they reverse; 0 is guessing", _maker(orders.Mallows),
     ),
     NoiseModel(
         "cayley", "cayley(1.5)", _RANKING, _CONCENTRATION,
-        "rankings less likely the more swaps they are from the truth; 0 is guessing", _same(orders.CayleyMallows),
+        "rankings less likely the more swaps they are from the truth; 0 is guessing", _maker(orders.CayleyMallows),
     ),
     NoiseModel(
         "swap", "swap(3)", _RANKING, (Parameter("swaps", 0, 1_000_000, varies=True, whole=True),),
-        "the true ranking after this many random swaps", _same(lambda swaps: orders.Swaps(swaps.astype(np.int64))),
+        "the true ranking after this many random swaps", _maker(lambda swaps: orders.Swaps(swaps.astype(np.int64))),
     ),
     NoiseModel("ltrma", "ltrma", _RANKING, (), "as swap; annotator i makes 2i + 1 swaps", _ltrma),
     NoiseModel("random", "random(0.1)", _ALL, (Parameter("share", 0, 1),), "added: spammers who answer at random"),

@@ -14,7 +14,7 @@ from .known import Known, spread_offsets
 from .pools import Lists, Pool, check_range, positive
 
 _MAX_PAIRS = 1 << 21
-_BINS = 2048
+_MAX_GROUPS_OF_GAPS = 2048
 
 
 @dataclass(frozen=True, eq=False)
@@ -300,7 +300,7 @@ def _grade_gaps(known: Known) -> tuple[Floats, Floats]:
     if not len(gap):
         return np.zeros(1), np.full(1, np.nan)
     values, counts = np.unique(gap, return_counts=True)
-    if len(values) > _BINS:
-        parts = np.array_split(np.sort(gap), _BINS)
+    if len(values) > _MAX_GROUPS_OF_GAPS:
+        parts = np.array_split(np.sort(gap), _MAX_GROUPS_OF_GAPS)
         values, counts = np.array([part.mean() for part in parts]), np.array([len(part) for part in parts])
     return values, counts / counts.sum()

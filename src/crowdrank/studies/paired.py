@@ -1,4 +1,4 @@
-"""Repetitions that were measured in pairs: how a mean difference is told, and when it counts."""
+"""Repetitions that were measured in pairs: how a mean difference is reported, and when it counts."""
 
 from __future__ import annotations
 

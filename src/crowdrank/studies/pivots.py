@@ -10,13 +10,13 @@ import polars as pl
 
 from .outcomes import OVER
 
-_SMALL = 40
-"""Places of up to so many figures are shown whole; of larger ones only what the paper prints."""
+_MAX_ROWS_SHOWN_WHOLE = 40
+"""Places of up to this many figures are shown whole; of larger ones only what the paper prints."""
 
-_NARROW, _WIDEST = 6, 12
-"""Up to so many columns leave room for the spread; no table has more of them than this, where it can be helped."""
+_MAX_COLUMNS_WITH_SPREAD, _MAX_COLUMNS = 6, 12
+"""Up to this many columns leave room for the spread; no table has more of them than this, where it can be helped."""
 
-_FEW = 4
+_MAX_COLUMNS_WITHOUT_ROWS = 4
 _FIGURES = ("paper", "ours", "spread", "difference", "n", "over")
 
 
@@ -53,14 +53,14 @@ class Pivot:
 def pivots(frame: pl.DataFrame, *, everything: bool = False) -> Iterator[Pivot]:
     """Return a table for each place of a paper with printed figures, or with few of ours; or for all of them."""
     for place in frame.partition_by("place", maintain_order=True):
-        if everything or place["paper"].is_not_null().any() or len(place) <= _SMALL:
+        if everything or place["paper"].is_not_null().any() or len(place) <= _MAX_ROWS_SHOWN_WHOLE:
             yield _pivot(place)
 
 
 def _pivot(place: pl.DataFrame) -> Pivot:
     """The table of one place."""
     printed = place.filter(pl.col("paper").is_not_null())
-    shown = printed if len(place) > _SMALL and len(printed) else place
+    shown = printed if len(place) > _MAX_ROWS_SHOWN_WHOLE and len(printed) else place
     labels = [c for c in shown.columns if c not in (*_FIGURES, "place", "p") and shown[c].null_count() < len(shown)]
     several = [label for label in labels if shown[label].n_unique() > 1]
     over = tuple(shown["over"].unique(maintain_order=True).to_list())
@@ -75,10 +75,13 @@ def _pivot(place: pl.DataFrame) -> Pivot:
     groups = shown.partition_by(rows, maintain_order=True, as_dict=True) if rows else {(): shown}
     cells = []
     for names, group in groups.items():
-        of = {row[across]: figure(row, spread=len(columns) <= _NARROW) for row in group.iter_rows(named=True)}
+        of = {
+            row[across]: figure(row, spread=len(columns) <= _MAX_COLUMNS_WITH_SPREAD)
+            for row in group.iter_rows(named=True)
+        }
         cells.append((*(str(name or "") for name in names), *(of.get(column, "") for column in columns)))
     heads = (*rows, *(str(column) for column in columns))
-    if not rows and len(columns) > _FEW:
+    if not rows and len(columns) > _MAX_COLUMNS_WITHOUT_ROWS:
         # a single row of many figures reads better from top to bottom
         return Pivot(str(place["place"][0]), said, over, (across, "ours"), 1, tuple(zip(heads, cells[0], strict=True)))
     return Pivot(str(place["place"][0]), said, over, heads, len(rows), tuple(cells))
@@ -87,7 +90,7 @@ def _pivot(place: pl.DataFrame) -> Pivot:
 def _crossing(frame: pl.DataFrame, label: str) -> tuple[int, bool]:
     """How well the values of a label stand beside each other: many, but not too many, measures first."""
     n = frame[label].n_unique()
-    return n if n <= _WIDEST else -n, label == "measure"
+    return n if n <= _MAX_COLUMNS else -n, label == "measure"
 
 
 def figure(row: dict[str, Any], *, spread: bool) -> str:

@@ -185,7 +185,7 @@ def _match_queries(name: str, run: Scored, truth: Truth, notes: list[tuple[str, 
     n_extra = int((look_up([of_truth], [of_run]) < 0).sum())
     if lacking.all():
         raise JudgmentError(
-            f"{name} and the truth share no query: {_first(of_run)} here and {_first(of_truth)} in the truth; "
+            f"{name} and the truth share no query: {_first_id(of_run)} here and {_first_id(of_truth)} in the truth; "
             "make their query ids agree"
         )
     if lacking.any():
@@ -198,6 +198,6 @@ def _match_queries(name: str, run: Scored, truth: Truth, notes: list[tuple[str, 
     return has_truth[lacking].astype(np.int32) if all_queries else nothing
 
 
-def _first(ids: pl.Series) -> str:
+def _first_id(ids: pl.Series) -> str:
     """The first of some ids, and that there are more."""
     return f"{short(ids[0])}{', ...' if len(ids) > 1 else ''}"

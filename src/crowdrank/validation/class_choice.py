@@ -26,7 +26,7 @@ _N_FOLDS = 5
 _TOL, _MAX_ITER, _N_RESTARTS = 1e-3, 60, 2
 """Fits to choose by need no more digits."""
 
-_LEVEL = 0.05
+_SIGNIFICANCE_LEVEL = 0.05
 """Another method takes the place of the first one if it is better at this level, two-sided, over all that are tried."""
 
 
@@ -67,12 +67,12 @@ def best_class_method(grades: Grades, candidates: Sequence[Candidate]) -> ClassC
     nothing = np.empty(0, np.int32)
     pairs = Pairs(nothing, nothing, np.empty(0, np.int64), np.empty(0, np.int64), nothing, np.empty(0))
     split = Split(known, fold, _N_FOLDS, pairs, known.annotator, known.n_annotators, "annotator")
-    figures = [_loss(_quick(candidate), split) for candidate in candidates]
+    figures = [_loss(_in_few_passes(candidate), split) for candidate in candidates]
     best = min(range(len(candidates)), key=lambda number: round(figures[number].value, 9))
     rest = figures[0].sums - figures[best].sums
     gain = figures[0].value - figures[best].value
     error = ratio_std_error(rest - gain * figures[0].weight, figures[0].weight)
-    if error is None or gain <= -float(ndtri(0.5 * _LEVEL / max(len(candidates) - 1, 1))) * error:
+    if error is None or gain <= -float(ndtri(0.5 * _SIGNIFICANCE_LEVEL / max(len(candidates) - 1, 1))) * error:
         best = 0
     return ClassChoice(candidates[best], tuple(figure.value for figure in figures), n_held_out)
 
@@ -88,7 +88,7 @@ def _draws_and_folds(grades: Grades) -> tuple[Any, Ints]:
     return item, ((mixed >> np.uint64(33)) % np.uint64(_N_FOLDS)).astype(np.int32)
 
 
-def _quick(candidate: Candidate) -> Any:
+def _in_few_passes(candidate: Candidate) -> Any:
     """The method, in few passes."""
     method = make("aggregator", candidate.name, candidate.params)
     brief = {"tol": _TOL, "max_iter": _MAX_ITER, "n_restarts": _N_RESTARTS}

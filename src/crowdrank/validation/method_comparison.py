@@ -22,16 +22,16 @@ from .prediction import Figure, ratio_std_error
 from .run_evaluation import Evaluation
 
 LEVEL = 0.95
-_HALF = 1.959963984540054
-_CLEAR = 0.05
-_NAMED = 5
+_NORMAL_QUANTILE = 1.959963984540054
+_SIGNIFICANCE_LEVEL = 0.05
+_MAX_METHODS_NAMED = 5
 _PATTERNS = 4_000_000
-"""So many signs are drawn for a paired test, spread over its patterns."""
+"""Random signs drawn for a paired test, spread over its patterns."""
 
 CAVEAT = "held-out judgments show fit to this crowd, not truth: a method that shares its mistakes predicts them"
 
 PAIRING_CAVEAT = (
-    "pairs were chosen by earlier answers, so that who met whom tells the held-out ones: each log-loss is that of "
+    "pairs were chosen by earlier answers, so which items met predicts the held-out answers: each log-loss is that of "
     "the scores together with the strength of the opponents, and pair_accuracy favours methods that shrink least"
 )
 
@@ -158,7 +158,7 @@ class Comparison(Shown):
                 columns |= {name: _floats([row.get(key) for row in cells]) for key, name in spreads.items()}
         columns |= {f"n_{what}": [number] * len(self.methods) for what, number in self.n_held_out.items()}
         first = self.methods[0]
-        alike = [self._alike(first, method) for method in self.methods]
+        alike = [self._similarity(first, method) for method in self.methods]
         columns["same_as_first" if self.nominal else "tau_to_first"] = _floats(alike).fill_nan(None)
         columns["seconds"] = [self.seconds[name] for name in self.methods]
         return pl.DataFrame(columns)
@@ -177,7 +177,7 @@ class Comparison(Shown):
             for row in sorted(by_query, key=lambda row: -row["value"] if measure.larger_is_better else row["value"]):
                 p_value = tests.get((measure.name, row["method"]))
                 is_best = row["method"] == best
-                tied = True if is_best else None if p_value is None else p_value > _CLEAR
+                tied = True if is_best else None if p_value is None else p_value > _SIGNIFICANCE_LEVEL
                 shown = {key: row[key] for key in ("method", "value", "lower", "upper")}
                 rows.append({"measure": measure.name, **shown, "best": is_best, "tied": tied})
         schema: dict[str, Any] = {"measure": pl.String, "method": pl.String, "value": pl.Float64, "lower": pl.Float64}
@@ -203,7 +203,7 @@ class Comparison(Shown):
             return self._from_evaluation(self.evaluation)
         if self.baseline is None:
             return self._against_best()
-        return [row for measure in self.measures for row in self._against(measure, self.baseline)]
+        return [row for measure in self.measures for row in self._tests_against(measure, self.baseline)]
 
     def orders(self) -> pl.DataFrame:
         """Return how far the orders of every two methods are alike: method, other, tau, most alike first.
@@ -211,7 +211,7 @@ class Comparison(Shown):
         For classes ``same`` in place of tau: the share of items in the same class. Null where a method gives all items
         the same score, which is no order.
         """
-        rows = [(one, other, self._alike(one, other)) for one, other in combinations(self.methods, 2)]
+        rows = [(one, other, self._similarity(one, other)) for one, other in combinations(self.methods, 2)]
         name = "same" if self.nominal else "tau"
         table = pl.DataFrame(rows, schema={"method": pl.String, "other": pl.String, name: pl.Float64}, orient="row")
         return table.with_columns(pl.col(name).fill_nan(None)).sort(
@@ -220,17 +220,17 @@ class Comparison(Shown):
 
     def order_matrix(self) -> Floats:
         """Return the same as a matrix, methods in their order, (n_methods, n_methods); NaN where there is no order."""
-        return np.array([[self._alike(one, other) for other in self.methods] for one in self.methods])
+        return np.array([[self._similarity(one, other) for other in self.methods] for one in self.methods])
 
     def sentences(self) -> list[str]:
         """Return what there is to say, one sentence each; what it means for a choice is left to the reader."""
         scores = self.scores()
         named = next(([name] for name in LEADING if name in self.names), []) if self.held_out else list(self.names)
         of = {name: scores.filter(pl.col("measure") == name) for name in named}
-        said = [_leading(rows, name, len(self.methods)) for name, rows in of.items() if len(rows)]
+        said = [_leader_sentence(rows, name, len(self.methods)) for name, rows in of.items() if len(rows)]
         if self.baseline is not None:
             tests = [row for row in self._tests() if row["measure"] in named]
-            said += [_beside(self.baseline, m, tests) for m in self.measures if m.name in named]
+            said += [_baseline_sentence(self.baseline, m, tests) for m in self.measures if m.name in named]
         orders = self.orders().drop_nulls()
         if len(orders):
             far, share = orders.row(-1), float(np.median(orders.to_series(2)))
@@ -247,7 +247,7 @@ class Comparison(Shown):
         """What was found of two methods so far."""
         return {}
 
-    def _alike(self, one: str, other: str) -> float:
+    def _similarity(self, one: str, other: str) -> float:
         """How far two methods are alike."""
         if one == other:
             return 1.0
@@ -264,7 +264,7 @@ class Comparison(Shown):
         rows = []
         for name, figure in self.figures.get(measure.name, {}).items():
             value, error = figure.value, figure.error
-            reach = None if error is None else _HALF * error
+            reach = None if error is None else _NORMAL_QUANTILE * error
             bounds = (None, None) if reach is None else (value - reach, value + reach)
             rows.append({"method": name, "value": value, "error": error, "lower": bounds[0], "upper": bounds[1]})
         return rows
@@ -280,10 +280,10 @@ class Comparison(Shown):
         for measure in self.measures:
             figures = self.figures.get(measure.name, {})
             best = measure.best({name: figure.value for name, figure in figures.items()}) if figures else ""
-            tests[measure.name] = self._against(measure, best)
+            tests[measure.name] = self._tests_against(measure, best)
         return tests
 
-    def _against(self, measure: Measured, other: str) -> list[dict[str, Any]]:
+    def _tests_against(self, measure: Measured, other: str) -> list[dict[str, Any]]:
         """Tests of each method against one of them, none where the measure does not fit that one."""
         figures = self.figures.get(measure.name, {})
         if other not in figures:
@@ -325,7 +325,7 @@ def _bounds(one: Figure, other: Figure) -> dict[str, Any]:
     rest = np.where(both, one.sums - other.sums, 0.0)
     difference = float(rest.sum() / weight.sum())
     error = ratio_std_error(rest - difference * weight, weight)
-    reach = None if error is None else _HALF * error
+    reach = None if error is None else _NORMAL_QUANTILE * error
     return {
         "lower": None if reach is None else difference - reach, "upper": None if reach is None else difference + reach,
     }  # fmt: skip
@@ -345,7 +345,7 @@ def _floats(values: list[Any]) -> pl.Series:
     return pl.Series(values, dtype=pl.Float64)
 
 
-def _leading(scores: pl.DataFrame, measure: str, n: int) -> str:
+def _leader_sentence(scores: pl.DataFrame, measure: str, n: int) -> str:
     """Which method is best by a measure, and which are not clearly worse."""
     best = scores.row(0, named=True)
     text = f"by {measure} {best['method']} is first of {n} methods ({best['value']:.3f})"
@@ -355,15 +355,15 @@ def _leading(scores: pl.DataFrame, measure: str, n: int) -> str:
     tied = others.filter(pl.col("tied"))["method"].to_list()
     if not tied:
         return f"{text}, and all others are clearly worse"
-    return f"{text}; not clearly worse: {first_few(tied, shown=_NAMED)}"
+    return f"{text}; not clearly worse: {first_few(tied, shown=_MAX_METHODS_NAMED)}"
 
 
-def _beside(baseline: str, measure: Measured, tests: list[dict[str, Any]]) -> str:
+def _baseline_sentence(baseline: str, measure: Measured, tests: list[dict[str, Any]]) -> str:
     """Which methods are better or worse than the baseline by a measure, and which cannot be distinguished from it."""
     groups: dict[str, list[str]] = {"better": [], "worse": [], "not clearly different": []}
     for row in (row for row in tests if row["measure"] == measure.name):
         ahead = (row["difference"] > 0) == measure.larger_is_better if row["difference"] is not None else False
-        clear = row["p_holm"] is not None and row["p_holm"] <= _CLEAR
+        clear = row["p_holm"] is not None and row["p_holm"] <= _SIGNIFICANCE_LEVEL
         groups["not clearly different" if not clear else "better" if ahead else "worse"].append(row["method"])
     said = [f"{what}: {', '.join(names)}" for what, names in groups.items() if names]
     return f"against {baseline} by {measure.name}: {'; '.join(said) or 'nothing to test'}"

@@ -42,7 +42,7 @@ def paired_tests(
         of_metric = per_query.filter(pl.col("metric") == measure.name)
         tests = []
         for run, other in pairs_of(runs, baseline):
-            a, b = _both(of_metric, run, other)
+            a, b = _common_values(of_metric, run, other)
             names = {"metric": measure.name, "run": run, "other": other}
             tests.append({**names, **_test(a, b, measure.larger_is_better, level, seed)})
         rows += correct_by_holm(tests)
@@ -133,7 +133,7 @@ def _slice_rows(
             rows.append({"slice": name, "metric": measure.name, "run": runs[0], "other": None,
                          "value": mean_of(values), "other_value": None, **lone})  # fmt: skip
         for run, other in pairs_of(runs, baseline):
-            a, b = _both(here, run, other)
+            a, b = _common_values(here, run, other)
             means = {"value": mean_of(a), "other_value": mean_of(b)}
             names = {"slice": name, "metric": measure.name, "run": run, "other": other}
             rows.append({**names, **means, **_test(a, b, measure.larger_is_better, level, seed)})
@@ -157,7 +157,7 @@ def _parts(values: pl.Series) -> pl.Series:
     return text.set(others, "(others)")
 
 
-def _both(of_metric: pl.DataFrame, run: str, other: str) -> tuple[Floats, Floats]:
+def _common_values(of_metric: pl.DataFrame, run: str, other: str) -> tuple[Floats, Floats]:
     """The values of two runs on the queries that both have."""
     first, second = (of_metric.filter(pl.col("run") == name).select("query", "value") for name in (run, other))
     both = first.join(second, on="query", maintain_order="left")

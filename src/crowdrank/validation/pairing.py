@@ -24,7 +24,7 @@ _UNSHRUNK_RIDGE = 0.01
 """Ridge of the Bradley-Terry scores that show the level of opponents: small, so that levels are not shrunk."""
 
 _MIN_STANDARD_ERRORS = 4.0
-"""Pairs count as chosen by earlier answers where the level of opponents predicts answers by so many standard errors.
+"""Pairs count as chosen by earlier answers where the level of opponents predicts answers by this many standard errors.
 
 Of 15,000 designs without adaptation, one reaches this by chance.
 """
@@ -68,8 +68,8 @@ def _opponent_levels(preferences: Preferences, scores: Floats, item: Ints, besid
     known, place = np.unique(key, return_inverse=True)
     of_pair = np.append(np.bincount(place, weight, len(known)), 0.0)
     wanted = item.astype(np.int64) * n + besides
-    found = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    met = of_pair[np.where(known[found] == wanted, found, len(known))]
+    position = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
+    met = of_pair[np.where(known[position] == wanted, position, len(known))]
     others = counts[item] - met
     # items that met nobody else have no level of opponents: both items of such a pair get the pair's own middle
     middle = 0.5 * (scores[item] + scores[besides])

@@ -19,10 +19,10 @@ OWN_PULL = 4.0
 """Precision of the annotators' scales around the common one, differences of scores having a mean square of 1."""
 
 OWN_COUNTS = 5.0
-"""So many answers at each level the crowd's habits are worth against an annotator's own."""
+"""Answers at each level that the crowd's habits count as, beside an annotator's own."""
 
-_CELLS = 4_000_000
-_LEAST = 1e-12
+_MAX_CELLS_AT_ONCE = 4_000_000
+_MIN_PROBABILITY = 1e-12
 
 
 class Figure(NamedTuple):
@@ -187,7 +187,7 @@ def common_scale(gap: Floats, weight: Floats, start: float | None = None) -> flo
     unit = gap / size
     scale = 1.0 if start is None else start * size
     for _ in range(50):
-        p = _behind(scale * unit)
+        p = _probability_not_chosen(scale * unit)
         slope = float((weight * p * unit).sum()) - 0.01 * scale
         curve = float((weight * p * (1 - p) * unit**2).sum()) + 0.01
         change = float(np.clip(slope / curve, -2.0, 2.0))
@@ -212,7 +212,7 @@ def own_scales(
     unit, middle = gap / size, common * size
     scales = np.full(n, middle) if start is None else start[1] * size
     for _ in range(50):
-        p = _behind(scales[annotator] * unit)
+        p = _probability_not_chosen(scales[annotator] * unit)
         slope = np.bincount(annotator, weight * p * unit, n) - OWN_PULL * (scales - middle)
         curve = np.bincount(annotator, weight * p * (1 - p) * unit**2, n) + OWN_PULL
         change = np.clip(slope / curve, -2.0, 2.0)
@@ -227,7 +227,7 @@ def _size(gap: Floats, weight: Floats) -> float:
     return float(np.sqrt(np.average(gap**2, weights=weight))) if len(gap) else 0.0
 
 
-def _behind(lead: Floats) -> Floats:
+def _probability_not_chosen(lead: Floats) -> Floats:
     """Probability that the item with this lead is not chosen."""
     behind: Floats = 1.0 / (1.0 + np.exp(np.clip(lead, -500.0, 500.0)))
     return behind
@@ -277,9 +277,9 @@ class PredictedGrades:
         """
         grades: Any = self.split.judgments
         code, fold = grades.level_codes()[0][rows], self.split.fold[rows]
-        who = grades.annotator[rows] if grades.n_annotators else np.zeros(len(rows), np.int32)
+        who = grades.row_annotator[rows]
         n, n_levels, loss = max(grades.n_annotators, 1), shares.shape[1], np.empty(len(rows))
-        step = max(1, _CELLS // n_levels**2)
+        step = max(1, _MAX_CELLS_AT_ONCE // n_levels**2)
         for number in range(self.split.n_folds):
             here, elsewhere = fold == number, fold != number
             crowd = _level_counts(shares[elsewhere], np.zeros(int(elsewhere.sum()), np.int64), code[elsewhere], 1)[0]
@@ -292,7 +292,7 @@ class PredictedGrades:
                 own += OWN_COUNTS * crowd
                 own /= own.sum(axis=2, keepdims=True)
                 chance = (shares[tell] * own[who[tell] - start, :, code[tell]]).sum(axis=1)
-                loss[tell] = -np.log(np.maximum(chance, _LEAST))
+                loss[tell] = -np.log(np.maximum(chance, _MIN_PROBABILITY))
         return loss
 
 

@@ -70,7 +70,7 @@ def counts_in_words(row: dict[str, Any]) -> str:
 def verdicts(evaluation: Evaluation) -> list[Verdict]:
     """Return what was found of each tested pair of runs, metric by metric."""
     larger = {measure.name: measure.larger_is_better for measure in evaluation.measures}
-    found = []
+    all_verdicts = []
     for row in evaluation.comparisons.iter_rows(named=True):
         difference = row["difference"] or 0.0
         ahead = (difference > 0) == larger.get(row["metric"], True)
@@ -79,8 +79,8 @@ def verdicts(evaluation: Evaluation) -> list[Verdict]:
         if evaluation.bounded:
             measure = next(one for one in evaluation.measures if one.name == row["metric"])
             bounds = difference_bounds(evaluation.runs[row["run"]], evaluation.runs[row["other"]], measure)
-        found.append(Verdict(row, ahead, clear, bounds))
-    return found
+        all_verdicts.append(Verdict(row, ahead, clear, bounds))
+    return all_verdicts
 
 
 def slice_sentences(evaluation: Evaluation) -> list[tuple[bool, str]]:

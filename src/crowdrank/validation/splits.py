@@ -59,7 +59,7 @@ class Split:
     pairs
         Pairs of items that judgments put in order; none for classes.
     unit, n_units, unit_name
-        What is taken as independent where errors are told, for each judgment: its annotator, its query, or its fold.
+        What is taken as independent in standard errors, for each judgment: its annotator, its query, or its fold.
     """
 
     judgments: Judgments | Mixed
@@ -142,13 +142,13 @@ def _folds(judgments: Judgments, order: Counts, n_folds: int, rng: np.random.Gen
     dealt = shuffled[np.lexsort((query[shuffled], stratum[shuffled]))]
     hand = np.arange(n_things)
     if isinstance(judgments, Grades):
-        hand = _hands(stratum[dealt], query[dealt], n_folds)
+        hand = _deal(stratum[dealt], query[dealt], n_folds)
     fold = np.empty(n_things, np.int32)
     fold[dealt] = hand % n_folds
     return fold[thing]
 
 
-def _hands(stratum: Counts, query: Counts, n_folds: int) -> Counts:
+def _deal(stratum: Counts, query: Counts, n_folds: int) -> Counts:
     """Number of the hand in which each is dealt: two or more of one annotator and query, a fold's share of many."""
     new = (np.diff(stratum, prepend=-1) != 0) | (np.diff(query, prepend=-1) != 0)
     begin = np.flatnonzero(new)
@@ -195,19 +195,14 @@ def _pairs(judgments: Judgments, order: Counts, fold: Ints, start: int, rng: np.
         won, left, right = judgments.outcome[rows] > 0, judgments.left[rows], judgments.right[rows]
         better, worse = np.where(won, left, right), np.where(won, right, left)
         number = rows + start
-        return Pairs(better, worse, number, number, _who(judgments, rows), judgments.row_weight[rows])
+        return Pairs(better, worse, number, number, judgments.row_annotator[rows], judgments.row_weight[rows])
     if isinstance(judgments, Grades):
-        who = _who(judgments, np.arange(len(judgments)))
+        who = judgments.row_annotator
         first, second = _partners(_codes([_query(judgments), who, fold])[order], rng)
         return _ordered_pairs(judgments, order[first], order[second], judgments.grade, None, start)
     owner = judgments.ranking
     first, second = _partners(owner.astype(np.int64), rng)
     return _ordered_pairs(judgments, first, second, -judgments.rank.astype(np.float64), owner, start)
-
-
-def _who(judgments: Judgments, rows: Counts) -> Ints:
-    """Annotator of some judgments, 0 where nobody is named."""
-    return judgments.annotator[rows] if judgments.n_annotators else np.zeros(len(rows), np.int32)
 
 
 def _ordered_pairs(
@@ -223,7 +218,9 @@ def _ordered_pairs(
     one, other = (better, worse) if owner is None else (owner[better].astype(np.int64), owner[worse].astype(np.int64))
     weight = judgments.row_weight
     both = weight[one] * weight[other] if owner is None else weight[one]
-    return Pairs(judgments.item[better], judgments.item[worse], one + start, other + start, _who(judgments, one), both)
+    return Pairs(
+        judgments.item[better], judgments.item[worse], one + start, other + start, judgments.row_annotator[one], both
+    )
 
 
 def _partners(group: Counts, rng: np.random.Generator) -> tuple[Counts, Counts]:

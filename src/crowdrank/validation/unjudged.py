@@ -48,7 +48,7 @@ def difference_bounds(one: Aligned, other: Aligned, measure: Measure) -> tuple[f
     masks = [_unjudged_mask(run) for run in (one, other)]
     if not any(mask.any() for mask in masks):
         return None
-    leads, ends = _leads(one, other, masks, measure.parameters.get("k")), []
+    leads, ends = _count_differences(one, other, masks, measure.parameters.get("k")), []
     for sign in (1.0, -1.0):
         best: Floats | None = None
         for grades in _raised_together(one, other, masks, sign * leads, measure):
@@ -85,7 +85,7 @@ def _without_unjudged(aligned: Aligned) -> Floats:
     return np.where(aligned.judged, aligned.grade, np.where(counted, 0.0, np.nan))
 
 
-def _leads(one: Aligned, other: Aligned, masks: list[Bools], depth: int | None) -> Floats:
+def _count_differences(one: Aligned, other: Aligned, masks: list[Bools], depth: int | None) -> Floats:
     """How much more each unjudged item counts in one run than in the other: those of one, then those of the other."""
     discounts = []
     for run in (one, other):

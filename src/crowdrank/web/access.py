@@ -25,7 +25,7 @@ FAILED_JOINS = (5 / 60, 5.0)
 """Failed joins a second and burst of one address."""
 
 _MANY_CALLERS, _SWEEP_SECONDS = 20_000, 10.0
-"""From so many callers on, those who have been silent are forgotten, no more often than this."""
+"""From this many callers on, those who have been silent are forgotten, no more often than this."""
 
 _OWNER = Statement("SELECT owner_hash FROM campaign WHERE id = :campaign")
 _ANNOTATOR = Statement(
@@ -62,7 +62,7 @@ NOBODY = Caller("open")
 
 
 class Buckets:
-    """How many calls each caller may still make: so many a second, and a burst."""
+    """How many calls each caller may still make: a number per second, and a burst."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.clock = clock
@@ -87,12 +87,12 @@ class Buckets:
 def _network(address: str) -> str:
     """The address by which calls are counted: of IPv6 the first half, as one caller has all of the second."""
     try:
-        found = ip_address(address)
+        network = ip_address(address)
     except ValueError:
         return address
-    if found.version == 4 or found.ipv4_mapped is not None:
-        return str(found if found.version == 4 else found.ipv4_mapped)
-    return str(IPv6Network((int(found), 64), strict=False))
+    if network.version == 4 or network.ipv4_mapped is not None:
+        return str(network if network.version == 4 else network.ipv4_mapped)
+    return str(IPv6Network((int(network), 64), strict=False))
 
 
 class Access:

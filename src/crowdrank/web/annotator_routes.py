@@ -92,8 +92,8 @@ async def skip_request(service: Service, request: Request, caller: Caller) -> Re
 async def item(service: Service, request: Request, caller: Caller) -> Response:
     """Serve an image, a sound or a sandboxed page that a request shows."""
     held, label, collection = number(request, "request"), request.path_params["label"], service.collection
-    found = await service.read(lambda c: shown_item(collection, c, caller.annotator, held, label))
-    content, content_type, _ = found
+    shown = await service.read(lambda c: shown_item(collection, c, caller.annotator, held, label))
+    content, content_type, _ = shown
     headers = {"cache-control": "private, max-age=3600", "content-security-policy": _SANDBOX}
     if content_type == "html":
         return Response(content.encode("utf-8", "replace"), 200, headers, "text/html; charset=utf-8")
@@ -127,7 +127,7 @@ async def batch(service: Service, request: Request, caller: Caller) -> Response:
         kept = await service.submit_all(caller.annotator, [one for _, one in part])
         for (place, _), one in zip(part, kept, strict=True):
             answers[place] = (
-                {"status": one.status, **one.plain()} if isinstance(one, Fault) else {"status": 200, **_plain(one)}
+                {"status": one.status, **one.plain()} if isinstance(one, Fault) else {"status": 200, **_as_answer(one)}
             )
     return as_json({"results": answers})
 
@@ -148,16 +148,16 @@ async def _keep_judgment(service: Service, caller: Caller, body: Any) -> dict[st
     """What is answered to one judgment."""
     sent = Submission.of(body)
     stored, following = await service.submit(caller.annotator, sent, next=body.get("next") is True)
-    found = _plain(stored)
+    answer = _as_answer(stored)
     if following is not None:
-        found["next"] = following
-    return found
+        answer["next"] = following
+    return answer
 
 
-def _plain(stored: Stored) -> dict[str, Any]:
+def _as_answer(stored: Stored) -> dict[str, Any]:
     """A kept judgment as it is answered."""
-    found = {"seq": stored.seq, "replayed": stored.replayed, "counted": stored.counted}
-    return {**found, "withdrawn": True} if stored.withdrawn else found
+    answer = {"seq": stored.seq, "replayed": stored.replayed, "counted": stored.counted}
+    return {**answer, "withdrawn": True} if stored.withdrawn else answer
 
 
 def _withdraw(collection: Any, connection: Any, annotator: int, submission: str) -> dict[str, Any]:

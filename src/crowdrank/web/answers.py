@@ -60,7 +60,7 @@ def shown_answer(settings: Settings, order: Sequence[int], kept: dict[str, Any])
 
 
 def body_hash(request: Any, answer: Any, seconds: Any) -> str:
-    """Return a fingerprint of what was sent, by which a repeat is told from another answer."""
+    """Return a fingerprint of what was sent, by which a repeat is distinguished from another answer."""
     plain = json.dumps([request, answer, seconds], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(plain.encode()).hexdigest()
 

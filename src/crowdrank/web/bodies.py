@@ -43,14 +43,14 @@ async def read_json(request: Request) -> dict[str, Any]:
     if not raw.strip():
         return {}
     try:
-        found = json.loads(raw, parse_constant=_refuse_constant)
+        body = json.loads(raw, parse_constant=_refuse_constant)
     except (ValueError, RecursionError):
         raise Fault("not_json", "the body is not JSON") from None
-    if not isinstance(found, dict):
+    if not isinstance(body, dict):
         raise Fault("not_json", "the body must be a JSON object")
-    if _depth(found) > MAX_DEPTH:
+    if _depth(body) > MAX_DEPTH:
         raise Fault("not_json", f"the body is nested deeper than {MAX_DEPTH}")
-    return found
+    return body
 
 
 def _refuse_constant(name: str) -> Any:

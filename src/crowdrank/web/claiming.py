@@ -126,7 +126,7 @@ def claim_for(
     reserve(collection, connection, who.cost * len(made) - freed.cost, freed.promoted)
     if held or made:
         return Claim([*held, *made] if who.kind == "person" else [*held, *made][: max(n, len(made))])
-    return _nothing(collection, connection, who, affordable, now)
+    return _why_nothing(collection, connection, who, affordable, now)
 
 
 def reserve(collection: Collection, connection: sa.Connection, cost: int, changes: int = 0) -> None:
@@ -171,11 +171,11 @@ def _offer(collection: Collection, connection: sa.Connection, who: Any, number: 
         n_checks += 1
     if number <= n_checks:
         return n_checks
-    found = _open_targets(collection, connection, who.id, number - n_checks)
-    seats = take_seats(connection, found)
+    targets = _open_targets(collection, connection, who.id, number - n_checks)
+    seats = take_seats(connection, targets)
     if seats is None:
         raise AgainError
-    rows = [_request_row(who, target, seat, now, lease) for target, seat in zip(found, seats, strict=True)]
+    rows = [_request_row(who, target, seat, now, lease) for target, seat in zip(targets, seats, strict=True)]
     _INSERT.run_many(connection, rows)
     return n_checks + len(rows)
 
@@ -184,20 +184,20 @@ def _open_targets(collection: Collection, connection: sa.Connection, annotator: 
     """The best open targets that an annotator has not seen: those that the scheme means for them, then the others."""
     named = {"campaign": collection.id, "annotator": annotator, "limit": number}
     meant = collection.meant.get(annotator)
-    found = _MEANT.rows(connection, targets=meant, **named) if meant else []
-    if len(found) == number:
-        return found
-    seen = {row.id for row in found}
+    rows = _MEANT.rows(connection, targets=meant, **named) if meant else []
+    if len(rows) == number:
+        return rows
+    seen = {row.id for row in rows}
     others = [row for row in _OPEN.rows(connection, **named) if row.id not in seen]
-    return [*found, *others[: number - len(found)]]
+    return [*rows, *others[: number - len(rows)]]
 
 
 def _unseen_check(collection: Collection, connection: sa.Connection, annotator: int) -> Any:
     """A target of known truth, drawn at random, that the annotator has not seen."""
     for draw in (random.getrandbits(31), 0):
-        found = _CHECK.first(connection, campaign=collection.id, annotator=annotator, draw=draw)
-        if found is not None:
-            return found
+        check = _CHECK.first(connection, campaign=collection.id, annotator=annotator, draw=draw)
+        if check is not None:
+            return check
     return None
 
 
@@ -212,7 +212,7 @@ def _request_row(who: Any, target: Any, seat: int | None, now: int, lease: int) 
     }  # fmt: skip
 
 
-def _nothing(collection: Collection, connection: sa.Connection, who: Any, affordable: int, now: int) -> Claim:
+def _why_nothing(collection: Collection, connection: sa.Connection, who: Any, affordable: int, now: int) -> Claim:
     """Why there is nothing for an annotator, and when to ask again."""
     named = {"campaign": collection.id, "annotator": who.id}
     if _ANY_UNSEEN.first(connection, **named) is not None:

@@ -60,8 +60,8 @@ class Statement:
         if self._row is None:
             # a column that is called like a keyword of Python keeps its value and loses its name
             self._row = _row_type([column[0] for column in cursor.description])
-        found = [self._row._make(row) for row in cursor.fetchall()]
-        return Done(len(found), found)
+        rows = [self._row._make(row) for row in cursor.fetchall()]
+        return Done(len(rows), rows)
 
     def run_many(self, connection: sa.Connection, rows: list[dict[str, Any]]) -> int:
         """Run the statement with each of these rows of values, in one round trip; return how many rows it changed."""
@@ -73,8 +73,8 @@ class Statement:
 
     def first(self, connection: sa.Connection, **values: Any) -> Any:
         """Return the first row, or ``None``."""
-        found = self.run(connection, **values).rows
-        return found[0] if found else None
+        rows = self.run(connection, **values).rows
+        return rows[0] if rows else None
 
     def rows(self, connection: sa.Connection, **values: Any) -> list[Any]:
         """Return all rows."""
@@ -82,8 +82,8 @@ class Statement:
 
     def number(self, connection: sa.Connection, **values: Any) -> int:
         """Return the number in the first column of the one row, 0 where it is blank."""
-        found = self.run(connection, **values).rows
-        return int(found[0][0] or 0) if found else 0
+        rows = self.run(connection, **values).rows
+        return int(rows[0][0] or 0) if rows else 0
 
 
 def _row_type(names: list[str]) -> Any:

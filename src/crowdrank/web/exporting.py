@@ -43,8 +43,8 @@ def judgment_page(collection: Collection, connection: sa.Connection, after: int,
     """Return judgments behind a number, and the number to go on from."""
     ids = item_ids(collection, connection)
     rows = page(collection, connection, after, 2**62, limit)
-    found = [plain_judgment(collection, row, ids) for row in rows]
-    return {"judgments": found, "next_after": rows[-1].seq if rows else after}
+    judgments = [plain_judgment(collection, row, ids) for row in rows]
+    return {"judgments": judgments, "next_after": rows[-1].seq if rows else after}
 
 
 def page(collection: Collection, connection: sa.Connection, after: int, upto: int, limit: int) -> list[Any]:
@@ -73,15 +73,15 @@ def neighbouring_judgments(
 def plain_judgment(collection: Collection, row: Any, ids: dict[int, str]) -> Row:
     """Return a judgment in the owner's ids."""
     answer = json.loads(row.answer)
-    found: Row = {"query": row.query}
+    judgment: Row = {"query": row.query}
     kind = collection.settings.kind
     if kind == "grade":
-        found |= {"item": ids[json.loads(row.items)[0]], "grade": answer["grade"]}
+        judgment |= {"item": ids[json.loads(row.items)[0]], "grade": answer["grade"]}
     elif kind == "preference":
-        found |= {"left": ids[answer["left"]], "right": ids[answer["right"]], "winner": answer["winner"]}
+        judgment |= {"left": ids[answer["left"]], "right": ids[answer["right"]], "winner": answer["winner"]}
     else:
-        found |= {"order": [[ids[item] for item in group] for group in answer["order"]]}
-    return found | {
+        judgment |= {"order": [[ids[item] for item in group] for group in answer["order"]]}
+    return judgment | {
         "annotator": row.annotator, "annotator_kind": row.annotator_kind, "time": row.at / 1e6, "seconds": row.seconds,
         "counted": bool(row.counted) and row.withdrawn_at is None, "withdrawn": row.withdrawn_at is not None,
         "check": bool(row.is_check), "paid": bool(row.paid), "seq": row.seq, "submission": row.submission,
@@ -170,13 +170,13 @@ def _csv(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
         if not begun:
             writer.writerow(row)
             begun = True
-        writer.writerow([_safe(cell) for cell in row.values()])
+        writer.writerow([_escape_formula(cell) for cell in row.values()])
         yield out.getvalue()
         out.seek(0)
         out.truncate()
 
 
-def _safe(cell: Any) -> Any:
+def _escape_formula(cell: Any) -> Any:
     """Text that a spreadsheet would take for a formula, behind an apostrophe."""
     return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
 
@@ -263,8 +263,8 @@ def _consensus_pairs(margin: float, collection: Collection, rows: Iterable[Row])
 def _contents(collection: Collection) -> dict[tuple[str, str], tuple[str, str]]:
     """Content of each item, and of its query."""
     statement = Statement("SELECT query, item, content, query_content FROM item WHERE campaign = :campaign")
-    found = collection.store.submit_read(lambda c: statement.rows(c, campaign=collection.id)).result()
-    return {(one.query, one.item): (one.content, one.query_content or one.query) for one in found}
+    rows = collection.store.submit_read(lambda c: statement.rows(c, campaign=collection.id)).result()
+    return {(one.query, one.item): (one.content, one.query_content or one.query) for one in rows}
 
 
 def _qrels(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:

@@ -80,8 +80,10 @@ def import_file(
         try:
             if format == "qrels":
                 return {"truths": _import_truth(collection, path), "notes": notes}
-            found = _native_rows(path) if format == "native" else _foreign_rows(collection, path, format, options or {})
-            rows = list(found)
+            imported = (
+                _native_rows(path) if format == "native" else _foreign_rows(collection, path, format, options or {})
+            )
+            rows = list(imported)
         finally:
             listen(None)
     counts: Counter[str] = Counter()
@@ -135,7 +137,7 @@ def _foreign_rows(collection: Collection, path: Path, format: str, options: Mapp
         row = {name: str(cell) if name in _ID_COLUMNS else cell for name, cell in row.items()}
         row.setdefault("query", "")
         row["seconds"] = row.pop("duration", None)
-        key = json.dumps([format, row["annotator"], row["query"], *_things(row)])
+        key = json.dumps([format, row["annotator"], row["query"], *_items_of(row)])
         seen[key] += 1
         name = str(uuid.uuid5(_SPACE, f"{key}#{seen[key]}"))
         yield {
@@ -185,7 +187,7 @@ def _by_judgment(judgments: Any) -> Iterator[Row]:
         yield {**{k: v for k, v in rows[0].items() if k not in ("item", "rank")}, "order": list(groups.values())}
 
 
-def _things(row: Row) -> list[str]:
+def _items_of(row: Row) -> list[str]:
     """The items that a judgment is about, in a fixed order."""
     if "item" in row:
         return [row["item"]]
@@ -218,12 +220,12 @@ def _keep(
     if answer is None:
         return items if isinstance(items, str) else "unknown item"
     now = collection.now(connection)
-    found = _ANNOTATOR.first(connection, campaign=collection.id, name=row["annotator"])
-    if found is None:
+    annotator = _ANNOTATOR.first(connection, campaign=collection.id, name=row["annotator"])
+    if annotator is None:
         kind = row["annotator_kind"] if row["annotator_kind"] in ("person", "program") else "person"
-        found = _NEW_ANNOTATOR.first(connection, campaign=collection.id, name=row["annotator"], kind=kind, now=now)
+        annotator = _NEW_ANNOTATOR.first(connection, campaign=collection.id, name=row["annotator"], kind=kind, now=now)
     target = _target_of(collection, connection, row, items)
-    before = _ONCE.first(connection, target=target, annotator=found.id)
+    before = _ONCE.first(connection, target=target, annotator=annotator.id)
     withdrawn = bool(row["withdrawn"])
     if before is not None and not withdrawn:
         if before.state != "skipped":
@@ -237,19 +239,19 @@ def _keep(
             seat = take_seat(connection, target)
     at = int(float(row["time"]) * 1e6) if row.get("time") is not None else now
     shown = json.dumps({"order": [answer["left"], answer["right"]] if "left" in answer else items, "seed": 0})
-    request = _REQUEST.first(connection, target=target, annotator=found.id, seat=seat, shown=shown, at=at)
+    request = _REQUEST.first(connection, target=target, annotator=annotator.id, seat=seat, shown=shown, at=at)
     counted = int(seat is not None or bool(state.is_check and row["counted"] and not withdrawn))
     seq = _SEQ.first(connection, campaign=collection.id).seq
     _JUDGMENT.run(
         connection, submission=row["submission"], campaign=collection.id, seq=seq, request=request.id,
-        annotator=found.id, target=target, answer=json.dumps(answer), body_hash=body_hash(0, answer, row["seconds"]),
-        seconds=row["seconds"], counted=counted, paid=int(bool(row.get("paid", True))), at=at,
+        annotator=annotator.id, target=target, answer=json.dumps(answer), seconds=row["seconds"], counted=counted,
+        body_hash=body_hash(0, answer, row["seconds"]), paid=int(bool(row.get("paid", True))), at=at,
         withdrawn=at if withdrawn else None, source=source,
     )  # fmt: skip
     if withdrawn:
         _WITHDRAWN.run(connection, request=request.id)
     else:
-        _ANSWERED.run(connection, annotator=found.id, n=1)
+        _ANSWERED.run(connection, annotator=annotator.id, n=1)
         settle_after_answer(collection, connection, target)
     return "kept"
 
@@ -257,9 +259,9 @@ def _keep(
 def _target_of(collection: Collection, connection: sa.Connection, row: Row, items: Any) -> int:
     """The target that a judgment is about, laid out where it is new."""
     for is_check in (False, True):
-        found = _TARGET.first(connection, campaign=collection.id, key=target_key(items, is_check=is_check))
-        if found is not None:
-            return int(found.id)
+        target = _TARGET.first(connection, campaign=collection.id, key=target_key(items, is_check=is_check))
+        if target is not None:
+            return int(target.id)
     new = target_row(collection, row["query"], items, 0)
     statement = sa.insert(metadata.tables["target"]).returning(metadata.tables["target"].c.id)
     return int(connection.execute(statement, new).scalar_one())
@@ -293,10 +295,10 @@ def _import_truth(collection: Collection, path: Path) -> int:
     given = [(str(row.get("query", "")), str(row["item"]), float(row["grade"])) for row in rows]
 
     def keep(connection: sa.Connection) -> int:
-        found = 0
+        n_kept = 0
         for query, item, truth in given:
             changed = _TRUTH.run(connection, campaign=collection.id, query=query, item=item, truth=truth)
-            found += changed.rowcount
-        return found
+            n_kept += changed.rowcount
+        return n_kept
 
     return collection.store.submit(keep).result()

@@ -111,7 +111,7 @@ def media_file(folder: Path, content: str, kind: str) -> tuple[Path, str] | None
         inside = path.is_relative_to(root) and path.is_file()
     except (OSError, ValueError):
         return None
-    found = mimetypes.guess_type(path.name)[0] or ""
+    media_type = mimetypes.guess_type(path.name)[0] or ""
     # pictures that hold script are not shown as such: a reader of the page must not run it
-    fits = found.startswith(f"{kind}/") and found != "image/svg+xml"
-    return (path, found) if inside and fits else None
+    fits = media_type.startswith(f"{kind}/") and media_type != "image/svg+xml"
+    return (path, media_type) if inside and fits else None

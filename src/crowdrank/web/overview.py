@@ -13,9 +13,9 @@ from .faults import Fault
 from .service import latest_fit
 
 MAX_PAGE = 10_000
-_HOUR = 3_600_000_000
+_MICROSECONDS_PER_HOUR = 3_600_000_000
 _SKIPPED_BY = 3
-"""A target that so many annotators skipped is shown to the owner."""
+"""A target that this many annotators skipped is shown to the owner."""
 
 _CAMPAIGN = Statement(
     "SELECT name, kind, scheme, settings, budget, reserved, spent, state, seq, changes, created_at FROM campaign "
@@ -95,7 +95,7 @@ def campaign_view(collection: Collection, connection: sa.Connection) -> dict[str
     row = _CAMPAIGN.first(connection, campaign=collection.id)
     now = collection.now(connection)
     targets = _TARGETS.first(connection, campaign=collection.id, skipped=_SKIPPED_BY)
-    judged = _JUDGMENTS.first(connection, campaign=collection.id, since=now - _HOUR)
+    judged = _JUDGMENTS.first(connection, campaign=collection.id, since=now - _MICROSECONDS_PER_HOUR)
     requests = {one.state: one.n for one in _REQUESTS.rows(connection, campaign=collection.id)}
     settings = {key: value for key, value in collection.settings.plain().items() if key != "guidelines"}
     unasked = max(0, int(targets.wanted) - int(targets.taken)) if row.state != "closed" else 0
@@ -141,8 +141,8 @@ def fit_view(collection: Collection, connection: sa.Connection, seq: int) -> dic
 
 def _updated_seq(fit: Any) -> int | None:
     """Up to which judgment items were read anew since a fit; ``None`` where they were not."""
-    found: int | None = json.loads(fit.summary).get("updated_seq")
-    return found
+    updated: int | None = json.loads(fit.summary).get("updated_seq")
+    return updated
 
 
 def consensus_view(collection: Collection, connection: sa.Connection, query: str | None) -> dict[str, Any]:
@@ -150,31 +150,31 @@ def consensus_view(collection: Collection, connection: sa.Connection, query: str
 
     Items that got judgments since have what they are by these as ``since_fit``.
     """
-    fit, found = _of_fit(collection, connection)
+    fit, consensus = _of_fit(collection, connection)
     summary = json.loads(fit.summary)
     rows = [json.loads(row.row) for row in _SCORES.rows(connection, fit=fit.id)]
     if query is not None:
         rows = [row for row in rows if str(row.get("query", "")) == query]
         if not rows:
             raise Fault("not_found", "there is no such query")
-    return {**summary["header"], "items": rows, **found}
+    return {**summary["header"], "items": rows, **consensus}
 
 
 def quality_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
     """Return the quality of annotators with what to do about each, and how they did on checks."""
-    fit, found = _of_fit(collection, connection)
+    fit, consensus = _of_fit(collection, connection)
     rows = [json.loads(row.row) for row in _QUALITIES.rows(connection, fit=fit.id)]
     checks = check_accuracies(collection, connection)
     for row in rows:
         row["checks"] = checks.pop(str(row["annotator"]), None)
-    return {"annotators": rows, "unfitted_checks": checks, **found}
+    return {"annotators": rows, "unfitted_checks": checks, **consensus}
 
 
 def agreement_view(collection: Collection, connection: sa.Connection) -> dict[str, Any]:
     """Return how far annotators agree, and what they are divided on."""
-    fit, found = _of_fit(collection, connection)
+    fit, consensus = _of_fit(collection, connection)
     summary = json.loads(fit.summary)
-    return {**summary["agreement"], "disputed": summary["disputed"], **found}
+    return {**summary["agreement"], "disputed": summary["disputed"], **consensus}
 
 
 def _of_fit(collection: Collection, connection: sa.Connection) -> tuple[Any, dict[str, Any]]:
@@ -239,14 +239,14 @@ def check_accuracies(collection: Collection, connection: sa.Connection) -> dict[
         entry[0] += right
         entry[1] += 1
         entry[2] += chance
-    found = {}
+    accuracies = {}
     for name, (right, number, chance) in counts.items():
         from scipy.stats import binom
 
         # P(at most so many right) for someone who guesses
         tail = float(binom.cdf(int(right), int(number), chance / number))
-        found[name] = {"n": int(number), "right": int(right), "below_chance": tail < 0.01}
-    return found
+        accuracies[name] = {"n": int(number), "right": int(right), "below_chance": tail < 0.01}
+    return accuracies
 
 
 def _check_result(

@@ -26,8 +26,8 @@ async def _view(service: Service, request: Request, view: View, *args: Any) -> R
     etag = f'"{tag}"'
     if request.headers.get("if-none-match") == etag:
         return Response(None, 304, {"etag": etag, "cache-control": "no-cache"})
-    found = await service.read(lambda c: view(collection, c, *args))
-    return as_json(found, headers={"etag": etag, "cache-control": "no-cache"})
+    content = await service.read(lambda c: view(collection, c, *args))
+    return as_json(content, headers={"etag": etag, "cache-control": "no-cache"})
 
 
 async def campaign(service: Service, request: Request, caller: Caller) -> Response:

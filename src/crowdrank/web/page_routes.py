@@ -33,10 +33,10 @@ def _file(name: str) -> tuple[bytes, str, str] | None:
 
 def _serve_file(name: str, request: Request) -> Response:
     """A file, or that the browser has it already."""
-    found = _file(name)
-    if found is None:
+    content = _file(name)
+    if content is None:
         raise Fault("not_found", "there is nothing here")
-    data, kind, tag = found
+    data, kind, tag = content
     headers = {"etag": tag, "cache-control": "no-cache"}
     if request.headers.get("if-none-match") == tag:
         return Response(None, 304, headers)

@@ -16,7 +16,7 @@ from .tokens import ANNOTATOR, INVITE, new_token, token_hash
 
 MAX_NAME = 80
 MAX_USES = 10_000
-_DAY = 86_400_000_000
+_MICROSECONDS_PER_DAY = 86_400_000_000
 _UNCOUNTED_AT_ONCE = 100
 
 _INVITE = Statement(
@@ -70,7 +70,7 @@ def join(collection: Collection, connection: sa.Connection, invite: str, name: s
     if row is None or row.revoked_at is not None or row.expires_at <= now:
         raise Fault("unauthorized", "this invite is not valid, or not any more; ask for another")
     if not _USE.run(connection, invite=row.id).rowcount:
-        raise Fault("unauthorized", "this invite was used as often as it may be; ask for another")
+        raise Fault("unauthorized", "this invite has no uses left; ask for another")
     chosen = row.name or name
     if chosen is None:
         chosen = f"{row.kind} {_N_ANNOTATORS.number(connection, campaign=collection.id) + 1}"
@@ -115,7 +115,7 @@ def new_invite(collection: Collection, connection: sa.Connection, body: Any) -> 
     token, now = new_token(INVITE), collection.now(connection)
     row = _NEW_INVITE.first(
         connection, campaign=collection.id, hash=token_hash(token), kind=kind, name=name, uses=uses,
-        expires=now + days * _DAY, now=now,
+        expires=now + days * _MICROSECONDS_PER_DAY, now=now,
     )  # fmt: skip
     record_event(collection, connection, "owner", "invite", {"invite": int(row.id), "kind": kind, "uses": uses})
     return int(row.id), token

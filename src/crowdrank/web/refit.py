@@ -27,7 +27,7 @@ _PAUSE_RATIO = 10.0
 """Between two fits, items with new judgments are read anew no more often, and in a tenth of the time at most."""
 
 _FIRST_SECONDS = 2.0
-"""The first judgments of a campaign wait so long: whoever sent them wants to see something."""
+"""The first judgments of a campaign wait so long: their sender wants to see something."""
 
 FEW_NEW = 20
 KEPT_FITS = 3
@@ -107,8 +107,8 @@ class Worker:
             raise FitError("the fit took too long") from None
         if line is None:
             raise FitError(f"the fitting process ended with code {self.process.wait()}")
-        found: dict[str, Any] = json.loads(line)
-        return found
+        message: dict[str, Any] = json.loads(line)
+        return message
 
     def _listen(self) -> None:
         assert self.process.stdout is not None
@@ -182,7 +182,7 @@ class Refit:
 
     def due(self) -> bool | None:
         """Return whether a fit is due: ``True`` for the last one, cold, of a closed campaign, ``None`` for none."""
-        if not self._alone():
+        if not self._is_fitting_process():
             return None
         collection = self.collection
         row = collection.store.submit_read(lambda c: _NEEDED.first(c, campaign=collection.id)).result()
@@ -309,8 +309,8 @@ class Refit:
     def _mean(self, rows: list[Any]) -> None:
         """Remember what is best asked of whom; nobody is waited for, so it is a wish and is kept in memory only."""
         collection = self.collection
-        found = collection.store.submit_read(lambda c: _OPEN.rows(c, campaign=collection.id)).result()
-        numbers = {row.key: row.id for row in found}
+        targets = collection.store.submit_read(lambda c: _OPEN.rows(c, campaign=collection.id)).result()
+        numbers = {row.key: row.id for row in targets}
         meant: dict[int, list[int]] = {}
         for annotator, items in rows:
             target, mine = numbers.get(target_key(items)), meant.setdefault(annotator, [])
@@ -323,7 +323,7 @@ class Refit:
         collection = self.collection
         return collection.store.submit(lambda c: operation(collection, c, *args)).result()
 
-    def _alone(self) -> bool:
+    def _is_fitting_process(self) -> bool:
         """Whether this process is the one that fits; of several on PostgreSQL only one does."""
         if self.collection.store.dialect != "postgresql" or self._lock is not None:
             return True
@@ -355,10 +355,10 @@ def _keep_rows(collection: Collection, connection: sa.Connection, piece: str, fi
 def _keep_touched(collection: Collection, connection: sa.Connection, fit: int, rows: list[Any]) -> None:
     """Keep what items are now beside what the fit says of them; items that it does not have wait for the next."""
     now = dict(rows)
-    found = _SCORE_ROWS.rows(connection, fit=fit, items=list(now))
+    scores = _SCORE_ROWS.rows(connection, fit=fit, items=list(now))
     changed = [
         {"fit": fit, "item": one.item, "row": json.dumps({**json.loads(one.row), "since_fit": now[one.item]})}
-        for one in found
+        for one in scores
     ]
     _KEEP_SCORE.run_many(connection, changed)
 
@@ -388,13 +388,13 @@ def _want(collection: Collection, connection: sa.Connection, rows: list[Any], pl
     numbered = enumerate(rows, place)
     keyed = sorted((target_key(items), query, items, wanted, -n) for n, (query, items, wanted) in numbered)
     for key, query, items, wanted, priority in keyed:
-        found = _FIND.first(connection, campaign=collection.id, key=key)
-        if found is None:
+        target = _FIND.first(connection, campaign=collection.id, key=key)
+        if target is None:
             row = target_row(collection, query, items, min(wanted, collection.settings.overlap_max), priority=priority)
             connection.execute(sa.insert(metadata.tables["target"]), row)
             continue
-        number = max(found.taken, min(wanted, found.most))
-        _WANT.run(connection, target=found.id, wanted=number, priority=priority)
+        number = max(target.taken, min(wanted, target.most))
+        _WANT.run(connection, target=target.id, wanted=number, priority=priority)
 
 
 def _want_no_more(collection: Collection, connection: sa.Connection, targets: list[int]) -> None:

@@ -78,9 +78,9 @@ def read_snapshot(store: Store, campaign: int) -> Snapshot:
         settings = Settings.from_plain(json.loads(row.settings))
         collection = Collection(campaign, settings, store, Path())
         ids, rows, after = item_ids(collection, connection), [], 0
-        while found := page(collection, connection, after, row.seq, _PAGE):
-            after = found[-1].seq
-            plain = (plain_judgment(collection, one, ids) for one in found)
+        while judged := page(collection, connection, after, row.seq, _PAGE):
+            after = judged[-1].seq
+            plain = (plain_judgment(collection, one, ids) for one in judged)
             rows += [one for one in plain if one["counted"]]
         return Snapshot(
             row.seq, row.changes, settings, row.budget - row.reserved, rows,
@@ -114,11 +114,11 @@ def fit(snapshot: Snapshot, previous: Any, say: Say, *, cold: bool) -> Any:
         part = quality[start : start + PIECE]
         numbered = [[row["annotator"], start + place, json.dumps(row)] for place, row in enumerate(part)]
         say({"piece": "quality", "rows": numbered})
-    wishes, n_wishes = _proposals(snapshot, judgments, consensus) if not cold else ([], None)
+    wishes, n_wishes = _proposals(snapshot, judgments) if not cold else ([], None)
     for start in range(0, len(wishes), PIECE):
         say({"piece": "proposals", "rows": wishes[start : start + PIECE]})
     if wishes:
-        say({"piece": "meant", "rows": _meant(snapshot, judgments)})
+        say({"piece": "meant", "rows": _wishes_by_annotator(snapshot, judgments)})
     say({
         "done": True, "seq": snapshot.seq, "method": consensus.method, "n_proposals": n_wishes,
         "summary": {
@@ -147,8 +147,8 @@ class Held:
 def update(store: Store, campaign: int, held: Held, say: Say) -> None:
     """Say in pieces what the items with new judgments are now, all else as in the last fit; nobody is judged."""
     read = store.submit_read(lambda connection: _read_touched(store, connection, campaign, held))
-    seq, settings, found, ids = read.result()
-    known = [(one, row) for one, row in found if one.annotator in held.annotators]
+    seq, settings, judgments, ids = read.result()
+    known = [(one, row) for one, row in judgments if one.annotator in held.annotators]
     items = {(one.query, ids[item]): item for one, _ in known if one.seq > held.seq for item in json.loads(one.items)}
     single = held.consensus.items.single
     plain = [row for one, row in known if row["counted"] and (one.query == "" or not single)]
@@ -199,7 +199,7 @@ def _quality_rows(consensus: Any, judgments: Any) -> list[dict[str, Any]]:
     ]
 
 
-def _proposals(snapshot: Snapshot, judgments: Any, consensus: Any) -> tuple[list[Any], int | None]:
+def _proposals(snapshot: Snapshot, judgments: Any) -> tuple[list[Any], int | None]:
     """What a scheme that needs a consensus wants next, the most urgent first; ``None`` where the scheme needs none."""
     settings = snapshot.settings
     if api.target_rule(settings.scheme, settings.params, settings.grades, kind=settings.kind) is not None:
@@ -207,17 +207,17 @@ def _proposals(snapshot: Snapshot, judgments: Any, consensus: Any) -> tuple[list
     money = _money(snapshot)
     if money < _price(settings):
         return [], 0
-    found = _requests(snapshot, judgments, None, money)
+    requests = _requests(snapshot, judgments, None, money)
     by_id = {(row.query, row.item): row.id for row in snapshot.items}
     wishes: list[Any] = []
-    for row in found.iter_rows(named=True):
+    for row in requests.iter_rows(named=True):
         query, items = _target(row, by_id)
         taken = snapshot.taken.get(json.dumps(items), 0)
         wishes.append([query, items, taken + row["n_more"]])
     return wishes, len(wishes)
 
 
-def _meant(snapshot: Snapshot, judgments: Any) -> list[Any]:
+def _wishes_by_annotator(snapshot: Snapshot, judgments: Any) -> list[Any]:
     """What is best asked of each annotator who takes part, the most urgent first, where the scheme chooses whom."""
     if snapshot.settings.scheme != _CHOOSES_ANNOTATORS or len(snapshot.active) < 2:
         return []
@@ -226,8 +226,8 @@ def _meant(snapshot: Snapshot, judgments: Any) -> list[Any]:
     numbers = {row.name: row.id for row in snapshot.active}
     pool = {"annotator": list(numbers), "price": prices}
     by_id = {(row.query, row.item): row.id for row in snapshot.items}
-    found = _requests(snapshot, judgments, pool, _money(snapshot)).filter(pl.col("annotator").is_not_null())
-    return [[numbers[row["annotator"]], _target(row, by_id)[1]] for row in found.iter_rows(named=True)]
+    requests = _requests(snapshot, judgments, pool, _money(snapshot)).filter(pl.col("annotator").is_not_null())
+    return [[numbers[row["annotator"]], _target(row, by_id)[1]] for row in requests.iter_rows(named=True)]
 
 
 def _price(settings: Settings) -> int:
@@ -241,7 +241,7 @@ def _money(snapshot: Snapshot) -> int:
 
 
 def _requests(snapshot: Snapshot, judgments: Any, pool: Any, money: int) -> pl.DataFrame:
-    """What the scheme wants next, of whoever comes or of a pool."""
+    """What the scheme wants next, of anyone who comes or of a pool."""
     settings = snapshot.settings
     single = all(row.query == "" for row in snapshot.items)
     shared = {} if single else {"query": [row.query for row in snapshot.items]}

@@ -39,7 +39,6 @@ class Service:
         self.telemetry = Telemetry()
         self.started = time.monotonic()
         self.refit: Any = None
-        self.cached: dict[str, tuple[str, Any]] = {}
 
     async def write(self, operation: Callable[..., Result], *args: Any, **keys: Any) -> Result:
         """Run an operation of (collection, connection, ...); it is durable once this returns."""
@@ -62,11 +61,11 @@ class Service:
 
     async def submit_all(self, annotator: int, sent: list[Submission]) -> list[Stored | Fault]:
         """Keep several judgments in one transaction; each is kept or refused on its own."""
-        found = await self.write(_submit_all, annotator, sent)
-        for one in found:
+        answers = await self.write(_submit_all, annotator, sent)
+        for one in answers:
             if isinstance(one, Stored):
                 self.telemetry.events["replays" if one.replayed else "judgments"] += 1
-        return found
+        return answers
 
     async def claim(self, annotator: int, n: int = 1, lease_seconds: int | None = None) -> dict[str, Any]:
         """Give out requests, as the annotator sees them."""
@@ -98,14 +97,14 @@ def _submit_all(
     at_once = keep_all(collection, connection, who, sent)
     if at_once is not None:
         return at_once
-    found: list[Stored | Fault] = []
+    answers: list[Stored | Fault] = []
     for one in sent:
         try:
             with savepoint(connection):
-                found.append(keep(collection, connection, who, one, locked=True))
+                answers.append(keep(collection, connection, who, one, locked=True))
         except Fault as fault:
-            found.append(fault)
-    return found
+            answers.append(fault)
+    return answers
 
 
 def _claim(

@@ -30,9 +30,9 @@ MAX_REASON = 500
 def extend(collection: Collection, connection: sa.Connection, annotator: int, request: int) -> int:
     """Hold a request for longer, three times the usual lease in all; return until when."""
     active_annotator(connection, annotator)
-    row = _own(connection, annotator, request)
+    row = _own_request(connection, annotator, request)
     lock_target(connection, row.target)
-    row = _own(connection, annotator, request)
+    row = _own_request(connection, annotator, request)
     now = collection.now(connection)
     if row.state != "offered" or row.lease_until <= now:
         raise Fault("lease_over", "this request is no longer held for you; you can still send your answer, or go on")
@@ -44,9 +44,9 @@ def extend(collection: Collection, connection: sa.Connection, annotator: int, re
 def skip(collection: Collection, connection: sa.Connection, annotator: int, request: int, reason: str) -> str:
     """Give a request back for good: its seat and money are free, and it never returns to this annotator."""
     active_annotator(connection, annotator)
-    row = _own(connection, annotator, request)
+    row = _own_request(connection, annotator, request)
     lock_target(connection, row.target)
-    row = _own(connection, annotator, request)
+    row = _own_request(connection, annotator, request)
     if row.state == "skipped":
         return "skipped"
     if row.state == "answered":
@@ -62,7 +62,7 @@ def skip(collection: Collection, connection: sa.Connection, annotator: int, requ
     return "skipped"
 
 
-def _own(connection: sa.Connection, annotator: int, request: int) -> Any:
+def _own_request(connection: sa.Connection, annotator: int, request: int) -> Any:
     """A request of the annotator's; anybody else's is not there."""
     row = _REQUEST.first(connection, request=request)
     if row is None or row.annotator != annotator:

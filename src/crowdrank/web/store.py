@@ -122,7 +122,6 @@ class PostgresStore:
         )  # fmt: skip
         self.engine = self.engine.execution_options(isolation_level="READ COMMITTED")
         self._threads = ThreadPoolExecutor(n_threads, "postgres")
-        self.n_retries = 0
 
     def submit(self, operation: Operation[Result]) -> Future[Result]:
         """Run an operation in a transaction, again where another got in its way; see :class:`Store`."""
@@ -145,8 +144,8 @@ class PostgresStore:
         if "now" not in connection.info:
             row = connection.exec_driver_sql("SELECT (EXTRACT(EPOCH FROM now()) * 1000000)::bigint")
             connection.info["now"] = int(row.scalar_one())
-        found: int = connection.info["now"]
-        return found
+        time_now: int = connection.info["now"]
+        return time_now
 
     @property
     def n_waiting(self) -> int:
@@ -166,12 +165,11 @@ class PostgresStore:
                     connection.info.pop("now", None)
                     return operation(connection)
             except AgainError:
-                self.n_retries += 1
+                pass
             except (DBAPIError, psycopg.Error) as error:
                 if not _worth_repeating(error):
                     raise _fault_of(error) from None
                 lost = error if _is_lost(error) else None
-                self.n_retries += 1
             time.sleep(random.uniform(0.2, 1.0) * 0.01 * 2**attempt)
         if lost is not None:
             raise _fault_of(lost)
@@ -218,8 +216,8 @@ def _worth_repeating(error: Exception) -> bool:
 
 def _is_lost(error: Exception) -> bool:
     """Whether there is no connection to the database."""
-    found = _driver_error(error)
-    return isinstance(found, psycopg.OperationalError) and not found.sqlstate
+    cause = _driver_error(error)
+    return isinstance(cause, psycopg.OperationalError) and not cause.sqlstate
 
 
 def _fault_of(error: Exception) -> Exception:

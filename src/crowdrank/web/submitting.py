@@ -154,21 +154,21 @@ def keep_all(
     if _ANY_STORED.first(connection, submissions=names) is not None:
         return None
     requests = {row.id: row for row in _REQUESTS.rows(connection, requests=numbers)}
-    found: list[Stored | Fault | None] = []
+    answers: list[Stored | Fault | None] = []
     kept: list[tuple[Submission, Any, Any]] = []
     for one in sent:
         try:
             request = _expect_own(requests.get(one.request), who)
             answer = kept_answer(collection.settings, json.loads(request.shown)["order"], one.answer)
         except Fault as fault:
-            found.append(fault)
+            answers.append(fault)
             continue
         if request.state != "offered" or request.reason == "withdrawn":
             return None
-        found.append(None)
+        answers.append(None)
         kept.append((one, request, answer))
     stored = iter(_keep_waiting(collection, connection, who, kept))
-    return [next(stored) if one is None else one for one in found]
+    return [next(stored) if one is None else one for one in answers]
 
 
 def _keep_waiting(
@@ -216,7 +216,7 @@ def _keep_new(collection: Collection, connection: sa.Connection, who: Any, sent:
         lock_target(connection, request.target)
         request = _own_request(connection, who, sent.request)
     if request.state in ("expired", "skipped"):
-        request = _answerable(connection, who, request)
+        request = _request_to_answer(connection, who, request)
     if request.state == "answered":
         raise _already_answered(collection, connection, request)
     seat, cost, late = request.seat, request.cost, request.state != "offered"
@@ -293,16 +293,16 @@ def _expect_own(row: Any, who: Any) -> Any:
     return row
 
 
-def _answerable(connection: sa.Connection, who: Any, request: Any) -> Any:
+def _request_to_answer(connection: sa.Connection, who: Any, request: Any) -> Any:
     """The request that a late answer belongs to: the newer one on the same target where there is one."""
     newer = _NEWER.first(connection, target=request.target, annotator=who.id, request=request.id)
     if newer is None:
         return request
-    found = _own_request(connection, who, newer.id)
-    if found.state != "skipped":
-        return found
+    own = _own_request(connection, who, newer.id)
+    if own.state != "skipped":
+        return own
     # an answer after all: the skip no longer stands
-    _SUPERSEDE.run(connection, request=found.id)
+    _SUPERSEDE.run(connection, request=own.id)
     return request
 
 

@@ -28,7 +28,7 @@ def _number(name: str, default: int | None = None) -> Column[int]:
     return Column(name, BigInteger, nullable=False, server_default=None if default is None else str(default))
 
 
-def _maybe(name: str) -> Column[int]:
+def _optional(name: str) -> Column[int]:
     """A column of whole numbers that may be blank."""
     return Column(name, BigInteger)
 
@@ -63,28 +63,28 @@ _table(
 )  # fmt: skip
 _table(
     "annotator", _of("campaign"), _words("name"), _words("kind"), Column("token_hash", Text, unique=True),
-    _number("cost"), _words("state", "active"), _number("n_answered", 0), _number("joined_at"), _maybe("consented_at"),
-    sa.UniqueConstraint("campaign", "name"),
+    _number("cost"), _words("state", "active"), _number("n_answered", 0), _number("joined_at"),
+    _optional("consented_at"), sa.UniqueConstraint("campaign", "name"),
 )  # fmt: skip
 _table(
     "invite", _of("campaign"), Column("token_hash", Text, nullable=False, unique=True), _words("kind"),
-    Column("name", Text), _number("uses_left"), _number("expires_at"), _maybe("revoked_at"), _number("created_at"),
+    Column("name", Text), _number("uses_left"), _number("expires_at"), _optional("revoked_at"), _number("created_at"),
     CheckConstraint("uses_left >= 0", name="uses"),
 )  # fmt: skip
 _table(
-    "request", _of("target"), _of("annotator"), _maybe("seat"), _words("state"), _words("shown"),
-    _number("offered_at"), _number("lease_until"), _number("lease_most"), _maybe("ended_at"), _number("cost"),
+    "request", _of("target"), _of("annotator"), _optional("seat"), _words("state"), _words("shown"),
+    _number("offered_at"), _number("lease_until"), _number("lease_most"), _optional("ended_at"), _number("cost"),
     Column("reason", Text),
 )  # fmt: skip
 Table(
     "judgment", metadata, Column("submission", Text, primary_key=True), _of("campaign"), _number("seq"), _of("request"),
     _of("annotator"), _of("target"), _words("answer"), _words("body_hash"), Column("seconds", sa.Double),
-    _number("counted"), _number("paid", 1), _number("at"), _maybe("withdrawn_at"), Column("replaces", Text),
+    _number("counted"), _number("paid", 1), _number("at"), _optional("withdrawn_at"), Column("replaces", Text),
     _words("source", ""), sa.UniqueConstraint("campaign", "seq"),
 )  # fmt: skip
 _table(
     "fit", _of("campaign"), _number("seq"), _number("changes"), _words("method", ""), _words("summary", "{}"),
-    _number("started_at"), _maybe("finished_at"), Column("error", Text), _number("is_final", 0),
+    _number("started_at"), _optional("finished_at"), Column("error", Text), _number("is_final", 0),
 )  # fmt: skip
 Table(
     "score", metadata, Column("fit", _Id, ForeignKey("fit.id"), primary_key=True),
@@ -112,14 +112,14 @@ _INDEXES = (
 )
 
 
-def _first(connection: sa.Connection) -> None:
+def _create_first_version(connection: sa.Connection) -> None:
     """The tables of version 1."""
     metadata.create_all(connection)
     for statement in _INDEXES:
         connection.exec_driver_sql(statement)
 
 
-MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (_first,)
+MIGRATIONS: tuple[Callable[[sa.Connection], None], ...] = (_create_first_version,)
 """Each brings a database from the version of its place (counted from 0) to the next; released ones never change."""
 
 

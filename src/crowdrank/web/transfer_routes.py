@@ -74,27 +74,27 @@ async def import_judgments(service: Service, request: Request, caller: Caller) -
         path = Path(folder) / name
         path.write_bytes(data)
         try:
-            found = await asyncio.to_thread(import_file, service.collection, path, format, options)
+            counts = await asyncio.to_thread(import_file, service.collection, path, format, options)
         except CrowdrankError as error:
             # the caller knows the file by its name, not by where it lies for a moment
             error.args = tuple(str(one).replace(f"{folder}{os.sep}", "") for one in error.args)
             raise
-        return as_json({**found, "notes": [one.replace(f"{folder}{os.sep}", "") for one in found["notes"]]})
+        return as_json({**counts, "notes": [one.replace(f"{folder}{os.sep}", "") for one in counts["notes"]]})
 
 
 def _read_options(request: Request) -> dict[str, Any]:
     """How the file is to be read: ``answer``, ``levels`` (with commas) and ``column`` (``word=name``, repeatable)."""
-    given, found = request.query_params, dict[str, Any]()
+    given, options = request.query_params, dict[str, Any]()
     if "answer" in given:
-        found["answer"] = given["answer"]
+        options["answer"] = given["answer"]
     if "levels" in given:
-        found["levels"] = given["levels"].split(",")
+        options["levels"] = given["levels"].split(",")
     columns = [one.partition("=") for one in given.getlist("column")]
     if not all(equals for _, equals, _ in columns):
         raise Fault("invalid", "column must be like annotator=Who", field="column")
     if columns:
-        found["columns"] = {word: name for word, _, name in columns}
-    return found
+        options["columns"] = {word: name for word, _, name in columns}
+    return options
 
 
 async def report(service: Service, request: Request, caller: Caller) -> Response:
@@ -109,7 +109,9 @@ async def report(service: Service, request: Request, caller: Caller) -> Response
         out = str(Path(folder) / "consensus.csv")
         command = [sys.executable, "-m", "crowdrank", "aggregate", str(votes), *options, "-o", out]
         nothing = asyncio.subprocess.DEVNULL
-        process = await asyncio.create_subprocess_exec(*command, stdout=nothing, stderr=nothing, preexec_fn=_politely)
+        process = await asyncio.create_subprocess_exec(
+            *command, stdout=nothing, stderr=nothing, preexec_fn=_lower_priority
+        )
         try:
             await asyncio.wait_for(process.wait(), _REPORT_SECONDS)
         except TimeoutError:
@@ -150,7 +152,7 @@ def _write(path: Path, pieces: Any) -> None:
             file.write(piece)
 
 
-def _politely() -> None:
+def _lower_priority() -> None:
     """Let annotators go first."""
     os.nice(10)
 

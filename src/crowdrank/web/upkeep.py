@@ -95,8 +95,8 @@ def _copy(source: sa.Connection, goal: sa.Connection) -> dict[str, int]:
 
 def _pieces(connection: sa.Connection, table: sa.Table) -> Iterator[list[dict[str, Any]]]:
     """Rows of a table, some thousand at a time."""
-    found = connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(sa.select(table))
-    for part in found.partitions(_ROWS_AT_ONCE):
+    cursor = connection.execution_options(yield_per=_ROWS_AT_ONCE).execute(sa.select(table))
+    for part in cursor.partitions(_ROWS_AT_ONCE):
         yield [dict(row._mapping) for row in part]
 
 

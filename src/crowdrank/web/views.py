@@ -90,14 +90,14 @@ def item_contents(collection: Collection, connection: sa.Connection, items: list
     """Return content, type and the query's content of items, which never change."""
     cache = collection.contents
     # other threads may empty the cache at any moment, so what was found in it is held here
-    found = {item: cache.get(item) for item in items}
-    new = [item for item, content in found.items() if content is None]
+    contents = {item: cache.get(item) for item in items}
+    new = [item for item, content in contents.items() if content is None]
     if new:
         if len(cache) > _MOST_CONTENTS:
             cache.clear()
         for row in _ITEMS.rows(connection, items=new, campaign=collection.id):
-            found[row.id] = cache[row.id] = (row.content, row.content_type, row.query_content)
-    return [content for content in (found[item] for item in items) if content is not None]
+            contents[row.id] = cache[row.id] = (row.content, row.content_type, row.query_content)
+    return [content for content in (contents[item] for item in items) if content is not None]
 
 
 def about_me(collection: Collection, connection: sa.Connection, annotator: int) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def about_me(collection: Collection, connection: sa.Connection, annotator: int) 
     settings = collection.settings
     recent = _RECENT.rows(connection, annotator=annotator, limit=MAX_UNDO)
     seconds = sorted(row.seconds for row in recent if row.seconds is not None)
-    found: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "name": me.name, "kind": me.kind, "n_answered": me.n_answered,
         "n_open": _N_OPEN.number(connection, annotator=annotator),
         "recent": [
@@ -128,8 +128,8 @@ def about_me(collection: Collection, connection: sa.Connection, annotator: int) 
     }  # fmt: skip
     if settings.show_quality:
         row = _MY_QUALITY.first(connection, campaign=collection.id, name=me.name)
-        found["quality"] = None if row is None else json.loads(row.row).get("quality")
-    return found
+        facts["quality"] = None if row is None else json.loads(row.row).get("quality")
+    return facts
 
 
 def _scale(settings: Any) -> Any:

@@ -323,7 +323,7 @@ def test_relative_coefficients_are_of_those_who_judged_the_same_pairs():
     assert told["j3"] is None
     assert told["j0"] > 0.3
     assert told["j1"] + told["j2"] + told["j0"] == pytest.approx(0, abs=1e-9)
-    assert any("nothing is known of 'j3', since nobody else judged the same pairs" in note for note in found.notes)
+    assert any("nothing is known about 'j3', since nobody else judged the same pairs" in note for note in found.notes)
     heavy = table.with_columns(weight=pl.when(pl.col("query") < 50).then(0.1).otherwise(1.0))
     weighted = cr.diagnose(cr.Preferences.from_frame(heavy, covariates=["length"]), control=["length"])
     unit = np.sqrt((heavy["weight"] * heavy["length"] ** 2).sum() / heavy["weight"].sum())

@@ -11,7 +11,7 @@ import crowdrank as cr
 from crowdrank.aggregators import LatentScore as Aggregator
 from crowdrank.errors import DataWarning, JudgmentError, ParameterError, UnknownNameError
 from crowdrank.joint import LatentScore
-from crowdrank.models.latent_score import feature_weights, part_start
+from crowdrank.models.latent_score import feature_weights, with_features
 from crowdrank.models.latent_score.layout import lay_out
 from crowdrank.models.latent_score.rounds import Options, fit_scores
 from crowdrank.models.latent_score.state import Known, known_scores
@@ -329,7 +329,7 @@ def test_a_start_from_a_part_of_the_queries_ends_in_the_same_scores(monkeypatch)
     features, grades, _ = graded_crowd(5)
     said = []
     plain = LatentScore(tol=1e-5).fit(grades, features)
-    monkeypatch.setattr(part_start, "MIN_CELLS", 0)
+    monkeypatch.setattr(with_features, "MIN_CELLS_TO_START_FROM_A_PART", 0)
     from_part = LatentScore(tol=1e-5).fit(grades, features, progress=lambda done, total, what: said.append(what))
     assert any(what.endswith(", part of the queries") for what in said)
     np.testing.assert_allclose(from_part.consensus.scores, plain.consensus.scores, atol=2e-3)
@@ -340,13 +340,13 @@ def test_a_start_from_a_part_of_the_queries_ends_in_the_same_scores(monkeypatch)
 
 
 def test_fits_start_from_nothing_where_a_part_says_too_little(monkeypatch, few):
-    monkeypatch.setattr(part_start, "MIN_CELLS", 0)
+    monkeypatch.setattr(with_features, "MIN_CELLS_TO_START_FROM_A_PART", 0)
     features, grades, scores = graded_crowd(6)
 
     def start(judgments, described, known=None):
         layout = lay_out(judgments)
         known = Known.nothing(layout.n_items) if known is None else known
-        return part_start.start_from_part(
+        return with_features.start_from_part(
             judgments, layout, described.matrix, known, None, bins=None, lapse=None, progress=None
         )
 
@@ -356,5 +356,5 @@ def test_fits_start_from_nothing_where_a_part_says_too_little(monkeypatch, few):
     first = {"query": ["0"], "item": ["0"], "score": [1.0]}
     assert start(grades, features, known_scores(grades.items, first)) is None
     assert start(few[1], few[0]) is not None
-    monkeypatch.setattr(part_start, "MIN_CELLS", features.matrix.size + 1)
+    monkeypatch.setattr(with_features, "MIN_CELLS_TO_START_FROM_A_PART", features.matrix.size + 1)
     assert start(grades, features) is None

@@ -27,14 +27,14 @@ class Borda:
     item's standings [Borda81]_. For full rankings that is the Borda count on another scale.
 
     A preference is a ranking of two, so the score is (wins - losses) / preferences. Grades are ranked within each
-    annotator and query: whether an annotator is severe or mild does not matter, only whom they place above whom.
+    annotator and query: whether an annotator is severe or mild does not matter, only which item they place above which.
 
     When to use
     -----------
     Use it for a fast first order from rankings, and for grades by annotators whose scales differ: only each annotator's
     own order counts. Prefer ``plackett_luce`` or ``bradley_terry`` where items met rivals of unequal strength, since
     Borda gives no credit for strong rivals, and ``latent_score`` where annotators differ in quality, since Borda counts
-    all of them alike.
+    all of them equally.
 
     Notes
     -----

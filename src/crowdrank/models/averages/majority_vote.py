@@ -37,12 +37,12 @@ class MajorityVote:
     ties
         Which of several equally frequent levels to take. ``"better_middle"``: of :math:`t` tied levels, best first,
         number :math:`\lceil t / 2 \rceil`, so two tied give the better and three the middle [Yang10]_;
-        ``"random"``: one of them, each as likely as the other, drawn with ``seed``.
+        ``"random"``: one of them, drawn with equal probability by ``seed``.
     adversaries
         What becomes of grades by annotators whose accuracy is below one in as many as there are levels. ``"keep"``:
         they count as they are; ``"exchange"``: each is replaced by one of the other levels at random [KumarLease11]_.
     seed
-        Start of the random draws; one is made for each item, in the order of their votes, so that other ids lead to the
+        Seed of the random draws; one is made for each item, in the order of their votes, so that other ids lead to the
         same grades; only among items with the same votes the order of the ids counts.
     bins
         Cut grades into this many equally wide levels; needed when there are more than 30 distinct ones.
@@ -51,11 +51,11 @@ class MajorityVote:
     -----
     An unjudged item has no grade; its probabilities are the shares of all votes in its query, or of all votes where
     the query has none, and its score is the mean of its query's judged items in the same way (0 for classes without an
-    order). Without an order, ``"better_middle"`` goes by the order in which the levels are listed. Annotators are not
+    order). Without an order, ``"better_middle"`` uses the order in which the levels are listed. Annotators are not
     needed unless adversaries are exchanged.
 
-    Who is adversarial, ``accuracies=`` of ``fit`` says, and for those who are not in it the mean share of the other
-    grades of their items that agree with them. That leans towards 1 where one level is far more frequent than the
+    ``accuracies=`` of ``fit`` says who is adversarial; for annotators who are not in it, the mean share of the other
+    grades of their items that agree with them does. That leans towards 1 where one level is far more frequent than the
     others. Each exchanged grade is drawn with ``seed``. An accuracy of 0.2 on three levels leaves 0.4 for each of the
     others, so little is gained; ``naive_bayes`` uses such accuracies without throwing anything away.
 
@@ -84,8 +84,8 @@ class MajorityVote:
     def fit(self, grades: Grades, *, accuracies: Any | None = None) -> Consensus:
         """Return the most frequent level of each item and the shares of all levels.
 
-        ``accuracies`` maps annotators to the probability of being right, or is a table of annotator and accuracy, by
-        which adversaries are told.
+        ``accuracies`` maps annotators to the probability of being right, or is a table of annotator and accuracy;
+        adversaries are those whose accuracy is below chance.
         """
         expect(grades, self)
         check_adversaries(self.adversaries, accuracies)

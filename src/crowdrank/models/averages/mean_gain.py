@@ -37,7 +37,7 @@ class MeanGain:
     -----
     A ranker learns the mean gain itself: it is given :math:`\log_2(1 + s_i)`, the grade of that gain, so its own
     :math:`2^y - 1` gives :math:`s_i` back, on validation queries too, and rankers that read grades get grades. One row
-    an item has none of the troubles of one row per grade, where copies of an item fill places and trees. A ranker with
+    per item avoids the trouble of one row per grade, where copies of an item fill places of the ranking. A ranker with
     ``gain="given"`` or ``"linear"`` learns the score as it is.
 
     Scores have no standard error, as errors grow with the gain; ``bootstrap=`` gives intervals. An unjudged item has

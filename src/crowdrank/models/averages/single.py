@@ -21,7 +21,7 @@ _PICKS = ("first", "random")
 class Single:
     """Single labelling: one grade of each item as its score.
 
-    What single labelling would have bought: the base line that overlapping grades are compared with ([Yang10]_,
+    What single labelling would have bought: the baseline that overlapping grades are compared with ([Yang10]_,
     [KumarLease11]_).
 
     When to use
@@ -38,12 +38,12 @@ class Single:
         What becomes of grades by annotators whose accuracy is below one in as many as there are levels. ``"keep"``:
         they count as they are; ``"exchange"``: each is replaced by one of the other levels at random [KumarLease11]_.
     seed
-        Start of the random draws; one is made for each item.
+        Seed of the random draws; one is made for each item.
 
     Notes
     -----
-    Who is adversarial, ``accuracies=`` of ``fit`` says, and for others the mean share of the other grades of their
-    items that agree with them; whose items have no other grade is kept. See ``majority_vote``.
+    ``accuracies=`` of ``fit`` says who is adversarial; for others, the mean share of the other grades of their items
+    that agree with them does. Annotators whose items have no other grade are kept. See ``majority_vote``.
 
     The result has a ``grade`` where there are up to 30 different levels. An unjudged item has no grade, and the mean
     score of its query's judged items (of all judged items where the query has none). Annotators are not needed.
@@ -68,8 +68,8 @@ class Single:
     def fit(self, grades: Grades, *, accuracies: Any | None = None) -> Consensus:
         """Return the one grade of each item.
 
-        ``accuracies`` maps annotators to the probability of being right, or is a table of annotator and accuracy, by
-        which adversaries are told.
+        ``accuracies`` maps annotators to the probability of being right, or is a table of annotator and accuracy;
+        adversaries are those whose accuracy is below chance.
         """
         from ...kernels.segments import fill_from_query
 
@@ -99,7 +99,7 @@ def _random_rows(grades: Grades, rng: np.random.Generator) -> Counts:
     """Row of one grade of each judged item, drawn in proportion to the weights."""
     draws = rng.random(grades.n_items)
     # rows in an order of their own, so the order of the table does not matter
-    annotator = grades.annotator if grades.n_annotators else np.zeros(len(grades), np.int32)
+    annotator = grades.row_annotator
     order = np.lexsort((grades.grade, annotator, grades.item))
     items, starts = np.unique(grades.item[order], return_index=True)
     climbed: Floats = np.concatenate([[0.0], np.cumsum(grades.row_weight[order])])

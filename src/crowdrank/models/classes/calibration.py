@@ -16,7 +16,7 @@ from .confusion_matrices import OwnPrior, Prior, crowd_shares, hierarchical_fit
 MOST_CELLS = 200_000
 """Grades times levels that the calibration looks at; of more, those of a part of the items."""
 
-_LEAST = 1e-300
+_MIN_PROBABILITY = 1e-300
 _MOST_ROUNDS = 10
 _TYPICAL_CORRELATION = 0.1
 """Mean of the exponential prior of the correlation; it matters only where there are few grades."""
@@ -29,7 +29,7 @@ _TEMPERINGS = (*_CORRELATIONS, 1.0)
 
 _STRIDE = 4
 _N_ERRORS = 2.0
-"""The largest correlation is taken whose predictions are within so many standard errors of the best."""
+"""The largest correlation is taken whose predictions are within this many standard errors of the best."""
 
 _LEAST_GAIN = 2.0
 """Log-likelihood of held-out grades that a better fit gains at least."""
@@ -82,8 +82,8 @@ def calibrate(rows: ClassRows, fit: ClassFit) -> Calibration:
     likeliest, largest = _correlations(held_out)
     shared_error = _shared_error(largest, crowd)
     given_away = min(shared_error * rows.n_levels / max(rows.n_levels - 1, 1), _MOST_SHARED)
-    found = Calibration(largest, shared_error, likeliest, largest, given_away)
-    return found if fit.own_doubt else _nearest(rows, fit, judge, found)
+    calibration = Calibration(largest, shared_error, likeliest, largest, given_away)
+    return calibration if fit.own_doubt else _nearest_tempering(rows, fit, judge, calibration)
 
 
 def held_out_loss(rows: ClassRows, fit: ClassFit) -> float:
@@ -93,7 +93,7 @@ def held_out_loss(rows: ClassRows, fit: ClassFit) -> float:
 
 
 def predicts_better(rows: ClassRows, fit: ClassFit, other: ClassFit, *, n_errors: float = 0.0) -> bool:
-    """Return whether a fit predicts held-out grades better than another, by so many standard errors over items."""
+    """Return whether a fit predicts held-out grades better than another, by this many standard errors over items."""
     gain = _held_out_losses(rows, other) - _held_out_losses(rows, fit)
     # where all items are alike nothing shows what chance is
     least = max(n_errors * float(np.sqrt(((gain - gain.mean()) ** 2).sum())), _LEAST_GAIN)
@@ -118,10 +118,10 @@ def temper_probabilities(rows: ClassRows, fit: ClassFit, found: Calibration) -> 
 def _flatter(probabilities: Floats, n_voices: Floats, correlation: float) -> Floats:
     """Probabilities by as many annotators as count with a correlation, (n, n_levels)."""
     power = 1.0 / (1.0 + np.maximum(n_voices - 1.0, 0.0) * correlation)
-    return _shares(np.log(np.maximum(probabilities, _LEAST)) * power[:, None])
+    return _shares(np.log(np.maximum(probabilities, _MIN_PROBABILITY)) * power[:, None])
 
 
-def _nearest(rows: ClassRows, fit: ClassFit, judge: ClassFit, found: Calibration) -> Calibration:
+def _nearest_tempering(rows: ClassRows, fit: ClassFit, judge: ClassFit, found: Calibration) -> Calibration:
     """The tempering by which the probabilities of a fit come closest to the tempered ones of the judge.
 
     Closest is the smallest log-loss expected by the judge; for each correlation it has one least in the share given
@@ -136,7 +136,7 @@ def _nearest(rows: ClassRows, fit: ClassFit, judge: ClassFit, found: Calibration
     def loss_and_share(number: int) -> tuple[float, float]:
         flat = _flatter(own, n_voices, _TEMPERINGS[number])
         away = _likeliest_away(flat, wanted, found.given_away)
-        loss = -float((wanted * np.log((1.0 - away) * flat + away / rows.n_levels + _LEAST)).sum())
+        loss = -float((wanted * np.log((1.0 - away) * flat + away / rows.n_levels + _MIN_PROBABILITY)).sum())
         loss += 0.5 * (away - found.given_away) ** 2
         # the last digits depend on the order of the sums
         return round(loss, 7), away
@@ -240,7 +240,9 @@ class _HeldOut(NamedTuple):
         """Log-loss of the grades of each item with this correlation, (n_items,)."""
         power = 1.0 / (1.0 + np.maximum(self.n_others - 1.0, 0.0) * correlation)
         chance = np.einsum("nk,nk->n", _shares(self.others * power[:, None]), self.chance)
-        summed: Floats = np.bincount(self.item, -self.weight * np.log(np.maximum(chance, _LEAST))).astype(np.float64)
+        summed: Floats = np.bincount(self.item, -self.weight * np.log(np.maximum(chance, _MIN_PROBABILITY))).astype(
+            np.float64
+        )
         return summed
 
 
@@ -367,7 +369,7 @@ def _shared_error(correlation: float, crowd: _Crowd) -> float:
 
     if correlation <= 0.0:
         return 0.0
-    mean_matrix = np.maximum(crowd.mean, _LEAST)
+    mean_matrix = np.maximum(crowd.mean, _MIN_PROBABILITY)
     wrong = np.zeros(len(mean_matrix))
     for level, row in enumerate(mean_matrix):
         ratio = np.log(row) - np.log(mean_matrix)

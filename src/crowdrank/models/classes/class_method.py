@@ -30,7 +30,7 @@ _MAX_TIED_DIFFERENCE = 1e-8
 """Probabilities that differ by no more are equal: fits end within this of each other, whatever the order of sums."""
 
 MANY_GRADES, _FEW_FOLDS = 20_000, 5
-"""From so many grades on, annotators are left out in five parts, and fits to a part stop earlier."""
+"""From this many grades on, annotators are left out in five parts, and fits to a part stop earlier."""
 
 _REFIT_TOL, _MAX_REFIT_PASSES = 1e-3, 20
 _N_SHOWN = 5
@@ -130,7 +130,7 @@ def class_rows(grades: Grades, *, bins: int | None = None, known: Any | None = N
     grades
         The grades; at least one.
     bins
-        Cut the grades into so many equally wide levels.
+        Cut the grades into this many equally wide levels.
     known
         Table of query, item and grade, or a :class:`~crowdrank.data.truth.Truth`: items whose level is known. An item
         that is not among the items, or a grade that is none of the levels, is refused by name.
@@ -181,21 +181,22 @@ class KnownGrades(NamedTuple):
     def of(cls, known: Any, rows: Any, cut: Floats | None) -> KnownGrades:
         """Return known items on the levels of ``rows``; ``cut`` holds the grades that bins were cut from."""
         frame = known.frame() if isinstance(known, Truth) else to_frame(known)
-        found = understand_items(frame.columns, also=("grade",))
-        if "grade" not in found:
+        columns = understand_items(frame.columns, also=("grade",))
+        if "grade" not in columns:
             raise JudgmentError(
                 f"{option('known')} has no grade column (its columns: {quote_names(frame.columns)}); "
                 "give a table of query, item and grade"
             )
-        level = _level_of(frame[found["grade"]], rows, cut)
+        level = _level_of(frame[columns["grade"]], rows, cut)
         scale = ", ".join(str(level) for level in rows.levels[:12])
         remedy = "correct it, or declare it with levels="
-        _refuse(frame, found, level < 0, f"has a known grade outside the scale {scale}", remedy)
-        named = pl.DataFrame({name: frame[found[name]].cast(pl.String) for name in ("query", "item") if name in found})
+        _refuse(frame, columns, level < 0, f"has a known grade outside the scale {scale}", remedy)
+        ids = [name for name in ("query", "item") if name in columns]
+        named = pl.DataFrame({name: frame[columns[name]].cast(pl.String) for name in ids})
         several = pl.col("level").n_unique().over(named.columns) > 1
         twice = named.with_columns(level=pl.Series(level)).select(several).to_series().to_numpy()
-        _refuse(frame, found, twice, "has two different known grades", "keep one of them")
-        return cls(frame, found, level)
+        _refuse(frame, columns, twice, "has two different known grades", "keep one of them")
+        return cls(frame, columns, level)
 
     def expect_queries(self, n_queries: int) -> None:
         """Refuse a table that names no queries where there are several."""
@@ -286,19 +287,19 @@ def class_consensus(
     """
     sure = calibrate(rows, fit) if method.calibrated else Calibration()
     columns = item_columns(method, grades, rows, fit, sure, lambda: structure_numbers(rows, method.seed)[0])
-    found = Consensus.of(
+    consensus = Consensus.of(
         method, grades, columns.scores, trace=fit.trace, probabilities=columns.probabilities, levels=rows.scale,
         grade=columns.grade, estimates=calibration_estimates(method, sure),
     )  # fmt: skip
     if not rows.has_annotators:
-        return found
-    source = _quality(method, found, grades, rows, fit, again)
+        return consensus
+    source = _quality(method, consensus, grades, rows, fit, again)
     if not fit.rereads or (rows.known >= 0).any() or rows.weight is not None or method.bins:
-        return replace(found, quality_source=source)
+        return replace(consensus, quality_source=source)
     nothing: Ints = np.empty(0, np.int32)
     learned = replace(rows, item=nothing, annotator=nothing, level=nothing, known=nothing)
     reread = partial(_read_again, method, grades.annotators, learned, fit.without_items, sure)
-    return replace(found, quality_source=source, reread=reread)
+    return replace(consensus, quality_source=source, reread=reread)
 
 
 def _read_again(
@@ -322,10 +323,10 @@ def _read_again(
     )  # fmt: skip
     now = replace(fit, probabilities=rows.read(fit.reading))  # type: ignore[arg-type]
     columns = item_columns(method, grades, rows, now, sure, lambda: structure_numbers(rows, method.seed)[0])
-    found = Consensus.of(
+    consensus = Consensus.of(
         method, grades, columns.scores, probabilities=columns.probabilities, levels=rows.scale, grade=columns.grade
     )
-    return found, free & rows.is_graded
+    return consensus, free & rows.is_graded
 
 
 class ItemColumns(NamedTuple):
@@ -464,6 +465,6 @@ class _Refit:
 
     def scores(self, grades: Grades) -> Floats:
         """Return the chosen level of each item as a number: of two items of one level none is better."""
-        found = self.fit(grades)
-        assert found.grade is not None
-        return np.maximum(found.grade, 0).astype(np.float64)
+        fit = self.fit(grades)
+        assert fit.grade is not None
+        return np.maximum(fit.grade, 0).astype(np.float64)

@@ -155,8 +155,8 @@ class ClassPasses(AddedPasses):
         if not rows.has_annotators:
             return None
         share = share_of_rows(self.judged.rows)
-        found = [part for (part,) in sums.read(partial(_sample_grades, rows.annotator_weights, share))]
-        sample: Grades = stack_judgments(align_judgments([part for part in found if len(part)] or found[:1]))
+        samples = [part for (part,) in sums.read(partial(_sample_grades, rows.annotator_weights, share))]
+        sample: Grades = stack_judgments(align_judgments([part for part in samples if len(part)] or samples[:1]))
         parameters = annotator_parameters(rows, fit)
         learned = Quality(self.judged.annotators, parameters["accuracy"], np.empty(0), parameters)
         everything: Any = rows
@@ -339,8 +339,8 @@ def _pass_of_rows(code: LevelCode, function: Any, args: Any, part: ClassPart, st
 
 def _pass_with_state(code: LevelCode, function: Any, args: Any, part: ClassPart, state: Any) -> tuple[Statistics, Any]:
     """A pass that reads and may write the state of a part."""
-    found: tuple[Statistics, Any] = function(part.rows(code), state, *args)
-    return found
+    answer: tuple[Statistics, Any] = function(part.rows(code), state, *args)
+    return answer
 
 
 def _votes(rows: ClassRows, second_opinions: bool) -> Statistics:
@@ -438,12 +438,12 @@ def _read_items(
     """Scores, levels and probabilities of the items of one part."""
     rows = part.rows(code)
     own = _fit_of_part(rows, fit, state)
-    found = item_columns(method, part.grades, rows, own, sure, lambda: item_numbers(rows, draws, method.seed, 1))
-    scores = settle_ties(method, part.grades, found.scores)
+    columns = item_columns(method, part.grades, rows, own, sure, lambda: item_numbers(rows, draws, method.seed, 1))
+    scores = settle_ties(method, part.grades, columns.scores)
     if not many:
-        return (scores, None, found.grade, found.probabilities, None), None
-    confidence = found.probabilities[np.arange(len(scores)), np.maximum(found.grade, 0)]
-    return (scores, None, found.grade, None, confidence), None
+        return (scores, None, columns.grade, columns.probabilities, None), None
+    confidence = columns.probabilities[np.arange(len(scores)), np.maximum(columns.grade, 0)]
+    return (scores, None, columns.grade, None, confidence), None
 
 
 def _sample_grades(n_judgments: Floats, share: float, part: ClassPart, state: Any) -> tuple[Statistics, Any]:

@@ -314,10 +314,10 @@ class Former(NamedTuple):
             [(0, 1)] * (former.ndim if by_level else 1) + [(0, 0)] * (0 if by_level else former.ndim - 1),
             constant_values=np.nan,
         )
-        found: Floats = padded[self.annotator]
+        values: Floats = padded[self.annotator]
         for axis in range(1, former.ndim if by_level else 1):
-            found = np.take(found, self.level, axis=axis)
-        return found
+            values = np.take(values, self.level, axis=axis)
+        return values
 
 
 def former_fit(start: Consensus, grades: Grades, rows: ClassRows) -> Former:

@@ -32,7 +32,7 @@ _ROW_WEIGHT, _OWN_WEIGHT, _SPREAD_OF_LOG_WEIGHT = 20.0, 4.0, 1.0
 """Where the learned weights are expected: their hyper-prior is log-normal, worth about one annotator."""
 
 _SPREAD_OF_LOG_SHARE_WEIGHT = 2.0
-_LIGHTEST, _HEAVIEST = 0.05, 1e4
+_MIN_WEIGHT, _MAX_WEIGHT = 0.05, 1e4
 _EASE_PULL = 0.5
 """Precision of the log odds by which a level is easier than others."""
 
@@ -44,7 +44,7 @@ _N_ROUNDS_BEFORE_OWN_WEIGHT = 4
 _MOST_ANCHOR = 10.0
 """Items that the anchor of the shares is worth at most, for each item."""
 
-_SETTLED = 0.02
+_MAX_LOG_CHANGE = 0.02
 _MIN_COUNT = 1e-6
 
 
@@ -238,7 +238,7 @@ def vote_anchor(rows: ClassRows) -> Floats:
     """Return items of each level, in the shares of the grades, that a fit begins with, (n_levels,).
 
     Only pairs of grades of the same item tell shares of levels from habits of annotators. With few of them one level
-    can swallow the others at no loss of likelihood. The anchor is worth as many items as there are at one pair each,
+    can take nearly all items at no loss of likelihood. The anchor is worth as many items as there are at one pair each,
     and fades with the square of the pairs that an item has on average, so that it is gone where these are many.
     """
     (pairs,) = rows.total(_n_pairs)
@@ -340,7 +340,7 @@ class OwnPrior:
 
     @cached_property
     def centre(self) -> Floats:
-        """The rows that matrices are drawn to, (n_annotators, n_levels, n_levels)."""
+        """The rows that matrices are shrunk towards, (n_annotators, n_levels, n_levels)."""
         right = _probability(self.ability[:, None] + self.ease)
         eye = np.eye(len(self.ease), dtype=bool)
         return np.where(eye, right[:, :, None], (1.0 - right)[:, :, None] * self.errors)
@@ -362,14 +362,14 @@ class OwnPrior:
         :math:`b (\\psi(n + b) - \\psi(b))` count one level up, where rows of one annotator differ by chance [Minka00]_;
         these are what accuracies, errors and ease are estimated from, and in the same way the mean accuracy.
         """
-        found, counts = self, expected.counts
+        learned, counts = self, expected.counts
         some = counts.sum(axis=(1, 2)) > 0
         for _ in range(_N_SWEEPS):
-            found = found._sweep(counts, expected.shares, some)
-        seen = _counts_above(counts, found.row_weight * found.centre)
+            learned = learned._sweep(counts, expected.shares, some)
+        seen = _counts_above(counts, learned.row_weight * learned.centre)
         right, total = np.einsum("ajj->a", seen)[some], seen.sum(axis=(1, 2))[some]
-        row_weight = _likeliest_weight(counts[some], found.centre[some], _ROW_WEIGHT, _SPREAD_OF_LOG_WEIGHT)
-        own_weight = found.own_weight
+        row_weight = _likeliest_weight(counts[some], learned.centre[some], _ROW_WEIGHT, _SPREAD_OF_LOG_WEIGHT)
+        own_weight = learned.own_weight
         if self.n_rounds >= _N_ROUNDS_BEFORE_OWN_WEIGHT:
             share = (right.sum() + _N_RIGHT_ADDED) / (total.sum() + _N_RIGHT_ADDED + _N_WRONG_ADDED)
             pairs = np.stack([right, total - right], axis=1)
@@ -378,9 +378,9 @@ class OwnPrior:
             )
         share_weight = likeliest_share_weight(expected.shares)
         before = np.log([self.row_weight, self.own_weight])
-        near = bool((np.abs(np.log([row_weight, own_weight]) - before) < _SETTLED).all())
+        near = bool((np.abs(np.log([row_weight, own_weight]) - before) < _MAX_LOG_CHANGE).all())
         return replace(
-            found, row_weight=row_weight, own_weight=own_weight, share_weight=share_weight,
+            learned, row_weight=row_weight, own_weight=own_weight, share_weight=share_weight,
             n_rounds=self.n_rounds + 1, is_settled=near and self.n_rounds > _N_ROUNDS_BEFORE_OWN_WEIGHT,
         )  # fmt: skip
 
@@ -442,12 +442,12 @@ def _counts_above(counts: Floats, prior: Floats | float) -> Floats:
     """How many of expected grades count one level up: no more than there are of them."""
     from scipy.special import digamma
 
-    found: Floats = np.minimum(counts, prior * (digamma(counts + prior) - digamma(prior)))
-    return found
+    above: Floats = np.minimum(counts, prior * (digamma(counts + prior) - digamma(prior)))
+    return above
 
 
 def _likeliest_weight(counts: Floats, centre: Floats, expected: float, spread: float) -> float:
-    """The weight of a Dirichlet prior around rows that makes counts likeliest, drawn to what is expected of it."""
+    """The weight of a Dirichlet prior around rows that makes counts likeliest, shrunk towards the expected one."""
     from scipy.optimize import brentq
 
     counts, centre = counts.reshape(-1, counts.shape[-1]), centre.reshape(-1, counts.shape[-1])
@@ -460,22 +460,22 @@ def _likeliest_weight(counts: Floats, centre: Floats, expected: float, spread: f
         pull = (log_weight - np.log(expected)) / spread**2
         return float(_counts_above(given, weight * share).sum() - _counts_above(rows, weight).sum() - pull)
 
-    low, high = np.log(_LIGHTEST), np.log(_HEAVIEST)
+    low, high = np.log(_MIN_WEIGHT), np.log(_MAX_WEIGHT)
     if slope(low) <= 0.0:
-        return _LIGHTEST
+        return _MIN_WEIGHT
     if slope(high) >= 0.0:
-        return _HEAVIEST
+        return _MAX_WEIGHT
     return float(np.exp(brentq(slope, low, high, xtol=1e-9)))
 
 
 def _probability(log_odds: Floats) -> Floats:
     """Probability of log odds."""
-    found: Floats = 0.5 + 0.5 * np.tanh(0.5 * log_odds)
-    return found
+    probability: Floats = 0.5 + 0.5 * np.tanh(0.5 * log_odds)
+    return probability
 
 
 def _log_odds(probability: Floats) -> Floats:
     """Log odds of probabilities, kept off 0 and 1."""
     inside = np.clip(probability, 1e-9, 1 - 1e-9)
-    found: Floats = np.log(inside / (1.0 - inside))
-    return found
+    log_odds: Floats = np.log(inside / (1.0 - inside))
+    return log_odds

@@ -54,51 +54,52 @@ class DawidSkene(ClassMethod):
     Parameters
     ----------
     prior
-        What matrices are drawn to: ``"own"``, each annotator's own accuracy and the crowd's errors, by weights that are
-        learned; ``"crowd"``, the crowd's matrix by ``alpha``; ``"none"``, as published.
+        What matrices are shrunk towards: ``"own"``, each annotator's own accuracy and the crowd's errors, by weights
+        that are learned; ``"crowd"``, the crowd's matrix by ``alpha``; ``"none"``, as published.
     alpha
         With ``prior="crowd"``: number of grades for each level that the crowd's own habits count for in each
         annotator's matrix; raise it where annotators gave few grades.
     ordinal
-        Whether a miss by one level is likelier than by three: the rows of a matrix are tied by
+        Whether a miss by one level is likelier than one by three: the rows of a matrix are tied by
 
         .. math:: \pi_{ajl} \propto \exp\left(b_{al} + \delta_a [l = j] - \tfrac{1}{2} \beta_a (l - j)^2\right),
 
         where :math:`b` is the liking of the annotator for a level, :math:`\delta` (``exactness``) the gain of the true
         one and :math:`\beta` (``closeness``) the loss with distance: agreement and linear-by-linear association
-        [Agresti88]_. With five levels that is 6 numbers an annotator instead of 20.
+        [Agresti88]_. With five levels that is 6 numbers per annotator instead of 20.
     calibrated
         Whether to temper the probabilities so that they mean what they say (see the notes); ``False`` gives the
         model's own.
     per_query
         Whether annotators are taken as different ones in each query.
     tol
-        Largest change of a probability in the last pass; with ``ordinal``, of a number in the formula.
+        Largest change of a probability in the last pass; with ``ordinal``, of a number in the formula; raise it to stop
+        earlier.
     max_iter
-        Most passes over the grades.
+        Largest number of passes over the grades; raise it where a warning says that the fit did not converge.
     seed
         Seed of the random draws: which of several equally probable levels an item gets.
     bins
-        Cut grades into so many equally wide levels; needed when there are more than 30 distinct ones.
+        Cut grades into this many equally wide levels; needed when there are more than 30 distinct ones.
 
     Notes
     -----
-    The published estimate takes somebody who was right twice as infallible. With ``prior="own"`` row :math:`j` of
+    The published estimate takes an annotator who was right twice for infallible. With ``prior="own"`` row :math:`j` of
     annotator :math:`a` has a Dirichlet prior, worth :math:`s` grades, around
 
     .. math:: \Bigl( p_{aj} \text{ for } j, \; (1 - p_{aj}) e_{jl} \text{ for } l \ne j \Bigr), \qquad
               \operatorname{logit} p_{aj} = \operatorname{logit} p_a + f_j,
 
-    where :math:`p_a` is the annotator's own accuracy, itself drawn to the mean accuracy by a Beta prior worth :math:`c`
-    grades, :math:`f_j` how much easier level :math:`j` is than others and :math:`e_{jl}` the crowd's wrong grades for
-    it. The shares of the levels have a Dirichlet prior around even ones. All of these are those of largest marginal
-    (Dirichlet-multinomial) likelihood of the expected numbers of grades, in rounds between passes; the weights have
-    log-normal hyper-priors around 20, 4 and the number of levels. No level is likelier to be given for another level
-    than for itself in these. Somebody with three grades so has a matrix near the crowd's, shifted by own hits and
-    misses, and somebody with hundreds one of their own. Where items have one or two grades, shares of levels cannot be
-    told from habits of annotators and one level would swallow the others; so the shares begin with the votes, as if
-    there were :math:`n / p^2` more of the :math:`n` items, :math:`p` being the pairs of grades that an item has on
-    average. That form was chosen on subsamples of public sets, after :math:`n / p`.
+    where :math:`p_a` is the annotator's own accuracy, itself shrunk towards the mean accuracy by a Beta prior worth
+    :math:`c` grades, :math:`f_j` how much easier level :math:`j` is than others and :math:`e_{jl}` the crowd's wrong
+    grades for it. The shares of the levels have a Dirichlet prior around even ones. All of these are those of largest
+    marginal (Dirichlet-multinomial) likelihood of the expected numbers of grades, in rounds between passes; the weights
+    have log-normal hyper-priors around 20, 4 and the number of levels. No level is likelier to be given for another
+    level than for itself in these. So an annotator with three grades has a matrix near the crowd's, shifted by their
+    own hits and misses, and one with hundreds has a matrix of their own. Where items have one or two grades, shares of
+    levels cannot be separated from habits of annotators and one level would take nearly all items; so the shares begin
+    with the votes, as if there were :math:`n / p^2` more of the :math:`n` items, :math:`p` being the pairs of grades
+    that an item has on average. That form was chosen on subsamples of public sets, after :math:`n / p`.
 
     With ``prior="crowd"`` each annotator begins with ``alpha`` grades for each level, distributed over true and given
     levels as the crowd's grades are over the vote shares of items with two annotators or more; two right and one wrong
@@ -108,11 +109,11 @@ class DawidSkene(ClassMethod):
     Probabilities are tempered (``calibrated``), since grades of one item depend on each other beyond its level: items
     differ in difficulty, and annotators share mistakes. Each grade is predicted from the others on its item, which
     count as :math:`n / (1 + (n - 1) r)` independent ones, and the largest correlation :math:`r` is taken that these
-    predictions do not speak against. From it follows on what share of items even many annotators would settle on a
-    wrong level, which is given away to all levels alike. The order of an item's levels stays. Both numbers are in
+    predictions do not contradict. From it follows on what share of items even many annotators would settle on a
+    wrong level, which is shared equally among all levels. The order of an item's levels stays. Both numbers are in
     ``estimates["calibration"]`` of the consensus (``correlation``, ``shared_error``), with what the probabilities were
     tempered by (``tempering``, ``given_away``). Other class methods, and ``prior="crowd"`` and ``"none"``, are judged
-    by this model: one that is too plain for its crowd agrees with itself and would find no doubt. Their probabilities
+    by this model: a model too simple for its crowd agrees with itself and would find no doubt. Their probabilities
     are tempered by the correlation and the share that bring them closest to those of ``prior="own"``.
 
     Without annotators in the data all grades share one matrix. Where no item was graded by two annotators, or all
@@ -164,7 +165,7 @@ class DawidSkene(ClassMethod):
         return Estimate(former.of_annotators("confusion", by_level=True), former.prior)
 
     def _fit_rows(self, rows: ClassRows, begin: Estimate | None) -> ClassFit:
-        """The matrices, drawn to the prior."""
+        """The matrices, shrunk towards the prior."""
         prior = self._prior(crowd_shares(rows), rows)
         fit = fit_matrices(rows, self._form(rows), prior, begin, tol=self.tol, max_iter=self.max_iter)
         if not fit.trace.converged:

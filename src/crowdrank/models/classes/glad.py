@@ -45,11 +45,11 @@ class GLAD(ClassMethod):
 
     .. math:: P(\text{correct}) = \frac{1}{1 + e^{-\alpha_a \beta_i}},
 
-    and each other level alike [Whitehill09]_. The ability :math:`\alpha_a` is 0 for one who is right half of the time
-    and negative below that; :math:`1 / \beta_i > 0` is the item's difficulty, which draws everybody towards one half.
-    Both have normal priors, :math:`\alpha \sim N(1, \sigma^2)` and :math:`\log \beta \sim N(1, \tau^2)`. The score is
-    the expected grade, the grade the most probable level and the confidence its probability. The quality of an
-    annotator is that on a random item; ``ability`` is :math:`\alpha_a`.
+    and each other level with equal probability [Whitehill09]_. The ability :math:`\alpha_a` is 0 for an annotator who
+    is right half of the time and negative below that; :math:`1 / \beta_i > 0` is the item's difficulty, which draws
+    everybody towards one half. Both have normal priors, :math:`\alpha \sim N(1, \sigma^2)` and :math:`\log \beta \sim
+    N(1, \tau^2)`. The score is the expected grade, the grade the most probable level and the confidence its
+    probability. The quality of an annotator is that on a random item; ``ability`` is :math:`\alpha_a`.
 
     When to use
     -----------
@@ -59,11 +59,12 @@ class GLAD(ClassMethod):
     Parameters
     ----------
     ability_spread
-        Standard deviation :math:`\sigma` of the abilities; lower it to draw annotators with few grades to the mean.
+        Standard deviation :math:`\sigma` of the abilities; lower it to shrink annotators with few grades towards the
+        mean.
     ease_spread
         Standard deviation :math:`\tau` of :math:`\log \beta`; lower it to take items as equally difficult.
     errors
-        What is answered in error: ``"even"``, each wrong level alike, as published; ``"own"``, see the notes.
+        What is answered in error: ``"even"``, each wrong level equally often, as published; ``"own"``, see the notes.
     prior
         Shares of the levels: ``"uniform"``, as published, or ``"estimated"`` along with the rest.
     calibrated
@@ -72,13 +73,13 @@ class GLAD(ClassMethod):
     per_query
         Whether annotators are taken as different ones in each query.
     tol
-        Largest change of an ability or of :math:`\log \beta` in the last pass.
+        Largest change of an ability or of :math:`\log \beta` in the last pass; raise it to stop earlier.
     max_iter
-        Most passes over the grades.
+        Largest number of passes over the grades; raise it where a warning says that the fit did not converge.
     seed
         Seed of the random draws: which of several equally probable levels an item gets.
     bins
-        Cut grades into so many equally wide levels; needed when there are more than 30 distinct ones.
+        Cut grades into this many equally wide levels; needed when there are more than 30 distinct ones.
 
     Notes
     -----
@@ -88,8 +89,9 @@ class GLAD(ClassMethod):
     extrapolated [Varadhan08]_. The objective, which the trace has, never falls.
 
     Annotators who give one level to most items pass for able with even errors, and their level for that of most items.
-    With ``errors="own"`` the formula is the probability of knowing the level, and who does not know answers as they
-    answer overall, by luck rightly: the three-parameter model of item response theory [Birnbaum68]_. Of eight public
+    With ``errors="own"`` the formula is the probability of knowing the level; an annotator who does not know it draws
+    a level from their own overall answers, which may be the right one: the three-parameter model of item response
+    theory [Birnbaum68]_. Of eight public
     sets with gold, this with ``prior="estimated"`` is more accurate on six, by 0.6 to 13 points, and less on two, by
     0.3 and 1.2.
 
@@ -237,12 +239,12 @@ class _Problem:
         from .kernels.glad import difficulty_pass
 
         better = log_ease.copy()
-        found = difficulty_pass(
+        passed = difficulty_pass(
             self.rows.packed_rows, self.annotators, self.levels, ability, log_ease, np.log(self.guesses), log_prior,
             self.rows.known, (_PRIOR_MEAN, self.method.ease_spread**-2), self.probabilities, better,
             lucky=self.method.errors == "own",
         )  # fmt: skip
-        return found, better
+        return passed, better
 
     def settled_state(self, begin: _Beginning, n_passes: int) -> Floats:
         """The state with these abilities and class shares (the prior's where NaN), and the log ease that fits them."""
@@ -337,12 +339,12 @@ def _settled_sums(
     """What a pass finds in one part once the log ease of its items fits the abilities; it is the part's new state."""
     problem, log_ease = _lay_out(rows, method, given), _ease_of(rows, state)
     for _ in range(_MOST_SETTLING_PASSES):
-        found, better = problem.e_step(ability, log_ease, log_prior)
+        sums, better = problem.e_step(ability, log_ease, log_prior)
         change = float(np.abs(better - log_ease).max(initial=0.0))
         log_ease = better
         if change <= 0.1 * method.tol:
             break
-    return tuple(found), (log_ease,)
+    return tuple(sums), (log_ease,)
 
 
 def _ease_of(rows: ClassRows, state: Any) -> Floats:

@@ -55,7 +55,7 @@ class MACE(ClassMethod):
         ``"variational"``: average over what annotators may be like, given a Beta prior of :math:`\theta` and a
         Dirichlet prior of :math:`\xi`; ``"em"``: take the likeliest annotators.
     alpha
-        Parameter of the Beta prior; raise it to draw annotators with few grades towards spamming half of the time.
+        Parameter of the Beta prior; raise it to shrink annotators with few grades towards spamming half of the time.
     answer_alpha
         Parameter of the Dirichlet prior; raise it to take answers without looking as more even.
     smoothing
@@ -71,13 +71,15 @@ class MACE(ClassMethod):
     per_query
         Whether annotators are taken as different ones in each query.
     tol
-        Largest change of the share of an annotator's grades that are true levels, in the last pass.
+        Largest change of the share of an annotator's grades that are true levels, in the last pass; raise it to stop
+        earlier.
     max_iter
-        Most passes over the grades from each start.
+        Largest number of passes over the grades from each start; raise it where a warning says that the fit did not
+        converge.
     seed
         Seed of the random draws: of restarts, and which of several equally probable levels an item gets.
     bins
-        Cut grades into so many equally wide levels; needed when there are more than 30 distinct ones.
+        Cut grades into this many equally wide levels; needed when there are more than 30 distinct ones.
 
     Notes
     -----

@@ -42,7 +42,7 @@ class NaiveBayes(ClassMethod):
     r"""Naive Bayes (one-coin Dawid-Skene): EM over one accuracy per annotator.
 
     Annotator :math:`a` gives the true level with probability :math:`p_a` and each of the other :math:`K - 1` levels
-    alike, and items are of level :math:`j` with probability :math:`\rho_j`, so that [KumarLease11]_
+    equally often, and items are of level :math:`j` with probability :math:`\rho_j`, so that [KumarLease11]_
 
     .. math:: P(j \mid \text{grades of } i) \propto \rho_j \prod_{(a, l) \in i}
               \begin{cases} p_a & l = j \\ (1 - p_a) / (K - 1) & l \ne j. \end{cases}
@@ -64,25 +64,25 @@ class NaiveBayes(ClassMethod):
         Number of right and of wrong grades that each annotator begins with; raise both where annotators gave few
         grades. Keep :math:`a_0 > b_0`, or the levels of a poor crowd may come out permuted.
     prior
-        Shares of the levels: ``"uniform"``; ``"estimated"`` along with the rest; ``"learned"``: estimated and drawn to
-        even ones as strongly as predicts grades best that were held out; or a number for each level, worst first,
-        such as ``(0.7, 0.2, 0.1)``.
+        Shares of the levels: ``"uniform"``; ``"estimated"`` along with the rest; ``"learned"``: estimated and shrunk
+        towards even ones as strongly as predicts held-out grades best; or a number for each level, worst
+        first, such as ``(0.7, 0.2, 0.1)``.
     errors
-        Where wrong grades fall: ``"even"``, on the other levels alike; ``"own"``, as the annotator answers overall,
-        by luck rightly; ``"learned"``: even ones unless own ones predict grades clearly better that were held out.
+        Where wrong grades fall: ``"even"``, on the other levels equally often; ``"own"``, drawn from the annotator's
+        overall answers; ``"learned"``: even ones unless own ones predict held-out grades clearly better.
     calibrated
         Whether to temper the probabilities so that they mean what they say (see the notes); ``False`` gives the
         model's own.
     per_query
         Whether annotators are taken as different ones in each query.
     tol
-        Largest change of an accuracy or share in the last pass.
+        Largest change of an accuracy or share in the last pass; raise it to stop earlier.
     max_iter
-        Most passes over the grades.
+        Largest number of passes over the grades; raise it where a warning says that the fit did not converge.
     seed
         Seed of the random draws: which of several equally probable levels an item gets.
     bins
-        Cut grades into so many equally wide levels; needed when there are more than 30 distinct ones.
+        Cut grades into this many equally wide levels; needed when there are more than 30 distinct ones.
 
     Notes
     -----
@@ -90,11 +90,11 @@ class NaiveBayes(ClassMethod):
     0.000001 and 0.999999. The first pass takes vote shares for the levels. The trace has the log-likelihood with the
     priors, which never falls; passes are extrapolated.
 
-    The right prior depends on who errs how. Where errors fall on all other levels alike, as the model has it,
+    The right prior depends on who errs how. Where errors fall on all other levels equally often, as the model assumes,
     ``"estimated"`` is much better on uneven levels. Real annotators lean towards some levels, which an estimated prior
-    takes for the truth, in the end with all items on one level, of which there is a warning. So ``"learned"`` fits four
+    takes for the truth; in the end all items may be of one level, and a warning says so. So ``"learned"`` fits four
     strengths of a Dirichlet prior, from one item of each level to even shares alone, leaves out those where one level
-    swallows the others, and keeps the one by which held-out grades are likeliest. Where all accuracies are given it
+    takes nearly all items, and keeps the one by which held-out grades are likeliest. Where all accuracies are given it
     is ``"uniform"``.
 
     Even errors take those who give one level to most items for able, and their level for that of most items, whatever
@@ -107,7 +107,7 @@ class NaiveBayes(ClassMethod):
 
     Without annotators in the data all grades share one accuracy. Where no item was graded by two annotators, or all
     grades are equal, the grades are kept as they are unless accuracies were given. A level that nobody gave
-    has probability 0. Below :math:`1 / K` an accuracy speaks against the level given.
+    has probability 0. An accuracy below :math:`1 / K` counts against the level given.
 
     Examples
     --------
@@ -213,8 +213,8 @@ class NaiveBayes(ClassMethod):
         fixed, guesses = self._fit_errors(rows, begin, guesses, None)
         strengths = [max(1.0, strength * rows.n_graded / rows.n_levels) for strength in _STRENGTHS]
         fits = [*(self._fit_shares(rows, begin, guesses, more) for more in strengths), fixed]
-        # a level that swallows the others predicts what annotators answer overall, and nothing of items
-        sound = [fit for fit in fits if not _swallows(rows, fit, _MAX_SHARE_OF_ITEMS)]
+        # a level that takes nearly all items predicts what annotators answer overall, and nothing of items
+        sound = [fit for fit in fits if not _takes_nearly_all(rows, fit, _MAX_SHARE_OF_ITEMS)]
         return min(sound, key=lambda fit: held_out_loss(rows, fit)) if sound else fixed
 
     def _fit_shares(self, rows: ClassRows, begin: _Beginning, guesses: Floats | None, more: float | None) -> ClassFit:
@@ -338,7 +338,7 @@ def _given_shares(prior: str | tuple[float, ...]) -> Floats:
     return shares
 
 
-def _swallows(rows: ClassRows, fit: ClassFit, limit: float) -> bool:
+def _takes_nearly_all(rows: ClassRows, fit: ClassFit, limit: float) -> bool:
     """Whether a larger share of the items than this came out as one level although many grades say otherwise."""
     votes, items = rows.level_weights, rows.mean_probabilities(fit)
     most = int(items.argmax())
@@ -346,7 +346,7 @@ def _swallows(rows: ClassRows, fit: ClassFit, limit: float) -> bool:
 
 
 def _warn_of_guessing(rows: ClassRows, method: NaiveBayes, fit: ClassFit) -> None:
-    """Warn of a crowd close to guessing, and of an estimated prior that has swallowed the other levels."""
+    """Warn of a crowd close to guessing, and of an estimated prior that gives nearly all items one level."""
     number = rows.annotator_weights
     mean = float(np.average(np.einsum("ajj,j->a", fit.confusion, fit.prior), weights=number))
     said = []
@@ -356,10 +356,10 @@ def _warn_of_guessing(rows: ClassRows, method: NaiveBayes, fit: ClassFit) -> Non
             f"the levels may be permuted: give {option('known')} or accuracies=, or raise a0"
         )
     votes, most = rows.level_weights / number.sum(), int(fit.prior.argmax())
-    if method.prior == "estimated" and _swallows(rows, fit, _MAX_SHARE_OF_LEVEL):
+    if method.prior == "estimated" and _takes_nearly_all(rows, fit, _MAX_SHARE_OF_LEVEL):
         said.append(
             f"nearly all items came out as level {rows.levels[most]!r}, which {votes[most]:.0%} of the grades say; "
-            "a crowd that leans to a level does this to an estimated prior: use prior='uniform', or dawid_skene"
+            "this happens with an estimated prior where annotators lean to a level: use prior='uniform', or dawid_skene"
         )
     for sentence in said:
         warnings.warn(f"naive_bayes: {sentence}", DataWarning, stacklevel=3)

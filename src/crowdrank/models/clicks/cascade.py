@@ -62,11 +62,11 @@ class Cascade:
         propensity = np.clip(seen_at / np.maximum(shown_at, 1), 1e-4, 1.0)
         name = "cascade" if self.after_click == "stop" else "dependent_click"
         seen, hits = (np.bincount(clicks.item[mask], minlength=n).astype(np.float64) for mask in (examined, counted))
-        found = ClickFit(clicks, name, propensity / propensity.max(), seen, hits, 0.0)
-        chance = np.clip(found.relevance[clicks.item[examined]], 1e-9, 1 - 1e-9)
+        click_fit = ClickFit(clicks, name, propensity / propensity.max(), seen, hits, 0.0)
+        chance = np.clip(click_fit.relevance[clicks.item[examined]], 1e-9, 1 - 1e-9)
         hit = clicks.clicked[examined]
         likelihood = float(np.log(np.where(hit, chance, 1.0 - chance)).sum()) + self._stops(clicks)
-        return ClickFit(clicks, name, found.propensity, seen, hits, likelihood)
+        return ClickFit(clicks, name, click_fit.propensity, seen, hits, likelihood)
 
     def _examined_rows(self, clicks: Clicks) -> Bools:
         """Mask of the rows up to the first click of their page, or up to the last one."""

@@ -55,7 +55,7 @@ class ClickFit(Shown):
 
     @property
     def relevance(self) -> Floats:
-        """Probability of a click on each item once it is examined, drawn to the mean by one impression."""
+        """Probability of a click on each item once it is examined, shrunk towards the mean by one impression."""
         mean = float(self.clicked.sum() / max(self.examined.sum(), 1e-12))
         relevance: Floats = (self.clicked + _PRIOR * mean) / (self.examined + _PRIOR)
         return np.clip(relevance, 0.0, 1.0)

@@ -15,7 +15,7 @@ from ...wording import expect_above, one_of
 from .click_fit import ClickFit
 
 _PROPENSITIES = ("auto", "em", "harvesting")
-_LEAST = 1e-4
+_MIN_PROPENSITY = 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,8 +94,8 @@ class PositionBias:
         n = len(clicks.items)
         examined: Floats = np.bincount(cells.item, cells.shown * theta[cells.position], n).astype(np.float64)
         clicked: Floats = np.bincount(cells.item, cells.clicked, n).astype(np.float64)
-        found = ClickFit(clicks, "position_bias", theta, examined, clicked, 0.0)
-        chance = np.clip(theta[cells.position] * found.relevance[cells.item], 1e-9, 1 - 1e-9)
+        click_fit = ClickFit(clicks, "position_bias", theta, examined, clicked, 0.0)
+        chance = np.clip(theta[cells.position] * click_fit.relevance[cells.item], 1e-9, 1 - 1e-9)
         likelihood = cells.clicked * np.log(chance) + (cells.shown - cells.clicked) * np.log1p(-chance)
         return ClickFit(clicks, "position_bias", theta, examined, clicked, float(likelihood.sum()))
 
@@ -123,7 +123,7 @@ class PositionBias:
                 weights = _newton_step(design, weights, of_item, shown_of, self.ridge)
                 gamma = 1.0 / (1.0 + np.exp(-np.clip(design @ weights, -30, 30)))
             top = max(float(new.max()), 1e-12)
-            new, gamma = np.clip(new / top, _LEAST, 1.0), np.clip(gamma * top, 1e-6, 1 - 1e-6)
+            new, gamma = np.clip(new / top, _MIN_PROPENSITY, 1.0), np.clip(gamma * top, 1e-6, 1 - 1e-6)
             moved, theta = float(np.abs(new - theta).max()), new
             if moved <= self.tol:
                 return theta
@@ -188,5 +188,5 @@ def _harvest(sums: Floats) -> Floats:
     for place in np.flatnonzero(weight.sum(axis=1) == 0):
         near = np.flatnonzero(weight.sum(axis=1) > 0)
         theta[place] = theta[near[np.argmin(np.abs(near - place))]]
-    clipped: Floats = np.clip(theta, _LEAST, 1.0)
+    clipped: Floats = np.clip(theta, _MIN_PROPENSITY, 1.0)
     return clipped

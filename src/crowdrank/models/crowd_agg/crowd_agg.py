@@ -64,21 +64,21 @@ class CrowdAgg:
     gap
         How :math:`p` follows from the pairs that two items won, :math:`N_s` and :math:`N_t`. ``"hard"``: 1 for the
         preferred item; ``"linear"``: :math:`1/2 + (N_s - N_t) / 2 (m - 1)`, for :math:`m` items that the annotator
-        judged; ``"printed"``: :math:`(N_s - N_t) / n` for the one with more, of :math:`n` items, as the paper has it;
+        judged; ``"printed"``: :math:`(N_s - N_t) / n` for the one with more, of :math:`n` items, as in the paper;
         ``"swapped"``: 1 less that. ``"auto"``: swapped for grades and rankings in queries where annotators judged a
         quarter of the items or less, on average, else hard.
     quality
         How :math:`\eta` is learned. ``"held_out"``: by agreement with the scores less the annotator's own part in them;
-        ``"paper"``: by agreement with the scores; ``"none"``: everybody is taken to be right.
+        ``"paper"``: by agreement with the scores; ``"none"``: every annotator is taken to be right.
     per_query
         Whether annotators are taken as different ones in each query.
     prior
         Pairs right and wrong that each annotator begins with, for ``"held_out"``: (8, 2), or (20, 5) if ``per_query``.
         Raise both where annotators judge few pairs.
     tol
-        Largest change of a quality in the last round.
+        Largest change of a quality in the last round; raise it to stop earlier.
     max_iter
-        Most rounds to go.
+        Largest number of rounds; raise it where a warning says that the fit did not converge.
 
     Notes
     -----
@@ -210,8 +210,8 @@ def _in_sample(crowd: Crowd, _: Bools, method: CrowdAgg) -> tuple[Floats, Trace]
         last = seen.setdefault(np.concatenate(crowd.places(totals)).tobytes(), n_iter)
         if last < n_iter - 1:
             warnings.warn(
-                f"crowd_agg came back to its order of {n_iter - last} rounds before and would go round for ever; the "
-                "last order was kept: use quality='held_out'", ConvergenceWarning, stacklevel=4,
+                f"crowd_agg came back to its order of {n_iter - last} rounds before and would cycle for ever; the last "
+                "order was kept: use quality='held_out'", ConvergenceWarning, stacklevel=4,
             )  # fmt: skip
         if last < n_iter:
             return eta, Trace(n_iter, last == n_iter - 1, change)
@@ -267,7 +267,7 @@ def _preference_sets(judgments: Judgments) -> tuple[PreferenceSets, Counts]:
     from ...kernels.segments import average_repeats
     from .kernels.preference_sets import sets_of_levels, sets_of_preferences
 
-    annotator = judgments.annotator if judgments.n_annotators else np.zeros(len(judgments), np.int32)
+    annotator = judgments.row_annotator
     items, weight, code = judgments.items, np.asarray(judgments.row_weight), annotator.astype(np.int64)
     if isinstance(judgments, Rankings):
         number, n = judgments.ranking, max(len(judgments), 1)

@@ -77,7 +77,7 @@ class CrowdAggPasses(AddedPasses):
 def _survey(n_annotators: int, part: CrowdPart, state: Any) -> tuple[Statistics, Any]:
     """Pairs and weight of each annotator, and the number of ties."""
     judgments = part.judgments
-    by = judgments.annotator if judgments.n_annotators else np.zeros(len(judgments), np.int32)
+    by = judgments.row_annotator
     given = np.bincount(by, judgments.weight, n_annotators).astype(np.float64)
     ties = float((np.asarray(getattr(judgments, "outcome", np.ones(1))) == 0).sum())
     return (np.zeros(n_annotators) if part.crowd is None else part.crowd.pairs, given, ties), None

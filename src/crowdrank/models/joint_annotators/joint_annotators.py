@@ -66,12 +66,13 @@ class JointAnnotators:
     cluster_alpha
         Number of judgments that an annotator's overall rate counts for in each cluster; raise it where pairs are few.
     ridge
-        Pull of the weights of scaled features towards 0, as precision of a normal prior.
+        Pull of the weights of scaled features towards 0, as precision of a normal prior; raise it where pairs are few
+        or features many.
     tol
         Largest change of a flip rate in the last iteration, and largest root of the log-likelihood per pair that is
-        still to be gained.
+        still to be gained; raise it to stop earlier.
     max_iter
-        Largest number of iterations at one spread.
+        Largest number of iterations at one spread; raise it where a warning says that the fit did not converge.
     seed
         Decides where clusters start, and which pairs they are found from if there are more than 30,000.
 

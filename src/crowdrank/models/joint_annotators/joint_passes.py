@@ -75,8 +75,8 @@ class JointPasses:
 
     def local(self, part: JointPart, shared: Any, state: Any) -> tuple[Statistics, Any]:
         """Return what the pass finds in the part, and the new state of the part: the curvature of its pairs."""
-        found: tuple[Statistics, Any] = shared(part, state)
-        return found
+        answer: tuple[Statistics, Any] = shared(part, state)
+        return answer
 
     def merge(self, first: Statistics, second: Statistics) -> Statistics:
         """Return two statistics together: tables of items side by side, the rest added."""
@@ -120,9 +120,9 @@ class JointPasses:
         part = slice(*pairs.bounds[number : number + 2])
         scores = fit.scores[part]
         # the executor asks all parts
-        found = [some for (some,) in pairs.sums.read(partial(_pairs_of, number))]
+        samples = [some for (some,) in pairs.sums.read(partial(_pairs_of, number))]
         items = ItemEffectScores(np.zeros((len(scores), 0)), 1.0, 1.0, np.ones(len(scores), bool))
-        model = JointModel(found[number], items, fit.model.prior)
+        model = JointModel(samples[number], items, fit.model.prior)
         self.method.warn_overruled(model, State(scores, fit.run.state.flip_rates))
 
     def _posteriors(self, pairs: PartedPairs, fit: PairFit, order: Counts) -> PairPosteriors | None:
@@ -199,12 +199,12 @@ class PartedPairs:
         """Return what multiplies a vector, and columns side by side, by the curvature that parts keep."""
 
         def product(vector: Floats) -> Floats:
-            found: Floats = self.sums.total(self.question(_multiply, vector[:, None], here.degree))[0][0]
-            return found
+            image: Floats = self.sums.total(self.question(_multiply, vector[:, None], here.degree))[0][0]
+            return image
 
         def products(columns: Floats) -> Floats:
-            found: Floats = self.sums.total(self.question(_multiply, columns, here.degree))[0].T
-            return found
+            images: Floats = self.sums.total(self.question(_multiply, columns, here.degree))[0].T
+            return images
 
         return product, products
 
@@ -241,8 +241,8 @@ def refuse_in_parts(method: Any, judged: Any, known: Any | None) -> None:
 
 def _ask(function: Any, bounds: Counts, given: tuple[Any, ...], part: JointPart, state: Any) -> tuple[Statistics, Any]:
     """What a function finds in a part, given the place of its items among all."""
-    found: tuple[Statistics, Any] = function(part, state, slice(*bounds[part.number : part.number + 2]), *given)
-    return found
+    answer: tuple[Statistics, Any] = function(part, state, slice(*bounds[part.number : part.number + 2]), *given)
+    return answer
 
 
 def _counts(part: JointPart, state: Any) -> tuple[Statistics, Any]:

@@ -88,7 +88,7 @@ class JudgedPairs:
 
         n = max(preferences.n_annotators, 1)
         good = np.append(trusted_annotators(preferences, trusted), np.zeros(n - preferences.n_annotators, bool))
-        by = preferences.annotator if preferences.n_annotators else np.zeros(len(preferences), np.int32)
+        by = preferences.row_annotator
         columns: tuple[Any, ...] = (preferences.left, preferences.right, preferences.outcome, by)
         weight = preferences.weight
         truth = None if known is None else known_pairs(known, preferences)
@@ -110,7 +110,7 @@ def patterns_of(preferences: Preferences) -> PairPatterns:
     """Return the judged pairs of preferences; where nobody is named, all are by one annotator."""
     from .kernels.pair_patterns import find_patterns
 
-    by = preferences.annotator if preferences.n_annotators else np.zeros(len(preferences), np.int32)
+    by = preferences.row_annotator
     rows: tuple[Any, ...] = (preferences.left, preferences.right, preferences.outcome, by)
     n_sources = max(preferences.n_annotators, 1)
     return find_patterns(*rows, weight=preferences.weight, offsets=preferences.items.offsets, n_sources=n_sources)
@@ -159,8 +159,7 @@ def _refuse_contradiction(preferences: Preferences, low: Ints, high: Ints, outco
     if len(wrong):
         of = np.isin(np.arange(len(preferences.items)), [low[wrong[0]], high[wrong[0]]])
         raise JudgmentError(
-            f"{option('known')} has either of the items {first_ids(preferences.items, of)} above the other; "
-            "keep one of the two rows"
+            f"{option('known')} orders the items {first_ids(preferences.items, of)} both ways; keep one of the two rows"
         )
 
 

@@ -103,13 +103,13 @@ def former_control(
     first: ControlState, parameters: Mapping[str, Any], estimates: Mapping[str, Any], former: Ints
 ) -> ControlState:
     """Return the coefficients of a former consensus where it has as many; those of new annotators are the crowd's."""
-    found = estimates.get("control") or {}
-    if len(found) != len(first.shared):
+    former_estimates = estimates.get("control") or {}
+    if len(former_estimates) != len(first.shared):
         return first
-    shared = np.array([one["coefficient"] for one in found.values()])
-    deviations = np.array([one.get("sd_between_annotators", 0.0) for one in found.values()])
+    shared = np.array([one["coefficient"] for one in former_estimates.values()])
+    deviations = np.array([one.get("sd_between_annotators", 0.0) for one in former_estimates.values()])
     own = np.tile(shared, (len(first.own), 1))
-    for place, name in enumerate(found):
+    for place, name in enumerate(former_estimates):
         if name in parameters:
             own[:, place] = np.where(former >= 0, np.append(parameters[name], 0.0)[former], own[:, place])
     return replace(first, own=own, shared=shared, variances=np.maximum(deviations**2, _ALONE_VARIANCE))
@@ -228,7 +228,7 @@ def learned_variances(control: ControlState, active: Bools) -> ControlState:
     return replace(control, variances=variances)
 
 
-# What is told of them
+# What is reported of them
 
 
 def check_names(names: Sequence[str]) -> None:
@@ -248,7 +248,7 @@ def control_parameters(
     ``of_scale`` is the standard error of their common scale, as a share of them.
     """
     inner = control.covariance[:, 2:, 2:]
-    # an annotator follows the crowd as far as the own judgments leave that open
+    # an annotator follows the crowd as far as their own judgments leave that open
     follow = inner / control.variances
     variance = np.diagonal(inner + follow @ of_shared @ follow.transpose(0, 2, 1), axis1=1, axis2=2)
     variance = variance + of_scale**2 * control.own**2
@@ -267,7 +267,7 @@ def control_estimates(
     """
     told = design.estimates(control.shared, np.sqrt(np.diag(of_shared)))
     n = int(active.sum())
-    for place, found in enumerate(told.values()):
-        found["sd_between_annotators"] = float(np.sqrt(control.variances[place])) if n > 1 else 0.0
-        found["degrees"] = n - 1 if n > 1 else None
+    for place, estimate in enumerate(told.values()):
+        estimate["sd_between_annotators"] = float(np.sqrt(control.variances[place])) if n > 1 else 0.0
+        estimate["degrees"] = n - 1 if n > 1 else None
     return told

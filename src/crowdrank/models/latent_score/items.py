@@ -300,7 +300,7 @@ class Evidence(NamedTuple):
 
 def difficulty_slopes(layout: Layout, state: State) -> Floats:
     """Return gradient and curvature in the difficulty of each item, and curvature with its score, (3, n_items)."""
-    from .kernels.difficulty import difficulty_pass
+    from .kernels.ordinal import difficulty_pass
 
     slopes = np.zeros((3, layout.n_items))
     for kind, habits in zip(layout.kinds, state.kinds, strict=True):

@@ -72,7 +72,7 @@ class LatentScore:
         or of one of the crowd. A fit also ends where the mean log-likelihood stays within 5 % of it over five rounds.
         Raise it to stop earlier.
     max_iter
-        Largest number of rounds.
+        Largest number of rounds; raise it where a warning says that the fit did not converge.
 
     Notes
     -----
@@ -99,11 +99,11 @@ class LatentScore:
     scores, and the others are on the same scale.
 
     With ``trusted`` annotators, others who give ten or more preferences per item see scores :math:`\alpha s + c + d_j`,
-    with a common taste :math:`c` and one of their own: however many their answers are, they are few witnesses. What the
-    tastes are is integrated over, and ``estimates["taste"]`` has their standard deviations. In simulations of 12 items,
-    with 50 or 200 preferences of people and 4,000 of each of one or three programs whose tastes have standard
-    deviations of 0 to .6, 95 % intervals of differences cover .91 to 1.00 of them; with five or eight programs, .92 to
-    .98. Tastes are learned for up to 700 items.
+    with a common taste :math:`c` and one of their own: however many their answers are, they are few independent
+    sources. What the tastes are is integrated over, and ``estimates["taste"]`` has their standard deviations. In
+    simulations of 12 items, with 50 or 200 preferences of people and 4,000 of each of one or three programs whose
+    tastes have standard deviations of 0 to .6, 95 % intervals of differences cover .91 to 1.00 of them; with five or
+    eight programs, .92 to .98. Tastes are learned for up to 700 items.
 
     Standard errors and covariances come from the curvature with annotators marginalised, given the scores of other
     queries and the scale of all scores, and are a little inflated where judgments are few. The uncertainty of the scale
@@ -166,7 +166,7 @@ class LatentScore:
         ``known`` is a table of query, item and score (or grade): items whose score is certain, which then set the
         scale. ``trusted`` has the ids of annotators known to be good. ``start`` is a former consensus of this method.
         ``control`` names covariates of preferences to control for: scores are then those of items that are equal in
-        them, and every annotator has coefficients of the own.
+        them, and every annotator has coefficients of their own.
         """
         expect(judgments, self)
         clamped = known_scores(judgments.items, known)
@@ -228,19 +228,19 @@ class LatentScore:
             if wanted:
                 raise ParameterError(f"{against}; or leave taste out")
             if judgments.n_items > MAX_ITEMS and isinstance(judgments, Preferences):
-                self._warn_of_witnesses(judgments, trusted)
+                self._warn_of_heavy_annotators(judgments, trusted)
             return None
         heavy = with_tastes(judgments, trusted)
         return heavy if heavy.any() and not heavy[judgments.annotator].all() else None
 
-    def _warn_of_witnesses(self, judgments: Preferences, trusted: Bools) -> None:
+    def _warn_of_heavy_annotators(self, judgments: Preferences, trusted: Bools) -> None:
         """Warn that those who judge much count as much as they judge, where their tastes are not learned."""
         heavy = with_tastes(judgments, trusted)
         if heavy.any():
             who = first_few(map(repr, judgments.annotators.ids.filter(pl.Series(heavy)).to_list()))
             warnings.warn(
                 f"tastes are learned for up to {MAX_ITEMS} items, not for {judgments.n_items:,}: every answer of {who} "
-                "counts as a witness, so intervals are too narrow", DataWarning, stacklevel=4,
+                "counts as independent evidence, so intervals are too narrow", DataWarning, stacklevel=4,
             )  # fmt: skip
 
     def _with_taste_scores(

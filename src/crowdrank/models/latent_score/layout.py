@@ -15,12 +15,16 @@ import numpy as np
 from ...data.grades import bin_codes, bin_middles
 from ...data.judgments import Grades, Preferences, Rankings
 from ...data.mixed import parts_of
+from ...kernels.threads import even_bounds, read_only
 from ...pair_counts import strength_steps
 from ...protocols import Bools, Counts, Floats, Ints
 
 if TYPE_CHECKING:
     from .kernels.item_systems import Graph
     from .kernels.ordinal import Cells
+
+_ROWS_PER_THREAD = 100_000
+_MAX_KEY_BITS = 62
 
 MAX_LAPSE_LEVELS = 7
 """Lapses are learned by default with grades of at most this many levels."""
@@ -286,8 +290,6 @@ def _sorted_kind(
     weight: Floats | None, levels: tuple[Any, ...], numbers: Floats, values: Floats | None = None,
 ) -> Kind:  # fmt: skip
     """Responses sorted by cell, with their weight by annotator and by level."""
-    from .kernels.ordinal import sort_cells
-
     n_annotators = max(judgments.n_annotators, 1)
     annotator = judgments.annotator if judgments.n_annotators else np.zeros(len(level), np.int32)
     first, second, position = place
@@ -300,6 +302,87 @@ def _sorted_kind(
     shares = by_level / max(float(by_level.sum()), 1e-300)
     has_sides = position is not None and bool((position != 1).any())
     return Kind(name, cells, levels, numbers, n_levels, by_annotator, shares, np.empty(0, np.int32), False, has_sides)
+
+
+def sort_cells(
+    first: Ints, second: Ints | None, annotator: Ints, position: Ints | None, level: Ints, weight: Floats | None,
+    values: Floats | None = None,
+) -> Cells:  # fmt: skip
+    """Return the judgments by cell; within a cell by annotator and level, so that the order of rows never matters.
+
+    ``position`` is where the first item was shown: 0 left, 1 not known, 2 right; ``None`` where a cell is one item.
+    ``values`` (n_judgments, k) are covariates, first against second item.
+    """
+    from .kernels.ordinal import Cells
+
+    pieces = [first] if second is None else [first, second]
+    pieces += [4 * annotator if position is None else 4 * annotator + position, level]
+    widths = [int(piece.max(initial=0)).bit_length() for piece in pieces]
+    if values is not None:
+        order = _order_with_values(pieces, widths, weight, values)
+        values = np.ascontiguousarray(values)[order]
+        columns: list[Any] = [*(piece[order] for piece in pieces), np.empty(0) if weight is None else weight[order]]
+    else:
+        packs = sum(widths) <= _MAX_KEY_BITS
+        columns = _sort_packed(pieces, widths, weight) if packs else _sort_columns(pieces, weight)
+    *place, annotator_side, levels, weights = columns
+    new = np.ones(len(annotator_side), bool)
+    new[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in place])
+    starts = np.flatnonzero(new)
+    bounds = np.append(starts, len(annotator_side))
+    parts = np.searchsorted(bounds, even_bounds(len(annotator_side), _ROWS_PER_THREAD))
+    parts[0], parts[-1] = 0, len(starts)
+    ends = [column[starts].astype(np.int32) for column in place]
+    other = ends[1] if second is not None else np.empty(0, np.int32)
+    rows = read_only(annotator_side.astype(np.int32)), read_only(levels.astype(np.int8)), read_only(weights)
+    kept = np.empty((0, 0)) if values is None else values
+    return Cells(read_only(ends[0]), read_only(other), read_only(bounds), *rows, parts, read_only(kept))
+
+
+def _order_with_values(pieces: list[Ints], widths: list[int], weight: Floats | None, values: Floats) -> Counts:
+    """The order by columns; rows that differ in covariates alone stand in the order of these."""
+    last = [*([] if weight is None else [weight]), *values.T[::-1]]
+    if sum(widths) > _MAX_KEY_BITS:
+        return np.lexsort([*last, *reversed(pieces)])
+    keys = _pack_columns(pieces, widths)
+    order: Counts = np.argsort(keys)
+    same = np.diff(keys[order]) == 0
+    tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
+    rows = order[tied]
+    order[tied] = rows[np.lexsort([*(column[rows] for column in last), keys[rows]])]
+    return order
+
+
+def _pack_columns(pieces: list[Ints], widths: list[int]) -> Counts:
+    """One number per row from columns of so many bits."""
+    keys = np.zeros(len(pieces[0]), np.int64)
+    for piece, width in zip(pieces, widths, strict=True):
+        keys <<= width
+        keys |= piece
+    return keys
+
+
+def _sort_packed(pieces: list[Ints], widths: list[int], weight: Floats | None) -> list[Any]:
+    """Sort columns packed into one number per row; return them with their weights."""
+    keys, weights = _pack_columns(pieces, widths), np.empty(0)
+    if weight is None:
+        keys.sort()
+    else:
+        # of equal rows the lighter stands first, whatever the order they came in
+        order = np.lexsort((weight, keys))
+        keys, weights = keys[order], weight[order]
+    columns = []
+    for width in reversed(widths):
+        columns.append(keys & ((1 << width) - 1))
+        keys >>= width
+    return [*reversed(columns), weights]
+
+
+def _sort_columns(pieces: list[Ints], weight: Floats | None) -> list[Any]:
+    """Do the same with columns too wide for one number."""
+    keys: Any = tuple(reversed(pieces)) if weight is None else (weight, *reversed(pieces))
+    order = np.lexsort(keys)
+    return [*(piece[order] for piece in pieces), np.empty(0) if weight is None else weight[order]]
 
 
 def _pair_graph(cells: list[Cells], offsets: Counts) -> tuple[Graph, list[Ints]]:

@@ -399,7 +399,7 @@ class Rereading:
         """
         expect(judgments, self.method)
         former = self.items.codes_of(judgments.items, "consensus", "judgments")
-        rows = self._usable(judgments, free | (former >= 0))
+        rows = self._usable_judgments(judgments, free | (former >= 0))
         free = free & rows.judged_items
         scores = np.where(former >= 0, self.state.scores[former], 0.0)
         if free.any():
@@ -407,7 +407,7 @@ class Rereading:
             scores = self._solve(layout, former, free, judgments.items)
         return Consensus.of(self.method, judgments, scores), free
 
-    def _usable(self, judgments: Any, items: Bools) -> Any:
+    def _usable_judgments(self, judgments: Any, items: Bools) -> Any:
         """The judgments that count, by the annotators and levels of the fit."""
         annotator = self.annotators.codes(judgments.annotators.ids)[judgments.annotator]
         use = annotator >= 0

@@ -382,7 +382,9 @@ def _responses(judgments: Any, bins: int | None, values: Floats) -> _Responses:
     if isinstance(judgments, Grades):
         rows, level = np.arange(len(judgments)), judgments.level_codes(bins)[0]
         none = np.empty((len(rows), 0))
-        return _Responses(rows, judgments.item, None, _who(judgments, rows), level, np.ones(len(rows)), weight, none)
+        return _Responses(
+            rows, judgments.item, None, judgments.row_annotator[rows], level, np.ones(len(rows)), weight, none
+        )
     pairs, rows = judgments, np.arange(len(judgments))
     if isinstance(judgments, Rankings):
         pairs, weight = judgments.as_preferences(), ranking_weights(judgments)
@@ -390,12 +392,7 @@ def _responses(judgments: Any, bins: int | None, values: Floats) -> _Responses:
         rows = np.repeat(rows, size * (size - 1) // 2)
     level = preference_levels(pairs)[0]
     side = 1.0 * pairs.shown
-    return _Responses(rows, pairs.left, pairs.right, _who(judgments, rows), level, side, weight, values)
-
-
-def _who(judgments: Any, rows: Counts) -> Ints:
-    """Annotator of some judgments, 0 where nobody is named."""
-    return judgments.annotator[rows] if judgments.n_annotators else np.zeros(len(rows), np.int32)
+    return _Responses(rows, pairs.left, pairs.right, judgments.row_annotator[rows], level, side, weight, values)
 
 
 def _slopes(rows: _Responses, state: State, kind: Kind, habits: KindState) -> tuple[Floats, Floats]:

@@ -2,8 +2,8 @@
 
 Annotator j of many judgments sees scores ``alpha s + c + d_j``, where ``s`` are the scores that trusted annotators see,
 ``c`` is a taste that all such annotators share and ``d_j`` their own, normal with unknown standard deviations. Without
-tastes a thousand judgments of one program would pass for a thousand witnesses. Each such annotator's judgments become
-scores with a covariance first; then the scores are integrated over a grid of alpha and the standard deviations.
+tastes a thousand judgments of one program would pass for a thousand independent ones. Each such annotator's judgments
+become scores with a covariance first; then the scores are integrated over a grid of alpha and the standard deviations.
 """
 
 from __future__ import annotations
@@ -139,13 +139,13 @@ def _mixture(preferences: _OtherPreferences, seen: _Seen, points: Floats, scores
 
 def _seen_scores(judgments: Preferences, heavy: Bools, design: CovariateDesign | None) -> _Seen:
     """Bradley-Terry scores of each annotator alone, all brought to about the same spread."""
-    found = [_own_scores(judgments, judgments.annotator == a, design) for a in np.flatnonzero(heavy)]
-    spread = np.array([max(float(s @ s - np.trace(v)) / len(s), 0.05 * float(s @ s) / len(s)) for s, v in found]) ** 0.5
+    fits = [_own_scores(judgments, judgments.annotator == a, design) for a in np.flatnonzero(heavy)]
+    spread = np.array([max(float(s @ s - np.trace(v)) / len(s), 0.05 * float(s @ s) / len(s)) for s, v in fits]) ** 0.5
     spread = np.maximum(spread, 1e-6)
     ratio = np.clip(spread / np.exp(np.log(spread).mean()), 1.0 / _MAX_RATIO, _MAX_RATIO)
-    scores = np.stack([s for s, _ in found]) / ratio[:, None]
-    level = np.full(found[0][1].shape, _FREE_LEVEL / len(found[0][0]))
-    return _Seen(scores, np.stack([v for _, v in found]) / ratio[:, None, None] ** 2 + level)
+    scores = np.stack([s for s, _ in fits]) / ratio[:, None]
+    level = np.full(fits[0][1].shape, _FREE_LEVEL / len(fits[0][0]))
+    return _Seen(scores, np.stack([v for _, v in fits]) / ratio[:, None, None] ** 2 + level)
 
 
 def _own_scores(judgments: Preferences, rows: Bools, design: CovariateDesign | None) -> tuple[Floats, Floats]:

@@ -3,39 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from ...data.consensus import Consensus
 from ...data.features import Features
 from ...data.joint_fit import JointFit, takes_missing
-from ...data.judgments import Judgments, Mixed, expect
+from ...data.judgments import Grades, Judgments, Mixed, expect
 from ...data.listed import with_described_items
+from ...data.mixed import parts_of
+from ...data.parted import has_large_queries, sample_queries
 from ...errors import ParameterError
-from ...protocols import Counts, Floats, Ints, Progress, method_name
+from ...protocols import Bools, Counts, Floats, Ints, Progress, method_name
 from ...quality import trusted_annotators
 from ...rankers.linear_score import LinearScore
 from ...rankers.matrix import Scaling
 from ...wording import expect_above, expect_at_least
-from .layout import lay_out
+from .feature_weights import product
+from .layout import Layout, lay_out
 from .outcomes import latent_consensus, warn_about
-from .part_start import after_part, start_from_part
 from .rounds import Options, ScoreFit, fit_scores
-from .state import known_scores
-
-if TYPE_CHECKING:
-    from .ranker_mean import RankerMean
+from .state import Known, State, first_state, known_scores
 
 _DEFAULTS = Options()
+
+MIN_CELLS_TO_START_FROM_A_PART = 1 << 23
+"""Cells of features from which on a fit starts from one to a part of the queries."""
+
+_SHARE_OF_PART = 0.125
+_OPTIONS_OF_PART = Options(0.02, 60, difficulty=False)
+"""When the fit to the part stops: the fit to all goes on from there to its own tolerance."""
+
+_MIN_STILL_ROUNDS_AFTER_PART = 5
 
 _BLOCK_ROWS = 4096
 
 _MAX_ALTERNATIONS, _MAX_CHANGE = 2, 0.05
 """A ranker and scores are learned in turn until these change by this share of their standard deviation."""
 
+_N_PARTS = 5
+"""Parts of the queries; the mean of an item is by a ranker that learned from the other parts."""
+
+_MIN_DEVIATION = 1e-12
 _MIN_RELATIVE_DEVIATION = 1e-12
 """A column whose standard deviation is smaller against its values is constant but for rounding."""
 
@@ -74,7 +86,7 @@ class LatentScore:
     tol
         Largest change in the last round, as for the aggregator; raise it to stop earlier.
     max_iter
-        Largest number of rounds.
+        Largest number of rounds; raise it where a warning says that the fit did not converge.
 
     Notes
     -----
@@ -86,7 +98,7 @@ class LatentScore:
     With a ``ranker`` the mean is :math:`a f(x_i)`: scores without features come first; then the ranker :math:`f` learns
     expected scores of judged items (grades, where there are any, averaged along the scores by isotonic regression),
     and scores, annotators and the factor :math:`a` are learned anew given :math:`f`, in turn until scores stay, twice
-    at most. So that items are not drawn to what was learned from themselves, the mean of a judged item is by
+    at most. So that items are not shrunk towards what was learned from themselves, the mean of a judged item is by
     rankers that learned from the other fifths of the queries (cross-fitting), and the effects :math:`u_i` are shrunk as
     exactly as in the linear form. The ranker that is returned learned from all. Missing features are taken where the
     ranker takes them.
@@ -172,33 +184,10 @@ class LatentScore:
                 judgments, layout, scaled.matrix, clamped, reliable if len(reliable) else None, bins=self.bins,
                 lapse=self.lapse, progress=progress,
             )  # fmt: skip
-            fit = run(options if start is None else after_part(options), features=scaled.matrix, start=start)
+            fit = run(options if start is None else _after_part(options), features=scaled.matrix, start=start)
         warn_about(fit, layout, judgments.items, options)
         consensus = latent_consensus(self, judgments, layout, fit, clamped)
         return _joint_fit(self, consensus, features, scaled, fit.state.weights * clamped.unit, judgments)
-
-
-def _ranker_mean(ranker: Any, features: Features, judgments: Judgments | Mixed) -> RankerMean:
-    """The ranker with what it learns from."""
-    from ...rankers.foreign_ranker import as_ranker
-    from .ranker_mean import RankerMean
-
-    template = as_ranker(ranker, "LambdaMART")
-    rows = features.items.codes_of(judgments.items, "features", "judgments").astype(np.int32)
-    features.expect_numbers(rows[rows >= 0], missing=takes_missing(template))
-    return RankerMean(template, features, judgments, rows)
-
-
-def _alternate(mean: RankerMean, run: Callable[..., ScoreFit]) -> ScoreFit:
-    """Scores given the ranker's predictions, and predictions given the scores, in turn until scores stay."""
-    fit = run()
-    for _ in range(_MAX_ALTERNATIONS):
-        before = fit.state.scores[mean.learned_items]
-        fit = run(features=mean.column(mean.targets(fit.state.scores)))
-        after = fit.state.scores[mean.learned_items]
-        if float(np.sqrt(((after - before) ** 2).mean())) <= _MAX_CHANGE * max(float(after.std()), 1e-300):
-            break
-    return fit
 
 
 class _ScaledFeatures(NamedTuple):
@@ -263,3 +252,190 @@ def _joint_fit(
         method=method_name(method), ranker=ranker, consensus=consensus, n_items=int(learned.sum()),
         n_queries=len(np.unique(judgments.items.query[learned])), n_unjudged=n_unjudged,
     )  # fmt: skip
+
+
+def start_from_part(
+    judgments: Judgments | Mixed, layout: Layout, features: Floats, known: Known, trusted: Bools | None, *,
+    bins: int | None, lapse: bool | None, progress: Progress | None,
+) -> State | None:  # fmt: skip
+    """Return the state in which a fit to all judgments starts; ``None``: from nothing.
+
+    Annotators, cuts, variances and weights are those of the part, and items have the scores that the weights predict.
+    A fit starts from nothing where cells are few, items known, queries large, or the part lacks a level.
+    """
+    if (
+        features.size < MIN_CELLS_TO_START_FROM_A_PART
+        or isinstance(judgments, Mixed)
+        or known.clamped.any()
+        or has_large_queries(judgments)
+    ):
+        return None
+    n_judgments = np.bincount(judgments.annotator, minlength=judgments.n_annotators).astype(np.float64)
+    part = sample_queries(judgments, n_judgments, _SHARE_OF_PART)
+    if not len(part):
+        return None
+    of_part = lay_out(part, bins=bins, lapse=lapse)
+    if not _same_scale(layout, of_part):
+        return None
+    rows = judgments.items.codes_of(part.items, "judgments", "part")
+    state = fit_scores(
+        of_part, _OPTIONS_OF_PART, features=features[rows], trusted=trusted, progress=_progress_of_part(progress)
+    ).state
+    first = first_state(layout, state.alpha, features.shape[1])
+    kinds = tuple(
+        # the centre stays that of all judgments
+        replace(habits, centre=new.centre, cuts=habits.cuts + (habits.centre - new.centre), curvature=None)
+        for habits, new in zip(state.kinds, first.kinds, strict=True)
+    )
+    return replace(
+        state, scores=product(features, state.weights), variance=np.full(layout.n_items, state.variance_of_items),
+        covariance=first.covariance, kinds=kinds, cell_curvature=(), feature_variances=None,
+    )  # fmt: skip
+
+
+def _after_part(options: Options) -> Options:
+    """Return when a fit that starts from a part stops: it may stand still after fewer rounds than one from nothing."""
+    return options._replace(min_still_rounds=_MIN_STILL_ROUNDS_AFTER_PART)
+
+
+def _same_scale(layout: Layout, part: Layout) -> bool:
+    """Whether the judgments of a part have the levels of all, and levels of queries are learned from both."""
+    levels = [[(kind.name, kind.n_levels, kind.levels) for kind in of.kinds] for of in (layout, part)]
+    return levels[0] == levels[1] and layout.has_query_levels == part.has_query_levels
+
+
+def _progress_of_part(progress: Progress | None) -> Progress | None:
+    """Progress of the fit to the part, named as such."""
+    if progress is None:
+        return None
+    return lambda done, total, said: progress(done, total, f"{said}, part of the queries")
+
+
+def _ranker_mean(ranker: Any, features: Features, judgments: Judgments | Mixed) -> _RankerMean:
+    """The ranker with what it learns from."""
+    from ...rankers.foreign_ranker import as_ranker
+
+    template = as_ranker(ranker, "LambdaMART")
+    rows = features.items.codes_of(judgments.items, "features", "judgments").astype(np.int32)
+    features.expect_numbers(rows[rows >= 0], missing=takes_missing(template))
+    return _RankerMean(template, features, judgments, rows)
+
+
+def _alternate(mean: _RankerMean, run: Callable[..., ScoreFit]) -> ScoreFit:
+    """Scores given the ranker's predictions, and predictions given the scores, in turn until scores stay."""
+    fit = run()
+    for _ in range(_MAX_ALTERNATIONS):
+        before = fit.state.scores[mean.learned_items]
+        fit = run(features=mean.column(mean.targets(fit.state.scores)))
+        after = fit.state.scores[mean.learned_items]
+        if float(np.sqrt(((after - before) ** 2).mean())) <= _MAX_CHANGE * max(float(after.std()), 1e-300):
+            break
+    return fit
+
+
+@dataclass(frozen=True, eq=False)
+class _RankerMean:
+    """A ranker that learns expected scores of judged items and predicts those of all.
+
+    Parameters
+    ----------
+    ranker
+        The ranker; copies of it are fitted.
+    features
+        Features of items.
+    judgments
+        What the scores are learned from.
+    row
+        Row of the features of each item of the judgments, -1 without any.
+    """
+
+    ranker: Any
+    features: Features
+    judgments: Judgments | Mixed
+    row: Ints
+
+    @property
+    def learned_items(self) -> Counts:
+        """Items that were judged and have features."""
+        return np.flatnonzero(self.judgments.judged_items & (self.row >= 0))
+
+    def fit_copy(self, items: Counts, target: Floats) -> Any:
+        """Return a copy of the ranker that learned the targets of some items."""
+        from sklearn.base import clone
+
+        ranker = clone(self.ranker)
+        if not self._has_grades and "gain" in ranker.get_params():
+            ranker.set_params(gain="linear")
+        query = self.judgments.items.query[items]
+        ranker.fit(self.features.matrix[self.row[items]], target[items], qid=query)
+        return ranker.scorer
+
+    def targets(self, scores: Floats) -> Floats:
+        """Return what the ranker learns: expected grades that rise with the scores, or scores above the query's least.
+
+        Grades of judgments are averaged along the scores by isotonic regression.
+        """
+        for part in parts_of(self.judgments):
+            if isinstance(part, Grades):
+                from sklearn.isotonic import IsotonicRegression
+
+                curve = IsotonicRegression(out_of_bounds="clip")
+                curve.fit(scores[part.item], part.grade, sample_weight=part.row_weight)
+                expected: Floats = curve.predict(scores)
+                return expected - min(float(expected.min()), 0.0)
+        items = self.judgments.items
+        lowest = np.full(items.n_queries, np.inf)
+        np.minimum.at(lowest, items.query, scores)
+        above: Floats = scores - lowest[items.query]
+        return above
+
+    def column(self, target: Floats) -> Floats:
+        """Return the predicted score of each item, (n_items, 1), by rankers that did not learn from its query.
+
+        Items of queries without judgments have the score of a ranker that learned from all. The column has mean 0 and
+        standard deviation 1 over the judged items; items without features have 0.
+        """
+        items, learned = self.judgments.items, self.learned_items
+        described = np.flatnonzero(self.row >= 0)
+        part = np.full(len(items), -1)
+        part[described] = self._parts(target)[described]
+        column = np.zeros(len(items))
+        for number in np.unique(part[described]).tolist():
+            here = described[part[described] == number]
+            others = learned[part[learned] != number]
+            ranker = self.fit_copy(others if _has_contrast(target[others], items.query[others]) else learned, target)
+            matrix = self.features.matrix[self.row[here]]
+            column[here] = ranker.predict(matrix, qid=items.query[here])
+        centre, spread = float(column[learned].mean()), float(column[learned].std())
+        column[described] = (column[described] - centre) / (spread if spread > _MIN_DEVIATION else 1.0)
+        return column[:, None]
+
+    def _parts(self, target: Floats) -> Ints:
+        """Part of each item: that of its query, -1 where nobody judged in it; with one query, parts of its items."""
+        items, learned = self.judgments.items, self.learned_items
+        part = np.full(len(items), -1, np.int32)
+        if len(np.unique(items.query[learned])) < 2:
+            part[learned[np.argsort(target[learned], kind="stable")]] = np.arange(len(learned)) % _N_PARTS
+            return part
+        from ...rankers.held_out import query_parts
+        from ...rankers.lists import Lists
+        from ...rankers.matrix import Matrix
+
+        query = items.query[learned]
+        lists = Lists.of(len(learned), target[learned], query)
+        parts = query_parts(Matrix(self.features.matrix[self.row[learned]]), lists, min(_N_PARTS, lists.n_queries), 0)
+        of_query = np.full(items.n_queries, -1, np.int32)
+        for number, chosen in enumerate(parts):
+            of_query[np.unique(query)[chosen]] = number
+        return of_query[items.query]
+
+    @property
+    def _has_grades(self) -> bool:
+        """Whether some judgments are grades."""
+        return any(isinstance(part, Grades) for part in parts_of(self.judgments))
+
+
+def _has_contrast(target: Floats, query: Ints) -> bool:
+    """Whether some query has items of different targets."""
+    order = np.lexsort((target, query))
+    return bool(((np.diff(target[order]) > 0) & (np.diff(query[order]) == 0)).any())

@@ -283,7 +283,7 @@ def start_agreement(preferences: PreferencesByPair, scores: Floats, n_annotators
 
 
 def start_surplus(prior: AnnotatorPrior, agree: Floats, squares: Floats) -> Floats:
-    """Return the surplus of right over wrong preferences that agreement suggests, drawn to the prior's."""
+    """Return the surplus of right over wrong preferences that agreement suggests, shrunk towards the prior's."""
     known, strength = prior.expected_surplus()
     surplus: Floats = np.clip(
         (agree + strength * known) / (squares + strength), -_START_MAX_SURPLUS, _START_MAX_SURPLUS

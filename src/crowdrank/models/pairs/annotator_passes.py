@@ -39,7 +39,7 @@ from .annotator_fit import (
 )
 from .annotator_model import MAX_REVERSALS, AnnotatorModel
 
-_FINER = 1e-2
+_SHARE_OF_TOL = 1e-2
 """Passes stop at this share of the tolerance of Newton steps, since their errors shrink by a factor, not by squares."""
 
 MAX_INNER_STEPS = 50
@@ -97,7 +97,7 @@ class PairPart(NamedTuple):
     def annotator_weights(self) -> Floats:
         """Weight of the preferences of each of the annotators, ties included."""
         preferences = self.preferences
-        by = preferences.annotator if preferences.n_annotators else np.zeros(len(preferences), np.int32)
+        by = preferences.row_annotator
         return np.bincount(by, preferences.weight, max(preferences.n_annotators, 1)).astype(np.float64)[self.annotators]
 
 
@@ -113,7 +113,7 @@ class AnnotatorPasses(AddedPasses):
     @property
     def tol(self) -> float:
         """Tolerance of the passes."""
-        return float(_FINER * self.method.tol)
+        return float(_SHARE_OF_TOL * self.method.tol)
 
     @property
     def n_own(self) -> int:
@@ -143,8 +143,8 @@ class AnnotatorPasses(AddedPasses):
             return None
         share = share_of_rows(self.judged.rows)
         sample_part = partial(_sample_preferences, given, share, self.judged.by)
-        found = [part for (part,) in sums.read(sample_part)]
-        sample: Preferences = stack_judgments(align_judgments([part for part in found if len(part)] or found[:1]))
+        samples = [part for (part,) in sums.read(sample_part)]
+        sample: Preferences = stack_judgments(align_judgments([part for part in samples if len(part)] or samples[:1]))
         parameter, nothing = self.method._to_parameter(own), np.full(sample.n_items, np.nan)
         refit = partial(
             self.method._scores, trusted=self.trusted, start=Start(nothing, parameter),
@@ -160,7 +160,7 @@ class QueryPasses(AnnotatorPasses):
 
     def lay_out(self, part: Preferences) -> PairPart:
         """Return the preferences sorted by pair."""
-        by = part.annotator if part.n_annotators else np.zeros(len(part), np.int32)
+        by = part.row_annotator
         model = self.method._model(part, by, self.all_trusted)
         return PairPart(part, replace(model, prior=_FlatPrior(model.prior)), np.arange(self.n_own, dtype=np.int32))
 
@@ -168,7 +168,7 @@ class QueryPasses(AnnotatorPasses):
         """Return the scores of all items and the parameters of the annotators."""
         prior, own, n = self.prior(), self._former_own(), self.n_own
         number, given = sums.total(_weights)
-        own, n_iter, values = self._first(sums, prior, own), 0, list[float]()
+        own, n_iter, values = self._first_point(sums, prior, own), 0, list[float]()
         tie = np.zeros(1 if self.method.ties == "davidson" else 0)
         for _ in range(MAX_REVERSALS):
             point, trace = self._climb(sums, prior, np.append(own, tie), number)
@@ -187,7 +187,7 @@ class QueryPasses(AnnotatorPasses):
         estimates = {"tie": float(np.exp(tie[0]))} if len(tie) else {}
         return PartedFit(columns, trace, self._quality(sums, own, given), estimates=estimates)
 
-    def _first(self, sums: Sums, prior: AnnotatorPrior, own: Floats) -> Floats:
+    def _first_point(self, sums: Sums, prior: AnnotatorPrior, own: Floats) -> Floats:
         """Parameters to begin with, and rough scores as states of the parts: on the majority's side, or former ones."""
         surplus = prior.expected_surplus()[0]
         for _ in range(START_ROUNDS):

@@ -35,7 +35,7 @@ class ArenaPasses(AnnotatorPasses):
 
     def lay_out(self, part: Preferences) -> PairPart:
         """Return the preferences sorted by pair, their annotators numbered within the part."""
-        by = part.annotator if part.n_annotators else np.zeros(len(part), np.int32)
+        by = part.row_annotator
         annotators, code = np.unique(by, return_inverse=True)
         model = self.method._model(part, code.astype(np.int32), self.all_trusted[annotators])
         # the pull of the scores is added once
@@ -47,7 +47,7 @@ class ArenaPasses(AnnotatorPasses):
         direction: Callable[[_SharedPoint], Floats] = _dense_direction
         if not whole:
             direction = partial(self._approximate_direction, sums)
-        scores = self._first(sums)
+        scores = self._first_point(sums)
         if self.start is not None:
             known = np.append(self.start.scores, np.nan)[
                 self.start.items.codes(self.judged.items.query_ids(), self.judged.items.ids)
@@ -72,7 +72,7 @@ class ArenaPasses(AnnotatorPasses):
         trace = replace(trace, n_iter=n_iter, log_likelihood=tuple(values))
         return PartedFit(columns, trace, self._quality(sums, own, given))
 
-    def _first(self, sums: Sums) -> Floats:
+    def _first_point(self, sums: Sums) -> Floats:
         """Scores to begin with, and parameters as states of the parts."""
         scores: Floats | None = None
         for _ in range(START_ROUNDS):

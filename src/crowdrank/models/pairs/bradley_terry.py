@@ -67,9 +67,9 @@ class BradleyTerry:
         that won or lost every preference, and of groups that were never compared with each other; raise it where
         preferences are few.
     tol
-        Largest change of a score in the last step.
+        Largest change of a score in the last step; raise it to stop earlier.
     max_iter
-        Most Newton steps to take.
+        Largest number of Newton steps; raise it where a warning says that the fit did not converge.
 
     Notes
     -----
@@ -135,14 +135,14 @@ class BradleyTerry:
         std_error, covariance = _standard_errors(best, self.ridge, preferences.items.offsets)
         n = preferences.n_items
         estimates = {"tie": float(np.exp(point[n]))} if len(point) > n else {}
-        found = Consensus.of(
+        consensus = Consensus.of(
             self, preferences, point[:n], trace=trace, std_error=std_error, covariance=covariance,
             quality=held_out(self, preferences), estimates=estimates,
         )  # fmt: skip
         if preferences.strength is not None:
-            return found
+            return consensus
         reread = partial(_read_again, self, preferences.items, point[:n], estimates.get("tie", 0.0))
-        return replace(found, reread=reread)
+        return replace(consensus, reread=reread)
 
     def _fit_controlled(self, preferences: Preferences, control: Sequence[str]) -> Consensus:
         """Scores at equal covariates, with the coefficients of these, and of steps."""

@@ -41,7 +41,7 @@ class Condorcet:
     n_runs
         Number of sorts to average. One is the published method; with more, coins and pivots average out.
     seed
-        Start of the random draws.
+        Seed of the random draws.
 
     Notes
     -----

@@ -59,9 +59,9 @@ class CrowdBT(AnnotatorMethod):
     per_query
         Whether each annotator has a separate :math:`\eta` in each query.
     tol
-        Largest change of a score, or of the log odds of :math:`\eta`, in the last step.
+        Largest change of a score, or of the log odds of :math:`\eta`, in the last step; raise it to stop earlier.
     max_iter
-        Most Newton steps to take.
+        Largest number of Newton steps; raise it where a warning says that the fit did not converge.
 
     Notes
     -----

@@ -45,8 +45,8 @@ class EMElo:
     score is the mean over the second half of the passes [Niu15]_.
 
     With ``model="confusion"`` an annotator has a matrix :math:`C_a(c, l)` in place of :math:`\eta_a`: the probability
-    of outcome :math:`l` (left, tie or right) where :math:`c` is true, so a leaning to one side and a liking for ties
-    are learned too. It is Dawid-Skene on pairs, as [Bashir13]_ has it. Annotators of a quality below ``min_quality``
+    of outcome :math:`l` (left, tie or right) where :math:`c` is true, so side bias and a preference for ties
+    are learned too. It is Dawid-Skene on pairs, as in [Bashir13]_. Annotators of a quality below ``min_quality``
     are then left out, and Elo is given the preferences that remain.
 
     When to use
@@ -72,11 +72,11 @@ class EMElo:
     base, scale
         A lead of ``scale`` multiplies the odds by ``base``.
     tol
-        Largest change of a quality in the last pass over the preferences.
+        Largest change of a quality in the last pass over the preferences; raise it to stop earlier.
     max_iter
-        Most passes over the preferences.
+        Largest number of passes over the preferences; raise it where a warning says that the fit did not converge.
     seed
-        Start of the random orders.
+        Seed of the random orders.
 
     Notes
     -----
@@ -220,7 +220,7 @@ class PairOutcomes:
         from ...kernels.pairs import pair_numbers
 
         counts = count_preferences(used, "split")
-        annotator = used.annotator if used.n_annotators else np.zeros(len(used), np.int32)
+        annotator = used.row_annotator
         swapped = used.left > used.right
         # 1 where the higher item was named, so that 0, 1 and 2 are the lower one, a tie and the higher one
         named = np.where(swapped, used.outcome, -used.outcome).astype(np.int32) + 1
@@ -333,7 +333,7 @@ def expected_outcomes(packed: PackedGrades, confusion: Floats, shares: Floats) -
 
 
 def matrix_qualities(confusion: Floats) -> Floats:
-    """Return the quality of each annotator by the own matrix."""
+    """Return the quality of each annotator by their own matrix."""
     return 0.5 * (confusion[:, 0, 0] + confusion[:, -1, -1])
 
 

@@ -101,7 +101,7 @@ def _expected_of_all(sums: Sums, eta: Floats) -> tuple[float, Floats]:
 
 def _weights(preferences: Preferences, n_annotators: int) -> Floats:
     """Weight of each annotator's preferences."""
-    by = preferences.annotator if preferences.n_annotators else np.zeros(len(preferences), np.int32)
+    by = preferences.row_annotator
     return np.bincount(by, preferences.weight, n_annotators).astype(np.float64)
 
 

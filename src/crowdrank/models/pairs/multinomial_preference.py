@@ -53,9 +53,9 @@ class MultinomialPreference(AnnotatorMethod):
     per_query
         Whether each annotator has a separate adherence in each query.
     tol
-        Largest change of a score or an adherence in the last step.
+        Largest change of a score or an adherence in the last step; raise it to stop earlier.
     max_iter
-        Most Newton steps to take.
+        Largest number of Newton steps; raise it where a warning says that the fit did not converge.
 
     Notes
     -----

@@ -39,14 +39,15 @@ class RankCentrality:
         Wins that both sides of every pair that met begin with. They keep the walker from staying for ever with items
         that never lost. Raise it where pairs met only once or twice; it shrinks the scores.
     tol
-        Largest difference of what arrives at an item and what leaves, as a share of it.
+        Largest difference of what arrives at an item and what leaves, as a share of it; raise it to stop earlier.
     max_iter
-        Most products with the rates to take before a direct solution is tried.
+        Largest number of products with the rates to take before a direct solution is tried; raise it where a warning
+        says that the fit did not converge.
 
     Notes
     -----
     The paper divides the rates by the largest number of opponents, which changes how long the walk takes but not where
-    it leads. Every pair counts alike, however often it met. With pairs that met once, ``alpha=1`` orders
+    it leads. Every pair counts the same, however often it met. With pairs that met once, ``alpha=1`` orders
     simulated items nearly as well as the Bradley-Terry model (Kendall's tau .801 against .803 for 2,000 items with 60
     preferences each) and better than ``alpha=0.01`` (.777), which in return leaves the scale of the scores alone.
 

@@ -39,17 +39,18 @@ class SingularVector:
         Whether to divide the entries by the roots of both items' numbers of opponents before, and to undo it
         afterwards, so items that met many others do not take over the plane.
     tol
-        Largest residual of the singular vector in the last step, relative to its singular value squared.
+        Largest residual of the singular vector in the last step, relative to its singular value squared; raise it to
+        stop earlier.
     max_iter
-        Most steps to take.
+        Largest number of steps; raise it where a warning says that the fit did not converge.
 
     Notes
     -----
     **Pairs that have not met are zeros**, as if they were even. That does no harm where chance decided who met whom,
-    but the noise that it adds is that of the whole matrix: with 40 opponents an item and more Kendall's tau is some
+    but the noise that it adds is that of the whole matrix: with 40 opponents per item and more Kendall's tau is some
     hundredths below that of :class:`~crowdrank.models.pairs.bradley_terry.BradleyTerry`, with ten it is half of it or
     less, and where items have met only their near neighbours the plane is uninformative. Every pair that met counts
-    alike, however often.
+    the same, however often.
 
     The plane is found with products of the sparse matrix alone, begun from the row sums, which lead to the direction
     wanted without the rest of the plane. Where these are zero, as in a cycle of three, no direction is better than its

@@ -100,12 +100,12 @@ class LTRMA:
     n_samples
         Random rankings to keep for intervals and comparisons, fewer where there are more than 100,000 items.
     tol
-        Largest change of any parameter in the last iteration, where all queries are exact.
+        Largest change of any parameter in the last iteration, where all queries are exact; raise it to stop earlier.
     max_iter
         Iterations, all of which are done where queries are sampled; ``None`` takes 60, or the 200 at most of the
         printed procedure.
     seed
-        Start of the random draws.
+        Seed of the random draws.
 
     Notes
     -----

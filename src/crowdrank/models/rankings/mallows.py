@@ -90,11 +90,11 @@ class Mallows:
     n_samples
         Random rankings to keep for intervals and comparisons, fewer where there are more than 40,000 items.
     tol
-        Largest change of a dispersion in the last pass, where all queries are exact.
+        Largest change of a dispersion in the last pass, where all queries are exact; raise it to stop earlier.
     max_iter
         Iterations where queries are sampled, all of which are done; dispersions are averaged over the second half.
     seed
-        Start of the random draws.
+        Seed of the random draws.
 
     Notes
     -----

@@ -58,8 +58,8 @@ class MallowsPart:
         if not self._crowd:
             # who gave so many rankings: a name would make draws depend on it
             special = common.given + 0.5 * (common.trusted if len(common.trusted) else np.zeros(1))
-            found = common.method.crowd(self.rankings, common.trusted, special=special, side=common.side)
-            self._crowd.append(found)
+            crowd = common.method.crowd(self.rankings, common.trusted, special=special, side=common.side)
+            self._crowd.append(crowd)
         return self._crowd[0]
 
     def crowd_by(self, common: Common, theta: Floats) -> MallowsCrowd:
@@ -173,8 +173,8 @@ class MallowsPasses(AddedPasses):
         if not len(self.judged.annotators):
             return None
         sample = partial(read_sample, attrgetter("rankings"), given, share_of_rows(self.judged.rows))
-        found = [part for (part,) in sums.read(sample)]
-        rankings = stack_judgments(align_judgments([part for part in found if len(part)] or found[:1]))
+        samples = [part for (part,) in sums.read(sample)]
+        rankings = stack_judgments(align_judgments([part for part in samples if len(part)] or samples[:1]))
         again = others_fit(self.method, theta, self.trusted)
         return LearnedQuality(rankings, again.scores, {"theta": theta}, n_judgments=given)
 
@@ -185,7 +185,7 @@ def _survey(common: Common, part: MallowsPart, state: Any) -> tuple[Statistics, 
     Those are the number of sampled items, whether rankings share pairs, and the logarithm of the number of orders.
     """
     rankings, crowd, n = part.rankings, part.crowd(common), len(common.given)
-    by = rankings.annotator if rankings.n_annotators else np.zeros(len(rankings), np.int32)
+    by = rankings.row_annotator
     given = np.bincount(by, rankings.weight, n).astype(np.float64)
     number = np.bincount(crowd.annotator, minlength=n).astype(np.float64)
     length = np.bincount(crowd.annotator, np.diff(crowd.arranged.lists.starts), n).astype(np.float64)
@@ -219,9 +219,9 @@ def _expect(common: Common, theta: Floats, n_sweeps: int, part: MallowsPart, sta
     """Expected distances of one part, where all parts have chains if any part does."""
     crowd = part.crowd(common)
     sampler = _chains(crowd, state)
-    found = crowd.expect(theta, sampler, n_sweeps)
+    expectation = crowd.expect(theta, sampler, n_sweeps)
     kept = (*sampler.chains, sampler.slots) if common.sampled else None
-    return (crowd.annotator_distances(found.distance), found.log_total), kept
+    return (crowd.annotator_distances(expectation.distance), expectation.log_total), kept
 
 
 def _read_scores(common: Common, theta: Floats, n_sweeps: int, part: MallowsPart, state: Any) -> tuple[Statistics, Any]:
@@ -231,7 +231,7 @@ def _read_scores(common: Common, theta: Floats, n_sweeps: int, part: MallowsPart
         return (np.empty(0), np.empty(0), None, None, None), None
     draws = crowd.sample_array(method.n_samples if len(crowd.sampled) else 2, rankings.n_items)
     more: Any = {"draws": draws} if len(crowd.sampled) else {}
-    found = crowd.expect(theta, _chains(crowd, state), n_sweeps, **more)
-    scores = mallows_scores(method, rankings, crowd, theta, found.place)
-    std_error = place_spread(rankings, crowd, found, draws, scores, method.seed)[1]
+    expectation = crowd.expect(theta, _chains(crowd, state), n_sweeps, **more)
+    scores = mallows_scores(method, rankings, crowd, theta, expectation.place)
+    std_error = place_spread(rankings, crowd, expectation, draws, scores, method.seed)[1]
     return (settle_ties(method, rankings, scores), std_error, None, None, None), None

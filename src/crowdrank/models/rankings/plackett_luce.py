@@ -70,9 +70,9 @@ class PlackettLuce:
         Pull of the adherences towards their mean, as precision of a normal prior; left out, it is estimated from how
         much annotators differ. Raise it to have them count more alike.
     tol
-        Largest change of a score, or of an adherence, in the last step.
+        Largest change of a score, or of an adherence, in the last step; raise it to stop earlier.
     max_iter
-        Most Newton steps to take.
+        Largest number of Newton steps; raise it where a warning says that the fit did not converge.
 
     Notes
     -----

@@ -146,7 +146,7 @@ class RankingProblem:
     prior
         How adherences are made up, and their prior.
     tol
-        Tolerance of the steps.
+        Tolerance of the steps; raise it to stop earlier.
     """
 
     rows: RankedRows
@@ -191,7 +191,7 @@ class RankingProblem:
         from ...kernels.laplacian import newton_step
 
         n = len(here.scores)
-        product, diagonal = self._both(here) if len(here.gradient) > n else self._scores_only(here)
+        product, diagonal = self._curvature_product(here) if len(here.gradient) > n else self._scores_only(here)
         step = newton_step(product, diagonal, here.gradient, tol=self.tol, onwards=True)
         # a small ridge would leave the level of a group to rounding
         step[:n] = self.pair_counts.centre(step[:n])
@@ -209,7 +209,7 @@ class RankingProblem:
 
         return product, here.model.diagonal + pull
 
-    def _both(self, here: RankingPoint) -> tuple[Product, Floats]:
+    def _curvature_product(self, here: RankingPoint) -> tuple[Product, Floats]:
         """Product with the negated curvature in scores and habits, and about its diagonal."""
         from .kernels.plackett_luce import list_product
 

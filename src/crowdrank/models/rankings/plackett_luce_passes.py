@@ -32,26 +32,26 @@ class PlackettLucePasses(AddedPasses):
         """Return the scores and standard errors of all items."""
         n_annotators = max(len(self.judged.annotators), 1)
         (given,) = sums.total(partial(_weights, n_annotators))
-        found = list(sums.read(partial(_fit_part, self.method)))
-        traces = [trace for *_, trace in found]
+        fits = list(sums.read(partial(_fit_part, self.method)))
+        traces = [trace for *_, trace in fits]
         trace = Trace(
             max(one.n_iter for one in traces), all(one.converged for one in traces), max(one.change for one in traces)
         )
         if not trace.converged:
             warn_unconverged("plackett_luce", self.method.max_iter, trace.change, self.method.tol)
-        sample = partial(read_sample, _itself, given, share_of_rows(self.judged.rows))
+        sample = partial(read_sample, _rankings_of_part, given, share_of_rows(self.judged.rows))
         quality = quality_of_sample(self.method, [part for (part,) in sums.read(sample)], given, {})
-        return PartedFit([PartColumns(scores, std_error) for scores, std_error, _ in found], trace, quality)
+        return PartedFit([PartColumns(scores, std_error) for scores, std_error, _ in fits], trace, quality)
 
 
-def _itself(part: Rankings) -> Rankings:
+def _rankings_of_part(part: Rankings) -> Rankings:
     """The rankings of a part."""
     return part
 
 
 def _weights(n_annotators: int, part: Rankings, state: Any) -> tuple[Statistics, Any]:
     """Weight of the rankings of each annotator."""
-    by = part.annotator if part.n_annotators else np.zeros(len(part), np.int32)
+    by = part.row_annotator
     return (np.bincount(by, part.weight, n_annotators).astype(np.float64),), None
 
 
@@ -60,5 +60,5 @@ def _fit_part(method: Any, part: Rankings, state: Any) -> tuple[Statistics, Any]
     with warnings.catch_warnings():
         # what is said of single items would be said of thousands
         warnings.simplefilter("ignore")
-        found = method.fit(part)
-    return (found.scores, found.std_error, found.trace), None
+        consensus = method.fit(part)
+    return (consensus.scores, consensus.std_error, consensus.trace), None

@@ -27,14 +27,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class IndependentAnnotators:
-    r"""IAM: one ranker per annotator, drawn to the ranker of all, averaged.
+    r"""IAM: one ranker per annotator, shrunk towards the ranker of all, averaged.
 
     .. math:: s(x) = \frac{1}{K} \sum_{k=1}^{K} \bigl[ \rho_k f_k(x) + (1 - \rho_k) f_0(x) \bigr], \qquad
               \rho_k = \frac{n_k}{n_k + \kappa},
 
     where :math:`f_k` is the ranker of annotator :math:`k`, who gave :math:`n_k` lists, :math:`f_0` that of all
     judgments together, and :math:`\kappa` the number of lists that it counts as; with :math:`\kappa = 0` it is IAM as
-    in [Gupta16]_. Quality plays no part: everybody counts the same, and an item's score depends on its features alone.
+    in [Gupta16]_. Quality plays no part: all annotators count the same, and an item's score depends on its features
+    alone.
 
     When to use
     -----------

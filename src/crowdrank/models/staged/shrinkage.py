@@ -1,4 +1,4 @@
-"""How far each annotator's ranker is drawn to the ranker of all judgments together."""
+"""How far each annotator's ranker is shrunk towards the ranker of all judgments together."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Shrunk(NamedTuple):
 def shrink(
     fit: Callable[[Matrix, Lists], Ranker], everything: AnnotatorLists, own: dict[int, Ranker], strength: float | None
 ) -> Shrunk:
-    """Return the common ranker and how far annotators' own ones are drawn to it.
+    """Return the common ranker and how far annotators' own ones are shrunk towards it.
 
     An annotator with ``n`` lists has the share ``n / (n + strength)``. ``None`` learns the strength: halves of
     everyone's lists are learned from, and the strength is taken at which annotators' other lists are ranked best.
@@ -137,6 +137,6 @@ def _held_out(
 
 
 def _at_strengths(measure: Callable[[Floats], Floats], own: Floats, common: Floats, n_own: float) -> Floats:
-    """What is measured of scores between the common and the own ones, (n_strengths, n_lists)."""
+    """What is measured of scores between the common and the annotators' own ones, (n_strengths, n_lists)."""
     shares: Sequence[float] = [own_share(n_own, strength) for strength in STRENGTHS]
     return np.stack([measure(share * own + (1.0 - share) * common) for share in shares])

@@ -15,7 +15,7 @@ _LEAST = 1e-300
 
 
 class LambdaLists(NamedTuple):
-    """What does not change from step to step; one entry a place, an item or a query.
+    """What does not change from step to step; one entry per place, per item or per query.
 
     Over places: ``gain``, ``weight`` and the ``item`` each belongs to; over queries: the bounds of its places
     (``offsets``) and items (``item_offsets``), the mean weight of an item and the inverse of the ideal DCG.

@@ -34,7 +34,7 @@ from .methods import (
 from .niu_figures import BASELINES, GAINS, MAIN, MEASURES, METHODS, OURS, TABLE_2A, TABLE_2B
 from .qualities import divergence_outcome
 
-_NEAR = 0.03
+_MAX_DIFFERENCE = 0.03
 """Figures that differ by less on average count as the same: about two standard errors over 100 queries."""
 
 _RELEVANT = 1
@@ -73,7 +73,7 @@ def trec(work: Work) -> Outcome:
             _equation_verdict(gold).note,
             *(_held_out_verdict(of_methods, f", {protocol}").note for protocol, of_methods in measured.items()),
             "CrowdAgg is run with the cases of Eq. 6 exchanged (gap 'swapped') and its quality learned in sample, as "
-            "the paper has it (crowdagg-paper); 'Eq. 6 as printed' leaves the cases as they stand (crowdagg-printed).",
+            "in the paper (crowdagg-paper); 'Eq. 6 as printed' leaves the cases as they stand (crowdagg-printed).",
             "MPM is shown with its multinomial likelihood; 'MPM, logistic' is the form given the pairs. EMEloRating "
             "has confusion matrices and leaves annotators below 0.5 out (em-elo-paper); 'one coin' has a quality each.",
             f"Methods for grades, which the paper leaves out, reach an N@10 of {_grades_text(gold)} on the items with "
@@ -236,7 +236,7 @@ def _figures_verdict(
 ) -> Verdict:
     """Whether the figures are the printed ones, or at least the methods stand in the same order."""
     off = {method: _distance(measured, printed, method) for method in METHODS}
-    near = [method for method, value in off.items() if value <= _NEAR]
+    near = [method for method, value in off.items() if value <= _MAX_DIFFERENCE]
     order = _agreement([_means(measured, m)["N@10"] for m in METHODS], [printed[m]["N@10"] for m in METHODS])
     random = _means(measured, "random order")["N@10"]
     reason = (
@@ -277,7 +277,7 @@ def _optimiser_verdict(measured: Mapping[str, PerQuery]) -> Verdict:
         f"{_means(measured, 'random order')['N@10']:.3f} here; fitted to convergence they reach "
         f"{' and '.join(f'{value:.3f}' for value in ours.values())}, the best baseline {best:.3f}.",
         why="Gradient steps of a rate chosen by hand, as the paper has them, apparently did not converge.",
-        reproduced=all(abs(ours[name] - printed[name]) <= _NEAR for name in names),
+        reproduced=all(abs(ours[name] - printed[name]) <= _MAX_DIFFERENCE for name in names),
         trend=all(ours[name] < best - 0.1 for name in names),
     )
 
@@ -311,7 +311,7 @@ def _equation_verdict(measured: Mapping[str, PerQuery]) -> Verdict:
         "Eq. 6 as printed",
         f"With the cases as they stand a narrow winner is taken to lose: N@10 is {np.mean(literal):.3f}, a random "
         f"order has {np.mean(random):.3f}, and with the cases exchanged it is {np.mean(exchanged):.3f}.",
-        reproduced=bool(np.mean(literal) >= np.mean(exchanged) - _NEAR),
+        reproduced=bool(np.mean(literal) >= np.mean(exchanged) - _MAX_DIFFERENCE),
     )
 
 

@@ -15,11 +15,11 @@ from ..work import Work
 from .methods import HELD, Crowd, Way, listwise, table_2
 from .niu_figures import DIVERGENCE
 
-_BINS = 10
+_N_BINS = 10
 _PSEUDO = 0.5
 """Annotators added to each bin, without which divergences are infinite."""
 
-_REAL, _SHOWN = "real", 9
+_REAL, _MAX_QUERIES_SHOWN = "real", 9
 
 
 def divergence_outcome(work: Work, crowd: Crowd) -> Outcome:
@@ -41,7 +41,7 @@ def divergence_outcome(work: Work, crowd: Crowd) -> Outcome:
         figures={"figure-2": lambda: _figure_2(qualities, names)},
         notes=(
             "Quality in figure 2 is the share of an annotator's preferences in a query that an order agrees with; "
-            f"divergence is that of the true distribution from the estimated one over {_BINS} bins, to each of which "
+            f"divergence is that of the true distribution from the estimated one over {_N_BINS} bins, to each of which "
             f"{_PSEUDO:g} annotators are added (the paper says neither).",
         ),
     )
@@ -87,13 +87,13 @@ def _by_query(quality: Floats, query: Ints, n_queries: int) -> list[list[float]]
 def _divergences(real: list[list[float]], estimated: list[list[float]]) -> Floats:
     """Divergence of the real distribution from the estimated one, for each query."""
     return np.array(
-        [quality_divergence(*both, bins=_BINS, pseudo_count=_PSEUDO) for both in zip(real, estimated, strict=True)]
+        [quality_divergence(*both, bins=_N_BINS, pseudo_count=_PSEUDO) for both in zip(real, estimated, strict=True)]
     )
 
 
 def _shares(quality: list[float]) -> Floats:
     """Share of annotators in each bin of quality."""
-    counts = np.histogram(quality, _BINS, (0, 1))[0] + _PSEUDO
+    counts = np.histogram(quality, _N_BINS, (0, 1))[0] + _PSEUDO
     shares: Floats = counts / counts.sum()
     return shares
 
@@ -115,11 +115,11 @@ def _verdict(apart: Mapping[str, Floats]) -> Verdict:
 
 def _figure_2(qualities: Mapping[str, Any], names: list[str]) -> Any:
     """Nine queries: the real distribution as bars, estimates as lines."""
-    n_shown = min(_SHOWN, len(qualities[_REAL]))
+    n_shown = min(_MAX_QUERIES_SHOWN, len(qualities[_REAL]))
     figure, axes = panels(n_shown, rows=3, width=3.2, height=2.4)
-    middles = (np.arange(_BINS) + 0.5) / _BINS
+    middles = (np.arange(_N_BINS) + 0.5) / _N_BINS
     for number, ax in enumerate(axes):
-        ax.bar(middles, _shares(qualities[_REAL][number]), 0.9 / _BINS, color="#BBBBBB", label="real")
+        ax.bar(middles, _shares(qualities[_REAL][number]), 0.9 / _N_BINS, color="#BBBBBB", label="real")
         for place, name in enumerate(names):
             ax.plot(middles, _shares(qualities[name][number]), color=COLOURS[place], linewidth=1.2, label=name)
         ax.set_ylim(0, 1)

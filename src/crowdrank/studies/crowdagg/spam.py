@@ -25,7 +25,7 @@ _FLIP = {"random": 0.5, "malicious": 1.0}
 """Kind of spammer -> probability of turning the true answer round."""
 
 _OURS = "CrowdAgg-NDCG"
-_FLAT = 0.05
+_MAX_FALL = 0.05
 
 Curves = Mapping[str, Mapping[str, Sequence[Sequence[float]]]]
 """Method -> measure -> for each ratio the value of each draw."""
@@ -210,17 +210,19 @@ def _variation(by_ratio: Sequence[Sequence[float]]) -> float:
 def _verdicts(curves: Mapping[tuple[str, str], Curves], grids: Mapping[str, _Grid]) -> list[Verdict]:
     """What became of the claims of section 6.4."""
     verdicts = [
-        _steady(
+        _steadiness_verdict(
             "figure 3: CrowdAgg varies least in RBP and third least in N@10 under random spam", curves, "random", 3
         ),
-        _steady("figure 4: CrowdAgg varies least in N@10 and RBP under malicious spam", curves, "malicious", 1),
-        *(_ahead(curves["MIREX", kind], kind, grids["MIREX"].ratios) for kind in _FLIP),
+        _steadiness_verdict(
+            "figure 4: CrowdAgg varies least in N@10 and RBP under malicious spam", curves, "malicious", 1
+        ),
+        *(_lead_verdict(curves["MIREX", kind], kind, grids["MIREX"].ratios) for kind in _FLIP),
         _flat(curves["MIREX", "random"]),
     ]
-    return [*verdicts, *(_alike(curves, kind) for kind in _FLIP if ("TREC", kind) in curves)]
+    return [*verdicts, *(_trec_verdict(curves, kind) for kind in _FLIP if ("TREC", kind) in curves)]
 
 
-def _steady(claim: str, all_curves: Mapping[tuple[str, str], Curves], kind: str, n10_place: int) -> Verdict:
+def _steadiness_verdict(claim: str, all_curves: Mapping[tuple[str, str], Curves], kind: str, n10_place: int) -> Verdict:
     """Whether CrowdAgg's coefficients of variation are among the least."""
     curves = all_curves["MIREX", kind]
     told, places = [], {}
@@ -242,7 +244,7 @@ def _steady(claim: str, all_curves: Mapping[tuple[str, str], Curves], kind: str,
     )  # fmt: skip
 
 
-def _ahead(curves: Curves, kind: str, ratios: list[float]) -> Verdict:
+def _lead_verdict(curves: Curves, kind: str, ratios: list[float]) -> Verdict:
     """Whether CrowdAgg is ahead of all other methods at almost all ratios."""
     rivals = [way for way in VARIATION[kind, "N@10"] if way != _OURS]
     ours, others = _means(curves[_OURS]["N@10"]), np.array([_means(curves[way]["N@10"]) for way in rivals])
@@ -265,12 +267,12 @@ def _flat(curves: Curves) -> Verdict:
     return Verdict.of(
         "figure 3: random spammers do not make CrowdAgg worse",
         f"Fall of N@10 on MIREX when the crowd is doubled by random spammers: {shown}.",
-        reproduced=abs(drop[_OURS]) <= _FLAT,
+        reproduced=abs(drop[_OURS]) <= _MAX_FALL,
         trend=drop[_OURS] <= float(np.median(list(drop.values()))),
     )
 
 
-def _alike(all_curves: Mapping[tuple[str, str], Curves], kind: str) -> Verdict:
+def _trec_verdict(all_curves: Mapping[tuple[str, str], Curves], kind: str) -> Verdict:
     """Whether on TREC CrowdAgg falls less than the others, as it is said to."""
     curves = all_curves["TREC", kind]
     rivals = [way for way in VARIATION[kind, "N@10"] if way != _OURS]

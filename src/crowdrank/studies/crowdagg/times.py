@@ -53,8 +53,8 @@ def timing(work: Work) -> Outcome:
         verdicts=_verdicts(times, sizes),
         figures={"time": lambda: _figure(times, sizes)},
         notes=(
-            f"One query of simulated binary grades: {_ANNOTATORS} annotators and {_PER_ITEM} grades an item for more "
-            f"items, {_ITEMS} items and {_EACH} grades an annotator for more annotators; the best of {_TIMES} fits.",
+            f"One query of simulated binary grades: {_ANNOTATORS} annotators and {_PER_ITEM} grades per item for more "
+            f"items, {_ITEMS} items and {_EACH} grades per annotator for more annotators; the best of {_TIMES} fits.",
         ),
     )
 

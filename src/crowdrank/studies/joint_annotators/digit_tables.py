@@ -28,7 +28,7 @@ from .schemes import (
     mean_text,
 )
 
-_NEAR = 3.0
+_MAX_POINTS_OFF = 3.0
 """Points in per cent within which figures count as the same: the drawn features alone make accuracies vary so."""
 
 _PRINTED_PAIRS = 370_000
@@ -107,20 +107,20 @@ def _rows(cells: Cells, drawn: str) -> Iterator[Row]:
         less = None if one is None or other is None else round(one - other, 1)
         values = tuple(cell["differences"][number][0] for cell in cells)
         yield Row(place="table 4, differences", what=what, values=values, paper=less)
-        sure, by_pairs = _clear(cells, first, second)
+        sure, by_pairs = _n_ahead(cells, first, second)
         for text, count in (("bootstrap of items", sure), ("McNemar over pairs", by_pairs)):
             what = {"features": drawn, "of": f"{first} ahead of {second}", "measure": f"share of seeds, {text}, 5 %"}
             yield Row(place="table 4, differences", what=what, values=(count / len(cells),), over="once")
 
 
-def _clear(cells: Cells, first: str, second: str) -> tuple[int, int]:
+def _n_ahead(cells: Cells, first: str, second: str) -> tuple[int, int]:
     """In how many runs the first scheme is clearly ahead of the second, by items and by pairs."""
     number = COMPARED.index((first, second))
     by_items = sum(cell["differences"][number][1] > 0 for cell in cells)
     return by_items, sum(cell["mcnemar"][number] > _Z for cell in cells)
 
 
-def _behind(cells: Cells, first: str, second: str) -> int:
+def _n_behind(cells: Cells, first: str, second: str) -> int:
     """In how many runs the first scheme is clearly behind the second, by items."""
     number = COMPARED.index((first, second))
     return sum(cell["differences"][number][2] < 0 for cell in cells)
@@ -133,7 +133,14 @@ def _gap(cells: Cells, first: str, second: str) -> tuple[float, ...]:
 
 def _verdicts(cells: Cells) -> list[Verdict]:
     """What became of the claims of section 4.2.1."""
-    return [_table_3(cells), _table_4(cells), _beat_best(cells), _alike(cells), _varying(cells), _independent(cells)]
+    return [
+        _table_3(cells),
+        _table_4(cells),
+        _beat_best(cells),
+        _mv_jam_verdict(cells),
+        _vrjam_verdict(cells),
+        _independent(cells),
+    ]
 
 
 def _table_3(cells: Cells) -> Verdict:
@@ -148,8 +155,8 @@ def _table_3(cells: Cells) -> Verdict:
         "table 3: classifiers order 59 to 72 % of pairs right, random forests most and the perceptron least",
         f"Ours with the printed ones in brackets, a tie being no right order: {told}.",
         why=f"Neither the features that each classifier saw are printed nor its settings{moved}.",
-        reproduced=max(gaps) <= _NEAR,
-        trend=min(means.values()) == means["Perc."] and max(gaps) <= 4 * _NEAR,
+        reproduced=max(gaps) <= _MAX_POINTS_OFF,
+        trend=min(means.values()) == means["Perc."] and max(gaps) <= 4 * _MAX_POINTS_OFF,
     )
 
 
@@ -163,7 +170,7 @@ def _table_4(cells: Cells) -> Verdict:
         "table 4: accuracies of the fusion schemes",
         f"As printed, with the printed figures in brackets: {told}. Ours: {others}.",
         why="The draw of digits and features alone spreads accuracies as much as the standard deviations show.",
-        reproduced=all(abs(means[one] - printed) <= _NEAR for one, printed in TABLE_4.items()),
+        reproduced=all(abs(means[one] - printed) <= _MAX_POINTS_OFF for one, printed in TABLE_4.items()),
         trend=min(means, key=means.__getitem__) == IAM and max(means, key=means.__getitem__) == VRJAM,
     )
 
@@ -183,26 +190,26 @@ def _beat_best(cells: Cells) -> Verdict:
     )
 
 
-def _sure(cells: Cells, first: str, second: str) -> str:
+def _comparison(cells: Cells, first: str, second: str) -> str:
     """How a comparison went, in words."""
     number = COMPARED.index((first, second))
-    by_items, by_pairs = _clear(cells, first, second)
+    by_items, by_pairs = _n_ahead(cells, first, second)
     behind = sum(cell["mcnemar"][number] < -_Z for cell in cells)
     return (
         f"{first} less {second} is {mean_text(_gap(cells, first, second))} points; where items are drawn again, "
         f"{first} is "
-        f"clearly ahead in {by_items} of {len(cells)} runs and behind in {_behind(cells, first, second)}, while by "
+        f"clearly ahead in {by_items} of {len(cells)} runs and behind in {_n_behind(cells, first, second)}, while by "
         f"McNemar's test over pairs it is ahead in {by_pairs} and behind in {behind}"
     )
 
 
-def _alike(cells: Cells) -> Verdict:
+def _mv_jam_verdict(cells: Cells) -> Verdict:
     """Whether MV and JAM are alike."""
     gap = _gap(cells, PRINTED_JAM, MV)
-    clear = _clear(cells, PRINTED_JAM, MV)[0] + _behind(cells, PRINTED_JAM, MV)
+    clear = _n_ahead(cells, PRINTED_JAM, MV)[0] + _n_behind(cells, PRINTED_JAM, MV)
     return Verdict.of(
         "MV and JAM do not differ significantly",
-        f"{_sure(cells, PRINTED_JAM, MV)}. {_sure(cells, JAM, MV)}.",
+        f"{_comparison(cells, PRINTED_JAM, MV)}. {_comparison(cells, JAM, MV)}.",
         why="On average they do not, but in most single runs they do, in either direction: features help where "
         "annotators err apart, and confirm their errors where they err together.",
         reproduced=clear == 0,
@@ -210,17 +217,17 @@ def _alike(cells: Cells) -> Verdict:
     )
 
 
-def _varying(cells: Cells) -> Verdict:
+def _vrjam_verdict(cells: Cells) -> Verdict:
     """Whether VRJAM as printed is significantly better than MV and JAM."""
     pairs = ((PRINTED_VRJAM, MV), (PRINTED_VRJAM, PRINTED_JAM))
-    sure = [_clear(cells, *both)[0] for both in pairs]
-    behind = [_behind(cells, *both) for both in pairs]
+    sure = [_n_ahead(cells, *both)[0] for both in pairs]
+    behind = [_n_behind(cells, *both) for both in pairs]
     gaps = [np.array(_gap(cells, *both)) for both in pairs]
     signs = [clear(gap) for gap in gaps]
     overruled = sum(bool(cell["overruled"]) for cell in cells)
     return Verdict.of(
         "VRJAM performs significantly better than MV and JAM",
-        f"{_sure(cells, *pairs[0])}. {_sure(cells, *pairs[1])}. Ours: {_sure(cells, VRJAM, MV)}.",
+        f"{_comparison(cells, *pairs[0])}. {_comparison(cells, *pairs[1])}. Ours: {_comparison(cells, VRJAM, MV)}.",
         why="Classifiers err by what the features show, and err together, which breaks the model of JAM and of VRJAM: "
         f"features overruled votes more often than errors by chance explain in {overruled} of {len(cells)} runs. Pairs "
         "share items, so a test over pairs takes almost any difference for a real one.",

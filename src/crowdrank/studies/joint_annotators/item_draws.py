@@ -66,7 +66,7 @@ class ItemDraws:
 
     def difference(self, first: Fused, second: Fused, truth: Outcomes) -> Difference:
         """Return by how much one scheme tells more pairs right than another; a tie counts one half."""
-        better = _better(first, second, truth) * self.counted
+        better = _which_is_right(first, second, truth) * self.counted
         drawn = 100 * self._sums(better) / self._number
         low, high = np.quantile(drawn, [0.025, 0.975])
         return Difference(100 * float(better.sum() / self.counted.sum()), float(low), float(high))
@@ -81,11 +81,11 @@ class ItemDraws:
 
 def mcnemar(first: Fused, second: Fused, truth: Outcomes) -> float:
     """Return McNemar's z over pairs as if they were independent, above 0 where the first scheme is right more often."""
-    better = _better(first, second, truth)
+    better = _which_is_right(first, second, truth)
     return float(better.sum() / np.sqrt(max((better**2).sum(), 1.0)))
 
 
-def _better(first: Fused, second: Fused, truth: Outcomes) -> Floats:
+def _which_is_right(first: Fused, second: Fused, truth: Outcomes) -> Floats:
     """1 for pairs that the first scheme alone tells right, -1 for those of the second; a tie counts one half."""
     better: Floats = (np.sign(first.lead) - np.sign(second.lead)) * truth / 2
     return better

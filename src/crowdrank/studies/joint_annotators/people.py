@@ -18,7 +18,7 @@ from .schemes import EFFECTS, IAM, JAM, MV, PAPER, VOTES, VRJAM, Pairs, fuse
 
 SCHEMES = (*PAPER, VOTES, EFFECTS)
 COMPARED = ((VRJAM, MV), (VRJAM, JAM), (JAM, MV), (MV, IAM), (EFFECTS, MV))
-_NEAR = 1.0
+_MAX_POINTS_OFF = 1.0
 """Points in per cent within which shares count as close to each other."""
 
 Cells = Mapping[str, Sequence[Mapping[str, Any]]]
@@ -90,7 +90,7 @@ def _rows(measured: Cells) -> Iterator[Row]:
 def _verdicts(measured: Cells, claims: Mapping[str, str]) -> list[Verdict]:
     """Table 5 itself, and its claims on the public sets."""
     return [
-        _missing(),
+        _missing_for_table_5(),
         _expected_verdict(measured, claims),
         _close(measured),
         _highest(measured),
@@ -99,7 +99,7 @@ def _verdicts(measured: Cells, claims: Mapping[str, str]) -> list[Verdict]:
     ]
 
 
-def _missing() -> Verdict:
+def _missing_for_table_5() -> Verdict:
     """What table 5 would need."""
     printed = "; ".join(
         f"{attribute}: {', '.join(f'{one} {value}' for one, value in shares.items())}"
@@ -164,7 +164,7 @@ def _close(measured: Cells) -> Verdict:
         f"{clear} of "
         f"{len(gaps)} sets.",
         why="Where a pair has few votes, or as many for as against, MV tosses a coin and JAM goes by the features.",
-        reproduced=max(abs(one.value) for one in gaps.values()) <= _NEAR,
+        reproduced=max(abs(one.value) for one in gaps.values()) <= _MAX_POINTS_OFF,
         trend=clear == 0,
     )
 

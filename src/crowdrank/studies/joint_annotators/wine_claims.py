@@ -13,11 +13,11 @@ from .cellars import limits
 from .gupta_figures import N_ANNOTATORS, SINGLE_RANKERS, TABLE_1, TABLE_2
 from .schemes import BORDA, EFFECTS, HINGE, IAM, JAM, MV, UNFOLDED, VOTES, VRJAM, mean_text
 
-_NEAR = 0.2
+_MAX_POINTS_OFF = 0.2
 """Points in per cent within which accuracies count as the same."""
 
 _NEAR_RATE = 0.005
-_FLAT = 0.1
+_MAX_STEP_POINTS = 0.1
 
 _RATES = np.arange(1, N_ANNOTATORS + 1) / 20
 
@@ -60,16 +60,16 @@ def verdicts(results: Results, n_pairs: Mapping[str, int], singles: Sequence[flo
         _rates_found(results, n_pairs["red"]),
         _same_rates(results),
         *(_accuracies(results, colour, n_pairs[colour]) for colour in TABLE_2),
-        _ahead(results),
+        _lead_verdict(results),
         _weak_rankers(results, singles),
         _no_gain(results),
-        _falling(results),
-        _converging(results),
-        _rising(results),
+        _noise_verdict(results),
+        _convergence_verdict(results),
+        _annotators_verdict(results),
         _baselines(results),
         _same_at_three(results),
-        _hinge(results),
-        _varying(results),
+        _hinge_verdict(results),
+        _vrjam_verdict(results),
     ]
 
 
@@ -125,12 +125,12 @@ def _accuracies(results: Results, colour: str, n_pairs: int) -> Verdict:
         f"{abs(printed[MV] - exact) / error:.0f} standard errors of {n_pairs:,} pairs away. Votes alone reach "
         f"{best:.2f} % where the rates are known, and the printed JAM is below that. It cannot have been all pairs, "
         "nor the best fit.",
-        reproduced=max(gaps) <= _NEAR,
+        reproduced=max(gaps) <= _MAX_POINTS_OFF,
         trend=float(np.mean(ours[JAM])) > float(np.mean(ours[MV])),
     )
 
 
-def _ahead(results: Results) -> Verdict:
+def _lead_verdict(results: Results) -> Verdict:
     """Whether the joint models are ahead of both baselines."""
     told, ahead = [], True
     for colour in TABLE_2:
@@ -170,12 +170,12 @@ def _no_gain(results: Results) -> Verdict:
     return Verdict.of(
         "table 2, figures 2 and 3: VRJAM and JAM do not differ where noise does not depend on the pair",
         f"VRJAM less JAM is between {min(gaps):+.2f} and {max(gaps):+.2f} points in {len(gaps)} settings.",
-        reproduced=max(map(abs, gaps)) <= _NEAR,
-        trend=abs(float(np.mean(gaps))) <= _NEAR,
+        reproduced=max(map(abs, gaps)) <= _MAX_POINTS_OFF,
+        trend=abs(float(np.mean(gaps))) <= _MAX_POINTS_OFF,
     )
 
 
-def _falling(results: Results) -> Verdict:
+def _noise_verdict(results: Results) -> Verdict:
     """Whether accuracy falls with noise."""
     curves = {(colour, scheme): results.curve("noise", colour, scheme) for colour in TABLE_2 for scheme in (MV, JAM)}
     falls = [bool((np.diff(curve) < 0).all()) for curve in curves.values()]
@@ -189,7 +189,7 @@ def _falling(results: Results) -> Verdict:
     )
 
 
-def _converging(results: Results) -> Verdict:
+def _convergence_verdict(results: Results) -> Verdict:
     """Whether MV and JAM meet as noise rises."""
     gaps = {colour: results.curve("noise", colour, JAM) - results.curve("noise", colour, MV) for colour in TABLE_2}
     return Verdict.of(
@@ -202,7 +202,7 @@ def _converging(results: Results) -> Verdict:
     )
 
 
-def _rising(results: Results) -> Verdict:
+def _annotators_verdict(results: Results) -> Verdict:
     """Whether more annotators help the joint models."""
     curves = {(colour, one): results.curve("crowd", colour, one) for colour in TABLE_2 for one in (JAM, VRJAM)}
     told = "; ".join(f"{scheme} on {colour} wine {_list(curve)}" for (colour, scheme), curve in curves.items())
@@ -211,7 +211,7 @@ def _rising(results: Results) -> Verdict:
         "figure 3: JAM and VRJAM rise with the number of annotators",
         f"From {sizes[0]:.0f} to {sizes[-1]:.0f} annotators: {told}.",
         why="Those who join last flip nearly half of their answers and add little.",
-        reproduced=all((np.diff(curve) > -_FLAT).all() for curve in curves.values()),
+        reproduced=all((np.diff(curve) > -_MAX_STEP_POINTS).all() for curve in curves.values()),
         trend=all(curve[-1] > curve[0] for curve in curves.values()),
     )
 
@@ -222,7 +222,7 @@ def _baselines(results: Results) -> Verdict:
     told = "; ".join(f"{scheme} on {colour} wine {_list(curve)}" for (colour, scheme), curve in curves.items())
     exact = [limits(np.arange(1, int(size) + 1) / 20)[0] for size in results.places("crowd", "red")]
     rises = [bool((np.diff(curves[colour, MV]) > 0).all()) for colour in TABLE_2]
-    falls = [bool((np.diff(curves[colour, IAM]) < _FLAT).all()) for colour in TABLE_2]
+    falls = [bool((np.diff(curves[colour, IAM]) < _MAX_STEP_POINTS).all()) for colour in TABLE_2]
     return Verdict.of(
         "figure 3: MV rises with the number of annotators, IAM falls",
         f"{told}; MV exactly {_list(exact)}.",
@@ -242,12 +242,14 @@ def _same_at_three(results: Results) -> Verdict:
         f"JAM less MV: {_list(gaps['red'], 2)} on red wine, {_list(gaps['white'], 2)} on white.",
         why="Of three such annotators none outweighs the two others, so votes alone give what MV gives, but "
         "features help already. The gain grows, by steps of two.",
-        reproduced=all(abs(curve[0]) <= _NEAR and curve[-1] > curve[0] + _NEAR for curve in gaps.values()),
-        trend=all(curve[-1] > curve[0] + _NEAR for curve in gaps.values()),
+        reproduced=all(
+            abs(curve[0]) <= _MAX_POINTS_OFF and curve[-1] > curve[0] + _MAX_POINTS_OFF for curve in gaps.values()
+        ),
+        trend=all(curve[-1] > curve[0] + _MAX_POINTS_OFF for curve in gaps.values()),
     )
 
 
-def _hinge(results: Results) -> Verdict:
+def _hinge_verdict(results: Results) -> Verdict:
     """Whether the hinge does what the logistic loss does."""
     at = np.linspace(-5, 5, 1001)
     apart = np.abs(-np.logaddexp(0, -at) + np.maximum(1 - at, 0))
@@ -263,8 +265,8 @@ def _hinge(results: Results) -> Verdict:
         f"Right pairs: {told}. The two functions differ by up to {apart.max():.2f} between -5 and 5, and by 1 far to "
         f"the left; their slopes agree far from 0. Flip rates miss the true ones by {rate:.4f} with the hinge.",
         why="The logistic loss is the likelihood of the model and more accurate.",
-        reproduced=max(map(abs, gaps.values())) <= _NEAR,
-        trend=max(map(abs, gaps.values())) <= 5 * _NEAR,
+        reproduced=max(map(abs, gaps.values())) <= _MAX_POINTS_OFF,
+        trend=max(map(abs, gaps.values())) <= 5 * _MAX_POINTS_OFF,
     )
 
 
@@ -289,7 +291,7 @@ def sparse_note(results: Results) -> str:
     ).note
 
 
-def _varying(results: Results) -> Verdict:
+def _vrjam_verdict(results: Results) -> Verdict:
     """Whether VRJAM gains where noise depends on the pair."""
     told, gains = [], []
     for colour in TABLE_2:
@@ -300,6 +302,6 @@ def _varying(results: Results) -> Verdict:
         "section 4.1.1: VRJAM gains nothing only since noise does not depend on the pair",
         f"Where it does, {'; '.join(told)}.",
         why="The gain is small: clusters of differences are not the groups that noise depends on.",
-        reproduced=min(gains) > _NEAR,
+        reproduced=min(gains) > _MAX_POINTS_OFF,
         trend=min(gains) > 0,
     )

@@ -9,7 +9,7 @@ from ..outcomes import Verdict
 from .methods import BORDA, ML, PRINTED_D, PRINTED_ML, TRUTH, D, clear, difference_text
 from .ohsumed_results import ALIKE, ERROR, MEASURES, SWAPS, TAU, Results
 
-_CLOSE = 1.5
+_MAX_POINTS_OFF = 1.5
 """Points within which a method counts as close to the truth."""
 
 _NAMES = {SWAPS[0]: "2i + 1 swaps", SWAPS[1]: "swaps in proportion to the length"}
@@ -19,14 +19,14 @@ def verdicts(main: Results) -> list[Verdict]:
     """Return a verdict on each claim."""
     return [
         *(_close(main, swaps) for swaps in SWAPS),
-        *(_better(main, swaps) for swaps in SWAPS),
+        *(_joint_verdict(main, swaps) for swaps in SWAPS),
         *(_highest(main, swaps) for swaps in SWAPS),
         _expertise(main),
         *(_unified_verdict(main, swaps) for swaps in SWAPS),
     ]
 
 
-def _tends(gains: dict[str, Floats]) -> bool:
+def _rises(gains: dict[str, Floats]) -> bool:
     """Whether all measures rise, and one of them by more than chance."""
     rises = all(float(np.mean(gain)) > 0 for gain in gains.values())
     return rises and any(clear(gain) > 0 for gain in gains.values())
@@ -41,7 +41,7 @@ def _close(main: Results, swaps: str) -> Verdict:
     """Whether the joint method is as good as the truth."""
     gaps = {measure: main.less(swaps, PRINTED_ML, TRUTH, measure) for measure in MEASURES}
     behind = {measure: main.less(swaps, PRINTED_D, TRUTH, measure) for measure in MEASURES}
-    near = [abs(float(np.mean(gap))) <= _CLOSE for gap in gaps.values()]
+    near = [abs(float(np.mean(gap))) <= _MAX_POINTS_OFF for gap in gaps.values()]
     return Verdict.of(
         f"figures 3(a)-(c), {_NAMES[swaps]}: LTRMA-ML is close to ListMLE on the truth",
         f"In points, LTRMA-ML as printed less the truth: {_differences_text(gaps)}; LTRMA-D as printed less the truth: "
@@ -51,19 +51,19 @@ def _close(main: Results, swaps: str) -> Verdict:
     )
 
 
-def _better(main: Results, swaps: str) -> Verdict:
+def _joint_verdict(main: Results, swaps: str) -> Verdict:
     """Whether the joint method beats the two stages."""
     gains = {measure: main.less(swaps, PRINTED_ML, PRINTED_D, measure) for measure in MEASURES}
     return Verdict.of(
         f"figures 3(a)-(c), {_NAMES[swaps]}: LTRMA-ML is significantly better than LTRMA-D",
         f"In points, LTRMA-ML less LTRMA-D, both as printed: {_differences_text(gains)}.",
-        why=_mixing(main, swaps),
+        why=_mixing_words(main, swaps),
         reproduced=all(clear(gain) > 0 for gain in gains.values()),
-        trend=_tends(gains),
+        trend=_rises(gains),
     )
 
 
-def _mixing(main: Results, swaps: str) -> str:
+def _mixing_words(main: Results, swaps: str) -> str:
     """How far the printed chains come, in words."""
     tau = {name: main.mean(swaps, name, TAU) for name in (PRINTED_D, PRINTED_ML, D, BORDA)}
     return (
@@ -127,7 +127,7 @@ def _unified_verdict(main: Results, swaps: str) -> Verdict:
         why="Features explain little of OHSUMED's grades, and nothing of the random order of equal ones, so they "
         "add little to what rankings say.",
         reproduced=all(clear(gain) > 0 for gain in gains.values()),
-        trend=_tends(gains),
+        trend=_rises(gains),
     )
 
 

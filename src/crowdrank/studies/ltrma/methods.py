@@ -107,11 +107,11 @@ class Methods:
         """What runs each method."""
         return {
             TRUTH: lambda task: Fitted(self._rank_test_items(task, task.truth)),
-            BORDA: lambda task: self._then(task, Borda().fit(task.rankings)),
+            BORDA: lambda task: self._two_stages(task, Borda().fit(task.rankings)),
             PRINTED_D: self._printed_consensus,
             PRINTED_ML: self._fit_as_printed,
-            D: lambda task: self._then(task, self._mallows("kendall").fit(task.rankings)),
-            CAYLEY_D: lambda task: self._then(task, self._mallows("cayley").fit(task.rankings)),
+            D: lambda task: self._two_stages(task, self._mallows("kendall").fit(task.rankings)),
+            CAYLEY_D: lambda task: self._two_stages(task, self._mallows("cayley").fit(task.rankings)),
             ML: partial(self._joint, step="soft"),
             HARD: partial(self._joint, step="hard"),
             CAYLEY_ML: partial(self._joint, step="hard", distance="cayley"),
@@ -124,7 +124,7 @@ class Methods:
         scores: Floats = ranker.predict(task.test.matrix, task.test.items.query)
         return scores
 
-    def _then(self, task: Task, consensus: Consensus) -> Fitted:
+    def _two_stages(self, task: Task, consensus: Consensus) -> Fitted:
         """The consensus first, the ranker afterwards."""
         return Fitted(self._rank_test_items(task, consensus.scores), consensus)
 
@@ -152,7 +152,7 @@ class Methods:
         method = LTRMA(variant="printed", scale="none", max_iter=self.printed_turns, seed=self.seed)
         consensus = method.fit(task.rankings, nothing).consensus
         assert consensus is not None
-        return self._then(task, consensus)
+        return self._two_stages(task, consensus)
 
 
 def _score_fit(fit: JointFit, test: Features) -> Fitted:

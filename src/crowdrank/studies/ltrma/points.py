@@ -37,7 +37,7 @@ from .methods import (
 
 N_ITEMS = 15
 _TOP = 5
-"""So many items count as relevant for MAP."""
+"""Number of items that count as relevant for MAP."""
 
 METHODS = (TRUTH, PRINTED_D, PRINTED_ML, D, ML, HARD, CAYLEY_D, CAYLEY_ML, BORDA)
 _DISPERSED = (PRINTED_D, PRINTED_ML, D, ML, HARD)
@@ -48,7 +48,7 @@ ERROR, ALIKE, TAU = "error of theta", "correlation of theta", "tau of consensus"
 _PLACES = {"nDCG@3": "figure 2(a)", "nDCG@5": "figure 2(b)", "MAP": "figure 2(c)", ERROR: "figure 2(d)"}
 _DRAWN = (TRUTH, PRINTED_D, PRINTED_ML, D, ML)
 
-_CLOSE = 0.002
+_MAX_DIFFERENCE = 0.002
 """nDCG that counts as very close."""
 
 
@@ -66,7 +66,7 @@ def synthetic(work: Work) -> Outcome:
             runs.add(n_annotators, work.cell((n_annotators, seed, n_train, n_test), compute))
     return Outcome(
         rows=list(_rows(runs)),
-        verdicts=[_close(runs), _better(runs), _erratic(runs), _expertise(runs), _unified_verdict(runs)],
+        verdicts=[_close(runs), _joint_verdict(runs), _erratic(runs), _expertise(runs), _unified_verdict(runs)],
         figures={"figure-2": lambda: _figure(runs)},
         notes=_notes(runs),
     )
@@ -193,12 +193,12 @@ def _close(runs: Runs) -> Verdict:
     return Verdict.of(
         "figures 2(a)-(c): LTRMA-ML is very close to ListMLE on the truth",
         f"Truth less LTRMA-ML as printed: {told}, over {len(gaps['MAP'])} runs.",
-        reproduced=all(np.mean(gap) <= _CLOSE for gap in gaps.values()),
+        reproduced=all(np.mean(gap) <= _MAX_DIFFERENCE for gap in gaps.values()),
         trend=all(np.mean(gap) <= 0.5 * behind[name] for name, gap in gaps.items()),
     )
 
 
-def _better(runs: Runs) -> Verdict:
+def _joint_verdict(runs: Runs) -> Verdict:
     """Whether the joint method beats the two stages."""
     gains = {measure: runs.less(PRINTED_ML, PRINTED_D, measure) for measure in MEASURES[:3]}
     won = int((gains["nDCG@3"] > 0).sum())

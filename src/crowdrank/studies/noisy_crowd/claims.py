@@ -12,10 +12,10 @@ from .kumar_figures import CLEAN, MEAN, TABLE_1
 from .noise_results import Results
 
 _NONE = "none"
-_NEAR = 2.0
+_MAX_POINTS_OFF = 2.0
 """Points in per cent within which figures count as the same."""
 
-_FROM = 1600
+_MIN_EXTRA_GRADES = 1600
 """Single labelling is said to be ahead from this budget on."""
 
 _HALF_WAY = 70
@@ -39,7 +39,7 @@ def verdicts(main: Results, other: Results | None) -> list[Verdict]:
         _linear(main),
         _fix(main),
     ]
-    return of_main if other is None else [*of_main, _other(main, other)]
+    return of_main if other is None else [*of_main, _second_set_verdict(main, other)]
 
 
 def _clean(main: Results) -> Verdict:
@@ -51,7 +51,7 @@ def _clean(main: Results) -> Verdict:
         f"nDCG@10 is {', '.join(f'{value:.1f}' for value in ours.values())}.",
         why="800 clean grades are enough for a linear ranker on scaled features, so coverage is worth little; the "
         "paper's learner seems under-fitted.",
-        reproduced=all(abs(ours[extra] - CLEAN[extra]) <= _NEAR for extra in ours),
+        reproduced=all(abs(ours[extra] - CLEAN[extra]) <= _MAX_POINTS_OFF for extra in ours),
         trend=last - first >= 0.5 * (CLEAN[max(ours)] - CLEAN[0]),
     )
 
@@ -80,7 +80,7 @@ def _rank_figures(main: Results) -> Verdict:
         "table 1: rank accuracies",
         f"Mean absolute difference in points: {', '.join(f'{m} {gap:.1f}' for m, gap in gaps.items())}. Means over "
         f"L, of which {higher} of {len(ours)} are higher than printed, correlate with the printed ones at {alike:.2f}.",
-        reproduced=max(gaps.values()) <= _NEAR,
+        reproduced=max(gaps.values()) <= _MAX_POINTS_OFF,
         trend=alike >= 0.5,
     )
 
@@ -92,24 +92,24 @@ def _label_figures(main: Results) -> Verdict:
     told = ""
     if "U(0.2,0.6)" in main.noises:
         ours, printed = main.mean("U(0.2,0.6)", "MV", last, "label"), TABLE_1["U(0.2,0.6)", "MV label", last]
-        told = f" With U(0.2,0.6) and nine grades an item MV has {ours:.1f}, printed {printed:.1f}."
+        told = f" With U(0.2,0.6) and nine grades per item MV has {ours:.1f}, printed {printed:.1f}."
     end = {method: main.mean("N(0.7,0.2)", method, last, "label") for method in ("NB given", "NB learned")}
     return Verdict.of(
         "table 1: label accuracies of MV and NB",
         f"Mean absolute difference in points: {', '.join(f'{m} {gap:.1f}' for m, gap in gaps.items())}.{told} The last "
         f"figure of NB with N(0.7,0.2) is {' and '.join(f'{v:.1f}' for v in end.values())}, printed "
         f"{TABLE_1['N(0.7,0.2)', 'NB label', last]:.1f}.",
-        why="Errors spread evenly over the other grades, as the text has it, and a mean accuracy above 1/3 make MV "
+        why="Errors spread evenly over the other grades, as the text says, and a mean accuracy above 1/3 make MV "
         "rise with the number of grades, but with a mean of 0.4 it falls in print; wrong grades that coincide would do "
         "that. With two grades MV must have the mean accuracy, which it has not in print.",
-        reproduced=max(gaps.values()) <= _NEAR,
-        trend=max(gaps.values()) <= 3 * _NEAR,
+        reproduced=max(gaps.values()) <= _MAX_POINTS_OFF,
+        trend=max(gaps.values()) <= 3 * _MAX_POINTS_OFF,
     )
 
 
 def _single_ahead(main: Results, method: str) -> Verdict:
     """Whether single labelling ranks better than a consensus from 1600 further grades on."""
-    least = _FROM if max(main.budgets) >= _FROM else 1
+    least = _MIN_EXTRA_GRADES if max(main.budgets) >= _MIN_EXTRA_GRADES else 1
     overall = main.difference("SL", method, least=least)
     by_noise = {noise: main.difference("SL", method, noise=noise, least=least) for noise in main.noises}
     ahead = sum(float(np.mean(values)) > 0 for values in by_noise.values())
@@ -193,7 +193,7 @@ def _fix(main: Results) -> Verdict:
         "has them "
         f"too, is at {difference_text(main.difference('NB given', FIXED[1]))} against the fixed MV.",
         reproduced=most <= 1.0,
-        trend=most <= _NEAR,
+        trend=most <= _MAX_POINTS_OFF,
     )
 
 
@@ -212,12 +212,12 @@ def improved_note(main: Results) -> str:
     ).note
 
 
-def _other(main: Results, other: Results) -> Verdict:
+def _second_set_verdict(main: Results, other: Results) -> Verdict:
     """Whether the second data set tells the same story."""
     pairs = [("SL", "MV"), ("SL", "NB given"), ("SL", "NB learned"), ("NB given", "MV")]
     told, same = [], 0
     for first, second in pairs:
-        one, two = (found.difference(first, second, least=_FROM) for found in (main, other))
+        one, two = (found.difference(first, second, least=_MIN_EXTRA_GRADES) for found in (main, other))
         opposed = clear(one) * clear(two) < 0
         same += not opposed
         told.append(f"{first} less {second} {difference_text(one)} and {difference_text(two)}")

@@ -47,7 +47,7 @@ IMPROVED = (
     "NB learned, expected grade",
     "NB learned, shares estimated",
     "NB learned, shares estimated, expected grade",
-    "three grades an item, learned, expected grade",
+    "three grades per item, learned, expected grade",
     "pilot, expected grade",
     "SL given, expected grade",
 )
@@ -93,7 +93,7 @@ class Split:
         return cls(Truth.from_frame(known), *(Part.of(features, grade, chosen) for chosen in rows))
 
     def learn(self, item: Any, target: Floats, ranker: ListNet | None = None) -> tuple[float, float]:
-        """NDCG@10 and MAP, in per cent, of a ranker that learned these targets, by the converged fit unless said."""
+        """NDCG@10 and MAP, in per cent, of a ranker that learned these targets, by default by the converged fit."""
         train, vali, test = self.train, self.vali, self.test
         held = {"eval_set": (vali.matrix, vali.grade), "eval_qid": vali.query}
         scores = np.zeros(len(test.grade))
@@ -214,7 +214,7 @@ class Crowd:
         return {
             "NB learned, shares estimated": self._agreed_outcome(learned, again),
             "NB learned, shares estimated, expected grade": self._agreed_outcome(learned, again, expected=True),
-            "three grades an item, learned, expected grade": self._agreed_outcome(
+            "three grades per item, learned, expected grade": self._agreed_outcome(
                 shares.fit(three), three, expected=True
             ),
             "pilot, expected grade": self._agreed_outcome(
@@ -233,16 +233,16 @@ class Crowd:
 
     def _single(self, bought: Grades) -> _Outcome:
         """Every grade as it is."""
-        return _Outcome(bought.item, bought.grade, self._right(bought.grade, bought.item))
+        return _Outcome(bought.item, bought.grade, self._label_accuracy(bought.grade, bought.item))
 
     def _agreed_outcome(self, consensus: Consensus, bought: Grades, *, expected: bool = False) -> _Outcome:
         """The most probable grade of each item, or its expected grade."""
         assert consensus.grade is not None
         item = np.flatnonzero(bought.judged_items)
         likeliest = np.array(_LEVELS)[consensus.grade[item]]
-        return _Outcome(item, consensus.scores[item] if expected else likeliest, self._right(likeliest, item))
+        return _Outcome(item, consensus.scores[item] if expected else likeliest, self._label_accuracy(likeliest, item))
 
-    def _right(self, grade: Floats, item: Any) -> float:
+    def _label_accuracy(self, grade: Floats, item: Any) -> float:
         """Share of right labels, in per cent."""
         return 100 * float(np.mean(grade == self.split.train.grade[item]))
 

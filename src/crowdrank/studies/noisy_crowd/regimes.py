@@ -41,8 +41,8 @@ RANDOM = tuple(name for name, (start, _, _) in SHORT.items() if start > 0)
 _TYPICAL = "start 0.1, step 0.01, 5 passes"
 
 _NO_NOISE = "no noise"
-_FROM = 1600
-_NEAR = 2.0
+_MIN_EXTRA_GRADES = 1600
+_MAX_POINTS_OFF = 2.0
 _AS_MANY = (0.1, 0.01, 5)
 
 
@@ -176,7 +176,7 @@ def run_regimes(work: Work, name: str, seeds: range, n_folds: int, noises: Seque
 
 def regime_verdicts(regimes: Regimes) -> list[Verdict]:
     """Return verdicts on table 1 where examples are whole queries and a short descent begins with random weights."""
-    last = [extra for extra in regimes.budgets if extra >= _FROM] or regimes.budgets[-1:]
+    last = [extra for extra in regimes.budgets if extra >= _MIN_EXTRA_GRADES] or regimes.budgets[-1:]
     verdicts = [_clean_verdict(regimes)]
     for method in PAPER[1:]:
         by_setting = {learner: regimes.ahead(method, WHOLE, learner, last) for learner in RANDOM}
@@ -208,7 +208,7 @@ def _clean_verdict(regimes: Regimes) -> Verdict:
         "table 1: without noise, more items raise rank accuracy from 30.9 to 38.3 (whole queries, short descent from "
         "random weights)",
         f"nDCG@10 by L: {told}; printed {_curve_text(printed)}.",
-        reproduced=any(max(abs(np.subtract(curve, printed))) <= _NEAR for curve in curves.values()),
+        reproduced=any(max(abs(np.subtract(curve, printed))) <= _MAX_POINTS_OFF for curve in curves.values()),
         trend=float(np.median(rise)) >= 0.5 * wanted,
     )
 

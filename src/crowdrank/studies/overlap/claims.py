@@ -34,7 +34,7 @@ FIGURES: dict[str, Key] = {
 COSTED = {"table 6": CLEAN07, "table 7": CLEAN08, "table 8": CLEAN_PLUS}
 
 _POOLED = "Means over Clean07 and Clean08."
-_NEAR = 0.15
+_MAX_DIFFERENCE = 0.15
 """Difference of costs, and share of a ratio, within which they count as the same."""
 
 
@@ -146,11 +146,11 @@ def _costs(place: str, costs: Mapping[str, Mapping[str, Sequence[float]]]) -> Ve
     shares = ", ".join(f"{name} {ours[name]['labelling']:.2f} ({printed[name]['labelling']:.2f})" for name in dear)
     return Verdict.of(
         f"{place}: costs of the settings ({COSTED[place].name})",
-        f"Grades an item on simulated annotators (printed): {shares}; all labelling and training costs are within "
+        f"Grades per item on simulated annotators (printed): {shares}; all labelling and training costs are within "
         f"{money:.2f} of the printed ones. Fair- : Good+ differs by {100 * max(off):.0f} % at most and correlates at "
         f"{alike:.2f} (Spearman).",
-        reproduced=money <= _NEAR and max(off) <= _NEAR,
-        trend=money <= _NEAR and alike > 0.5,
+        reproduced=money <= _MAX_DIFFERENCE and max(off) <= _MAX_DIFFERENCE,
+        trend=money <= _MAX_DIFFERENCE and alike > 0.5,
         why="Shares of grades are those of the simulation, somewhat richer in good ones; single ratios that cannot be "
         "right in print are left out.",
     )
@@ -189,7 +189,7 @@ def _by_ranker(results: Results, keys: Sequence[Key], first: str, second: str = 
     return {one: results.pool([key for key in keys if key[2] == one], first, second) for one in rankers}
 
 
-def _under(keys: Sequence[Key]) -> str:
+def _noises_text(keys: Sequence[Key]) -> str:
     """Which noises they are about."""
     return f"Under {' and '.join(dict.fromkeys(key[1] for key in keys))} noise"
 
@@ -219,7 +219,9 @@ def _votes(results: Results, keys: list[Key], other: list[Key]) -> Verdict:
     three = _by_ranker(results, keys, "3-overlap", "Mv3")
     eleven = _by_ranker(results, keys, "11-overlap", "Mv11")
     means = _by_ranker(results, keys, averaged_name("3-overlap"), "Mv3")
-    noisy = f" {_under(other)}: {_differences_text(_by_ranker(results, other, '3-overlap', 'Mv3'))}." if other else ""
+    noisy = (
+        f" {_noises_text(other)}: {_differences_text(_by_ranker(results, other, '3-overlap', 'Mv3'))}." if other else ""
+    )
     both = [*three.values(), *eleven.values()]
     return Verdict.of(
         "using all k grades is better than their majority vote",
@@ -240,7 +242,7 @@ def _better_labels(errors: Mapping[str, Mapping[str, Sequence[float]]]) -> Verdi
     for noise, found in errors.items():
         single, some, three = (float(np.mean(found[name])) for name in compared)
         below += some < single
-        near += some <= (1 + _NEAR) * three
+        near += some <= (1 + _MAX_DIFFERENCE) * three
         seen.append(f"{noise} {single:.2f}, {some:.2f}, {three:.2f}")
     return Verdict.of(
         "If-good-3 gains by better labels: what is called bad can be trusted",
@@ -258,10 +260,10 @@ def _averaged_verdict(results: Results, keys: list[Key], other: list[Key]) -> Ve
     three = _by_ranker(results, keys, averaged_name("3-overlap"))
     noisy = _by_ranker(results, other, averaged_name("If-good-3")) if other else {}
     truth = _by_ranker(results, keys, "Truth")
-    under = f" {_under(other)}: {_differences_text(noisy)}." if other else ""
+    under = f" {_noises_text(other)}: {_differences_text(noisy)}." if other else ""
     every = [*gain.values(), *noisy.values()]
     return Verdict.of(
-        "If-good-3 beats the baseline for about 1.4 grades an item, where its gains are averaged",
+        "If-good-3 beats the baseline for about 1.4 grades per item, where its gains are averaged",
         f"{_POOLED} Gain of If-good-3 with mean gains: {_differences_text(gain)}; of three grades of everything: "
         f"{_differences_text(three)}; of the true grades: {_differences_text(truth)}.{under}",
         reproduced=all(significant_sign(values) > 0 for values in every),

@@ -23,7 +23,7 @@ _BETTER_FROM = 6
 
 _SURE = 0.01
 _PRINTED_COST = 1.4
-"""Grades an item that If-good-3 is said to want in general."""
+"""Grades per item that If-good-3 is said to want in general."""
 
 
 def annotator_verdicts(panels: Mapping[str, Panels], stars: Mapping[str, Panels]) -> list[Verdict]:
@@ -35,7 +35,7 @@ def annotator_verdicts(panels: Mapping[str, Panels], stars: Mapping[str, Panels]
     ]
 
 
-def _ahead(panels: Panels, method: str, number: int) -> Floats:
+def _lead(panels: Panels, method: str, number: int) -> Floats:
     """Agreement of several grades less that of the best annotator, in each repetition."""
     return np.array([one[method][number - 1] - one["best"] for one in panels])
 
@@ -44,18 +44,18 @@ def _best_annotator(name: str, panels: Panels) -> Verdict:
     """Whether the vote of more than five grades beats the best annotator."""
     most = len(panels[0]["majority vote"])
     start = min(_BETTER_FROM, most)
-    vote = [_ahead(panels, "majority vote", number) for number in range(start, most + 1)]
+    vote = [_lead(panels, "majority vote", number) for number in range(start, most + 1)]
     best = float(np.mean([one["best"] for one in panels]))
     seen = dict.fromkeys(f"{difference_text(vote[n - start])} ({n} grades)" for n in (start, most))
     others = ", ".join(
-        f"{method} {difference_text(_ahead(panels, method, most))}" for method in ("mean grade", "Dawid and Skene")
+        f"{method} {difference_text(_lead(panels, method, most))}" for method in ("mean grade", "Dawid and Skene")
     )  # fmt: skip
     return Verdict.of(
         f"figure 1: above five grades the aggregate beats the best annotator ({name})",
         f"The best annotator agrees with the truth on {best:.1f} % of items. The majority vote differs from that by "
         f"{' and '.join(seen)} points; other ways to put {most} together: {others}.",
         reproduced=all(significant_sign(one) > 0 for one in vote),
-        trend=float(vote[-1].mean()) > 0 or float(_ahead(panels, "Dawid and Skene", most).mean()) > 0,
+        trend=float(vote[-1].mean()) > 0 or float(_lead(panels, "Dawid and Skene", most).mean()) > 0,
         why="The paper does not say how its grades were put together, and it matters: the mode of a skewed scale is "
         "biased low, and a vote counts poor annotators like good ones.",
     )
@@ -102,7 +102,7 @@ def recorded_notes(all_panels: Mapping[str, Panels]) -> list[str]:
         _cost(all_panels), *(_errors(name, panels) for name, panels in all_panels.items()), _order(all_panels[TREC])
     ]  # fmt: skip
     return [
-        "No public set has both several grades an item and features of the items to train a ranker on; of "
+        "No public set has both several grades per item and features of the items to train a ranker on; of "
         f"{TREC} the order of the items by the grades themselves is measured in place of tables 1 to 5.",
         *(verdict.note for verdict in verdicts),
     ]
@@ -115,8 +115,8 @@ def _cost(panels: Mapping[str, Panels]) -> Verdict:
     near = [abs(value - _PRINTED_COST) <= 0.15 for value in cost.values()]
     seen = "; ".join(f"{name} {cost[name]:.2f} (Fair- : Good+ {good[name]:.2f})" for name in panels)
     return Verdict.of(
-        "section 7: If-good-3 costs around 1.4 grades an item in general (recorded grades)",
-        f"Grades an item: {seen}.",
+        "section 7: If-good-3 costs around 1.4 grades per item in general (recorded grades)",
+        f"Grades per item: {seen}.",
         reproduced=all(near),
         trend=any(near),
         why="The cost is 1 + 2 g, with g the share of good first grades: where most items are good, nearly all are "

@@ -21,7 +21,7 @@ TOGETHER = {"majority vote": "majority_vote", "mean grade": "mean_grade", "Dawid
 
 LEVELS = ("Bad", "Fair", "Good", "Excellent", "Perfect")
 
-_FEW = 100
+_MIN_GRADES = 100
 """Grades of known truth that a recorded annotator needs to be compared."""
 
 
@@ -37,7 +37,7 @@ def small_panel(seed: int) -> dict[str, Any]:
 def recorded_panel(judged: Grades, known: Floats, n_most: int, seed: int) -> dict[str, Any]:
     """Return the same for recorded grades, on items of known grade that have as many as are read at most."""
     enough: Bools = np.isfinite(known) & (np.bincount(judged.item, minlength=judged.n_items) >= n_most)
-    return _agreement(judged.select(enough[judged.item]), known, n_most, seed, few=_FEW)
+    return _agreement(judged.select(enough[judged.item]), known, n_most, seed, few=_MIN_GRADES)
 
 
 def _agreement(judged: Grades, known: Floats, n_most: int, seed: int, *, few: int) -> dict[str, Any]:

@@ -24,7 +24,7 @@ def best_annotator(all_panels: Mapping[str, Panels]) -> Any:
     for ax, (name, runs) in zip(axes, all_panels.items(), strict=True):
         numbers = range(1, len(runs[0]["majority vote"]) + 1)
         series = {method: [[one[method][n - 1] for one in runs] for n in numbers] for method in TOGETHER}
-        lines(ax, list(numbers), series, xlabel="grades an item", ylabel="right grades in %", error=True, legend=False)
+        lines(ax, list(numbers), series, xlabel="grades per item", ylabel="right grades in %", error=True, legend=False)
         for what, style in (("best", "--"), ("mean", ":")):
             level = float(np.mean([one[what] for one in runs]))
             ax.axhline(level, color="black", linestyle=style, linewidth=1.2, label=f"{what} single annotator")

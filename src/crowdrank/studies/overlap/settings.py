@@ -54,7 +54,7 @@ class Setting:
         return scores if name == "mean_gain" else np.exp2(scores) - 1
 
     def costs(self, grades: Grades) -> dict[str, float]:
-        """Return grades and training rows an item, and rows below Good for each one from there on."""
+        """Return grades and training rows per item, and rows below Good for each one from there on."""
         bought = self.buy(grades)
         n_items = int(bought.judged_items.sum())
         if self.aggregator is None:
@@ -96,7 +96,7 @@ AVERAGED = {
     for name, setting in {**MORE, **NINE}.items()
     if setting.aggregator is None and setting.factor == 1 and name != BASELINE
 }
-"""The same grades, one row an item with the mean of the gains: what we would do."""
+"""The same grades, one row per item with the mean of the gains: what we would do."""
 
 
 def copied_name(name: str) -> str:

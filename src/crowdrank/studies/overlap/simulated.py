@@ -58,7 +58,7 @@ class Collection:
     Parameters
     ----------
     name
-        As the paper has it.
+        As in the paper.
     n_train, n_test
         Queries for training and for testing.
     n_items
@@ -188,6 +188,6 @@ def resize(collection: Collection, scope: str, noise: str) -> Collection:
     return replace(collection, settings=settings)
 
 
-def lazily(collection: Collection, noise: str, seed: int, n_vali: int) -> Callable[[], Drawn]:
+def draw_when_wanted(collection: Collection, noise: str, seed: int, n_vali: int) -> Callable[[], Drawn]:
     """Return what draws the repetition when it is first wanted, and keeps it."""
     return cache(lambda: collection.draw(noise, seed, n_vali))

@@ -27,11 +27,11 @@ from .panels import LEVELS, TOGETHER, featured_annotators, recorded_panel, small
 from .recorded import TREC, WEB, Recorded, gain_errors, replay
 from .setting_results import Results
 from .settings import ALL, BASELINE, GOOD, averaged_name
-from .simulated import CLEAN07, COLLECTIONS, MAIN, NOISES, NOISY, PRINTED_SIZES, Collection, lazily, resize
+from .simulated import CLEAN07, COLLECTIONS, MAIN, NOISES, NOISY, PRINTED_SIZES, Collection, draw_when_wanted, resize
 from .yang_figures import ACCURACY, COST, COSTS, CUTOFFS
 
 _SIMULATED, _RECORDED = "simulated", WEB
-_FEW = 100
+_MIN_GRADES = 100
 _BY_FORMULA = {"Baseline": "single", "3-overlap": "3-overlap", "11-overlap": "11-overlap", "If-good-2": "if-good-2",
                "If-good-3": "if-good-3", "Good-till-bad": "good-till-bad-11"}  # fmt: skip
 
@@ -92,7 +92,7 @@ def _results(work: Work, plan: Sequence[tuple[Collection, str]], rankers: Sequen
     n_vali = work.pick(quick=60, default=400)
     for collection, noise in plan:
         for seed in seeds:
-            drawn = lazily(collection, noise, seed, n_vali)
+            drawn = draw_when_wanted(collection, noise, seed, n_vali)
             for ranker in rankers:
                 for setting in collection.settings:
                     compute = partial(learn_best, drawn, ranker, setting, tried[ranker], seed)
@@ -119,11 +119,11 @@ def _stars(work: Work, data: Recorded, seeds: range) -> dict[str, Panels]:
     n_queries = work.pick(quick=150, default=PRINTED_SIZES[CLEAN07.name][0])
 
     def simulate_seed(seed: int) -> dict[str, Any]:
-        return featured_annotators(CLEAN07.draw_grades(n_queries, MAIN, seed)[0], _FEW)
+        return featured_annotators(CLEAN07.draw_grades(n_queries, MAIN, seed)[0], _MIN_GRADES)
 
     return {
         _SIMULATED: [work.cell(("figure 2", _SIMULATED, seed), partial(simulate_seed, seed)) for seed in seeds],
-        _RECORDED: [work.cell(("figure 2", _RECORDED), partial(featured_annotators, data.grades, _FEW))],
+        _RECORDED: [work.cell(("figure 2", _RECORDED), partial(featured_annotators, data.grades, _MIN_GRADES))],
     }
 
 

@@ -94,7 +94,7 @@ ACCURACY = {
 """Table -> setting -> measure -> nDCG in per cent."""
 
 COST = {place: _read(text, COSTS) for place, text in _COSTS.items()}
-"""Table -> setting -> cost: grades and training rows an item, and rows below Good for each one from there on."""
+"""Table -> setting -> cost: grades and training rows per item, and rows below Good for each one from there on."""
 
 MISPRINTS = {
     ("table 6", "11-overlap", "Fair- : Good+"),

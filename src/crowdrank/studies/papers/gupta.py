@@ -52,7 +52,7 @@ _ENTRIES = (
             "A flip rate per annotator and cluster of feature differences, k-means as it stands; D raised until two "
             "centres are close."
         ),
-        "A difference and its negative are one cluster, eight clusters, rates drawn to the annotator's own.",
+        "A difference and its negative are one cluster, eight clusters, rates shrunk towards the annotator's own.",
     ),
     Entry(
         "model",

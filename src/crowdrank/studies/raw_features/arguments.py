@@ -77,7 +77,7 @@ def argument_features(work: Work) -> Outcome:
         verdicts=[],
         figures={"votes": lambda: _figure(measured, shares)},
         notes=[
-            *(one(measured).note for one in (_few, _many, _length, _ranks_unjudged)),
+            *(one(measured).note for one in (_few_votes_verdict, _all_votes_verdict, _length, _ranks_unjudged)),
             "A vote is held out with its pair, so no other annotator's answer to the same question is learned from; "
             "ties do not count. The scale of the log-likelihood is fitted crosswise on halves of the votes held out.",
             "Columns of words are fitted on the texts of the queries that are learned from.",
@@ -133,7 +133,7 @@ def _gain(figures: Found, chosen: str, other: str, test: str, share: float, meas
     return np.subtract(figures[chosen, test, share, measure], figures[other, test, share, measure])
 
 
-def _few(figures: Found) -> Verdict:
+def _few_votes_verdict(figures: Found) -> Verdict:
     """Whether features help with few votes."""
     gain = _gain(figures, STYLE, NONE, WARM, SHARES[0])
     likelihood = np.asarray(figures[STYLE, WARM, SHARES[0], _GAIN])
@@ -146,7 +146,7 @@ def _few(figures: Found) -> Verdict:
     )
 
 
-def _many(figures: Found) -> Verdict:
+def _all_votes_verdict(figures: Found) -> Verdict:
     """Whether they change anything with all votes."""
     share = max(share for _, _, share, _ in figures)
     gain = _gain(figures, STYLE, NONE, WARM, share)

@@ -41,7 +41,7 @@ def codec_listening(work: Work) -> Outcome:
             for name, value in cell.items():
                 chosen, share = name.split("|")
                 measured.setdefault((test, chosen, float(share)), []).append(value)
-    verdicts = [_few(measured), _mean(measured)]
+    verdicts = [_few_grades_verdict(measured), _mean(measured)]
     if NEW_CODEC in tests:
         verdicts.append(_new_codec(measured))
     return Outcome(
@@ -121,7 +121,7 @@ def _rows(figures: Found) -> Iterator[Row]:
         yield Row(place="in place of table 5", what=labels, values=tuple(values))
 
 
-def _few(figures: Found) -> Verdict:
+def _few_grades_verdict(figures: Found) -> Verdict:
     """Whether columns help with few grades."""
     gain = np.subtract(figures[GRADED, ALL, SHARES[0]], figures[GRADED, NONE, SHARES[0]])
     return Verdict.of(

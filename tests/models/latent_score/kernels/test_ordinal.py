@@ -4,8 +4,14 @@ import numpy as np
 import pytest
 from tests.oracles import ordinal as slow
 
-from crowdrank.models.latent_score.kernels.difficulty import difficulty_pass
-from crowdrank.models.latent_score.kernels.ordinal import ResponseModel, annotator_pass, item_pass, own_rows, sort_cells
+from crowdrank.models.latent_score.kernels.ordinal import (
+    ResponseModel,
+    annotator_pass,
+    difficulty_pass,
+    item_pass,
+    own_rows,
+)
+from crowdrank.models.latent_score.layout import sort_cells
 
 
 class Case:

@@ -1,4 +1,4 @@
-"""Ordinal responses to scores: two passes over all judgments, one for items and one for annotators.
+"""Ordinal responses to scores: passes over all judgments, for scores, for difficulties and for annotators.
 
 A judgment is a level ``y`` of ``0..K-1``, larger is better, about a cell: an item, or a pair of items of which the
 first has the lower code. An annotator chooses level ``k`` or below with probability ``sigmoid(h_k - eta)``, where
@@ -17,11 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numba import njit
 
-from ....kernels.threads import even_bounds, over_bounds, read_only, total
+from ....kernels.threads import over_bounds, read_only, total
 from ....protocols import Counts, Floats, Ints
 
-_ROWS_PER_THREAD = 100_000
-_MAX_KEY_BITS = 62
 _VARIANCE_FACTOR = np.pi / 8
 _MIN_PROBABILITY = 1e-12
 _MIN_LIKELIHOOD_PRODUCT = 1e-250
@@ -50,85 +48,6 @@ class Cells(NamedTuple):
     def cell(self) -> Ints:
         """The cell of each judgment."""
         return np.repeat(np.arange(len(self.first), dtype=np.int32), np.diff(self.bounds))
-
-
-def sort_cells(
-    first: Ints, second: Ints | None, annotator: Ints, position: Ints | None, level: Ints, weight: Floats | None,
-    values: Floats | None = None,
-) -> Cells:  # fmt: skip
-    """Return the judgments by cell; within a cell by annotator and level, so that the order of rows never matters.
-
-    ``position`` is where the first item was shown: 0 left, 1 not known, 2 right; ``None`` where a cell is one item.
-    ``values`` (n_judgments, k) are covariates, first against second item.
-    """
-    pieces = [first] if second is None else [first, second]
-    pieces += [4 * annotator if position is None else 4 * annotator + position, level]
-    widths = [int(piece.max(initial=0)).bit_length() for piece in pieces]
-    if values is not None:
-        order = _order_with_values(pieces, widths, weight, values)
-        values = np.ascontiguousarray(values)[order]
-        columns: list[Any] = [*(piece[order] for piece in pieces), np.empty(0) if weight is None else weight[order]]
-    else:
-        packs = sum(widths) <= _MAX_KEY_BITS
-        columns = _sort_packed(pieces, widths, weight) if packs else _sort_columns(pieces, weight)
-    *place, annotator_side, levels, weights = columns
-    new = np.ones(len(annotator_side), bool)
-    new[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in place])
-    starts = np.flatnonzero(new)
-    bounds = np.append(starts, len(annotator_side))
-    parts = np.searchsorted(bounds, even_bounds(len(annotator_side), _ROWS_PER_THREAD))
-    parts[0], parts[-1] = 0, len(starts)
-    ends = [column[starts].astype(np.int32) for column in place]
-    other = ends[1] if second is not None else np.empty(0, np.int32)
-    rows = read_only(annotator_side.astype(np.int32)), read_only(levels.astype(np.int8)), read_only(weights)
-    kept = np.empty((0, 0)) if values is None else values
-    return Cells(read_only(ends[0]), read_only(other), read_only(bounds), *rows, parts, read_only(kept))
-
-
-def _order_with_values(pieces: list[Ints], widths: list[int], weight: Floats | None, values: Floats) -> Counts:
-    """The order by columns; rows that differ in covariates alone stand in the order of these."""
-    last = [*([] if weight is None else [weight]), *values.T[::-1]]
-    if sum(widths) > _MAX_KEY_BITS:
-        return np.lexsort([*last, *reversed(pieces)])
-    keys = _pack_columns(pieces, widths)
-    order: Counts = np.argsort(keys)
-    same = np.diff(keys[order]) == 0
-    tied = np.flatnonzero(np.append(same, False) | np.append(False, same))
-    rows = order[tied]
-    order[tied] = rows[np.lexsort([*(column[rows] for column in last), keys[rows]])]
-    return order
-
-
-def _pack_columns(pieces: list[Ints], widths: list[int]) -> Counts:
-    """One number per row from columns of so many bits."""
-    keys = np.zeros(len(pieces[0]), np.int64)
-    for piece, width in zip(pieces, widths, strict=True):
-        keys <<= width
-        keys |= piece
-    return keys
-
-
-def _sort_packed(pieces: list[Ints], widths: list[int], weight: Floats | None) -> list[Any]:
-    """Sort columns packed into one number per row; return them with their weights."""
-    keys, weights = _pack_columns(pieces, widths), np.empty(0)
-    if weight is None:
-        keys.sort()
-    else:
-        # of equal rows the lighter stands first, whatever the order they came in
-        order = np.lexsort((weight, keys))
-        keys, weights = keys[order], weight[order]
-    columns = []
-    for width in reversed(widths):
-        columns.append(keys & ((1 << width) - 1))
-        keys >>= width
-    return [*reversed(columns), weights]
-
-
-def _sort_columns(pieces: list[Ints], weight: Floats | None) -> list[Any]:
-    """Do the same with columns too wide for one number."""
-    keys: Any = tuple(reversed(pieces)) if weight is None else (weight, *reversed(pieces))
-    order = np.lexsort(keys)
-    return [*(piece[order] for piece in pieces), np.empty(0) if weight is None else weight[order]]
 
 
 class ResponseModel(NamedTuple):
@@ -269,6 +188,66 @@ def item_pass(cells: Cells, model: ResponseModel, gap: Floats, variance: Floats)
 
     over_bounds(work, cells.parts)
     return gradient, curvature
+
+
+def difficulty_pass(cells: Cells, model: ResponseModel, gap: Floats, variance: Floats) -> Floats:
+    """Return what judgments say of the difficulty of each graded item, (3, n_cells).
+
+    That is the gradient in it, the curvature, and the curvature in score and difficulty, averaged over what is not
+    known of the predictor at two points, a standard deviation above and below its mean. The larger the difficulty, the
+    more levels differ for no other reason. Arguments are those of :func:`item_pass`.
+    """
+    slopes = np.zeros((3, len(gap)))
+    arguments: Any = (*cells[2:6], *kernel_arguments(model), read_only(gap), read_only(variance))
+
+    def work(begin: int, end: int) -> None:
+        everything: list[Any] = [*arguments, begin, end, slopes]
+        _fill_difficulty_slopes(*everything)
+
+    over_bounds(work, cells.parts)
+    return slopes
+
+
+@njit(cache=True, nogil=True)
+def _fill_difficulty_slopes(
+    bounds: Any, annotator_side: Any, level: Any, weight: Any, own: Any, favourites: Any, centre: float, cuts: Any,
+    shifts: Any, clarity: Any, gap: Any, variance: Any, begin: int, end: int, slopes: Any,
+) -> None:  # fmt: skip
+    """Fill in the slopes of cells begin to end, which are single items."""
+    for cell in range(begin, end):
+        d, of_gap = gap[cell], variance[cell]
+        clear = clarity[cell] if clarity.size else 1.0
+        for row in range(bounds[cell], bounds[cell + 1]):
+            a, y = annotator_side[row] >> 2, level[row]
+            spread = own[a, 1] * of_gap + d * (own[a, 2] * d + own[a, 3]) + own[a, 4]
+            amount, lapse = weight[row] if weight.size else 1.0, own[a, 7]
+            for side in (-1.0, 1.0):
+                eta = own[a, 0] * d + own[a, 5] + side * np.sqrt(max(spread, 0.0))
+                slope, curve, cross, seen = _difficulty_slopes(eta, own[a, 6], centre, cuts, y, clear)
+                rho = 0.5 * amount
+                if lapse > 0.0:
+                    seen *= 1.0 - lapse
+                    rho *= seen / (seen + lapse * favourites[a, y])
+                slopes[0, cell] += rho * slope
+                slopes[1, cell] += rho * curve
+                slopes[2, cell] += rho * own[a, 0] * clear * cross
+
+
+@njit(cache=True, nogil=True)
+def _difficulty_slopes(eta: float, stretch: float, centre: float, cuts: Any, level: int, clear: float) -> Any:
+    """Slope and curvature of a level's log-probability in the difficulty, that with the predictor; the probability."""
+    upper, lower, high, low = 1.0, 0.0, 0.0, 0.0
+    if level < cuts.size:
+        high = clear * (centre + stretch * cuts[level] - eta)
+        upper = 1.0 / (1.0 + np.exp(-high))
+    if level > 0:
+        low = clear * (centre + stretch * cuts[level - 1] - eta)
+        lower = 1.0 / (1.0 + np.exp(-low))
+    at, below = high * upper * (1.0 - upper), low * lower * (1.0 - lower)
+    probability = max(upper - lower, _MIN_PROBABILITY)
+    slope = (below - at) / probability
+    turn = at * (1.0 + high * (1.0 - 2.0 * upper)) - below * (1.0 + low * (1.0 - 2.0 * lower))
+    return slope, slope * slope - turn / probability, upper + lower - 1.0 + at + below, probability
 
 
 class AnnotatorSums(NamedTuple):
