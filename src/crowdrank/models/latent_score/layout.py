@@ -283,7 +283,7 @@ def _some_responses(kind: Kind, rows: Bools) -> Kind:
     some = cells._replace(bounds=bounds, annotator_side=who, level=level, weight=weight, values=values)
     given = weight if len(cells.weight) else np.ones(len(level))
     by_level = np.bincount(level, given, kind.n_levels)
-    by_annotator = np.bincount(who >> 2, given, len(kind.weight))
+    by_annotator = np.bincount(who >> 2, given, len(kind.weight)).astype(np.float64)
     return replace(kind, cells=some, weight=by_annotator, shares=by_level / max(float(by_level.sum()), 1e-300))
 
 
