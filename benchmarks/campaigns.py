@@ -79,13 +79,14 @@ def latent(noise: str) -> Callable[[int], dict[str, Any]]:
 
         truth = simulate.draw_truth(n_queries=60, n_items=19, seed=seed)
         pool = simulate.parse_noise(noise).pool(60, seed=seed)
+        schemes = {name: registry.make("scheme", name) for name in (*GRADE_SCHEMES, "agreement", "pilot")}
+        schemes["information about gains"] = registry.make("scheme", "information", {"about": "gain"})
         return {
             name: simulate.campaign(
-                registry.make("scheme", name), pool, truth, 4560, n_rounds=16, seed=seed, name=name,
-                measures=("gain_error", "ndcg@10", "tau"),
+                scheme, pool, truth, 4560, n_rounds=16, seed=seed, name=name, measures=("gain_error", "ndcg@10", "tau")
             )
-            for name in (*GRADE_SCHEMES, "pilot")
-        }  # fmt: skip
+            for name, scheme in schemes.items()
+        }
 
     return play
 

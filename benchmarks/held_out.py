@@ -84,7 +84,7 @@ def latent_levels(learned: Any, asked: Any, *, features: Any = None, difficulty:
     from crowdrank.models.latent_score.standard_errors import score_errors
 
     layout = lay_out(learned, **params)
-    fit = fit_scores(layout, Options(difficulty=difficulty), features=features)
+    fit = fit_scores(layout, Options(difficulty=None if difficulty else False), features=features)
     scores, blocks = fit.state.scores, score_errors(layout, fit)[1]
     pairs = asked.as_preferences() if asked.kind == "ranking" else asked
     if asked.kind == "grade":

@@ -206,10 +206,10 @@ Features: arguments of UKP described by their length, sentences and punctuation;
 {features}
 """
 
-GRADES_SAID = """Where an order is wanted `latent_score` is the best of these on the first four sets but for one AUC and
-within .02 of the best on the other three: on emotion, adult and peer grading, where annotators differ little or levels
-are many, nothing beats the mean grade. Where one of the grades is wanted it is ahead on the first set, even with
-`dawid_skene` on both of TREC, and behind it on adult."""
+GRADES_SAID = """Where an order is wanted `latent_score` is the best of these on the first three sets and
+within .03 of the best on the others: on TREC 2011 `dawid_skene` is ahead, and on emotion, adult and peer grading, where
+annotators differ little or levels are many, nothing beats the mean grade. Where one of the grades is wanted
+`dawid_skene` is ahead, on TREC of two levels even."""
 
 PREFERENCES_SAID = """LLMBar has 65 language models as judges, some of them worse than chance, and two items a query:
 `latent_score` finds which annotators to trust, and that most of them favour one side. On all five sets it predicts

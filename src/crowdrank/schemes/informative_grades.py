@@ -35,7 +35,6 @@ _DOUBT = {
     "gain": "variance of its gain",
     "ranker": "nDCG@10 that its query may lose by it",
 }
-_MAX_GAIN_LEVEL = 10.0
 _SPARE_PER_GRADE, _SPARE_ITEMS = 2, 2_000
 """Of many items only this many for each grade wanted, and this many besides, are weighed for every annotator."""
 
@@ -119,7 +118,6 @@ def choose_graders(situation: Situation, grades: Grades, about: str, limits: Lim
     """Return the grades that tell most, one after the other; items without their fewest grades come first."""
     known = CautiousLevels.of(situation, grades, "information")
     levels = grades.level_codes()[2]
-    about = "grade" if grades.nominal and about == "auto" else _chosen_about(levels, about)
     posterior, gain = known.posterior, None if about == "grade" else np.exp2(levels) - 1
     crowd = known.crowd
     item = np.flatnonzero(situation.askable).astype(np.int32)
@@ -169,14 +167,6 @@ def _order_shown(situation: Situation, grades: Grades, posterior: Floats, gain: 
     variance = np.maximum(posterior @ gain**2 - mean**2, 1e-9 * first_variance)
     known = KnownGains(mean, variance, first, first_variance)
     return TaughtOrder.of(grades.items, situation.features, known, np.flatnonzero(judged), situation.seed)
-
-
-def _chosen_about(levels: Floats, about: str) -> str:
-    """What grades should tell of: by default gains where levels are those of graded relevance, whole and from 0 on."""
-    if about != "auto":
-        return about
-    whole = bool((levels == np.round(levels)).all() and levels.min() >= 0 and levels.max() <= _MAX_GAIN_LEVEL)
-    return "gain" if whole else "grade"
 
 
 def urgency(value: Floats, lacking: Counts) -> Floats:

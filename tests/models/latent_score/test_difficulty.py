@@ -13,6 +13,8 @@ import crowdrank as cr
 from crowdrank.aggregators import LatentScore
 from crowdrank.api import touched_items
 from crowdrank.cluster.executor import InMemory
+from crowdrank.models.latent_score.layout import hold_out_grades, lay_out
+from crowdrank.models.latent_score.rounds import Options, fit_scores
 
 
 def graded(seed, spread, n_items=100, each=12, n_queries=1, n_levels=5):
@@ -120,6 +122,49 @@ def test_items_are_read_anew_with_their_difficulty():
     again = {row["item"]: row["score"] for row in touched_items(before, cr.Grades.from_frame(rows))}
     former = dict(zip(before.frame()["item"], before.frame()["score"], strict=True))
     assert again == pytest.approx({item: former[item] for item in items}, abs=0.05)
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_lapses_are_no_difficulty(seed):
+    # random answers are further from the others on items at the ends of the scale, which so look more difficult
+    rng = np.random.default_rng(seed)
+    n_items, each, n_levels = 300, 8, 10
+    scores, item = rng.normal(0, 3, n_items), np.repeat(np.arange(n_items), each)
+    who = np.concatenate([rng.permutation(40)[:each] for _ in range(n_items)])
+    alpha, bias = rng.normal(1, 0.2, 40), rng.normal(0, 0.4, 40)
+    seen = alpha[who] * scores[item] + bias[who] + rng.logistic(size=len(item))
+    grade = np.searchsorted(np.linspace(-6, 6, n_levels - 1), seen)
+    grade = np.where(rng.random(len(item)) < 0.2, rng.integers(0, n_levels, len(item)), grade)
+    table = {"query": "q", "item": item, "annotator": who, "grade": grade}
+    grades = cr.Grades.from_frame(pl.DataFrame(table))
+    assert fit_scores(lay_out(grades), Options(difficulty=True)).state.variance_of_difficulty > 0.05
+    found, alike = fit(grades), fit(grades, difficulty=False)
+    assert "difficulty_sd" not in found.estimates
+    np.testing.assert_array_equal(found.scores, alike.scores)
+
+
+def test_grades_are_held_out_from_every_item_that_has_several():
+    grades, _, _ = graded(0, 0.5, n_items=40, each=3)
+    grades = grades.select(np.arange(len(grades) - 2))  # one item has one grade
+    layout = lay_out(grades)
+    learned, held = hold_out_grades(layout)
+    sizes = [np.diff(of.kinds[0].cells.bounds) for of in (layout, learned, held)]
+    np.testing.assert_array_equal(sizes[0], sizes[1] + sizes[2])
+    assert sizes[1].min() == 1
+    assert sizes[2][-1] == 0
+    assert 0.1 < sizes[2].sum() / len(grades) < 0.3
+    for before, one, other in ((of(layout), of(learned), of(held)) for of in (_by_annotator, _by_level)):
+        np.testing.assert_allclose(before, one + other)
+    turned = hold_out_grades(lay_out(grades.select(np.arange(len(grades))[::-1])))[1].kinds[0].cells
+    assert turned.level.tolist() == held.kinds[0].cells.level.tolist()
+
+
+def _by_annotator(layout):
+    return layout.kinds[0].weight
+
+
+def _by_level(layout):
+    return layout.kinds[0].shares * layout.kinds[0].weight.sum()
 
 
 def test_mistakes_at_random_are_no_difficulty():

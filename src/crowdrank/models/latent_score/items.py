@@ -2,7 +2,8 @@
 
 The noise of an item's grades is ``exp(z)`` times the usual, ``z`` normal around 0 with a variance that is learned: the
 item's difficulty. Items are equally difficult until the first long steps of a fit are over and the grades speak against
-it; so nothing moves where they do not. Later lapses and flatter scores would have taken the place of difficulties.
+it, held-out ones too; so nothing moves where they do not. Later lapses and flatter scores would have taken the place of
+difficulties.
 """
 
 from __future__ import annotations
@@ -330,12 +331,6 @@ def with_difficulties(layout: Layout, state: State) -> State:
     start = START_VARIANCES["difficulty"]
     none = np.zeros(layout.n_items)
     return replace(state, difficulty=none, difficulty_variance=none + start, variance_of_difficulty=start)
-
-
-def without_difficulties(state: State) -> State:
-    """Return the state with items that are equally difficult."""
-    none = np.empty(0)
-    return replace(state, difficulty=none, difficulty_variance=none, variance_of_difficulty=0.0)
 
 
 def difficulty_step(layout: Layout, state: State) -> tuple[State, VarianceSums]:

@@ -65,8 +65,8 @@ class LatentScore:
         Whether annotators who are not ``trusted`` and give ten or more preferences per item may have tastes in which
         they agree with each other and not with those trusted. ``None``: with ``trusted``.
     difficulty
-        Whether items may differ in how much grades of three or more levels differ about them; they do where the grades
-        speak for it. ``False``: items are equally difficult.
+        Whether items may differ in how much grades of three or more levels differ about them; they do where grades
+        that were held out speak for it. ``False``: items are equally difficult.
     tol
         Largest change in the last round: of a score, in standard deviations of scores, of a parameter of an annotator,
         or of one of the crowd. A fit also ends where the mean log-likelihood stays within 5 % of it over five rounds.
@@ -111,11 +111,12 @@ class LatentScore:
     the truth on that scale. Without grades they are those of centred scores. Queries above 700 items have no
     covariance, and their standard errors are estimated from random probes of the inverse [Bekas07]_.
 
-    Difficulties are looked for once, after the first rounds, by a score test of their variance at 5 %: where it finds
-    none, the fit is the one without them. ``estimates["difficulty"]`` has :math:`z` of each item and
-    ``estimates["difficulty_sd"]`` its standard deviation; what is not known of it is in the standard errors. In
-    simulations of 200 items with 3 to 20 grades each, noise of a spread of .4 to 1 on the log scale, 90 % intervals of
-    ranks cover .89 to .92; without difficulties .80 to .92.
+    Difficulties are looked for once, after the first rounds, by a score test of their variance at 5 %. Where it finds
+    some, fits with and without them foretell one grade in five from the others; unless those grades are likelier with
+    difficulties, the fit is the one without them: lapses look like difficulty. ``estimates["difficulty"]`` has
+    :math:`z` of each item and ``estimates["difficulty_sd"]`` its standard deviation; what is not known of it is in the
+    standard errors. In simulations of 200 items with 3 to 20 grades each, noise of a spread of .4 to 1 on the log
+    scale, 90 % intervals of ranks cover .89 to .92; without difficulties .80 to .92.
 
     The grade of an item is the level that most annotators would give without noise, weighted by number of judgments and
     quality; with two levels, items are split into two groups by their scores.
@@ -307,7 +308,7 @@ class LatentScore:
     @property
     def _options(self) -> Options:
         """When to stop."""
-        return Options(self.tol, self.max_iter, difficulty=self.difficulty)
+        return Options(self.tol, self.max_iter, difficulty=None if self.difficulty else False)
 
     def _trusted_mask(self, judgments: Any, trusted: Any | None) -> Bools:
         """Which annotators are trusted, at least one entry."""

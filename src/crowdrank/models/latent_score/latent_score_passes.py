@@ -29,9 +29,8 @@ from .items import (
     VarianceSums,
     difficulty_evidence,
     with_difficulties,
-    without_difficulties,
 )
-from .layout import Kind, Layout, LevelScale, lay_out_part
+from .layout import Kind, Layout, LevelScale, hold_out_grades, lay_out_part
 from .outcomes import (
     annotator_quality,
     estimates,
@@ -46,15 +45,17 @@ from .rounds import (
     Path,
     ScoreFit,
     annotator_round,
+    are_likelier,
     finished_fit,
     has_converged,
-    has_endless_scores,
     has_settled,
     last_scores,
+    log_likelihood,
     may_have_difficulties,
     round_scores,
     score_round,
     tolerance,
+    trial_options,
     typical_change,
 )
 from .standard_errors import Marginal, lapse_curvature, score_errors, unexplained_shares, variance_inflation
@@ -65,7 +66,10 @@ if TYPE_CHECKING:
 
 
 class Common(NamedTuple):
-    """What holds for the responses of all parts: their levels, and once these are counted, what is said of the kind."""
+    """What holds for the responses of all parts: their levels, and once these are counted, what is said of the kind.
+
+    ``taken`` says which: all, or 0 those that a trial learns from, or 1 those that it holds out.
+    """
 
     bins: int | None
     lapse: bool | None
@@ -73,6 +77,7 @@ class Common(NamedTuple):
     kind: Kind | None = None
     active: Bools | None = None
     has_query_levels: bool = False
+    taken: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,6 +92,8 @@ class ScorePart:
         if not self._laid_out:
             self._laid_out.append(lay_out_part(self.judgments, common.scale, bins=common.bins, lapse=common.lapse))
         (own,) = self._laid_out
+        if common.taken is not None:
+            own = hold_out_grades(own)[common.taken]
         if common.kind is None or common.active is None:
             return own
         kind = replace(common.kind, cells=own.kinds[0].cells, pair=own.kinds[0].pair)
@@ -250,7 +257,7 @@ class LatentScorePasses(AddedPasses):
     ) -> tuple[State, VarianceSums, Trace]:
         """The shared state at the end, what the variance of scores follows from there, and how it went."""
         path, values = Path(layout.judged), list[float]()
-        first = without_difficulties(state), begin
+        first = state, begin
         follow: _Follow | None = None
         change, of_crowd, squares, converged = np.inf, np.inf, np.inf, False
         may_differ = may_have_difficulties(layout, state, self.options)
@@ -262,13 +269,12 @@ class LatentScorePasses(AddedPasses):
                 converged = has_converged(change, values, tolerance(layout, self.options.tol), weight)
             if may_differ and has_settled(change, values):
                 may_differ = False
-                if Evidence(*sums.total(partial(_weigh_difficulty, common, state))[1:]).is_enough:
+                if self.options.difficulty:
                     state, path, converged = with_difficulties(layout, state), Path(layout.judged), False
                     found = _RoundSums.of(sums.total(partial(_run_round_again, common, state)))
+                elif Evidence(*sums.total(partial(_weigh_difficulty, common, state))[1:]).is_enough:
+                    return self._run_after_trial(sums, common, layout, anchors, *first)
             if converged or len(values) >= self.options.max_iter:
-                if self.options.difficulty and has_endless_scores(state):
-                    alike = replace(self, options=self.options._replace(difficulty=False))
-                    return alike._run_rounds(sums, common, layout, anchors, *first)
                 return state, VarianceSums(*found.items), Trace(len(values), converged, change, tuple(values))
             following, factor = annotator_round(
                 layout, state, found.of_items, [found.annotators], anchors,
@@ -281,6 +287,19 @@ class LatentScorePasses(AddedPasses):
             elsewhere = (float(products[0] @ turn), max(float(turn @ products @ turn), 0.0))
             state, of_crowd = path.follow(state, following, elsewhere)
             follow, begin = follow._replace(factor=path.means.factor), None
+
+    def _run_after_trial(
+        self, sums: Sums, common: Common, layout: Layout, anchors: Anchors, state: State, begin: Any
+    ) -> tuple[State, VarianceSums, Trace]:
+        """Rounds from the start, with difficulties if grades that a fit has not seen are likelier with them."""
+        learned, of_learned, _ = self._survey(sums, common._replace(kind=None, active=None, taken=0))
+        found = []
+        for difficulty in (False, True):
+            trial = replace(self, options=trial_options(self.options, difficulty=difficulty))
+            shared = trial._run_rounds(sums, learned, of_learned, anchors, state, begin)[0]
+            found.append(sums.total(partial(_foretell, common._replace(taken=1), shared))[1])
+        options = self.options._replace(difficulty=are_likelier(found[1], found[0]))
+        return replace(self, options=options)._run_rounds(sums, common, layout, anchors, state, begin)
 
     def _quality(self, sums: Sums, layout: Layout, fit: ScoreFit, given: Floats) -> LearnedQuality | None:
         """Quality of the annotators, held out on a sample of the queries where judgments are many."""
@@ -368,6 +387,11 @@ def _run_round_again(common: Common, shared: State, part: ScorePart, kept: Any) 
 def _weigh_difficulty(common: Common, shared: State, part: ScorePart, kept: Any) -> tuple[Statistics, Any]:
     """What the grades of a part say for difficulties, at the scores that its last round began with."""
     return (0.0, *difficulty_evidence(part.layout(common), _Scores(*kept[:6]).within(shared))), kept
+
+
+def _foretell(held: Common, shared: State, part: ScorePart, kept: Any) -> tuple[Statistics, Any]:
+    """Log-likelihood of the grades of a part that a trial has not seen."""
+    return (0.0, log_likelihood(part.layout(held), _Scores(*kept[:6]).within(shared))), kept
 
 
 def _round_from(layout: Layout, state: State, step: Floats, largest: float) -> tuple[Statistics, Any]:

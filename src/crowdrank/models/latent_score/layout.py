@@ -29,6 +29,9 @@ _MAX_KEY_BITS = 62
 MAX_LAPSE_LEVELS = 7
 """Lapses are learned by default with grades of at most this many levels."""
 
+_HELD_OUT_EVERY = 5
+"""One grade in so many is held out to see how well a fit to the others foretells it."""
+
 
 @dataclass(frozen=True, eq=False)
 class Kind:
@@ -251,6 +254,41 @@ def ranking_weights(rankings: Rankings) -> Floats:
     of_ranking = 4.0 * (size - harmonic[size.astype(np.int64)]) / np.maximum(size * (size - 1.0), 1.0)
     weight: Floats = of_ranking if rankings.weight is None else of_ranking * rankings.weight
     return np.repeat(weight, (size * (size - 1.0) / 2.0).astype(np.int64))
+
+
+def hold_out_grades(layout: Layout) -> tuple[Layout, Layout]:
+    """Return the responses without some of the grades, and these grades alone; no item loses all that it has.
+
+    Which of an item's grades, in the order of annotators, are held out follows from their sum: so it hangs neither on
+    the order of rows, nor on names of items, nor on the parts that judgments come in.
+    """
+    learned, held = [], []
+    for kind in layout.kinds:
+        cells = kind.cells
+        out = np.zeros(len(cells.level), bool)
+        if not kind.about_pairs:
+            cell, size = cells.cell, np.diff(cells.bounds)
+            first = np.bincount(cell, cells.level, len(size)).astype(np.int64)[cell]
+            place = np.arange(len(cell)) - cells.bounds[cell]
+            out = ((place + first) % _HELD_OUT_EVERY == 0) & (size[cell] > 1)
+        learned.append(_some_responses(kind, ~out) if out.any() else kind)
+        held.append(_some_responses(kind, out))
+    active = np.logical_or.reduce([kind.weight > 0 for kind in learned])
+    return replace(layout, kinds=tuple(learned), active=active), replace(layout, kinds=tuple(held))
+
+
+def _some_responses(kind: Kind, rows: Bools) -> Kind:
+    """Some of the grades, or none of the responses about pairs."""
+    cells = kind.cells
+    weight = cells.weight[rows] if len(cells.weight) else cells.weight
+    who, level = cells.annotator_side[rows], cells.level[rows]
+    values = cells.values[rows] if len(cells.values) else cells.values
+    bounds = np.append(0, np.cumsum(rows))[cells.bounds]
+    some = cells._replace(bounds=bounds, annotator_side=who, level=level, weight=weight, values=values)
+    given = weight if len(cells.weight) else np.ones(len(level))
+    by_level = np.bincount(level, given, kind.n_levels)
+    by_annotator = np.bincount(who >> 2, given, len(kind.weight)).astype(np.float64)
+    return replace(kind, cells=some, weight=by_annotator, shares=by_level / max(float(by_level.sum()), 1e-300))
 
 
 def preference_levels(preferences: Preferences, scale: LevelScale | None = None) -> tuple[Ints, int]:

@@ -31,9 +31,8 @@ from .items import (
     difficulty_step,
     item_step,
     with_difficulties,
-    without_difficulties,
 )
-from .layout import Layout
+from .layout import Layout, hold_out_grades
 from .state import (
     MAX_MEAN_LAPSE,
     MAX_REVERSED_SHARE,
@@ -68,6 +67,7 @@ _MAX_LONG_ROUNDS = 10
 
 _N_LAST_ITEM_STEPS = 4
 _SCORE_DIGITS = 9
+_LIKELIHOOD_DIGITS = 6
 
 _MIN_FACTOR = 0.5
 _MAX_MEANS_FACTOR = 2.0
@@ -80,20 +80,21 @@ _MIN_COEFFICIENT_DEVIATION = 1e-3
 _MIN_POSITIVE = 1e-300
 
 
-_ENDLESS_SHARE = 0.9
-"""Share of the largest variance of scores from which on they are on their way to it; rounds approach it slowly."""
+_TRIAL_TOL_FACTOR = 4.0
+_MAX_TRIAL_ROUNDS = 60
+"""Rounds of the fits that foretell held-out grades end at so many times ``tol``, or after this number."""
 
 
 class Options(NamedTuple):
     """When to stop: largest change in the last round, most rounds, and fewest before a fit may stand still.
 
-    ``difficulty`` says whether items may differ in difficulty where grades speak for it.
+    ``difficulty`` says whether items differ in difficulty; ``None``: where held-out grades are foretold better so.
     """
 
     tol: float = 5e-3
     max_iter: int = 300
     min_still_rounds: int = _MIN_STILL_ROUNDS
-    difficulty: bool = True
+    difficulty: bool | None = None
 
 
 class ScoreFit(NamedTuple):
@@ -140,19 +141,20 @@ def fit_scores(
     anchors = find_anchors(layout, features, known, trusted)
     state = first_state(layout, anchors.prior.mean.copy(), features.shape[1]) if start is None else start
     state = replace(state, scores=np.where(known.clamped, known.scores, state.scores))
-    return _run_rounds(layout, state, anchors, options, progress)
+    state, trace = _run_rounds(layout, state, anchors, options, progress)
+    return finished_fit(layout, _widen_scores(layout, state, anchors), anchors, trace)
 
 
 def _run_rounds(
-    layout: Layout, state: State, anchors: Anchors, options: Options, progress: Progress | None
-) -> ScoreFit:
-    """The state where rounds no longer change it, or no longer raise the log-likelihood.
+    layout: Layout, begin: State, anchors: Anchors, options: Options, progress: Progress | None = None
+) -> tuple[State, Trace]:
+    """The state where rounds no longer change it, or no longer raise the log-likelihood, and how it went.
 
     That is where no score, in standard deviations, and no number of an annotator or of the crowd changes by more than
     ``tol``, or where over five rounds the mean log-likelihood of a judgment stays within 5 % of that.
     """
     values: list[float] = []
-    begin, change, path, converged = state, np.inf, Path(layout.judged), False
+    state, change, path, converged = begin, np.inf, Path(layout.judged), False
     may_differ = may_have_difficulties(layout, state, options)
     total, tol = sum(float(kind.weight.sum()) for kind in layout.kinds), tolerance(layout, options.tol)
     while not converged and len(values) < options.max_iter:
@@ -165,12 +167,10 @@ def _run_rounds(
         converged = has_converged(change, values, tol, total, options.min_still_rounds)
         if may_differ and has_settled(change, values):
             may_differ = False
-            if difficulty_evidence(layout, state).is_enough:
+            evident = options.difficulty or difficulty_evidence(layout, state).is_enough
+            if evident and (options.difficulty or _are_foretold_better(layout, begin, anchors, options)):
                 state, path, converged = with_difficulties(layout, state), Path(layout.judged), False
-    if options.difficulty and has_endless_scores(state):
-        return _run_rounds(layout, without_difficulties(begin), anchors, options._replace(difficulty=False), progress)
-    trace = Trace(len(values), converged, change, tuple(values))
-    return finished_fit(layout, _widen_scores(layout, state, anchors), anchors, trace)
+    return state, Trace(len(values), converged, change, tuple(values))
 
 
 def finished_fit(layout: Layout, state: State, anchors: Anchors, trace: Trace) -> ScoreFit:
@@ -195,16 +195,37 @@ def has_settled(change: float, values: list[float]) -> bool:
 def may_have_difficulties(layout: Layout, state: State, options: Options) -> bool:
     """Return whether to look, once the first long steps are over, if items differ in difficulty."""
     graded = any(kind.has_difficulty for kind in layout.kinds)
-    return options.difficulty and graded and state.variance_of_difficulty == 0.0
+    return options.difficulty is not False and graded and state.variance_of_difficulty == 0.0
 
 
-def has_endless_scores(state: State) -> bool:
-    """Return whether difficulties let the distances between scores grow without end.
+def _are_foretold_better(layout: Layout, begin: State, anchors: Anchors, options: Options) -> bool:
+    """Whether grades that a fit has not seen are likelier after one with difficulties than after one without.
 
-    So it is where mistakes are at random, as with classes coded as numbers: items without any seem to be infinitely
-    clear, and those with one infinitely difficult. The fit without difficulties is then the better one.
+    Where annotators lapse, or mistakes are at random altogether, grades of some items differ more than those of others
+    all the same: difficulties then follow the grades that they are learned from, and mislead about the others.
     """
-    return state.variance_of_difficulty > 0.0 and state.variance_of_items >= _ENDLESS_SHARE * MAX_VARIANCES["item"]
+    learned, held = hold_out_grades(layout)
+    alike, differ = (
+        _run_rounds(learned, begin, anchors, trial_options(options, difficulty=difficulty))[0]
+        for difficulty in (False, True)
+    )
+    return are_likelier(log_likelihood(held, differ), log_likelihood(held, alike))
+
+
+def are_likelier(one: float, other: float) -> bool:
+    """Return whether a log-likelihood is above another by more than rounding."""
+    return round(one - other, _LIKELIHOOD_DIGITS) > 0.0
+
+
+def trial_options(options: Options, *, difficulty: bool) -> Options:
+    """Return when a fit ends that is to foretell held-out grades."""
+    tol, rounds = _TRIAL_TOL_FACTOR * options.tol, min(options.max_iter, _MAX_TRIAL_ROUNDS)
+    return options._replace(tol=tol, max_iter=rounds, difficulty=difficulty)
+
+
+def log_likelihood(layout: Layout, state: State) -> float:
+    """Return the log-likelihood of judgments, averaged over what is not known of scores and annotators."""
+    return float(sum(of.log_likelihood for of in annotator_sums(layout, state)))
 
 
 def tolerance(layout: Layout, tol: float) -> float:
