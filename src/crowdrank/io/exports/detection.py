@@ -19,7 +19,7 @@ from ..letor import looks_like_letor
 from ..sources import OLD_SPREADSHEET, ZIP, Source
 from ..tables import table_format
 from ..trec import looks_like_qrels, looks_like_run
-from .set_columns import layout_of, order_column, place_columns
+from .set_columns import layout_of, order_column, place_columns, ranked_columns
 
 _BYTES = 1 << 16
 _OBJECTS = 20
@@ -356,6 +356,7 @@ _SIGNATURES: dict[str, Callable[[Beginning], bool]] = {
     "labelbox": _is_labelbox,
     "best-worst": _is_best_worst,
     "ballots": _is_ballots,
+    "ranked-sets": lambda seen: bool(ranked_columns(seen.header)),
     "jspsych": lambda seen: seen.has("trial_type", "trial_index", "time_elapsed"),
     "prolific": lambda seen: (
         seen.has("Submission id", "Participant id") or seen.has("session_id", "participant_id", "status", "time_taken")
