@@ -2,6 +2,7 @@
 
 import polars as pl
 import pytest
+from benchmarks.more_samples import ALL_SAMPLES
 
 import crowdrank as cr
 from crowdrank.errors import JudgmentError
@@ -51,6 +52,28 @@ def test_sets_that_make_no_sense(save):
     long = "set,annotator,item,best,worst\n1,ann,x,1,0\n1,ann,y,0,0\n1,ann,z,0,1\n"
     with pytest.raises(JudgmentError, match="neither is a grade"):
         cr.read_judgments(save(long))
+
+
+TABLES = {
+    f"{sample.importer}-{sample.name}": sample
+    for sample in ALL_SAMPLES
+    if sample.importer in ("best-worst", "ballots", "ranked-sets", "limesurvey")
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_same_in_every_form(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(TABLES[name].data)
+    separator = ";" if b'";"' in TABLES[name].data else ","
+    table = pl.read_csv(path, separator=separator, infer_schema=False)
+    table.write_ndjson(path.with_suffix(".jsonl"))
+    table.write_parquet(path.with_suffix(".parquet"))
+    known = cr.read_judgments(path).frame()
+    assert cr.read_judgments(path.with_suffix(".jsonl")).frame().equals(known)
+    # what cells of a Parquet file hold is not looked at to tell who wrote it
+    source = "ballots" if name == "ballots-orders.csv" else None
+    assert cr.read_judgments(path.with_suffix(".parquet"), source=source).frame().equals(known)
 
 
 def test_pairs_of_one_set_are_one_judgment(save):

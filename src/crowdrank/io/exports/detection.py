@@ -43,6 +43,11 @@ class Beginning:
         """Whether an object, or the header, has all these fields."""
         return set(names) <= set(self.header) or any(set(names) <= one.keys() for one in self.objects)
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, or the fields of the first object."""
+        return self.header or tuple(self.objects[0] if self.objects else ())
+
     def first(self, name: str) -> list[Any]:
         """The first entry of a list field, of each object that has one."""
         return [one[name][0] for one in self.objects if isinstance(one.get(name), list) and one[name]]
@@ -309,7 +314,7 @@ def _is_surveymonkey(seen: Beginning) -> bool:
 
 
 def _is_limesurvey(seen: Beginning) -> bool:
-    names = {name.lower() for name in seen.header}
+    names = {name.lower() for name in seen.names}
     return any(
         trio <= names for trio in ({"id", "submitdate", "lastpage"}, {"response id", "date submitted", "last page"})
     )
@@ -321,11 +326,12 @@ def _is_labelbox(seen: Beginning) -> bool:
 
 
 def _is_best_worst(seen: Beginning) -> bool:
-    return layout_of(seen.header or (seen.objects[0] if seen.objects else ())) is not None
+    return layout_of(seen.names) is not None
 
 
 def _is_ballots(seen: Beginning) -> bool:
-    return bool(place_columns(seen.header)) or order_column(seen.header, seen.rows) is not None
+    rows = seen.rows or [[str(one.get(name, "")) for name in seen.names] for one in seen.objects]
+    return bool(place_columns(seen.names)) or order_column(seen.names, rows) is not None
 
 
 def _is_google_forms(seen: Beginning) -> bool:
@@ -356,7 +362,7 @@ _SIGNATURES: dict[str, Callable[[Beginning], bool]] = {
     "labelbox": _is_labelbox,
     "best-worst": _is_best_worst,
     "ballots": _is_ballots,
-    "ranked-sets": lambda seen: bool(ranked_columns(seen.header)),
+    "ranked-sets": lambda seen: bool(ranked_columns(seen.names)),
     "jspsych": lambda seen: seen.has("trial_type", "trial_index", "time_elapsed"),
     "prolific": lambda seen: (
         seen.has("Submission id", "Participant id") or seen.has("session_id", "participant_id", "status", "time_taken")
