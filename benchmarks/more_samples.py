@@ -99,4 +99,17 @@ def _sets() -> list[Sample]:
     ]  # fmt: skip
 
 
-ALL_SAMPLES = [*SAMPLES, *_surveymonkey(), *_limesurvey(), *_labelbox(), *_sets()]
+def _ranked_sets() -> list[Sample]:
+    head = ["srclang", "trglang", "srcIndex", "segmentId", "judgeId"]
+    head += [f"system{n}{end}" for n in (1, 2, 3) for end in ("Number", "Id")] + [f"system{n}rank" for n in (1, 2, 3)]
+    systems = [cell for name in "xyz" for cell in (-1, name)]
+    rows = [
+        ["French", "English", segment, segment, judge, *systems, *ranks]
+        for segment, judge, ranks in ((7, "ann", (1, 2, 2)), (7, "bob", (2, 1, 3)), (8, "ann", (1, -1, -1)))
+    ]
+    dropped = {"with fewer than two ranks": 1}
+    data = table(head, rows)
+    return [Sample("ranked-sets", "wmt.csv", data, kind="ranking", n=2, annotators=2, items=3, dropped=dropped)]
+
+
+ALL_SAMPLES = [*SAMPLES, *_surveymonkey(), *_limesurvey(), *_labelbox(), *_sets(), *_ranked_sets()]

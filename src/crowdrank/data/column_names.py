@@ -56,7 +56,7 @@ NUMBERED = ("score", "rating", "value")
 """Names of winners whose numbers are no codes, not even -1, 0 and 1."""
 _GOLD = re.compile(r"(.*_)?(gold|golden|truth|target|expected)|gold_.*")
 _ASIDE = re.compile(
-    r"redcap_.*|.*_(complete|timestamp)|(rt|age|turn|seed|cost|latency|duration|lead_time|time_elapsed|trial_index|slider_start|confidence|weight|index|row|year|"
+    r"redcap_.*|.*_(complete|timestamp)|(rt|age|turn|seed|lastpage|last_page|cost|latency|duration|lead_time|time_elapsed|trial_index|slider_start|confidence|weight|index|row|year|"
     r"votes|upvotes|downvotes|wins|losses|battles|column_\d+|unnamed.*)|"
     r".*_(ms|seconds|sec|index|time|at|cost|hash|count|id|number|tokens|length|votes)|(n|num)_.*"
 )

@@ -2,6 +2,7 @@
 
 import polars as pl
 import pytest
+from benchmarks.more_samples import ALL_SAMPLES
 
 import crowdrank as cr
 from crowdrank.errors import JudgmentError
@@ -51,6 +52,28 @@ def test_sets_that_make_no_sense(save):
     long = "set,annotator,item,best,worst\n1,ann,x,1,0\n1,ann,y,0,0\n1,ann,z,0,1\n"
     with pytest.raises(JudgmentError, match="neither is a grade"):
         cr.read_judgments(save(long))
+
+
+TABLES = {
+    f"{sample.importer}-{sample.name}": sample
+    for sample in ALL_SAMPLES
+    if sample.importer in ("best-worst", "ballots", "ranked-sets", "limesurvey")
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_the_same_in_every_form(tmp_path, name):
+    path = tmp_path / name
+    path.write_bytes(TABLES[name].data)
+    separator = ";" if b'";"' in TABLES[name].data else ","
+    table = pl.read_csv(path, separator=separator, infer_schema=False)
+    table.write_ndjson(path.with_suffix(".jsonl"))
+    table.write_parquet(path.with_suffix(".parquet"))
+    known = cr.read_judgments(path).frame()
+    assert cr.read_judgments(path.with_suffix(".jsonl")).frame().equals(known)
+    # what cells of a Parquet file hold is not looked at to tell who wrote it
+    source = "ballots" if name == "ballots-orders.csv" else None
+    assert cr.read_judgments(path.with_suffix(".parquet"), source=source).frame().equals(known)
 
 
 def test_pairs_of_one_set_are_one_judgment(save):
@@ -121,7 +144,7 @@ def test_what_is_asked_is_read_as_answered(save, text, said, options):
     ("text", "said"),
     [
         ('item,annotators,ratings\nx,"ann;bob","3;4"\ny,"ann;cid","1;2"\n', "hold lists"),
-        ("judge,sys1,sys2,sys3,sys1rank,sys2rank,sys3rank\nj,x,y,z,1,2,3\nk,x,y,z,2,1,3\n", "hold a rank each"),
+        ("judge,x,y,z,s1rank,s2rank,s3rank\nj,a,b,c,1,2,3\nk,a,b,c,2,1,3\n", "hold a rank each"),
         ("judge,rank1,rank2,rank3\nj,3,1,2\nk,1,2,3\n", "items, or ranks"),
         ("annotator item grade\nann x 3\nann the item 1\nbob x 2\n", "line 3 has 4 words"),
         ("student,first,second,final\ns1,3,4,5\ns2,2,5,4\n", "lacks item and grade"),
@@ -143,6 +166,15 @@ def test_sides_within_objects_are_named_with_their_paths(save):
     assert cr.read_judgments(path, columns=columns).outcome.tolist() == [1, -1, 1]
 
 
+def test_sets_with_a_rank_for_each_item(save):
+    head = "judgeId,srcIndex,system1Id,system2Id,system3Id,system1rank,system2rank,system3rank\n"
+    path = save(f"{head}j,5,x,y,z,2,1,2\nk,5,z,x,y,-1,1,2\nk,6,x,x,y,1,2,3\n")
+    found = read(path, "ranked-sets")
+    assert found.dropped == {"with an item twice": 1}
+    rows = found.frame.select("query", "annotator", "item", "rank").rows()
+    assert rows == [("5", "j", "x", 2), ("5", "j", "y", 1), ("5", "j", "z", 2), ("5", "k", "x", 1), ("5", "k", "y", 2)]
+
+
 def test_systems_are_named_before_numbers_of_items(save):
     rows = "".join(f"u{n % 3},sys{n % 2},{10 + n % 4},{n},doc\n" for n in range(12))
     with pytest.raises(JudgmentError, match="columns 'system' and 'itemID' could both be the item"):
@@ -161,3 +193,12 @@ def test_dates_with_points_have_the_day_first(save):
     path = save("Zeitstempel,E-Mail,Gut? [A],Gut? [B]\n01.02.2025 10:00:00,a@example.org,5,3\n")
     when = read(path, "google-forms").frame["time"][0]
     assert pl.Series([when * 1000]).cast(pl.Int64).cast(pl.Datetime("ms")).dt.strftime("%d %b").item() == "01 Feb"
+
+
+@pytest.mark.data
+def test_rankings_of_translations_as_the_data_set_has_them(data_folder):
+    known = cr.datasets.load("wmt13-fr-en-rankings/test").judgments
+    found = cr.read_judgments(data_folder / "wmt13-fr-en-rankings" / "sample-fr-en-test.csv")
+    columns = ["query", "annotator", "item", "rank"]
+    frames = [each.frame().select(columns).sort(columns) for each in (found, known)]
+    assert frames[0].equals(frames[1])

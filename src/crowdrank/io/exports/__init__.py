@@ -31,6 +31,7 @@ IMPORTERS = {
     "labelbox": "labelbox",
     "best-worst": "best_worst",
     "ballots": "ballots",
+    "ranked-sets": "ranked_sets",
     "jspsych": "jspsych",
     "prolific": "prolific",
     "mt-bench": "mt_bench",

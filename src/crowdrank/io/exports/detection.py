@@ -19,7 +19,7 @@ from ..letor import looks_like_letor
 from ..sources import OLD_SPREADSHEET, ZIP, Source
 from ..tables import table_format
 from ..trec import looks_like_qrels, looks_like_run
-from .set_columns import layout_of, order_column, place_columns
+from .set_columns import layout_of, order_column, place_columns, ranked_columns
 
 _BYTES = 1 << 16
 _OBJECTS = 20
@@ -42,6 +42,11 @@ class Beginning:
     def has(self, *names: str) -> bool:
         """Whether an object, or the header, has all these fields."""
         return set(names) <= set(self.header) or any(set(names) <= one.keys() for one in self.objects)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns, or the fields of the first object."""
+        return self.header or tuple(self.objects[0] if self.objects else ())
 
     def first(self, name: str) -> list[Any]:
         """The first entry of a list field, of each object that has one."""
@@ -309,7 +314,7 @@ def _is_surveymonkey(seen: Beginning) -> bool:
 
 
 def _is_limesurvey(seen: Beginning) -> bool:
-    names = {name.lower() for name in seen.header}
+    names = {name.lower() for name in seen.names}
     return any(
         trio <= names for trio in ({"id", "submitdate", "lastpage"}, {"response id", "date submitted", "last page"})
     )
@@ -321,11 +326,12 @@ def _is_labelbox(seen: Beginning) -> bool:
 
 
 def _is_best_worst(seen: Beginning) -> bool:
-    return layout_of(seen.header or (seen.objects[0] if seen.objects else ())) is not None
+    return layout_of(seen.names) is not None
 
 
 def _is_ballots(seen: Beginning) -> bool:
-    return bool(place_columns(seen.header)) or order_column(seen.header, seen.rows) is not None
+    rows = seen.rows or [[str(one.get(name, "")) for name in seen.names] for one in seen.objects]
+    return bool(place_columns(seen.names)) or order_column(seen.names, rows) is not None
 
 
 def _is_google_forms(seen: Beginning) -> bool:
@@ -356,6 +362,7 @@ _SIGNATURES: dict[str, Callable[[Beginning], bool]] = {
     "labelbox": _is_labelbox,
     "best-worst": _is_best_worst,
     "ballots": _is_ballots,
+    "ranked-sets": lambda seen: bool(ranked_columns(seen.names)),
     "jspsych": lambda seen: seen.has("trial_type", "trial_index", "time_elapsed"),
     "prolific": lambda seen: (
         seen.has("Submission id", "Participant id") or seen.has("session_id", "participant_id", "status", "time_taken")

@@ -15,6 +15,7 @@ _ORDER = re.compile(r"[^<>=]+(?:[>=][^<>=]+)+")
 _PLACE_COLUMN = re.compile(
     r"(?i)(?:rank(?:ed)?|place|choice|position)[ _]?\d+|\d+(?:st|nd|rd|th)(?:[ _](?:choice|place))?"
 )
+_RANK_COLUMN = re.compile(r"(?P<stem>[a-z]+)(?P<number>\d+)rank|rank(?P<last>\d+)")
 _PLACE = re.compile(r"(?i)(?:rank(?:ing)?|place|choice|position|#)?\s*(\d+)(?:st|nd|rd|th|\.)?\s*(?:choice|place)?")
 """Rows of a question that are places, such as 1, Rank 2 or 3rd choice."""
 
@@ -58,8 +59,27 @@ def place_columns(names: Iterable[str]) -> list[str]:
     >>> place_columns(["voter", "1st choice", "2nd choice", "3rd choice"]), place_columns(["rank1", "rank2"])
     (['1st choice', '2nd choice', '3rd choice'], [])
     """
-    found = [name for name in names if _PLACE_COLUMN.fullmatch(name.strip())]
-    return found if len(found) > 2 and are_places(found) else []
+    known = list(names)
+    found = [name for name in known if _PLACE_COLUMN.fullmatch(name.strip())]
+    return found if len(found) > 2 and are_places(found) and not ranked_columns(known) else []
+
+
+def ranked_columns(names: Iterable[str]) -> list[tuple[str, str]]:
+    """Return columns of items and of their ranks, three or more of each, such as system1Id with system1rank.
+
+    Examples
+    --------
+    >>> ranked_columns(["item1", "item2", "item3", "rank1", "rank2", "rank3"])
+    [('item1', 'rank1'), ('item2', 'rank2'), ('item3', 'rank3')]
+    """
+    known = {re.sub(r"[\s_]", "", name).lower(): name for name in names}
+    found = []
+    for squeezed, name in known.items():
+        if match := _RANK_COLUMN.fullmatch(squeezed):
+            stems = [match["stem"]] if match["stem"] else ["item", "system", "model", "option", "candidate"]
+            wanted = [f"{stem}{match['number'] or match['last']}{end}" for stem in stems for end in ("id", "name", "")]
+            found += [(known[item], name) for item in wanted if item in known][:1]
+    return found if len(found) > 2 else []
 
 
 def order_column(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str | None:
