@@ -74,7 +74,7 @@ def understand(
     kind
         ``"grade"``, ``"preference"`` or ``"ranking"``; ``None`` tells it from the columns.
     columns
-        House word -> column name, for names that are not understood by themselves.
+        Our word (``item``, ``annotator``, ...) -> name of the column, for names that are not understood by themselves.
     wishes
         What else the user said.
 

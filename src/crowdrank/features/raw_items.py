@@ -119,7 +119,7 @@ def read_raw_items(
     kind
         ``"text"``, ``"page"`` or ``"speech"``.
     columns
-        House word (item, query, text, file) -> column name.
+        Our word (item, query, text, file) -> name of the column.
     query
         Column of the query, or ``"folder"`` where the folder of each file is its query.
     encoding

@@ -32,7 +32,8 @@ def read_features(
     path
         Name of the file; ``-`` reads standard input.
     columns
-        House word -> column name, for tables whose id or grade columns have names of their own.
+        Our word (``item``, ``annotator``, ...) -> name of the column, for tables whose id or grade columns have names
+        of their own.
     features
         Names of the columns to use, in their order, whatever they are called; of LETOR files their numbers.
 

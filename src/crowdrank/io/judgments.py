@@ -69,7 +69,7 @@ def read_judgments(
     kind
         ``"grade"``, ``"preference"`` or ``"ranking"``; ``None`` tells it from the columns.
     columns
-        House word -> column name, for names that are not understood by themselves.
+        Our word (``item``, ``annotator``, ...) -> name of the column, for names that are not understood by themselves.
     levels, nominal
         Order of grades given as text, worst first; or that they have none.
     winner_codes

@@ -33,7 +33,7 @@ def read_truth(
     data
         Name of a file (``-`` reads standard input), a frame, or a consensus, whose scores then count as grades.
     columns
-        House word -> column name, for names that are not understood by themselves.
+        Our word (``item``, ``annotator``, ...) -> name of the column, for names that are not understood by themselves.
     winner_codes
         What the numbers of a numeric winner column mean.
     options

@@ -33,7 +33,7 @@ COLUMNS = (
 """Names of the columns, in their order."""
 
 _LOUD_RANGE = 30.0
-"""Frames within so many dB of the 95th percentile are loud."""
+"""Frames within this many dB of the 95th percentile are loud."""
 
 _SYLLABLE_DIP, _SYLLABLE_FRAMES, _PAUSE_FRAMES = 2.0, 8, 15
 """dB between syllables, frames between them (80 ms), and frames of a pause (150 ms)."""

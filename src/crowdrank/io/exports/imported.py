@@ -39,7 +39,7 @@ class Imported:
     frame: pl.DataFrame
     """Columns of :data:`COLUMNS`; ids are text."""
     roles: Mapping[str, str]
-    """House word -> the tool's own field."""
+    """Our word -> the tool's own field."""
     truth: pl.DataFrame | None = None
     """Gold answers of the file: item and grade, or left, right and winner [, query]."""
     nominal: bool = False
