@@ -147,7 +147,7 @@ def test_grades_are_held_out_from_every_item_that_has_several():
     grades, _, _ = graded(0, 0.5, n_items=40, each=3)
     grades = grades.select(np.arange(len(grades) - 2))  # one item has one grade
     layout = lay_out(grades)
-    learned, held = hold_out_grades(layout)
+    learned, held = hold_out_grades(layout, 0)
     sizes = [np.diff(of.kinds[0].cells.bounds) for of in (layout, learned, held)]
     np.testing.assert_array_equal(sizes[0], sizes[1] + sizes[2])
     assert sizes[1].min() == 1
@@ -155,8 +155,12 @@ def test_grades_are_held_out_from_every_item_that_has_several():
     assert 0.1 < sizes[2].sum() / len(grades) < 0.3
     for before, one, other in ((of(layout), of(learned), of(held)) for of in (_by_annotator, _by_level)):
         np.testing.assert_allclose(before, one + other)
-    turned = hold_out_grades(lay_out(grades.select(np.arange(len(grades))[::-1])))[1].kinds[0].cells
+    turned = hold_out_grades(lay_out(grades.select(np.arange(len(grades))[::-1])), 0)[1].kinds[0].cells
     assert turned.level.tolist() == held.kinds[0].cells.level.tolist()
+    # other names of annotators, whose grades then stand in another order within an item
+    renamed = grades.frame().with_columns(annotator=pl.col("annotator").cast(pl.Int64) * 7 % 31)
+    others = hold_out_grades(lay_out(cr.Grades.from_frame(renamed)), 0)[1].kinds[0].cells
+    assert np.sort(others.level + 100 * others.cell).tolist() == np.sort(turned.level + 100 * turned.cell).tolist()
 
 
 def _by_annotator(layout):

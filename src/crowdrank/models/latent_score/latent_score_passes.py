@@ -30,7 +30,7 @@ from .items import (
     difficulty_evidence,
     with_difficulties,
 )
-from .layout import Kind, Layout, LevelScale, hold_out_grades, lay_out_part
+from .layout import Kind, Layout, LevelScale, hold_out_grades, lay_out_part, level_sums, n_held_out_folds
 from .outcomes import (
     annotator_quality,
     estimates,
@@ -68,7 +68,8 @@ if TYPE_CHECKING:
 class Common(NamedTuple):
     """What holds for the responses of all parts: their levels, and once these are counted, what is said of the kind.
 
-    ``taken`` says which: all, or 0 those that a trial learns from, or 1 those that it holds out.
+    ``taken`` says which: all, or of a fold 0 those that a trial learns from, or 1 those that it holds out; which these
+    are follows from ``level_sums``.
     """
 
     bins: int | None
@@ -77,7 +78,8 @@ class Common(NamedTuple):
     kind: Kind | None = None
     active: Bools | None = None
     has_query_levels: bool = False
-    taken: int | None = None
+    taken: tuple[int, int] | None = None
+    level_sums: Floats | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +95,8 @@ class ScorePart:
             self._laid_out.append(lay_out_part(self.judgments, common.scale, bins=common.bins, lapse=common.lapse))
         (own,) = self._laid_out
         if common.taken is not None:
-            own = hold_out_grades(own)[common.taken]
+            fold, place = common.taken
+            own = hold_out_grades(own, fold, common.level_sums)[place]
         if common.kind is None or common.active is None:
             return own
         kind = replace(common.kind, cells=own.kinds[0].cells, pair=own.kinds[0].pair)
@@ -292,13 +295,16 @@ class LatentScorePasses(AddedPasses):
         self, sums: Sums, common: Common, layout: Layout, anchors: Anchors, state: State, begin: Any
     ) -> tuple[State, VarianceSums, Trace]:
         """Rounds from the start, with difficulties if grades that a fit has not seen are likelier with them."""
-        learned, of_learned, _ = self._survey(sums, common._replace(kind=None, active=None, taken=0))
-        found = []
-        for difficulty in (False, True):
-            trial = replace(self, options=trial_options(self.options, difficulty=difficulty))
-            shared = trial._run_rounds(sums, learned, of_learned, anchors, state, begin)[0]
-            found.append(sums.total(partial(_foretell, common._replace(taken=1), shared))[1])
-        options = self.options._replace(difficulty=are_likelier(found[1], found[0]))
+        common = common._replace(level_sums=sums.total(partial(_add_levels, common))[1])
+        likelihoods = {False: 0.0, True: 0.0}
+        for fold in range(n_held_out_folds(layout)):
+            learned, of_learned, _ = self._survey(sums, common._replace(kind=None, active=None, taken=(fold, 0)))
+            for difficulty in likelihoods:
+                trial = replace(self, options=trial_options(self.options, difficulty=difficulty))
+                shared = trial._run_rounds(sums, learned, of_learned, anchors, state, begin)[0]
+                held = partial(_foretell, common._replace(taken=(fold, 1)), shared)
+                likelihoods[difficulty] += float(sums.total(held)[1])
+        options = self.options._replace(difficulty=are_likelier(likelihoods[True], likelihoods[False]))
         return replace(self, options=options)._run_rounds(sums, common, layout, anchors, state, begin)
 
     def _quality(self, sums: Sums, layout: Layout, fit: ScoreFit, given: Floats) -> LearnedQuality | None:
@@ -387,6 +393,11 @@ def _run_round_again(common: Common, shared: State, part: ScorePart, kept: Any) 
 def _weigh_difficulty(common: Common, shared: State, part: ScorePart, kept: Any) -> tuple[Statistics, Any]:
     """What the grades of a part say for difficulties, at the scores that its last round began with."""
     return (0.0, *difficulty_evidence(part.layout(common), _Scores(*kept[:6]).within(shared))), kept
+
+
+def _add_levels(common: Common, part: ScorePart, kept: Any) -> tuple[Statistics, Any]:
+    """Sum of the levels of each annotator's grades."""
+    return (0.0, level_sums(part.layout(common))), kept
 
 
 def _foretell(held: Common, shared: State, part: ScorePart, kept: Any) -> tuple[Statistics, Any]:

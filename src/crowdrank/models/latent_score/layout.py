@@ -30,7 +30,8 @@ MAX_LAPSE_LEVELS = 7
 """Lapses are learned by default with grades of at most this many levels."""
 
 _HELD_OUT_EVERY = 5
-"""One grade in so many is held out to see how well a fit to the others foretells it."""
+_ENOUGH_HELD_OUT = 20_000
+"""One grade in so many is held out to see how well a fit to the others foretells it, in turn until these are enough."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,25 +257,50 @@ def ranking_weights(rankings: Rankings) -> Floats:
     return np.repeat(weight, (size * (size - 1.0) / 2.0).astype(np.int64))
 
 
-def hold_out_grades(layout: Layout) -> tuple[Layout, Layout]:
-    """Return the responses without some of the grades, and these grades alone; no item loses all that it has.
+def level_sums(layout: Layout) -> Floats:
+    """Return the sum of the levels of each annotator's grades, (n_annotators,)."""
+    sums = np.zeros(layout.n_annotators)
+    for kind in layout.kinds:
+        if not kind.about_pairs:
+            sums += np.bincount(kind.cells.annotator_side >> 2, _weighted_levels(kind), len(sums))
+    return sums
 
-    Which of an item's grades, in the order of annotators, are held out follows from their sum: so it hangs neither on
-    the order of rows, nor on names of items, nor on the parts that judgments come in.
+
+def n_held_out_folds(layout: Layout) -> int:
+    """Return how often grades are held out, each time others, until there are enough of them."""
+    weight = sum(float(kind.weight.sum()) for kind in layout.kinds if not kind.about_pairs)
+    return int(np.clip(np.ceil(_HELD_OUT_EVERY * _ENOUGH_HELD_OUT / max(weight, 1.0)), 1, _HELD_OUT_EVERY))
+
+
+def hold_out_grades(layout: Layout, fold: int, sums: Floats | None = None) -> tuple[Layout, Layout]:
+    """Return the responses without a fifth of the grades, and these grades alone; no item loses all that it has.
+
+    Which fold a grade is held out in follows from those that others gave to the item, and from those that the annotator
+    gave to others: neither from itself, which would make some grades rarer among those held out, nor from names, order
+    of rows, or the parts that judgments come in. ``sums`` are those of :func:`level_sums` of all parts.
     """
+    sums = level_sums(layout) if sums is None else sums
     learned, held = [], []
     for kind in layout.kinds:
-        cells = kind.cells
-        out = np.zeros(len(cells.level), bool)
+        out = np.zeros(len(kind.cells.level), bool)
         if not kind.about_pairs:
-            cell, size = cells.cell, np.diff(cells.bounds)
-            first = np.bincount(cell, cells.level, len(size)).astype(np.int64)[cell]
-            place = np.arange(len(cell)) - cells.bounds[cell]
-            out = ((place + first) % _HELD_OUT_EVERY == 0) & (size[cell] > 1)
+            cell, n_cells, level = kind.cells.cell, len(kind.cells.bounds) - 1, _weighted_levels(kind)
+            who = kind.cells.annotator_side >> 2
+            own = np.unique(cell.astype(np.int64) * len(sums) + who, return_inverse=True)[1]
+            others = np.bincount(cell, level, n_cells)[cell] + sums[who] - 2.0 * np.bincount(own, level)[own]
+            # weights need not be whole numbers
+            out = np.floor(others + 1e-6).astype(np.int64) % _HELD_OUT_EVERY == fold
+            out &= (np.bincount(cell, ~out, n_cells) > 0)[cell]
         learned.append(_some_responses(kind, ~out) if out.any() else kind)
         held.append(_some_responses(kind, out))
     active = np.logical_or.reduce([kind.weight > 0 for kind in learned])
     return replace(layout, kinds=tuple(learned), active=active), replace(layout, kinds=tuple(held))
+
+
+def _weighted_levels(kind: Kind) -> Floats:
+    """Level of each response times its weight."""
+    level: Floats = kind.cells.level.astype(np.float64)
+    return level * kind.cells.weight if len(kind.cells.weight) else level
 
 
 def _some_responses(kind: Kind, rows: Bools) -> Kind:

@@ -32,7 +32,7 @@ from .items import (
     item_step,
     with_difficulties,
 )
-from .layout import Layout, hold_out_grades
+from .layout import Layout, hold_out_grades, n_held_out_folds
 from .state import (
     MAX_MEAN_LAPSE,
     MAX_REVERSED_SHARE,
@@ -204,12 +204,13 @@ def _are_foretold_better(layout: Layout, begin: State, anchors: Anchors, options
     Where annotators lapse, or mistakes are at random altogether, grades of some items differ more than those of others
     all the same: difficulties then follow the grades that they are learned from, and mislead about the others.
     """
-    learned, held = hold_out_grades(layout)
-    alike, differ = (
-        _run_rounds(learned, begin, anchors, trial_options(options, difficulty=difficulty))[0]
-        for difficulty in (False, True)
-    )
-    return are_likelier(log_likelihood(held, differ), log_likelihood(held, alike))
+    likelihoods = {False: 0.0, True: 0.0}
+    for fold in range(n_held_out_folds(layout)):
+        learned, held = hold_out_grades(layout, fold)
+        for difficulty in likelihoods:
+            state = _run_rounds(learned, begin, anchors, trial_options(options, difficulty=difficulty))[0]
+            likelihoods[difficulty] += log_likelihood(held, state)
+    return are_likelier(likelihoods[True], likelihoods[False])
 
 
 def are_likelier(one: float, other: float) -> bool:
