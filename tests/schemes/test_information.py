@@ -470,6 +470,8 @@ def test_grades_of_anybody(graded):
     found = Information(most=2).propose(Situation.of(grades, consensus=consensus, budget=50))
     assert found.n_judgments == 50
     assert found.n_more.max() <= 2
+    assert "expected to lower the uncertainty of the grades (in nats) by" in found.sentence()
+    found = Information(most=2, about="gain").propose(Situation.of(grades, consensus=consensus, budget=50))
     assert "expected to lower the squared error of the items' gains by" in found.sentence()
 
 
