@@ -46,7 +46,7 @@ class Beginning:
     @property
     def names(self) -> tuple[str, ...]:
         """The columns, or the fields of the first object."""
-        return self.header or tuple(self.objects[0] if self.objects else ())
+        return self.header or (tuple(self.objects[0]) if self.objects else ())
 
     def first(self, name: str) -> list[Any]:
         """The first entry of a list field, of each object that has one."""
