@@ -103,7 +103,7 @@ class Deadly:
 def test_workers_without_memory_are_spoken_of(packed, client, how):
     client.run_on_scheduler(lambda dask_scheduler: setattr(dask_scheduler, "allowed_failures", 0))
     begun = time.monotonic()
-    with pytest.raises(ClusterError, match=r"want of memory: give each more, or pack .* smaller parts .*resume"):
+    with pytest.raises(ClusterError, match=r"out of memory: give each more, or pack .* smaller parts .*resume"):
         Dask(client, block=8).run(Deadly(how), packed)
     assert time.monotonic() - begun < HANGS
 

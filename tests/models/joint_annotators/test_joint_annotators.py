@@ -244,7 +244,7 @@ def test_known_pairs_need_no_votes_but_may_not_contradict_themselves():
     row = fit.pairs.frame().filter((pl.col("left") == 3) & (pl.col("right") == 5))
     assert row["probability"].to_list() == pytest.approx([0.0], abs=1e-9)
     both = {"left": [3, 5], "right": [5, 3], "winner": [5, 3]}
-    with pytest.raises(JudgmentError, match="either of the items"):
+    with pytest.raises(JudgmentError, match="orders the items"):
         JointAnnotators().fit(preferences, features, known=both)
     with pytest.raises(UnknownNameError, match="annotator-9"):
         JointAnnotators().fit(preferences, features, trusted=["annotator-9"])
