@@ -49,7 +49,6 @@ from .rounds import (
     finished_fit,
     has_converged,
     has_settled,
-    is_decided,
     last_scores,
     log_likelihood,
     may_have_difficulties,
@@ -305,8 +304,6 @@ class LatentScorePasses(AddedPasses):
                 shared = trial._run_rounds(sums, learned, of_learned, anchors, state, begin)[0]
                 held = partial(_foretell, common._replace(taken=(fold, 1)), shared)
                 likelihoods[difficulty] += float(sums.total(held)[1])
-            if is_decided(likelihoods):
-                break
         options = self.options._replace(difficulty=are_likelier(likelihoods[True], likelihoods[False]))
         return replace(self, options=options)._run_rounds(sums, common, layout, anchors, state, begin)
 

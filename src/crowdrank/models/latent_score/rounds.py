@@ -68,8 +68,6 @@ _MAX_LONG_ROUNDS = 10
 _N_LAST_ITEM_STEPS = 4
 _SCORE_DIGITS = 9
 _LIKELIHOOD_DIGITS = 6
-_DECISIVE_LOG_ODDS = 10.0
-"""Odds of 22,000 to 1, at which no more grades are held out."""
 
 _MIN_FACTOR = 0.5
 _MAX_MEANS_FACTOR = 2.0
@@ -212,14 +210,7 @@ def _are_foretold_better(layout: Layout, begin: State, anchors: Anchors, options
         for difficulty in likelihoods:
             state = _run_rounds(learned, begin, anchors, trial_options(options, difficulty=difficulty))[0]
             likelihoods[difficulty] += log_likelihood(held, state)
-        if is_decided(likelihoods):
-            break
     return are_likelier(likelihoods[True], likelihoods[False])
-
-
-def is_decided(likelihoods: dict[bool, float]) -> bool:
-    """Return whether no further grades need to be held out to see which of two fits they are likelier after."""
-    return abs(likelihoods[True] - likelihoods[False]) > _DECISIVE_LOG_ODDS
 
 
 def are_likelier(one: float, other: float) -> bool:
