@@ -30,7 +30,7 @@ MAX_LAPSE_LEVELS = 7
 """Lapses are learned by default with grades of at most this many levels."""
 
 _HELD_OUT_EVERY = 5
-_ENOUGH_HELD_OUT = 20_000
+_ENOUGH_HELD_OUT = 5_000
 """One grade in so many is held out to see how well a fit to the others foretells it, in turn until these are enough."""
 
 
