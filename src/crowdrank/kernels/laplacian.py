@@ -8,6 +8,7 @@ their covariance.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,6 +19,7 @@ from .threads import dot, one_blas_thread, over_bounds, pair_bounds, read_only, 
 
 _FLATTEST = 1e-4
 _LARGEST_WHOLE = 2000
+_LARGEST_IN_ONE_THREAD = 1000
 _SMALL_SYSTEM = 300
 _LEAST_EIGENVALUE = 1e-14
 _NOTHING = 1e-300
@@ -184,7 +186,10 @@ def solve_columns(starts: Counts, second: Ints, bend: Floats, diagonal: Floats, 
         first = np.repeat(np.arange(n), np.diff(starts))
         matrix[first, second] = matrix[second, first] = -bend
         matrix[np.arange(n), np.arange(n)] = diagonal
-        solved: Floats = cho_solve(cho_factor(matrix, overwrite_a=True, check_finite=False), right, check_finite=False)
+        # threads that wait by spinning take a core from the passes over judgments in between
+        with one_blas_thread() if n <= _LARGEST_IN_ONE_THREAD else nullcontext():
+            factor = cho_factor(matrix, overwrite_a=True, check_finite=False)
+            solved: Floats = cho_solve(factor, right, check_finite=False)
         return solved
     product = laplacian_product(starts, second, bend, diagonal)
     columns = [conjugate_gradient(product, diagonal, np.ascontiguousarray(c), accuracy=1e-11) for c in right.T]
