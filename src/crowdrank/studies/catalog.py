@@ -72,7 +72,7 @@ _ALL = (
         "ranked and those without gold count as not relevant, or only those with gold are measured; one-tailed paired "
         "t tests over queries.",
         data=("trec-rf10-labels-full", "trec-rf10-crowd-gold"),
-        minutes={"quick": 0.5, "default": 8.3, "full": 8.3},
+        minutes={"quick": 0.5, "default": 2.2, "full": 2.2},
     ),
     Study(
         name="crowdagg-mirex",
@@ -82,7 +82,7 @@ _ALL = (
         protocol="Preferences of 79 annotators on 118 items of 11 queries. The truth was built from this crowd, so "
         "figures measure agreement, not correctness.",
         data=("mirex2005-crowd",),
-        minutes={"quick": 0.3, "default": 0.3, "full": 0.3},
+        minutes={"quick": 0.1, "default": 0.1, "full": 0.1},
     ),
     Study(
         name="spammers",
@@ -92,7 +92,7 @@ _ALL = (
         protocol="Spammers who answer at random, or the reverse of the truth, join the crowds of MIREX2005 and of "
         "CS-TREC2011, up to as many as there are annotators; coefficients of variation over the ratios.",
         data=("mirex2005-crowd", "trec-rf10-crowd-gold"),
-        minutes={"quick": 0.5, "default": 19.9, "full": 60.0},
+        minutes={"quick": 0.5, "default": 5.3, "full": 60.0},
     ),
     Study(
         name="crowdagg-time",
@@ -112,7 +112,7 @@ _ALL = (
         "(SL) or on the same (MV, NB). Linear ListNet, five folds; validation and test by expert grades. Examples are "
         "whole queries or scattered items, ListNet is fitted to convergence or by a short descent query by query.",
         data=("letor-ohsumed", "letor-mq2008"),
-        minutes={"quick": 0.7, "default": 31.8, "full": 200.0},
+        minutes={"quick": 0.7, "default": 22.7, "full": 200.0},
     ),
     Study(
         name="wine",
@@ -208,7 +208,7 @@ _ALL = (
         protocol="Grades of the same sentence as preferences; half of the listeners are learned from and the others "
         "test, on the same sentences, on new ones, and on a codec that nobody graded.",
         data=("neural-codec-mushra",),
-        minutes={"quick": 0.1, "default": 1.5, "full": 1.5},
+        minutes={"quick": 0.1, "default": 0.2, "full": 0.2},
     ),
 )
 
