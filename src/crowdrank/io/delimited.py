@@ -112,10 +112,15 @@ def _with_newlines(source: Source) -> Source:
 def _with_tabs(source: Source) -> Source:
     """Return the source with tabs for the white space between cells, where nothing else separates them.
 
-    That is so where each line looked at has as many words as the first one, three or more, and no quote.
+    That is so where each line looked at has as many words as the first one, three or more, and no quote. Files of TREC,
+    which have no names of columns, are left alone.
     """
+    from .trec import looks_like_qrels, looks_like_run
+
     end = source.data.find(b"\n", source.start)
     if end < 0 or any(mark in source.data[source.start : end] for mark in b',\t;|"'):
+        return source
+    if looks_like_qrels(source) or looks_like_run(source):
         return source
     lines = [line for line in source.data[source.start : source.start + _GLANCE].split(b"\n")[:-1] if line.strip()]
     widths = [len(line.split()) for line in lines]

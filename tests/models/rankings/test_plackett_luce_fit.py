@@ -39,7 +39,7 @@ def test_gradient_by_finite_differences_and_free_scale(trusted):
 def test_curvature_by_finite_differences(trusted):
     problem, _, point = problem_of(trusted)
     here = problem.evaluate(point)
-    product, diagonal = problem._both(here)
+    product, diagonal = problem._curvature_product(here)
     free = np.append(here.scores, -here.habits)
     found = np.array([product(unit) for unit in np.eye(len(point))])
     # the product is stiff where the scale is free
