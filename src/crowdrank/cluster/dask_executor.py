@@ -19,6 +19,7 @@ from .run_files import FileStates, RunFiles
 from .sending import read_parameters, with_empty_rows, without_empty_rows, write_parameters
 
 _BLOCKS_PER_WORKER = 3
+_ONE_THREAD_EACH = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 _RESULTS_AT_A_TIME = 8
 """Results of tasks that are fetched in one go."""
 
@@ -86,6 +87,8 @@ def _local_cluster(distributed: Any, cluster: str) -> Iterator[Any]:
         raise ParameterError(f"{option('cluster', cluster)} names no number of workers; write local:2 for two")
     memory = int(_SHARE_OF_MEMORY * os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / n_workers)
     settings = {
+        # Dask would have workers give back all memory at once, and the arrays of a pass be mapped anew for every part
+        "distributed.nanny.pre-spawn-environ": dict.fromkeys(_ONE_THREAD_EACH, 1),
         "distributed.scheduler.allowed-failures": 5,
         "distributed.worker.memory.target": False,
         "distributed.worker.memory.spill": False,
@@ -168,9 +171,27 @@ class _DaskRun(Run):
         """Ask for all blocks; each is a task that can be repeated from the files."""
         self.fit = self.client.submit(_identity, (self.passes, self.parts), pure=False)
         self.loaded = [
-            self.client.submit(_load_block, self.fit, numbers if self.keeps else [], retries=2, pure=False)
-            for numbers in self.blocks
-        ]
+            self.client.submit(
+                _load_block, self.fit, numbers if self.keeps else [], retries=2, pure=False, workers=home,
+                allow_other_workers=home is not None,
+            )
+            for numbers, home in zip(self.blocks, self._homes(), strict=True)
+        ]  # fmt: skip
+
+    def _homes(self) -> list[list[str] | None]:
+        """The worker that is asked to hold each block, so that all have about as many parts for each thread.
+
+        Blocks are worked on where they are held, and the scheduler alone gives some workers twice as many as others.
+        """
+        threads = {address: one["nthreads"] for address, one in self._workers().items()}
+        homes: list[list[str] | None] = [None] * len(self.blocks)
+        n_held = dict.fromkeys(threads, 0)
+        for place in sorted(range(len(homes)), key=lambda place: -len(self.blocks[place])) if threads else ():
+            size = len(self.blocks[place])
+            home = min(threads, key=lambda address: (n_held[address] + size) / threads[address])
+            n_held[home] += size
+            homes[place] = [home]
+        return homes
 
     def results(self, work: BlockPass) -> Iterator[tuple[Any, bool]]:
         """Yield the result of each block in their order; a pass that fails for want of workers is repeated."""
