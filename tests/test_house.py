@@ -26,7 +26,7 @@ STEPS = ("kernels/", "rankers/", "fitting", "pair_counts", "covariate_design", "
 
 MOST_FILES = {
     "models/pairs/crowd_bt": 9,
-    "models/classes/dawid_skene": 8,
+    "models/classes/dawid_skene": 9,
     "models/latent_score/latent_score": 18,
     "models/joint_annotators/joint_annotators": 11,
     "models/crowd_agg/crowd_agg": 6,
@@ -35,7 +35,7 @@ MOST_FILES = {
 FRAME = "models/classes/class_method"
 """What every class method does with grades before and after its own steps."""
 
-MOST_FILES_OF_STEPS = 5
+MOST_FILES_OF_STEPS = 6
 
 PARTICIPLE = re.compile(
     r"[a-z]+[^e]ed|found|told|bought|sold|kept|held|left|made|drawn|given|taken|seen|known|spent|paid|built|rebuilt|sent"

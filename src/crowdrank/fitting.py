@@ -14,7 +14,7 @@ from .protocols import Floats, PartPass, Statistics
 
 _MOST_HALVINGS = 40
 _ENOUGH_GAIN = 1e-4
-_BINARY_DIGITS = 40
+_BINARY_DIGITS, _MIN_EXPONENT = 40, -900
 _LEAP_GROWTH = 4.0
 _LEAP_SLACK = 1e-13
 _MANY = 1 << 16
@@ -272,7 +272,7 @@ class _Path:
         """Where a combination of the last steps would not change."""
         weighed, squares = move * self.scale, self.squares.copy()
         squares.flat[:: len(squares) + 1] += _RIDGE * np.trace(squares) + _MIN_DIVISOR
-        shares = np.linalg.solve(squares, [_dot(turn, weighed) for turn in self.weighed])
+        shares = np.linalg.solve(squares, _dots(self.weighed, weighed))
         target = state + move
         for share, past, turn in zip(shares, self.moves, self.turns, strict=True):
             target = target - share * (past + turn)
@@ -281,7 +281,7 @@ class _Path:
     def _extrapolate(self, state: Floats, move: Floats) -> Floats | None:
         """Where the last two plain steps lead when they go on."""
         last = self.moves[-1]
-        size, turn = (_dot(part * self.scale, part * self.scale) ** 0.5 for part in (last, move - last))
+        size, turn = (_dots([part], part)[0] ** 0.5 for part in (last * self.scale, (move - last) * self.scale))
         self.length = min(size / (turn + _MIN_DIVISOR), self.longest)
         if self.length <= 1.0:
             return None
@@ -302,24 +302,24 @@ class _Path:
         self.leapt = leapt
         self.moves, self.turns = [*self.moves, move][-_MEMORY:], [*self.turns, turn][-_MEMORY:]
         self.weighed = [*self.weighed, turn * self.scale][-_MEMORY:]
-        edge = np.array([_dot(self.weighed[-1], other) for other in self.weighed])
+        edge = _dots(self.weighed, self.weighed[-1])
         squares = np.empty((len(edge), len(edge)))
         squares[:-1, :-1] = self.squares[len(self.squares) + 1 - len(edge) :, len(self.squares) + 1 - len(edge) :]
         squares[-1], squares[:, -1] = edge, edge
         self.squares = squares
 
 
-def _dot(first: Floats, second: Floats) -> float:
-    """Inner product; of some thousand entries the same in whatever order they come, so names change nothing."""
-    if len(first) > _MANY:
-        return float(np.einsum("i,i->", first, second))
-    products = first * second
-    top = _largest(products)
-    if not 0.0 < top < np.inf:
-        return top
+def _dots(first: list[Floats], second: Floats) -> Floats:
+    """Inner products; of some thousand entries the same in whatever order they come, so names change nothing."""
+    if len(second) > _MANY:
+        return np.array([np.einsum("i,i->", one, second) for one in first])
+    products = np.array(first) * second
+    top = np.abs(products).max(axis=1, initial=0.0)
     # multiples of a power of two below the largest: their sum is exact
-    unit = 2.0 ** (np.frexp(top)[1] - _BINARY_DIGITS)
-    return float(np.rint(products / unit).sum() * unit)
+    unit = np.ldexp(1.0, np.maximum(np.frexp(top)[1], _MIN_EXPONENT) - _BINARY_DIGITS)[:, None]
+    with np.errstate(invalid="ignore"):
+        sums: Floats = (np.rint(products / unit) * unit).sum(axis=1)
+    return np.where(top < np.inf, sums, top)
 
 
 def _keep_rising(before: float, value: float) -> float:

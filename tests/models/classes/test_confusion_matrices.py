@@ -10,6 +10,7 @@ from crowdrank.kernels.confusion import Tallies
 from crowdrank.models.averages.majority_vote import MajorityVote
 from crowdrank.models.classes import confusion_matrices as priors
 from crowdrank.models.classes.dawid_skene import DawidSkene
+from crowdrank.models.classes.kernels.own_prior import likeliest_weight
 from crowdrank.models.classes.naive_bayes import NaiveBayes
 
 
@@ -50,7 +51,7 @@ def test_the_weight_of_rows_is_that_of_the_slow_twin():
     )
     rows = np.array(slow.centre(ability, ease, errors))
     counts = np.array([[rng.multinomial(12, rng.dirichlet(8.0 * row)) for row in own] for own in rows]).astype(float)
-    found = priors._likeliest_weight(counts, rows, 20.0, 1.0)
+    found = likeliest_weight(counts, rows, 20.0, 1.0)
     assert found == pytest.approx(slow.likeliest_weight(counts, rows, 20.0, 1.0), rel=1e-4)
     assert 4 < found < 16
     prior = priors.OwnPrior(ability, ease, errors, 1.0, 20.0, 4.0, 3.0)

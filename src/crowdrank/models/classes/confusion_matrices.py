@@ -32,12 +32,6 @@ _ROW_WEIGHT, _OWN_WEIGHT, _SPREAD_OF_LOG_WEIGHT = 20.0, 4.0, 1.0
 """Where the learned weights are expected: their hyper-prior is log-normal, worth about one annotator."""
 
 _SPREAD_OF_LOG_SHARE_WEIGHT = 2.0
-_MIN_WEIGHT, _MAX_WEIGHT = 0.05, 1e4
-_EASE_PULL = 0.5
-"""Precision of the log odds by which a level is easier than others."""
-
-_MAX_LOG_ODDS = 9.0
-_N_SWEEPS, _N_NEWTON_STEPS = 3, 3
 _N_ROUNDS_BEFORE_OWN_WEIGHT = 4
 """In the first rounds annotators are still much alike by construction, which would make the weight too large."""
 
@@ -45,7 +39,6 @@ _MOST_ANCHOR = 10.0
 """Items that the anchor of the shares is worth at most, for each item."""
 
 _MAX_LOG_CHANGE = 0.02
-_MIN_COUNT = 1e-6
 
 
 def fit_matrices(
@@ -328,7 +321,8 @@ class OwnPrior:
         centre, level = crowd / crowd.sum(axis=1, keepdims=True), crowd.sum(axis=1) / crowd.sum()
         right = np.clip(np.diag(centre), 1e-4, 1 - 1e-4)
         mean = float(_log_odds(np.array([right @ level]))[0])
-        errors = _error_shares(np.where(np.eye(len(level), dtype=bool), 0.0, centre), 0.0)
+        wrong = np.where(np.eye(len(level), dtype=bool), 0.0, centre)
+        errors = wrong / np.maximum(wrong.sum(axis=1, keepdims=True), 1e-300)
         return cls(
             np.full(n_annotators, mean), _log_odds(right) - mean, errors, mean, _ROW_WEIGHT, _OWN_WEIGHT,
             float(len(level)), anchor,
@@ -362,20 +356,20 @@ class OwnPrior:
         :math:`b (\\psi(n + b) - \\psi(b))` count one level up, where rows of one annotator differ by chance [Minka00]_;
         these are what accuracies, errors and ease are estimated from, and in the same way the mean accuracy.
         """
-        learned, counts = self, expected.counts
-        some = counts.sum(axis=(1, 2)) > 0
-        for _ in range(_N_SWEEPS):
-            learned = learned._sweep(counts, expected.shares, some)
-        seen = _counts_above(counts, learned.row_weight * learned.centre)
-        right, total = np.einsum("ajj->a", seen)[some], seen.sum(axis=(1, 2))[some]
-        row_weight = _likeliest_weight(counts[some], learned.centre[some], _ROW_WEIGHT, _SPREAD_OF_LOG_WEIGHT)
-        own_weight = learned.own_weight
+        from .kernels.own_prior import likeliest_weight, sweep_accuracies
+
+        swept = sweep_accuracies(
+            expected.counts, expected.shares, (self.ability, self.mean, self.ease, self.errors),
+            row_weight=self.row_weight, own_weight=self.own_weight, added=(_N_RIGHT_ADDED, _N_WRONG_ADDED),
+        )  # fmt: skip
+        learned = replace(self, ability=swept.ability, mean=swept.mean, ease=swept.ease, errors=swept.errors)
+        row_weight = likeliest_weight(expected.counts, learned.centre, _ROW_WEIGHT, _SPREAD_OF_LOG_WEIGHT)
+        own_weight = self.own_weight
         if self.n_rounds >= _N_ROUNDS_BEFORE_OWN_WEIGHT:
-            share = (right.sum() + _N_RIGHT_ADDED) / (total.sum() + _N_RIGHT_ADDED + _N_WRONG_ADDED)
-            pairs = np.stack([right, total - right], axis=1)
-            own_weight = _likeliest_weight(
-                pairs, np.broadcast_to([share, 1 - share], pairs.shape), _OWN_WEIGHT, _SPREAD_OF_LOG_WEIGHT
-            )
+            share = (swept.right.sum() + _N_RIGHT_ADDED) / (swept.total.sum() + _N_RIGHT_ADDED + _N_WRONG_ADDED)
+            pairs = np.stack([swept.right, swept.total - swept.right], axis=1)
+            even = np.broadcast_to([share, 1 - share], pairs.shape)
+            own_weight = likeliest_weight(pairs, even, _OWN_WEIGHT, _SPREAD_OF_LOG_WEIGHT)
         share_weight = likeliest_share_weight(expected.shares)
         before = np.log([self.row_weight, self.own_weight])
         near = bool((np.abs(np.log([row_weight, own_weight]) - before) < _MAX_LOG_CHANGE).all())
@@ -384,88 +378,16 @@ class OwnPrior:
             n_rounds=self.n_rounds + 1, is_settled=near and self.n_rounds > _N_ROUNDS_BEFORE_OWN_WEIGHT,
         )  # fmt: skip
 
-    def _sweep(self, counts: Floats, level: Floats, some: Floats) -> OwnPrior:
-        """Accuracies, their mean, the ease of levels and the errors, each once."""
-        seen = _counts_above(counts, self.row_weight * self.centre)
-        right, total = np.einsum("ajj->aj", seen), seen.sum(axis=2)
-        ability, mean = self.ability, float(_probability(np.array([self.mean]))[0])
-        for _ in range(_N_NEWTON_STEPS):
-            chance, own = _probability(ability[:, None] + self.ease), _probability(ability)
-            slope = (right - total * chance).sum(axis=1) + self.own_weight * (mean - own)
-            bend = (total * chance * (1.0 - chance)).sum(axis=1) + self.own_weight * own * (1.0 - own)
-            ability = np.clip(ability + np.clip(slope / bend, -1.0, 1.0), -_MAX_LOG_ODDS, _MAX_LOG_ODDS)
-        # what annotators are worth at a level of ordinary ease, as grades of the level above
-        own = total.sum(axis=1)[some] * _probability(ability)[some]
-        up, down = (
-            _counts_above(part, self.own_weight * share).sum()
-            for part, share in ((own, mean), (total.sum(axis=1)[some] - own, 1.0 - mean))
-        )
-        mean = float((up + _N_RIGHT_ADDED) / (up + down + _N_RIGHT_ADDED + _N_WRONG_ADDED))
-        mean_odds = float(_log_odds(np.array([mean]))[0])
-        chance = _probability(ability[:, None] + self.ease)
-        slope = (right - total * chance).sum(axis=0) - _EASE_PULL * self.ease
-        ease = self.ease + np.clip(slope / ((total * chance * (1.0 - chance)).sum(axis=0) + _EASE_PULL), -1.0, 1.0)
-        ease -= float(ease @ (level / level.sum()))
-        errors = _error_shares(seen.sum(axis=0), 1.0)
-        return replace(self, ability=ability, mean=mean_odds, ease=_raise_ease(ease, errors, mean_odds), errors=errors)
-
 
 Prior: TypeAlias = FixedPrior | OwnPrior
 
 
 def likeliest_share_weight(shares: Floats) -> float:
     """Return how many items even shares of the levels are worth, from the expected number of items of each."""
+    from .kernels.own_prior import likeliest_weight
+
     even = np.full((1, len(shares)), 1.0 / len(shares))
-    return _likeliest_weight(shares[None], even, float(len(shares)), _SPREAD_OF_LOG_SHARE_WEIGHT)
-
-
-def _error_shares(counts: Floats, more: float) -> Floats:
-    """Shares of the given levels among the wrong grades for each level, ``more`` wrong grades added."""
-    eye = np.eye(len(counts), dtype=bool)
-    wrong = np.where(eye, 0.0, counts + more / max(len(counts) - 1, 1))
-    shares: Floats = wrong / np.maximum(wrong.sum(axis=1, keepdims=True), 1e-300)
-    return shares
-
-
-def _raise_ease(ease: Floats, errors: Floats, mean: float) -> Floats:
-    """The ease of the levels, raised where a grade would speak against the level that it names."""
-    for _ in range(len(ease)):
-        right = _probability(mean + ease)
-        most = ((1.0 - right)[:, None] * errors).max(axis=0)
-        if not (right < most - 1e-12).any():
-            break
-        ease = np.where(right < most, _log_odds(most) - mean, ease)
-    return ease
-
-
-def _counts_above(counts: Floats, prior: Floats | float) -> Floats:
-    """How many of expected grades count one level up: no more than there are of them."""
-    from scipy.special import digamma
-
-    above: Floats = np.minimum(counts, prior * (digamma(counts + prior) - digamma(prior)))
-    return above
-
-
-def _likeliest_weight(counts: Floats, centre: Floats, expected: float, spread: float) -> float:
-    """The weight of a Dirichlet prior around rows that makes counts likeliest, shrunk towards the expected one."""
-    from scipy.optimize import brentq
-
-    counts, centre = counts.reshape(-1, counts.shape[-1]), centre.reshape(-1, counts.shape[-1])
-    total = counts.sum(axis=1)
-    cells = counts > _MIN_COUNT
-    given, share, rows = counts[cells], centre[cells], total[total > _MIN_COUNT]
-
-    def slope(log_weight: float) -> float:
-        weight = float(np.exp(log_weight))
-        pull = (log_weight - np.log(expected)) / spread**2
-        return float(_counts_above(given, weight * share).sum() - _counts_above(rows, weight).sum() - pull)
-
-    low, high = np.log(_MIN_WEIGHT), np.log(_MAX_WEIGHT)
-    if slope(low) <= 0.0:
-        return _MIN_WEIGHT
-    if slope(high) >= 0.0:
-        return _MAX_WEIGHT
-    return float(np.exp(brentq(slope, low, high, xtol=1e-9)))
+    return likeliest_weight(shares[None], even, float(len(shares)), _SPREAD_OF_LOG_SHARE_WEIGHT)
 
 
 def _probability(log_odds: Floats) -> Floats:
