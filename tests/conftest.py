@@ -3,6 +3,10 @@
 import os
 from pathlib import Path
 
+# where several processes share the cores, threads of linear algebra would only wait for each other; read at import
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import numpy as np
 import polars as pl
 import pytest
