@@ -102,14 +102,19 @@ def _write_results(
     chosen: Study, outcome: Outcome, work: Work, seconds: float, place: Path, stem: str
 ) -> tuple[Path, ...]:
     """Write numbers, protocol and pictures."""
-    from matplotlib import rc_context
-
     table, told = place / f"{stem}.csv", place / f"{stem}.json"
     with whole_file(table) as handle:
         outcome.frame().write_csv(handle)
     with whole_file(told) as handle:
         handle.write(json.dumps(_protocol(chosen, outcome, work, seconds), indent=1).encode())
-    files = [table, told]
+    return (table, told, *_draw_figures(outcome, place, stem))
+
+
+def _draw_figures(outcome: Outcome, place: Path, stem: str) -> list[Path]:
+    """Draw each figure in both formats."""
+    from matplotlib import rc_context
+
+    files = []
     for name, draw in outcome.figures.items():
         figure = draw()
         for suffix in ("png", "svg"):
@@ -118,7 +123,7 @@ def _write_results(
             with whole_file(target) as handle, rc_context({"svg.hashsalt": stem}):
                 figure.savefig(handle, format=suffix, dpi=120, metadata={"Date": None} if suffix == "svg" else None)
             files.append(target)
-    return tuple(files)
+    return files
 
 
 def _protocol(chosen: Study, outcome: Outcome, work: Work, seconds: float) -> dict[str, Any]:
