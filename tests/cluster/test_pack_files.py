@@ -41,6 +41,17 @@ def test_some_rows_at_a_time_give_the_bytes_of_all_at_once(tmp_path, long_tables
     assert contents(tmp_path / "long") == contents(tmp_path / "whole")
 
 
+@pytest.mark.parametrize("by", ["query", "annotator"])
+def test_ids_that_are_coded_by_hash_give_the_same_bytes(tmp_path, long_tables, monkeypatch, by):
+    table = votes().with_columns(query=pl.lit(" ") + pl.col("query"), annotator=pl.col("annotator") + "\t")
+    table.write_parquet(tmp_path / "votes.parquet")
+    cr.pack(tmp_path / "votes.parquet", tmp_path / "short", by=by, part=200)
+    for module in ("coding", "index"):
+        monkeypatch.setattr(f"crowdrank.data.{module}.LONG", 10)
+    cr.pack(tmp_path / "votes.parquet", tmp_path / "long", by=by, part=200)
+    assert contents(tmp_path / "short") == contents(tmp_path / "long")
+
+
 def test_covariates_and_words_are_kept(tmp_path, long_tables):
     path = tmp_path / "pairs.parquet"
     preferences().write_parquet(path)
