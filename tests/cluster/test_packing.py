@@ -159,7 +159,9 @@ def test_rows_sorted_as_one_number_are_sorted_by_their_columns(data):
     n = data.draw(st.integers(0, 20))
     spans = st.sampled_from([(0, 0), (-1, 1), (-(2**31), 2**31 - 1), (5, 9)])
     columns = {}
-    for name, (low, high) in zip(("item", "annotator", "outcome"), data.draw(st.tuples(spans, spans, spans))):
+    for name, (low, high) in zip(
+        ("item", "annotator", "outcome"), data.draw(st.tuples(spans, spans, spans)), strict=True
+    ):
         columns[name] = np.array(data.draw(st.lists(st.integers(low, high), min_size=n, max_size=n)), np.int32)
     if data.draw(st.booleans()):
         columns["weight"] = np.linspace(1, 0, n)

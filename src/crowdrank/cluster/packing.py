@@ -21,7 +21,7 @@ from ..data.files import PathLike, plain, refusal, whole_file
 from ..data.index import Items
 from ..data.judgments import Judgments, Mixed
 from ..errors import JudgmentError, ParameterError
-from ..protocols import Counts, Ints, Progress
+from ..protocols import Counts, Progress
 from ..wording import one_of, option
 from .packed import (
     MANIFEST,
@@ -29,6 +29,7 @@ from .packed import (
     PackedJudgments,
     file_checksum,
     is_packed,
+    items_of,
     read_manifest,
     scan_judgments,
 )
@@ -227,7 +228,7 @@ class _Writer:
         for name in ("parts", *(["items"] if spill.by == "query" else [])):
             (self.folder / name).mkdir(exist_ok=True)
         files: dict[str, Any] = {}
-        people, self.of_annotators = whole_index(spill, "annotators")
+        people = whole_index(spill, "annotators")
         groups: list[Any] | None = None
         if "group" in people.columns:
             groups = people["group"].unique().sort().to_list()
@@ -235,15 +236,13 @@ class _Writer:
             people = people.with_columns(group=codes)
         if len(people):
             files["annotators"] = self._file("annotators", people)
-        self.of_blocks: list[Ints] = []
         self.items: Items | None = None
         if "block" in spill.columns:
-            blocks, self.of_blocks = whole_index(spill, "blocks")
-            files["blocks"] = self._file("blocks", blocks)
+            files["blocks"] = self._file("blocks", whole_index(spill, "blocks"))
         n_items, n_queries = 0, 1
         if spill.by == "annotator":
-            self.items, places = united_items(spill.all_items())
-            self.of_items = np.split(places, np.cumsum(spill.items_of_chunks)[:-1])
+            whole = whole_index(spill, "items")
+            self.items = items_of(whole.drop("query") if spill.single else whole)
             files["items"] = self._file("items", self.items.frame())
             n_items, n_queries = len(self.items), self.items.n_queries
         parts = self._parts(progress)
@@ -311,17 +310,18 @@ class _Writer:
         spill = self.spill
         first, last = self.edges["bounds"][chunk, part : part + 2].tolist()
         piece = {name: spill.column(name, chunk, first, last) for name in spill.columns}
-        if piece.get("annotator") is not None:
-            piece["annotator"] = self.of_annotators[chunk][piece["annotator"]]
-        if piece.get("block") is not None:
-            piece["block"] = self.of_blocks[chunk][piece["block"]]
+        indices = {"annotator": "annotators", "block": "blocks"}
+        if spill.by == "annotator":
+            indices |= dict.fromkeys(ITEM_COLUMNS, "items")
+        for name, index in indices.items():
+            if piece.get(name) is not None:
+                piece[name] = spill.column(f"{index}_places", chunk)[piece[name]]
         piece["rows"] = last - first
-        for name in ITEM_COLUMNS:
-            if name in piece and spill.by == "annotator":
-                piece[name] = self.of_items[chunk][piece[name]]
-            elif name in piece:
-                low, high = self.edges["item_bounds"][:, part : part + 2].T
-                piece[name] += np.int32((high - low)[:chunk].sum() - low[chunk])
+        if spill.by == "query":
+            low, high = self.edges["item_bounds"][:, part : part + 2].T
+            for name in ITEM_COLUMNS:
+                if name in piece:
+                    piece[name] += np.int32((high - low)[:chunk].sum() - low[chunk])
         return piece
 
     def _file(self, name: str, table: pl.DataFrame, compression: Any = "zstd") -> dict[str, str]:

@@ -28,6 +28,9 @@ MOST_PART_ROWS = 50_000_000
 _ITEMS_READ_AT_ONCE = 1 << 14
 """Items of a chunk that are read for a part though it may need some of them only."""
 
+_IDS_AT_ONCE = 1_000_000
+"""Ids of chunks that are put to those known already at a time, at least."""
+
 ITEM_COLUMNS = ("item", "left", "right")
 MOST_LEVELS = 127
 """Distinct grades from which on they are no codes of one byte."""
@@ -140,7 +143,6 @@ class Spill:
     dtypes: dict[str, set[Any]] = field(default_factory=lambda: {"annotators": set(), "queries": set(), "items": set()})
     n_chunks: int = 0
     rows: int = 0
-    items_of_chunks: list[int] = field(default_factory=list)
     _saved: dict[tuple[int, str], tuple[Any, int]] = field(default_factory=dict)
     """Type of each column of each chunk, and where in its file it begins."""
 
@@ -162,14 +164,14 @@ class Spill:
             for name in ITEM_COLUMNS:
                 if name in columns:
                     columns[name] = new[columns[name]]
-            self._save("item_bounds", _bucket_bounds(item_bucket))
+            self.save(self.n_chunks, "item_bounds", _bucket_bounds(item_bucket))
         else:
             order = np.arange(len(items))
             bucket = buckets_of(chunk.annotators.ids)[columns["annotator"]]
         rows = np.argsort(bucket, kind="stable")
         for name, column in columns.items():
-            self._save(name, column[rows])
-        self._save("bounds", _bucket_bounds(bucket))
+            self.save(self.n_chunks, name, column[rows])
+        self.save(self.n_chunks, "bounds", _bucket_bounds(bucket))
         self.counts += np.bincount(bucket, minlength=N_BUCKETS)
         ids = {"query": items.queries.ids.gather(items.query[order]), "item": items.ids.gather(order)}
         pl.DataFrame(ids).write_ipc(
@@ -178,7 +180,6 @@ class Spill:
         self._write_ids(place, chunk)
         self.n_chunks += 1
         self.rows += len(bucket)
-        self.items_of_chunks.append(len(items))
         if self.single and self.by == "query":
             expect_small_query(self.rows)
 
@@ -221,31 +222,24 @@ class Spill:
             levels = np.unique(np.concatenate([self.levels, np.unique(chunk.columns["grade"])]))
             self.levels = levels if len(levels) < MOST_LEVELS else None
 
-    def dtype(self, what: str) -> Any:
-        """Type of ids of all chunks: text where one has text."""
-        return pl.String if pl.String in self.dtypes[what] or not self.dtypes[what] else pl.Int64
-
     def ids(self, name: str, number: int) -> pl.DataFrame:
         """Return a table of ids of one chunk."""
-        return pl.read_ipc(self._path(number, f"{name}.arrow"))
-
-    def all_items(self) -> pl.DataFrame:
-        """Return the items of all chunks, one chunk after the other."""
-        return pl.concat([self._with_common_types(self.ids("items", number)) for number in range(self.n_chunks)])
+        return self._with_common_types(name, pl.read_ipc(self._path(number, f"{name}.arrow")))
 
     def some_items(self, bounds: Counts) -> pl.DataFrame:
         """Return the items of each chunk between its bounds, (n_chunks, 2); the rest is not read."""
         scans = [
-            self._with_common_types(pl.scan_ipc(self._path(number, "items.arrow"), glob=False).slice(low, high - low))
+            pl.scan_ipc(self._path(number, "items.arrow"), glob=False).slice(low, high - low)
             for number, (low, high) in enumerate(bounds.tolist()) if high > low
         ]  # fmt: skip
-        return pl.concat(scans).collect()
+        return pl.concat([self._with_common_types("items", scan) for scan in scans]).collect()
 
-    def _with_common_types(self, items: AnyFrame) -> AnyFrame:
-        """Items with ids of the type that all chunks have."""
-        wanted = {"query": self.dtype("queries"), "item": self.dtype("items")}
-        mixed = any(len(self.dtypes[name]) > 1 for name in ("queries", "items"))
-        return items.with_columns(pl.col(name).cast(dtype) for name, dtype in wanted.items()) if mixed else items
+    def _with_common_types(self, name: str, table: AnyFrame) -> AnyFrame:
+        """A table with ids as text where those of some chunks are; former queries always are."""
+        of_columns = {"annotators": {"id": "annotators"}, "items": {"query": "queries", "item": "items"}}
+        mixed = [column for column, what in of_columns.get(name, {}).items() if len(self.dtypes[what]) > 1]
+        mixed += ["id"] if name == "blocks" else []
+        return table.with_columns(pl.col(mixed).cast(pl.String)) if mixed else table
 
     def column(self, name: str, number: int, first: int = 0, last: int | None = None) -> Any:
         """Return a column of one chunk from its first row up to its last; ``None`` where the chunk lacks it."""
@@ -255,11 +249,11 @@ class Spill:
         count = -1 if last is None else last - first
         return np.fromfile(self._path(number, f"{name}.npy"), dtype, count, offset=begin + first * dtype.itemsize)
 
-    def _save(self, name: str, column: Any) -> None:
-        """Write a column of the chunk; through a file's own ``write``, which says so where the disk is full."""
-        with self._path(self.n_chunks, f"{name}.npy").open("wb") as handle:
+    def save(self, number: int, name: str, column: Any) -> None:
+        """Write a column of a chunk; through a file's own ``write``, which says so where the disk is full."""
+        with self._path(number, f"{name}.npy").open("wb") as handle:
             np.lib.format.write_array_header_1_0(handle, np.lib.format.header_data_from_array_1_0(column))
-            self._saved[self.n_chunks, name] = column.dtype, handle.tell()
+            self._saved[number, name] = column.dtype, handle.tell()
             handle.write(np.ascontiguousarray(column).data)
 
     def _path(self, number: int, name: str) -> Path:
@@ -276,25 +270,31 @@ def _bucket_bounds(bucket: NDArray[np.uint16]) -> Counts:
     return np.concatenate([[0], np.cumsum(np.bincount(bucket, minlength=N_BUCKETS))]).astype(np.int64)
 
 
-def whole_index(spill: Spill, name: str) -> tuple[pl.DataFrame, list[Ints]]:
-    """Return the ids of all chunks, sorted, with the group of each, and the place there of each id of each chunk."""
-    dtype = spill.dtype(name) if name in spill.dtypes else pl.String
-    whole: pl.DataFrame | None = None
+def whole_index(spill: Spill, name: str) -> pl.DataFrame:
+    """Return the table of ids of all chunks, sorted, and save the place there of each id of each chunk."""
+    whole, waiting = None, list[pl.DataFrame]()
     for number in range(spill.n_chunks):
-        table = spill.ids(name, number).with_columns(pl.col("id").cast(dtype))
-        whole = table if whole is None else _unite_ids(whole, table)
+        waiting.append(spill.ids(name, number))
+        n_known = 0 if whole is None else len(whole)
+        # as many as there are already: each id is then gone over a few times only, however many chunks there are
+        if number + 1 == spill.n_chunks or sum(map(len, waiting)) >= max(n_known, _IDS_AT_ONCE):
+            whole = _unite_ids([*([] if whole is None else [whole]), *waiting])
+            waiting.clear()
     assert whole is not None
-    whole = whole.sort("id")
-    tables = (spill.ids(name, number)["id"].cast(dtype) for number in range(spill.n_chunks))
-    return whole, [look_up([whole["id"]], [ids]) for ids in tables]
+    keys = [key for key in whole.columns if key != "group"]
+    whole = whole.sort(keys)
+    for number in range(spill.n_chunks):
+        ids = spill.ids(name, number)
+        spill.save(number, f"{name}_places", look_up([whole[key] for key in keys], [ids[key] for key in keys]))
+    return whole
 
 
-def _unite_ids(whole: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
-    """Ids of both tables, each once; an annotator must stand in the same group in both."""
-    if whole.columns != table.columns:
+def _unite_ids(tables: list[pl.DataFrame]) -> pl.DataFrame:
+    """Ids of tables, each once; an annotator must stand in the same group in all."""
+    if any(table.columns != tables[0].columns for table in tables):
         raise JudgmentError("some of the judgments have a group column and others do not; add it to all of them")
-    united = pl.concat([whole, table]).unique(maintain_order=False)
-    if "group" in whole.columns and united["id"].n_unique() < len(united):
+    united = pl.concat(tables).unique(maintain_order=False)
+    if "group" in united.columns and united["id"].n_unique() < len(united):
         twice = united.filter(pl.col("id").is_duplicated()).sort("id", "group")
         who, groups = twice["id"][0], twice["group"].head(2).to_list()
         raise JudgmentError(f"annotator {who!r} stands in two groups, {groups[0]!r} and {groups[1]!r}; name one")
