@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import crowdrank as cr
+from crowdrank.cluster import packing, spilling
 from crowdrank.cluster.packed import items_of, scan_judgments
 from crowdrank.cluster.packing import pack_judgments
 from crowdrank.cluster.part_tables import part_table
@@ -76,7 +77,7 @@ def assert_same_rows(packed, judgments):
     assert found.select(wanted.columns).sort(wanted.columns).equals(wanted.sort(wanted.columns))
 
 
-def test_order_and_chunks_do_not_change_a_byte(tmp_path):
+def test_order_and_chunks_do_not_change_a_byte(tmp_path, monkeypatch):
     table = votes()
     mixed = table.sample(fraction=1, shuffle=True, seed=1)
     pack_judgments([cr.Grades.from_frame(table)], tmp_path / "one", part_rows=400)
@@ -84,6 +85,10 @@ def test_order_and_chunks_do_not_change_a_byte(tmp_path):
     packed = pack_judgments(pieces, tmp_path / "two", part_rows=400)
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
     assert packed.n_parts > 3
+    monkeypatch.setattr(packing, "_ID_BYTES_AT_ONCE", 1)  # one part at a time
+    monkeypatch.setattr(spilling, "_IDS_AT_ONCE", 1)
+    pack_judgments(pieces, tmp_path / "three", part_rows=400)
+    assert contents(tmp_path / "one") == contents(tmp_path / "three")
 
 
 def test_appending_gives_the_bytes_of_packing_everything(tmp_path):

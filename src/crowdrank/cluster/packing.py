@@ -40,7 +40,8 @@ PART_ROWS = 1_000_000
 """Judgments of a part, unless one query or annotator has more."""
 
 _PARTS_AT_ONCE = 2
-"""Parts that are put together at a time; each takes about a hundred bytes for each of its rows."""
+_ID_BYTES_AT_ONCE = 128 << 20
+"""Parts that are put together at a time, and bytes of the ids of their items above which it is one."""
 
 _OWN_FILE = re.compile(r"(annotators|blocks|items|part-\d+)(-[0-9a-f]{8})?\.parquet|\..*")
 """Names of the files of a packed folder; hidden ones are half-written, or the lock."""
@@ -266,7 +267,7 @@ class _Writer:
         return None if self.spill.levels is None else numeric_levels(self.spill.levels)
 
     def _parts(self, progress: Progress | None) -> list[dict[str, Any]]:
-        """Write all parts, two at a time, and return what the manifest says of them."""
+        """Write all parts, two at a time unless they are large, and return what the manifest says of them."""
         spill = self.spill
         bounds = part_bounds(spill.counts, self.part_rows)
         edges = [low for low, _ in bounds] + [len(spill.counts)]
@@ -274,8 +275,10 @@ class _Writer:
         self.edges = {
             name: np.array([spill.column(name, chunk)[edges] for chunk in range(spill.n_chunks)]) for name in names
         }
+        largest = max(int(spill.counts[low:high].sum()) for low, high in bounds)
+        many = _PARTS_AT_ONCE * spill.id_bytes * largest > _ID_BYTES_AT_ONCE * spill.rows
         parts = []
-        with ThreadPoolExecutor(_PARTS_AT_ONCE) as pool:
+        with ThreadPoolExecutor(1 if many else _PARTS_AT_ONCE) as pool:
             try:
                 for part in pool.map(self._part, range(len(bounds))):
                     parts.append(part)

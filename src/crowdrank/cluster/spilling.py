@@ -143,6 +143,8 @@ class Spill:
     dtypes: dict[str, set[Any]] = field(default_factory=lambda: {"annotators": set(), "queries": set(), "items": set()})
     n_chunks: int = 0
     rows: int = 0
+    id_bytes: int = 0
+    """Bytes of the ids of items in all chunks."""
     _saved: dict[tuple[int, str], tuple[Any, int]] = field(default_factory=dict)
     """Type of each column of each chunk, and where in its file it begins."""
 
@@ -177,6 +179,7 @@ class Spill:
         pl.DataFrame(ids).write_ipc(
             place / "items.arrow", compression="uncompressed", record_batch_size=_ITEMS_READ_AT_ONCE
         )
+        self.id_bytes += (place / "items.arrow").stat().st_size
         self._write_ids(place, chunk)
         self.n_chunks += 1
         self.rows += len(bucket)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -35,6 +36,9 @@ BYTES_AT_ONCE = 24 << 20
 
 _BATCHES_AT_ONCE = 10
 """Batches that these rows are read in; polars reads a few of them ahead."""
+
+_TEXT_BYTES_AT_ONCE = 1 << 20
+"""Bytes of a text file that one core of polars reads at a time."""
 
 _HEAD = 100_000
 """Rows of a long table that say what its columns are."""
@@ -129,6 +133,9 @@ class _Long(NamedTuple):
         """The rows, some at a time."""
         first = 0
         doubtful = self.text is not None
+        if self.text is not None:
+            # polars cuts a long text into longer pieces, and has no parameter for it
+            os.environ.setdefault("POLARS_CSV_CHUNK_SIZE", f"{_TEXT_BYTES_AT_ONCE}")
         size = max(rows // _BATCHES_AT_ONCE, 1)
         batches = self.scan.select(self.columns).collect_batches(chunk_size=size, maintain_order=True)
         while (batch := self._next(batches, rows)) is not None:
@@ -153,7 +160,7 @@ class _Long(NamedTuple):
         try:
             while n_rows < rows and n_bytes < BYTES_AT_ONCE and (batch := next(batches, None)) is not None:
                 held.append(batch)
-                n_rows, n_bytes = n_rows + len(batch), n_bytes + batch.estimated_size()
+                n_rows, n_bytes = n_rows + len(batch), n_bytes + int(batch.estimated_size())
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
             self._complain()
         return pl.concat(held) if held else None
