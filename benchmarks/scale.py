@@ -57,7 +57,8 @@ def main() -> int:
         folder = asked.folder or Path(scratch)
         folder.mkdir(parents=True, exist_ok=True)
         steps = ["pack", "streamed", "overhead"] if asked.model else asked.steps.split(",")
-        print(f"{asked.rows:,} judgments, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}", file=sys.stderr)
+        asked.load = os.getloadavg()[0]
+        print(f"{asked.rows:,} judgments, {os.cpu_count()} cores, load {asked.load:.1f}", file=sys.stderr)
         found: dict[str, dict[str, Any]] = {}
         for step in steps:
             found[step] = _measure(step, folder, asked.rows)
@@ -76,9 +77,10 @@ def main() -> int:
 
 def _note(asked: argparse.Namespace, table: str) -> None:
     """Put a table into the page with its size and the load of the machine."""
-    load = f"{os.cpu_count()} cores, load {os.getloadavg()[0]:.0f} at the end, so by CPU seconds"
+    load = f"{os.cpu_count()} cores, load {asked.load:.1f} at the start"
     if asked.model:
-        write_docs("model", f"Time of sixty passes, **projected** from {asked.rows:,} grades ({load}):\n\n{table}")
+        words = "Time of sixty passes of Dawid-Skene by judgments and workers, **projected** from a streamed pass over"
+        write_docs("model", f"{words} {asked.rows:,} grades and the overhead of Dask ({load}). {table}")
     else:
         write_docs(f"{asked.rows}", f"{asked.rows:,} judgments, ids as text ({load}):\n\n{table}")
 

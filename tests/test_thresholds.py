@@ -121,6 +121,7 @@ BEYOND = [
     ("data.coding:LONG", 10, "read"), ("data.coding:_MAX_ROWS_SAMPLED", 5, "read"),
     ("data.coding:_TABLE_CELLS", 1, "read"),
     ("data.index:LONG", 10, "read"), ("data.index:_TABLE_CELLS", 1, "read"), ("data.intake:LONG", 10, "read"),
+    ("data.index:_CELLS_PER_ENTRY", 0, "read"),
     ("data.uncertainty:_DRAW_CELLS", 100, "preferences"), ("data.uncertainty:_PAIRS_AT_ONCE", 2, "preferences"),
     ("data.uncertainty:_RIVALS", 2, "preferences"), ("data.uncertainty:_RIVALS_OF_REPLICATES", 2, "bootstrap"),
     ("data.intake:_MOST_BITS", 1, "read"), ("resampling:_MANY_JUDGMENTS", 2.0, "bootstrap"),
@@ -192,7 +193,7 @@ def listed():
 def test_beyond_the_threshold(monkeypatch, constant, low, battery):
     before = usual(battery)
     module, name = constant.split(":")
-    if constant in ("data.coding:_MAX_ROWS_SAMPLED", "data.intake:_MOST_BITS"):
+    if name in ("_MAX_ROWS_SAMPLED", "_MOST_BITS") or module == "data.index":
         monkeypatch.setattr(f"crowdrank.{module}.LONG", 10)
     monkeypatch.setattr(f"crowdrank.{module}.{name}", low)
     after = BATTERIES[battery]()

@@ -1,5 +1,6 @@
 """Files into packed judgments: long tables some rows at a time give the bytes of reading them as a whole."""
 
+import numpy as np
 import polars as pl
 import pytest
 from tests.cluster.test_packing import assert_same_rows, contents, preferences, votes
@@ -39,6 +40,30 @@ def test_some_rows_at_a_time_give_the_bytes_of_all_at_once(tmp_path, long_tables
     monkeypatch.setattr(files, "ROWS_AT_ONCE", 1_000_000)
     cr.pack(path, tmp_path / "whole", part=200)
     assert contents(tmp_path / "long") == contents(tmp_path / "whole")
+
+
+def test_fewer_rows_are_held_where_cells_are_long(tmp_path, long_tables, monkeypatch):
+    path = tmp_path / "votes.parquet"
+    votes().write_parquet(path)
+    of_short = list(chunked.table_chunks([path], read_options(), 1000))
+    monkeypatch.setattr(chunked, "BYTES_AT_ONCE", votes(300).estimated_size())
+    of_long = list(chunked.table_chunks([path], read_options(), 1000))
+    assert [len(rows.table.frame) for rows in of_short] == [1000] * 3
+    assert max(len(rows.table.frame) for rows in of_long) <= 400
+    assert pl.concat([rows.table.frame for rows in of_long]).equals(pl.concat([rows.table.frame for rows in of_short]))
+    firsts = np.cumsum([0, *(len(rows.table.frame) for rows in of_long[:-1])])
+    assert [rows.first for rows in of_long] == firsts.tolist()
+
+
+@pytest.mark.parametrize("by", ["query", "annotator"])
+def test_ids_that_are_coded_by_hash_give_the_same_bytes(tmp_path, long_tables, monkeypatch, by):
+    table = votes().with_columns(query=pl.lit(" ") + pl.col("query"), annotator=pl.col("annotator") + "\t")
+    table.write_parquet(tmp_path / "votes.parquet")
+    cr.pack(tmp_path / "votes.parquet", tmp_path / "short", by=by, part=200)
+    for module in ("coding", "index"):
+        monkeypatch.setattr(f"crowdrank.data.{module}.LONG", 10)
+    cr.pack(tmp_path / "votes.parquet", tmp_path / "long", by=by, part=200)
+    assert contents(tmp_path / "short") == contents(tmp_path / "long")
 
 
 def test_covariates_and_words_are_kept(tmp_path, long_tables):

@@ -8,10 +8,14 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import crowdrank as cr
+from crowdrank.cluster import packing, spilling
 from crowdrank.cluster.packed import items_of, scan_judgments
 from crowdrank.cluster.packing import pack_judgments
+from crowdrank.cluster.part_tables import part_table
 from crowdrank.errors import JudgmentError, ParameterError
 
 pytestmark = pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")
@@ -73,7 +77,7 @@ def assert_same_rows(packed, judgments):
     assert found.select(wanted.columns).sort(wanted.columns).equals(wanted.sort(wanted.columns))
 
 
-def test_order_and_chunks_do_not_change_a_byte(tmp_path):
+def test_order_and_chunks_do_not_change_a_byte(tmp_path, monkeypatch):
     table = votes()
     mixed = table.sample(fraction=1, shuffle=True, seed=1)
     pack_judgments([cr.Grades.from_frame(table)], tmp_path / "one", part_rows=400)
@@ -81,6 +85,10 @@ def test_order_and_chunks_do_not_change_a_byte(tmp_path):
     packed = pack_judgments(pieces, tmp_path / "two", part_rows=400)
     assert contents(tmp_path / "one") == contents(tmp_path / "two")
     assert packed.n_parts > 3
+    monkeypatch.setattr(packing, "_ID_BYTES_AT_ONCE", 1)  # one part at a time
+    monkeypatch.setattr(spilling, "_IDS_AT_ONCE", 1)
+    pack_judgments(pieces, tmp_path / "three", part_rows=400)
+    assert contents(tmp_path / "one") == contents(tmp_path / "three")
 
 
 def test_appending_gives_the_bytes_of_packing_everything(tmp_path):
@@ -149,6 +157,21 @@ def test_a_query_never_spans_parts_nor_an_annotator(tmp_path):
     parts = pack_judgments([grades], tmp_path / "a", by="annotator", part_rows=400).parts()
     people = [set(part.annotator.tolist()) for part in parts]
     assert sum(map(len, people)) == len(set().union(*people))
+
+
+@given(st.data())
+def test_rows_sorted_as_one_number_are_sorted_by_their_columns(data):
+    n = data.draw(st.integers(0, 20))
+    spans = st.sampled_from([(0, 0), (-1, 1), (-(2**31), 2**31 - 1), (5, 9)])
+    columns = {}
+    for name, (low, high) in zip(
+        ("item", "annotator", "outcome"), data.draw(st.tuples(spans, spans, spans)), strict=True
+    ):
+        columns[name] = np.array(data.draw(st.lists(st.integers(low, high), min_size=n, max_size=n)), np.int32)
+    if data.draw(st.booleans()):
+        columns["weight"] = np.linspace(1, 0, n)
+    _, table, _ = part_table("preference", dict(columns), None, coded=False)
+    assert table.equals(pl.DataFrame(columns).sort(list(columns)))
 
 
 def test_it_is_pickled_by_its_folder(tmp_path):

@@ -63,6 +63,13 @@ def test_long_columns_are_coded_like_short_ones(n_ids, layout, long, monkeypatch
         assert (codes[0] < 0).tolist() == blank.to_list()
         assert all(a == b for a, b, gone in zip(back, texts.to_list(), blank.to_list(), strict=True) if not gone)
     np.testing.assert_array_equal(coded[0][0][0], coded[0][0][1][::-1])
+    for (codes, ids), (loose, loose_ids) in zip(
+        coded, factorize_groups([[texts, texts.reverse()], [texts]], ordered=False), strict=True
+    ):
+        assert loose_ids.sort().equals(ids)
+        for column, loose_column in zip(codes, loose, strict=True):
+            np.testing.assert_array_equal(column < 0, loose_column < 0)
+            assert ids.gather(column[column >= 0]).equals(loose_ids.gather(loose_column[column >= 0]))
 
 
 def test_texts_with_one_hash_are_told_apart_by_the_other(monkeypatch):

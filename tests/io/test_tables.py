@@ -2,10 +2,13 @@
 
 import gzip
 import io
+import re
 import sys
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from crowdrank.errors import JudgmentError
 from crowdrank.io import delimited, read_table
@@ -230,3 +233,13 @@ def test_other_encodings_on_request(tmp_path):
 def test_an_unknown_separator_is_refused(tmp_path):
     with pytest.raises(ValueError, match="is not a single character"):
         read_table(put(tmp_path, "a.csv", CSV), separator="::")
+
+
+@given(st.text("a\r\n", max_size=12))
+def test_bare_returns_are_found_wherever_a_block_ends(text):
+    found = []
+    for size in (1, 2, 5, 1 << 24):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(delimited, "BLOCK", size)
+            found.append(delimited._scan(Source("t.csv", ".csv", text.encode(), None), ",")[2])
+    assert found == [re.search(r"\r(?!\n)", text) is not None] * 4

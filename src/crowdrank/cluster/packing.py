@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +18,10 @@ import polars as pl
 
 from ..data.answers import numeric_levels
 from ..data.files import PathLike, plain, refusal, whole_file
+from ..data.index import Items
 from ..data.judgments import Judgments, Mixed
 from ..errors import JudgmentError, ParameterError
-from ..protocols import Counts, Ints, Progress
+from ..protocols import Counts, Progress
 from ..wording import one_of, option
 from .packed import (
     MANIFEST,
@@ -36,6 +38,10 @@ from .spilling import ITEM_COLUMNS, Chunk, Spill, chunk_of, expect_small_query, 
 
 PART_ROWS = 1_000_000
 """Judgments of a part, unless one query or annotator has more."""
+
+_PARTS_AT_ONCE = 2
+_ID_BYTES_AT_ONCE = 128 << 20
+"""Parts that are put together at a time, and bytes of the ids of their items above which it is one."""
 
 _OWN_FILE = re.compile(r"(annotators|blocks|items|part-\d+)(-[0-9a-f]{8})?\.parquet|\..*")
 """Names of the files of a packed folder; hidden ones are half-written, or the lock."""
@@ -89,9 +95,7 @@ def pack_judgments(
                 form = (before.declared, before.nominal, tuple(before.manifest["covariates"]))
                 for number, part in enumerate(before.parts()):
                     spill.add(chunk_of(part, number)._replace(form=form))
-            for chunk in chunks:
-                spill.add(_as_chunk(chunk, spill.n_chunks))
-                del chunk  # goes before the next one is read
+            _spill_chunks(spill, chunks)
             if not spill.rows:
                 raise JudgmentError("there are no judgments to pack; name files that hold some")
             manifest = _Writer(folder, spill, part_rows or PART_ROWS, sorted(sources)).write(progress)
@@ -99,6 +103,19 @@ def pack_judgments(
             spill.remove()
         _replace_manifest(folder, manifest)
     return scan_judgments(folder)
+
+
+def _spill_chunks(spill: Spill, chunks: Iterable[Judgments | Chunk]) -> None:
+    """Write chunks to the disk, each while the next one is read."""
+    with ThreadPoolExecutor(1) as pool:
+        writing: Future[None] | None = None
+        for number, chunk in enumerate(chunks, spill.n_chunks):
+            if writing is not None:
+                writing.result()
+            writing = pool.submit(spill.add, _as_chunk(chunk, number))
+            del chunk  # goes before the next one is read
+        if writing is not None:
+            writing.result()
 
 
 def _as_chunk(chunk: Judgments | Chunk | Mixed, number: int) -> Chunk:
@@ -212,7 +229,7 @@ class _Writer:
         for name in ("parts", *(["items"] if spill.by == "query" else [])):
             (self.folder / name).mkdir(exist_ok=True)
         files: dict[str, Any] = {}
-        people, self.of_annotators = whole_index(spill, "annotators")
+        people = whole_index(spill, "annotators")
         groups: list[Any] | None = None
         if "group" in people.columns:
             groups = people["group"].unique().sort().to_list()
@@ -220,23 +237,16 @@ class _Writer:
             people = people.with_columns(group=codes)
         if len(people):
             files["annotators"] = self._file("annotators", people)
-        self.of_blocks: list[Ints] = []
-        self.items = pl.DataFrame()
+        self.items: Items | None = None
         if "block" in spill.columns:
-            blocks, self.of_blocks = whole_index(spill, "blocks")
-            files["blocks"] = self._file("blocks", blocks)
+            files["blocks"] = self._file("blocks", whole_index(spill, "blocks"))
         n_items, n_queries = 0, 1
         if spill.by == "annotator":
-            tables = (self._cast(spill.ids("items", number)) for number in range(spill.n_chunks))
-            self.items, self.of_items = united_items(tables, spill.single)
-            files["items"] = self._file("items", self.items)
-            n_items, n_queries = len(self.items), 1 if spill.single else items_of(self.items).n_queries
-        parts = []
-        bounds = part_bounds(spill.counts, self.part_rows)
-        for number, (low, high) in enumerate(bounds):
-            parts.append(self._part(number, low, high))
-            if progress is not None:
-                progress(number + 1, len(bounds), "writing parts")
+            whole = whole_index(spill, "items")
+            self.items = items_of(whole.drop("query") if spill.single else whole)
+            files["items"] = self._file("items", self.items.frame())
+            n_items, n_queries = len(self.items), self.items.n_queries
+        parts = self._parts(progress)
         if spill.by == "query":
             n_items = sum(part["items"] for part in parts)
             n_queries = sum(part["queries"] for part in parts)
@@ -256,59 +266,66 @@ class _Writer:
         """The distinct grades of all parts; ``None`` where they are too many to be coded."""
         return None if self.spill.levels is None else numeric_levels(self.spill.levels)
 
-    def _part(self, number: int, low: int, high: int) -> dict[str, Any]:
-        """Write one part: the rows of the buckets from ``low`` up to ``high``."""
+    def _parts(self, progress: Progress | None) -> list[dict[str, Any]]:
+        """Write all parts, two at a time unless they are large, and return what the manifest says of them."""
         spill = self.spill
-        pieces = [self._piece(chunk, low, high) for chunk in range(spill.n_chunks)]
-        rows = {name: _join_pieces(name, [piece[0] for piece in pieces]) for name in spill.columns}
+        bounds = part_bounds(spill.counts, self.part_rows)
+        edges = [low for low, _ in bounds] + [len(spill.counts)]
+        names = ("bounds", "item_bounds") if spill.by == "query" else ("bounds",)
+        self.edges = {
+            name: np.array([spill.column(name, chunk)[edges] for chunk in range(spill.n_chunks)]) for name in names
+        }
+        largest = max(int(spill.counts[low:high].sum()) for low, high in bounds)
+        many = _PARTS_AT_ONCE * spill.id_bytes * largest > _ID_BYTES_AT_ONCE * spill.rows
+        parts = []
+        with ThreadPoolExecutor(1 if many else _PARTS_AT_ONCE) as pool:
+            try:
+                for part in pool.map(self._part, range(len(bounds))):
+                    parts.append(part)
+                    if progress is not None:
+                        progress(len(parts), len(bounds), "writing parts")
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+        return parts
+
+    def _part(self, number: int) -> dict[str, Any]:
+        """Write one part."""
+        spill, items = self.spill, self.items
+        pieces = [self._piece(chunk, number) for chunk in range(spill.n_chunks)]
+        rows = {name: _join_pieces(name, pieces) for name in spill.columns}
+        del pieces
         told: dict[str, Any] = {}
-        items = self.items
         if spill.by == "query":
-            n_rows = len(rows[next(name for name in ITEM_COLUMNS if name in rows)])
-            expect_small_query(n_rows)
-            items, places = united_items([piece[1] for piece in pieces], spill.single)
+            expect_small_query(len(rows[next(name for name in ITEM_COLUMNS if name in rows)]))
+            items, places = united_items(spill.some_items(self.edges["item_bounds"][:, number : number + 2]))
             for name in ITEM_COLUMNS:
                 if name in rows:
-                    codes = [place[piece[0][name]] for place, piece in zip(places, pieces, strict=True)]
-                    rows[name] = np.concatenate(codes)
-            told["items_file"] = self._file(f"items/part-{number:05d}", items)
-            told["queries"] = 1 if spill.single else items_of(items).n_queries
-            told["items"] = len(items)
-        n, table, levels = part_table(
-            spill.kind, rows, items_of(items) if spill.kind == "ranking" else None, coded=spill.levels is not None
-        )
+                    rows[name] = places[rows[name]]
+            told["items_file"] = self._file(f"items/part-{number:05d}", items.frame())
+            told |= {"queries": items.n_queries, "items": len(items)}
+        n, table, levels = part_table(spill.kind, rows, items, coded=spill.levels is not None)
         file = self._file(f"parts/part-{number:05d}", table, "lz4")
         return {"rows": n, **file, "levels": levels, **told}
 
-    def _piece(self, number: int, low: int, high: int) -> tuple[dict[str, Any], pl.DataFrame]:
-        """The rows of some buckets of one chunk with global codes, and the items they are about."""
+    def _piece(self, chunk: int, part: int) -> dict[str, Any]:
+        """The rows of one chunk that belong to a part; items are numbered over those of the part in all chunks."""
         spill = self.spill
-        bounds = spill.column("bounds", number)
-        rows = slice(int(bounds[low]), int(bounds[high]))
-        piece = {name: spill.column(name, number) for name in spill.columns}
-        piece = {name: None if column is None else np.array(column[rows]) for name, column in piece.items()}
-        if piece.get("annotator") is not None:
-            piece["annotator"] = self.of_annotators[number][piece["annotator"]]
-        if piece.get("block") is not None:
-            piece["block"] = self.of_blocks[number][piece["block"]]
-        piece["rows"] = rows.stop - rows.start
+        first, last = self.edges["bounds"][chunk, part : part + 2].tolist()
+        piece = {name: spill.column(name, chunk, first, last) for name in spill.columns}
+        indices = {"annotator": "annotators", "block": "blocks"}
         if spill.by == "annotator":
+            indices |= dict.fromkeys(ITEM_COLUMNS, "items")
+        for name, index in indices.items():
+            if piece.get(name) is not None:
+                piece[name] = spill.column(f"{index}_places", chunk)[piece[name]]
+        piece["rows"] = last - first
+        if spill.by == "query":
+            low, high = self.edges["item_bounds"][:, part : part + 2].T
             for name in ITEM_COLUMNS:
                 if name in piece:
-                    piece[name] = self.of_items[number][piece[name]]
-            return piece, pl.DataFrame()
-        bounds = spill.column("item_bounds", number)
-        start, stop = int(bounds[low]), int(bounds[high])
-        for name in ITEM_COLUMNS:
-            if name in piece:
-                piece[name] = piece[name] - np.int32(start)
-        return piece, self._cast(spill.some_items(number, start, stop - start))
-
-    def _cast(self, items: pl.DataFrame) -> pl.DataFrame:
-        """Items with ids of the type that all chunks have."""
-        return items.with_columns(
-            pl.col("query").cast(self.spill.dtype("queries")), pl.col("item").cast(self.spill.dtype("items"))
-        )
+                    piece[name] += np.int32((high - low)[:chunk].sum() - low[chunk])
+        return piece
 
     def _file(self, name: str, table: pl.DataFrame, compression: Any = "zstd") -> dict[str, str]:
         """Write a table under a name that its checksum is part of, so that no file is ever changed.

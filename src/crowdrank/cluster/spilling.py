@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from ..data.coding import factorize, look_up
+from ..data.coding import factorize_groups, look_up
 from ..data.covariates import covariate_labels
-from ..data.index import Index, Items
+from ..data.index import NO_QUERY, Index, Items, build_items
 from ..data.judgments import Grades, Judgments, Preferences, Rankings
 from ..errors import JudgmentError
 from ..protocols import Counts, Ints
@@ -26,9 +25,18 @@ N_BUCKETS = 1 << 16
 MOST_PART_ROWS = 50_000_000
 """Rows of a single query beyond which judgments are to be packed by annotator."""
 
+_ITEMS_READ_AT_ONCE = 1 << 14
+"""Items of a chunk that are read for a part though it may need some of them only."""
+
+_IDS_AT_ONCE = 1_000_000
+"""Ids of chunks that are put to those known already at a time, at least."""
+
 ITEM_COLUMNS = ("item", "left", "right")
 MOST_LEVELS = 127
 """Distinct grades from which on they are no codes of one byte."""
+
+
+AnyFrame = TypeVar("AnyFrame", pl.DataFrame, pl.LazyFrame)
 
 
 class Chunk(NamedTuple):
@@ -135,6 +143,10 @@ class Spill:
     dtypes: dict[str, set[Any]] = field(default_factory=lambda: {"annotators": set(), "queries": set(), "items": set()})
     n_chunks: int = 0
     rows: int = 0
+    id_bytes: int = 0
+    """Bytes of the ids of items in all chunks."""
+    _saved: dict[tuple[int, str], tuple[Any, int]] = field(default_factory=dict)
+    """Type of each column of each chunk, and where in its file it begins."""
 
     def add(self, chunk: Chunk) -> None:
         """Write one chunk, its rows in the order of their buckets."""
@@ -147,24 +159,27 @@ class Spill:
         if self.by == "query":
             # items of a bucket stand together, so that a part takes one slice of them
             item_bucket = bucket_of_query[items.query]
+            bucket = item_bucket[columns[first]]
             order = np.argsort(item_bucket, kind="stable")
             new = np.empty(len(order), np.int32)
             new[order] = np.arange(len(order), dtype=np.int32)
             for name in ITEM_COLUMNS:
                 if name in columns:
                     columns[name] = new[columns[name]]
-            bucket = item_bucket[order][columns[first]]
-            _save(place, "item_bounds", _bucket_bounds(item_bucket))
+            self.save(self.n_chunks, "item_bounds", _bucket_bounds(item_bucket))
         else:
             order = np.arange(len(items))
             bucket = buckets_of(chunk.annotators.ids)[columns["annotator"]]
         rows = np.argsort(bucket, kind="stable")
         for name, column in columns.items():
-            _save(place, name, column[rows])
-        _save(place, "bounds", _bucket_bounds(bucket))
+            self.save(self.n_chunks, name, column[rows])
+        self.save(self.n_chunks, "bounds", _bucket_bounds(bucket))
         self.counts += np.bincount(bucket, minlength=N_BUCKETS)
-        table = pl.DataFrame({"query": items.query_ids(), "item": items.ids}).with_columns(pl.all().gather(order))
-        table.write_ipc(place / "items.arrow", compression="uncompressed")
+        ids = {"query": items.queries.ids.gather(items.query[order]), "item": items.ids.gather(order)}
+        pl.DataFrame(ids).write_ipc(
+            place / "items.arrow", compression="uncompressed", record_batch_size=_ITEMS_READ_AT_ONCE
+        )
+        self.id_bytes += (place / "items.arrow").stat().st_size
         self._write_ids(place, chunk)
         self.n_chunks += 1
         self.rows += len(bucket)
@@ -210,34 +225,47 @@ class Spill:
             levels = np.unique(np.concatenate([self.levels, np.unique(chunk.columns["grade"])]))
             self.levels = levels if len(levels) < MOST_LEVELS else None
 
-    def dtype(self, what: str) -> Any:
-        """Type of ids of all chunks: text where one has text."""
-        return pl.String if pl.String in self.dtypes[what] or not self.dtypes[what] else pl.Int64
-
     def ids(self, name: str, number: int) -> pl.DataFrame:
         """Return a table of ids of one chunk."""
-        return pl.read_ipc(self.folder / f"{number:06d}" / f"{name}.arrow")
+        return self._with_common_types(name, pl.read_ipc(self._path(number, f"{name}.arrow")))
 
-    def some_items(self, number: int, first: int, n: int) -> pl.DataFrame:
-        """Return the items of one chunk from the first on; the rest is not read."""
-        path = self.folder / f"{number:06d}" / "items.arrow"
-        return pl.scan_ipc(path, glob=False).slice(first, n).collect()
+    def some_items(self, bounds: Counts) -> pl.DataFrame:
+        """Return the items of each chunk between its bounds, (n_chunks, 2); the rest is not read."""
+        scans = [
+            pl.scan_ipc(self._path(number, "items.arrow"), glob=False).slice(low, high - low)
+            for number, (low, high) in enumerate(bounds.tolist()) if high > low
+        ]  # fmt: skip
+        return pl.concat([self._with_common_types("items", scan) for scan in scans]).collect()
 
-    def column(self, name: str, number: int) -> Any:
-        """Return a column of one chunk, mapped; ``None`` where the chunk lacks it."""
-        path = self.folder / f"{number:06d}" / f"{name}.npy"
-        return np.load(path, mmap_mode="r") if path.exists() else None
+    def _with_common_types(self, name: str, table: AnyFrame) -> AnyFrame:
+        """A table with ids as text where those of some chunks are; former queries always are."""
+        of_columns = {"annotators": {"id": "annotators"}, "items": {"query": "queries", "item": "items"}}
+        mixed = [column for column, what in of_columns.get(name, {}).items() if len(self.dtypes[what]) > 1]
+        mixed += ["id"] if name == "blocks" else []
+        return table.with_columns(pl.col(mixed).cast(pl.String)) if mixed else table
+
+    def column(self, name: str, number: int, first: int = 0, last: int | None = None) -> Any:
+        """Return a column of one chunk from its first row up to its last; ``None`` where the chunk lacks it."""
+        if (number, name) not in self._saved:
+            return None
+        dtype, begin = self._saved[number, name]
+        count = -1 if last is None else last - first
+        return np.fromfile(self._path(number, f"{name}.npy"), dtype, count, offset=begin + first * dtype.itemsize)
+
+    def save(self, number: int, name: str, column: Any) -> None:
+        """Write a column of a chunk; through a file's own ``write``, which says so where the disk is full."""
+        with self._path(number, f"{name}.npy").open("wb") as handle:
+            np.lib.format.write_array_header_1_0(handle, np.lib.format.header_data_from_array_1_0(column))
+            self._saved[number, name] = column.dtype, handle.tell()
+            handle.write(np.ascontiguousarray(column).data)
+
+    def _path(self, number: int, name: str) -> Path:
+        """A file of a chunk."""
+        return self.folder / f"{number:06d}" / name
 
     def remove(self) -> None:
         """Remove the chunks from the disk."""
         shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def _save(place: Path, name: str, column: Any) -> None:
-    """Write a column of a chunk; through a file's own ``write``, which says so where the disk is full."""
-    with (place / f"{name}.npy").open("wb") as handle:
-        np.lib.format.write_array_header_1_0(handle, np.lib.format.header_data_from_array_1_0(column))
-        handle.write(np.ascontiguousarray(column).data)
 
 
 def _bucket_bounds(bucket: NDArray[np.uint16]) -> Counts:
@@ -245,46 +273,42 @@ def _bucket_bounds(bucket: NDArray[np.uint16]) -> Counts:
     return np.concatenate([[0], np.cumsum(np.bincount(bucket, minlength=N_BUCKETS))]).astype(np.int64)
 
 
-def whole_index(spill: Spill, name: str) -> tuple[pl.DataFrame, list[Ints]]:
-    """Return the ids of all chunks, sorted, with the group of each, and the place there of each id of each chunk."""
-    dtype = spill.dtype(name) if name in spill.dtypes else pl.String
-    whole: pl.DataFrame | None = None
+def whole_index(spill: Spill, name: str) -> pl.DataFrame:
+    """Return the table of ids of all chunks, sorted, and save the place there of each id of each chunk."""
+    whole, waiting = None, list[pl.DataFrame]()
     for number in range(spill.n_chunks):
-        table = spill.ids(name, number).with_columns(pl.col("id").cast(dtype))
-        whole = table if whole is None else _unite_ids(whole, table)
+        waiting.append(spill.ids(name, number))
+        n_known = 0 if whole is None else len(whole)
+        # as many as there are already: each id is then gone over a few times only, however many chunks there are
+        if number + 1 == spill.n_chunks or sum(map(len, waiting)) >= max(n_known, _IDS_AT_ONCE):
+            whole = _unite_ids([*([] if whole is None else [whole]), *waiting])
+            waiting.clear()
     assert whole is not None
-    whole = whole.sort("id")
-    tables = (spill.ids(name, number)["id"].cast(dtype) for number in range(spill.n_chunks))
-    return whole, [look_up([whole["id"]], [ids]) for ids in tables]
+    keys = [key for key in whole.columns if key != "group"]
+    whole = whole.sort(keys)
+    for number in range(spill.n_chunks):
+        ids = spill.ids(name, number)
+        spill.save(number, f"{name}_places", look_up([whole[key] for key in keys], [ids[key] for key in keys]))
+    return whole
 
 
-def _unite_ids(whole: pl.DataFrame, table: pl.DataFrame) -> pl.DataFrame:
-    """Ids of both tables, each once; an annotator must stand in the same group in both."""
-    if whole.columns != table.columns:
+def _unite_ids(tables: list[pl.DataFrame]) -> pl.DataFrame:
+    """Ids of tables, each once; an annotator must stand in the same group in all."""
+    if any(table.columns != tables[0].columns for table in tables):
         raise JudgmentError("some of the judgments have a group column and others do not; add it to all of them")
-    united = pl.concat([whole, table]).unique(maintain_order=False)
-    if "group" in whole.columns and united["id"].n_unique() < len(united):
+    united = pl.concat(tables).unique(maintain_order=False)
+    if "group" in united.columns and united["id"].n_unique() < len(united):
         twice = united.filter(pl.col("id").is_duplicated()).sort("id", "group")
         who, groups = twice["id"][0], twice["group"].head(2).to_list()
         raise JudgmentError(f"annotator {who!r} stands in two groups, {groups[0]!r} and {groups[1]!r}; name one")
     return united
 
 
-def united_items(tables: Iterable[pl.DataFrame], single: bool) -> tuple[pl.DataFrame, list[Ints]]:
-    """Return the distinct (query, item) of tables, sorted, and the place there of each row of each table.
-
-    ``single``: the only query is the unnamed one, which the result leaves out.
-    """
-    given = list(tables)
-    both = pl.concat(given)
-    (item,), item_ids = factorize([both["item"]])
-    key, columns = item.astype(np.int64), {}
-    if not single:
-        (query,), query_ids = factorize([both["query"]])
-        key += query.astype(np.int64) * max(len(item_ids), 1)
-    keys, places = np.unique(key, return_inverse=True)
-    query_of, item_of = np.divmod(keys, max(len(item_ids), 1))
-    if not single:
-        columns = {"query": query_ids.gather(query_of)}
-    cuts = np.cumsum([len(table) for table in given])[:-1]
-    return pl.DataFrame({**columns, "item": item_ids.gather(item_of)}), np.split(places.astype(np.int32), cuts)
+def united_items(table: pl.DataFrame) -> tuple[Items, Ints]:
+    """Return the distinct (query, item) of a table, sorted, and the place there of each row."""
+    ((query,), query_ids), ((item,), item_ids) = factorize_groups([[table["query"]], [table["item"]]])
+    if not len(query_ids):
+        # the unnamed query is a blank one
+        query, query_ids = np.zeros(len(table), np.int32), pl.Series("id", [NO_QUERY])
+    items, (places,) = build_items(Index(query_ids), [(query, item)], item_ids, complete=True)
+    return items, places

@@ -67,8 +67,11 @@ def factorize(columns: Sequence[pl.Series]) -> Coded:
     return factorize_groups([columns])[0]
 
 
-def factorize_groups(groups: Sequence[Sequence[pl.Series]]) -> list[Coded]:
-    """Factorize several groups of columns at once, each over its own ids, on all cores."""
+def factorize_groups(groups: Sequence[Sequence[pl.Series]], *, ordered: bool = True) -> list[Coded]:
+    """Factorize several groups of columns at once, each over its own ids, on all cores.
+
+    Without ``ordered`` the ids of a long column stand in the order that takes least time.
+    """
     coded: list[Coded | None] = []
     texts: list[list[pl.Series]] = []
     for columns in groups:
@@ -79,11 +82,11 @@ def factorize_groups(groups: Sequence[Sequence[pl.Series]]) -> list[Coded]:
         coded.append(_factorize_integers(series) if integers else None)
         texts += [] if integers else [series]
     long = sum(len(column) for series in texts for column in series) >= LONG
-    coded_texts = iter(_by_hash(texts) if long else [_code_texts(*_encode(series)) for series in texts])
+    coded_texts = iter(_by_hash(texts, ordered) if long else [_code_texts(*_encode(series)) for series in texts])
     return [done or next(coded_texts) for done in coded]
 
 
-def _by_hash(groups: list[list[pl.Series]]) -> list[Coded]:
+def _by_hash(groups: list[list[pl.Series]], ordered: bool) -> list[Coded]:
     """Codes of long columns of text, on all cores.
 
     Texts are distinguished by two hashes of 64 bits. Those of a sample are numbered first, in sorted order, so
@@ -93,14 +96,16 @@ def _by_hash(groups: list[list[pl.Series]]) -> list[Coded]:
     jobs = [(*sample, column) for sample, series in zip(samples, groups, strict=True) for column in series]
     with ThreadPoolExecutor(min(len(jobs), os.cpu_count() or 1)) as pool:
         numbered = iter(list(pool.map(lambda job: _number_texts(*job), jobs)))
-    return [_merge_codes([next(numbered) for _ in series]) for series in groups]
+    return [_merge_codes([next(numbered) for _ in series], ordered) for series in groups]
 
 
 def _sample(series: list[pl.Series]) -> tuple[pl.Series, int]:
-    """Sorted texts of a sample of rows, none where the sample is unlikely to hold them all, and how many it has."""
+    """Sorted texts of a sample of rows, none where the sample is unlikely to hold them all, and how many are likely."""
     rows = pl.concat([s.gather_every(max(1, len(s) // _MAX_ROWS_SAMPLED)).rename("id") for s in series])
     distinct = rows.drop_nulls().unique()
-    return distinct.sort() if 10 * len(distinct) < len(rows) else distinct.head(0), len(distinct)
+    if 10 * len(distinct) < len(rows):
+        return distinct.sort(), len(distinct)
+    return distinct.head(0), len(distinct) if 2 * len(distinct) < len(rows) else max(len(s) for s in series)
 
 
 def _number_texts(known: pl.Series, n_likely: int, column: pl.Series) -> tuple[pl.Series, Ints]:
@@ -115,18 +120,22 @@ def _number_texts(known: pl.Series, n_likely: int, column: pl.Series) -> tuple[p
     of_cells = [cells.hash(seed).to_numpy() for seed in _SEEDS]
     numbers = np.empty(len(cells), np.int32)
     new = np.array([-1])
-    for capacity in (4 * n_likely + 1024, len(known) + len(cells)):
+    most = len(known) + len(cells)
+    for capacity in dict.fromkeys((min(4 * n_likely + 1024, most), most)):
         new = number_hashes(of_known[0], of_known[1], of_cells[0], of_cells[1], capacity, numbers)
         if not len(new) or new[0] >= 0:
             break
     return pl.concat([known.alias("id"), cells.gather(new).alias("id")]), numbers
 
 
-def _merge_codes(columns: list[tuple[pl.Series, Ints]]) -> Coded:
-    """Codes over the sorted, stripped texts of all columns of a group."""
+def _merge_codes(columns: list[tuple[pl.Series, Ints]], ordered: bool) -> Coded:
+    """Codes over the stripped texts of all columns of a group, sorted if so asked."""
     stripped = [texts.str.strip_chars() for texts, _ in columns]
+    if not ordered and len(columns) == 1 and stripped[0].equals(columns[0][0]) and not (stripped[0] == "").any():
+        return [columns[0][1]], stripped[0].alias("id")
     together = pl.concat(stripped)
-    ids = together.filter(together != "").unique().sort().alias("id")
+    ids = together.filter(together != "").unique().alias("id")
+    ids = ids.sort() if ordered else ids
     return [
         numbers if texts.equals(ids) else _places(ids, texts)[numbers]
         for texts, (_, numbers) in zip(stripped, columns, strict=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -19,6 +19,8 @@ NO_QUERY = ""
 """Id of the one query of judgments that name none."""
 
 _TABLE_CELLS = 1 << 26
+_CELLS_PER_ENTRY = 16
+"""Cells of a table for each entry up to which it takes less time and memory than sorting the entries."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,40 +199,26 @@ def build_items(
             joined, ids = compact(np.concatenate(used), ids)
             used = np.split(joined, np.cumsum([len(code) for code in used])[:-1])
         return Items(queries, np.zeros(len(ids), np.int32), ids.alias("item")), used
-    numbers, cells = _number_cells(parts, len(queries), len(ids))
-    return Items(queries, (cells // len(ids)).astype(np.int32), ids.gather(cells % len(ids)).alias("item")), numbers
+    numbers, query, item = _number_cells(parts, len(queries), len(ids))
+    return Items(queries, query, ids.gather(item).alias("item")), numbers
 
 
-def _number_cells(parts: Sequence[tuple[Ints, Ints]], n_rows: int, n_columns: int) -> tuple[list[Ints], Counts]:
+def _number_cells(parts: Sequence[tuple[Ints, Ints]], n_rows: int, n_columns: int) -> tuple[list[Ints], Ints, Ints]:
     """Number the cells (row, column) that occur, in rising order; return each entry's number and the cells."""
-    if n_rows * n_columns > _TABLE_CELLS:
-        keys = [pl.Series(row.astype(np.int64) * n_columns + column) for row, column in parts]
-        cells = pl.concat(keys).unique().sort()
-        return [look_up([cells], [key]) for key in keys], cells.to_numpy()
-    table = np.zeros(n_rows * n_columns, np.int32)
-    mark, read = _cell_passes(sum(len(row) for row, _ in parts))
-    for row, column in parts:
-        mark(row, column, n_columns, table)
-    occupied = np.flatnonzero(table)
-    table[occupied] = np.arange(len(occupied), dtype=np.int32)
-    return [read(row, column, n_columns, table) for row, column in parts], occupied
+    n_entries = sum(len(row) for row, _ in parts)
+    if n_entries >= LONG and n_rows * n_columns <= min(_TABLE_CELLS, _CELLS_PER_ENTRY * n_entries):
+        from ..kernels.cells import mark_cells, number_cells, read_cells
 
-
-def _cell_passes(n: int) -> tuple[Callable[..., None], Callable[..., Ints]]:
-    """Functions that mark cells of a table and read them; compiled ones are worth their import for long columns."""
-    if n >= LONG:
-        from ..kernels.cells import mark_cells, read_cells
-
-        return mark_cells, read_cells
-
-    def mark(row: Ints, column: Ints, n_columns: int, table: Ints) -> None:
-        table[row.astype(np.int64) * n_columns + column] = 1
-
-    def read(row: Ints, column: Ints, n_columns: int, table: Ints) -> Ints:
-        numbers: Ints = table[row.astype(np.int64) * n_columns + column]
-        return numbers
-
-    return mark, read
+        table = np.zeros((n_rows, n_columns), np.int32)
+        for row, column in parts:
+            mark_cells(row, column, table)
+        of_cells = number_cells(table)
+        return [read_cells(row, column, table) for row, column in parts], *of_cells
+    keys = np.concatenate([row.astype(np.int64) * n_columns + column for row, column in parts])
+    cells, places = np.unique(keys, return_inverse=True)
+    cuts = np.cumsum([len(row) for row, _ in parts])[:-1]
+    rows, columns = np.divmod(cells, max(n_columns, 1))
+    return np.split(places.astype(np.int32), cuts), rows.astype(np.int32), columns.astype(np.int32)
 
 
 def _nearest(wanted: str, ids: pl.Series) -> str:

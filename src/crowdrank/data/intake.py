@@ -57,7 +57,8 @@ _FIRST_ROW: ContextVar[int | None] = ContextVar("first row", default=None)
 def counting_from(first: int) -> Iterator[None]:
     """Name rows in messages by their number in a longer table, of which those at hand begin behind ``first``.
 
-    Repeated judgments are not counted meanwhile: some of the rows would say too little of them.
+    Repeated judgments are not counted meanwhile: some of the rows would say too little of them. Ids are in no order,
+    as those of all rows are sorted later.
     """
     token = _FIRST_ROW.set(first)
     try:
@@ -87,7 +88,8 @@ class Rows:
         if not self.n:
             raise JudgmentError(f"the table has a header but no rows; it should hold one {kind} in each")
         groups = [words for words in ID_GROUPS[kind] if self.has(words[0])]
-        coded = factorize_groups([[self.frame[word] for word in words] for words in groups])
+        columns_of_groups = [[self.frame[word] for word in words] for words in groups]
+        coded = factorize_groups(columns_of_groups, ordered=_FIRST_ROW.get() is None)
         self._coded = dict(zip(groups, coded, strict=True))
 
     def has(self, word: str) -> bool:

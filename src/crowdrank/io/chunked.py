@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
@@ -29,6 +30,15 @@ LONG_ROWS = 2_000_000
 
 ROWS_AT_ONCE = 1_000_000
 """Rows of a long table that are held at a time."""
+
+BYTES_AT_ONCE = 24 << 20
+"""Bytes in the cells of these rows, from which on fewer of them are held."""
+
+_BATCHES_AT_ONCE = 10
+"""Batches that these rows are read in; polars reads a few of them ahead."""
+
+_TEXT_BYTES_AT_ONCE = 1 << 20
+"""Bytes of a text file that one core of polars reads at a time."""
 
 _HEAD = 100_000
 """Rows of a long table that say what its columns are."""
@@ -123,8 +133,12 @@ class _Long(NamedTuple):
         """The rows, some at a time."""
         first = 0
         doubtful = self.text is not None
-        batches = self.scan.select(self.columns).collect_batches(chunk_size=rows, maintain_order=True)
-        while (batch := self._next(batches)) is not None:
+        if self.text is not None:
+            # polars cuts a long text into longer pieces, and has no parameter for it
+            os.environ.setdefault("POLARS_CSV_CHUNK_SIZE", f"{_TEXT_BYTES_AT_ONCE}")
+        size = max(rows // _BATCHES_AT_ONCE, 1)
+        batches = self.scan.select(self.columns).collect_batches(chunk_size=size, maintain_order=True)
+        while (batch := self._next(batches, rows)) is not None:
             if doubtful and self.text is not None and batch[self.text.last].null_count():
                 if self.text.is_ragged():
                     self._complain()
@@ -140,13 +154,16 @@ class _Long(NamedTuple):
             yield Rows(table, before, number)
             del table
 
-    def _next(self, batches: Iterator[pl.DataFrame]) -> pl.DataFrame | None:
-        """The next rows, ``None`` at the end."""
+    def _next(self, batches: Iterator[pl.DataFrame], rows: int) -> pl.DataFrame | None:
+        """So many of the next rows, fewer where their cells are long; ``None`` at the end."""
+        held, n_rows, n_bytes = list[pl.DataFrame](), 0, 0
         try:
-            return next(batches, None)
+            while n_rows < rows and n_bytes < BYTES_AT_ONCE and (batch := next(batches, None)) is not None:
+                held.append(batch)
+                n_rows, n_bytes = n_rows + len(batch), n_bytes + int(batch.estimated_size())
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
             self._complain()
-            return None
+        return pl.concat(held) if held else None
 
     def _complain(self) -> None:
         """Say what is wrong with a file that polars cannot read: the careful reader names the row."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import mmap
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
@@ -81,7 +80,7 @@ def scan_delimited(source: Source, *, names: Sequence[str] | None = None) -> Sca
         source.path, has_header=layout.has_header, separator=layout.separator, infer_schema=False, glob=False,
         with_column_names=lambda _: list(layout.names),
     )  # fmt: skip
-    return Scan(frame, layout.names[-1], partial(_is_ragged, source.data, layout))
+    return Scan(frame, layout.names[-1], partial(_is_ragged, source, layout))
 
 
 def first_cells(source: Source) -> list[str]:
@@ -162,10 +161,8 @@ def _layout(source: Source, names: Sequence[str] | None, separator: str | None) 
         raise JudgmentError(
             f"{source.name}: column {show_value(doubled)} stands {times} times in the header; rename one of them"
         )
-    quotes, loose = _scan(source, separator)
-    # a search for one byte is several times quicker than a pattern
-    bare_return = source.data.find(b"\r") >= 0 and re.search(rb"\r(?!\n)", source.data) is not None
-    plain = not bare_return and (not quotes or _well_quoted(source.data, start, separator))
+    quotes, loose, bare_return = _scan(source, separator)
+    plain = not bare_return and (not quotes or _well_quoted(source, start, separator))
     nameless = sum(1 for _ in takewhile(lambda cell: not cell, reversed(cells))) if names is None else 0
     return _Layout(found, separator, start, names is None, quotes, loose, plain, nameless)
 
@@ -217,9 +214,12 @@ def _split(source: Source, first: str, separator: str) -> list[str]:
     return [cell.strip() for cell in rows[0]]
 
 
-def _scan(source: Source, separator: str) -> tuple[bool, bool]:
-    """Whether there are quotes, and whether white space may surround cells; NUL bytes are refused."""
-    quotes = loose = False
+def _scan(source: Source, separator: str) -> tuple[bool, bool, bool]:
+    """Whether there are quotes, whether white space may surround cells, and whether a line ends in a bare return.
+
+    NUL bytes are refused.
+    """
+    quotes, loose, n_returns, n_newlines_behind = False, False, 0, 0
     blanks = [blank for blank in (b" ", b"\t", b"\x0b", b"\x0c") if blank != separator.encode()]
     for start in range(0, len(source.data), BLOCK):
         block = source.data[start : start + BLOCK]
@@ -227,13 +227,16 @@ def _scan(source: Source, separator: str) -> tuple[bool, bool]:
             raise source.nul_byte()
         quotes = quotes or b'"' in block
         loose = loose or not block.isascii() or any(blank in block for blank in blanks)
+        if b"\r" in block:
+            n_returns += block.count(b"\r")
+            n_newlines_behind += (block + source.data[start + BLOCK : start + BLOCK + 1]).count(b"\r\n")
         source.release(start + len(block))
-    return quotes, loose or quotes
+    return quotes, loose or quotes, n_returns > n_newlines_behind
 
 
-def _well_quoted(data: bytes | mmap.mmap, start: int, separator: str) -> bool:
+def _well_quoted(source: Source, start: int, separator: str) -> bool:
     """Whether every quote opens a cell, closes one or is doubled, so that polars reads the cells as they are meant."""
-    view = np.frombuffer(data, np.uint8)[start:]
+    view = np.frombuffer(source.data, np.uint8)[start:]
     before_open, after_close = np.zeros(256, bool), np.zeros(256, bool)
     before_open[[ord(separator), _NEWLINE, _QUOTE]] = True
     after_close[[ord(separator), _NEWLINE, _QUOTE, _RETURN]] = True
@@ -246,6 +249,7 @@ def _well_quoted(data: bytes | mmap.mmap, start: int, separator: str) -> bool:
         if not (before_open[view[opening - 1]].all() and after_close[view[closing + 1]].all()):
             return False
         n_quotes += len(found)
+        source.release(start + begin)
     return n_quotes % 2 == 0
 
 
@@ -268,7 +272,7 @@ def _fast(source: Source, layout: _Layout) -> pl.DataFrame | None:
     gaps = frame.height > 0 and frame.to_series(-1).null_count() > 0
     # polars fills short rows with nulls, and forgives one separator too many at the very end
     doubtful = gaps or source.data[-1:] == layout.separator.encode()
-    if doubtful and _is_ragged(source.data, layout):
+    if doubtful and _is_ragged(source, layout):
         return None
     return _tidy(frame, layout, gaps)
 
@@ -283,9 +287,9 @@ def _tidy(frame: pl.DataFrame, layout: _Layout, gaps: bool) -> pl.DataFrame:
     return frame.filter(~pl.all_horizontal(pl.all().is_null())) if gaps else frame
 
 
-def _is_ragged(data: bytes | mmap.mmap, layout: _Layout) -> bool:
+def _is_ragged(source: Source, layout: _Layout) -> bool:
     """Whether a row that is not blank has more or fewer separators than the header."""
-    view = np.frombuffer(data, np.uint8)[layout.start :]
+    view = np.frombuffer(source.data, np.uint8)[layout.start :]
     wanted = len(layout.names) - 1
     inside, begun, last_end = 0, 0, -1
     for start in range(0, len(view), BLOCK):
@@ -304,6 +308,7 @@ def _is_ragged(data: bytes | mmap.mmap, layout: _Layout) -> bool:
         ):
             return True
         last_end = int(positions[-1]) if len(positions) else last_end
+        source.release(layout.start + start)
     return begun != wanted and view[last_end + 1 :].tobytes() not in (b"", b"\r")
 
 
