@@ -109,7 +109,9 @@ class DawidSkene(ClassMethod):
     Probabilities are tempered (``calibrated``), since grades of one item depend on each other beyond its level: items
     differ in difficulty, and annotators share mistakes. Each grade is predicted from the others on its item, which
     count as :math:`n / (1 + (n - 1) r)` independent ones, and the largest correlation :math:`r` is taken that these
-    predictions do not contradict. From it follows on what share of items even many annotators would settle on a
+    predictions do not contradict. With times, it is predicted from those that are not later: where more is asked about
+    items on which the first annotators differ, an early grade differs from later ones by that choice alone. From
+    :math:`r` follows on what share of items even many annotators would settle on a
     wrong level, which is shared equally among all levels. The order of an item's levels stays. Both numbers are in
     ``estimates["calibration"]`` of the consensus (``correlation``, ``shared_error``), with what the probabilities were
     tempered by (``tempering``, ``given_away``). Other class methods, and ``prior="crowd"`` and ``"none"``, are judged
