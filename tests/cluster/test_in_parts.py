@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -39,6 +40,16 @@ def test_a_sample_of_whole_queries_judges_annotators(monkeypatch):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert found.quality.n_judgments.sum() == len(grades)
+
+
+def test_times_of_grades_are_known_in_parts_too(tmp_path):
+    grades, method = some_grades(), make("aggregator", "dawid_skene", {})
+    timed = replace(grades, time=np.random.default_rng(3).permutation(len(grades)).astype(float))
+    plain, without = (method.fit(given).estimates["calibration"] for given in (timed, grades))
+    assert plain != pytest.approx(without, abs=1e-3)
+    packed = pack_judgments([timed], tmp_path / "packed", part_rows=300)
+    for cut in (CutJudgments(timed, 3), packed):
+        assert fitted(method, cut, InMemory()).estimates["calibration"] == pytest.approx(plain, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", ["crowd_bt", "multinomial_preference"])

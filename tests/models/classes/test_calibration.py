@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import crowdrank as cr
+from crowdrank.models.classes import calibration
 from crowdrank.models.classes.dawid_skene import DawidSkene
 from crowdrank.models.classes.glad import GLAD
 from crowdrank.models.classes.mace import MACE
@@ -166,3 +167,60 @@ def test_the_finding_says_how_many_annotators_count():
     assert "even many like them would settle on a wrong class" in found.sentence
     independent = cr.Grades.from_rows(crowd(n_items=500, per_item=5, right=0.7)[0], nominal=True)
     assert cr.findings(DawidSkene().fit(independent), independent).of("shared_errors") is None
+
+
+def asked_again_where_annotators_differ(seed=0, n_items=400, n_annotators=30, n_levels=4, right=0.7):
+    """Two answers for each item by independent annotators, and three more where the two differ, with their times."""
+    rng = np.random.default_rng(seed)
+    truth, rows = rng.integers(0, n_levels, n_items), []
+    for item, level in enumerate(truth):
+        answers = np.where(rng.random(5) < right, level, (level + rng.integers(1, n_levels, 5)) % n_levels)
+        people = rng.choice(n_annotators, 5, replace=False)
+        rows += [
+            (f"a{people[place]:02d}", f"i{item:03d}", f"c{answers[place]}", float(place))
+            for place in range(2 if answers[0] == answers[1] else 5)
+        ]
+    return dict(zip(("annotator", "item", "grade", "time"), zip(*rows, strict=True), strict=True)), truth
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_asking_again_where_annotators_differ_raises_no_doubt_about_independent_ones(method):
+    columns, truth = asked_again_where_annotators_differ()
+    grades = cr.Grades.from_frame(columns, nominal=True)
+    own, found = method(calibrated=False).fit(grades), method().fit(grades)
+    assert found.estimates["calibration"]["correlation"] < 0.1
+    assert loss_and_share_right(found, truth)[0] < loss_and_share_right(own, truth)[0] + 0.05
+    # from all others, later ones too, each first answer looks as if annotators depended on each other
+    timeless = method().fit(cr.Grades.from_frame({k: v for k, v in columns.items() if k != "time"}, nominal=True))
+    assert timeless.estimates["calibration"]["correlation"] > 0.3
+
+
+def test_answers_at_one_time_are_predicted_from_each_other_and_rows_may_stand_in_any_order():
+    rows, _ = crowd(n_items=80, hard=0.4)
+    columns = {"annotator": [r[0] for r in rows], "item": [r[2] for r in rows], "grade": [r[3] for r in rows]}
+    without = DawidSkene().fit(cr.Grades.from_frame(columns, nominal=True)).estimates["calibration"]
+    at_once = DawidSkene().fit(cr.Grades.from_frame({**columns, "time": [7.0] * len(rows)}, nominal=True))
+    assert at_once.estimates["calibration"] == pytest.approx(without)
+    times = {**columns, "time": np.random.default_rng(1).permutation(len(rows)).astype(float)}
+    turned = {name: list(values)[::-1] for name, values in times.items()}
+    one, other = (DawidSkene().fit(cr.Grades.from_frame(given, nominal=True)) for given in (times, turned))
+    assert one.estimates["calibration"] == pytest.approx(other.estimates["calibration"])
+    assert one.estimates["calibration"]["correlation"] > 0.1
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_the_sum_over_answers_that_are_not_later_is_the_plain_one(seed):
+    rng = np.random.default_rng(seed)
+    cells = rng.permutation(60)[:40]
+    cells.sort()
+    item, annotator = np.divmod(cells, 10)
+    twice = np.sort(np.append(np.arange(40), rng.integers(0, 40, 8)))
+    item, annotator, level = item[twice], annotator[twice], np.arange(48) % 7
+    grades = calibration._DistinctGrades(item, annotator, level, np.ones(48))
+    times, values = rng.integers(0, 3, 40).astype(float), rng.normal(size=(48, 3))
+    told, number = grades.not_later(values, times)
+    when = times[np.cumsum(np.isin(np.arange(48), grades.voice_starts)) - 1]
+    for row in range(48):
+        before = np.flatnonzero((item == item[row]) & (annotator != annotator[row]) & (when <= when[row]))
+        np.testing.assert_allclose(told[row], values[before].sum(axis=0), atol=1e-12)
+        assert number[row] == len(set(annotator[before]))

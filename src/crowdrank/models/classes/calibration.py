@@ -69,6 +69,10 @@ def calibrate(rows: ClassRows, fit: ClassFit) -> Calibration:
     correlation that these predictions do not speak against: grades of one crowd cannot show the mistakes it shares, so
     that the doubt goes to the cautious side.
 
+    Where times are known, a grade is predicted from those of the others that are not later. What is asked next may
+    depend on what was answered before: a first grade that others contradict is a reason to ask for more, so that among
+    many grades the first ones would differ from the rest too often, however independent annotators are.
+
     That fit is the hierarchy of confusion matrices, whatever the model: a model of annotators that is too plain agrees
     with itself and finds no doubt. Its own probabilities are then tempered as comes closest to those of the hierarchy.
     """
@@ -204,7 +208,7 @@ class _Crowd(NamedTuple):
 
 
 class _HeldOut(NamedTuple):
-    """Grades of which each is predicted from the others on its item.
+    """Grades of which each is predicted from the others on its item; with times, from those that are not later.
 
     ``others`` (n, n_levels) is the logarithm of the item's probabilities without the annotator, up to a constant;
     ``chance`` (n, n_levels) that of the grade for each true level, learned without the item; ``n_others`` (n,) the
@@ -232,6 +236,9 @@ class _HeldOut(NamedTuple):
         left += crowd.prior[grades.annotator, :, grades.level]
         chance = left / np.maximum(crowd.totals[grades.annotator] - total[:, None] * probabilities, left)
         logs = np.log(chance)
+        if rows.time is not None and rows.has_annotators:
+            told, n_others = grades.not_later(grades.weight[:, None] * logs, _voice_times(rows, use))
+            return cls(np.log(crowd.shares) + told, chance, n_others, grades.weight, grades.item)
         voice = grades.of_voice(grades.weight[:, None] * logs) if rows.has_annotators else logs
         others = np.log(crowd.shares) + grades.of_item(grades.weight[:, None] * logs) - voice
         return cls(others, chance, n_voices[grades.item] - 1.0, grades.weight, grades.item)
@@ -268,6 +275,24 @@ class _DistinctGrades(NamedTuple):
         """Return for each grade the sum of values over all that its item was given."""
         return _sums(values, np.flatnonzero(np.diff(self.item, prepend=-1) != 0))
 
+    def not_later(self, values: Floats, times: Floats) -> tuple[Floats, Floats]:
+        """Return for each grade the sum of values over others' grades of its item that are not later, and how many.
+
+        ``times`` are when each annotator graded each item, in the order of the voices.
+        """
+        starts = self.voice_starts
+        item, voice = self.item[starts], np.add.reduceat(values, starts, axis=0) if len(starts) else values
+        order = np.lexsort((times, item))
+        new_item = np.diff(item[order], prepend=-1) != 0
+        new_time = new_item | (np.diff(times[order], prepend=0.0) != 0)
+        begin = np.flatnonzero(new_item)[np.cumsum(new_item) - 1]
+        end = np.append(np.flatnonzero(new_time), len(order))[np.cumsum(new_time)]
+        so_far = np.concatenate([np.zeros((1, values.shape[1])), np.cumsum(voice[order], axis=0)])
+        told, number = np.empty_like(voice), np.empty(len(order))
+        told[order], number[order] = so_far[end] - so_far[begin] - voice[order], end - begin - 1.0
+        n_grades = np.diff(np.append(starts, len(self.item)))
+        return np.repeat(told, n_grades, axis=0), np.repeat(number, n_grades)
+
     @classmethod
     def of(cls, rows: ClassRows) -> _DistinctGrades:
         """The grades of grades."""
@@ -291,6 +316,15 @@ def _sums(values: Floats, starts: Counts) -> Floats:
         return values
     sums: Floats = np.repeat(np.add.reduceat(values, starts, axis=0), np.diff(np.append(starts, len(values))), axis=0)
     return sums
+
+
+def _voice_times(rows: ClassRows, use: Bools) -> Floats:
+    """When each annotator first graded each of some items, by item and annotator."""
+    assert rows.time is not None
+    chosen = np.flatnonzero(use[rows.item])
+    order = chosen[np.lexsort((rows.annotator[chosen], rows.item[chosen]))]
+    new = (np.diff(rows.item[order], prepend=-1) != 0) | (np.diff(rows.annotator[order], prepend=-1) != 0)
+    return np.minimum.reduceat(rows.time[order], np.flatnonzero(new)) if len(order) else np.empty(0)
 
 
 def _n_voices(rows: ClassRows) -> Floats:

@@ -141,7 +141,7 @@ def class_rows(grades: Grades, *, bins: int | None = None, known: Any | None = N
         item=grades.item, annotator=grades.annotator if named else np.zeros(len(grades), np.int32), level=codes,
         weight=grades.weight, known=np.full(grades.n_items, -1, np.int32), n_annotators=max(grades.n_annotators, 1),
         levels=levels, values=values, scale=levels, used_levels=np.arange(len(levels), dtype=np.int32),
-        nominal=grades.nominal, has_annotators=named,
+        nominal=grades.nominal, has_annotators=named, time=grades.time,
     )  # fmt: skip
     if known is not None:
         rows = replace(rows, known=_known_levels(grades, rows, known, bins))
@@ -297,7 +297,7 @@ def class_consensus(
     if not fit.rereads or (rows.known >= 0).any() or rows.weight is not None or method.bins:
         return replace(consensus, quality_source=source)
     nothing: Ints = np.empty(0, np.int32)
-    learned = replace(rows, item=nothing, annotator=nothing, level=nothing, known=nothing)
+    learned = replace(rows, item=nothing, annotator=nothing, level=nothing, known=nothing, time=None)
     reread = partial(_read_again, method, grades.annotators, learned, fit.without_items, sure)
     return replace(consensus, quality_source=source, reread=reread)
 

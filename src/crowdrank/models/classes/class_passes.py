@@ -101,6 +101,7 @@ class ClassPart:
             known=known, n_annotators=code.n_annotators,
             levels=tuple(code.scale[k] for k in code.used_levels), values=code.values[code.used_levels],
             scale=code.scale, used_levels=code.used_levels, nominal=code.nominal, has_annotators=code.has_annotators,
+            time=grades.time,
         )  # fmt: skip
 
 
@@ -407,8 +408,9 @@ def _sample_rows(
         use &= chosen_share(item_numbers(rows, annotators, 0, 1), share)
     row, place = np.flatnonzero(use[rows.item]), np.cumsum(use, dtype=np.int32) - np.int32(1)
     weight = np.ones(len(row)) if rows.weight is None else rows.weight[row]
+    time = np.full(len(row), np.nan) if rows.time is None else rows.time[row]
     probabilities = reading.probabilities(rows, state)[use]
-    return (place[rows.item[row]], rows.annotator[row], rows.level[row], weight, probabilities), None
+    return (place[rows.item[row]], rows.annotator[row], rows.level[row], weight, time, probabilities), None
 
 
 def _joined_rows(code: LevelCode, found: Sequence[Statistics]) -> tuple[ClassRows, Floats, Bools]:
@@ -420,13 +422,14 @@ def _joined_rows(code: LevelCode, found: Sequence[Statistics]) -> tuple[ClassRow
         )
         for place in range(3)
     )
-    weight, n_items = np.concatenate([values[3] for values in found]), int(begins[-1])
+    weight, time = (np.concatenate([values[place] for values in found]) for place in (3, 4))
+    n_items = int(begins[-1])
     rows = ClassRows(
         item=item.astype(np.int32), annotator=annotator.astype(np.int32), level=level.astype(np.int32),
         weight=None if (weight == 1.0).all() else weight, known=np.full(n_items, -1, np.int32),
         n_annotators=code.n_annotators, levels=tuple(code.scale[k] for k in code.used_levels),
         values=code.values[code.used_levels], scale=code.scale, used_levels=code.used_levels,
-        nominal=code.nominal, has_annotators=code.has_annotators,
+        nominal=code.nominal, has_annotators=code.has_annotators, time=None if np.isnan(time).any() else time,
     )  # fmt: skip
     return rows, np.concatenate([probabilities for *_, probabilities in found]), np.ones(n_items, bool)
 

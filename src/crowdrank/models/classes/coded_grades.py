@@ -24,7 +24,8 @@ class ClassRows:
     """Grades as codes: item, annotator and level of each row, (n,); the level of each known item, (n_items,), else -1.
 
     Levels are those that somebody gave or that are known; they are the levels ``used`` of ``scale``, all there are.
-    Rows without annotators are all by annotator 0, and ``named`` is false.
+    Rows without annotators are all by annotator 0, and ``has_annotators`` is false. ``time`` is when each was given,
+    (n,), where that is known.
     """
 
     item: Ints
@@ -39,6 +40,7 @@ class ClassRows:
     used_levels: Ints
     nominal: bool
     has_annotators: bool
+    time: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.item)
@@ -362,6 +364,7 @@ def query_parts(rows: ClassRows, offsets: Counts) -> Iterator[QueryPart]:
                 annotator=annotator.astype(np.int32),
                 level=rows.level[chosen],
                 weight=None if rows.weight is None else rows.weight[chosen],
+                time=None if rows.time is None else rows.time[chosen],
                 known=rows.known[items],
                 n_annotators=len(annotators),
             ),
