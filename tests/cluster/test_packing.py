@@ -127,6 +127,20 @@ def test_every_column_comes_back(tmp_path, by):
             assert list(part.blocks) == list(judgments.blocks)
 
 
+def test_equal_rows_of_other_judgments_give_the_same_bytes_in_any_order(tmp_path):
+    # judgments that share a row, and two that say the same
+    shared = [["b", "c"], ["b", "d"], ["b", "c", "d"], ["b", "c"], ["d", "c"]]
+    rows = [("q", "ann", "a", right, "left", 0.5, f"j{n}") for n, rights in enumerate(shared * 4) for right in rights]
+    names = ["query", "annotator", "left", "right", "winner", "weight", "judgment"]
+    table = pl.DataFrame(rows, schema=names, orient="row")
+    found = set()
+    for seed in range(6):
+        mixed = table.sample(fraction=1, shuffle=True, seed=seed)
+        pack_judgments([cr.Preferences.from_frame(mixed)], tmp_path / f"{seed}")
+        found.add(str(sorted(contents(tmp_path / f"{seed}").items())))
+    assert len(found) == 1
+
+
 def test_rows_of_one_judgment_stay_together(tmp_path):
     table = {
         "left": ["x", "x", "y", "y"],

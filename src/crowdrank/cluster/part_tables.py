@@ -53,8 +53,13 @@ def part_table(
         given = {name: given[name] for name in names}
         table = _sorted_table(given) if ordered else pl.DataFrame(given)
         return len(table), table, levels
-    table = pl.DataFrame({name: given[name] for name in (*names, "judgment")})
-    table = table.sort(names) if ordered else table
+    # rows that say the same are in the order of all that their judgments say
+    together = row_numbers([given[name] for name in names])
+    of_judgment, own = np.unique(given["judgment"], return_inverse=True)
+    sums = np.zeros(len(of_judgment), np.uint64)
+    np.add.at(sums, own, together)
+    table = pl.DataFrame({name: given[name] for name in (*names, "judgment")} | {"together": sums[own]})
+    table = (table.sort([*names, "together", "judgment"]) if ordered else table).drop("together")
     numbers = _by_appearance(table["judgment"].to_numpy())
     return int(numbers.max(initial=-1)) + 1, table.with_columns(judgment=pl.Series(numbers)), levels
 
