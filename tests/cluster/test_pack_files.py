@@ -29,10 +29,18 @@ def rankings():
     return grades.as_rankings().frame().sample(fraction=1, shuffle=True, seed=3)
 
 
+def split_preferences():
+    """Preferences in two rows each, by halves of their weight, which lie far apart."""
+    numbered = preferences().drop("strength").with_row_index("judgment")
+    halves = [numbered.with_columns(weight=pl.lit(0.5), winner=pl.lit(winner)) for winner in ("left", "right")]
+    return pl.concat(halves)
+
+
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
-@pytest.mark.parametrize("kind", ["grade", "preference", "ranking"])
+@pytest.mark.parametrize("kind", ["grade", "preference", "ranking", "judgments of two rows"])
 def test_some_rows_at_a_time_give_the_bytes_of_all_at_once(tmp_path, long_tables, monkeypatch, kind, suffix):
-    table = {"grade": votes, "preference": preferences, "ranking": rankings}[kind]()
+    made = {"grade": votes, "preference": preferences, "ranking": rankings, "judgments of two rows": split_preferences}
+    table = made[kind]()
     path = tmp_path / f"votes.{suffix}"
     table.write_parquet(path) if suffix == "parquet" else table.write_csv(path)
     packed = cr.pack(path, tmp_path / "long", part=200)
@@ -40,6 +48,15 @@ def test_some_rows_at_a_time_give_the_bytes_of_all_at_once(tmp_path, long_tables
     monkeypatch.setattr(files, "ROWS_AT_ONCE", 1_000_000)
     cr.pack(path, tmp_path / "whole", part=200)
     assert contents(tmp_path / "long") == contents(tmp_path / "whole")
+    assert packed.rows == cr.read_judgments(path).n_judgments
+
+
+def test_rows_of_judgments_of_several_are_not_left_out(tmp_path, long_tables):
+    path = tmp_path / "votes.csv"
+    table = split_preferences()
+    table.with_columns(winner=pl.when(pl.int_range(len(table)) == 5).then(None).otherwise("winner")).write_csv(path)
+    with pytest.raises(JudgmentError, match="judgment column joins several rows"):
+        cr.pack(path, tmp_path / "p", options=read_options(invalid="drop"))
 
 
 def test_fewer_rows_are_held_where_cells_are_long(tmp_path, long_tables, monkeypatch):

@@ -68,7 +68,7 @@ def contents(folder):
 
 def as_rows(judgments):
     frame = judgments.frame()
-    return frame.drop([name for name in ("ranking",) if name in frame.columns])
+    return frame.drop([name for name in ("ranking", "judgment") if name in frame.columns])
 
 
 def assert_same_rows(packed, judgments):

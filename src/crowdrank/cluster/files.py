@@ -12,7 +12,7 @@ from ..data.files import PathLike
 from ..data.fingerprint import row_numbers
 from ..data.intake import Rows as Intake
 from ..data.intake import counting_from, shared_fields
-from ..errors import ParameterError
+from ..errors import JudgmentError, ParameterError
 from ..io.chunked import ROWS_AT_ONCE, Rows, table_chunks
 from ..io.judgments import build
 from ..io.read_options import ReadOptions
@@ -75,7 +75,33 @@ def _next_chunk(each: Iterator[Rows], options: ReadOptions, across_queries: bool
         else:
             judgments = build([rows.table], options)
             chunk = chunk_of(judgments.across_queries() if across_queries else judgments, number)
+            if rows.table.kind == "preference":
+                _number_judgments(chunk, rows, options)
     return [chunk, len(rows.table.frame)]
+
+
+def _number_judgments(chunk: Chunk, rows: Rows, options: ReadOptions) -> None:
+    """Give the rows of one judgment the same number wherever they are in the file."""
+    table = Intake(rows.table.frame, "preference", None, options.invalid)
+    if not table.has("judgment"):
+        return
+    if len(chunk.columns["outcome"]) < table.n:
+        raise JudgmentError(
+            "rows cannot be left out of a file whose judgment column joins several rows; mend or remove these rows"
+        )
+    codes, ids = table.values("judgment")
+    alone = row_numbers([np.arange(table.n) + rows.first, np.full(table.n, rows.file)])
+    chunk.columns["judgment"] = np.where(codes < 0, _to_whole(alone), _ids_as_numbers(ids, rows.file)[codes])
+
+
+def _ids_as_numbers(ids: Any, file: int) -> Any:
+    """Numbers of ids that are the same in all chunks of a file; equal ids in two files are two things."""
+    return _to_whole(row_numbers([stable_hashes(ids).view(np.int64), np.full(len(ids), file)]))
+
+
+def _to_whole(hashes: Any) -> Any:
+    """Hashes as whole numbers from 0 on."""
+    return (hashes >> np.uint64(1)).astype(np.int64)
 
 
 def _ranking_rows(rows: Rows, options: ReadOptions, across_queries: bool) -> Chunk:
@@ -89,9 +115,7 @@ def _ranking_rows(rows: Rows, options: ReadOptions, across_queries: bool) -> Chu
     number = np.full(table.n, -1, np.int64)
     if table.has("ranking"):
         codes, ids = table.codes("ranking")
-        # equal numbers in two files are two rankings
-        hashes = row_numbers([stable_hashes(ids).view(np.int64), np.full(len(ids), rows.file)])
-        number = (hashes >> np.uint64(1)).astype(np.int64)[codes["ranking"]]
+        number = _ids_as_numbers(ids, rows.file)[codes["ranking"]]
     fields = shared_fields(table, options.items, {**answers, "ranking": number}, table.codes("item"))
     items, annotators = fields.pop("items"), fields.pop("annotators")
     groups, group = fields.pop("groups", None), fields.pop("group", None)

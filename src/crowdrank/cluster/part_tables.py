@@ -49,16 +49,15 @@ def part_table(
     given = {name: column for name, column in rows.items() if column is not None}
     names = [name for name in _ORDER if name in given]
     names += [name for name in given if name not in names and name != "judgment"]
-    if "judgment" not in given:
+    of_judgment, own = np.unique(given.pop("judgment", np.empty(0)), return_inverse=True)
+    if len(of_judgment) == len(own):
         given = {name: given[name] for name in names}
         table = _sorted_table(given) if ordered else pl.DataFrame(given)
         return len(table), table, levels
     # rows that say the same are in the order of all that their judgments say
-    together = row_numbers([given[name] for name in names])
-    of_judgment, own = np.unique(given["judgment"], return_inverse=True)
-    sums = np.zeros(len(of_judgment), np.uint64)
-    np.add.at(sums, own, together)
-    table = pl.DataFrame({name: given[name] for name in (*names, "judgment")} | {"together": sums[own]})
+    together = np.zeros(len(of_judgment), np.uint64)
+    np.add.at(together, own, row_numbers([given[name] for name in names]))
+    table = pl.DataFrame({name: given[name] for name in names} | {"together": together[own], "judgment": own})
     table = (table.sort([*names, "together", "judgment"]) if ordered else table).drop("together")
     numbers = _by_appearance(table["judgment"].to_numpy())
     return int(numbers.max(initial=-1)) + 1, table.with_columns(judgment=pl.Series(numbers)), levels
