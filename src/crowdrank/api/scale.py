@@ -70,9 +70,9 @@ def advice(packed: PackedJudgments, method: Any = None, *, stream: bool | None =
     seconds = _seconds_of_pass(packed, method, streamed=streamed)
     if one_pass:
         return Advice(True, f"{said}, about {in_time(seconds)}")
-    told = f"{said}; {_PASSES} passes would take about {in_time(_PASSES * seconds)} here"
+    sentence = f"{said}; {_PASSES} passes would take about {in_time(_PASSES * seconds)} here"
     see = f": see {option('cluster')}" if _PASSES * seconds > _LONG_SECONDS else ""
-    return Advice(streamed, told + see)
+    return Advice(streamed, sentence + see)
 
 
 def _seconds_of_pass(packed: PackedJudgments, method: Any, *, streamed: bool) -> float:

@@ -90,10 +90,10 @@ def goes_in_parts(votes: Sequence[str], scaling: Scaling, talk: Talk) -> bool:
         raise ParameterError(f"{packed[0]} holds packed judgments, which are aggregated alone; pack the rest into it")
     if packed or scaling.stream or scaling.cluster or scaling.resume:
         return True
-    told = file_advice(votes)
-    if told is not None:
-        talk.say(told.sentence)
-    return told is not None and told.stream and scaling.stream is None
+    advice = file_advice(votes)
+    if advice is not None:
+        talk.say(advice.sentence)
+    return advice is not None and advice.stream and scaling.stream is None
 
 
 def packed_votes(votes: Sequence[str], reading: Reading, talk: Talk, wanted: dict[str, Any], outputs: Outputs) -> Any:

@@ -99,8 +99,8 @@ def study(
         talk.say(f"{ran.study.title}; took {_duration(ran.seconds)} on {counted(ran.cores, 'core')}")
         if quick:
             talk.say("a quick run only shows that it works; what it finds rests on too little")
-        for found in ran.outcome.verdicts:
-            talk.say(f"  {_SIGNS[found.verdict]} {found.claim}: {found.verdict}. {found.reason}")
+        for verdict in ran.outcome.verdicts:
+            talk.say(f"  {_SIGNS[verdict.verdict]} {verdict.claim}: {verdict.verdict}. {verdict.reason}")
         talk.say(_tally_text(ran.outcome))
         for note in ran.outcome.notes:
             talk.say(f"  {note}")
@@ -115,8 +115,8 @@ def _duration(seconds: float) -> str:
 
 def _tally_text(outcome: Outcome) -> str:
     """How many claims fared how."""
-    told = [f"{number} {verdict}" for verdict, number in outcome.tally().items() if number]
-    return f"{counted(len(outcome.verdicts), 'claim')}: {', '.join(told)}" if told else "no claims"
+    numbers = [f"{number} {verdict}" for verdict, number in outcome.tally().items() if number]
+    return f"{counted(len(outcome.verdicts), 'claim')}: {', '.join(numbers)}" if numbers else "no claims"
 
 
 def _list(folder: str | None, format: str | None, talk: Talk) -> None:

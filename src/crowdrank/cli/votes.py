@@ -131,8 +131,8 @@ def reading_words(reading: Reading) -> list[str]:
     hints = typing.get_type_hints(type(reading), include_extras=True)
     words: list[str] = []
     for field in dataclasses.fields(reading):
-        value, told = getattr(reading, field.name), hints[field.name].__metadata__[0]
-        flag = next(one for one in (told.default, *(told.param_decls or ())) if str(one).startswith("--"))
+        value, declared = getattr(reading, field.name), hints[field.name].__metadata__[0]
+        flag = next(one for one in (declared.default, *(declared.param_decls or ())) if str(one).startswith("--"))
         yes, _, no = str(flag).partition("/")
         if value is True or (value is False and no):
             words.append(yes if value else no)

@@ -163,8 +163,8 @@ def _page_params(screen: str, first: bool, fill: str | None, *, measures: bool) 
     """How the columns of pages are made, as an extractor remembers it."""
     from .page.page_features import screen_mode
 
-    found = {"mode": screen_mode(screen), "first": bool(first), "fill": _fill(fill)}
-    return found | ({"measures": True} if measures else {})
+    params = {"mode": screen_mode(screen), "first": bool(first), "fill": _fill(fill)}
+    return params | ({"measures": True} if measures else {})
 
 
 def speech(

@@ -59,8 +59,8 @@ class WordColumns:
 
         counts = CountVectorizer(vocabulary=list(self.vocabulary)).transform(texts)
         with one_blas_thread():
-            found: Floats = _tf_idf(counts, self.idf) @ self.components.T.astype(np.float64)
-        return found
+            columns: Floats = _tf_idf(counts, self.idf) @ self.components.T.astype(np.float64)
+        return columns
 
     @classmethod
     def restore(cls, facts: Mapping[str, Any], numbers: Mapping[str, NDArray[Any]]) -> WordColumns:
@@ -79,9 +79,9 @@ def _tf_idf(counts: Any, idf: Floats) -> Any:
     """TF-IDF of counts: logarithmic counts times the weights of the words, each text of length 1."""
     from sklearn.preprocessing import normalize
 
-    found = counts.astype(np.float64)
-    found.data = (1 + np.log(found.data)) * idf[found.indices]
-    return normalize(found, copy=False)
+    weights = counts.astype(np.float64)
+    weights.data = (1 + np.log(weights.data)) * idf[weights.indices]
+    return normalize(weights, copy=False)
 
 
 def orient_rows(components: Floats) -> Floats:

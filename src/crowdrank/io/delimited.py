@@ -96,8 +96,8 @@ def separator_of(source: Source) -> str:
     source = _with_newlines(source)
     try:
         first = _first_record(source, _first_content(source))
-        told = _TOLD.fullmatch(first)
-        return told[1] if told is not None else _separator(first, source.suffix)
+        declaration = _TOLD.fullmatch(first)
+        return declaration[1] if declaration is not None else _separator(first, source.suffix)
     except NotUtf8Error:
         return separator_of(as_windows_text(source)[0])
 
@@ -143,11 +143,11 @@ def _layout(source: Source, names: Sequence[str] | None, separator: str | None) 
     """Look at the first record and once over all bytes."""
     start = _first_content(source)
     first = _first_record(source, start)
-    told = _TOLD.fullmatch(first)
-    if told is not None:
+    declaration = _TOLD.fullmatch(first)
+    if declaration is not None:
         # a line that Excel writes for itself
         start = _first_content(source, start + len(first.encode()))
-        first, separator = _first_record(source, start), separator or told[1]
+        first, separator = _first_record(source, start), separator or declaration[1]
     if separator is None:
         separator = _separator(first, source.suffix)
     elif len(separator) != 1 or not separator.isascii() or separator in '"\r\n':
@@ -155,10 +155,14 @@ def _layout(source: Source, names: Sequence[str] | None, separator: str | None) 
     cells = _split(source, first, separator)
     if names is not None and len(names) != len(cells):
         raise JudgmentError(f"{source.name} has {len(cells)} columns where {len(names)} names were given")
-    found = tuple(cell or f"column_{number}" for number, cell in enumerate(cells, 1)) if names is None else tuple(names)
-    doubled = next((name for name in found if found.count(name) > 1), None) if len(set(found)) < len(found) else None
+    header = (
+        tuple(cell or f"column_{number}" for number, cell in enumerate(cells, 1)) if names is None else tuple(names)
+    )
+    doubled = (
+        next((name for name in header if header.count(name) > 1), None) if len(set(header)) < len(header) else None
+    )
     if doubled is not None:
-        times = found.count(doubled)
+        times = header.count(doubled)
         raise JudgmentError(
             f"{source.name}: column {show_value(doubled)} stands {times} times in the header; rename one of them"
         )
@@ -167,7 +171,7 @@ def _layout(source: Source, names: Sequence[str] | None, separator: str | None) 
     bare_return = source.data.find(b"\r") >= 0 and re.search(rb"\r(?!\n)", source.data) is not None
     plain = not bare_return and (not quotes or _well_quoted(source.data, start, separator))
     nameless = sum(1 for _ in takewhile(lambda cell: not cell, reversed(cells))) if names is None else 0
-    return _Layout(found, separator, start, names is None, quotes, loose, plain, nameless)
+    return _Layout(header, separator, start, names is None, quotes, loose, plain, nameless)
 
 
 def _first_content(source: Source, start: int | None = None) -> int:
@@ -239,13 +243,13 @@ def _well_quoted(data: bytes | mmap.mmap, start: int, separator: str) -> bool:
     after_close[[ord(separator), _NEWLINE, _QUOTE, _RETURN]] = True
     n_quotes = 0
     for begin in range(0, len(view), BLOCK):
-        found = np.flatnonzero(view[begin : begin + BLOCK] == _QUOTE) + begin
-        opening, closing = (found[n_quotes % 2 :: 2], found[1 - n_quotes % 2 :: 2])
+        places = np.flatnonzero(view[begin : begin + BLOCK] == _QUOTE) + begin
+        opening, closing = (places[n_quotes % 2 :: 2], places[1 - n_quotes % 2 :: 2])
         opening = opening[opening > 0]
         closing = closing[closing < len(view) - 1]
         if not (before_open[view[opening - 1]].all() and after_close[view[closing + 1]].all()):
             return False
-        n_quotes += len(found)
+        n_quotes += len(places)
     return n_quotes % 2 == 0
 
 

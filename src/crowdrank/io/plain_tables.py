@@ -93,14 +93,14 @@ def read_plain(source: Source, options: ReadOptions) -> Plain:
 
     table, mixed = read_source(source, choose=choose)
     try:
-        found = plain_rows(table, mixed, options, source)
+        plain = plain_rows(table, mixed, options, source)
     except JudgmentError:
         # what is unclear is said of all columns
         return read_plain_wholly(source, options)
     spared = tuple(name for name in names if name not in table.columns)
-    understood = replace(found.understood, ignored=(*found.understood.ignored, *spared))
+    understood = replace(plain.understood, ignored=(*plain.understood.ignored, *spared))
     again = partial(read_plain_wholly, source, options) if spared else None
-    return found._replace(understood=understood, again=again)
+    return plain._replace(understood=understood, again=again)
 
 
 def _read_long(source: Source, options: ReadOptions) -> Plain | None:
@@ -119,10 +119,10 @@ def _read_long(source: Source, options: ReadOptions) -> Plain | None:
         table = read_long_lines(source, is_needed)
         if table is None:
             return None
-        found = plain_rows(table.frame, table.mixed, options, source)
-        ids = table.cut.intersection(found.understood.columns.values())
+        plain = plain_rows(table.frame, table.mixed, options, source)
+        ids = table.cut.intersection(plain.understood.columns.values())
         if not ids:
-            return found
+            return plain
         asked = [*asked, *ids]
     return None
 
@@ -248,10 +248,10 @@ def with_path(table: pl.DataFrame, path: str, said: str) -> pl.DataFrame:
     root = root_of(table.columns, path)
     if root is None:
         raise JudgmentError(f"{said}, but the table's columns are {_names(table)}")
-    found = at_path(table[root[0]], root[1])
-    if found.null_count() == len(found):
+    cells = at_path(table[root[0]], root[1])
+    if cells.null_count() == len(cells):
         raise JudgmentError(f"{said}, but there is nothing at that path; look at what {root[0]!r} holds")
-    return table.with_columns(found.alias(path))
+    return table.with_columns(cells.alias(path))
 
 
 def _each_entry(table: pl.DataFrame, paths: Iterable[str]) -> pl.DataFrame:
@@ -398,8 +398,8 @@ def _with_numbers(
         cells = without_blanks(cells)
     else:
         commas = table_format(source) != "csv" or separator_of(source) != ","
-        found = numbers_in(name, cells, commas=commas)
-        cells, levels, notes = found.cells, found.levels, [found.note] if found.note else []
+        numbers = numbers_in(name, cells, commas=commas)
+        cells, levels, notes = numbers.cells, numbers.levels, [numbers.note] if numbers.note else []
         notes += _class_note(name, cells)
         if options.small_is_good is None and levels is None and counts_downwards(name) and cells.dtype.is_numeric():
             ways = [option("small_is_good", small) for small in (True, False)]

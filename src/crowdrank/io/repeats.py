@@ -126,14 +126,14 @@ def _splitting(plain: Plain, facts: list[ColumnFacts], keys: list[str]) -> list[
         if not one.is_nested and not one.times and one.has_repeats and not is_gold(one.name) and one.cells is not None
         and not _ASIDE.fullmatch(key_of(one.name))
     ]  # fmt: skip
-    found = [one for one, cells in usable if n / count_cells([*key, cells]) < _ONCE]
-    if not found:
+    columns = [one for one, cells in usable if n / count_cells([*key, cells]) < _ONCE]
+    if not columns:
         # two may do what none does alone: a listener and a clip
         words = [(one, cells) for one, cells in usable if not one.numbers]
         pairs = itertools.combinations(words if len(words) > 1 else usable, 2)
         both = (pair for pair in pairs if n / count_cells([*key, *(cells for _, cells in pair)]) < _ONCE)
-        found = [one for one, _ in next(both, ())]
-    return [one for one in found if not one.numbers] or found
+        columns = [one for one, _ in next(both, ())]
+    return [one for one in columns if not one.numbers] or columns
 
 
 def _stop_split(name: str, plain: Plain, facts: list[ColumnFacts], keys: list[str]) -> None:
@@ -151,10 +151,10 @@ def _stop_split(name: str, plain: Plain, facts: list[ColumnFacts], keys: list[st
     of = f" of query {short(row['query'])}" if "query" in row else ""
     values = [value for value in dict.fromkeys(splitting[0].sample) if not is_personal(column, value)]
     more = f" (or {either(values[1:_SHOWN])})" if len(values) > 1 else ""
-    told = re.split(r"[.\]]+", column)[-1]
-    item = f"{option('columns', {'item': column})}, or " if "item" in row and is_surely_item(told) else ""
+    last = re.split(r"[.\]]+", column)[-1]
+    item = f"{option('columns', {'item': column})}, or " if "item" in row and is_surely_item(last) else ""
     ways = [f"{option('where', {column: values[0] if values else ...})}{more}", option("columns", {"query": column})]
-    if len(values) > _MOST_CRITERIA or name_points("query", told) or name_points("item", told):
+    if len(values) > _MOST_CRITERIA or name_points("query", last) or name_points("item", last):
         ways.reverse()
     raise JudgmentError(
         f"{name}: {who} {what}{of} {counted(row['len'], 'time')}; {column!r} tells them apart: {item}{ways[0]}, or "

@@ -104,10 +104,10 @@ def in_any_encoding(source: Source, read: Callable[[Source], Result]) -> Result:
         return read(source)
     except NotUtf8Error:
         changed, word = as_windows_text(source)
-        found = read(changed)
+        result = read(changed)
     other = option("encoding", "NAME")
     say(f"{source.name}: not UTF-8, so read as Windows-1252, as in {show_value(word)}; {other} names another encoding")
-    return found
+    return result
 
 
 def _read_text(

@@ -281,8 +281,8 @@ def _diagnostics(consensus: Consensus, judged: Judgments | Mixed, known: Consens
 
 def _action_table(table: pl.DataFrame, flags: pl.DataFrame, action: dict[Any, str]) -> pl.DataFrame:
     """The table with actions and reasons, those to be left out first."""
-    told = flags.group_by("annotator", maintain_order=True).agg(pl.col("reason").str.join("; "))
-    shown = table.join(told, on="annotator", how="left", maintain_order="left")
+    reasons = flags.group_by("annotator", maintain_order=True).agg(pl.col("reason").str.join("; "))
+    shown = table.join(reasons, on="annotator", how="left", maintain_order="left")
     chosen = pl.Series("action", [action.get(who, "keep") for who in shown["annotator"]], dtype=pl.String)
     plain = pl.Series([quality_in_words(row) for row in table.iter_rows(named=True)], dtype=pl.String)
     shown = shown.with_columns(chosen, pl.col("reason").fill_null(plain))

@@ -104,12 +104,12 @@ def _write_results(
     """Write numbers, protocol and pictures."""
     from matplotlib import rc_context
 
-    table, told = place / f"{stem}.csv", place / f"{stem}.json"
+    table, protocol = place / f"{stem}.csv", place / f"{stem}.json"
     with whole_file(table) as handle:
         outcome.frame().write_csv(handle)
-    with whole_file(told) as handle:
+    with whole_file(protocol) as handle:
         handle.write(json.dumps(_protocol(chosen, outcome, work, seconds), indent=1).encode())
-    files = [table, told]
+    files = [table, protocol]
     for name, draw in outcome.figures.items():
         figure = draw()
         for suffix in ("png", "svg"):

@@ -136,8 +136,8 @@ class Work:
             if text and head != self._head:
                 kept.unlink()
             elif text:
-                for name, found, seconds in filter(None, map(_kept_cell, lines)):
-                    self._cells[name], self._seconds[name] = found, seconds
+                for name, cell, seconds in filter(None, map(_kept_cell, lines)):
+                    self._cells[name], self._seconds[name] = cell, seconds
                 # a run that was stopped while it wrote leaves half a line, which the next one would be added to
                 if len(self._cells) < len(lines) or not text.endswith("\n"):
                     with whole_file(kept) as handle:

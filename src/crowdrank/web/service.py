@@ -114,11 +114,13 @@ def _claim(
     return _show_requests(collection, connection, claim(collection, connection, annotator, n, lease_seconds), annotator)
 
 
-def _show_requests(collection: Collection, connection: sa.Connection, found: Claim, annotator: int) -> dict[str, Any]:
+def _show_requests(
+    collection: Collection, connection: sa.Connection, given_out: Claim, annotator: int
+) -> dict[str, Any]:
     """Requests as the annotator sees them, or why there are none."""
-    answer: dict[str, Any] = {"requests": shown_requests(collection, connection, found.requests, annotator)}
-    if found.reason is not None:
-        answer["reason"] = found.reason
-    if found.retry_after is not None:
-        answer["retry_after"] = round(found.retry_after, 1)
+    answer: dict[str, Any] = {"requests": shown_requests(collection, connection, given_out.requests, annotator)}
+    if given_out.reason is not None:
+        answer["reason"] = given_out.reason
+    if given_out.retry_after is not None:
+        answer["retry_after"] = round(given_out.retry_after, 1)
     return answer

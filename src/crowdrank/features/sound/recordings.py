@@ -105,5 +105,5 @@ def resample(samples: Floats, rate: int) -> Floats:
     if rate == RATE:
         return samples
     common = gcd(rate, RATE)
-    found: Floats = resample_poly(samples, RATE // common, rate // common)
-    return found
+    resampled: Floats = resample_poly(samples, RATE // common, rate // common)
+    return resampled

@@ -109,5 +109,5 @@ def _chosen_item(record: Mapping[str, Any], name: str, layout: Layout, places: b
     value: str | None = record[name]
     if value is None or not places:
         return value
-    found: str | None = record[_place_names(layout)[value.lower()]]
-    return found
+    item: str | None = record[_place_names(layout)[value.lower()]]
+    return item

@@ -84,8 +84,8 @@ def _is_one_query(first: list[dict[str, Any]]) -> bool:
 
 def _context(record: Mapping[str, Any]) -> str | None:
     """What was asked, or the id of the record; ``None`` where nothing says so."""
-    found = first_filled(record, CONTEXTS)
-    if found is not None and (text := message_text(found[1])):
+    field = first_filled(record, CONTEXTS)
+    if field is not None and (text := message_text(field[1])):
         return text
     chosen = record.get("chosen")
     several = len(_pairs(chosen, record.get("rejected"))) > 1

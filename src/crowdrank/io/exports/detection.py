@@ -99,18 +99,18 @@ def first_objects(text: str) -> list[Any]:
     """
     at = len(text) - len(text.lstrip())
     in_array = text[at : at + 1] == "["
-    found: list[Any] = []
+    values: list[Any] = []
     decoder, at = json.JSONDecoder(), at + in_array
-    while len(found) < _OBJECTS:
+    while len(values) < _OBJECTS:
         at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]
         try:
             value, at = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
             break
         # some write one list of objects for each person
-        found += value if in_array and isinstance(value, list) else [value]
-    if found:
-        return found[:_OBJECTS]
+        values += value if in_array and isinstance(value, list) else [value]
+    if values:
+        return values[:_OBJECTS]
     try:
         value = json.loads(_close_json(text))
     except (ValueError, RecursionError):
@@ -196,9 +196,9 @@ def _in_archive(source: Source) -> Beginning:
         # an .eval log of Inspect
         return Beginning(objects=({"eval": {"model": "", "task": ""}, "samples": []},))
     parts = text_members(source, _BYTES, 1) if names else []
-    found = look(parts[0]) if parts else Beginning()
+    beginning = look(parts[0]) if parts else Beginning()
     # in an archive a table of texts and labels is doccano's too
-    return Beginning(objects=({"text": "", "label": []},)) if {"text", "label"} <= set(found.header) else found
+    return Beginning(objects=({"text": "", "label": []},)) if {"text", "label"} <= set(beginning.header) else beginning
 
 
 def _is_label_studio(seen: Beginning) -> bool:
@@ -252,10 +252,10 @@ def _is_arena(seen: Beginning) -> bool:
 def _is_chosen_rejected(seen: Beginning) -> bool:
     if not seen.has("chosen", "rejected") or seen.has("scores_chosen", "results"):
         return False
-    told = any(
+    named = any(
         seen.has(name) for name in ("chosen_model", "prompt", "question", "instruction", "score_chosen", "messages")
     )
-    return told or any(isinstance(value, list) or "\n\nAssistant:" in str(value) for value in seen.values("chosen"))
+    return named or any(isinstance(value, list) or "\n\nAssistant:" in str(value) for value in seen.values("chosen"))
 
 
 def _is_inspect(seen: Beginning) -> bool:

@@ -62,12 +62,12 @@ def _labels_by_annotator(record: Mapping[str, Any], joined: bool) -> Iterator[tu
                 by_person.setdefault(as_text(one.get("user")), []).extend(as_labels(one.get("label")))
         yield from by_person.items() if by_person else [(None, [])]
         return
-    found = record.get("label", record.get("labels", record.get("cats", record.get("entities"))))
-    if isinstance(found, str) and joined:
-        found = found.split("#")
-    if isinstance(found, list) and any(isinstance(one, list | Mapping) for one in found):
+    labels = record.get("label", record.get("labels", record.get("cats", record.get("entities"))))
+    if isinstance(labels, str) and joined:
+        labels = labels.split("#")
+    if isinstance(labels, list) and any(isinstance(one, list | Mapping) for one in labels):
         raise JudgmentError("the labels are spans of text, no classes of whole texts; only those can be aggregated")
-    yield None, as_labels(found)
+    yield None, as_labels(labels)
 
 
 def _members(source: Source) -> Iterator[tuple[str | None, Source]]:

@@ -113,9 +113,9 @@ class Collector:
         """Whether a record, or what stands around it, is one that ``where`` asks for."""
         fits = True
         for path, value in self.options.where.items():
-            found = [as_text(at_path(record, path)) for record in records]
-            self._where_hits[path] |= any(one is not None for one in found)
-            fits = fits and str(value).strip() in found
+            values = [as_text(at_path(record, path)) for record in records]
+            self._where_hits[path] |= any(one is not None for one in values)
+            fits = fits and str(value).strip() in values
         self._n_elsewhere += not fits
         return fits
 
@@ -126,9 +126,9 @@ class Collector:
     def add(self, record: Any = None, **cells: Any) -> None:
         """Add a row; the user's own choice of a field for a word goes before the importer's."""
         for word, path in self.options.columns.items():
-            found = at_path(record, path)
-            self._column_hits[word] |= found is not None
-            cells[word] = found if word in ("grade", "winner") else as_text(found)
+            cell = at_path(record, path)
+            self._column_hits[word] |= cell is not None
+            cells[word] = cell if word in ("grade", "winner") else as_text(cell)
         for name in cells.keys() - self._columns.keys():
             self._columns[name] = [None] * self._length
         for name, values in self._columns.items():
@@ -221,12 +221,14 @@ class Collector:
             return replace(imported, nominal=options.nominal)
         if classes:
             return self._as_classes(imported)
-        found = numbers_in("grade", grade, commas=False)
-        if found.note is not None:
-            imported = replace(imported, notes=(*imported.notes, f"answers: {found.note.partition(': ')[2]}"))
-            if found.levels is not None and not options.small_is_good:
-                return replace(imported, frame=frame.with_columns(grade=found.cells), levels=tuple(found.levels))
-            grade = found.cells if found.levels is None else grade.str.extract(r"^\s*([-+]?\d+(?:\.\d+)?)")
+        as_numbers = numbers_in("grade", grade, commas=False)
+        if as_numbers.note is not None:
+            imported = replace(imported, notes=(*imported.notes, f"answers: {as_numbers.note.partition(': ')[2]}"))
+            if as_numbers.levels is not None and not options.small_is_good:
+                return replace(
+                    imported, frame=frame.with_columns(grade=as_numbers.cells), levels=tuple(as_numbers.levels)
+                )
+            grade = as_numbers.cells if as_numbers.levels is None else grade.str.extract(r"^\s*([-+]?\d+(?:\.\d+)?)")
         numbers = grade if grade.dtype.is_numeric() else grade.cast(pl.Float64, strict=False)
         if not numbers.null_count():
             if not numbers.is_finite().all():

@@ -32,7 +32,7 @@ def read(source: Source, options: ReadOptions) -> Imported:
         )
     filters: dict[str, None] = {}
     metrics: dict[str, None] = {}
-    found: list[tuple[Any, str, dict[str, Any]]] = []
+    documents: list[tuple[Any, str, dict[str, Any]]] = []
     for number, record in enumerate(records(source), 1):
         if not rows.is_wanted(record):
             continue
@@ -42,13 +42,13 @@ def read(source: Source, options: ReadOptions) -> Imported:
         values = {str(name): record.get(str(name)) for name in names} if isinstance(names, list) else _numbers(record)
         metrics |= dict.fromkeys(values)
         doc = as_text(record.get("doc_id")) or str(number)
-        found.append((record if options.columns else None, f"{named[1]}: {doc}" if named else doc, values))
+        documents.append((record if options.columns else None, f"{named[1]}: {doc}" if named else doc, values))
     if len(filters) > 1:
         one = option("where", {"filter": next(iter(filters))})
         raise JudgmentError(f"each document was scored with {first_few(map(repr, filters))}; choose one with {one}")
     metric = choose_question(metrics, options.answer, what="the metrics")
     settle_direction(rows, metric, is_small_good(metric))
-    for record, query, values in found:
+    for record, query, values in documents:
         value = values.get(metric)
         grade = float(value) if isinstance(value, bool) else as_number(value)
         if grade is None:

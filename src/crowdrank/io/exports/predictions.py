@@ -103,10 +103,10 @@ def label_studio_tasks(consensus: Consensus, source: Source, options: ReadOption
         answers.expect_scale([number for number in scale[name] if number is not None])
     made, missing = Records(), 0
     for task, _ in tasks(source):
-        found = _prediction(answers, task, kinds[name], options)
-        missing += found is None
-        if found is not None:
-            value, sure = found
+        answer = _prediction(answers, task, kinds[name], options)
+        missing += answer is None
+        if answer is not None:
+            value, sure = answer
             names = {"from_name": name, "to_name": targets[name], "type": kinds[name]}
             result = {"id": f"crowdrank-{task['id']}", **names, "value": value}
             prediction: dict[str, Any] = {"model_version": f"crowdrank {consensus.method}", "result": [result]}
@@ -124,8 +124,8 @@ def _prediction(
 ) -> tuple[Any, float | None] | None:
     """Value of a prediction for a task, with its confidence."""
     data, item = data_of(task), as_text(task.get("id"))
-    found = context_of(data)
-    query = found[1] if found else item
+    context = context_of(data)
+    query = context[1] if context else item
     if kind == "pairwise":
         sides = _sides(task, data, options)
         chosen = None if sides is None else answers.winner(query, *sides)
@@ -191,12 +191,12 @@ def argilla_suggestions(consensus: Consensus, source: Source, options: ReadOptio
     made, missing = Records(), 0
     for number, record in enumerate(argilla_records(source), 1):
         item = id_of(record, number)
-        found = _suggestion(answers, item, numbers, lists=lists) or _preferred_label(
+        answer = _suggestion(answers, item, numbers, lists=lists) or _preferred_label(
             answers, _fields(record), item, labels
         )
-        missing += found is None
-        if found is not None:
-            value, sure = found
+        missing += answer is None
+        if answer is not None:
+            value, sure = answer
             suggestion = {"value": value, "score": sure, "agent": "crowdrank"}
             made.append({"id": item, "fields": _fields(record), "suggestions": {name: suggestion}})
     if not made:

@@ -86,8 +86,8 @@ def json_values(source: Source) -> Iterator[Any]:
 
 def document(source: Source) -> Any:
     """Return what a file with one JSON value holds."""
-    found = list(json_values(source)) if source.data[:1] != b"[" else [list(json_values(source))]
-    return found[0] if len(found) == 1 else found
+    values = list(json_values(source)) if source.data[:1] != b"[" else [list(json_values(source))]
+    return values[0] if len(values) == 1 else values
 
 
 def text_rows(source: Source) -> list[list[str]]:
@@ -97,8 +97,8 @@ def text_rows(source: Source) -> list[list[str]]:
     separator = max(("\t,;|" if source.suffix in (".tsv", ".tab") else ",\t;|"), key=first.count)
     limit = csv.field_size_limit(1 << 30)
     try:
-        found = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-        rows = [[cell.strip() for cell in row] for row in found]
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+        rows = [[cell.strip() for cell in row] for row in reader]
     except csv.Error as error:
         raise JudgmentError(f"{source.name} is no readable CSV ({plain(str(error))}); export it again") from None
     finally:

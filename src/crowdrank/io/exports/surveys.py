@@ -92,8 +92,8 @@ def _are_boxes(frame: pl.DataFrame, names: list[str]) -> bool:
     held = [frame[name].drop_nulls().unique().to_list() for name in names]
     blank = sum(frame[name].null_count() for name in names)
     ticks = {cell for cells in held for cell in cells}
-    told = len(ticks) > 1 or ticks <= {"1", "x", "X", "Y", "true", "TRUE", "True"}
-    return frame.height > 1 and blank > 0 and all(len(cells) < 2 for cells in held) and bool(ticks) and told
+    are_marks = len(ticks) > 1 or ticks <= {"1", "x", "X", "Y", "true", "TRUE", "True"}
+    return frame.height > 1 and blank > 0 and all(len(cells) < 2 for cells in held) and bool(ticks) and are_marks
 
 
 def _add_boxes(rows: Collector, frame: pl.DataFrame, items: Mapping[str, str], cells: Mapping[str, pl.Series]) -> str:
@@ -112,12 +112,12 @@ def _add_boxes(rows: Collector, frame: pl.DataFrame, items: Mapping[str, str], c
 
 def _chosen_columns(rows: Collector, frame: pl.DataFrame) -> dict[str, pl.Series]:
     """Columns that the user names for a word; items and answers are the columns of the question."""
-    found: dict[str, pl.Series] = {}
+    columns: dict[str, pl.Series] = {}
     for word, name in rows.options.columns.items():
         if word in ("item", "grade", "rank") or name not in frame.columns:
             raise JudgmentError(
                 f"{option('columns', {word: name})} names no column of respondents; there are "
                 f"{first_few(map(repr, frame.columns), shown=40)}"
             )
-        found[word] = frame[name]
-    return found
+        columns[word] = frame[name]
+    return columns

@@ -182,7 +182,7 @@ class QueryPasses(AnnotatorPasses):
             warn_unconverged(method_name(self.method), self.method.max_iter, trace.change, self.method.tol)
         slopes = self._slopes(sums, prior, np.append(own, tie))
         self._warn_near_chance(sums, prior, own, number)
-        columns = [PartColumns(*found) for found in sums.read(partial(_read_scores, self.method, own, tie, slopes))]
+        columns = [PartColumns(*part) for part in sums.read(partial(_read_scores, self.method, own, tie, slopes))]
         trace = replace(trace, n_iter=n_iter, log_likelihood=tuple(values))
         estimates = {"tie": float(np.exp(tie[0]))} if len(tie) else {}
         return PartedFit(columns, trace, self._quality(sums, own, given), estimates=estimates)
@@ -348,13 +348,13 @@ def _links(part: PairPart, state: Any) -> tuple[Statistics, Any]:
     return (heard.astype(np.int64), label[heard].astype(np.int64), float(n_groups)), None
 
 
-def _components(found: list[Statistics], n_own: int) -> tuple[Any, int]:
+def _components(parts: list[Statistics], n_own: int) -> tuple[Any, int]:
     """The component that preferences connect each annotator to, -1 without any, and the number of groups of items."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
     annotators, nodes, n_nodes, n_groups = [np.empty(0, np.int64)], [np.empty(0, np.int64)], n_own, 0
-    for heard, label, groups in found:
+    for heard, label, groups in parts:
         labels, place = np.unique(label, return_inverse=True)
         annotators.append(heard)
         nodes.append(n_nodes + place)

@@ -147,13 +147,13 @@ def _table_3(cells: Cells) -> Verdict:
     """Whether the classifiers are as good as the printed ones."""
     ours = {name: _annotator(cells, number, 0) for number, name in enumerate(TABLE_3)}
     means = {name: float(np.mean(values)) for name, values in ours.items()}
-    told = ", ".join(f"{name} {mean_text(values)} ({TABLE_3[name]})" for name, values in ours.items())
+    figures = ", ".join(f"{name} {mean_text(values)} ({TABLE_3[name]})" for name, values in ours.items())
     gaps = [abs(means[name] - printed) for name, printed in TABLE_3.items()]
     spread = float(np.mean([np.std(values, ddof=1) for values in ours.values()])) if len(cells) > 1 else 0.0
     moved = f"; drawing them again moves a classifier by {spread:.0f} points" if spread else ""
     return Verdict.of(
         "table 3: classifiers order 59 to 72 % of pairs right, random forests most and the perceptron least",
-        f"Ours with the printed ones in brackets, a tie being no right order: {told}.",
+        f"Ours with the printed ones in brackets, a tie being no right order: {figures}.",
         why=f"Neither the features that each classifier saw are printed nor its settings{moved}.",
         reproduced=max(gaps) <= _MAX_POINTS_OFF,
         trend=min(means.values()) == means["Perc."] and max(gaps) <= 4 * _MAX_POINTS_OFF,
@@ -163,12 +163,12 @@ def _table_3(cells: Cells) -> Verdict:
 def _table_4(cells: Cells) -> Verdict:
     """Whether the schemes as printed reach the printed accuracies."""
     forms = {MV: MV, **_FORMS}
-    told = ", ".join(f"{one} {mean_text(_scheme(cells, one))} ({_printed_figure(one)})" for one in forms)
+    figures = ", ".join(f"{one} {mean_text(_scheme(cells, one))} ({_printed_figure(one)})" for one in forms)
     others = ", ".join(f"{one} {mean_text(_scheme(cells, one))}" for one in (IAM, JAM, VRJAM, VOTES, EFFECTS))
     means = {name: float(np.mean(_scheme(cells, one))) for one, name in forms.items()}
     return Verdict.of(
         "table 4: accuracies of the fusion schemes",
-        f"As printed, with the printed figures in brackets: {told}. Ours: {others}.",
+        f"As printed, with the printed figures in brackets: {figures}. Ours: {others}.",
         why="The draw of digits and features alone spreads accuracies as much as the standard deviations show.",
         reproduced=all(abs(means[one] - printed) <= _MAX_POINTS_OFF for one, printed in TABLE_4.items()),
         trend=min(means, key=means.__getitem__) == IAM and max(means, key=means.__getitem__) == VRJAM,
@@ -180,10 +180,10 @@ def _beat_best(cells: Cells) -> Verdict:
     best = np.array([max(pair[1] for pair in cell["annotators"]) for cell in cells])
     ahead = {one: int((np.array(_scheme(cells, one)) > best).sum()) for one in (MV, PRINTED_JAM, PRINTED_VRJAM)}
     means = {one: float(np.mean(_scheme(cells, one))) for one in ahead}
-    told = ", ".join(f"{one} {means[one]:.1f} and ahead {count} times" for one, count in ahead.items())
+    figures = ", ".join(f"{one} {means[one]:.1f} and ahead {count} times" for one, count in ahead.items())
     return Verdict.of(
         "MV, JAM and VRJAM outperform the best annotator",
-        f"Of {len(cells)} runs: {told}; the best annotator of each reaches {best.mean():.1f} with ties as one half.",
+        f"Of {len(cells)} runs: {figures}; the best annotator of each reaches {best.mean():.1f} with ties as one half.",
         why="A forest that happens to see good features is better than the crowd it belongs to.",
         reproduced=min(ahead.values()) == len(cells),
         trend=min(means.values()) > best.mean(),

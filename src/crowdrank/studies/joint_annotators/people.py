@@ -211,10 +211,10 @@ def _experts(measured: Cells) -> Verdict:
     gaps = {one: _gaps(measured, one, MV, "experts") for one in (JAM, VRJAM)}
     ahead = {one: sum(gap.clear > 0 for gap in of.values()) for one, of in gaps.items()}
     behind = {one: sum(gap.clear < 0 for gap in of.values()) for one, of in gaps.items()}
-    told = "; ".join(f"{one} less MV: {_differences_text(of)}" for one, of in gaps.items())
+    differences = "; ".join(f"{one} less MV: {_differences_text(of)}" for one, of in gaps.items())
     return Verdict.of(
         "beyond table 5: JAM and VRJAM agree with experts more often than MV",
-        f"Mean share of pairs in the experts' order: {_shares_text(means)}. {told}.",
+        f"Mean share of pairs in the experts' order: {_shares_text(means)}. {differences}.",
         why="Where many annotators rate each pair there is little for features to add.",
         reproduced=min(ahead.values()) > len(measured) / 2,
         trend=min(means[JAM], means[VRJAM]) > means[MV] and all(ahead[one] >= behind[one] for one in gaps),

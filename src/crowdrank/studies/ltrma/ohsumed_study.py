@@ -234,10 +234,10 @@ _DRAWN = (TRUTH, PRINTED_D, PRINTED_ML, D, ML, BORDA)
 
 def _figures(results: dict[str, Results]) -> Iterator[tuple[str, Any]]:
     """Figure 3 for both data sets and both kinds of swaps."""
-    for name, found in results.items():
+    for name, result in results.items():
         for swaps in SWAPS:
             label = f"figure-3{'' if name == MAIN else '-letor3'}{'' if swaps == SWAPS[0] else '-scaled'}"
-            yield label, partial(_figure, found, swaps)
+            yield label, partial(_figure, result, swaps)
 
 
 def _figure(results: Results, swaps: str) -> Any:
@@ -250,8 +250,8 @@ def _figure(results: Results, swaps: str) -> Any:
         for size in results.sizes:
             values = np.array([results.values(swaps, name, measure, size) for name in names])
             level = values.mean(axis=0)
-            for name, found in zip(names, values - level + level.mean(), strict=True):
-                series[name].append(found.tolist())
+            for name, curve in zip(names, values - level + level.mean(), strict=True):
+                series[name].append(curve.tolist())
         label = measure if measure == ERROR else f"{measure} in %"
         lines(ax, results.sizes, series, xlabel="annotators G", ylabel=label, error=True, legend=False, among=_DRAWN)
         ax.set_title(f"({_PLACES[measure]})", fontsize=9)

@@ -189,10 +189,10 @@ def _close(runs: Runs) -> Verdict:
     """Whether the joint method is as good as the truth."""
     gaps = {measure: runs.less(TRUTH, PRINTED_ML, measure) for measure in MEASURES[:3]}
     behind = {measure: float(np.mean(runs.less(TRUTH, PRINTED_D, measure))) for measure in MEASURES[:3]}
-    told = ", ".join(f"{name} {np.mean(gap):+.4f} (LTRMA-D {behind[name]:+.4f})" for name, gap in gaps.items())
+    differences = ", ".join(f"{name} {np.mean(gap):+.4f} (LTRMA-D {behind[name]:+.4f})" for name, gap in gaps.items())
     return Verdict.of(
         "figures 2(a)-(c): LTRMA-ML is very close to ListMLE on the truth",
-        f"Truth less LTRMA-ML as printed: {told}, over {len(gaps['MAP'])} runs.",
+        f"Truth less LTRMA-ML as printed: {differences}, over {len(gaps['MAP'])} runs.",
         reproduced=all(np.mean(gap) <= _MAX_DIFFERENCE for gap in gaps.values()),
         trend=all(np.mean(gap) <= 0.5 * behind[name] for name, gap in gaps.items()),
     )

@@ -38,7 +38,7 @@ def noisy_crowd(work: Work) -> Outcome:
     }
     main = results[_OHSUMED]
     return Outcome(
-        rows=[*regimes.rows(), *(row for name, found in results.items() for row in _rows(name, found))],
+        rows=[*regimes.rows(), *(row for name, result in results.items() for row in _rows(name, result))],
         verdicts=[*regime_verdicts(regimes), *verdicts(main, results.get(_MQ2008))],
         figures={
             "regimes": lambda: regime_curves(regimes),

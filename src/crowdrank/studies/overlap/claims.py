@@ -170,10 +170,10 @@ def own_notes(results: Results) -> list[str]:
         for name in ("If-good-3", "3-overlap")
         for both in [(copied_name(name), name)]
     }
-    told = "; ".join(f"{name}: {_differences_text(values)}" for name, values in copies.items())
+    differences = "; ".join(f"{name}: {_differences_text(values)}" for name, values in copies.items())
     return [
         _averaged_verdict(results, main, other).note,
-        f"Plain copies of rows less rows that the ranker knows to be of one item, in nDCG@3: {told}. {_POOLED}",
+        f"Plain copies of rows less rows that the ranker knows to be of one item, in nDCG@3: {differences}. {_POOLED}",
     ]
 
 
@@ -239,8 +239,8 @@ def _better_labels(errors: Mapping[str, Mapping[str, Sequence[float]]]) -> Verdi
     """Whether asking again about good items only makes labels as good as asking about all."""
     seen, below, near = [], 0, 0
     compared = (BASELINE, averaged_name("If-good-3"), averaged_name("3-overlap"))
-    for noise, found in errors.items():
-        single, some, three = (float(np.mean(found[name])) for name in compared)
+    for noise, by_setting in errors.items():
+        single, some, three = (float(np.mean(by_setting[name])) for name in compared)
         below += some < single
         near += some <= (1 + _MAX_DIFFERENCE) * three
         seen.append(f"{noise} {single:.2f}, {some:.2f}, {three:.2f}")
