@@ -104,7 +104,7 @@ def test_what_changes_all_judgments_is_refused_where_some_rows_are_read_at_a_tim
 def test_options_about_reading_are_refused_where_judgments_are_packed_already(files):
     assert run("pack", files / "grades.csv", "--out", files / "packed").exit_code == 0
     refused = run("aggregate", files / "packed", "--across-queries")
-    assert "--across-queries is about reading files, and" in str(refused.exception)
+    assert "--across-queries applies to reading files, but" in str(refused.exception)
     assert run("aggregate", files / "packed", "-o", files / "ranks.csv").exit_code == 0
 
 

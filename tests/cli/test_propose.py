@@ -100,7 +100,7 @@ def test_the_scheme_fits_the_judgments(run, votes):
         ),
         ("propose v.csv --goal best", "if-good-3 has no goal; leave the goal out"),
         ("propose v.csv -s information --goal best", "goal 'best' is about preferences, and these are grades"),
-        ("propose v.csv --price cheap", "--price 'cheap' is no number; write for example --price 2"),
+        ("propose v.csv --price cheap", "--price 'cheap' is not a number; write for example --price 2"),
         ("propose v.csv --price a=b", "--price 'a=b' is no number"),
         ("propose v.csv -o v.csv", "v.csv is read, so it is not written to"),
         ("propose v.csv --set k=0", "k=0 must be at least 1"),

@@ -55,7 +55,11 @@ def export(
     ] = None,
     column: Annotated[
         list[str] | None,
-        typer.Option("--column", metavar="WORD=NAME", help="As the votes were read, such as left=data.x; repeatable."),
+        typer.Option(
+            "--column",
+            metavar="WORD=NAME",
+            help="Columns that the votes were read with, such as left=data.x; repeatable.",
+        ),
     ] = None,
     texts: Annotated[
         str | None,
@@ -101,8 +105,8 @@ def export(
 
     Label Studio gets predictions, Argilla suggestions, each with the confidence of the consensus. Pairs are JSON lines
     of prompt, chosen, rejected, margin and confidence. Qrels, Quepid's CSV and RRE's ratings have a grade for each
-    item; letor writes features with these labels to FILE, sizes of queries to FILE.query and, where the method tells
-    its confidence, that as weights to FILE.weight, as LightGBM looks for them.
+    item; letor writes features with these labels to FILE, sizes of queries to FILE.query and, if the method gives a
+    confidence, weights to FILE.weight, where LightGBM looks for them.
     """
     from .. import api
     from ..io.output import write_table

@@ -39,7 +39,8 @@ def features(
         ),
     ],
     of: Annotated[
-        str | None, typer.Option("--of", metavar="text|page|speech", help="What the items are; by default as --like.")
+        str | None,
+        typer.Option("--of", metavar="text|page|speech", help="What the items are; by default the same as for --like."),
     ] = None,
     like: Annotated[
         str | None,
@@ -73,7 +74,7 @@ def features(
     ] = False,
     fill: Annotated[
         str | None,
-        typer.Option("--fill", metavar="mean|none", help="What is put for missing values.", rich_help_panel=_COLUMNS),
+        typer.Option("--fill", metavar="mean|none", help="What replaces missing values.", rich_help_panel=_COLUMNS),
     ] = None,
     measures: Annotated[
         str | None,
@@ -141,7 +142,7 @@ def features(
     api.check_extraction(of, like=like, clutter_measures=measures is not None, options=given)
     beside = None if out in (None, "-") else extractor_file(out)
     if details is not None and of != "page":
-        raise ParameterError("--details is about pages; leave it out, or say --of page")
+        raise ParameterError("--details applies to pages; leave it out, or give --of page")
     check_files([items, like], [out, measures, beside, details], format=format, tables=[measures, details])
     with Talk(quiet=quiet) as talk:
         with talk.working("measuring the items") as progress:

@@ -57,7 +57,7 @@ def refuse_unpackable(reading: Reading, remedy: str) -> None:
     changes = {"--without": reading.without, "--as-rankings": reading.as_rankings,
                "--as-preferences": reading.as_preferences}  # fmt: skip
     for name in [name for name, value in changes.items() if value]:
-        raise ParameterError(f"{name} changes all judgments at once, and these are read some rows at a time; {remedy}")
+        raise ParameterError(f"{name} needs all judgments at once, but these are read some rows at a time; {remedy}")
 
 
 def read_settled(
@@ -79,7 +79,9 @@ def _packed_sample(votes: Sequence[str]) -> Judgments | Mixed | None:
     if not packed:
         return None
     if len(votes) > 1:
-        raise ParameterError(f"{packed[0]} holds packed judgments, which are taken alone; pack the rest into it")
+        raise ParameterError(
+            f"{packed[0]} holds packed judgments, which cannot be combined with other files; pack those into it too"
+        )
     from ..api.aggregation import as_judgments
 
     return as_judgments(packed[0])
@@ -161,7 +163,7 @@ def _numbers(text: str | None) -> list[float] | None:
     try:
         return None if text is None else [float(part) for part in text.split(",")]
     except ValueError:
-        raise ParameterError(f"--strength-weights {text!r} is no list of numbers; write for example 1,3") from None
+        raise ParameterError(f"--strength-weights {text!r} is not a list of numbers; write for example 1,3") from None
 
 
 def _convert(judgments: Judgments | Mixed, reading: Reading) -> Judgments | Mixed:
