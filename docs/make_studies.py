@@ -80,7 +80,7 @@ def overview(texts: dict[str, str]) -> str:
         [
             *lines,
             "",
-            f"Minutes are those of one run each on a machine of {CORES} cores, which had other work besides; those of "
+            f"Minutes are those of one run each on a machine of {CORES} cores, which also did other work; those of "
             "full scopes that were not run are estimates.",
         ]
     )

@@ -105,4 +105,4 @@ def test_the_truth_and_the_kind_are_looked_at_before_the_fit(run, votes, tmp_pat
     assert "rename the one that holds it to item" in ran.err
     ran = run("propose votes.csv -s information --costs costs.csv")
     assert ran.code == 2
-    assert "--costs counts grades, and these are preferences" in ran.err
+    assert "--costs counts grades, but these are preferences" in ran.err

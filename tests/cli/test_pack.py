@@ -97,7 +97,7 @@ def test_what_changes_all_judgments_is_refused_where_some_rows_are_read_at_a_tim
     packed = run("pack", files / "grades.csv", "--out", files / "packed", *words)
     assert streamed.exit_code == packed.exit_code == 1
     for said in (str(streamed.exception), str(packed.exception)):
-        assert f"{words[0]} changes all judgments at once" in said
+        assert f"{words[0]} needs all judgments at once" in said
     assert "with --no-stream, or leave it out" in str(streamed.exception)
 
 

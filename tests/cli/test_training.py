@@ -195,7 +195,7 @@ BAD = {
     "a column too few": ("rank model other.csv", "the features lack 'age'"),
     "a missing number": ("rank model gap.csv", "feature 'age' of item 'd1' (query 'q0') is missing"),
     "over the model": ("rank model features.csv -o model", "is read"),
-    "a run without queries": ("rank single items.csv -o r.run", "names a query on each line"),
+    "a run without queries": ("rank single items.csv -o r.run", "needs a query on each line"),
 }  # fmt: skip
 
 

@@ -43,9 +43,9 @@ def test_options_go_to_their_kind(tmp_path):
     assert read_judgments(path, nominal=True).nominal
     codes = put(tmp_path, "p.csv", "left,right,winner\nx,y,1\ny,x,2\n")
     assert read_judgments(codes, winner_codes={1: "left", 2: "right"}).outcome.tolist() == [1, -1]
-    with pytest.raises(ParameterError, match="winner_codes= is about preferences"):
+    with pytest.raises(ParameterError, match="winner_codes= applies to preferences"):
         read_judgments(path, winner_codes={1: "left"})
-    with pytest.raises(ParameterError, match="levels= and nominal= are about grades"):
+    with pytest.raises(ParameterError, match="levels= and nominal= apply to grades"):
         read_judgments(codes, levels=["a", "b"], winner_codes={1: "left", 2: "right"})
     ranks = put(tmp_path, "r.csv", "item,rank\nx,1\n")
     with pytest.raises(ParameterError, match="duplicates="):

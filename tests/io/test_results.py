@@ -169,7 +169,7 @@ def test_a_consensus_can_be_the_truth(tmp_path):
         ("item,score\nx,1\n,2\n", "row 2 has a blank or unknown item"),
         ("item,colour\nx,red\n", "a consensus needs a score or a rank column"),
         ("name,score\nx,1\n", "the table has no item column"),
-        ('{"format": "crowdrank.consensus/1", "items": []}', "parts of it are missing or broken"),
+        ('{"format": "crowdrank.consensus/1", "items": []}', "is incomplete or damaged"),
         ('{"format": "crowdrank.consensus/1", "items": [', "broken JSON"),
     ],
 )

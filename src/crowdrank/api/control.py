@@ -139,7 +139,7 @@ def with_families(judgments: Judgments | Mixed, families: Any) -> Preferences:
     [[1.0], [0.0]]
     """
     if not isinstance(judgments, Preferences):
-        raise JudgmentError(f"{option('families')} is about preferences, and these are other judgments; leave it out")
+        raise JudgmentError(f"{option('families')} applies to preferences, but these are other judgments; leave it out")
     if judgments.group is None or judgments.groups is None:
         raise JudgmentError("control of own families needs a group column: the family of each annotator")
     table = to_frame(families)

@@ -411,14 +411,9 @@ class _Guess(ColumnRefusals):
             return said
         for word in lacking:
             self.refuse_nested(word)
-        known = (
-            ", ".join(
-                f"{word} = {name!r}" for word, name in {**columns, **self._optional_columns(kind, columns)}.items()
-            )
-            or "nothing"
-        )
-        understood = {*columns.values(), *self._optional_columns(kind, columns).values()}
-        free = [name for name in self.names if name not in understood]
+        understood = {**columns, **self._optional_columns(kind, columns)}
+        known = ", ".join(f"{word} = {name!r}" for word, name in understood.items()) or "nothing"
+        free = [name for name in self.names if name not in understood.values()]
         listed = (
             self.listing(free) if any(self.facts[name].has_cells for name in free) else could_serve(self.names, columns)
         )

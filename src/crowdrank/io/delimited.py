@@ -55,7 +55,7 @@ def read_delimited(source: Source, *, names: Sequence[str] | None = None, separa
     if frame is None:
         frame = _careful(source, layout)
     if not frame.height:
-        raise JudgmentError(f"{source.name} has a header but no rows; it should have one row each below it")
+        raise JudgmentError(f"{source.name} has a header but no rows; add the rows below it")
     return frame
 
 

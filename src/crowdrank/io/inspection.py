@@ -132,7 +132,7 @@ class Inspection:
         """How many judgments there are, by whom, on what."""
         if not self.would_read or self.kind is None or self.n_judgments is None:
             return ""
-        by = f" by {counted(self.n_annotators, 'annotator')}" if self.n_annotators else ", nobody is named"
+        by = f" by {counted(self.n_annotators, 'annotator')}" if self.n_annotators else ", no annotator is named"
         queries = f" of {counted(self.n_queries, 'query')}" if self.n_queries and self.n_queries > 1 else ""
         return f"{counted(self.n_judgments, self.kind)}{by} on {counted(self.n_items or 0, 'item')}{queries}"
 

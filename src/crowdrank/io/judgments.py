@@ -159,7 +159,7 @@ def open_votes(path: PathLike, encoding: str | None) -> Source:
     if encoding is None or encoding.lower() in ("utf-8", "utf8"):
         return source
     if table_format(source) in ("parquet", "excel"):
-        raise ParameterError(f"{option('encoding')} is about text, and {source.name} is none; leave it out")
+        raise ParameterError(f"{option('encoding')} applies to text files, and {source.name} is not one; leave it out")
     return as_utf8(source, encoding)
 
 
@@ -203,7 +203,7 @@ def source_name(source: Source, options: ReadOptions) -> str | None:
 def _import_rows(source: Source, imported: exports.Imported, options: ReadOptions) -> Table:
     """The rows that an importer made, once it is said what was left out."""
     if options.kind not in (None, imported.kind):
-        raise JudgmentError(f"{source.name} holds {imported.kind}s and no {options.kind}s; leave {option('kind')} out")
+        raise JudgmentError(f"{source.name} holds {imported.kind}s, not {options.kind}s; leave {option('kind')} out")
     for sentence in imported.sentences():
         say(f"{source.name}: {sentence}", needed=bool(imported.dropped))
     if imported.mostly_dropped:
@@ -232,7 +232,7 @@ def weighted_by_strength(judgments: Judgments | Mixed, weights: Sequence[float])
     graded = [part for part in parts_of(judgments) if isinstance(part, Preferences) and part.strength is not None]
     if not graded:
         raise ParameterError(
-            f"{option('strength_weights')} is about graded preferences, and there are none; leave it out"
+            f"{option('strength_weights')} applies to graded preferences, but there are none; leave it out"
         )
     parts: list[Judgments] = []
     for part in parts_of(judgments):
@@ -260,7 +260,7 @@ def _ids(words: Iterable[str]) -> tuple[str, ...]:
 def _preflib(sources: list[Source], kind: str | None) -> Rankings:
     """Rankings of PrefLib files; each of several is a query of its own."""
     if kind not in (None, "ranking"):
-        raise JudgmentError(f"{sources[0].name} is a PrefLib file, which holds rankings and no {kind}s; leave kind out")
+        raise JudgmentError(f"{sources[0].name} is a PrefLib file, which holds rankings, not {kind}s; leave kind out")
     each = [preflib_of(source) for source in sources]
     for source, rankings in zip(sources, each, strict=True):
         say(f"{source.name}: read as rankings: {len(rankings)} orders of {rankings.n_items} items, counts as weights")
@@ -297,15 +297,15 @@ def _expect(options: ReadOptions, kinds: Sequence[str]) -> None:
     files = "the file holds" if len(kinds) == 1 else "the files hold"
     if "grade" not in kinds and (options.levels is not None or options.nominal):
         raise ParameterError(
-            f"{option('levels')} and {option('nominal')} are about grades, and {files} {held}; leave them out"
+            f"{option('levels')} and {option('nominal')} apply to grades, but {files} {held}; leave them out"
         )
     if "preference" not in kinds and options.covariates:
-        raise ParameterError(f"{option('control')} is about preferences, and {files} {held}; leave it out")
+        raise ParameterError(f"{option('control')} applies to preferences, but {files} {held}; leave it out")
     if "preference" not in kinds and options.winner_codes is not None:
-        raise ParameterError(f"{option('winner_codes')} is about preferences, and {files} {held}; leave it out")
+        raise ParameterError(f"{option('winner_codes')} applies to preferences, but {files} {held}; leave it out")
     if tuple(kinds) == ("ranking",) and (options.duplicates or "keep") != "keep":
         raise ParameterError(
-            f"{option('duplicates')} is about grades and preferences, and {files} {held}; leave it out"
+            f"{option('duplicates')} applies to grades and preferences, but {files} {held}; leave it out"
         )
 
 

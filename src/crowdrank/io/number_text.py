@@ -157,5 +157,7 @@ def negative_numbers(name: str, cells: pl.Series) -> pl.Series:
     """Return numbers with the sign changed, for grades of which small is good."""
     numbers = cells if cells.dtype.is_numeric() else cells.str.strip_chars().cast(pl.Float64, strict=False)
     if numbers.null_count() > cells.null_count():
-        raise JudgmentError(f"{option('small_is_good', True)} is about numbers, and {name!r} holds words; leave it out")
+        raise JudgmentError(
+            f"{option('small_is_good', True)} applies to numbers, but {name!r} holds words; leave it out"
+        )
     return -numbers.cast(pl.Float64)

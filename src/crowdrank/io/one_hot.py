@@ -50,7 +50,7 @@ def with_winner(table: pl.DataFrame, columns: Mapping[str, str]) -> tuple[pl.Dat
         row = int(wrong[0])
         said = "none" if not yes[row].any() else "several"
         raise JudgmentError(
-            f"{said} of {either(map(repr, names), 'and')} is 1 in row {row + 1}, so that it is not clear who won "
+            f"{said} of {either(map(repr, names), 'and')} is 1 in row {row + 1}, so it is not clear who won "
             f"({len(wrong)} such rows); correct them"
         )
     words = pl.Series(_NAME, ["left", "right", "tie"]).gather(yes.argmax(axis=1))

@@ -65,7 +65,7 @@ def read_plain(source: Source, options: ReadOptions) -> Plain:
     for name in _FOR_EXPORTS:
         if getattr(options, name):
             raise ParameterError(
-                f"{option(name)} is about other tools' exports, and this is a plain table; leave it out"
+                f"{option(name)} applies to exports of other tools, but this is a plain table; leave it out"
             )
     form = table_format(source)
     if form == "csv" and options.header is None:
@@ -198,7 +198,7 @@ def _with_usable_times(table: pl.DataFrame, understood: Understood, given: Mappi
     if name is None or "time" in given or key_of(name) == "time" or are_times(table[name]):
         return understood
     columns = {word: column for word, column in understood.columns.items() if word != "time"}
-    note = f"{name!r} is not used as the time: its cells are blank or of no form that is known"
+    note = f"{name!r} is not used as the time: its cells are blank or in an unknown format"
     return replace(understood, columns=columns, ignored=(*understood.ignored, name), notes=(*understood.notes, note))
 
 
@@ -213,8 +213,8 @@ def _with_anchor_note(table: pl.DataFrame, understood: Understood) -> Understood
             continue
         if "anchor" in key_of(name) or _share_cells(table, name, [words[word] for word in sides]):
             note = (
-                f"{name!r} is not used, so items are ranked whatever they were compared with; if the question was "
-                f"which is more like it: {option('columns', {'query': name})}"
+                f"{name!r} is not used, so items are ranked over all its values; if the question was which item is "
+                f"more like it: {option('columns', {'query': name})}"
             )
             return replace(understood, notes=(*understood.notes, note))
     return understood
@@ -389,7 +389,7 @@ def _with_numbers(
     """The table with grades as numbers, the levels that their words give, and what is to be said."""
     if "grade" not in frame.columns:
         if options.small_is_good:
-            raise ParameterError(f"{option('small_is_good', True)} is about grades, and there are none; leave it out")
+            raise ParameterError(f"{option('small_is_good', True)} applies to grades, but there are none; leave it out")
         return frame, None, []
     name, notes, levels = understood.columns["grade"], list[str](), None
     cells = frame["grade"]
@@ -408,7 +408,7 @@ def _with_numbers(
             )
     if options.small_is_good:
         cells, levels = negative_numbers(name, cells), None
-        notes.append("small is good: each grade is turned to its negative")
+        notes.append("small is good: the sign of each grade is reversed")
     return frame.with_columns(cells.alias("grade")), levels, notes
 
 

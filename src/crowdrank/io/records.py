@@ -164,7 +164,7 @@ def _parse(text: str) -> Any:
 
 def _refuse(constant: str) -> NoReturn:
     """Refuse a constant that is no JSON."""
-    raise ValueError(f"{constant} is no JSON number; use null")
+    raise ValueError(f"{constant} is not a JSON number; use null")
 
 
 def _reason(error: Exception) -> str:

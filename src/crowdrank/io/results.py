@@ -101,16 +101,14 @@ def from_json(document: Mapping[str, Any]) -> Consensus:
     """Return the consensus that :func:`to_json` made plain values of."""
     if not isinstance(document, Mapping) or document.get("format") != FORMAT:
         raise JudgmentError(
-            f"this is no consensus in JSON: its format should be {FORMAT!r}; write it with format='json'"
+            f"this is not a consensus in JSON: its format should be {FORMAT!r}; write it with format='json'"
         )
     try:
         return _from_document(document)
     except JudgmentError:
         raise
     except _BROKEN:
-        raise JudgmentError(
-            "this JSON says it is a consensus but parts of it are missing or broken; write it again"
-        ) from None
+        raise JudgmentError("this JSON file of a consensus is incomplete or damaged; write it again") from None
 
 
 def write_consensus(
@@ -206,9 +204,7 @@ def written_consensus(source: Source) -> Consensus | None:
         except JudgmentError:
             raise
         except _BROKEN:
-            raise JudgmentError(
-                "this Parquet file says it is a consensus but parts of it are missing or broken; write it again"
-            ) from None
+            raise JudgmentError("this Parquet file of a consensus is incomplete or damaged; write it again") from None
     if table_format(source) == "csv":
         frame = read_source(source)[0]
         return _from_table(frame) if {"item", "score", "rank"} <= set(frame.columns) else None

@@ -141,7 +141,7 @@ def table_format(source: Source) -> str:
 def _read_parquet(source: Source, choose: Choose | None) -> pl.DataFrame:
     """The table of a Parquet file."""
     if source.data[:4] != _PARQUET:
-        raise JudgmentError(f"{source.name} is not a Parquet file, whatever its name says; check what wrote it")
+        raise JudgmentError(f"{source.name} is not a Parquet file, despite its name; check what wrote it")
     try:
         with without_panics():
             columns = choose(list(pl.read_parquet_schema(source.place))) if choose is not None else None

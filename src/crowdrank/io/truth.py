@@ -73,5 +73,7 @@ def _gold(source: Source, name: str, options: ReadOptions | None) -> Truth:
     if name in exports.RATED:
         return Truth.from_frame(imported.frame)
     if imported.truth is None:
-        raise JudgmentError(f"{source.name} is {imported.title}, without gold answers; give a table with what is right")
+        raise JudgmentError(
+            f"{source.name} is {imported.title}, without gold answers; give a table with the true answers"
+        )
     return Truth.from_frame(imported.truth)

@@ -60,7 +60,7 @@ def wide_columns(names: list[str], wanted: Any) -> list[str]:
         hits = [name for name in names if name == pattern] or [n for n in names if fnmatch.fnmatchcase(n, pattern)]
         if not hits:
             raise JudgmentError(
-                f"{option('wide')} names {pattern!r}, which is no column; the columns are "
+                f"{option('wide')} names {pattern!r}, which is not a column; the columns are "
                 f"{first_few([repr(name[:60]) for name in names], shown=100)}"
             )
         chosen.update(hits)
@@ -93,7 +93,8 @@ def _rows_are_people(wide: list[str], rest: list[str], columns: Mapping[str, str
     name = thing or person or (rest[0] if rest else None)
     if name is None:
         raise JudgmentError(
-            f"the rows of {source.name} have no name: all columns hold answers; leave one out of {option('wide')}"
+            f"the rows of {source.name} have no id, since all columns hold answers; leave the column of ids out of "
+            f"{option('wide')}"
         )
     ways = [option("columns", {word: name}) for word in ("item", "annotator")]
     raise JudgmentError(f"are the rows of {source.name} items or people? {either(ways)}")

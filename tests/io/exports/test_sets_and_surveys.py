@@ -41,10 +41,10 @@ def test_the_best_may_be_named_by_its_place(save):
 
 def test_sets_that_make_no_sense(save):
     numbered = "item1,item2,item3,best,worst\n2,1,3,1,3\n"
-    with pytest.raises(JudgmentError, match="which are items and places as well"):
+    with pytest.raises(JudgmentError, match="which may be items or places"):
         cr.read_judgments(save(numbered))
     assert pairs(save(numbered.replace("2,1,3,1,3", "1,2,3,1,3"))) == {("1", "2"), ("1", "3"), ("2", "3")}
-    for row, what in (("w,w", "the same item is the best and the worst"), ("q,z", "none of the items")):
+    for row, what in (("w,w", "the same item is the best and the worst"), ("q,z", "not among the items")):
         path = save(f"{SETS}bob,w,x,y,z,{row}\n")
         with pytest.raises(JudgmentError, match=f"row 2: .*{what}"):
             cr.read_judgments(path)

@@ -200,7 +200,7 @@ def test_free_text_is_no_class(save):
     with pytest.raises(JudgmentError, match="20 different texts, such as 'a remark, the 0th', and no classes"):
         _read(path)
     assert _read(path, nominal=True).nominal
-    with pytest.raises(JudgmentError, match="20 different texts and no classes"):
+    with pytest.raises(JudgmentError, match="20 different texts, not classes"):
         _read(save("b.json", _records([f"p{i}@example.org" for i in range(20)])))
 
 

@@ -45,7 +45,8 @@ def read(source: Source, options: ReadOptions) -> Imported:
         "share": "preference - 1 for generator_2", "annotator": "annotator",
     }  # fmt: skip
     rows.notes.append(
-        "outputs were shown in random order and written back in one: a liking of the judge for a side cannot be seen"
+        "outputs were shown in random order but stored in a fixed one, so a bias of the judge towards a side cannot "
+        "be measured"
     )
     return rows.finish("preference", title=_TITLE, recorded=True)
 

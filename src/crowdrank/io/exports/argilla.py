@@ -147,7 +147,10 @@ def _add(rows: Collector, answers: list[tuple[Any, str | None, str, Any, str | N
                 rows.drop("with an incomplete ranking")
         return "ranking"
     if any(isinstance(one, Mapping) for value in lists for one in (value if isinstance(value, list) else [value])):
-        raise JudgmentError(f"the answers to {answers[0][2]!r} are spans of text, no grades, labels or rankings")
+        raise JudgmentError(
+            f"the answers to {answers[0][2]!r} are spans of text, which cannot be aggregated; choose "
+            "a question with grades, labels or rankings"
+        )
     add_labels(
         rows, [(record, item, as_labels(value), {"annotator": person}) for record, item, _, value, person in answers]
     )

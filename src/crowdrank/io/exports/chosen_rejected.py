@@ -54,7 +54,7 @@ def read(source: Source, options: ReadOptions) -> Imported:
     rows.roles |= {"winner": winner, "loser": loser}
     rows.roles |= {"query": "prompt, or what stands before the answer", "annotator": who or ""}
     if together:
-        rows.notes.append("no prompt is given, and answers recur: all pairs are of one query")
+        rows.notes.append("no prompt is given and answers recur, so all pairs are taken as one query")
     rows.notes.append("which answer was shown on which side is not known")
     return rows.finish("preference", title=_TITLE)
 

@@ -213,7 +213,7 @@ def _add_gold(
         else:
             rows.truth.append(cells | {"grade": answers[0]})
     if several:
-        rows.notes.append(f"{several} gold answers name several right ones, so that they are no truth")
+        rows.notes.append(f"{several} gold answers name several right ones and are not used as truth")
 
 
 def _sides(

@@ -38,7 +38,7 @@ def read(source: Source, options: ReadOptions) -> Imported:
                 answers.append((record if options.columns else None, item, labels, cells))
     if nobody and not any(cells["annotator"] for *_, cells in answers):
         rows.notes.append(
-            "who labelled is not in the file; without the shared mode, export gives a file for each member"
+            "the file does not say who labelled; without the shared mode, doccano exports one file per member"
         )
     rows.roles |= {"item": "id", "grade": "label", "annotator": "name of the file" if not nobody else "user"}
     several = any(len(labels) > 1 for _, _, labels, _ in answers)
@@ -66,7 +66,7 @@ def _labels_by_annotator(record: Mapping[str, Any], joined: bool) -> Iterator[tu
     if isinstance(labels, str) and joined:
         labels = labels.split("#")
     if isinstance(labels, list) and any(isinstance(one, list | Mapping) for one in labels):
-        raise JudgmentError("the labels are spans of text, no classes of whole texts; only those can be aggregated")
+        raise JudgmentError("the labels are spans of text; only classes of whole texts can be aggregated")
     yield None, as_labels(labels)
 
 

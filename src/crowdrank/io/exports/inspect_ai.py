@@ -47,7 +47,7 @@ def read(source: Source, options: ReadOptions) -> Imported:
             _add(rows, record, value, query=query, item=model, annotator=scorer)
     status = as_text(log.get("status"))
     if status != "success":
-        rows.notes.append(f"the log's status is {status!r}, so that samples may be missing")
+        rows.notes.append(f"the log's status is {status!r}, so samples may be missing")
     rows.roles |= {
         "item": "eval.model",
         "query": "samples[].id",

@@ -81,7 +81,9 @@ class _Export:
             rows.notes.append(f"{counted(self.n_predictions, 'prediction')} ignored")
         skipped = rows.dropped["skipped"] / max(rows.n_read, 1)
         if kind == "pairwise" and skipped > _MANY_SKIPPED:
-            rows.notes.append(f"{percent(skipped)} were skipped: pairwise has no tie, so that some of them may be ties")
+            rows.notes.append(
+                f"{percent(skipped)} were skipped; some of them may be ties, which pairwise does not offer"
+            )
         return rows.finish({"pairwise": "preference", "ranker": "ranking"}.get(kind, "grade"), title=self.title)
 
     def _question(self) -> tuple[str, str]:

@@ -67,7 +67,7 @@ def _questions(source: Source) -> list[str]:
     labels = [label for record in islice(records(source), _FIRST_RECORDS) for label in _labels(record)]
     asked = [name for label in labels for name in label.choices] + [name for label in labels for name in label.answers]
     if labels and not asked:
-        raise JudgmentError("no label answers a classification question; only marks on items, which order nothing")
+        raise JudgmentError("no label answers a classification question; marks on items cannot be aggregated")
     return asked
 
 

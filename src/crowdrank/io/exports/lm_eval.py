@@ -28,7 +28,7 @@ def read(source: Source, options: ReadOptions) -> Imported:
     named = _NAME.fullmatch(path.name.removesuffix(".gz").rsplit(".jsonl", 1)[0].rsplit(".json", 1)[0])
     if not model and "item" not in options.columns:
         raise JudgmentError(
-            "the model is the name of the folder with the samples; give the file and not standard input"
+            "the folder of the samples names the model, so standard input cannot be used; give the file"
         )
     filters: dict[str, None] = {}
     metrics: dict[str, None] = {}

@@ -30,8 +30,8 @@ def read(source: Source, options: ReadOptions) -> Imported:
     results = events.get(kind, [])
     if not results:
         raise JudgmentError(
-            f"the log has no match or metrics events, only {first_few(map(repr, other))}; those say nothing of right "
-            "or wrong, so score the samples and give a table of model, sample and score"
+            f"the log has no match or metrics events, only {first_few(map(repr, other))}; these do not say what is "
+            "right, so score the samples and give a table of model, sample and score"
         )
     metric = _CORRECT if matched else choose_question(_metrics(results), options.answer, what="the metrics")
     settle_direction(rows, metric, False if matched else is_small_good(metric))

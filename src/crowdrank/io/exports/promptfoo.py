@@ -54,9 +54,7 @@ def read(source: Source, options: ReadOptions) -> Imported:
         else:
             rows.add(result, query=test, item=item, grade=grade)
     if not asserted:
-        rows.notes.append(
-            "the tests have no assertions, so that every score is 1 and says nothing; add some, such as llm-rubric"
-        )
+        rows.notes.append("the tests have no assertions, so every score is 1; add some, such as llm-rubric")
     rows.roles |= {"query": "testIdx", "item": "provider and prompt", "grade": part or "score"}
     return rows.finish("grade", title=_TITLE)
 
@@ -68,7 +66,7 @@ def _results(source: Source) -> Iterator[dict[str, Any]]:
         listed = inner.get("results") if isinstance(inner, Mapping) else inner
         for result in listed if isinstance(listed, list) else [value]:
             if not isinstance(result, dict):
-                raise JudgmentError("a result is no JSON object; give the file as promptfoo wrote it")
+                raise JudgmentError("a result is not a JSON object; give the file as promptfoo wrote it")
             yield result
 
 

@@ -21,7 +21,7 @@ def read(source: Source, options: ReadOptions) -> Imported:
     try:
         document = json.loads(source.text())
     except ValueError as error:
-        raise JudgmentError(f"the file is no whole JSON ({error}); export it again") from None
+        raise JudgmentError(f"the file is not complete JSON ({error}); export it again") from None
     for query, judged in _judged_queries(document, {}):
         for item, gain in judged:
             rows.n_read += 1

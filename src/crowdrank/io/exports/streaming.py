@@ -35,7 +35,7 @@ def records(source: Source, fields: Sequence[str] | None = None) -> Iterator[Rec
         for number, value in enumerate(json_values(source), 1):
             if not isinstance(value, dict):
                 raise JudgmentError(
-                    f"{source.name}: record {number} is no JSON object; give the file as it was exported"
+                    f"{source.name}: record {number} is not a JSON object; give the file as it was exported"
                 )
             yield value
         return
@@ -100,7 +100,7 @@ def text_rows(source: Source) -> list[list[str]]:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
         rows = [[cell.strip() for cell in row] for row in reader]
     except csv.Error as error:
-        raise JudgmentError(f"{source.name} is no readable CSV ({plain(str(error))}); export it again") from None
+        raise JudgmentError(f"{source.name} is not readable CSV ({plain(str(error))}); export it again") from None
     finally:
         csv.field_size_limit(limit)
     rows = [row for row in rows if any(row)]

@@ -174,57 +174,55 @@ def _spam_pass(
     """Fill probabilities of items begin to end; add matched, shares and log-likelihood to sums, one after the other."""
     n_levels, n_cells = prior.size, gain.size
     weighted, wanted = weight.size > 0, probabilities.shape[0] > 0
-    of_level, shares = np.empty(n_levels), np.zeros(n_levels)
+    mass, shares = np.empty(n_levels), np.zeros(n_levels)
     likelihood, product = 0.0, 1.0
     for item in range(begin, end):
         first, last = starts[item], starts[item + 1]
         if first == last:
             continue
         if weighted or last - first > longest:
-            likelihood += _summed_logs(
-                level[first:last], cell[first:last], weight[first:last], gain, log_prior, of_level
-            )
+            likelihood += _summed_logs(level[first:last], cell[first:last], weight[first:last], gain, log_prior, mass)
         else:
             for k in range(n_levels):
-                of_level[k] = prior[k]
+                mass[k] = prior[k]
             for row in range(first, last):
-                of_level[level[row]] *= ratio[cell[row]]
+                mass[level[row]] *= ratio[cell[row]]
         fixed, norm = known[item], 0.0
         for k in range(n_levels):
-            of_level[k] = 0.0 if fixed >= 0 and k != fixed else of_level[k]
-            norm += of_level[k]
+            mass[k] = 0.0 if fixed >= 0 and k != fixed else mass[k]
+            norm += mass[k]
         # one logarithm for many items
         product *= norm
         if product > _MAX_PRODUCT or product < 1.0 / _MAX_PRODUCT:
             likelihood += np.log(product)
             product = 1.0
         for k in range(n_levels):
-            of_level[k] /= norm
+            mass[k] /= norm
             if wanted:
-                probabilities[item, k] = of_level[k]
-            of_level[k] = (of_level[k] + EXACT_SUM_SHIFT) - EXACT_SUM_SHIFT
-            shares[k] += of_level[k]
+                probabilities[item, k] = mass[k]
+            mass[k] = (mass[k] + EXACT_SUM_SHIFT) - EXACT_SUM_SHIFT
+            shares[k] += mass[k]
         if weighted:
             for row in range(first, last):
-                sums[cell[row]] += weight[row] * of_level[level[row]]
+                sums[cell[row]] += weight[row] * mass[level[row]]
         else:
             for row in range(first, last):
-                sums[cell[row]] += of_level[level[row]]
+                sums[cell[row]] += mass[level[row]]
     for k in range(n_levels):
         sums[n_cells + k] += shares[k]
     sums[n_cells + n_levels] += likelihood + np.log(product)
 
 
 @njit(cache=True, nogil=True)
-def _summed_logs(level: Any, cell: Any, weight: Any, gain: Any, log_prior: Any, of_level: Floats) -> Any:
+def _summed_logs(level: Any, cell: Any, weight: Any, gain: Any, log_prior: Any, mass: Floats) -> Any:
     """Fill in the likelihood of each level, the largest being 1, and return the logarithm of what was taken out."""
     for k in range(log_prior.size):
-        of_level[k] = log_prior[k]
+        mass[k] = log_prior[k]
     for row in range(level.size):
-        of_level[level[row]] += weight[row] * gain[cell[row]] if weight.size else gain[cell[row]]
-    top = of_level[0]
+        mass[level[row]] += weight[row] * gain[cell[row]] if weight.size else gain[cell[row]]
+    top = mass[0]
     for k in range(1, log_prior.size):
-        top = max(top, of_level[k])
+        top = max(top, mass[k])
     for k in range(log_prior.size):
-        of_level[k] = np.exp(of_level[k] - top)
+        mass[k] = np.exp(mass[k] - top)
     return top
