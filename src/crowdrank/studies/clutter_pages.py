@@ -96,16 +96,12 @@ class Pages:
     @classmethod
     def of(cls, work: Work) -> Pages:
         """Return the pages of the data set, blank ones left out."""
-        data = work.load(_DATA)
-        assert data.details is not None
-        assert data.features is not None
-        table = data.features.items.frame().join(data.details, on="item", how="left", maintain_order="left")
-        matrix = data.features.matrix.astype(np.float64)
-        columns = {name: matrix[:, data.features.names.index(name)] for name in (*SETS["rendered"], *SETS["source"])}
+        made, table, clutter = _stored_pages(work, _DATA)
+        matrix = made.matrix.astype(np.float64)
+        columns = {name: matrix[:, made.names.index(name)] for name in (*SETS["rendered"], *SETS["source"])}
         logs: dict[str, Floats] = {
             name: np.log1p(values) if name[4:] in _COUNTS else values for name, values in columns.items()
         }
-        clutter = {short: _standard(table[name].to_numpy()) for short, name in MEASURES.items()}
         ids, source, kind = (tuple(table[name].cast(pl.String)) for name in ("item", "source", "kind"))
         marks = {"missing_css": table["missing_css"].to_numpy() > 0}
         return cls(ids, source, kind, logs, clutter, marks, "pages rendered and measured for this data set")
@@ -113,16 +109,12 @@ class Pages:
     @classmethod
     def first_screens(cls, work: Work) -> Pages:
         """Return the pages whose first screen was counted apart, one of each site."""
-        data = work.load(_FIRST_DATA)
-        assert data.details is not None
-        assert data.features is not None
-        table = data.features.items.frame().join(data.details, on="item", how="left", maintain_order="left")
+        made, table, clutter = _stored_pages(work, _FIRST_DATA)
         features = {}
-        for place, name in enumerate(data.features.names):
-            values = data.features.matrix[:, place].astype(np.float64)
+        for place, name in enumerate(made.names):
+            values = made.matrix[:, place].astype(np.float64)
             values = np.where(np.isnan(values), np.nanmean(values), values)
             features[name] = np.log1p(values) if name.partition("_")[2] in _COUNTS or name == "colours" else values
-        clutter = {short: _standard(table[name].to_numpy()) for short, name in MEASURES.items()}
         ids = tuple(table["item"].cast(pl.String))
         return cls(ids, ids, ("template",) * len(ids), features, clutter, {}, "template pages, one of each site")
 
@@ -216,8 +208,17 @@ def _measure_folder(folder: PathLike, work: Work) -> _Measured:
     return _Measured(ids, features, measures, marks)
 
 
+def _stored_pages(work: Work, name: str) -> tuple[Features, pl.DataFrame, dict[str, Floats]]:
+    """The features of a data set of pages, a table with their details, and their clutter as standard scores."""
+    data = work.load(name)
+    assert data.details is not None
+    assert data.features is not None
+    table = data.features.items.frame().join(data.details, on="item", how="left", maintain_order="left")
+    return data.features, table, {short: _standard(table[of].to_numpy()) for short, of in MEASURES.items()}
+
+
 def _standard(values: Floats) -> Floats:
-    """Values less their mean, by their standard deviation."""
+    """Standard scores: values minus their mean, divided by their standard deviation."""
     scaled: Floats = (values - values.mean()) / values.std()
     return scaled
 
