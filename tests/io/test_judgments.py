@@ -125,7 +125,7 @@ def test_files_of_several_kinds_are_read_together(tmp_path):
 def test_options_about_a_kind_that_no_file_holds_are_refused(tmp_path):
     pairs = put(tmp_path, "p.csv", "left,right,annotator,winner\nx,y,ann,x\n")
     ranks = put(tmp_path, "r.csv", "item,rank,annotator,ranking\nx,1,ann,1\ny,2,ann,1\n")
-    with pytest.raises(ParameterError, match="and the files hold preferences and rankings; leave them out"):
+    with pytest.raises(ParameterError, match="but the files hold preferences and rankings; leave them out"):
         read_judgments([pairs, ranks], levels=["low", "high"])
     assert read_judgments([pairs, ranks], duplicates="first").kinds == ("preference", "ranking")
 

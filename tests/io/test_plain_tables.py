@@ -548,7 +548,7 @@ def test_wide_tables(tmp_path):
     items, people = read(path, "--wide q1,q2 --column item=id"), read(path, "--wide 'q*' --column annotator=id")
     assert (items.n_items, items.n_annotators, len(items)) == (2, 2, 3)
     assert (people.items.ids.to_list(), list(people.annotators)) == (["q1", "q2"], ["a", "b"])
-    assert "--wide names 'z*', which is no column" in read(path, "--wide 'z*'")
+    assert "--wide names 'z*', which is not a column" in read(path, "--wide 'z*'")
     panel = put(tmp_path, "left,right,gpt,kim\nx,y,left,right\ny,z,tie,left\n")
     assert read(panel, "--wide gpt,kim").outcome.tolist() == [1, 0, -1, 1]
 

@@ -184,5 +184,5 @@ def test_what_is_wrong_is_said(tmp_path, text, expected):
 
 def test_other_documents_are_refused():
     for document in ({}, {"format": "crowdrank.consensus/99"}, []):
-        with pytest.raises(JudgmentError, match="no consensus in JSON"):
+        with pytest.raises(JudgmentError, match="not a consensus in JSON"):
             from_json(document)

@@ -166,7 +166,7 @@ BROKEN = {
     "cut-start.parquet": (b"PAR1" + as_parquet(FRAME)[60:], "truncated or damaged Parquet"),
     "norows.parquet": (as_parquet(FRAME.head(0)), "holds no rows"),
     "broken.jsonl": (b'{"a": 1}\n{"a": 2\n', "line 2 is broken JSON"),
-    "nan.jsonl": (b'{"a": 1}\n\n{"a": NaN}\n', "line 3 is broken JSON (nan is no json number"),
+    "nan.jsonl": (b'{"a": 1}\n\n{"a": NaN}\n', "line 3 is broken JSON (nan is not a json number"),
     "array.jsonl": (b'{"a": 1}\n[2]\n', "line 2 is a JSON array, not an object"),
     "number.jsonl": (b'{"a": 1}\n{"a": 2}\n3\n', "line 3 is a JSON number, not an object"),
     "null.jsonl": (b"null\n", "line 1 is a JSON null, not an object"),

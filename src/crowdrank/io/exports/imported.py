@@ -253,7 +253,7 @@ class Collector:
         if len(words) > max(_MOST_CLASSES, len(grade) / 2):
             shown = next((f", such as {word[:40]!r}," for word in sorted(words) if not is_personal("", word)), "")
             raise JudgmentError(
-                f"the answers are {len(words):,} different texts{shown}, not classes; choose another question with "
+                f"the answers are {len(words):,} different texts{shown} and not classes; choose another question with "
                 f"{option('answer')}, or take them as classes with {option('nominal', True)}"
             )
         if {word.lower() for word in words} == {"true", "false"}:

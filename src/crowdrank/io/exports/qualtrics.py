@@ -117,7 +117,7 @@ def _matrices(frame: pl.DataFrame) -> dict[str, list[str]]:
     if not scales:
         asked = [name for name in frame.columns if name not in _OWN]
         raise JudgmentError(
-            f"{counted(len(asked), 'column')} of answers ({first_few(map(repr, asked))}), but none asks about several "
+            f"{counted(len(asked), 'column')} of answers ({first_few(map(repr, asked))}), each for one question, no "
             "items; a ranking needs a matrix question, with columns Q1_1, Q1_2 and so on"
         )
     return scales
