@@ -64,7 +64,7 @@ def unread(monkeypatch):
         ("simulate votes.csv -n 3 --noise profile() --campaign single --metrics nope", "nope"),
         ("simulate votes.csv -n 3 --noise profile() --campaign single -m nope", "there is no aggregator 'nope'"),
         ("simulate votes.csv -n 3 --noise profile() --campaign single --budget 0", "--budget 0 buys nothing"),
-        ("simulate votes.csv -n 3 --noise profile() --campaign single --picture x.doc", "x.doc is no picture"),
+        ("simulate votes.csv -n 3 --noise profile() --campaign single --picture x.doc", "x.doc is not the name of a picture"),
         ("simulate votes.csv -n 3 --noise profile() --quality no/q.csv", "no/q.csv"),
         ("study crowdagg-trec --format xml", "--format xml is not known; choose one of 'csv'"),
         ("study crowdagg-trec --seeds 0", "--seeds 0 must be at least 1"),

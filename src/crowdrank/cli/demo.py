@@ -35,7 +35,7 @@ def demo(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Show the whole way from votes to a ranking on a small data set.
+    """Show how votes become a ranking, on a small data set.
 
     Thirty annotators compare answers of twelve language models to twenty prompts. Models, prompts and annotators are
     made up, so it is known which of them guess and which answer the wrong way round.

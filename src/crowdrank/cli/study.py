@@ -67,7 +67,7 @@ def study(
     format: Format = None,
     quiet: Quiet = False,
 ) -> None:
-    """Measure the tables of a paper again, beside the printed numbers.
+    """Measure the tables of a paper beside the printed numbers.
 
     Shows the tables of the paper with our figures and their spread, the printed ones in brackets, then a verdict on
     each claim and a tally. `--format csv` writes a row for each figure with all digits. Without a name it lists the

@@ -51,7 +51,7 @@ SUBSET = 10
 
 PAGES, SOURCES, NO_DOCUMENTATION = "pages", "sources", "without documentation"
 MARKS = {
-    "missing_css": "link to style sheets that are not there",
+    "missing_css": "link to style sheets that are missing",
     "unstable": "were of another height when they were read again",
 }
 """What a page may be marked for, by what is said of such pages; figures are given with and without them."""
@@ -124,8 +124,8 @@ class Pages:
         made = _measure_folder(folder, work)
         if len(made.ids) < 2 * SUBSET:
             raise JudgmentError(
-                f"{folder}: {counted(len(made.ids), 'page')} can be compared, and the study learns from subsets of "
-                f"{SUBSET} and tests on others; give a folder of {2 * SUBSET} pages or more"
+                f"{folder}: {counted(len(made.ids), 'page')} can be compared, but the study learns from subsets of "
+                f"{SUBSET} pages and tests on others; give a folder of {2 * SUBSET} pages or more"
             )
         features = made.features
         values = np.column_stack([*features.values(), *made.measures.values()])

@@ -228,7 +228,7 @@ def _marked_note(pages: Pages, figures: Figures, mark: str) -> str:
     """What leaving marked pages out comes to, or why that is not known."""
     if mark not in pages.marks:
         return (
-            f"Which pages {MARKS[mark]} ({mark}) was not recorded for these pages, so no figure without them can be "
+            f"It was not recorded which of these pages {MARKS[mark]} ({mark}), so no figure without them can be "
             "given; `crowdrank study visual-clutter --pages FOLDER` renders pages anew and gives both."
         )
     marked = f"{int(pages.marks[mark].sum()):,} of {counted(len(pages.ids), 'page')} {MARKS[mark]} ({mark})"
@@ -264,8 +264,8 @@ def _people() -> Verdict:
         "figure 4: nDCG against scores from 0 to 5 by seven volunteers",
         "not decidable",
         "Neither the 2,000 pages nor the volunteers' scores were published, and the figure prints no numbers. Public "
-        "sets with people's answers ask for appeal, which clutter hardly relates to. In their place stand the mean of "
-        "the three measures, which flatters each of them, and each measure in turn, left out of training.",
+        "sets with people's answers ask about appeal, which is hardly related to clutter. In their place we use the "
+        "mean of the three measures, which favours each of them, and each measure in turn, left out of training.",
     )
 
 
@@ -283,7 +283,7 @@ def _better(figures: Figures) -> Verdict:
     return Verdict.of(
         "figure 4: LTRMA-ML outperforms LTRMA-D",
         f"{'; '.join(by_split)}. LTRMA-ML less Borda and ListMLE in that tau: {difference_text(plain, 3)}.",
-        why="Three annotators of similar quality who agree leave nothing to weigh.",
+        why="With three annotators of similar quality who agree, weights make no difference.",
         reproduced=all(clear(gain) > 0 for gain in gains[0]),
         trend=any(clear(gain) > 0 for gain in gains[0]) and all(float(np.mean(gain)) > 0 for gain in gains[0]),
     )
@@ -302,12 +302,12 @@ def _close(figures: Figures, first: Mapping[str, Sequence[float]], first_pages: 
         "figure 4: LTRMA-ML is close to the image measures at nDCG@3, @4 and @5",
         f"nDCG of LTRMA-ML, of the lowest measure and of a random order: {by_depth}; the measures are part of that "
         f"truth. On even terms, tau with a measure left out is {own:.2f}, and {peers:.2f} for the other two measures.",
-        why="That features count over the whole page while the measures see its first screen is not the reason: on "
-        f"{first_pages.origin}, counting on the first screen changes that tau by {difference_text(on_first, 3)}. Two "
-        "numbers of the screenshot, the share of edges and the number of colours, change it by "
-        f"{difference_text(seen, 3)}, to "
-        f"{np.mean(first[SCREEN]):.2f} against {np.mean(first[_PEERS]):.2f} for the other two measures: the gap is "
-        "what pictures look like, which no count sees.",
+        why="The reason is not that features count over the whole page while the measures see only its first screen: "
+        f"on {first_pages.origin}, counting on the first screen changes that tau by "
+        f"{difference_text(on_first, 3)}. Two numbers of the screenshot, the share of edges and the number of "
+        f"colours, change it by {difference_text(seen, 3)}, to {np.mean(first[SCREEN]):.2f} against "
+        f"{np.mean(first[_PEERS]):.2f} for the other two measures: the gap is the look of pictures, which no "
+        "count measures.",
         reproduced=own >= 0.9 * peers,
         trend=own >= 0.75 * peers,
     )
@@ -325,7 +325,7 @@ def _cheap(figures: Figures) -> Verdict:
         "section 5.5: quick features from the source suffice",
         f"{text} (Borda and ListMLE).",
         why="Features from html and style sheets hardly carry over to other sources of pages; those of the rendered "
-        "page do so better, but ask for a browser.",
+        "page do better, but need a browser.",
         reproduced=sets["source"] >= 0.9 * sets["rendered"] and held["source"] >= 0.9 * held["rendered"],
         trend=held["source"] >= 0.5 * held["rendered"],
     )

@@ -107,7 +107,8 @@ def _verdict(apart: Mapping[str, Floats]) -> Verdict:
         "section 6.3.2 and figure 2: CrowdAgg's qualities are nearest to the real ones",
         f"Mean divergence is {shown}; qualities held out from CrowdAgg have {np.mean(apart[HELD]):.2f}. The nearest is "
         f"{nearest}.",
-        why="In sample every method flatters the annotators it was made from, and so does this truth.",
+        why="In sample, every method overrates the annotators it was fitted to; this truth, made from the same "
+        "crowd, does too.",
         reproduced=nearest == "CrowdAgg-NDCG" and means[nearest] < 0.9 * means[second],
         trend=nearest == "CrowdAgg-NDCG",
     )

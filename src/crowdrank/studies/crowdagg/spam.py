@@ -62,7 +62,7 @@ def spammers(work: Work) -> Outcome:
             "drawn from the same query decided, and TREC has fewer of these than annotators, since anyone who gave "
             "equal grades decided no pair. Between items of equal truth even a malicious spammer tosses a coin.",
             "MIREX is measured against a truth that its own crowd gave; TREC, the items with gold, has preferences "
-            "from grades, and spammers' preferences there follow from no grades.",
+            "from grades, and its spammers give preferences without grades.",
         ),
     )
 
@@ -234,8 +234,8 @@ def _steadiness_verdict(claim: str, all_curves: Mapping[tuple[str, str], Curves]
         by_measure.append(f"{measure}: {shown}; CrowdAgg is number {places[measure]}")
     why = {
         "random": "Two of the printed figures for N@10, .3347 and .3238, look misprinted, ten times the others.",
-        "malicious": "The printed figures for N@10 are far below ours: a crowd half of which answers the reverse of "
-        "the truth leaves no method where it was.",
+        "malicious": "The printed figures for N@10 are far below ours: when half of the crowd answers the reverse of "
+        "the truth, every method gets worse.",
     }
     return Verdict.of(
         claim, f"{'. '.join(by_measure)}.", why=why[kind],

@@ -124,8 +124,8 @@ def _accuracies(results: Results, colour: str, n_pairs: int) -> Verdict:
         f"item effects {effects:.2f}.",
         why=f"A majority of such annotators is right on {exact:.2f} % of pairs, exactly: the printed {printed[MV]} is "
         f"{abs(printed[MV] - exact) / error:.0f} standard errors of {n_pairs:,} pairs away. Votes alone reach "
-        f"{best:.2f} % where the rates are known, and the printed JAM is below that. It cannot have been all pairs, "
-        "nor the best fit.",
+        f"{best:.2f} % where the rates are known, and the printed JAM is below that. So the printed figures are "
+        "not of all pairs, or not of the best fit.",
         reproduced=max(gaps) <= _MAX_POINTS_OFF,
         trend=float(np.mean(ours[JAM])) > float(np.mean(ours[MV])),
     )
@@ -154,8 +154,8 @@ def _weak_rankers(results: Results, singles: Sequence[float]) -> Verdict:
         f"({TABLE_2['white'][IAM]}); rankers of single annotators reach {min(singles):.1f} to {max(singles):.1f} "
         f"(printed {low} to {high}).",
         why="With features on one scale and weights found exactly, the ranker of every annotator comes near what a "
-        "linear ranker of the truth can do. What failed in print is the optimiser, not the idea; IAM stays far below "
-        "the joint models because it does not use the votes on the pair.",
+        "linear ranker of the truth can do. What failed in the paper is the optimiser, not the idea; IAM stays "
+        "far below the joint models because it does not use the votes on the pair.",
         reproduced=abs(ours["red"] - TABLE_2["red"][IAM]) <= 5,
     )
 
@@ -196,8 +196,8 @@ def _convergence_verdict(results: Results) -> Verdict:
     return Verdict.of(
         "figure 2: MV, JAM and VRJAM converge as the noise of annotators increases",
         f"JAM less MV: {_list(gaps['red'])} points on red wine, {_list(gaps['white'])} on white.",
-        why="They diverge: MV counts everybody the same, while JAM gives the few good annotators their weight, and "
-        "uses those who are wrong more often than right reversed.",
+        why="They diverge: MV counts everybody the same, while JAM gives the few good annotators more weight, and "
+        "reverses those who are wrong more often than right.",
         reproduced=all(curve[-1] < 0.5 * curve[0] for curve in gaps.values()),
         trend=all(curve[-1] < curve[0] for curve in gaps.values()),
     )
@@ -211,7 +211,7 @@ def _annotators_verdict(results: Results) -> Verdict:
     return Verdict.of(
         "figure 3: JAM and VRJAM rise with the number of annotators",
         f"From {sizes[0]:.0f} to {sizes[-1]:.0f} annotators: {figures}.",
-        why="Those who join last flip nearly half of their answers and add little.",
+        why="The last annotators to join flip nearly half of their answers and add little.",
         reproduced=all((np.diff(curve) > -_MAX_STEP_POINTS).all() for curve in curves.values()),
         trend=all(curve[-1] > curve[0] for curve in curves.values()),
     )
@@ -227,9 +227,9 @@ def _baselines(results: Results) -> Verdict:
     return Verdict.of(
         "figure 3: MV rises with the number of annotators, IAM falls",
         f"{figures}; MV exactly {_list(exact)}.",
-        why="MV tosses a coin where votes are even, so an even crowd loses what an odd one gains, and it falls "
-        "once those who join are worse than what they add. IAM stays where it was: the rankers of noisy annotators "
-        "are nearly as good as those of the others.",
+        why="MV tosses a coin where votes are tied, so an even number of annotators does worse than one fewer, "
+        "and accuracy falls once those who join are too noisy. IAM does not change: the rankers of noisy "
+        "annotators are nearly as good as those of the others.",
         reproduced=all(rises) and all(falls),
         trend=all(curves[colour, MV][-1] > curves[colour, MV][0] for colour in TABLE_2),
     )
@@ -241,8 +241,8 @@ def _same_at_three(results: Results) -> Verdict:
     return Verdict.of(
         "figure 3: MV, JAM and VRJAM are the same with three annotators, and the gain grows with their number",
         f"JAM less MV: {_list(gaps['red'], 2)} on red wine, {_list(gaps['white'], 2)} on white.",
-        why="Of three such annotators none outweighs the two others, so votes alone give what MV gives, but "
-        "features help already. The gain grows, by steps of two.",
+        why="With three such annotators none outweighs the other two, so votes alone give the answer of MV; features "
+        "already help. The gain grows with every two annotators.",
         reproduced=all(
             abs(curve[0]) <= _MAX_POINTS_OFF and curve[-1] > curve[0] + _MAX_POINTS_OFF for curve in gaps.values()
         ),
@@ -286,8 +286,8 @@ def sparse_note(results: Results) -> str:
     total = results.mean("table", "red", 1, BORDA, "order")
     return Verdict.of(
         "table 2 where few pairs are judged: JAM and VRJAM outperform MV",
-        f"With {sizes} pairs, {'. With as many, '.join(by_colour)}. All pairs of red wine hold a total order, of which "
-        f"even Borda finds {total:.2f} %, so few pairs distinguish methods better.",
+        f"With {sizes} pairs, {'. With as many, '.join(by_colour)}. All pairs of red wine determine a total order, of "
+        f"which even Borda finds {total:.2f} %, so few pairs distinguish methods better.",
         reproduced=all(ahead),
     ).note
 
@@ -302,7 +302,7 @@ def _vrjam_verdict(results: Results) -> Verdict:
     return Verdict.of(
         "section 4.1.1: VRJAM gains nothing only since noise does not depend on the pair",
         f"Where it does, {'; '.join(by_colour)}.",
-        why="The gain is small: clusters of differences are not the groups that noise depends on.",
+        why="The gain is small: the clusters of differences are not the groups that the noise depends on.",
         reproduced=min(gains) > _MAX_POINTS_OFF,
         trend=min(gains) > 0,
     )

@@ -107,8 +107,8 @@ def _expertise(main: Results) -> Verdict:
     return Verdict.of(
         "figure 3(d): LTRMA-ML estimates expertise slightly better than LTRMA-D",
         f"With {'. With '.join(by_swaps)}.",
-        why="Both printed procedures measure distances to rankings that are far from sorted; chains that are carried "
-        "on find the dispersions with or without features.",
+        why="Both printed procedures measure distances to rankings that are far from sorted; chains that continue "
+        "from one iteration to the next find the dispersions with or without features.",
         reproduced=all(bool((gain > 0).all()) for gain in gains.values()),
         trend=all(float(np.mean(gain)) > 0 for gain in gains.values()),
     )

@@ -49,7 +49,7 @@ def _clean(main: Results) -> Verdict:
     return Verdict.of(
         "table 1: without noise, more items raise rank accuracy from 30.9 to 38.3 (scattered items, converged fit)",
         f"nDCG@10 is {', '.join(f'{value:.1f}' for value in ours.values())}.",
-        why="800 clean grades are enough for a linear ranker on scaled features, so coverage is worth little; the "
+        why="800 clean grades are enough for a linear ranker on scaled features, so more items add little; the "
         "paper's learner seems under-fitted.",
         reproduced=all(abs(ours[extra] - CLEAN[extra]) <= _MAX_POINTS_OFF for extra in ours),
         trend=last - first >= 0.5 * (CLEAN[max(ours)] - CLEAN[0]),
@@ -100,8 +100,8 @@ def _label_figures(main: Results) -> Verdict:
         f"last figure of NB with N(0.7,0.2) is {' and '.join(f'{v:.1f}' for v in end.values())}, printed "
         f"{TABLE_1['N(0.7,0.2)', 'NB label', last]:.1f}.",
         why="Errors spread evenly over the other grades, as the text says, and a mean accuracy above 1/3 make MV "
-        "rise with the number of grades, but with a mean of 0.4 it falls in print; wrong grades that coincide would do "
-        "that. With two grades MV must have the mean accuracy, which it has not in print.",
+        "rise with the number of grades, but with a mean of 0.4 the printed figures fall; that would happen if "
+        "wrong grades coincided. With two grades MV must have the mean accuracy, but the printed figure differs.",
         reproduced=max(gaps.values()) <= _MAX_POINTS_OFF,
         trend=max(gaps.values()) <= 3 * _MAX_POINTS_OFF,
     )
@@ -145,7 +145,7 @@ def _little_impact(main: Results) -> Verdict:
     best = max(means.values())
     width, depth = (max(poor) - min(poor), best - float(np.mean(poor))) if poor else (0.0, 0.0)
     return Verdict.of(
-        "noise distributions have little impact on rank accuracy, their level clearly has",
+        "noise distributions have little impact on rank accuracy, their level has a clear one",
         f"Mean nDCG@10 of SL over L: {', '.join(f'{noise} {value:.1f}' for noise, value in means.items())}. The three "
         f"distributions of mean 0.4 differ by {width:.1f} points, and lie {depth:.1f} below the best.",
         reproduced=len(poor) > 1 and width < 0.5 * depth,
@@ -190,8 +190,8 @@ def _fix(main: Results) -> Verdict:
     return Verdict.of(
         "a random other grade in place of one by an annotator below 1/3 has little benefit",
         f"It changes nDCG@10 of SL by {difference_text(single)} and of MV by {difference_text(vote)}, label accuracy "
-        f"of MV by {difference_text(label)}; for SL by noise: {differences}. It takes accuracies to be known; naive "
-        f"Bayes, which then has them too, is at {difference_text(main.difference('NB given', FIXED[1]))} against the "
+        f"of MV by {difference_text(label)}; for SL by noise: {differences}. It assumes that accuracies are known; "
+        f"naive Bayes, given them too, is at {difference_text(main.difference('NB given', FIXED[1]))} against the "
         "fixed MV.",
         reproduced=most <= 1.0,
         trend=most <= _MAX_POINTS_OFF,
@@ -206,8 +206,9 @@ def improved_note(main: Results) -> str:
     gains_text = ", ".join(f"{method} {difference_text(values)}" for method, values in gains.items())
     return Verdict.of(
         "coverage beats consensus, where both know the accuracies and learn expected grades",
-        f"SL so improved less NB given is {difference_text(against['NB given'])}, less NB given with expected grades "
-        f"{difference_text(against['NB given, expected grade'])}. Gain in nDCG@10 over plain SL: {gains_text}.",
+        f"SL improved in this way less NB given is {difference_text(against['NB given'])}, less NB given with "
+        f"expected grades {difference_text(against['NB given, expected grade'])}. Gain in nDCG@10 over plain SL: "
+        f"{gains_text}.",
         reproduced=all(clear(values) > 0 for values in against.values()),
         trend=all(float(np.mean(values)) > 0 for values in against.values()),
     ).note

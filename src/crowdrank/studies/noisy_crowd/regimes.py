@@ -232,10 +232,11 @@ def mechanism_note(regimes: Regimes) -> str:
             )
             by_regime.append(f"{design}, {learner}: {leads}, no noise {_curve_text(regimes.clean(design, learner))}")
     return (
-        "Where single labelling wins: more labelled queries are more gradient steps of a learner that stops early. SL "
-        f"less MV and NB at L = {last[0]}, mean over noises, and the curve without noise: {'; '.join(by_regime)}. "
-        f"{AS_MANY!r} lets MV and NB pass over their few queries as often as SL has steps; items scattered over all "
-        "queries are as many steps for all methods. The converged fit on scattered items stands in table 1 below."
+        "Single labelling wins where the learner stops early, because more labelled queries mean more gradient "
+        f"steps. SL less MV and NB at L = {last[0]}, mean over noises, and the curve without noise: "
+        f"{'; '.join(by_regime)}. {AS_MANY!r} lets MV and NB pass over their few queries as often as SL has steps; "
+        "items scattered over all queries are as many steps for all methods. The converged fit on scattered items "
+        "stands in table 1 below."
     )
 
 

@@ -279,9 +279,8 @@ def _notes(plan: Sequence[tuple[Collection, str]], results: Results) -> list[str
         f"annotators with a bias and scale of their own, eleven for each query. {sizes}. Levels of nDCG cannot be "
         "compared with the printed ones, differences from the baseline as trends.",
         "How much features explain, and how much of that lies in products of two, was set after nine trials so that "
-        "a ranker "
-        "gains two to three points from true grades in place of single ones. With smoother functions the network "
-        "gained between nothing and one and a half points: sizes of gains rest on that choice.",
+        "a ranker gains two to three points from true grades in place of single ones. With smoother functions the "
+        "network gained up to one and a half points: the sizes of gains depend on that choice.",
         "Every setting is tuned on the same validation queries, whose grades are true: learning rate and number of "
         "epochs of the network, number of trees. With one rate for all, the order of settings is an artefact.",
         "Items with several rows fill one place in nDCG, truncation and leaves, and pairs of one item do not count, "

@@ -51,7 +51,7 @@ def codec_listening(work: Work) -> Outcome:
             "Grades of a listener are preferences between codecs of the same sentence; half of the listeners are "
             "learned from, and the others test. Reference and anchor are left out.",
             "The columns are those of the stored table, measured on recordings that are not part of it. They measure "
-            "the quality of coded speech; expressiveness, which Gupta and Narayanan rate, is another thing.",
+            "the quality of coded speech, not expressiveness, which Gupta and Narayanan rate.",
         ],
     )  # fmt: skip
 
@@ -139,7 +139,7 @@ def _mean(figures: Figures) -> Verdict:
     return Verdict.of(
         "features rank known codecs on new sentences better than the mean of each codec",
         f"With {share:.0%} of the preferences, all columns less the codec's mean: {difference_text(gain, 3)}.",
-        why="For codecs that were graded the mean of their grades does as well.",
+        why="For codecs that were graded, the mean of their grades is as good.",
         reproduced=clear(gain) > 0,
         trend=float(gain.mean()) > 0,
     )
