@@ -101,7 +101,7 @@ def test_the_scheme_fits_the_judgments(run, votes):
         ("propose v.csv --goal best", "if-good-3 has no goal; leave the goal out"),
         ("propose v.csv -s information --goal best", "goal 'best' applies to preferences, but these are grades"),
         ("propose v.csv --price cheap", "--price 'cheap' is not a number; write for example --price 2"),
-        ("propose v.csv --price a=b", "--price 'a=b' is no number"),
+        ("propose v.csv --price a=b", "--price 'a=b' is not a number"),
         ("propose v.csv -o v.csv", "v.csv is an input and would be overwritten"),
         ("propose v.csv --set k=0", "k=0 must be at least 1"),
         ("propose v.csv -s uncertainty -m borda", "borda"),

@@ -159,4 +159,4 @@ def test_options_of_one_ranking_are_refused(run, styled):
         assert (ran.code, "Traceback" in ran.err) == (2, False), text
         assert says in ran.err, ran.err
     ran = run("aggregate - --by category")
-    assert (ran.code, "standard input only once" in ran.err) == (2, True)
+    assert (ran.code, "standard input can be read only once" in ran.err) == (2, True)
