@@ -124,11 +124,11 @@ def _speak_of(part: str, talk: Talk) -> Iterator[None]:
     from ..io.notices import collect_notices
 
     try:
-        with warnings.catch_warnings(record=True) as warned, collect_notices() as heard:
+        with warnings.catch_warnings(record=True) as warned, collect_notices() as notices:
             yield
     except CrowdrankError as error:
         raise type(error)(f"{part}: {error}") from None
-    for text in heard:
+    for text in notices:
         talk.say(f"{part}: {text}")
     for one in warned:
         warnings.warn(f"{part}: {one.message}", one.category, stacklevel=2)

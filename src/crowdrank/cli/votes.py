@@ -186,8 +186,8 @@ def _leave_out(judgments: Judgments | Mixed, names: Sequence[str]) -> Judgments 
     known = judgments.annotators
     # an id may hold a comma itself, so the whole text is tried first
     each = [part for name in names for part in ([name] if name in map(str, known) else split_list(name) or [])]
-    gone = [known.code(name, "annotator") for name in each]
-    keep = ~np.isin(judgments.annotator, gone)
+    codes = [known.code(name, "annotator") for name in each]
+    keep = ~np.isin(judgments.annotator, codes)
     if not keep.any():
         raise JudgmentError("no judgment is left without these annotators; name fewer with --without")
     return judgments.select(keep)

@@ -367,12 +367,12 @@ def judgments_of(packed: PackedJudgments, table: pl.DataFrame, items: Items, par
     if packed.kind == "grade":
         codes, levels = columns["grade"], part["levels"]
         if levels is not None:
-            columns["grade"] = _looked_up(np.array(levels, np.float64), codes)
+            columns["grade"] = _values_of_codes(np.array(levels, np.float64), codes)
         grades = Grades(**shared, **columns, declared=_declared_levels(packed), nominal=packed.nominal)
         if levels is not None and grades.declared is not None:
             # the codes are at hand, and passes ask for them again and again
             places = np.searchsorted(grades.level_values, levels).astype(np.int32)
-            grades.__dict__["level_place"] = _looked_up(places, codes)
+            grades.__dict__["level_place"] = _values_of_codes(places, codes)
         return grades
     if packed.kind == "preference":
         names, transforms = split_labels(packed.manifest["covariates"])
@@ -388,7 +388,7 @@ def judgments_of(packed: PackedJudgments, table: pl.DataFrame, items: Items, par
     return Rankings(**shared, **own, **per_ranking, offsets=offsets)
 
 
-def _looked_up(values: NDArray[Any], codes: NDArray[Any]) -> NDArray[Any]:
+def _values_of_codes(values: NDArray[Any], codes: NDArray[Any]) -> NDArray[Any]:
     """The value that each code stands for; where values count up by one it is the code plus the first."""
     if len(values) and (values == values[0] + np.arange(len(values))).all():
         counted_up: NDArray[Any] = codes.astype(values.dtype)

@@ -286,17 +286,17 @@ class _Guess(ColumnRefusals):
         """The column of a role, ``None`` where there is none; two that are near are refused."""
         if role in self.given:
             return self.given[role]
-        seen = [one for one in self.candidates(role) if one.name not in taken.values()]
-        if not seen:
+        candidates = [one for one in self.candidates(role) if one.name not in taken.values()]
+        if not candidates:
             self.refuse_nested(role)
             return None
-        best, *rest = seen
+        best, *rest = candidates
         if best.points < _LEAST[role]:
             return None
         if rest and best.points - rest[0].points < AHEAD and rest[0].points >= min(_LEAST[role], WEAK + 1):
             if role == "query" and self._same_rows(best.name, rest[0].name):
                 return best.name
-            if role == "rank" and (said := numbered_ranks([one.name for one in seen])) is not None:
+            if role == "rank" and (said := numbered_ranks([one.name for one in candidates])) is not None:
                 raise JudgmentError(said)
             raise JudgmentError(
                 f"columns {best.name!r} and {rest[0].name!r} could both be the {role}; "

@@ -141,11 +141,11 @@ def pages_with_measures(
         raise ParameterError(f"clutter is measured on the screen; leave {option('screen', 'no')} out")
     run = Run(n_jobs=n_jobs, cache=cache, on_error=on_error, progress=progress)
     raw = _page_items(items, columns, query, subset_size, seed)
-    made, details = extract("page", raw, _page_params("yes", first, fill, measures=True), run)
+    extracted, details = extract("page", raw, _page_params("yes", first, fill, measures=True), run)
     from .page.rankings import clutter_rankings
 
     assert details.measures is not None
-    return made, clutter_rankings(details.items, details.measures)
+    return extracted, clutter_rankings(details.items, details.measures)
 
 
 def _page_items(

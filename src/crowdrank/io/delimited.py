@@ -291,15 +291,15 @@ def _is_ragged(data: bytes | mmap.mmap, layout: _Layout) -> bool:
     """Whether a row that is not blank has more or fewer separators than the header."""
     view = np.frombuffer(data, np.uint8)[layout.start :]
     wanted = len(layout.names) - 1
-    inside, begun, last_end = 0, 0, -1
+    inside, n_open, last_end = 0, 0, -1
     for start in range(0, len(view), BLOCK):
         block = view[start : start + BLOCK]
         marks, inside = _marks(block, ord(layout.separator), inside, layout.quotes)
         ends = np.flatnonzero(block[marks] == _NEWLINE)
         counts = np.diff(ends, prepend=-1) - 1
         if len(ends):
-            counts[0] += begun
-        begun = len(marks) - 1 - int(ends[-1]) if len(ends) else begun + len(marks)
+            counts[0] += n_open
+        n_open = len(marks) - 1 - int(ends[-1]) if len(ends) else n_open + len(marks)
         positions = marks[ends] + start
         wrong = np.flatnonzero(counts != wanted)
         begins = np.concatenate([[last_end], positions])[wrong] + 1
@@ -308,7 +308,7 @@ def _is_ragged(data: bytes | mmap.mmap, layout: _Layout) -> bool:
         ):
             return True
         last_end = int(positions[-1]) if len(positions) else last_end
-    return begun != wanted and view[last_end + 1 :].tobytes() not in (b"", b"\r")
+    return n_open != wanted and view[last_end + 1 :].tobytes() not in (b"", b"\r")
 
 
 def _marks(block: NDArray[np.uint8], separator: int, inside: int, quotes: bool) -> tuple[NDArray[np.intp], int]:

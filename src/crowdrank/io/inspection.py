@@ -159,17 +159,17 @@ def inspect(path: PathLike, options: ReadOptions | None = None, *, given: Sequen
     (True, 'grade', [('grade', 'label'), ('item', 'task'), ('annotator', 'worker')])
     """
     options = options or ReadOptions()
-    with on_command_line(), warnings.catch_warnings(record=True) as warned, collect_notices() as heard:
+    with on_command_line(), warnings.catch_warnings(record=True) as warned, collect_notices() as notices:
         warnings.simplefilter("always")
         inspection = _inspect(path, options, list(given))
     said = [
         _without_people(_without_name(text, inspection.file))
-        for text in (*heard, *(str(one.message) for one in warned))
+        for text in (*notices, *(str(one.message) for one in warned))
     ]
     if not inspection.would_read or inspection.source != "table":
-        said = said[len(heard) :] if inspection.would_read else []
+        said = said[len(notices) :] if inspection.would_read else []
     more = [text for text in dict.fromkeys(said) if not text.startswith("read as ") and text not in inspection.notes]
-    coding = "Windows-1252" if any("read as Windows-1252" in text for text in heard) else inspection.encoding
+    coding = "Windows-1252" if any("read as Windows-1252" in text for text in notices) else inspection.encoding
     return replace(inspection, notes=(*inspection.notes, *more), encoding=coding)
 
 
@@ -412,10 +412,10 @@ def _with_candidates(inspection: Inspection, path: PathLike, options: ReadOption
         return inspection
     wishes = Wishes(annotators=not options.no_annotators, coded=options.winner_codes is not None)
     given = {word: name for word, name in options.columns.items() if name in table.columns}
-    seen = role_candidates(table, given, wishes)
+    candidates = role_candidates(table, given, wishes)
     roles = [
         Role(word, _without_people(name), _without_people(_about_column(word, table, name)), len(names) == 1)
-        for word, names in seen.items()
+        for word, names in candidates.items()
         for name in names
     ]
     gold = [name for name in table.columns if is_gold(name)]

@@ -332,20 +332,20 @@ def _with_sides(preferences: Preferences, recorded: bool) -> Preferences:
 
 def build(tables: list[Table], options: ReadOptions) -> Judgments:
     """Return the judgments of all rows; what is wrong is blamed on the file it stands in."""
-    made = _builder(tables[0], options)
+    builder = _builder(tables[0], options)
     if len(tables) == 1:
         with blaming(tables[0].source.name):
-            return _check_table(tables[0], made(tables[0].frame), options)
+            return _check_table(tables[0], builder(tables[0].frame), options)
     try:
-        judgments = made(_stack_frames([table.frame for table in tables]))
+        judgments = builder(_stack_frames([table.frame for table in tables]))
         for table in tables:
             # several files may repeat each other, which is no matter of columns
-            _check_table(table, made(table.frame) if table.plain else judgments, options)
+            _check_table(table, builder(table.frame) if table.plain else judgments, options)
         return judgments
     except CrowdrankError:
         for table in tables:
             with blaming(table.source.name):
-                made(table.frame)
+                builder(table.frame)
         raise
 
 

@@ -168,14 +168,14 @@ def write_parquet(frame: pl.DataFrame, handle: IO[bytes], metadata: Any = None) 
 def _without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
     """The table with an apostrophe before text that a spreadsheet would compute."""
     texts = [name for name, dtype in frame.schema.items() if dtype in (pl.String, pl.Categorical, pl.Enum)]
-    made = frame.with_columns(
+    safe = frame.with_columns(
         pl.when(pl.col(name).cast(pl.String).str.contains(_FORMULA))
         .then("'" + pl.col(name).cast(pl.String))
         .otherwise(pl.col(name).cast(pl.String))
         .alias(name)
         for name in texts
     )
-    return made.rename({name: f"'{name}" for name in made.columns if re.match(_FORMULA, name)})
+    return safe.rename({name: f"'{name}" for name in safe.columns if re.match(_FORMULA, name)})
 
 
 def _first_line(error: Exception) -> str:

@@ -344,8 +344,8 @@ def _with_strength(
         .set(pl.Series(blank), None)
     )
     names = {"winner": f"sign of {path}", "strength": f"size of {path}"}
-    made = [winner.alias(names["winner"]), signs.abs().set(pl.Series(blank), None).alias(names["strength"])]
-    return table.with_columns(made), {**columns, **names}
+    added = [winner.alias(names["winner"]), signs.abs().set(pl.Series(blank), None).alias(names["strength"])]
+    return table.with_columns(added), {**columns, **names}
 
 
 def _signed_numbers(table: pl.DataFrame, path: str) -> tuple[Floats, Bools]:

@@ -53,9 +53,9 @@ class Material:
 def sections(material: Material) -> list[Section]:
     """Return the sections of a report that there is something to show in."""
     control = control_section(material.consensus, material.facts, material.findings)
-    made = [_ranking(material), control, _annotators(material), _agreement(material), _time(material)]
-    made.append(_methods(material))
-    return [section for section in made if section is not None]
+    candidates = [_ranking(material), control, _annotators(material), _agreement(material), _time(material)]
+    candidates.append(_methods(material))
+    return [section for section in candidates if section is not None]
 
 
 def _heading(candidates: Sequence[Finding | None], otherwise: str) -> str:

@@ -158,7 +158,7 @@ def campaign(
     called = method_name(scheme) if name is None else name
     rng, rows, stopped = np.random.default_rng(seed), [], ""
     for number in range(n_rounds):
-        begun, limit = len(asked), budget * (number + 1) / n_rounds
+        n_before, limit = len(asked), budget * (number + 1) / n_rounds
         # what nobody could answer is asked no more, and its money spent on something else
         for again in range(_N_TRIES):
             if limit - asked.cost < price * (1 - 1e-9):
@@ -172,7 +172,7 @@ def campaign(
                 stopped = f"nothing is left to ask ({requests.sentence()})"
                 break
             asked.add(requests, answers)
-        if len(asked) > begun:
+        if len(asked) > n_before:
             rows.append({"round": number + 1, "cost": asked.cost, "n_judgments": len(asked), **yard.read(asked)})
         elif limit - asked.cost >= price:
             break

@@ -115,9 +115,9 @@ class Work:
         name = json.dumps(list(key), default=_plain)
         if name not in self._cells:
             # the same as another run will read it, whether this one keeps it or not
-            begun = time.perf_counter()
+            began = time.perf_counter()
             self._cells[name] = json.loads(json.dumps(dict(compute()), default=_plain))
-            self._seconds[name] = round(time.perf_counter() - begun, 3)
+            self._seconds[name] = round(time.perf_counter() - began, 3)
             self._keep(name)
         self._done += 1
         self._tell()

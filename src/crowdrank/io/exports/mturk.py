@@ -76,8 +76,8 @@ def _with_questions(frame: pl.DataFrame) -> pl.DataFrame:
         ]
         several = any(len(options) > 1 for options in chosen)
         answers = [json.dumps(options) if several else options[0] if options else None for options in chosen]
-        made = pl.Series(question, answers, dtype=pl.String)
-        frame = frame.drop(names).with_columns(made)
+        column = pl.Series(question, answers, dtype=pl.String)
+        frame = frame.drop(names).with_columns(column)
     return frame
 
 

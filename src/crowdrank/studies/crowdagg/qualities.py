@@ -54,7 +54,9 @@ def _qualities(crowd: Crowd, ways: list[Way]) -> dict[str, list[list[float]]]:
     everything = np.ones(len(compared), bool)
     for way in ways:
         held = way.name == HELD
-        qualities[way.name] = _held_out(crowd, way) if held else _agreement(crowd, crowd.scores(way, 0), everything)
+        qualities[way.name] = (
+            _held_out_qualities(crowd, way) if held else _agreement(crowd, crowd.scores(way, 0), everything)
+        )
     return qualities
 
 
@@ -69,7 +71,7 @@ def _agreement(crowd: Crowd, scores: Floats, use: Bools) -> list[list[float]]:
     return _by_query(np.asarray(accuracy), query, crowd.judgments.n_queries)
 
 
-def _held_out(crowd: Crowd, way: Way) -> list[list[float]]:
+def _held_out_qualities(crowd: Crowd, way: Way) -> list[list[float]]:
     """How often an order that they had no part in agrees with each annotator of each query."""
     judged = crowd.strict_apart
     quality = crowd.consensus(way, 0).quality

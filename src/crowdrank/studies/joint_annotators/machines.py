@@ -84,8 +84,8 @@ class Machines:
         for name, classifier in _classifiers(seed).items():
             predicted = []
             for _ in range(_CANDIDATES if matched else 1):
-                seen = rng.choice(matrix.shape[1], rng.integers(_FEATURES[0], _FEATURES[1] + 1), replace=False)
-                predicted.append(cross_val_predict(classifier, matrix[:, seen], digit.astype(np.int64), cv=folds))
+                columns = rng.choice(matrix.shape[1], rng.integers(_FEATURES[0], _FEATURES[1] + 1), replace=False)
+                predicted.append(cross_val_predict(classifier, matrix[:, columns], digit.astype(np.int64), cv=folds))
             answers.append(min(predicted, key=lambda one, name=name: abs(_right_pairs(one, digit) - TABLE_3[name])))  # type: ignore[misc]
         names = [f"{number:04d}" for number in range(n)]
         features = Features.from_arrays(None, names, matrix, names=data.features.names)

@@ -65,7 +65,7 @@ def _measure_schemes(rated: Rated, n_draws: int) -> Mapping[str, Any]:
         draws = ItemDraws(pairs, judgments.n_items, truth != 0, n_draws)
         measured[name] = {
             "n_pairs": int((truth != 0).sum()),
-            "shares": {one: made.accuracy(truth) for one, made in fused.items()},
+            "shares": {one: votes.accuracy(truth) for one, votes in fused.items()},
             "differences": [draws.difference(fused[one], fused[two], truth) for one, two in COMPARED],
         }
     return measured

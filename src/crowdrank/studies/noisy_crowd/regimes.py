@@ -74,12 +74,12 @@ def _targets(split: Split, noise: str, seed: int, extra: int, design: str) -> di
 
 def _rankers(design: str, method: str, extra: int, seed: int) -> dict[str, ListNet | None]:
     """Learner -> the ranker, ``None`` for the converged fit."""
-    made: dict[str, ListNet | None] = {name: _stochastic(*setting, seed) for name, setting in SHORT.items()}
+    rankers: dict[str, ListNet | None] = {name: _stochastic(*setting, seed) for name, setting in SHORT.items()}
     if design == SCATTERED:
-        return made
+        return rankers
     start, step, passes = _AS_MANY
-    made[AS_MANY] = _stochastic(start, step, passes * (1 if method == "SL" else 1 + extra // SEED_SIZE), seed)
-    return {**made, CONVERGED: None}
+    rankers[AS_MANY] = _stochastic(start, step, passes * (1 if method == "SL" else 1 + extra // SEED_SIZE), seed)
+    return {**rankers, CONVERGED: None}
 
 
 def _stochastic(start: float, step: float, passes: int, seed: int) -> ListNet:
