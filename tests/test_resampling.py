@@ -251,7 +251,7 @@ def test_few_units_are_warned_about():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"bootstrap": 1}, "bootstrap=1 is no number of resamples; use 2 or more"),
+        ({"bootstrap": 1}, "bootstrap=1 is not a number of resamples; use 2 or more"),
         ({"bootstrap": 0}, "bootstrap=0 is no number"),
         ({"bootstrap": 2.5}, "bootstrap=2.5 is no number"),
         ({"bootstrap": True}, "bootstrap=True is no number"),

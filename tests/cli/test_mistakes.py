@@ -15,7 +15,7 @@ BAD_FILES = {
     "blank lines only": ("v.csv", "\n\n", "v.csv"),
     "header only": ("v.csv", HEADER, "no rows"),
     "missing column": ("v.csv", "item,annotator\nx,ann\n", "lacks grade"),
-    "doubled column": ("v.csv", "item,grade,grade\nx,1,2\n", "'grade' stands 2 times"),
+    "doubled column": ("v.csv", "item,grade,grade\nx,1,2\n", "'grade' appears 2 times"),
     "two columns for one word": ("v.csv", "item,rating,label\nx,1,2\n", "--column grade=rating"),
     "grade and rank": ("v.csv", "item,annotator,grade,rank\nx,ann,1,1\n", "--kind"),
     "blank grade": ("v.csv", HEADER + "x,ann,1\ny,ann,\n", "row 2"),

@@ -189,7 +189,7 @@ BAD = {
     "one grade throughout": ("train same.csv features.csv -r list_net -o m", "nothing to learn"),
     "no model": ("rank modle features.csv", "there is no file modle; did you mean 'model'?"),
     "a model from standard input": ("rank - features.csv", "read the features from -"),
-    "a table for a model": ("rank votes.csv features.csv", "is no saved ranker: it does not begin as one"),
+    "a table for a model": ("rank votes.csv features.csv", "is not a saved ranker: it does not begin as one"),
     "a cut model": ("rank cut features.csv", "is damaged (its end is missing)"),
     "a newer model": ("rank newer features.csv", "was saved by crowdrank 9.0 in format 99"),
     "a column too few": ("rank model other.csv", "the features lack 'age'"),

@@ -149,7 +149,7 @@ BROKEN = {
     "blank.csv": (b"\n  \n\r\n", "holds only blank lines"),
     "header.csv": (b"item,grade\n", "has a header but no rows"),
     "header-blank.csv": (b"item,grade\n\n,\n", "has a header but no rows"),
-    "doubled.csv": (b"item,grade, item\nx,1,y\n", "column 'item' stands 2 times in the header"),
+    "doubled.csv": (b"item,grade, item\nx,1,y\n", "column 'item' appears 2 times in the header"),
     "short.csv": (b"item,grade\nx,1\ny\n", "row 2 (line 3) has 1 cells where the header has 2"),
     "long.csv": (b"item,grade\nx,1\n\ny,2,3\n", "row 2 (line 4) has 3 cells where the header has 2"),
     "long-at-end.csv": (b"item,grade\nx,1\ny,2,3", "row 2 (line 3) has 3 cells where the header has 2"),

@@ -205,10 +205,10 @@ def test_one_array_named_many_times(model):
 def test_other_files_are_refused(tmp_path, model):
     other = tmp_path / "votes.csv"
     other.write_text("query,item\n")
-    with pytest.raises(JudgmentError, match="is no saved ranker: it does not begin as one; give the file that"):
+    with pytest.raises(JudgmentError, match="is not a saved ranker: it does not begin as one; give the file that"):
         cr.load_ranker(other)
     other.write_bytes(b"")
-    with pytest.raises(JudgmentError, match="is no saved ranker: it is empty"):
+    with pytest.raises(JudgmentError, match="is not a saved ranker: it is empty"):
         cr.load_ranker(other)
     with zipfile.ZipFile(other, "w") as archive:
         archive.writestr("votes.csv", "query,item\n")

@@ -75,7 +75,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
     except (FileNotFoundError, NotADirectoryError):
-        what = "is no folder" if not folder.is_dir() else f"has no {MANIFEST}"
+        what = "is not a folder" if not folder.is_dir() else f"has no {MANIFEST}"
         raise JudgmentError(
             f"{name} {what} of packed judgments; make one with crowdrank pack VOTES --out DIR"
         ) from None

@@ -74,7 +74,7 @@ def pack_judgments(
     """
     one_of(by, ("query", "annotator"), "by", of_verb=True)
     if part_rows is not None and part_rows < 1:
-        raise ParameterError(f"{option('part', part_rows)} is no number of judgments; give one from 1 on")
+        raise ParameterError(f"{option('part', part_rows)} is not a number of judgments; give 1 or more")
     folder = Path(out)
     before = _former_judgments(folder, append)
     if before is not None:

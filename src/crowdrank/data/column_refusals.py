@@ -38,8 +38,8 @@ class ColumnRefusals(RolePoints):
             best = self.best("rank")
             shown = best.name if best is not None else "rank"
             raise JudgmentError(
-                f"a log of clicks ({clicks!r})? {shown!r} may be where an item was shown, which is no rank; if clicks "
-                f"are the judgments: {option('columns', {'grade': clicks})}; if these are ranks: "
+                f"a log of clicks ({clicks!r})? {shown!r} may be where an item was shown, which is not a rank; if "
+                f"clicks are the judgments: {option('columns', {'grade': clicks})}; if these are ranks: "
                 f"{option('columns', {'rank': shown})}"
             )
 

@@ -33,7 +33,7 @@ def make(items: RawItems, params: Mapping[str, Any], fitted: Extractor | None, r
     if fitted is None:
         n_words = params["words"]
         if isinstance(n_words, bool) or not isinstance(n_words, int) or n_words < 0:
-            raise ParameterError(f"{option('words', n_words)} is no number of columns; use 0 for none, or 50")
+            raise ParameterError(f"{option('words', n_words)} is not a number of columns; use 0 for none, or 50")
     embedding = _Embedding(params["embed"], fitted) if params["embed"] else None
     items, texts = _texts(items, run)
     raws = [replace(raw, text=text, path=None) for raw, text in zip(items.raw, texts, strict=True)]

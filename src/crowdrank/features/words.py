@@ -67,7 +67,7 @@ class WordColumns:
         """Return the columns that a file holds, or raise."""
         vocabulary, idf, components = facts["vocabulary"], numbers["idf"], numbers["components"]
         if not isinstance(vocabulary, list | tuple) or not all(isinstance(word, str) for word in vocabulary):
-            raise ValueError("its vocabulary is no list of words")
+            raise ValueError("its vocabulary is not a list of words")
         if len(set(vocabulary)) != len(vocabulary) or idf.shape != (len(vocabulary),):
             raise ValueError("its vocabulary does not fit the weights of its words")
         if components.ndim != 2 or components.shape[1] != len(vocabulary):

@@ -36,7 +36,7 @@ class Run:
 
     def __post_init__(self) -> None:
         if isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, int) or (self.n_jobs < 1 and self.n_jobs != -1):
-            raise ParameterError(f"{option('n_jobs', self.n_jobs)} is no number of processes; use 1 or more, or -1")
+            raise ParameterError(f"{option('n_jobs', self.n_jobs)} is not a number of processes; use 1 or more, or -1")
         one_of(self.on_error, ("stop", "skip"), "on_error", of_verb=True)
 
     @property

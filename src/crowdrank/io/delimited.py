@@ -164,7 +164,7 @@ def _layout(source: Source, names: Sequence[str] | None, separator: str | None) 
     if doubled is not None:
         times = header.count(doubled)
         raise JudgmentError(
-            f"{source.name}: column {show_value(doubled)} stands {times} times in the header; rename one of them"
+            f"{source.name}: column {show_value(doubled)} appears {times} times in the header; rename one of them"
         )
     quotes, loose = _scan(source, separator)
     # a search for one byte is several times quicker than a pattern

@@ -263,7 +263,7 @@ def _facts(text: bytes) -> dict[bytes, bytes]:
         raise ValueError("a line of the trees is not a name and a value")
     facts = {pair[0]: pair[1] for pair in pairs}
     if len(facts) != len(lines):
-        raise ValueError("a line of the trees stands there twice")
+        raise ValueError("a line of the trees appears twice")
     return facts
 
 

@@ -326,7 +326,7 @@ def _unjudged_effect(evaluation: Evaluation, all_verdicts: list[Verdict]) -> Sec
     rows = evaluation.table.filter(pl.col("metric") == metric).drop_nulls(["value", "lowest", "highest"])
     pictures: tuple[Picture, ...] = ()
     if len(rows):
-        caption = "The value as measured, and its bounds whatever grades the unjudged items have."
+        caption = "The value as measured, and its bounds over all grades that unjudged items may have."
         pictures = (picture(BoundsDisplay(rows, metric=metric), caption, "bounds"),)
     open_ends = [one.open_sentence for one in all_verdicts if one.row["metric"] == metric and one.open_sentence]
     of_queries = evaluation.per_query.filter((pl.col("metric") == metric) & (pl.col("unjudged") > 0))

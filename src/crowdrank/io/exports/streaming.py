@@ -127,7 +127,7 @@ def frame_of(rows: list[list[str]], names: Sequence[str], source: Source) -> pl.
     width = len(names)
     doubled = next((name for name in names if names.count(name) > 1), None)
     if doubled is not None:
-        raise JudgmentError(f"{source.name}: column {doubled!r} stands twice in the header; rename one of them")
+        raise JudgmentError(f"{source.name}: column {doubled!r} appears twice in the header; rename one of them")
     long = next((number for number, row in enumerate(rows, 1) if any(row[width:])), None)
     if long is not None:
         raise JudgmentError(

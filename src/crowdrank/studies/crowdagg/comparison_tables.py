@@ -185,8 +185,8 @@ def mirex(work: Work) -> Outcome:
             _held_out_verdict(shown).note,
             "The truth was estimated from this crowd, so figures measure agreement with its majority, not correctness; "
             "its groups are taken as five grades, the highest group 4 and the lowest 0.",
-            f"{int((crowd.judgments.outcome == 0).sum()):,} of {len(crowd.judgments):,} answers say 'same' and are no "  # type: ignore[union-attr]
-            "preference.",
+            f"{int((crowd.judgments.outcome == 0).sum()):,} of {len(crowd.judgments):,} answers say 'same' and are not "  # type: ignore[union-attr]
+            "preferences.",
             "Preferences are taken as they are (gap 'hard'): numbers of pairs won mislead where annotators saw few "
             "pairs.",
             *divergence.notes,
