@@ -86,7 +86,7 @@ def load_model(folder: Path) -> Bert:
             float(config.get("layer_norm_eps", 1e-12)),
         )  # fmt: skip
     except KeyError as error:
-        raise ParameterError(f"{plain(str(folder))} is no BERT model: its config has no {error}") from None
+        raise ParameterError(f"{plain(str(folder))} is not a BERT model: its config lacks {error}") from None
 
 
 class Bert:

@@ -64,7 +64,7 @@ def extractor_of(source: Any) -> Extractor:
     extractor = getattr(getattr(source, "ranker", source), "extractor_", None) or getattr(source, "extractor", None)
     if not isinstance(extractor, Extractor):
         raise ParameterError(
-            f"this {type(source).__name__} was not made of raw items, so no others can be made like it; make its "
+            f"this {type(source).__name__} was not made from raw items, so no features like it can be made; make its "
             "features by cr.features.texts, pages or speech"
         )
     return extractor
@@ -119,7 +119,7 @@ def _fill_missing(matrix: Floats, fill: NDArray[Any], names: tuple[str, ...]) ->
     which = first_few([name for place, name in enumerate(names) if gaps[:, place].any()])
     warnings.warn(
         f"{counted(int(gaps.sum()), 'value')} of {counted(int(gaps.any(axis=1).sum()), 'item')} missing (in {which}); "
-        f"the mean of the other items was put there, and {option('fill', 'none')} leaves them out",
+        f"they were replaced by the mean of the other items, and {option('fill', 'none')} leaves them out",
         DataWarning, stacklevel=5,
     )  # fmt: skip
     filled: Floats = np.where(gaps, fill, matrix)

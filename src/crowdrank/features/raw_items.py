@@ -183,7 +183,7 @@ def _in_table(frame: Any, kind: str, columns: Mapping[str, str] | None, query: s
     content = _content_column(frame.columns, kind, columns or {}, given)
     by_role = understand_items([name for name in frame.columns if name != content], given)
     if not len(frame):
-        raise JudgmentError("the table has a header but no rows; it should hold one item in each")
+        raise JudgmentError("the table has a header but no rows; write one row per item")
     ids = [str(value) for value in frame[by_role["item"]].to_list()]
     cells = [None if value is None else str(value) for value in plain_cells(frame[content]).to_list()]
     query_column = frame[by_role["query"]] if "query" in by_role else None

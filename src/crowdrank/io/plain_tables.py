@@ -74,9 +74,9 @@ def read_plain(source: Source, options: ReadOptions) -> Plain:
         raise ParameterError(f"{option('header')} names the columns of CSV and Excel files; leave it out")
     turned = options.wide is not None or options.add_columns is not None or bool(options.covariates)
     if form == "jsonl" and len(source.data) >= LONG_BYTES and has_lines(source) and not turned:
-        found_long = in_any_encoding(source, partial(_read_long, options=options))
-        if found_long is not None:
-            return found_long
+        plain = in_any_encoding(source, partial(_read_long, options=options))
+        if plain is not None:
+            return plain
     if form != "parquet" or options.wide is not None:
         table, mixed = read_source(source, names=options.header, sheet=options.sheet)
         try:

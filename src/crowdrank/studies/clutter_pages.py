@@ -52,7 +52,7 @@ SUBSET = 10
 PAGES, SOURCES, NO_DOCUMENTATION = "pages", "sources", "without documentation"
 MARKS = {
     "missing_css": "link to style sheets that are missing",
-    "unstable": "were of another height when they were read again",
+    "unstable": "changed in height while they were read",
 }
 """What a page may be marked for, by what is said of such pages; figures are given with and without them."""
 
