@@ -411,16 +411,16 @@ def _sample_rows(
     return (place[rows.item[row]], rows.annotator[row], rows.level[row], weight, probabilities), None
 
 
-def _joined_rows(code: LevelCode, parts: Sequence[Statistics]) -> tuple[ClassRows, Floats, Bools]:
-    """The sampled rows of all parts as one, their probabilities, and the mask of all items."""
-    begins = np.cumsum([0, *(len(probabilities) for *_, probabilities in parts)])
+def _joined_rows(code: LevelCode, found: Sequence[Statistics]) -> tuple[ClassRows, Floats, Bools]:
+    """The sampled rows of all found as one, their probabilities, and the mask of all items."""
+    begins = np.cumsum([0, *(len(probabilities) for *_, probabilities in found)])
     item, annotator, level = (
         np.concatenate(
-            [values[place] + (begin if not place else 0) for values, begin in zip(parts, begins, strict=False)]
+            [values[place] + (begin if not place else 0) for values, begin in zip(found, begins, strict=False)]
         )
         for place in range(3)
     )
-    weight, n_items = np.concatenate([values[3] for values in parts]), int(begins[-1])
+    weight, n_items = np.concatenate([values[3] for values in found]), int(begins[-1])
     rows = ClassRows(
         item=item.astype(np.int32), annotator=annotator.astype(np.int32), level=level.astype(np.int32),
         weight=None if (weight == 1.0).all() else weight, known=np.full(n_items, -1, np.int32),
@@ -428,7 +428,7 @@ def _joined_rows(code: LevelCode, parts: Sequence[Statistics]) -> tuple[ClassRow
         values=code.values[code.used_levels], scale=code.scale, used_levels=code.used_levels,
         nominal=code.nominal, has_annotators=code.has_annotators,
     )  # fmt: skip
-    return rows, np.concatenate([probabilities for *_, probabilities in parts]), np.ones(n_items, bool)
+    return rows, np.concatenate([probabilities for *_, probabilities in found]), np.ones(n_items, bool)
 
 
 def _read_items(
