@@ -112,7 +112,7 @@ class LatentScore:
     covariance, and their standard errors are estimated from random probes of the inverse [Bekas07]_.
 
     Difficulties are looked for once, after the first rounds, by a score test of their variance at 5 %. Where it finds
-    some, fits with and without them foretell one grade in five from the others, in turn; unless grades are likelier
+    some, fits with and without them predict one grade in five from the others, in turn; unless grades are likelier
     with difficulties, the fit is the one without them: lapses look like difficulty. ``estimates["difficulty"]`` has
     :math:`z` of each item and ``estimates["difficulty_sd"]`` its standard deviation; what is not known of it is in the
     standard errors. In simulations of 200 items with 3 to 20 grades each, noise of a spread of .4 to 1 on the log

@@ -302,7 +302,7 @@ class LatentScorePasses(AddedPasses):
             for difficulty in likelihoods:
                 trial = replace(self, options=trial_options(self.options, difficulty=difficulty))
                 shared = trial._run_rounds(sums, learned, of_learned, anchors, state, begin)[0]
-                held = partial(_foretell, common._replace(taken=(fold, 1)), shared)
+                held = partial(_predict_held_out, common._replace(taken=(fold, 1)), shared)
                 likelihoods[difficulty] += float(sums.total(held)[1])
         options = self.options._replace(difficulty=are_likelier(likelihoods[True], likelihoods[False]))
         return replace(self, options=options)._run_rounds(sums, common, layout, anchors, state, begin)
@@ -400,7 +400,7 @@ def _add_levels(common: Common, part: ScorePart, kept: Any) -> tuple[Statistics,
     return (0.0, level_sums(part.layout(common))), kept
 
 
-def _foretell(held: Common, shared: State, part: ScorePart, kept: Any) -> tuple[Statistics, Any]:
+def _predict_held_out(held: Common, shared: State, part: ScorePart, kept: Any) -> tuple[Statistics, Any]:
     """Log-likelihood of the grades of a part that a trial has not seen."""
     return (0.0, log_likelihood(part.layout(held), _Scores(*kept[:6]).within(shared))), kept
 
