@@ -63,7 +63,7 @@ def _who(rows: Collector, frame: pl.DataFrame, layout: Layout) -> str | None:
     repeated = [name for name in rest if 1 < frame[name].n_unique() < frame.height]
     if named is None and repeated:
         rows.notes.append(
-            f"no annotator is named; if {repeated[0]!r} does: {option('columns', {'annotator': repeated[0]})}"
+            f"no annotator is named; if {repeated[0]!r} does so: {option('columns', {'annotator': repeated[0]})}"
         )
     return named
 

@@ -125,7 +125,7 @@ def _commonest(trials: list[dict[str, Any]], options: ReadOptions) -> str:
         known = [kind for kind, _ in types.most_common() if kind]
         held = f", only {first_few(map(repr, known))}" if known else ""
         raise JudgmentError(
-            f"{counted(len(trials), 'trial')} but none has a slider, a scale or numbered buttons{held}; name the "
+            f"{counted(len(trials), 'trial')}, of which none has a slider, a scale or numbered buttons{held}; name the "
             f"trial type that holds the answers with {option('answer', (known or ['html-button-response'])[0])}"
         )
     return commonest[0][0]
