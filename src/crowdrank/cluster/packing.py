@@ -261,7 +261,7 @@ class _Writer:
         spill = self.spill
         pieces = [self._piece(chunk, low, high) for chunk in range(spill.n_chunks)]
         rows = {name: _join_pieces(name, [piece[0] for piece in pieces]) for name in spill.columns}
-        of_items: dict[str, Any] = {}
+        told: dict[str, Any] = {}
         items = self.items
         if spill.by == "query":
             n_rows = len(rows[next(name for name in ITEM_COLUMNS if name in rows)])
@@ -271,14 +271,14 @@ class _Writer:
                 if name in rows:
                     codes = [place[piece[0][name]] for place, piece in zip(places, pieces, strict=True)]
                     rows[name] = np.concatenate(codes)
-            of_items["items_file"] = self._file(f"items/part-{number:05d}", items)
-            of_items["queries"] = 1 if spill.single else items_of(items).n_queries
-            of_items["items"] = len(items)
+            told["items_file"] = self._file(f"items/part-{number:05d}", items)
+            told["queries"] = 1 if spill.single else items_of(items).n_queries
+            told["items"] = len(items)
         n, table, levels = part_table(
             spill.kind, rows, items_of(items) if spill.kind == "ranking" else None, coded=spill.levels is not None
         )
         file = self._file(f"parts/part-{number:05d}", table, "lz4")
-        return {"rows": n, **file, "levels": levels, **of_items}
+        return {"rows": n, **file, "levels": levels, **told}
 
     def _piece(self, number: int, low: int, high: int) -> tuple[dict[str, Any], pl.DataFrame]:
         """The rows of some buckets of one chunk with global codes, and the items they are about."""

@@ -243,13 +243,13 @@ def _well_quoted(data: bytes | mmap.mmap, start: int, separator: str) -> bool:
     after_close[[ord(separator), _NEWLINE, _QUOTE, _RETURN]] = True
     n_quotes = 0
     for begin in range(0, len(view), BLOCK):
-        places = np.flatnonzero(view[begin : begin + BLOCK] == _QUOTE) + begin
-        opening, closing = (places[n_quotes % 2 :: 2], places[1 - n_quotes % 2 :: 2])
+        found = np.flatnonzero(view[begin : begin + BLOCK] == _QUOTE) + begin
+        opening, closing = (found[n_quotes % 2 :: 2], found[1 - n_quotes % 2 :: 2])
         opening = opening[opening > 0]
         closing = closing[closing < len(view) - 1]
         if not (before_open[view[opening - 1]].all() and after_close[view[closing + 1]].all()):
             return False
-        n_quotes += len(places)
+        n_quotes += len(found)
     return n_quotes % 2 == 0
 
 
@@ -291,15 +291,15 @@ def _is_ragged(data: bytes | mmap.mmap, layout: _Layout) -> bool:
     """Whether a row that is not blank has more or fewer separators than the header."""
     view = np.frombuffer(data, np.uint8)[layout.start :]
     wanted = len(layout.names) - 1
-    inside, n_open, last_end = 0, 0, -1
+    inside, begun, last_end = 0, 0, -1
     for start in range(0, len(view), BLOCK):
         block = view[start : start + BLOCK]
         marks, inside = _marks(block, ord(layout.separator), inside, layout.quotes)
         ends = np.flatnonzero(block[marks] == _NEWLINE)
         counts = np.diff(ends, prepend=-1) - 1
         if len(ends):
-            counts[0] += n_open
-        n_open = len(marks) - 1 - int(ends[-1]) if len(ends) else n_open + len(marks)
+            counts[0] += begun
+        begun = len(marks) - 1 - int(ends[-1]) if len(ends) else begun + len(marks)
         positions = marks[ends] + start
         wrong = np.flatnonzero(counts != wanted)
         begins = np.concatenate([[last_end], positions])[wrong] + 1
@@ -308,7 +308,7 @@ def _is_ragged(data: bytes | mmap.mmap, layout: _Layout) -> bool:
         ):
             return True
         last_end = int(positions[-1]) if len(positions) else last_end
-    return n_open != wanted and view[last_end + 1 :].tobytes() not in (b"", b"\r")
+    return begun != wanted and view[last_end + 1 :].tobytes() not in (b"", b"\r")
 
 
 def _marks(block: NDArray[np.uint8], separator: int, inside: int, quotes: bool) -> tuple[NDArray[np.intp], int]:
