@@ -412,7 +412,7 @@ def _sample_rows(
 
 
 def _joined_rows(code: LevelCode, found: Sequence[Statistics]) -> tuple[ClassRows, Floats, Bools]:
-    """The sampled rows of all found as one, their probabilities, and the mask of all items."""
+    """The sampled rows of all parts as one, their probabilities, and the mask of all items."""
     begins = np.cumsum([0, *(len(probabilities) for *_, probabilities in found)])
     item, annotator, level = (
         np.concatenate(
