@@ -104,12 +104,12 @@ def _write_results(
     """Write numbers, protocol and pictures."""
     from matplotlib import rc_context
 
-    table, protocol = place / f"{stem}.csv", place / f"{stem}.json"
+    table, told = place / f"{stem}.csv", place / f"{stem}.json"
     with whole_file(table) as handle:
         outcome.frame().write_csv(handle)
-    with whole_file(protocol) as handle:
+    with whole_file(told) as handle:
         handle.write(json.dumps(_protocol(chosen, outcome, work, seconds), indent=1).encode())
-    files = [table, protocol]
+    files = [table, told]
     for name, draw in outcome.figures.items():
         figure = draw()
         for suffix in ("png", "svg"):
