@@ -38,12 +38,12 @@ def measure() -> dict[float, list[dict[str, float]]]:
     }
 
 
-def table(found: dict[float, list[dict[str, float]]]) -> tuple[str, bool]:
+def table(cells_by_share: dict[float, list[dict[str, float]]]) -> tuple[str, bool]:
     """The floors as a table, and whether all are reached."""
     lines, well = ["| Seeds 0 to 2 | measured | at least | |", "|---|--:|--:|---|"], True
     for what, share, name, least in FLOORS:
         style, none = "style|judged arguments|accuracy", "none|judged arguments|accuracy"
-        values = [cell[style] - cell[none] if name is None else cell[name] for cell in found[share]]
+        values = [cell[style] - cell[none] if name is None else cell[name] for cell in cells_by_share[share]]
         reached = float(np.mean(values)) >= least
         well &= reached
         spread = f"{np.mean(values):.3f} ± {np.std(values, ddof=1):.3f}"

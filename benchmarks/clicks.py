@@ -75,11 +75,11 @@ def main() -> None:
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     data = cr.datasets.load("letor-mq2008")
-    found = [measure(data, fold, given.impressions, given.model) for fold in range(5)]
+    folds = [measure(data, fold, given.impressions, given.model) for fold in range(5)]
     print(f"| {given.impressions} impressions a query, clicks by {given.model} | nDCG@10 | spread over folds |")
     print("| --- | --- | --- |")
-    for name in found[0]:
-        values = np.array([one[name] for one in found])
+    for name in folds[0]:
+        values = np.array([one[name] for one in folds])
         print(f"| {name} | {values.mean():.3f} | {values.std(ddof=1):.3f} |")
 
 

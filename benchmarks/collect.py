@@ -67,8 +67,8 @@ class Server:
                 urllib.request.urlopen(f"http://127.0.0.1:{self.port}/healthz", timeout=2).read()
                 break
             time.sleep(0.05)
-        found = re.search(r"cro_[\w-]+", out.read_text())
-        self.token = found[0] if found else self.token
+        match = re.search(r"cro_[\w-]+", out.read_text())
+        self.token = match[0] if match else self.token
         return self
 
     def stop(self, how: int = signal.SIGTERM) -> None:
@@ -129,15 +129,15 @@ async def person(port: int, token: str, think: float, seconds: float, latencies:
     """Somebody who thinks, answers, and gets the next request with the reply; ``latencies`` is added to."""
     await asyncio.sleep(random.uniform(0, max(think, 0.01)))
     connection, end = Connection(port, token), time.monotonic() + seconds
-    found = (await connection.post("/requests", {}))[1]["requests"]
-    while found and time.monotonic() < end:
+    requests = (await connection.post("/requests", {}))[1]["requests"]
+    while requests and time.monotonic() < end:
         if think:
             await asyncio.sleep(random.expovariate(1 / think))
         begun = time.perf_counter()
-        status, body = await connection.post("/judgments", {**answer(found[0]), "next": True})
+        status, body = await connection.post("/judgments", {**answer(requests[0]), "next": True})
         latencies.append((time.time(), time.perf_counter() - begun))
         assert status == 200, body
-        found = body["next"]["requests"]
+        requests = body["next"]["requests"]
 
 
 async def program(port: int, token: str, seconds: float, n: int, kept: list[int]) -> None:
@@ -209,8 +209,8 @@ def refits(arguments: argparse.Namespace, folder: Path) -> None:
     during = np.zeros(len(times), dtype=bool)
     for begun, ended in spans:
         during |= (times[:, 0] >= begun) & (times[:, 0] <= ended)
-    for told, rows in ((f"during {len(spans)} fits", times[during, 1]), ("between fits", times[~during, 1])):
-        print(f"200 people, 2 s, {told}: {len(rows)} judgments, {quantiles(rows)} (load {os.getloadavg()[0]:.1f})")
+    for when, rows in ((f"during {len(spans)} fits", times[during, 1]), ("between fits", times[~during, 1])):
+        print(f"200 people, 2 s, {when}: {len(rows)} judgments, {quantiles(rows)} (load {os.getloadavg()[0]:.1f})")
     finish(server)
 
 
@@ -245,10 +245,10 @@ def kill(arguments: argparse.Namespace, folder: Path) -> None:
                     if status == 200:
                         acknowledged.add(row["submission"])
                     waiting[token].remove(row)
-                found = (await connection.post("/requests", {"n": 4}))[1]["requests"]
-                if not found:
+                requests = (await connection.post("/requests", {"n": 4}))[1]["requests"]
+                if not requests:
                     return
-                waiting[token] += [answer(one) for one in found]
+                waiting[token] += [answer(one) for one in requests]
 
     async def one_round() -> None:
         tasks = [asyncio.create_task(work(token)) for token in tokens]
@@ -323,9 +323,9 @@ def soak(arguments: argparse.Namespace, folder: Path) -> None:
     tokens = server.tokens(200)
     log = Path(f"{server.db}-wal")
     for minute in range(arguments.minutes):
-        told = crowd(server.port, tokens, 2.0, 60.0)
+        latency = crowd(server.port, tokens, 2.0, 60.0)
         size = log.stat().st_size / 1e6 if log.exists() else 0.0
-        print(f"minute {minute + 1}: {told}, server {server.memory()} MB, log {size:.1f} MB", flush=True)
+        print(f"minute {minute + 1}: {latency}, server {server.memory()} MB, log {size:.1f} MB", flush=True)
     finish(server)
 
 

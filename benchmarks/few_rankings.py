@@ -103,7 +103,7 @@ def taus(design: Design, seed: int) -> list[float]:
     from crowdrank.registry import make
 
     judged, truth = draw(design, seed)
-    found = []
+    each = []
     for method in METHODS:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -111,8 +111,8 @@ def taus(design: Design, seed: int) -> list[float]:
         items = consensus.items
         queries = np.array(items.queries.ids.to_list())[items.query].tolist()
         true = np.array([truth[query, item] for query, item in zip(queries, items.ids.to_list(), strict=True)])
-        found.append(float(cr.metrics.kendall_tau(true, consensus.scores, items.query)))
-    return found
+        each.append(float(cr.metrics.kendall_tau(true, consensus.scores, items.query)))
+    return each
 
 
 def table() -> str:

@@ -244,8 +244,8 @@ def readers(family: str) -> list[Any]:
         "text.toi": [cio.read_preflib], "text.json": [cio.read_consensus],
         "export": [cio.read_judgments, cio.read_truth, partial(cio.read_judgments, source=family.split(" ")[-1])],
     }  # fmt: skip
-    found = next(found for name, found in by.items() if family.startswith(name))
-    return [*found, cio.read_table]
+    tried = next(tried for name, tried in by.items() if family.startswith(name))
+    return [*tried, cio.read_table]
 
 
 def run(n: int | None, seed: int, minutes: float | None = None) -> Counter[str]:

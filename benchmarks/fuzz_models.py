@@ -85,12 +85,12 @@ def make_files() -> dict[str, bytes]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", cr.errors.DataWarning)
         fitted["lambda_rank"] = cr.load_ranker(GOLDEN / "lambda_rank.format1")
-    found = {}
+    files = {}
     with tempfile.TemporaryDirectory() as folder:
         for name, ranker in fitted.items():
             ranker.save(Path(folder) / name)
-            found[name] = (Path(folder) / name).read_bytes()
-    return found | {path.name: path.read_bytes() for path in sorted(GOLDEN.glob("*.format1"))}
+            files[name] = (Path(folder) / name).read_bytes()
+    return files | {path.name: path.read_bytes() for path in sorted(GOLDEN.glob("*.format1"))}
 
 
 def members_of(data: bytes) -> dict[str, bytes]:

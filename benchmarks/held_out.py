@@ -99,14 +99,14 @@ def latent_levels(learned: Any, asked: Any, *, features: Any = None, difficulty:
 
 def _gap_variance(items: Any, blocks: Any, state: Any, left: Any, right: Any) -> Any:
     """Variance of the difference of two scores, as if they were independent where their covariance is not known."""
-    found = state.variance[left] + state.variance[right]
+    variance = state.variance[left] + state.variance[right]
     for query in np.unique(items.query[left]) if blocks is not None else ():
         if blocks[query] is not None:
             use, start = items.query[left] == query, items.offsets[query]
             i, j = left[use] - start, right[use] - start
             own = np.diagonal(blocks[query])
-            found[use] = own[i] + own[j] - 2 * blocks[query][i, j]
-    return np.maximum(found, 0.0)
+            variance[use] = own[i] + own[j] - 2 * blocks[query][i, j]
+    return np.maximum(variance, 0.0)
 
 
 def _levels(state: Any, habits: Any, who: Any, gap: Any, variance: Any, clear: Any) -> Any:

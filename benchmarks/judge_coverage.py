@@ -83,7 +83,7 @@ def control_line(seeds: int, case: dict[str, Any]) -> str:
 
     from crowdrank.aggregators import LatentScore
 
-    found = []
+    runs = []
     for seed in range(seeds):
         preferences, scores, own = judges(seed=seed, **case)
         consensus = LatentScore(lapse=True if case.get("lapse") else None).fit(preferences, control=["length"])
@@ -94,7 +94,7 @@ def control_line(seeds: int, case: dict[str, Any]) -> str:
         error, crowd = consensus.std_error, consensus.estimates["control"]["length"]
         whole = np.sqrt(error**2 + (consensus.estimates["scale_error"] * consensus.scores) ** 2)
         far = student.ppf(0.95, crowd["degrees"])
-        found.append((
+        runs.append((
             np.mean(np.abs(parameters["length"] - own) < 1.645 * parameters["length_sd"]),
             abs(crowd["coefficient"] - own.mean()) < far * crowd["std_error"],
             np.mean(np.abs(consensus.scores - size * truth) < 1.645 * error),
@@ -102,7 +102,7 @@ def control_line(seeds: int, case: dict[str, Any]) -> str:
             np.sqrt(np.mean((parameters["length"] - own) ** 2)), size, consensus.estimates.get("mean_lapse", 0.0),
         ))  # fmt: skip
     names = ("judges", "crowd", "scores, scale of the fit", "scores with scale_error", "rms", "scale", "lapse")
-    means = np.mean(found, axis=0)
+    means = np.mean(runs, axis=0)
     return ", ".join(f"{name} {value:.2f}" for name, value in zip(names, means, strict=True))
 
 
@@ -140,7 +140,7 @@ def taste_line(seeds: int, case: dict[str, Any]) -> str:
 
     parts = []
     for taste in (None, False):
-        found = []
+        runs = []
         for seed in range(seeds):
             preferences, scores = people_and_programs(seed, **case)
             consensus = LatentScore(taste=taste).fit(preferences, trusted=PEOPLE, control=["length"])
@@ -149,16 +149,16 @@ def taste_line(seeds: int, case: dict[str, Any]) -> str:
             block = consensus.covariance[0]
             error = np.sqrt(block[i, i] + block[j, j] - 2 * block[i, j])
             off = consensus.scores[i] - consensus.scores[j] - (truth[i] - truth[j])
-            found.append((np.mean(np.abs(off) < 1.96 * error), 2 * 1.96 * error.mean(), np.sqrt(np.mean(off**2))))
-        covers, width, rms = np.mean(found, axis=0)
+            runs.append((np.mean(np.abs(off) < 1.96 * error), 2 * 1.96 * error.mean(), np.sqrt(np.mean(off**2))))
+        covers, width, rms = np.mean(runs, axis=0)
         parts.append(f"{'without' if taste is False else 'with'} {covers:.2f} / {width:.1f} / {rms:.2f}")
     return ", ".join(parts)
 
 
 def table_line(seeds: int, case: dict[str, Any]) -> str:
     """Return coverage of 90 % intervals of overall scores of criteria, or of the scores of categories."""
-    found = [(criteria_coverage if "halo" in case else category_coverage)(seed, **case) for seed in range(seeds)]
-    return f"{np.mean(found):.2f} (standard error {np.std(found) / np.sqrt(seeds):.2f})"
+    shares = [(criteria_coverage if "halo" in case else category_coverage)(seed, **case) for seed in range(seeds)]
+    return f"{np.mean(shares):.2f} (standard error {np.std(shares) / np.sqrt(seeds):.2f})"
 
 
 def criteria_coverage(seed: int, halo: float, *, m: int = 30, n: int = 8, k: int = 3) -> float:
@@ -197,10 +197,10 @@ def category_coverage(seed: int, differ: float, *, m: int = 12, k: int = 4, each
     def fit(rows: Any) -> Any:
         return cr.aggregate({name: column[rows] for name, column in table.items()}, "bradley_terry", robust="none")
 
-    found = category_table(fit(slice(None)), {str(c): fit(category == c) for c in range(k)})
+    scores = category_table(fit(slice(None)), {str(c): fit(category == c) for c in range(k)})
     inside = []
     for c in range(k):
-        own = found.filter(found["category"] == str(c)).sort("item")
+        own = scores.filter(scores["category"] == str(c)).sort("item")
         off = own["score"].to_numpy() - (truth[c] - truth[c].mean())[own["item"].to_numpy()]
         inside.append(np.abs(off) < 1.645 * own["std_error"].to_numpy())
     return float(np.mean(inside))

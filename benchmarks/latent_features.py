@@ -32,9 +32,9 @@ def matrix_of(loaded: Any) -> Any:
     """Return the columns of the set's items, in the order of their codes."""
     details = loaded.details
     codes = loaded.judgments.items.codes(details["query"], details["item"])
-    found = np.zeros((loaded.judgments.n_items, len(NAMES)))
-    found[codes] = described(details)
-    return found
+    matrix = np.zeros((loaded.judgments.n_items, len(NAMES)))
+    matrix[codes] = described(details)
+    return matrix
 
 
 def log_likelihood(judgments: Any, features: Any, keep: float, seed: int) -> float:

@@ -82,11 +82,11 @@ CASES = (
 )
 
 
-def table(found: dict[tuple[str, str, int], Pairs]) -> str:
+def table(by_case: dict[tuple[str, str, int], Pairs]) -> str:
     """The table of calibration."""
     lines = ["| Crowd | Kind | Judgments each | 90 % intervals cover | order said right | order is right |"]
     lines.append("|---|---|--:|--:|--:|--:|")
-    for (title, kind, each), pairs in found.items():
+    for (title, kind, each), pairs in by_case.items():
         cells = (pairs.covered.mean(), pairs.said.mean(), pairs.right.mean())
         shown = " | ".join(f"{value:.3f}"[1:] for value in cells)
         lines.append(f"| {title} | {kind}s | {each} | {shown} |")
@@ -95,14 +95,14 @@ def table(found: dict[tuple[str, str, int], Pairs]) -> str:
 
 def calibration() -> dict[tuple[str, str, int], Pairs]:
     """All that is measured, by crowd, kind and judgments of each annotator."""
-    found = {}
+    by_case = {}
     for kind in ("preference", "grade"):
         for title, design, rescale in CASES:
             sizes = PER_ANNOTATOR if title == CASES[0][0] else (40,)
             for each in sizes:
                 chosen = replace(design, kind=kind, per_annotator=each)
-                found[title, kind, each] = measured(chosen, rescale=rescale)
-    return found
+                by_case[title, kind, each] = measured(chosen, rescale=rescale)
+    return by_case
 
 
 FEW = (2, 5, 10, 40)
@@ -137,8 +137,8 @@ def difficult_items() -> str:
                 kind="grade", n_queries=1, n_items=200, n_annotators=40, per_annotator=5 * each, item_noise=spread,
                 spread=0.35,
             )  # fmt: skip
-            found = np.mean([_covered(draw(design, seed)) for seed in SEEDS], axis=0)
-            lines.append(f"| {spread} | {each} | " + " | ".join(f"{value:.3f}"[1:] for value in found) + " |")
+            figures = np.mean([_covered(draw(design, seed)) for seed in SEEDS], axis=0)
+            lines.append(f"| {spread} | {each} | " + " | ".join(f"{value:.3f}"[1:] for value in figures) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -164,17 +164,17 @@ def _tau(method: str, design: Design) -> float:
     import crowdrank as cr
     from crowdrank.registry import make
 
-    found = []
+    each = []
     for seed in range(4):
         crowd = draw(design, seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             consensus = make("aggregator", method).fit(crowd.judgments)
-        found.append(cr.metrics.kendall_tau(crowd.scores, consensus.scores, consensus.items.query))
-    return float(np.mean(found))
+        each.append(cr.metrics.kendall_tau(crowd.scores, consensus.scores, consensus.items.query))
+    return float(np.mean(each))
 
 
-def draw_calibration(found: dict[tuple[str, str, int], Pairs]) -> Any:
+def draw_calibration(by_case: dict[tuple[str, str, int], Pairs]) -> Any:
     """Said against true, and how much the intervals cover."""
     from matplotlib.figure import Figure
 
@@ -182,7 +182,7 @@ def draw_calibration(found: dict[tuple[str, str, int], Pairs]) -> Any:
     left, right = figure.subplots(1, 2)
     left.plot([0.5, 1], [0.5, 1], color=GREY, linewidth=0.8)
     for kind, colour in (("preference", BLUE), ("grade", ORANGE)):
-        pairs = found[CASES[0][0], kind, 40]
+        pairs = by_case[CASES[0][0], kind, 40]
         edges = np.quantile(pairs.said, np.linspace(0, 1, 11))
         place = np.clip(np.searchsorted(edges, pairs.said) - 1, 0, 9)
         size = np.bincount(place, minlength=10)
@@ -192,7 +192,7 @@ def draw_calibration(found: dict[tuple[str, str, int], Pairs]) -> Any:
     left.legend(frameon=False)
     right.axhline(0.9, color=GREY, linewidth=0.8)
     for kind, colour in (("preference", BLUE), ("grade", ORANGE)):
-        covered = [found[CASES[0][0], kind, each].covered.mean() for each in PER_ANNOTATOR]
+        covered = [by_case[CASES[0][0], kind, each].covered.mean() for each in PER_ANNOTATOR]
         right.plot(PER_ANNOTATOR, covered, "o-", color=colour, markersize=3.5, linewidth=1, label=f"{kind}s")
     right.set(xscale="log", xlabel="judgments of each annotator", ylabel="share within", ylim=(0.7, 1.0))
     right.set(title="90 % intervals of differences")

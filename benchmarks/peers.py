@@ -26,7 +26,7 @@ class Peer:
     def scores(self, judgments: Any) -> Any:
         """The scores of all items, 0 for those of a query that the peer fails on or that has no judgments."""
         assert self.fit_query is not None
-        found = np.zeros(judgments.n_items)
+        of_all = np.zeros(judgments.n_items)
         first = judgments.left if judgments.kind == "preference" else judgments.item[judgments.offsets[:-1]]
         query = judgments.items.query[first]
         order = np.argsort(query, kind="stable")
@@ -40,8 +40,8 @@ class Peer:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
                     scores = np.asarray(self.fit_query(int(stop - start), judgments.select(rows), int(start)), float)
-                found[start:stop] = np.where(np.isfinite(scores), scores, 0.0)
-        return found
+                of_all[start:stop] = np.where(np.isfinite(scores), scores, 0.0)
+        return of_all
 
     def fit(self, judgments: Any) -> Any:
         """The scores as a consensus."""
@@ -60,9 +60,9 @@ def evalica(method: str) -> Peer:
         winners = [winner[int(outcome)] for outcome in preferences.outcome]
         left, right = (preferences.left - start).tolist(), (preferences.right - start).tolist()
         scores = getattr(peer, method)(left, right, winners).scores
-        found = np.full(n, np.nan)
-        found[scores.index.to_numpy()] = scores.to_numpy()
-        return np.where(np.isnan(found), np.nanmean(found), found)
+        all_scores = np.full(n, np.nan)
+        all_scores[scores.index.to_numpy()] = scores.to_numpy()
+        return np.where(np.isnan(all_scores), np.nanmean(all_scores), all_scores)
 
     return Peer(f"evalica {method}", fit_query)
 
@@ -111,9 +111,9 @@ def crowdkit(method: str) -> Peer:
         rows = {"worker": preferences.annotator[won], "left": left, "right": right, "label": label}
         made = getattr(aggregation, method)(n_iter=100)
         scores = made.fit_predict(pd.DataFrame(rows))
-        found = np.full(n, float(scores.mean()))
-        found[scores.index.to_numpy()] = scores.to_numpy()
-        return found
+        all_scores = np.full(n, float(scores.mean()))
+        all_scores[scores.index.to_numpy()] = scores.to_numpy()
+        return all_scores
 
     return Peer(f"crowd-kit {method}", fit_query)
 

@@ -57,8 +57,8 @@ def measure(workload: Workload, size: str, peer_python: str | None = None) -> di
             _prepare(workload, size, folder)
         except SideError as error:
             return dict.fromkeys(workload.sides, Failed(f"no data: {error}"))
-        found = _calls(workload, size, folder, peer_python) | _commands(workload, folder)
-    return {name: found[name] for name in workload.sides}
+        results = _calls(workload, size, folder, peer_python) | _commands(workload, folder)
+    return {name: results[name] for name in workload.sides}
 
 
 def _prepare(workload: Workload, size: str, folder: Path) -> None:
@@ -71,7 +71,7 @@ def _prepare(workload: Workload, size: str, folder: Path) -> None:
 
 def _calls(workload: Workload, size: str, folder: Path, peer_python: str | None) -> dict[str, Measured | Failed]:
     """Sides timed hot: all processes are started first, and in every round each makes one call."""
-    found: dict[str, Measured | Failed] = {}
+    results: dict[str, Measured | Failed] = {}
     running: dict[str, _Serving] = {}
     try:
         for name, side in workload.sides.items():
@@ -84,24 +84,24 @@ def _calls(workload: Workload, size: str, folder: Path, peer_python: str | None)
                 )
         runs: dict[str, list[dict[str, Any]]] = {name: [] for name in running}
         for step in range(1 + REPEATS):
-            for name in [name for name in running if name not in found]:
+            for name in [name for name in running if name not in results]:
                 try:
                     answer = running[name].ask("run")
                 except SideError as error:
-                    found[name] = Failed(str(error))
+                    results[name] = Failed(str(error))
                     continue
                 if step:
                     runs[name].append(answer)
-        for name in [name for name in running if name not in found]:
+        for name in [name for name in running if name not in results]:
             try:
                 figure = running[name].ask("figure")["figure"]
-                found[name] = _best(runs[name], figure)
+                results[name] = _best(runs[name], figure)
             except SideError as error:
-                found[name] = Failed(str(error))
+                results[name] = Failed(str(error))
     finally:
         for serving in running.values():
             serving.close()
-    return found
+    return results
 
 
 class _Serving:
@@ -155,20 +155,20 @@ class _Serving:
 def _commands(workload: Workload, folder: Path) -> dict[str, Measured | Failed]:
     """Sides timed cold: a fresh process each time, taking turns."""
     sides = {name: side for name, side in workload.sides.items() if isinstance(side, Command)}
-    found: dict[str, Measured | Failed] = {}
+    results: dict[str, Measured | Failed] = {}
     runs: dict[str, list[dict[str, Any]]] = {name: [] for name in sides}
     for step in range(1 + REPEATS):
         for name, side in sides.items():
-            if name in found or (step == 0 and not side.warm_up):
+            if name in results or (step == 0 and not side.warm_up):
                 continue
             try:
                 run = _run(side, folder)
             except SideError as error:
-                found[name] = Failed(str(error))
+                results[name] = Failed(str(error))
                 continue
             if step:
                 runs[name].append(run)
-    return found | {name: _best(runs[name]) for name in sides if name not in found}
+    return results | {name: _best(runs[name]) for name in sides if name not in results}
 
 
 def _run(side: Command, folder: Path) -> dict[str, Any]:

@@ -82,11 +82,11 @@ def main() -> None:
     parser.add_argument("--per-item", type=float, default=1.5)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    found = [play(seed, given.queries, given.per_item) for seed in range(given.seeds)]
+    runs = [play(seed, given.queries, given.per_item) for seed in range(given.seeds)]
     print(f"| {given.queries} queries, {given.per_item:g} grades per item | labels, nDCG@10 | ranker, nDCG@10 |")
     print("| --- | --- | --- |")
     for name in SCHEMES:
-        labels, ranker = (np.array([one[name][what] for one in found]) for what in ("labels", "ranker"))
+        labels, ranker = (np.array([one[name][what] for one in runs]) for what in ("labels", "ranker"))
         spread = [values.std(ddof=1) if len(values) > 1 else 0.0 for values in (labels, ranker)]
         print(f"| {name} | {labels.mean():.3f} ± {spread[0]:.3f} | {ranker.mean():.3f} ± {spread[1]:.3f} |", flush=True)
 

@@ -307,12 +307,12 @@ def _worst_two_folds(budgets: Any) -> float:
 
     import polars as pl
 
-    found = []
+    differences = []
     for two in combinations(budgets["repeat"].unique().to_list(), 2):
         means = budgets.filter(pl.col("repeat").is_in(two)).group_by("ranker").agg(pl.col("ndcg").mean())
         here = dict(means.select("ranker", "ndcg").rows())
-        found.append(here["auto"] - max(here[name] for name in SINGLE))
-    return min(found)
+        differences.append(here["auto"] - max(here[name] for name in SINGLE))
+    return min(differences)
 
 
 def _table(rows: Any, taken: Any) -> str:
@@ -386,8 +386,8 @@ def guide_table(path: Path) -> str:
     heads = [f"{short}: `{name}`" for short in sets for name in GUIDE_RANKERS]
     lines = [f"| Labelled queries | {' | '.join(heads)} |", "|--:|" + "--:|" * len(heads)]
     for n in (*N_QUERIES, 1000):
-        found = [figures.get((data, str(n), name)) for data in sets.values() for name in GUIDE_RANKERS]
-        cells = ["-" if value is None else f"{value:.3f}".lstrip("0") for value in found]
+        values = [figures.get((data, str(n), name)) for data in sets.values() for name in GUIDE_RANKERS]
+        cells = ["-" if value is None else f"{value:.3f}".lstrip("0") for value in values]
         lines.append(f"| {n:,} | {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -68,14 +68,14 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Found:
+class Measured:
     """One set: by metric the figure of each method against the gold, and the choice of each measure."""
 
     gold: dict[str, dict[str, float]]
     choices: dict[str, Choice]
 
 
-def measured(case: Case) -> Found:
+def measured(case: Case) -> Measured:
     """What the held-out measures choose on a set, and what the gold says of it."""
     import crowdrank as cr
     from crowdrank import datasets
@@ -96,7 +96,7 @@ def measured(case: Case) -> Found:
         metric = case.order if measure.of == "pairs" else case.grade
         if metric is not None:
             choices[measure.name] = chosen(comparison, measure.name, gold[metric])
-    return Found(gold, choices)
+    return Measured(gold, choices)
 
 
 def _against_gold(comparison: Any, loaded: Any, metric: str) -> dict[str, float]:
@@ -125,10 +125,10 @@ def _progress(done: int, of: int, what: str) -> None:
     sys.stderr.write(f"  {done} of {of}: {what}\n")
 
 
-def choices_table(found: dict[Case, Found], measures: tuple[str, ...], of: str) -> str:
+def choices_table(by_case: dict[Case, Measured], measures: tuple[str, ...], of: str) -> str:
     """A line for each set: the best method, and what each measure chooses; ``of`` names the field with the metric."""
     lines = ["| Set | Best by gold | " + " | ".join(measures) + " |", "|---|---|" + "---|" * len(measures)]
-    for case, one in found.items():
+    for case, one in by_case.items():
         if not any(name in one.choices for name in measures):
             continue
         metric = getattr(case, of)
@@ -136,7 +136,7 @@ def choices_table(found: dict[Case, Found], measures: tuple[str, ...], of: str) 
         best = max(gold, key=lambda name, gold=gold: gold[name])
         cells = [_cell(one.choices.get(name)) for name in measures]
         lines.append(f"| {case.title} | {best} ({metric} {gold[best]:.3f}) | {' | '.join(cells)} |")
-    counts = [[one.choices[name] for one in found.values() if name in one.choices] for name in measures]
+    counts = [[one.choices[name] for one in by_case.values() if name in one.choices] for name in measures]
     for title, field in (("", "behind"), (f", without {USUAL}", "behind_rest")):
         behind = [[getattr(choice, field) for choice in part] for part in counts]
         good = [f"{sum(value <= POINT for value in part)} of {len(part)}" for part in behind]
@@ -151,11 +151,11 @@ def _cell(choice: Choice | None) -> str:
     return "–" if choice is None else f"{choice.method}, {100 * choice.behind:.1f}"
 
 
-def page(found: dict[Case, Found]) -> str:
+def page(by_case: dict[Case, Measured]) -> str:
     """The tables with what they show."""
     pairs = ("pair_accuracy", "log_loss", "annotator_log_loss")
     grades = ("grade_accuracy", "grade_log_loss")
-    return TEXT.format(pairs=choices_table(found, pairs, "order"), grades=choices_table(found, grades, "grade"))
+    return TEXT.format(pairs=choices_table(by_case, pairs, "order"), grades=choices_table(by_case, grades, "grade"))
 
 
 TEXT = """# Methods chosen by held-out judgments, measured

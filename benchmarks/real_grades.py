@@ -59,21 +59,21 @@ def accuracy_of(consensus: Any, grades: Any, truth: Any) -> float:
 def figures(consensus: Any, grades: Any, truth: Any) -> tuple[float, float]:
     """Accuracy and log-loss of the graded items whose truth is known."""
     judged, code = gold_codes(consensus, grades, truth)
-    found = consensus.probabilities[judged, code]
-    return accuracy_of(consensus, grades, truth), float(-np.log(np.maximum(found, SMALLEST)).mean())
+    probability = consensus.probabilities[judged, code]
+    return accuracy_of(consensus, grades, truth), float(-np.log(np.maximum(probability, SMALLEST)).mean())
 
 
 def peer_best() -> dict[str, tuple[str, float]]:
     """The method of crowd-kit with the best accuracy on each set, the mean over the row orders that were tried."""
     golden = ROOT / "tests" / "golden"
-    found: dict[str, dict[str, float]] = {}
+    accuracies: dict[str, dict[str, float]] = {}
     for method, part in json.loads((golden / "crowdkit_classes.json").read_text()).items():
         for name, figure in part["sets"].items():
-            found.setdefault(name, {})[method] = figure["accuracy"]
+            accuracies.setdefault(name, {})[method] = figure["accuracy"]
     for name, part in json.loads((golden / "crowdkit_glad_mace.json").read_text())["sets"].items():
         for method in ("glad", "mace"):
-            found.setdefault(name, {})[method] = float(np.mean([one["accuracy"] for one in part[method]]))
-    return {name: max(part.items(), key=lambda pair: pair[1]) for name, part in found.items()}
+            accuracies.setdefault(name, {})[method] = float(np.mean([one["accuracy"] for one in part[method]]))
+    return {name: max(part.items(), key=lambda pair: pair[1]) for name, part in accuracies.items()}
 
 
 @dataclass(frozen=True)
@@ -129,20 +129,20 @@ def label(method: str, params: Mapping[str, Any]) -> str:
     return method + (" ordinal" if params else "")
 
 
-def table(found: Mapping[str, Measured], cell: Any, more: tuple[str, Any] | None = None) -> str:
+def table(by_set: Mapping[str, Measured], cell: Any, more: tuple[str, Any] | None = None) -> str:
     """A line for each set and a column for each method."""
     names = [label(*one) for one in METHODS]
     head = (
         "| Set | " + " | ".join(names + ([more[0]] if more else [])) + " |\n|---|" + "---|" * (len(names) + bool(more))
     )
     lines = [head]
-    for name, one in found.items():
+    for name, one in by_set.items():
         cells = [cell(one, method) if method in one.right else "–" for method in names]
         lines.append(f"| {name} | " + " | ".join([*cells, *([more[1](name, one)] if more else [])]) + " |")
     return "\n".join(lines)
 
 
-def claims(found: Mapping[str, Measured]) -> list[str]:
+def claims(by_set: Mapping[str, Measured]) -> list[str]:
     """What the tables show, in words."""
     from crowdrank.wording import first_few
 
@@ -151,18 +151,18 @@ def claims(found: Mapping[str, Measured]) -> list[str]:
     def told(names: list[str]) -> str:
         return f" ({first_few(names, len(names))})" if names else ""
 
-    n = len(found)
+    n = len(by_set)
     behind = {
         f"{name}: {100 * gap:.1f} points behind {other}"
-        for name, one in found.items()
+        for name, one in by_set.items()
         for other in one.right
         if (gap := one.behind(one.auto, other, len(one.right) - 1))
     }
-    poorer = [name for name, one in found.items() if one.behind(one.auto, "majority_vote", 1)]
-    below = [name for name, one in found.items() if one.right[one.auto].mean() < peers[name][1]]
+    poorer = [name for name, one in by_set.items() if one.behind(one.auto, "majority_vote", 1)]
+    below = [name for name, one in by_set.items() if one.right[one.auto].mean() < peers[name][1]]
     clearly = [
         name for name in below
-        if np.quantile(found[name]._draws(found[name].right[found[name].auto]), 0.975) < peers[name][1]
+        if np.quantile(by_set[name]._draws(by_set[name].right[by_set[name].auto]), 0.975) < peers[name][1]
     ]  # fmt: skip
     sentences = [
         "`auto` is behind another of our methods by more than a paired bootstrap interval, corrected for their "
@@ -172,15 +172,15 @@ def claims(found: Mapping[str, Measured]) -> list[str]:
         f"`auto` is less accurate than crowd-kit's best method on {len(below)} of {n} sets{told(below)}, on "
         f"{len(clearly)} of them by more than its own bootstrap interval{told(clearly)}.",
     ]
-    return sentences + [sentence for method in CALIBRATED for sentence in said_of(method, found)]
+    return sentences + [sentence for method in CALIBRATED for sentence in said_of(method, by_set)]
 
 
-def said_of(method: str, found: Mapping[str, Measured]) -> list[str]:
+def said_of(method: str, by_set: Mapping[str, Measured]) -> list[str]:
     """What the tables show of the confidence of a method, in words."""
-    n = len(found)
-    ratio = {name: one.loss[method].mean() / one.loss["majority_vote"].mean() for name, one in found.items()}
+    n = len(by_set)
+    ratio = {name: one.loss[method].mean() / one.loss["majority_vote"].mean() for name, one in by_set.items()}
     lower = [name for name, value in ratio.items() if value < 1]
-    said = {name: one for name, one in found.items() if one.sure[method].any()}
+    said = {name: one for name, one in by_set.items() if one.sure[method].any()}
     shares = [one.right[method][one.sure[method]].mean() for one in said.values()]
     worst = max(ratio, key=lambda name: ratio[name])
     sentences = [
@@ -198,25 +198,25 @@ def said_of(method: str, found: Mapping[str, Measured]) -> list[str]:
 
 def page() -> str:
     """The tables, and what they show."""
-    found = {}
+    by_set = {}
     for name in SETS:
         sys.stderr.write(f"{name}\n")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found[name] = measure(name)
+            by_set[name] = measure(name)
     peers = peer_best()
     best = ("crowd-kit's best", lambda name, _: f"{100 * peers[name][1]:.1f} {peers[name][0]}")
-    accuracy = table(found, Measured.accuracy, best)
-    loss = table(found, lambda one, method: f"{one.loss[method].mean():.2f}")
+    accuracy = table(by_set, Measured.accuracy, best)
+    loss = table(by_set, lambda one, method: f"{one.loss[method].mean():.2f}")
     sure = table(
-        found,
+        by_set,
         lambda one, method: (
             f"{100 * one.right[method][one.sure[method]].mean():.1f} of {100 * one.sure[method].mean():.0f}"
             if one.sure[method].any() else "–"
         ),
     )  # fmt: skip
-    said = "\n".join(f"- {sentence}" for sentence in claims(found))
-    chosen = "\n".join(f"| {name} | {one.auto} |" for name, one in found.items())
+    said = "\n".join(f"- {sentence}" for sentence in claims(by_set))
+    chosen = "\n".join(f"| {name} | {one.auto} |" for name, one in by_set.items())
     return f"""# Grades against gold, measured
 
 Eight public sets with expert or known grades, our defaults. The sentences below are made from the tables by

@@ -81,16 +81,16 @@ def held_out(preferences: Any) -> dict[str, Any]:
     """Return the log-likelihood of each held-out preference by each model, (N_TIMES, n)."""
     import crowdrank as cr
 
-    found = {name: np.empty((N_TIMES, len(preferences))) for name in MODELS}
+    likelihoods = {name: np.empty((N_TIMES, len(preferences))) for name in MODELS}
     for time in range(N_TIMES):
         fold = np.random.default_rng(time).permutation(len(preferences)) % N_FOLDS
         for part in range(N_FOLDS):
             learned, held = preferences.select(fold != part), preferences.select(fold == part)
             for name, (method, control) in MODELS.items():
                 consensus = cr.aggregate(learned, method, control=control or None, robust="none")
-                found[name][time, fold == part] = -np.logaddexp(0.0, -held.outcome * log_odds(consensus, held))
+                likelihoods[name][time, fold == part] = -np.logaddexp(0.0, -held.outcome * log_odds(consensus, held))
             sys.stderr.write(f"  {time * N_FOLDS + part + 1} of {N_TIMES * N_FOLDS}\n")
-    return found
+    return likelihoods
 
 
 def alpaca_correlations(folder: Path) -> list[tuple[str, str, float]]:
@@ -149,14 +149,14 @@ def print_habits(folder: Path) -> None:
     import crowdrank as cr
     from crowdrank.review.control_habits import control_sentences
 
-    found = cr.aggregate(llmfao(folder, ties=True), control=["length", "lists", "self"], robust="none")
-    print("llmfao, ties included:", *control_sentences(found.estimates), sep="\n  ")
-    ids, parameters = found.learned
+    consensus = cr.aggregate(llmfao(folder, ties=True), control=["length", "lists", "self"], robust="none")
+    print("llmfao, ties included:", *control_sentences(consensus.estimates), sep="\n  ")
+    ids, parameters = consensus.learned
     for who in ("GPT-3.5", "GPT-4"):
         row = ids.ids.to_list().index(who)
         names = ("bias", "length", "lists", "self")
-        told = (f"{name} {parameters[name][row]:+.2f} ± {parameters[f'{name}_sd'][row]:.2f}" for name in names)
-        print(f"  {who}: {', '.join(told)}")
+        coefficients = (f"{name} {parameters[name][row]:+.2f} ± {parameters[f'{name}_sd'][row]:.2f}" for name in names)
+        print(f"  {who}: {', '.join(coefficients)}")
     habits = cr.diagnose(judgebench(folder), control=["length"])
     print("judgebench:", *habits.annotator_messages, *habits.notes, sep="\n  ")
     with pl.Config(tbl_cols=-1, tbl_hide_dataframe_shape=True):
@@ -177,10 +177,10 @@ def main() -> None:
     print_habits(folder)
     if asked.only:
         return
-    found = held_out(llmfao(folder))
-    base = found["latent_score"].mean(axis=0)
+    likelihoods = held_out(llmfao(folder))
+    base = likelihoods["latent_score"].mean(axis=0)
     print(f"llmfao, {len(base):,} decided preferences, {N_TIMES} x {N_FOLDS} folds: log-likelihood, and gain")
-    for name, values in found.items():
+    for name, values in likelihoods.items():
         gain = values.mean(axis=0) - base
         print(f"  {name:32} {values.mean():.4f}  {gain.mean():+.4f} ± {gain.std() / np.sqrt(len(gain)):.4f}")
     print("alpaca-eval: Spearman's correlation with the official length-controlled rates")

@@ -73,14 +73,14 @@ PREFERENCE_METHODS: dict[str, tuple[str, dict[str, Any]]] = {
 
 def likelihoods(judgments: Any, methods: dict[str, tuple[str, dict[str, Any]]]) -> Cells:
     """The mean log-likelihood of held-out answers of each method that predicts any."""
-    found: Cells = {}
+    means: Cells = {}
     for title, (name, params) in methods.items():
         if name == "mean_grade":
             continue
         each = [log_likelihood(name, judgments, seed, **params) for seed in SEEDS]
-        found[title] = (float(np.mean(each)), float(np.std(each)))
-        sys.stderr.write(f"  {title}: {found[title][0]:.4f}\n")
-    return found
+        means[title] = (float(np.mean(each)), float(np.std(each)))
+        sys.stderr.write(f"  {title}: {means[title][0]:.4f}\n")
+    return means
 
 
 def fitted(judgments: Any, name: str, params: dict[str, Any]) -> Any:
@@ -120,7 +120,7 @@ def against_truth(
     judgments: Any, truth: Any, measures: tuple[str, ...], methods: dict[str, tuple[str, dict[str, Any]]]
 ) -> dict[str, Cells]:
     """Measure -> that of each method's consensus."""
-    found: dict[str, Cells] = {measure: {} for measure in measures}
+    by_measure: dict[str, Cells] = {measure: {} for measure in measures}
     for title, (name, params) in methods.items():
         fits: dict[str, Any] = {}
         for measure in measures:
@@ -128,8 +128,8 @@ def against_truth(
             chosen = "majority_vote" if name == "mean_grade" and measure == "grade" else name
             if chosen not in fits:
                 fits[chosen] = fitted(judgments, chosen, params)
-            found[measure][title] = measured(fits[chosen], judgments, truth, measure)
-    return found
+            by_measure[measure][title] = measured(fits[chosen], judgments, truth, measure)
+    return by_measure
 
 
 def rows(case: Set, methods: dict[str, tuple[str, dict[str, Any]]]) -> dict[str, Cells]:
@@ -139,8 +139,8 @@ def rows(case: Set, methods: dict[str, tuple[str, dict[str, Any]]]) -> dict[str,
     sys.stderr.write(f"{case.name}\n")
     loaded = datasets.load(case.name)
     judgments = case.prepare(loaded.judgments)
-    found = {"held-out answers": likelihoods(judgments, methods)}
-    return found | against_truth(judgments, loaded.truth, case.measures, methods)
+    figures = {"held-out answers": likelihoods(judgments, methods)}
+    return figures | against_truth(judgments, loaded.truth, case.measures, methods)
 
 
 def table(sets: dict[str, dict[str, Cells]], methods: dict[str, Any]) -> str:

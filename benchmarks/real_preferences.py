@@ -75,18 +75,18 @@ def applicable(judgments: Any, peers: bool = True) -> dict[str, Any]:
     """Every method that takes the judgments, or the preferences in them, by name; then the peers' methods."""
     from crowdrank.registry import card, make, names
 
-    found: dict[str, Any] = {}
+    methods: dict[str, Any] = {}
     for name in names("aggregator"):
         kinds = card("aggregator", name).kinds
         if name == "elo" and judgments.kind != "preference":
             continue  # the preferences within a grade or a ranking have no order in time
         if judgments.kind in kinds and (judgments.n_annotators or judgments.kind != "grade"):
-            found[name] = make("aggregator", name, seed=0)
+            methods[name] = make("aggregator", name, seed=0)
         elif "preference" in kinds:
-            found[name] = FromPreferences(make("aggregator", name, seed=0))
+            methods[name] = FromPreferences(make("aggregator", name, seed=0))
     if not judgments.n_annotators:
-        found = {name: method for name, method in found.items() if name not in NEED_ANNOTATORS}
-    return found | (_peers(judgments) if peers else {})
+        methods = {name: method for name, method in methods.items() if name not in NEED_ANNOTATORS}
+    return methods | (_peers(judgments) if peers else {})
 
 
 NEED_ANNOTATORS = ("crowd_agg", "crowd_bt", "em_elo", "multinomial_preference")
@@ -94,17 +94,17 @@ NEED_ANNOTATORS = ("crowd_agg", "crowd_bt", "em_elo", "multinomial_preference")
 
 def _peers(judgments: Any) -> dict[str, Any]:
     """The peers' methods that take the judgments in reasonable time."""
-    found: dict[str, Any] = {peer.name: peer for peer in RANKING_PEERS if judgments.kind == "ranking"}
+    methods: dict[str, Any] = {peer.name: peer for peer in RANKING_PEERS if judgments.kind == "ranking"}
     preferences = judgments if judgments.kind == "preference" else judgments.as_preferences(ties=False)
     for peer in PREFERENCE_PEERS:
         slow = len(preferences) > MOST_ROWS.get(peer.name, len(preferences))
         if slow or (not judgments.n_annotators and "crowd-kit" in peer.name):
             continue
         if preferences is judgments:
-            found[peer.name] = peer
+            methods[peer.name] = peer
         elif peer.name != "evalica elo":
-            found[peer.name] = FromPreferences(peer)
-    return found
+            methods[peer.name] = FromPreferences(peer)
+    return methods
 
 
 def measure(case: Set, peers: bool = True) -> list[dict[str, Any]]:
@@ -122,11 +122,11 @@ def measure(case: Set, peers: bool = True) -> list[dict[str, Any]]:
     metrics = None if case.metric is None else [case.metric]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = cr.compare_methods(
+        comparison = cr.compare_methods(
             judgments, applicable(judgments, peers), loaded.truth if case.metric else None, metrics, progress=_progress
         )
         auto = auto_method(judgments).method
-    figures = found.figures[case.metric or "pair_accuracy"]
+    figures = comparison.figures[case.metric or "pair_accuracy"]
     n_units = len(figures[auto].weight)
     counts = np.random.default_rng(0).multinomial(n_units, np.full(n_units, 1.0 / n_units), N_DRAWS)
     draws = {name: (counts @ one.sums) / np.maximum(counts @ one.weight, 1e-12) for name, one in figures.items()}
@@ -138,7 +138,14 @@ def measure(case: Set, peers: bool = True) -> list[dict[str, Any]]:
         lead = np.quantile(draws[name] - draws[auto], 0.5 * LEVEL / max(n_side, 1))
         numbers = (figure.value, *ends, figure.value - figures[auto].value, lead)
         rows.append(
-            {"set": case.name, "method": name, "peer": name in theirs, "auto": auto, "unit": found.unit, "n": n_units}
+            {
+                "set": case.name,
+                "method": name,
+                "peer": name in theirs,
+                "auto": auto,
+                "unit": comparison.unit,
+                "n": n_units,
+            }
             | {key: round(float(v), 4) for key, v in zip(NUMBERS, numbers, strict=True)}
         )
     return rows
@@ -187,10 +194,10 @@ def claims(figures: pl.DataFrame) -> list[str]:
         side = tested.filter(pl.col("peer") == peer)
         ahead = side.filter(pl.col("lead_lower") > 0).sort("lead", descending=True)
         ahead = ahead.unique("set", keep="first", maintain_order=True)
-        told = [f"{title[r['set']]}: {r['lead']:.3f} behind `{r['method']}`" for r in ahead.iter_rows(named=True)]
+        behind = [f"{title[r['set']]}: {r['lead']:.3f} behind `{r['method']}`" for r in ahead.iter_rows(named=True)]
         sentences.append(
             f"What `auto` takes is behind {whom} by more than a paired bootstrap interval, corrected for their number, "
-            f"on {len(told)} of {n_sets} sets" + (f" ({'; '.join(told)})." if told else ".")
+            f"on {len(behind)} of {n_sets} sets" + (f" ({'; '.join(behind)})." if behind else ".")
         )
     ours, theirs = (
         figures.filter(pl.col("peer") == peer).group_by("set").agg(pl.col("value").max()) for peer in (False, True)

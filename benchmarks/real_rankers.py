@@ -123,10 +123,10 @@ def figures(name: str, fit: Callable[[Any, Any], Any]) -> list[float]:
             warnings.simplefilter("ignore")
             parts.append((y, _scores(fit(train, valid), X, qid), qid))
     y, scores, qid = (np.concatenate(column) for column in zip(*parts, strict=True))
-    found = []
+    values = []
     for measure, options in ((ndcg, {"k": 10}), (average_precision, {})):
-        found += [float(measure(y, scores, qid=qid, empty=empty, **options)) for empty in ("zero", "skip")]
-    return found
+        values += [float(measure(y, scores, qid=qid, empty=empty, **options)) for empty in ("zero", "skip")]
+    return values
 
 
 def page() -> str:

@@ -46,14 +46,14 @@ class Outcome:
     def verdicts(self) -> list[tuple[Floor, float | None, bool]]:
         """Each floor, its value (None where a side failed), and whether it was reached."""
         measured = {name: side for name, side in self.sides.items() if isinstance(side, Measured)}
-        found: list[tuple[Floor, float | None, bool]] = []
+        reached: list[tuple[Floor, float | None, bool]] = []
         for floor in self.workload.floors if self.sides else ():
             if set(floor.sides) <= set(measured):
                 value = floor.value(measured)
-                found.append((floor, value, floor.reached(value)))
+                reached.append((floor, value, floor.reached(value)))
             else:
-                found.append((floor, None, floor.limit is None or any(side in self.absent for side in floor.sides)))
-        return found
+                reached.append((floor, None, floor.limit is None or any(side in self.absent for side in floor.sides)))
+        return reached
 
 
 def machine() -> dict[str, Any]:

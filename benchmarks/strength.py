@@ -50,13 +50,13 @@ def simulated(n_preferences: int, seed: int, n_items: int = 40, n_annotators: in
         {"left": ids[left], "right": ids[right], "annotator": [f"a{a}" for a in annotator], "winner": winner,
          "strength": strength}
     )  # fmt: skip
-    found = {}
+    taus = {}
     for name, (method, keep) in METHODS.items():
         fit = cr.aggregate(cr.Preferences.from_frame(frame if keep else frame.drop("strength")), method=method)
         by_id = dict(fit.frame().select("item", "score").rows())
         judged = [place for place, name_ in enumerate(ids) if name_ in by_id]
-        found[name] = float(cr.metrics.kendall_tau(scores[judged], np.array([by_id[ids[place]] for place in judged])))
-    return found
+        taus[name] = float(cr.metrics.kendall_tau(scores[judged], np.array([by_id[ids[place]] for place in judged])))
+    return taus
 
 
 def listened(share: float, seed: int, grades: pl.DataFrame) -> dict[str, float]:
@@ -74,22 +74,22 @@ def listened(share: float, seed: int, grades: pl.DataFrame) -> dict[str, float]:
     mine = pairs["annotator"].is_in(list(chosen))
     train, test = pairs.filter(mine), pairs.filter(~mine & (pairs["winner"] != "tie"))
     train = train.filter(pl.Series(rng.random(len(train)) < share))
-    found = {}
+    shares = {}
     for name, (method, keep) in METHODS.items():
         fit = cr.aggregate(cr.Preferences.from_frame(train if keep else train.drop("strength")), method=method)
         scores = {(query, item): score for query, item, score in fit.frame().select("query", "item", "score").rows()}
         asked = test.select("query", "left", "right").rows()
         gap = np.array([scores.get((q, one), 0.0) - scores.get((q, other), 0.0) for q, one, other in asked])
         right = np.where(test["winner"].to_numpy() == "left", gap > 0, gap < 0)
-        found[name] = float(np.where(gap == 0, 0.5, right).mean())
-    return found
+        shares[name] = float(np.where(gap == 0, 0.5, right).mean())
+    return shares
 
 
 def table(title: str, runs: dict[str, list[dict[str, float]]]) -> str:
     """Return means and standard deviations as a table in Markdown."""
     lines = [f"| {title} | {' | '.join(runs)} |", f"| --- |{' --- |' * len(runs)}"]
     for name in METHODS:
-        values = [np.array([run[name] for run in found]) for found in runs.values()]
+        values = [np.array([run[name] for run in of_set]) for of_set in runs.values()]
         lines.append(f"| {name} | {' | '.join(f'{one.mean():.3f} ± {one.std():.3f}' for one in values)} |")
     return "\n".join(lines)
 

@@ -42,14 +42,14 @@ def gold_pairs(consensus: Any, truth: Any) -> tuple[Any, Any]:
         better, worse = np.where(outcome > 0, left, right), np.where(outcome > 0, right, left)
         return better[outcome != 0], worse[outcome != 0]
     grade = truth.align(items)
-    rng, found = np.random.default_rng(0), []
+    rng, pairs = np.random.default_rng(0), []
     for begin, end in zip(items.offsets[:-1], items.offsets[1:], strict=True):
         one, other = np.triu_indices(end - begin, 1)
         one, other = one + begin, other + begin
         use = np.abs(grade[one] - grade[other]) > 0
         swap = grade[one[use]] < grade[other[use]]
-        found.append(np.stack([np.where(swap, other[use], one[use]), np.where(swap, one[use], other[use])]))
-    better, worse = np.concatenate(found, axis=1)
+        pairs.append(np.stack([np.where(swap, other[use], one[use]), np.where(swap, one[use], other[use])]))
+    better, worse = np.concatenate(pairs, axis=1)
     keep = rng.permutation(len(better))[:MOST_PAIRS]
     return better[keep], worse[keep]
 

@@ -38,8 +38,8 @@ def _win_rate(folder: Path, size: Size) -> Callable[[], Any]:
     return lambda: cr.win_rate(people, judge, "a", "b")
 
 
-def _lower(found: Any, folder: Path) -> float:
-    return float(found["lower"])
+def _lower(rate: Any, folder: Path) -> float:
+    return float(rate["lower"])
 
 
 WORKLOAD = Workload(

@@ -186,11 +186,11 @@ def measured_costs() -> dict[tuple[str, str], str]:
     if not COSTS.exists():
         return {}
     frame = pl.read_csv(COSTS)
-    found = {}
+    sentences = {}
     for (family, name), rows in frame.sort("n").group_by(["family", "method"], maintain_order=True):
         times = ", ".join(f"{seconds:.2g} s for {n:,}" for n, seconds in rows.select("n", "seconds").iter_rows())
-        found[str(family), str(name)] = f"{times} {rows['unit'][0]} (two cores; `python -m benchmarks.costs`)."
-    return found
+        sentences[str(family), str(name)] = f"{times} {rows['unit'][0]} (two cores; `python -m benchmarks.costs`)."
+    return sentences
 
 
 def commands_page() -> str:

@@ -42,8 +42,8 @@ def tally(studies: str) -> str:
     """How many claims of each paper fared how."""
     lines = [f"| Paper | entries | errata | {' | '.join(VERDICTS)} |", "|---|" + "--:|" * (2 + len(VERDICTS))]
     for paper in PAPERS.values():
-        found = [verdict for name in paper.studies for verdict, _ in claims(studies, name)]
-        cells = [str(found.count(verdict) or "") for verdict in VERDICTS]
+        verdicts = [verdict for name in paper.studies for verdict, _ in claims(studies, name)]
+        cells = [str(verdicts.count(verdict) or "") for verdict in VERDICTS]
         counts = [str(len(paper.entries)), str(len(paper.errata)), *cells]
         lines.append(f"| [{paper.title}](#{paper.name}) | {' | '.join(counts)} |")
     return "\n".join(lines)
@@ -65,8 +65,8 @@ def section(paper: Paper, studies: str) -> str:
     ]
     fared = ["| Claim, and what was measured | Study | Verdict |", "|---|---|---|"]
     for name in paper.studies:
-        found = claims(studies, name)
-        fared += [row(text, f"[{name}](studies.md#{name})", verdict) for verdict, text in found]
+        of_study = claims(studies, name)
+        fared += [row(text, f"[{name}](studies.md#{name})", verdict) for verdict, text in of_study]
     wrong = [
         "| Place | Printed | Why it cannot be |",
         "|---|---|---|",

@@ -25,9 +25,9 @@ NUMBERS = ("paper", "ours", "spread", "difference")
 
 def page(folder: Path, former: str) -> str:
     """The whole page; ``former`` is the one that sections without files are taken from."""
-    told = {name: file for name in STUDIES if (file := protocol(folder, name)) is not None}
+    protocols = {name: file for name in STUDIES if (file := protocol(folder, name)) is not None}
     kept = sections(former)
-    texts = {name: section(folder, name, told[name]) if name in told else kept[name] for name in STUDIES}
+    texts = {name: section(folder, name, protocols[name]) if name in protocols else kept[name] for name in STUDIES}
     meaning = "; ".join(f"*{verdict}*: {what}" for verdict, what in VERDICTS.items())
     parts = [
         "# The papers' tables and figures, measured again",
@@ -69,9 +69,9 @@ def overview(texts: dict[str, str]) -> str:
     ]
     totals = dict.fromkeys(shown, 0)
     for name, known in STUDIES.items():
-        found = [verdict for verdict, _ in verdicts_in(texts[name])]
-        totals = {verdict: totals[verdict] + found.count(verdict) for verdict in shown}
-        cells = [str(found.count(verdict) or "") for verdict in shown]
+        verdicts = [verdict for verdict, _ in verdicts_in(texts[name])]
+        totals = {verdict: totals[verdict] + verdicts.count(verdict) for verdict in shown}
+        cells = [str(verdicts.count(verdict) or "") for verdict in shown]
         minutes = [f"{known.minutes[scope]:g}" for scope in ("default", "full")]
         lines.append(f"| [{name}](#{name}) | {known.title} | {' | '.join([*cells, *minutes])} |")
     whole = sum(known.minutes["default"] for known in STUDIES.values())
@@ -80,33 +80,33 @@ def overview(texts: dict[str, str]) -> str:
         [
             *lines,
             "",
-            f"Minutes are those of one run each on a machine of {CORES} cores, which had other work besides; those of "
+            f"Minutes are those of one run each on a machine of {CORES} cores, which also did other work; those of "
             "full scopes that were not run are estimates.",
         ]
     )
 
 
-def section(folder: Path, name: str, told: dict[str, Any]) -> str:
+def section(folder: Path, name: str, run: dict[str, Any]) -> str:
     """One study: what was done, how its claims fared, its tables and pictures."""
     known = STUDIES[name]
     data = ", ".join(f"`{one}`" for one in known.data)
     facts = f"{known.title} [{known.reference}](references.md). {known.protocol}{f' Data: {data}.' if data else ''}"
     parts = [f"## {name}", facts]
-    if told["verdicts"]:
-        parts.append("\n".join(f"- **{v['verdict']}**: {v['claim']}. {v['reason']}" for v in told["verdicts"]))
-    if told["notes"]:
-        parts += ["Besides:", "\n".join(f"- {note}" for note in told["notes"])]
+    if run["verdicts"]:
+        parts.append("\n".join(f"- **{v['verdict']}**: {v['claim']}. {v['reason']}" for v in run["verdicts"]))
+    if run["notes"]:
+        parts += ["Besides:", "\n".join(f"- {note}" for note in run["notes"])]
     frame = pl.read_csv(folder / f"{name}.csv", infer_schema_length=None, schema_overrides=columns(folder, name))
     parts += [text for table in pivots(frame) for text in markdown(table)]
-    parts += [f"![{name}, {figure}](images/studies/{name}-{figure}.png)" for figure in told["figures"]]
-    return "\n\n".join([*parts, measured(told)])
+    parts += [f"![{name}, {figure}](images/studies/{name}-{figure}.png)" for figure in run["figures"]]
+    return "\n\n".join([*parts, measured(run)])
 
 
-def measured(told: dict[str, Any]) -> str:
+def measured(run: dict[str, Any]) -> str:
     """How long the run took, and with what."""
-    libraries = ", ".join(f"{name} {number}" for name, number in told["versions"].items())
-    minutes = f"{told['seconds'] / 60:.1f} minutes on {told['cores']} cores"
-    return f"*Took {minutes}, others working on the same machine; Python {told['python']}, {libraries}.*"
+    libraries = ", ".join(f"{name} {number}" for name, number in run["versions"].items())
+    minutes = f"{run['seconds'] / 60:.1f} minutes on {run['cores']} cores"
+    return f"*Took {minutes}, others working on the same machine; Python {run['python']}, {libraries}.*"
 
 
 def columns(folder: Path, name: str) -> dict[str, Any]:
@@ -130,10 +130,10 @@ def pictures(folder: Path) -> None:
 
     IMAGES.mkdir(parents=True, exist_ok=True)
     for name in STUDIES:
-        told = protocol(folder, name)
-        if told is None:
+        run = protocol(folder, name)
+        if run is None:
             continue
-        wanted = {IMAGES / f"{name}-{one}.png" for one in told["figures"]}
+        wanted = {IMAGES / f"{name}-{one}.png" for one in run["figures"]}
         for target in wanted:
             with Image.open(folder / target.name) as picture:
                 picture.convert("RGB").quantize(COLOURS).save(target, optimize=True)

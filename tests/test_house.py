@@ -18,7 +18,7 @@ MOST_NUMBERS_OF_A_CONSTANT = 3
 
 ALLOWED_LONGISH_BODIES = 11
 ALLOWED_PARTICIPLES = 2
-ALLOWED_VARIABLES_CALLED_FOUND = 240
+ALLOWED_EMPTY_NAMES = 8
 """What there was when this was written; lower them when you put one right."""
 
 STEPS = ("kernels/", "rankers/", "fitting", "pair_counts", "covariate_design", "standard_errors")
@@ -43,6 +43,9 @@ PARTICIPLE = re.compile(
     r"|bent|gone|done|heard|shrunk|grown|frozen|broken|hidden|driven|risen|fallen"
 )
 NO_PARTICIPLES = ("embed", "ohsumed")
+
+EMPTY_NAMES = {"found", "told", "heard", "gone"}
+"""Variables that say how something came about, not what it is."""
 
 
 @cache
@@ -136,8 +139,8 @@ def test_functions_are_verbs_or_what_they_return():
 
 def test_variables_say_what_they_hold():
     names = [node for path in FILES for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Name)]
-    stored = [node.id for node in names if isinstance(node.ctx, ast.Store)]
-    assert stored.count("found") <= ALLOWED_VARIABLES_CALLED_FOUND
+    empty = [node.id for node in names if isinstance(node.ctx, ast.Store) and node.id in EMPTY_NAMES]
+    assert len(empty) <= ALLOWED_EMPTY_NAMES, Counter(empty)
 
 
 def test_one_word_constants_do_not_mean_many_numbers():

@@ -251,10 +251,10 @@ def test_few_units_are_warned_about():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"bootstrap": 1}, "bootstrap=1 is no number of resamples; use 2 or more"),
-        ({"bootstrap": 0}, "bootstrap=0 is no number"),
-        ({"bootstrap": 2.5}, "bootstrap=2.5 is no number"),
-        ({"bootstrap": True}, "bootstrap=True is no number"),
+        ({"bootstrap": 1}, "bootstrap=1 is not a number of resamples; use 2 or more"),
+        ({"bootstrap": 0}, "bootstrap=0 is not a number"),
+        ({"bootstrap": 2.5}, "bootstrap=2.5 is not a number"),
+        ({"bootstrap": True}, "bootstrap=True is not a number"),
         ({"bootstrap": 5, "resample": "rows"}, "choose one of 'judgment', 'annotator', 'query', 'group'"),
         ({"resample": "annotator"}, r"give bootstrap=200 too"),
         ({"bootstrap": 5, "resample": "query"}, "there is only one query"),

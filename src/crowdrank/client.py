@@ -171,8 +171,8 @@ class Client:
         while waiting:
             part = waiting[:MAX_BATCH]
             body = self._call("POST", "/judgments/batch", {"judgments": [one.body() for one in part]})
-            for sent, answer in zip(part, body["results"], strict=True):
-                answers[sent.submission] = answer
+            for judgment, answer in zip(part, body["results"], strict=True):
+                answers[judgment.submission] = answer
             again = [one for one in part if answers[one.submission]["status"] in _PASSING]
             waiting = [*again, *waiting[MAX_BATCH:]]
             if again:
@@ -215,12 +215,12 @@ class Client:
                 continue
             judgments = []
             for request in requests:
-                begun = time.monotonic()
+                began = time.monotonic()
                 answer = judge(request)
                 if answer is None:
                     self.skip(request.id)
                 else:
-                    judgments.append(Judgment(request.id, answer, round(time.monotonic() - begun, 3)))
+                    judgments.append(Judgment(request.id, answer, round(time.monotonic() - began, 3)))
             for answer in self.submit(judgments):
                 if answer["status"] == 422:
                     error = answer["error"]

@@ -52,12 +52,12 @@ class CovariateDesign:
     transforms: tuple[str, ...] = ()
 
     @classmethod
-    def of_estimates(cls, preferences: Preferences, found: Mapping[str, Mapping[str, Any]]) -> CovariateDesign:
+    def of_estimates(cls, preferences: Preferences, estimates: Mapping[str, Mapping[str, Any]]) -> CovariateDesign:
         """Return the covariates that estimates tell of, on their scale."""
-        unit = np.array([one["unit"] for one in found.values()])
-        identified = np.array([one["identified"] for one in found.values()])
-        transforms = tuple(one.get("transform", GIVEN) for one in found.values())
-        return cls(tuple(found), np.empty((0, len(unit))), unit, identified, transforms).of_part(preferences)
+        unit = np.array([one["unit"] for one in estimates.values()])
+        identified = np.array([one["identified"] for one in estimates.values()])
+        transforms = tuple(one.get("transform", GIVEN) for one in estimates.values())
+        return cls(tuple(estimates), np.empty((0, len(unit))), unit, identified, transforms).of_part(preferences)
 
     def of_part(self, preferences: Preferences) -> CovariateDesign:
         """Return the covariates of a part of the preferences on the same scale."""

@@ -353,22 +353,22 @@ def _items_with_scores(others: Judgments | Mixed, known: Bools | None) -> Bools:
 def _reliability(
     method: Aggregator,
     judgments: Judgments | Mixed,
-    found: Agreement,
+    agreement: Agreement,
     n_folds: int,
     fit_half: Callable[[Bools], Half] | None = None,
     like: tuple[Floats, Floats] | None = None,
 ) -> Reliability:
     """How well the consensus without an annotator correlates with the truth; ``fit_half`` fits some annotators."""
     n = judgments.n_annotators
-    share = np.divide(found.agree, found.n_pairs, out=np.full(n, 0.5), where=found.n_pairs > 0)
+    share = np.divide(agreement.agree, agreement.n_pairs, out=np.full(n, 0.5), where=agreement.n_pairs > 0)
     busy = np.bincount(judgments.annotator, minlength=n)
     # by what they answered, so that names do not matter
     keys = (
         *(like or likeness(judgments)),
-        found.spread.total_total,
-        found.spread.agree_agree,
+        agreement.spread.total_total,
+        agreement.spread.agree_agree,
         busy,
-        found.n_pairs,
+        agreement.n_pairs,
         share,
     )
     order = np.lexsort([np.round(key, 6) for key in keys])
@@ -382,16 +382,16 @@ def _reliability(
     n_ways = 3 if n_folds == MAX_FOLDS else 1
     left_out = 1.0 / min(n, n_folds)
     cut = Halving(order, judgments.items.offsets, _per_item(judgments), left_out, n_ways, levelled)
-    found_of_halves = reliability(fit_half or half, cut)
-    return found_of_halves.at_least(share, found.effective)
+    of_halves = reliability(fit_half or half, cut)
+    return of_halves.at_least(share, agreement.effective)
 
 
-def _class_reliability(grades: Any, found: Agreement) -> Reliability:
+def _class_reliability(grades: Any, agreement: Agreement) -> Reliability:
     """How well the classes of the consensus without an annotator agree with the true ones."""
-    if not found.n_pairs.any():
+    if not agreement.n_pairs.any():
         return EXACT
     level = np.searchsorted(grades.level_values, grades.grade)
-    share = float(found.agree.sum() / found.n_pairs.sum())
+    share = float(agreement.agree.sum() / agreement.n_pairs.sum())
     return class_reliability(grades.item.astype(np.int64), level, grades.row_weight, len(grades.levels), share)
 
 
@@ -464,14 +464,16 @@ def fit_quietly(method: Any, judgments: Judgments | Mixed, **extra: Any) -> Any:
         return method.fit(judgments, **extra)
 
 
-def _shrink_shares(judgments: Judgments | Mixed, found: Agreement, consensus: Reliability = EXACT) -> Quality:
+def _shrink_shares(judgments: Judgments | Mixed, agreement: Agreement, consensus: Reliability = EXACT) -> Quality:
     """Shares of agreement drawn towards the crowd's mean, with intervals of their own evidence.
 
     Both are those of agreement with the truth, of which the consensus of the others is a noisy copy.
     """
-    share = np.divide(found.agree, found.n_pairs, out=np.full(len(found.agree), 0.5), where=found.n_pairs > 0)
-    n, tail = np.minimum(found.effective, _MOST_EVIDENCE), (1 - INTERVAL) / 2
-    bounds = found.evidence.bounds(share, (tail, 1 - tail), _MOST_EVIDENCE)
+    share = np.divide(
+        agreement.agree, agreement.n_pairs, out=np.full(len(agreement.agree), 0.5), where=agreement.n_pairs > 0
+    )
+    n, tail = np.minimum(agreement.effective, _MOST_EVIDENCE), (1 - INTERVAL) / 2
+    bounds = agreement.evidence.bounds(share, (tail, 1 - tail), _MOST_EVIDENCE)
     share, lower, upper = consensus.correct_shares(share, *bounds)
     worth = n * consensus.middle**2
     # two pairs at one half stand for the crowd before anything is known of it
@@ -480,7 +482,7 @@ def _shrink_shares(judgments: Judgments | Mixed, found: Agreement, consensus: Re
     weight = judgments.weight
     counts: Any = np.bincount(judgments.annotator, weight, minlength=judgments.n_annotators)
     parameters = {
-        "n_pairs": found.n_pairs if weight is not None else np.round(found.n_pairs).astype(np.int64),
+        "n_pairs": agreement.n_pairs if weight is not None else np.round(agreement.n_pairs).astype(np.int64),
         "lower": np.minimum(lower, quality),
         "upper": np.maximum(upper, quality),
     }

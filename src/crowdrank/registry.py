@@ -376,11 +376,11 @@ def make(family: str, name: str, params: Mapping[str, Any] | None = None, *, see
     }
     if seed is not None and "seed" in fields:
         values.setdefault("seed", seed)
-    made = method(**values)
+    instance = method(**values)
     from .protocols import expect_parameters  # numpy is not loaded to list methods
 
-    expect_parameters(made)
-    return made
+    expect_parameters(instance)
+    return instance
 
 
 def _part(family: str, value: Any, seed: int | None) -> Any:

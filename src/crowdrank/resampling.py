@@ -177,7 +177,7 @@ def judgment_numbers(judgments: Judgments | Mixed) -> Ints | None:
 def check_draws(n: int, resample: str, seed: int = 0) -> None:
     """Refuse what no judgments can be drawn by."""
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 2:
-        raise ParameterError(f"{option('bootstrap', n)} is no number of resamples; use 2 or more, 200 for intervals")
+        raise ParameterError(f"{option('bootstrap', n)} is not a number of resamples; use 2 or more, 200 for intervals")
     if n > MOST_RESAMPLES:
         most = f"use at most {MOST_RESAMPLES:,}, 200 for intervals"
         raise ParameterError(f"{option('bootstrap', n)} is more than any interval needs; {most}")

@@ -24,7 +24,7 @@ def unread(monkeypatch):
         ("aggregate votes.csv --intervals 0", "--intervals 0 must lie between 0 and 1, as 0.95 does"),
         ("aggregate votes.csv --want best", "--want best is not known; choose one of 'order'"),
         ("aggregate votes.csv --want best -m elo", "--want best is not known; choose one of 'order'"),
-        ("aggregate votes.csv --bootstrap 1", "--bootstrap 1 is no number of resamples"),
+        ("aggregate votes.csv --bootstrap 1", "--bootstrap 1 is not a number of resamples"),
         ("aggregate votes.csv --bootstrap 9 --resample x", "--resample x is not known; choose one of 'judgment'"),
         ("aggregate votes.csv --resample query", "--resample says what a bootstrap draws; give --bootstrap 200 too"),
         ("aggregate votes.csv -m nope", "there is no aggregator 'nope'"),
@@ -64,7 +64,7 @@ def unread(monkeypatch):
         ("simulate votes.csv -n 3 --noise profile() --campaign single --metrics nope", "nope"),
         ("simulate votes.csv -n 3 --noise profile() --campaign single -m nope", "there is no aggregator 'nope'"),
         ("simulate votes.csv -n 3 --noise profile() --campaign single --budget 0", "--budget 0 buys nothing"),
-        ("simulate votes.csv -n 3 --noise profile() --campaign single --picture x.doc", "x.doc is no picture"),
+        ("simulate votes.csv -n 3 --noise profile() --campaign single --picture x.doc", "not the name of a picture"),
         ("simulate votes.csv -n 3 --noise profile() --quality no/q.csv", "no/q.csv"),
         ("study crowdagg-trec --format xml", "--format xml is not known; choose one of 'csv'"),
         ("study crowdagg-trec --seeds 0", "--seeds 0 must be at least 1"),
@@ -105,4 +105,4 @@ def test_the_truth_and_the_kind_are_looked_at_before_the_fit(run, votes, tmp_pat
     assert "rename the one that holds it to item" in ran.err
     ran = run("propose votes.csv -s information --costs costs.csv")
     assert ran.code == 2
-    assert "--costs counts grades, and these are preferences" in ran.err
+    assert "--costs counts grades, but these are preferences" in ran.err

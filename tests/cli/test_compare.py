@@ -37,10 +37,10 @@ def test_folds_and_quiet(run, votes):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("--plot m.bmp", "--plot m.bmp is no picture; let its name end in .png"),
+        ("--plot m.bmp", "--plot m.bmp is not the name of a picture; end it in .png"),
         ("--plot nowhere/m.png", "nowhere"),
         ("--folds 1", "folds=1 must be a whole number of at least 2"),
-        ("--tests t.csv --orders t.csv", "t.csv is to hold two results"),
+        ("--tests t.csv --orders t.csv", "two results would be written to t.csv"),
     ],
 )
 def test_mistakes_are_told_in_a_line(run, votes, words, message):

@@ -171,7 +171,7 @@ def test_diagnose_tells_of_own_families(run, texts):
     assert all(row["self"] > 0 for row in json.loads(ran.out))
     for text, says in (
         (ask, "(--item-families FILE)"),
-        (f"{ask} --item-families {texts}/families.csv -m borda", "which borda has not"),
+        (f"{ask} --item-families {texts}/families.csv -m borda", "which borda does not estimate"),
         (f"diagnose {texts}/votes.csv --item-families {texts}/families.csv", "families are for --control self"),
     ):
         ran = run(text)

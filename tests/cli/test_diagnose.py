@@ -73,7 +73,7 @@ def test_quiet_leaves_warnings(run, crowd):
 def test_mistakes_are_told_in_a_line(run, crowd):
     ran = run("diagnose v.csv --dependence v.csv")
     assert ran.code == 2
-    assert "is read, so it is not written to" in ran.err
+    assert "is an input and would be overwritten" in ran.err
     ran = run("diagnose nothing.csv")
     assert ran.code == 2
     assert len(ran.lines) == 1

@@ -34,8 +34,8 @@ def test_from_texts_to_a_ranking(run, answers, tmp_path):
         ("features answers.csv --of text --screen yes", "--screen goes with --of page"),
         ("features answers.csv --of text --measures m.csv", "--measures goes with --of page"),
         ("features none.csv --of text", "there is no file none.csv"),
-        ("features answers.csv --of text --jobs 0", "--jobs 0 is no number of processes"),
-        ("features answers.csv --of text --out answers.csv", "is read, so it is not written to"),
+        ("features answers.csv --of text --jobs 0", "--jobs 0 is not a number of processes"),
+        ("features answers.csv --of text --out answers.csv", "is an input and would be overwritten"),
         ("features answers.csv --of speech", "no column file"),
     ],
 )

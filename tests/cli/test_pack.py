@@ -97,14 +97,14 @@ def test_what_changes_all_judgments_is_refused_where_some_rows_are_read_at_a_tim
     packed = run("pack", files / "grades.csv", "--out", files / "packed", *words)
     assert streamed.exit_code == packed.exit_code == 1
     for said in (str(streamed.exception), str(packed.exception)):
-        assert f"{words[0]} changes all judgments at once" in said
+        assert f"{words[0]} needs all judgments at once" in said
     assert "with --no-stream, or leave it out" in str(streamed.exception)
 
 
 def test_options_about_reading_are_refused_where_judgments_are_packed_already(files):
     assert run("pack", files / "grades.csv", "--out", files / "packed").exit_code == 0
     refused = run("aggregate", files / "packed", "--across-queries")
-    assert "--across-queries is about reading files, and" in str(refused.exception)
+    assert "--across-queries applies to reading files, but" in str(refused.exception)
     assert run("aggregate", files / "packed", "-o", files / "ranks.csv").exit_code == 0
 
 

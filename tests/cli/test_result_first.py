@@ -77,7 +77,7 @@ def test_a_failing_diagnosis_costs_neither_file_nor_exit_code(run, many, broken,
     assert len(read_consensus(out).items) == 200
     failed = [line for line in done.lines if "shape mismatch" in line]
     assert len(failed) == 1
-    assert failed[0].startswith("crowdrank: the annotators were not looked at, but the result is not affected: ")
+    assert failed[0].startswith("crowdrank: the annotators were not checked, but the result is not affected: ")
     assert "CROWDRANK_TRACEBACK=1" in failed[0]
     assert f"wrote {out}" in done.lines
 

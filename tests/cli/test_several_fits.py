@@ -72,8 +72,8 @@ def test_mistakes_are_said(run, votes):
         ("--across-queries --by kind", "has no column 'kind'"),
         ("--across-queries --by query", "name a column with 2 to 100"),
         ("--by category -m bradley_terry", "needs covariances of the scores of one query"),
-        ("--by category --criteria a,b", "give one of them"),
-        ("--by category --report r.html", "--report is about one ranking"),
+        ("--by category --criteria a,b", "give only one of them"),
+        ("--by category --report r.html", "--report applies to one ranking"),
         ("--across-queries --reweight items", "'pairs'"),
     ):
         ran = run(f"aggregate {votes} {text} -q")
@@ -145,8 +145,8 @@ def test_options_reach_every_fit(run, styled):
 
 def test_options_of_one_ranking_are_refused(run, styled):
     for text, says in (
-        ("--known k.csv", "--known is about one ranking"),
-        ("--stream", "--stream is about one ranking"),
+        ("--known k.csv", "--known applies to one ranking"),
+        ("--stream", "--stream applies to one ranking"),
         ("--swaps none", "choose one of 'keep', 'tie', 'drop'"),
         (f"--families {styled.with_name('families.csv')}", "families are for --control self"),
         ("--control self", "give a table of item and family with"),
@@ -159,4 +159,4 @@ def test_options_of_one_ranking_are_refused(run, styled):
         assert (ran.code, "Traceback" in ran.err) == (2, False), text
         assert says in ran.err, ran.err
     ran = run("aggregate - --by category")
-    assert (ran.code, "standard input only once" in ran.err) == (2, True)
+    assert (ran.code, "standard input can be read only once" in ran.err) == (2, True)

@@ -64,7 +64,7 @@ def test_table_on_standard_output_and_verdicts_on_standard_error(run, small, tmp
 def test_files_and_what_a_former_run_left(run, small, tmp_path):
     ran = run("study small --out results --quick")
     assert ran.code == 0
-    assert "a quick run only shows that it works; what it finds rests on too little" in ran.lines
+    assert "a quick run only shows that the study works; it uses too little data for its numbers to count" in ran.lines
     assert "wrote results/small-quick.csv" in ran.lines
     written = sorted(file.name for file in (tmp_path / "results").iterdir())
     assert written == ["small-quick.cells.jsonl", "small-quick.csv", "small-quick.json"]

@@ -77,7 +77,7 @@ def test_an_export_comes_through_standard_input(run):
     sample = BY_NAME["arena/battles.jsonl"]
     assert run("aggregate", "-", "--across-queries", "-q", "-m", "bradley_terry", stdin=sample.data).code == 0
     samples = BY_NAME["lm-eval/samples_task_2024-05-01T10-00-00.1.jsonl"]
-    assert "name of the folder" in run("aggregate", "-", stdin=samples.data).err
+    assert "the folder of the samples names the model" in run("aggregate", "-", stdin=samples.data).err
 
 
 def test_unknown_tools_are_refused_with_the_nearest(run, tmp_path):

@@ -183,19 +183,19 @@ BAD = {
     "no validation file": ("train votes.csv features.csv --validation vali.txt -o m", "vali.txt"),
     "no grades to validate by": ("train votes.csv features.csv --validation features.csv -o m", "no grades"),
     "nothing to draw": ("train votes.csv features.csv --set n_trees=1 -o m --curve c.png", "nothing was measured"),
-    "over the votes": ("train votes.csv features.csv -o votes.csv", "is read"),
+    "over the votes": ("train votes.csv features.csv -o votes.csv", "is an input"),
     "twice the same file": ("train votes.csv features.csv -o m --importance m", "two results"),
     "no folder": ("train votes.csv features.csv -o no/m", "folder does not exist"),
     "one grade throughout": ("train same.csv features.csv -r list_net -o m", "nothing to learn"),
     "no model": ("rank modle features.csv", "there is no file modle; did you mean 'model'?"),
     "a model from standard input": ("rank - features.csv", "read the features from -"),
-    "a table for a model": ("rank votes.csv features.csv", "is no saved ranker: it does not begin as one"),
+    "a table for a model": ("rank votes.csv features.csv", "is not a saved ranker: it does not begin as one"),
     "a cut model": ("rank cut features.csv", "is damaged (its end is missing)"),
     "a newer model": ("rank newer features.csv", "was saved by crowdrank 9.0 in format 99"),
     "a column too few": ("rank model other.csv", "the features lack 'age'"),
     "a missing number": ("rank model gap.csv", "feature 'age' of item 'd1' (query 'q0') is missing"),
-    "over the model": ("rank model features.csv -o model", "is read"),
-    "a run without queries": ("rank single items.csv -o r.run", "names a query on each line"),
+    "over the model": ("rank model features.csv -o model", "is an input"),
+    "a run without queries": ("rank single items.csv -o r.run", "needs a query on each line"),
 }  # fmt: skip
 
 

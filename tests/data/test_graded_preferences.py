@@ -169,7 +169,7 @@ def test_weights_of_strengths():
     assert found.strength is None
     with pytest.raises(ParameterError, match="has 1 weights, and a preference has strength 2"):
         weighted_by_strength(cr.Preferences.from_frame(GRADED), [1])
-    with pytest.raises(ParameterError, match="about graded preferences, and there are none"):
+    with pytest.raises(ParameterError, match="to graded preferences, but there are none"):
         weighted_by_strength(cr.Grades.from_rows([("ann", "q", "x", 1)]), [1])
 
 

@@ -418,7 +418,7 @@ def test_rankings_from_rows_of_any_order():
 
 def test_several_rankings_by_one_annotator():
     table = {"annotator": ["a"] * 4, "item": ["x", "y", "x", "y"], "rank": [1, 2, 2, 1]}
-    with pytest.raises(JudgmentError, match="stands twice in one ranking, the second time in row 3"):
+    with pytest.raises(JudgmentError, match="appears twice in one ranking, the second time in row 3"):
         Rankings.from_frame(table)
     assert Rankings.from_frame({**table, "ranking": [1, 1, 2, 2]}).n_judgments == 2
 

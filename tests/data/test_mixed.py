@@ -140,7 +140,7 @@ def test_nobody_may_be_named_at_all():
 
 
 def test_things_that_are_no_judgments_are_refused():
-    with pytest.raises(JudgmentError, match="a dict is no set of judgments"):
+    with pytest.raises(JudgmentError, match="a dict is not a set of judgments"):
         Mixed.of([{"item": ["x"]}])
     with pytest.raises(JudgmentError, match="there are no judgments to put together"):
         Mixed.of([])

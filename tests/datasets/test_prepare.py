@@ -315,7 +315,7 @@ def test_nothing_is_replaced_or_half_written(source: Path, out: Path) -> None:
 
 
 def test_sources_that_cannot_be_used(source: Path, out: Path) -> None:
-    with pytest.raises(MissingDataError, match=r"there is no folder .*; it should be a copy of data of the public"):
+    with pytest.raises(MissingDataError, match=r"there is not a folder .*; it should be a copy of data of the public"):
         prepare("mirex2005-crowd", source, out)
     source.mkdir()
     with pytest.raises(MissingDataError, match=r"has no data/judgments\.csv; it should be a copy of"):

@@ -150,7 +150,7 @@ def test_silence_is_kept_and_filled(clips):
         ("x.wav", lambda path: soundfile.write(path, np.zeros(1000), RATE), r"0.062 s of sound; at least 0.1 s"),
         ("x.m4a", lambda path: path.write_bytes(b"\0\0\0 ftypM4A "), "convert it to wav or flac"),
         ("x.wav", lambda path: soundfile.write(path, np.zeros(9000), 1000), "1,000 samples per second"),
-        ("x.wav", lambda path: soundfile.write(path, np.full(RATE, np.nan), RATE, subtype="FLOAT"), "no numbers"),
+        ("x.wav", lambda path: soundfile.write(path, np.full(RATE, np.nan), RATE, subtype="FLOAT"), "not numbers"),
     ],
 )  # fmt: skip
 def test_files_that_cannot_be_used(clips, name, write, reason):

@@ -246,7 +246,11 @@ def test_progress_is_told_at_the_end():
 
 @pytest.mark.parametrize(
     ("given", "match"),
-    [({"words": -1}, "no number of columns"), ({"n_jobs": 0}, "no number of processes"), ({"on_error": "ask"}, "stop")],
+    [
+        ({"words": -1}, "not a number of columns"),
+        ({"n_jobs": 0}, "not a number of processes"),
+        ({"on_error": "ask"}, "stop"),
+    ],
 )
 def test_parameters_out_of_range(given, match):
     with pytest.raises(ParameterError, match=match):

@@ -43,9 +43,9 @@ def test_options_go_to_their_kind(tmp_path):
     assert read_judgments(path, nominal=True).nominal
     codes = put(tmp_path, "p.csv", "left,right,winner\nx,y,1\ny,x,2\n")
     assert read_judgments(codes, winner_codes={1: "left", 2: "right"}).outcome.tolist() == [1, -1]
-    with pytest.raises(ParameterError, match="winner_codes= is about preferences"):
+    with pytest.raises(ParameterError, match="winner_codes= applies to preferences"):
         read_judgments(path, winner_codes={1: "left"})
-    with pytest.raises(ParameterError, match="levels= and nominal= are about grades"):
+    with pytest.raises(ParameterError, match="levels= and nominal= apply to grades"):
         read_judgments(codes, levels=["a", "b"], winner_codes={1: "left", 2: "right"})
     ranks = put(tmp_path, "r.csv", "item,rank\nx,1\n")
     with pytest.raises(ParameterError, match="duplicates="):
@@ -125,7 +125,7 @@ def test_files_of_several_kinds_are_read_together(tmp_path):
 def test_options_about_a_kind_that_no_file_holds_are_refused(tmp_path):
     pairs = put(tmp_path, "p.csv", "left,right,annotator,winner\nx,y,ann,x\n")
     ranks = put(tmp_path, "r.csv", "item,rank,annotator,ranking\nx,1,ann,1\ny,2,ann,1\n")
-    with pytest.raises(ParameterError, match="and the files hold preferences and rankings; leave them out"):
+    with pytest.raises(ParameterError, match="but the files hold preferences and rankings; leave them out"):
         read_judgments([pairs, ranks], levels=["low", "high"])
     assert read_judgments([pairs, ranks], duplicates="first").kinds == ("preference", "ranking")
 

@@ -148,14 +148,14 @@ STOPS = {
     ),
     "split": (
         rows(f"{RUBRIC},criterion,score", lambda i: (i // 8, f"m{i // 4 % 2}", f"j{i // 2 % 2}", "hc"[i % 2], i % 5)),
-        "judge 'j0' grades 'm0' of query '0' 2 times; 'criterion' tells them apart: --where criterion=h (or c), or "
+        "judge 'j0' grades 'm0' of query '0' 2 times; 'criterion' distinguishes them: --where criterion=h (or c), or "
         "--column query=criterion, or --duplicates keep if they are repeats",
         {"kind": "grade", "judgments": 12, "annotators": 2},
     ),
     "nobody named": (
         rows("item,wkr,score", lambda i: (f"x{i // 4}", f"w{i % 4}", i % 5)),
-        "each item has 4 grades and nobody is named; if 'wkr' says who: --column annotator=wkr; if nobody does: "
-        "--no-annotators",
+        "each item has 4 grades and no annotator is named; if 'wkr' names the annotator: --column annotator=wkr; "
+        "if no column does: --no-annotators",
         {"kind": "grade", "annotators": 4},
     ),
     "no header": (
@@ -459,7 +459,7 @@ def test_a_worker_whose_column_no_name_tells_is_asked_about(tmp_path, name, n, d
         found = read(tmp_path / "t.csv")
     finally:
         listen(None)
-    assert isinstance(found, str) or found.n_annotators == n or any("nobody is named" in line for line in heard)
+    assert isinstance(found, str) or found.n_annotators == n or any("no annotator is named" in line for line in heard)
 
 
 CODES = {
@@ -548,7 +548,7 @@ def test_wide_tables(tmp_path):
     items, people = read(path, "--wide q1,q2 --column item=id"), read(path, "--wide 'q*' --column annotator=id")
     assert (items.n_items, items.n_annotators, len(items)) == (2, 2, 3)
     assert (people.items.ids.to_list(), list(people.annotators)) == (["q1", "q2"], ["a", "b"])
-    assert "--wide names 'z*', which is no column" in read(path, "--wide 'z*'")
+    assert "--wide names 'z*', which is not a column" in read(path, "--wide 'z*'")
     panel = put(tmp_path, "left,right,gpt,kim\nx,y,left,right\ny,z,tie,left\n")
     assert read(panel, "--wide gpt,kim").outcome.tolist() == [1, 0, -1, 1]
 
@@ -597,7 +597,7 @@ def test_one_row_per_item_is_nothing_to_aggregate(tmp_path):
         read(put(tmp_path, rows("topic,docno,rel", lambda i: (f"q{i // 4}", f"d{i}", i % 3))))
     finally:
         listen(None)
-    assert any("nothing to aggregate: a truth or a result?" in line for line in heard)
+    assert any("each item has one grade and no annotator is named" in line for line in heard)
 
 
 def test_separators_behind_the_last_cell_are_no_cells(tmp_path):

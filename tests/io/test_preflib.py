@@ -74,7 +74,7 @@ def test_read_judgments_takes_them_alone_or_together(tmp_path):
     both = read_judgments([first, second])
     assert list(both.items.queries) == ["a.toi", "b.soc"]
     assert both.weight.tolist() == [3, 1, 2]
-    with pytest.raises(JudgmentError, match="holds rankings and no grades"):
+    with pytest.raises(JudgmentError, match="holds rankings, not grades"):
         read_judgments(first, kind="grade")
     with pytest.raises(JudgmentError, match="read them apart"):
         read_judgments([first, put(tmp_path, "c.csv", "item,grade\nx,1\n")])

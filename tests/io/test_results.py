@@ -169,7 +169,7 @@ def test_a_consensus_can_be_the_truth(tmp_path):
         ("item,score\nx,1\n,2\n", "row 2 has a blank or unknown item"),
         ("item,colour\nx,red\n", "a consensus needs a score or a rank column"),
         ("name,score\nx,1\n", "the table has no item column"),
-        ('{"format": "crowdrank.consensus/1", "items": []}', "parts of it are missing or broken"),
+        ('{"format": "crowdrank.consensus/1", "items": []}', "is incomplete or damaged"),
         ('{"format": "crowdrank.consensus/1", "items": [', "broken JSON"),
     ],
 )
@@ -184,5 +184,5 @@ def test_what_is_wrong_is_said(tmp_path, text, expected):
 
 def test_other_documents_are_refused():
     for document in ({}, {"format": "crowdrank.consensus/99"}, []):
-        with pytest.raises(JudgmentError, match="no consensus in JSON"):
+        with pytest.raises(JudgmentError, match="not a consensus in JSON"):
             from_json(document)

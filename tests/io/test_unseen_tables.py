@@ -228,7 +228,7 @@ def test_annotators_by_other_names(save, name):
 def test_a_person_and_a_clip_together_tell_grades_apart(save):
     rows = [(a, m, f"c{k}", k) for a, m in GRID for k in range(3)]
     path = save("panelist,system,clip,score", rows)
-    with pytest.raises(JudgmentError, match="each item has 12 grades and nobody is named; if 'panelist' says who"):
+    with pytest.raises(JudgmentError, match="12 grades and no annotator is named; if 'panelist' names the annotator"):
         cr.read_judgments(path)
     assert _follow(path)[0]["n_annotators"] == 4
 
@@ -236,7 +236,7 @@ def test_a_person_and_a_clip_together_tell_grades_apart(save):
 def test_a_model_inside_an_object_tells_grades_apart(save):
     rows = [{"id": p, "judge": a, "run": {"model": m}, "score": p % 3} for p in range(4) for a, m in GRID]
     path = save(rows, name="t.jsonl")
-    assert "'run.model' tells them apart: --column item=run.model" in inspect(path).problem
+    assert "'run.model' distinguishes them: --column item=run.model" in inspect(path).problem
     found, _ = _follow(path)
     # ids tell queries apart, of which none is to be left out
     assert (found["n_items"], found["n_queries"], found["n_annotators"]) == (16, 4, 4)

@@ -53,7 +53,7 @@ def test_lightgbm_as_an_object_is_lightgbm(rows):
 
 def test_what_is_no_ranker_is_refused_and_failures_are_said_in_a_sentence(rows):
     features = cr.Features.from_arrays(rows.qid, np.arange(len(rows.y)), rows.X, grade=rows.y)
-    with pytest.raises(ParameterError, match="int is no ranker of crowdrank"):
+    with pytest.raises(ParameterError, match="int is not a ranker of crowdrank"):
         cr.train(None, features, ranker=3)
     with pytest.raises(ParameterError, match="Ridge could not be fitted"):
         cr.train(None, features, ranker=Ridge(alpha=-1.0))
@@ -94,7 +94,7 @@ def test_categories_by_name():
     params = {"n_trees": 5, "categorical_feature": "name:site", "min_data_per_group": 5, "cat_smooth": 1}
     ranker = LambdaMART(**params).fit(X, y, group=[50] * 4)
     assert len(ranker.trees_.category_words)
-    with pytest.raises(ParameterError, match="'sites', which is no feature"):
+    with pytest.raises(ParameterError, match="'sites', which is not a feature"):
         LambdaMART(n_trees=5, categorical_feature=["sites"]).fit(X, y, group=[50] * 4)
 
 

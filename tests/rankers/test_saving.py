@@ -137,7 +137,7 @@ def with_fact(name, value):
         ({"weights": array(np.array([object()]))}, "header of an array is not as numpy writes it"),
         ({"weights": array(np.zeros(4)).replace(b"(4,)", b"(100000000000000,)")}, "header of an array"),
         ({"weights": array(np.zeros(4)).replace(b"False", b"True ")}, "header of an array"),
-        ({"weights": array(np.array([1, 2, np.nan, 4]))}, "no numbers \\(NaN\\)"),
+        ({"weights": array(np.array([1, 2, np.nan, 4]))}, "not numbers \\(NaN\\)"),
         ({"weights": array(np.array([1, 2, np.inf, 4]))}, "weights beyond 1e\\+100"),
         ({"spread": array(np.zeros(4))}, "a scale of 0"),
         ({"weights": b"numbers"}, "is damaged"),
@@ -205,10 +205,10 @@ def test_one_array_named_many_times(model):
 def test_other_files_are_refused(tmp_path, model):
     other = tmp_path / "votes.csv"
     other.write_text("query,item\n")
-    with pytest.raises(JudgmentError, match="is no saved ranker: it does not begin as one; give the file that"):
+    with pytest.raises(JudgmentError, match="is not a saved ranker: it does not begin as one; give the file that"):
         cr.load_ranker(other)
     other.write_bytes(b"")
-    with pytest.raises(JudgmentError, match="is no saved ranker: it is empty"):
+    with pytest.raises(JudgmentError, match="is not a saved ranker: it is empty"):
         cr.load_ranker(other)
     with zipfile.ZipFile(other, "w") as archive:
         archive.writestr("votes.csv", "query,item\n")
@@ -268,7 +268,7 @@ def test_what_cannot_be_saved(rows, tmp_path):
         """A ranker of somebody else."""
 
     ranker.weights_ = ranker.weights_ * np.nan
-    with pytest.raises(ParameterError, match=r"list_net has weights that are no numbers \(NaN\); fit it again"):
+    with pytest.raises(ParameterError, match=r"list_net has weights that are not numbers \(NaN\); fit it again"):
         ranker.save(tmp_path / "model")
     with pytest.raises(ParameterError, match="Mine is not one of crowdrank's own rankers"):
         Mine().fit(rows.X, rows.y, qid=rows.qid).save(tmp_path / "model")

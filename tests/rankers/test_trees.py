@@ -135,7 +135,7 @@ def text():
         (rb"leaf_value=\S+", b"leaf_value=1e+308", "values that are missing or too large"),
         (rb"threshold=\S+", b"threshold=1_0", "other threshold than 3 numbers"),
         (rb"threshold=(\S+)", rb"threshold=\1 \1", "other threshold than 3 numbers"),
-        (rb"shrinkage=0.1", b"shrinkage=0.1\nshrinkage=0.1", "stands there twice"),
+        (rb"shrinkage=0.1", b"shrinkage=0.1\nshrinkage=0.1", "appears twice"),
         (rb"shrinkage=0.1", b"shrinkage", "not a name and a value"),
     ],
 )

@@ -88,7 +88,7 @@ def test_pictures_are_written(linear, tmp_path, name, start):
 
 
 def test_what_cannot_be_drawn(linear, tmp_path):
-    with pytest.raises(ParameterError, match=r"w\.gif is no picture; let its name end in \.png, \.pdf, \.svg"):
+    with pytest.raises(ParameterError, match=r"w\.gif is not the name of a picture; end it in \.png, \.pdf, \.svg"):
         save_display(ImportanceDisplay.from_ranker(linear), tmp_path / "w.gif")
     with pytest.raises(ParameterError, match="top=0 must be at least 1"):
         ImportanceDisplay.from_ranker(linear, top=0)

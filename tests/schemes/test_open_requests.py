@@ -50,5 +50,5 @@ def test_items_that_nobody_knows_are_named():
         cr.propose(GRADES, "2-overlap", open={"item": ["x", "nothing"]})
     with pytest.raises(JudgmentError, match="left and right"):
         cr.propose(PAIRS, "information", open={"item": ["x"]})
-    with pytest.raises(JudgmentError, match="row 1 of the open requests has no whole number"):
+    with pytest.raises(JudgmentError, match="row 1 of the open requests has an n_more that is not a whole number"):
         cr.propose(GRADES, "2-overlap", open={"item": ["x"], "n_more": ["many"]})

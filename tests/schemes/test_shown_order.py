@@ -76,5 +76,5 @@ def test_grades_are_asked_for_what_they_tell_of_the_grade_unless_gains_are_wante
 
 def test_goal_ranker_is_about_grades():
     votes = cr.Preferences.from_rows([("ann", "q", "x", "y", "left"), ("bob", "q", "x", "y", "left")])
-    with pytest.raises(ParameterError, match="about grades"):
+    with pytest.raises(ParameterError, match="applies to grades"):
         cr.propose(votes, goal="ranker")

@@ -178,5 +178,5 @@ def test_classes_without_an_order_are_replayed(scheme):
     assert played.judgments.levels == ("blue", "green", "red")
     assert played.curve["accuracy"][-1] > 0.8
     assert played.curve["log_loss"][-1] < 1.0
-    with pytest.raises(ParameterError, match="about an order"):
+    with pytest.raises(ParameterError, match="needs an order"):
         campaign(made, grades, known, 40, n_rounds=1, measures=("tau",))

@@ -215,7 +215,7 @@ def test_classifiers_as_annotators():
         truth=Truth.from_frame({"item": ids, "grade": digit}),
     )
     machines = Machines.draw(data, 60, 1)
-    assert machines.told.shape == (60, 5)
+    assert machines.predictions.shape == (60, 5)
     assert (machines.digit[machines.judgments.left] != machines.digit[machines.judgments.right]).all()
     assert (machines.judgments.outcome == 0).any()
     assert not (machines.with_coin_tosses.outcome == 0).any()

@@ -436,7 +436,7 @@ def reweigh_pairs(judgments: Judgments | Mixed, rule: str) -> Preferences:
     """Return preferences whose weight falls with the number of preferences of their pair, of mean 1."""
     one_of(rule, ("pairs",), "reweight", of_verb=True)
     if not isinstance(judgments, Preferences):
-        raise JudgmentError(f"{option('reweight')} is about preferences, and these are other judgments; leave it out")
+        raise JudgmentError(f"{option('reweight')} applies to preferences, but these are other judgments; leave it out")
     low, high = np.minimum(judgments.left, judgments.right), np.maximum(judgments.left, judgments.right)
     pair = np.unique(low.astype(np.int64) * judgments.n_items + high, return_inverse=True)[1]
     number = np.bincount(pair, judgments.row_weight)[pair] if len(pair) else np.empty(0)
@@ -452,7 +452,7 @@ def settle_swaps(judgments: Judgments | Mixed, rule: str) -> Judgments | Mixed:
     if rule == "keep":
         return judgments
     if not isinstance(judgments, Preferences):
-        raise JudgmentError(f"{option('swaps')} is about preferences, and these are other judgments; leave it out")
+        raise JudgmentError(f"{option('swaps')} applies to preferences, but these are other judgments; leave it out")
     settled = judgments.settle_swaps(rule)
     unstable = judgments.changes_with_side()
     n_tied = int((judgments.outcome[unstable] == 0).sum())

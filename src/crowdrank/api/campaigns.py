@@ -98,13 +98,13 @@ def campaigns(
     known_truth = truth if isinstance(truth, Truth) else read_truth(truth)
     recorded = None if votes is None else expect_one_kind(as_judgments(votes), "a campaign")
     measured = make("aggregator", aggregator, params) if isinstance(aggregator, str) else aggregator
-    made = {name: _scheme(name, goal) for name in [label("scheme", scheme) for scheme in schemes]}
-    if goal is not None and not any(hasattr(scheme, "goal") for scheme in made.values()):
-        raise ParameterError(f"none of {', '.join(made)} has a goal; add information, or leave the goal out")
+    by_name = {name: _scheme(name, goal) for name in [label("scheme", scheme) for scheme in schemes]}
+    if goal is not None and not any(hasattr(scheme, "goal") for scheme in by_name.values()):
+        raise ParameterError(f"none of {', '.join(by_name)} has a goal; add information, or leave the goal out")
     limit = 3.0 * len(known_truth.items) if budget is None else float(budget)
     tables: list[pl.DataFrame] = []
     for number in range(seed, seed + n_seeds):
-        for name, scheme in made.items():
+        for name, scheme in by_name.items():
             if recorded is not None:
                 crowd: Any = Recorded(recorded, seed=number)
             else:
@@ -115,7 +115,7 @@ def campaigns(
             )  # fmt: skip
             tables.append(played.curve.select(pl.lit(name).alias("scheme"), pl.lit(number).alias("seed"), pl.all()))
             if progress is not None:
-                progress(len(tables), n_seeds * len(made), name)
+                progress(len(tables), n_seeds * len(by_name), name)
     return pl.concat(tables)
 
 

@@ -94,9 +94,9 @@ def auto_method(
     if isinstance(judgments, Grades) and (want == "grade" or judgments.nominal):
         return _of_classes(judgments, anchored=anchored or resumed)
     if want == "grade":
-        told = "several kinds together" if isinstance(judgments, Mixed) else f"{judgments.kind}s"
+        kinds = "several kinds together" if isinstance(judgments, Mixed) else f"{judgments.kind}s"
         alone = "give the grades alone, or " if isinstance(judgments, Mixed) else ""
-        raise ParameterError(f"{told} give no grade; {alone}use {option('want', 'order')}")
+        raise ParameterError(f"{kinds} give no grade; {alone}use {option('want', 'order')}")
     if isinstance(judgments, Mixed):
         return SEVERAL
     if anchored and want == "order":

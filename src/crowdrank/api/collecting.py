@@ -74,18 +74,18 @@ def target_rule(
     """
     if scheme == "auto":
         return None
-    made = make_scheme(scheme, params, None, 0)
-    if not hasattr(made, "n_wanted"):
+    rule = make_scheme(scheme, params, None, 0)
+    if not hasattr(rule, "n_wanted"):
         return None
-    good_from = getattr(made, "good_from", None)
+    good_from = getattr(rule, "good_from", None)
     if good_from is not None and kind != "grade":
         return None
     if isinstance(good_from, str):
         if good_from not in levels:
             hint = did_you_mean(good_from, levels)
             raise ParameterError(f"good_from={good_from!r} is none of the grades; {hint}grades: {', '.join(levels)}")
-        made = replace(made, good_from=float(list(levels).index(good_from)))
-    return TargetRule(label("scheme", scheme), made)
+        rule = replace(rule, good_from=float(list(levels).index(good_from)))
+    return TargetRule(label("scheme", scheme), rule)
 
 
 def agreement_interval(judgments: Any, *, n_groups: int = 20) -> dict[str, Any]:

@@ -132,7 +132,7 @@ def compare_methods(
         )  # fmt: skip
         return _against_truth(fitted, seconds, evaluation, baseline)
     say("no truth given: methods are judged on answers held out from them; that shows fit to this crowd, not truth")
-    return replace(_held_out(chosen, split, fitted, seconds, steps), baseline=baseline)
+    return replace(_held_out_comparison(chosen, split, fitted, seconds, steps), baseline=baseline)
 
 
 def check_comparison(
@@ -219,7 +219,7 @@ def _fits(
     return fitted, seconds
 
 
-def _held_out(
+def _held_out_comparison(
     methods: Mapping[str, Aggregator],
     split: Split,
     fitted: dict[str, Consensus],

@@ -41,14 +41,14 @@ def names_to_control(judgments: Any, control: str | Sequence[str]) -> list[str]:
     """Return the names of the covariates that are meant, unless the judgments have one of them made in another way."""
     wanted = control_names(control)
     if isinstance(judgments, Preferences):
-        made = dict(zip(judgments.covariate_names, judgments.covariate_transforms, strict=True))
+        transforms = dict(zip(judgments.covariate_names, judgments.covariate_transforms, strict=True))
         for name, way in wanted.items():
-            if way and made.get(name, way) != way:
+            if way and transforms.get(name, way) != way:
                 raise JudgmentError(
-                    f"the preferences have {name!r} as {made[name]}, not as {way}; read them with covariates="
+                    f"the preferences have {name!r} as {transforms[name]}, not as {way}; read them with covariates="
                     f"[{f'{name}:{way}'!r}] (--control {name}:{way}), or name it without a transform"
                 )
-        if "self" in wanted and "self" not in made:
+        if "self" in wanted and "self" not in transforms:
             raise JudgmentError(
                 "there is no covariate 'self', since the families of items are not known; give a table of item and "
                 "family with with_families(preferences, table) (--item-families FILE), and each annotator's as group"
@@ -139,7 +139,7 @@ def with_families(judgments: Judgments | Mixed, families: Any) -> Preferences:
     [[1.0], [0.0]]
     """
     if not isinstance(judgments, Preferences):
-        raise JudgmentError(f"{option('families')} is about preferences, and these are other judgments; leave it out")
+        raise JudgmentError(f"{option('families')} applies to preferences, but these are other judgments; leave it out")
     if judgments.group is None or judgments.groups is None:
         raise JudgmentError("control of own families needs a group column: the family of each annotator")
     table = to_frame(families)

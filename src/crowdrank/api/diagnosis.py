@@ -108,21 +108,28 @@ def _relative_sentence(judged: Preferences, comparable: Bools, error: Exception)
     return f"{sentence}; nothing is known about {who}, since nobody else judged the same pairs"
 
 
-def _with_habits(found: Diagnostics, habits: list[Habit], consensus: Consensus, relative: str | None) -> Diagnostics:
+def _with_habits(
+    diagnostics: Diagnostics, habits: list[Habit], consensus: Consensus, relative: str | None
+) -> Diagnostics:
     """The diagnostics with what annotators like."""
     from ..review.control_habits import habit_findings
 
-    table = found.annotator_table
+    table = diagnostics.annotator_table
     for habit in habits:
         columns = {name: f"{habit.covariate}_{name}" for name in ("lower", "upper")}
         own = habit.table.rename({"coefficient": habit.covariate, **columns}).drop("odds")
         table = table.join(own, on="annotator", how="left", maintain_order="left")
-    told = [one.sentence for one in habit_findings(consensus, habits)]
-    notes = found.notes
+    sentences = [one.sentence for one in habit_findings(consensus, habits)]
+    notes = diagnostics.notes
     if relative is not None:
-        told = [f"{sentence} (relative to the other annotators)" for sentence in told]
+        sentences = [f"{sentence} (relative to the other annotators)" for sentence in sentences]
         notes += (relative,)
-    return replace(found, annotator_table=table, annotator_messages=(*found.annotator_messages, *told), notes=notes)
+    return replace(
+        diagnostics,
+        annotator_table=table,
+        annotator_messages=(*diagnostics.annotator_messages, *sentences),
+        notes=notes,
+    )
 
 
 def warn_of_sides(consensus: Consensus, judgments: Judgments | Mixed) -> None:

@@ -135,8 +135,8 @@ def _for_search(
     if to == "letor":
         if features is None:
             raise ParameterError(f"LETOR lines hold features; give the file of features with {option('features')}")
-        made, weight, notes = labelled_features(table, as_features(features))
-        return Exported(to, [], tuple(notes), confidence=table, features=made, weight=weight)
+        matrix, weight, notes = labelled_features(table, as_features(features))
+        return Exported(to, [], tuple(notes), confidence=table, features=matrix, weight=weight)
     records, said = rating_records(table, to, _texts(queries, "query"))
     return Exported(to, records, tuple(said), confidence=table)
 

@@ -194,8 +194,8 @@ def resample_packed(
             drawn: Any = ResampledJudgments(packed, plan, number)
             files = None
             if resume is not None and not one_pass:
-                told = {"resample": plan.draws.resample, "seed": plan.draws.seed, "number": number}
-                files = _run_files(packed, aggregator, given, os.path.join(resume, f"resample-{number:05d}"), told)
+                draw = {"resample": plan.draws.resample, "seed": plan.draws.seed, "number": number}
+                files = _run_files(packed, aggregator, given, os.path.join(resume, f"resample-{number:05d}"), draw)
             here: Any = executor if files is None else dataclasses.replace(executor, files=files)  # type: ignore[type-var]
             fit = partial(_fit, here, drawn, aggregator, {**given, **warm})
             scores, converged = scores_and_convergence(lambda fit=fit: fit().scores)  # type: ignore[misc]

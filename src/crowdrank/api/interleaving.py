@@ -93,9 +93,9 @@ def credit(shown: Any, clicks: Any, *, level: float = 0.95, seed: int = 0) -> Cr
         row = int(((number >= 0) & (number == number.round())).fill_null(False).not_().arg_true()[0])
         raise JudgmentError(f"row {row + 1} of the clicks has clicked = {pressed['clicked'][row]!r}; give 0, 1, 2, ...")
     amount = pl.Series("amount", np.ones(len(pressed), np.int64) if number is None else number.cast(pl.Int64))
-    told = pressed.select(pl.col(keys).cast(pl.String)).with_columns(amount)
+    amounts = pressed.select(pl.col(keys).cast(pl.String)).with_columns(amount)
     known = lists.select(pl.col(keys).cast(pl.String)).with_row_index("row")
-    credited = told.with_row_index("click").join(known, on=keys, how="left", maintain_order="left")
+    credited = amounts.with_row_index("click").join(known, on=keys, how="left", maintain_order="left")
     if credited["row"].null_count():
         lost = credited.filter(pl.col("row").is_null() & (pl.col("amount") > 0))
         if len(lost):

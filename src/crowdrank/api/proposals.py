@@ -108,8 +108,8 @@ def requests(
         if items is not None or described is not None
         else (f"only items that were judged already are asked about; list all with {option('items')}",)
     )
-    taken = () if choice is None else (f"scheme {name}, since {choice.reason}",)
-    return replace(proposed, scheme=name, notes=(*taken, *proposed.notes, *only))
+    choice_note = () if choice is None else (f"scheme {name}, since {choice.reason}",)
+    return replace(proposed, scheme=name, notes=(*choice_note, *proposed.notes, *only))
 
 
 @_takes_arguments_of(requests)
@@ -257,14 +257,14 @@ def make_scheme(scheme: Any, params: Mapping[str, Any] | None, goal: str | None,
         if goal is not None:
             raise ParameterError("goal= goes with the name of a scheme; give it to the scheme itself")
         return scheme
-    made = make("scheme", scheme, params, seed=seed)
+    chosen = make("scheme", scheme, params, seed=seed)
     if goal is None:
-        return made
-    if not hasattr(made, "goal"):
+        return chosen
+    if not hasattr(chosen, "goal"):
         raise ParameterError(
             f"{label('scheme', scheme)} has no goal; leave the goal out, or use the scheme information, which has one"
         )
-    return replace(made, goal=goal)
+    return replace(chosen, goal=goal)
 
 
 def _aggregator_name(scheme: Any, judgments: Any) -> str | None:

@@ -125,7 +125,7 @@ def _with_width_by_query(consensus: Consensus, method: Any, judgments: Any) -> C
     return replace(consensus, estimates={**consensus.estimates, **by_query})
 
 
-def _no_narrower(consensus: Consensus, found: ClusterErrors) -> tuple[ClusterErrors, int]:
+def _no_narrower(consensus: Consensus, by_cluster: ClusterErrors) -> tuple[ClusterErrors, int]:
     """The errors, none narrower than the model's, and how many were; correlations stay those of the clusters.
 
     Errors are taken unasked since judgments depend, which widens them. The residuals of a few clusters that agree with
@@ -133,33 +133,33 @@ def _no_narrower(consensus: Consensus, found: ClusterErrors) -> tuple[ClusterErr
     """
     assert consensus.covariance is not None
     assert consensus.std_error is not None
-    narrower, blocks = consensus.std_error > found.std_error, list(found.covariance)
-    for number, (model, block) in enumerate(zip(consensus.covariance, found.covariance, strict=True)):
+    narrower, blocks = consensus.std_error > by_cluster.std_error, list(by_cluster.covariance)
+    for number, (model, block) in enumerate(zip(consensus.covariance, by_cluster.covariance, strict=True)):
         assert model is not None
         assert block is not None
-        own = found.std_error[consensus.items.offsets[number] : consensus.items.offsets[number + 1]]
+        own = by_cluster.std_error[consensus.items.offsets[number] : consensus.items.offsets[number + 1]]
         if not own.all():
             blocks[number] = model
             continue
         factor = np.maximum(np.sqrt(np.maximum(np.diagonal(model), 0.0)) / own, 1.0)
         blocks[number] = factor[:, None] * block * factor
-    std_error = np.maximum(found.std_error, consensus.std_error)
-    return found._replace(covariance=tuple(blocks), std_error=std_error), int(narrower.sum())
+    std_error = np.maximum(by_cluster.std_error, consensus.std_error)
+    return by_cluster._replace(covariance=tuple(blocks), std_error=std_error), int(narrower.sum())
 
 
-def _times_as_wide(consensus: Consensus, found: ClusterErrors) -> float:
+def _times_as_wide(consensus: Consensus, by_cluster: ClusterErrors) -> float:
     """How many times as wide as the model's the standard errors by cluster are, in the median."""
     assert consensus.std_error is not None
     known = consensus.std_error > 0
-    return float(np.median(found.std_error[known] / consensus.std_error[known])) if known.any() else 1.0
+    return float(np.median(by_cluster.std_error[known] / consensus.std_error[known])) if known.any() else 1.0
 
 
-def _robust_control(consensus: Consensus, found: ClusterErrors) -> dict[str, Any]:
+def _robust_control(consensus: Consensus, by_cluster: ClusterErrors) -> dict[str, Any]:
     """Coefficients of covariates with cluster-robust errors, where annotators have none of their own."""
     control = consensus.estimates.get("control")
     if not control or any("degrees" in one for one in control.values()):
         return {}
-    errors = zip(control.items(), found.of_shared, strict=False)
+    errors = zip(control.items(), by_cluster.of_shared, strict=False)
     return {"control": {name: {**one, "std_error": float(error)} for (name, one), error in errors}}
 
 

@@ -70,9 +70,9 @@ def advice(packed: PackedJudgments, method: Any = None, *, stream: bool | None =
     seconds = _seconds_of_pass(packed, method, streamed=streamed)
     if one_pass:
         return Advice(True, f"{said}, about {in_time(seconds)}")
-    told = f"{said}; {_PASSES} passes would take about {in_time(_PASSES * seconds)} here"
+    sentence = f"{said}; {_PASSES} passes would take about {in_time(_PASSES * seconds)} here"
     see = f": see {option('cluster')}" if _PASSES * seconds > _LONG_SECONDS else ""
-    return Advice(streamed, told + see)
+    return Advice(streamed, sentence + see)
 
 
 def _seconds_of_pass(packed: PackedJudgments, method: Any, *, streamed: bool) -> float:
@@ -80,9 +80,9 @@ def _seconds_of_pass(packed: PackedJudgments, method: Any, *, streamed: bool) ->
     from ..cluster.one_pass import needs_one_pass
 
     part = packed.part(0)
-    begun = time.perf_counter()
+    began = time.perf_counter()
     packed.part(0)
-    reading = (time.perf_counter() - begun) / max(len(part), 1)
+    reading = (time.perf_counter() - began) / max(len(part), 1)
     return (
         _seconds_per_judgment(method, part) + (reading if streamed or needs_one_pass(method) else 0.0)
     ) * packed.rows
@@ -96,9 +96,9 @@ def _seconds_per_judgment(method: Any, judgments: Judgments) -> float:
     with collect_notices(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for _ in range(2):  # compiled loops are loaded in the first
-            begun = time.perf_counter()
+            began = time.perf_counter()
             n_iter = max(brief.fit(some).trace.n_iter, 1)
-            seconds = (time.perf_counter() - begun) / n_iter
+            seconds = (time.perf_counter() - began) / n_iter
     return seconds / max(len(some), 1)
 
 

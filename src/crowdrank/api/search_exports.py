@@ -136,7 +136,7 @@ def labelled_features(table: pl.DataFrame, features: Features) -> tuple[Features
         notes += [f"{counted(number, 'item')} without {rest} left out"] if number else []
     at = joined["row"].to_numpy()
     query = None if features.items.single else joined["query"]
-    made = Features.from_arrays(
+    labelled = Features.from_arrays(
         query,
         joined["item"],
         features.matrix[at],
@@ -145,7 +145,7 @@ def labelled_features(table: pl.DataFrame, features: Features) -> tuple[Features
     )
     weight = None
     if not joined["confidence"].null_count():
-        codes = made.items.codes(query, joined["item"])
-        weight = np.empty(len(made))
+        codes = labelled.items.codes(query, joined["item"])
+        weight = np.empty(len(labelled))
         weight[codes] = joined["confidence"].to_numpy()
-    return made, weight, notes
+    return labelled, weight, notes

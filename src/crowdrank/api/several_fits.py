@@ -141,8 +141,8 @@ def criteria_table(parts: Mapping[str, Consensus]) -> pl.DataFrame:
     rank = pl.col("score").round(9).rank("min", descending=True)
     ranked = whole.with_columns(rank=(rank.over("query") if "query" in keys else rank).cast(pl.Int64))
     ranked = ranked.sort(*keys[:-1], "rank", maintain_order=True)
-    told = [*keys, "score", "rank", *names, *(["std_error"] if "std_error" in ranked.columns else [])]
-    return ranked.select(told)
+    columns = [*keys, "score", "rank", *names, *(["std_error"] if "std_error" in ranked.columns else [])]
+    return ranked.select(columns)
 
 
 def _say_correlations(table: pl.DataFrame, names: list[str]) -> None:
@@ -150,5 +150,7 @@ def _say_correlations(table: pl.DataFrame, names: list[str]) -> None:
     if len(names) < 2 or len(table) < 3:
         return
     correlations = np.corrcoef(np.stack([table[name].to_numpy() for name in names]))
-    told = [f"{a} and {b} {correlations[i, j]:.2f}" for i, a in enumerate(names) for j, b in enumerate(names) if i < j]
-    say(f"correlations of scores by criterion: {', '.join(told)}")
+    by_pair = [
+        f"{a} and {b} {correlations[i, j]:.2f}" for i, a in enumerate(names) for j, b in enumerate(names) if i < j
+    ]
+    say(f"correlations of scores by criterion: {', '.join(by_pair)}")

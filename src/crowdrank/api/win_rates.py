@@ -78,9 +78,9 @@ def win_rate(people: Any, judge: Any, a: Any, b: Any, *, level: float = 0.95) ->
     }  # fmt: skip
 
 
-def _clip_share(found: PoweredMean, prefix: str = "") -> dict[str, float]:
+def _clip_share(estimate: PoweredMean, prefix: str = "") -> dict[str, float]:
     """Share and interval within 0 to 1."""
-    names = {"share": found.mean, "lower": found.lower, "upper": found.upper}
+    names = {"share": estimate.mean, "lower": estimate.lower, "upper": estimate.upper}
     return {f"{prefix}{name}": min(max(value, 0.0), 1.0) for name, value in names.items()}
 
 

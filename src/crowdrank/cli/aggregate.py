@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from ..review.finding import Findings
 
 EXAMPLES = examples(
-    ("rank what was judged; the method fits the kind of judgment", "crowdrank aggregate votes.csv"),
+    ("rank the items; the method is chosen by the kind of judgment", "crowdrank aggregate votes.csv"),
     (
         "twelve models over many prompts, with intervals",
         "crowdrank aggregate votes.csv --across-queries --intervals 0.95",
@@ -42,9 +42,9 @@ EXAMPLES = examples(
         "crowdrank aggregate a.csv b.csv -o ranks.csv --annotators who.csv",
     ),
     ("a report for the team, with pictures", "crowdrank aggregate votes.csv --report report.html"),
-    ("fail in a pipeline where an annotator is bad", "crowdrank aggregate votes.csv -o r.csv --fail-if 'quality<0.6'"),
+    ("make a pipeline fail when an annotator is bad", "crowdrank aggregate votes.csv -o r.csv --fail-if 'quality<0.6'"),
     ("grades and preferences together, on one scale", "crowdrank aggregate grades.csv preferences.csv"),
-    ("packed judgments, of any number", "crowdrank aggregate packed --method bradley_terry --stream -o ranks.parquet"),
+    ("any number of packed judgments", "crowdrank aggregate packed --method bradley_terry --stream -o ranks.parquet"),
     ("from standard input, in a pipe", "zcat votes.jsonl.gz | crowdrank aggregate - --format json > ranks.json"),
 )
 
@@ -65,7 +65,7 @@ def aggregate(
         typer.Option(
             "--want",
             metavar="order|grade",
-            help="With --method auto: choose it for an order, or for one grade per item.",
+            help="What --method auto should give: an order, or one grade per item.",
         ),
     ] = "order",
     bootstrap: Annotated[
@@ -85,7 +85,7 @@ def aggregate(
         typer.Option(
             "--robust",
             metavar="annotator|query|none",
-            help="Standard errors if judgments of one annotator (query) are correlated.",
+            help="Standard errors that allow for correlated judgments of one annotator or query.",
         ),
     ] = None,
     trusted: Annotated[
@@ -111,7 +111,7 @@ def aggregate(
             "--families",
             "--item-families",
             metavar="FILE",
-            help="item and family, for --control self; votes have a group.",
+            help="Table of item and family, for --control self; the votes need a group column.",
         ),
     ] = None,
     swaps: Annotated[
@@ -131,12 +131,16 @@ def aggregate(
     by: Annotated[
         str | None,
         typer.Option(
-            "--by", metavar="COLUMN", help="A ranking for each value of a column, shrunk towards that of all."
+            "--by",
+            metavar="COLUMN",
+            help="One ranking per value of this column, shrunk towards the ranking of all votes.",
         ),
     ] = None,
     criteria: Annotated[
         str | None,
-        typer.Option("--criteria", metavar="A,B,C", help="Columns of grades, one per criterion, and their mean."),
+        typer.Option(
+            "--criteria", metavar="A,B,C", help="Columns of grades, one per criterion; ranks by each and by their mean."
+        ),
     ] = None,
     seed: Seed = 0,
     reading: Reading,
@@ -146,7 +150,8 @@ def aggregate(
         typer.Option(
             "--rating",
             metavar="anchor=ID",
-            help="Ratings: 1000 is the anchor, or with --rating mean the mean item; 400 more are odds of 10 to 1.",
+            help="Scores as ratings: 1000 for the anchor, or with mean for the average item; 400 points are odds of "
+            "10 to 1.",
             rich_help_panel="Output",
         ),
     ] = None,
@@ -155,7 +160,7 @@ def aggregate(
         typer.Option(
             "--intervals",
             metavar="LEVEL",
-            help="Add intervals of score and rank, such as 0.95 (which --bootstrap does).",
+            help="Add intervals of score and rank at this level, such as 0.95 (--bootstrap adds them too).",
             rich_help_panel="Output",
         ),
     ] = None,
@@ -239,8 +244,8 @@ def _refuse_in_parts(given: dict[str, str | None]) -> None:
 
     for name in [name for name, value in given.items() if value is not None]:
         raise ParameterError(
-            f"{name} looks at all judgments of an annotator at once, and these go in parts; give the file "
-            "itself with --no-stream, or leave it out"
+            f"{name} needs all judgments of an annotator at once, but these are read in parts; give the file itself "
+            "with --no-stream, or leave it out"
         )
 
 
@@ -252,7 +257,7 @@ def _aggregate_whole(judgments: Any, wanted: dict[str, Any], outputs: Outputs, t
     from . import annotator_summary as of_annotators
 
     if outputs.annotators and not judgments.n_annotators:
-        raise ParameterError("the votes name no annotators to write a table of; leave --annotators out")
+        raise ParameterError("the votes name no annotators, so there is no table of them; leave --annotators out")
     with talk.working("finding the consensus") as progress:
         consensus = api.aggregate(judgments, progress=progress, **wanted)
     if wanted["method"] != "auto":
@@ -263,7 +268,7 @@ def _aggregate_whole(judgments: Any, wanted: dict[str, Any], outputs: Outputs, t
     failed = deliver_consensus(consensus, outputs.out, outputs.format, outputs.level, talk, look, ratings)
     if failed is not None:
         fatal = bool(outputs.annotators or outputs.report or outputs.conditions)
-        say_failed(failed, "the annotators were not looked at", fatal=fatal)
+        say_failed(failed, "the annotators were not checked", fatal=fatal)
         return None
     if outputs.annotators and facts.table is not None:
         of_annotators.write(facts.table, outputs.annotators, facts.reviewed_consensus, judgments, talk)
@@ -278,7 +283,7 @@ def _look_at_annotators(facts: Facts, outputs: Outputs, talk: Talk) -> tuple[Con
     chosen = format_for(outputs.out, outputs.format)
     if talk.quiet and not (outputs.annotators or chosen in ("json", "parquet")):
         return facts.consensus, None
-    with talk.working("judging the annotators"):
+    with talk.working("checking the annotators"):
         quality = facts.consensus.quality
         n_sampled = None if quality is None else quality.n_sampled
         of_annotators.tell(facts.table, facts.diagnostics, talk, n_sampled)

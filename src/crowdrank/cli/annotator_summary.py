@@ -38,7 +38,7 @@ def write(frame: pl.DataFrame, path: str, consensus: Consensus, judgments: Any, 
     from ..io.output import write_table
     from .outputs import report_written
 
-    with talk.working("looking at the consensus without some annotators"):
+    with talk.working("fitting the consensus without some annotators"):
         plan = actions(consensus, judgments)
     suggested = plan.frame().select("annotator", "action", "reason")
     joined = frame.join(suggested, on="annotator", how="left", maintain_order="left")

@@ -98,7 +98,7 @@ def start(
         bool, typer.Option("--version", is_eager=True, callback=_version, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """From noisy votes of many annotators to a ranking, with the bad annotators named.
+    """Turn noisy votes of many annotators into a ranking, and name the bad annotators.
 
     Data goes to standard output, talk to standard error; - reads standard input.
     """

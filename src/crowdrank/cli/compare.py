@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = examples(
     ("all methods that fit, judged on votes held out from them", "crowdrank compare votes.csv"),
-    ("two methods against what is known", "crowdrank compare votes.csv --methods borda,elo --truth gold.csv"),
+    ("two methods against known answers", "crowdrank compare votes.csv --methods borda,elo --truth gold.csv"),
     ("other measures, as CSV", "crowdrank compare votes.csv --truth gold.qrels --metrics ndcg@10,tau -o t.csv"),
     ("a picture, and how far the orders differ", "crowdrank compare votes.csv --plot methods.png --orders orders.csv"),
 )
@@ -36,7 +36,7 @@ def compare(
     ] = None,
     truth: Annotated[
         str | None,
-        typer.Option("--truth", metavar="FILE", help="What is right: query, item and grade or rank; qrels; pairs."),
+        typer.Option("--truth", metavar="FILE", help="The truth: query, item and grade or rank; qrels; or pairs."),
     ] = None,
     metrics: Metrics = None,
     unjudged: Unjudged = "drop",
@@ -51,7 +51,10 @@ def compare(
         ),
     ] = None,
     folds: Annotated[
-        int, typer.Option("--folds", metavar="N", help="Number of parts in which votes are held out, without --truth.")
+        int,
+        typer.Option(
+            "--folds", metavar="N", help="Without --truth: number of parts of the votes that are held out in turn."
+        ),
     ] = 5,
     seed: Seed = 0,
     reading: Reading,

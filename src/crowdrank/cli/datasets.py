@@ -12,7 +12,7 @@ from .outputs import check_files, deliver
 from .talk import Talk
 
 EXAMPLES = examples(
-    ("every data set, and whether its files are there", "crowdrank datasets"),
+    ("every data set, and whether its files are present", "crowdrank datasets"),
     ("one: what it is, its licence, where to get it", "crowdrank datasets mirex2005-crowd"),
     ("those of another folder", "crowdrank datasets --folder ~/rankings"),
 )

@@ -35,10 +35,10 @@ def demo(
     ] = None,
     quiet: Quiet = False,
 ) -> None:
-    """Go the whole way, from votes to a ranking, on a small data set.
+    """Show how votes become a ranking, on a small data set.
 
     Thirty annotators compare answers of twelve language models to twenty prompts. Models, prompts and annotators are
-    made up, so it is known who of them guesses and who answers the wrong way round.
+    made up, so it is known which of them guess and which answer the wrong way round.
     """
     from .. import api
     from ..data.judgments import Preferences

@@ -29,7 +29,10 @@ def diagnose(
     *,
     votes: Votes,
     truth: Annotated[
-        str | None, typer.Option("--truth", metavar="FILE", help="Known grades, ranks or winners, to find errors by.")
+        str | None,
+        typer.Option(
+            "--truth", metavar="FILE", help="Known grades, ranks or winners; errors are counted against them."
+        ),
     ] = None,
     method: Annotated[
         str,
@@ -38,13 +41,17 @@ def diagnose(
     control: Annotated[
         str | None,
         typer.Option(
-            "--control", metavar="A,B,C", help="Covariates of preferences, as in aggregate: who likes long answers."
+            "--control",
+            metavar="A,B,C",
+            help="Covariates of preferences, as in aggregate; shows who likes long answers.",
         ),
     ] = None,
     item_families: Annotated[
         str | None,
         typer.Option(
-            "--item-families", metavar="FILE", help="item and family, for --control self; votes have a group."
+            "--item-families",
+            metavar="FILE",
+            help="Table of item and family, for --control self; the votes need a group column.",
         ),
     ] = None,
     seed: Seed = 0,
@@ -53,7 +60,7 @@ def diagnose(
         str | None, output_file("--dependence", "Write how far each two annotators agree beyond chance.")
     ] = None,
     families: Annotated[
-        str | None, output_file("--families", "Write groups of annotators there, given or found.")
+        str | None, output_file("--families", "Write the groups of annotators there, given or detected.")
     ] = None,
     groups: Annotated[
         str | None, output_file("--groups", "Write items there that were never compared with others of their query.")
@@ -80,7 +87,7 @@ def diagnose(
         known = None if truth is None else read_truth(truth, options=options_of(reading))
         with talk.working("finding the consensus"):
             consensus = None if control else api.aggregate(judgments, method, seed=seed)
-        with talk.working("looking at the annotators"):
+        with talk.working("checking the annotators"):
             diagnostics = api.diagnose(judgments, consensus, truth=known, control=control)
         for sentence in diagnostics.messages:
             if not talk.was_said(sentence):
@@ -100,7 +107,8 @@ def _check_control(control: str | None, method: str, item_families: str | None) 
         api.expect_self(control)
     if control is not None and method not in ("auto", "latent_score"):
         raise ParameterError(
-            f"--control asks for coefficients of each annotator, which {method} has not; leave --method {method} out"
+            f"--control needs coefficients of each annotator, which {method} does not estimate; leave --method "
+            f"{method} out"
         )
 
 

@@ -55,7 +55,11 @@ def export(
     ] = None,
     column: Annotated[
         list[str] | None,
-        typer.Option("--column", metavar="WORD=NAME", help="As the votes were read, such as left=data.x; repeatable."),
+        typer.Option(
+            "--column",
+            metavar="WORD=NAME",
+            help="Columns that the votes were read with, such as left=data.x; repeatable.",
+        ),
     ] = None,
     texts: Annotated[
         str | None,
@@ -101,8 +105,8 @@ def export(
 
     Label Studio gets predictions, Argilla suggestions, each with the confidence of the consensus. Pairs are JSON lines
     of prompt, chosen, rejected, margin and confidence. Qrels, Quepid's CSV and RRE's ratings have a grade for each
-    item; letor writes features with these labels to FILE, sizes of queries to FILE.query and, where the method tells
-    its confidence, that as weights to FILE.weight, as LightGBM looks for them.
+    item; letor writes features with these labels to FILE, sizes of queries to FILE.query and, if the method gives a
+    confidence, weights to FILE.weight, where LightGBM looks for them.
     """
     from .. import api
     from ..io.output import write_table
@@ -113,19 +117,19 @@ def export(
         raise ParameterError("letor writes several files; give --out FILE")
     check_files([result, votes, texts, queries, features], [out, confidence], format="json", tables=[confidence])
     with Talk(quiet=quiet) as talk:
-        made = api.export(
+        exported = api.export(
             result, to, votes, answer=answer, columns=column_names(column), texts=texts, min_confidence=min_confidence,
             pairs_per_query=pairs_per_query, threshold=threshold, grades=grades, queries=queries, features=features,
         )  # fmt: skip
-        for note in made.notes:
+        for note in exported.notes:
             talk.say(note)
-        if confidence is not None and made.confidence is not None:
-            write_table(made.confidence, confidence)
+        if confidence is not None and exported.confidence is not None:
+            write_table(exported.confidence, confidence)
             report_written(confidence, talk)
-        if made.features is not None and out is not None:
-            for name in write_training(made.features, made.weight, out):
+        if exported.features is not None and out is not None:
+            for name in write_training(exported.features, exported.weight, out):
                 report_written(name, talk)
             return
-        talk.say(f"{counted(len(made.records), 'record')} for {to}")
-        write_records(made.records, made.to, out)
+        talk.say(f"{counted(len(exported.records), 'record')} for {to}")
+        write_records(exported.records, exported.to, out)
         report_written(out, talk)

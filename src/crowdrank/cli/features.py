@@ -39,7 +39,8 @@ def features(
         ),
     ],
     of: Annotated[
-        str | None, typer.Option("--of", metavar="text|page|speech", help="What the items are; by default as --like.")
+        str | None,
+        typer.Option("--of", metavar="text|page|speech", help="What the items are; by default the same as for --like."),
     ] = None,
     like: Annotated[
         str | None,
@@ -73,7 +74,7 @@ def features(
     ] = False,
     fill: Annotated[
         str | None,
-        typer.Option("--fill", metavar="mean|none", help="What is put for missing values.", rich_help_panel=_COLUMNS),
+        typer.Option("--fill", metavar="mean|none", help="What replaces missing values.", rich_help_panel=_COLUMNS),
     ] = None,
     measures: Annotated[
         str | None,
@@ -141,24 +142,24 @@ def features(
     api.check_extraction(of, like=like, clutter_measures=measures is not None, options=given)
     beside = None if out in (None, "-") else extractor_file(out)
     if details is not None and of != "page":
-        raise ParameterError("--details is about pages; leave it out, or say --of page")
+        raise ParameterError("--details applies to pages; leave it out, or give --of page")
     check_files([items, like], [out, measures, beside, details], format=format, tables=[measures, details])
     with Talk(quiet=quiet) as talk:
         with talk.working("measuring the items") as progress:
-            made, rankings = api.make_features(
+            extracted, rankings = api.make_features(
                 items, of, like=like, clutter_measures=measures is not None, query=query, encoding=encoding,
                 n_jobs=jobs, cache=cache, on_error=on_error, progress=progress, options=given,
             )  # fmt: skip
-        talk.say(f"{counted(len(made.names), 'column')} of {counted(len(made), 'item')}")
+        talk.say(f"{counted(len(extracted.names), 'column')} of {counted(len(extracted), 'item')}")
         if for_people(out, format):
-            table = made.frame()
+            table = extracted.frame()
             talk.flush()
             show_frame(table.select(table.columns[:_SHOWN_COLUMNS]), bold="item", cut=("query", "item"))
         else:
-            write_features(made, out, format)
+            write_features(extracted, out, format)
             report_written(out, talk)
         if rankings is not None:
             write_wanted(measures, rankings.frame, talk)
-        if made.details is not None:
-            kept = made.details
+        if extracted.details is not None:
+            kept = extracted.details
             write_wanted(details, lambda: kept, talk)

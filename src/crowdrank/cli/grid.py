@@ -69,8 +69,8 @@ class Grid:
             return [[*labels, *numbers]]
         if not labels or any(self.heads[place] not in self.right for place in numbers):
             return None
-        taken = sum(least[:n_labels])
-        if taken + max((least[place] for place in numbers), default=room) > room:
+        width = sum(least[:n_labels])
+        if width + max((least[place] for place in numbers), default=room) > room:
             return None
         parts = [list(labels)]
         for place in numbers:

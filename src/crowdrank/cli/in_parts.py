@@ -87,13 +87,15 @@ def goes_in_parts(votes: Sequence[str], scaling: Scaling, talk: Talk) -> bool:
 
     packed = [name for name in votes if is_packed(name)]
     if packed and len(votes) > 1:
-        raise ParameterError(f"{packed[0]} holds packed judgments, which are aggregated alone; pack the rest into it")
+        raise ParameterError(
+            f"{packed[0]} holds packed judgments, which cannot be combined with other files; pack those into it too"
+        )
     if packed or scaling.stream or scaling.cluster or scaling.resume:
         return True
-    told = file_advice(votes)
-    if told is not None:
-        talk.say(told.sentence)
-    return told is not None and told.stream and scaling.stream is None
+    advice = file_advice(votes)
+    if advice is not None:
+        talk.say(advice.sentence)
+    return advice is not None and advice.stream and scaling.stream is None
 
 
 def packed_votes(votes: Sequence[str], reading: Reading, talk: Talk, wanted: dict[str, Any], outputs: Outputs) -> Any:
@@ -108,8 +110,8 @@ def packed_votes(votes: Sequence[str], reading: Reading, talk: Talk, wanted: dic
     options = options_of(reading)
     if reading.items is not None and (outputs.report is None or not is_packed(votes[0])):
         raise ParameterError(
-            "--items lists all items there are, and these judgments go in parts; leave it out, or pack the votes and "
-            "give it with --report for texts and links"
+            "--items cannot be used with judgments that are read in parts; leave it out, or pack the votes and give "
+            "it with --report for texts and links"
         )
     if is_packed(votes[0]):
         packed = scan_judgments(votes[0])
@@ -125,7 +127,8 @@ def packed_votes(votes: Sequence[str], reading: Reading, talk: Talk, wanted: dic
         return None
     if packed.n_items > MANY_ITEMS and outputs.out in (None, "-"):
         raise ParameterError(
-            f"a ranking of {packed.n_items:,} items goes to a file; name one with --out, or pack the votes first"
+            f"a ranking of {packed.n_items:,} items is too long to print; name a file with --out, or pack the votes "
+            "first"
         )
     return packed
 
@@ -139,7 +142,7 @@ def _refuse_changes(votes: str, reading: Reading) -> None:
         given = [word for word in reading_words(dataclasses.replace(reading, items=None)) if word.startswith("--")]
         if given:
             raise ParameterError(
-                f"{given[0]} is about reading files, and {votes} is packed already; leave it out, or give the files"
+                f"{given[0]} applies to reading files, but {votes} is already packed; leave it out, or give the files"
             )
     refuse_unpackable(reading, "give the file itself with --no-stream, or leave it out")
 
@@ -163,7 +166,7 @@ def aggregate_in_parts(
     def about() -> tuple[Any, Any]:
         if talk.quiet and not outputs.needs_annotators:
             return consensus, None
-        with talk.working("judging the annotators"):
+        with talk.working("checking the annotators"):
             facts.append(api.sampled_facts(packed, consensus))
             # the same consensus all the time, whose annotators are judged once
             quality = facts[0].consensus.quality
@@ -182,7 +185,7 @@ def aggregate_in_parts(
     if failed is not None:
         say_failed(
             failed,
-            "the annotators were not looked at",
+            "the annotators were not checked",
             fatal=outputs.annotators is not None or outputs.report is not None,
         )
         return None
@@ -212,7 +215,7 @@ def _deliver_stored(consensus: Any, outputs: Outputs, talk: Talk) -> None:
     """Write a ranking that stays in Parquet, or say where it is."""
     if outputs.rating is not None:
         raise ParameterError(
-            f"--rating is for one query of items in memory, and these are {len(consensus):,}; leave it out"
+            f"--rating needs the items of one query in memory, but there are {len(consensus):,}; leave it out"
         )
     if outputs.out in (None, "-"):
         talk.say_anyway(f"{len(consensus):,} items: the ranking stays in {consensus.path}; --out FILE writes it")

@@ -33,8 +33,8 @@ def inspect(
 ) -> None:
     """Say what each column is taken for, and what to type next.
 
-    Reads as aggregate would and aggregates nothing. Exits with 0 if all files would be read, with 2 if not. E-mails and
-    addresses are never shown.
+    Reads files as aggregate does, without aggregating them. Exits with 0 if all files would be
+    read, with 2 if not. E-mails and addresses are never shown.
     """
     from ..io.inspection import inspect as look_at
 

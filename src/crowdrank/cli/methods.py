@@ -45,7 +45,7 @@ def methods(
 ) -> None:
     """List the methods, describe one, or list those of a paper.
 
-    Of one: parameters, paper, notes. Of a paper: what was printed and what is different here.
+    For one method: parameters, paper, notes. For a paper: what was printed and what is different here.
     """
     from .. import api
     from ..errors import ParameterError
@@ -90,7 +90,7 @@ def _tell_paper(name: str, out: str | None, format: str | None, talk: Talk) -> N
     deliver(
         frame, out, format, talk, lambda: show_frame(frame.drop("place"), bold="names", fill=filled, rows=len(frame))
     )
-    talk.say(f"{chosen.title} ({chosen.reference}, docs/references.md); docs/papers.md has everything else in it")
+    talk.say(f"{chosen.title} ({chosen.reference}, docs/references.md); docs/papers.md has the rest")
 
 
 def _tell(card: Card, out: str | None, format: str | None, talk: Talk) -> None:

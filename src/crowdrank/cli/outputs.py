@@ -47,9 +47,9 @@ def check_files(
     for place, name in enumerate(written):
         check_target(name)
         if any(_is_same_file(name, other) for other in read):
-            raise ParameterError(f"{name} is read, so it is not written to; choose another name for the result")
+            raise ParameterError(f"{name} is an input and would be overwritten; choose another name for the result")
         if any(_is_same_file(name, other) for other in written[:place]):
-            raise ParameterError(f"{name} is to hold two results; choose another name for one of them")
+            raise ParameterError(f"two results would be written to {name}; choose another name for one of them")
 
 
 def check_picture(name: str | None, option: str) -> None:
@@ -59,7 +59,7 @@ def check_picture(name: str | None, option: str) -> None:
     from ..report.drawing import PICTURES, picture_format
 
     if picture_format(name) is None:
-        raise ParameterError(f"{option} {name} is no picture; let its name end in {', '.join(PICTURES)}")
+        raise ParameterError(f"{option} {name} is not the name of a picture; end it in {', '.join(PICTURES)}")
 
 
 def _is_same_file(name: str, other: str) -> bool:

@@ -16,7 +16,7 @@ from .votes import options_of, refuse_unpackable
 EXAMPLES = examples(
     ("files of any size into parts, then a ranking of them", "crowdrank pack votes.parquet --out packed"),
     ("one large query, as in an arena", "crowdrank pack battles.csv --out packed --by annotator"),
-    ("what came in since", "crowdrank pack today.csv --out packed --append"),
+    ("add what came in since", "crowdrank pack today.csv --out packed --append"),
 )
 
 
@@ -29,7 +29,11 @@ def pack(
     folder: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Folder to write.", show_default=False)],
     by: Annotated[
         str,
-        typer.Option("--by", metavar="query|annotator", help="What no two parts share; annotator for one large query."),
+        typer.Option(
+            "--by",
+            metavar="query|annotator",
+            help="Keep each query, or each annotator, in one part; use annotator for one large query.",
+        ),
     ] = "query",
     append: Annotated[bool, typer.Option("--append", help="Add to the judgments that the folder holds.")] = False,
     part: Annotated[

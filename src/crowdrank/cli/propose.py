@@ -27,7 +27,7 @@ EXAMPLES = examples(
         "crowdrank propose votes.csv -s information --pool who.csv --items all.csv -b 500",
     ),
     (
-        "grades that change what a ranker shows, as long as each wins .002 nDCG",
+        "grades that change what a ranker shows, as long as each gains .002 nDCG",
         "crowdrank propose grades.csv --goal ranker --least-gain 0.002",
     ),
     (
@@ -107,8 +107,8 @@ def propose(
 ) -> None:  # fmt: skip
     """Say what to ask next, of whom, at what cost, and when to stop.
 
-    Writes a row for each request, the most urgent first. --items lists everything that may be asked about; without it
-    only items that were judged already are. Nobody is asked twice about the same thing.
+    Writes a row for each request, the most urgent first. --items lists everything that may be asked about; without it,
+    only items that were already judged. Nobody is asked twice about the same thing.
     """
     from .. import api
     from ..errors import ParameterError
@@ -120,7 +120,7 @@ def propose(
         # listed items are what may be asked about, which the verb itself has to know
         judgments = read_votes(votes, replace(reading, items=None), talk)
         if costs is not None and judgments.kind != "grade":
-            raise ParameterError(f"--costs counts grades, and these are {judgments.kind}s; leave it out")
+            raise ParameterError(f"--costs counts grades, but these are {judgments.kind}s; leave it out")
         with talk.working("choosing what to ask") as progress:
             proposed = api.requests(
                 judgments, scheme, reading.items, pool, budget, goal=goal, params=params,
@@ -144,7 +144,7 @@ def _prices(text: str) -> float | dict[str, float]:
         return {group: float(value) for group, value in pairs(split_list(text), "--price", "person=4").items()}
     except ValueError:
         raise ParameterError(
-            f"--price {text!r} is no number; write for example --price 2 or person=4,program=1"
+            f"--price {text!r} is not a number; write for example --price 2 or person=4,program=1"
         ) from None
 
 

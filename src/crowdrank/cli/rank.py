@@ -65,7 +65,7 @@ def rank(
     format: Format = None,
     quiet: Quiet = False,
 ) -> None:
-    """Rank items by a trained ranker, judged or not.
+    """Rank items, judged or not, by a trained ranker.
 
     Writes query, item, score and rank, best first; a TREC run where FILE ends in .run.
     """
@@ -78,7 +78,9 @@ def rank(
 
     check_files([model, features], [out], format=format)
     if model == "-":
-        raise ParameterError("a model is a file that crowdrank train wrote; name it, and read the features from -")
+        raise ParameterError(
+            "the model cannot be read from -; name a file that crowdrank train wrote, and read the features from -"
+        )
     with Talk(quiet=quiet) as talk:
         with talk.working("ranking") as progress:
             table = api.rank(
@@ -91,7 +93,7 @@ def rank(
             deliver(table, out, format, talk, lambda: show_frame(table, bold="item", cut=("query", "item")))
             return
         if "query" not in table.columns:
-            raise ParameterError(f"{out} names a query on each line and the features have none; write .csv instead")
+            raise ParameterError(f"{out} needs a query on each line, but the features have none; write .csv instead")
         write_run(table.with_columns(pl.lit(_name(model)).alias("run")), out)
         report_written(out, talk)
 

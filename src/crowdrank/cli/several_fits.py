@@ -26,12 +26,14 @@ def check_alone(by: str | None, criteria: str | None, votes: Sequence[str], othe
 
     mine = "--by" if by is not None else "--criteria"
     if by is not None and criteria is not None:
-        raise ParameterError("--by and --criteria are two tables; give one of them")
+        raise ParameterError("--by and --criteria make different tables; give only one of them")
     if "-" in votes:
-        raise ParameterError(f"{mine} reads the votes several times, and standard input only once; give them as a file")
+        raise ParameterError(
+            f"{mine} reads the votes several times, but standard input can be read only once; give a file"
+        )
     for name, value in others.items():
         if value:
-            raise ParameterError(f"{name} is about one ranking, and {mine} makes several; leave one out")
+            raise ParameterError(f"{name} applies to one ranking, but {mine} makes several; leave one out")
 
 
 class SeveralFits(NamedTuple):
@@ -122,11 +124,11 @@ def _speak_of(part: str, talk: Talk) -> Iterator[None]:
     from ..io.notices import collect_notices
 
     try:
-        with warnings.catch_warnings(record=True) as warned, collect_notices() as heard:
+        with warnings.catch_warnings(record=True) as warned, collect_notices() as notices:
             yield
     except CrowdrankError as error:
         raise type(error)(f"{part}: {error}") from None
-    for text in heard:
+    for text in notices:
         talk.say(f"{part}: {text}")
     for one in warned:
         warnings.warn(f"{part}: {one.message}", one.category, stacklevel=2)

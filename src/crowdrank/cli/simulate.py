@@ -56,10 +56,11 @@ def simulate(
     *,
     truth: Annotated[str, typer.Argument(metavar="TRUTH", help="Query, item and grade (or rank); or qrels.")],
     annotators: Annotated[
-        int | None, typer.Option("--annotators", "-n", min=1, metavar="N", help="How many, spammers included.")
+        int | None,
+        typer.Option("--annotators", "-n", min=1, metavar="N", help="Number of annotators, spammers included."),
     ] = None,
     noise: Annotated[
-        str | None, typer.Option("--noise", metavar="SPEC", help="What they are like; --noises lists all.")
+        str | None, typer.Option("--noise", metavar="SPEC", help="Noise model of the annotators; --noises lists all.")
     ] = None,
     kind: Annotated[
         str | None, typer.Option("--kind", metavar="KIND", help="grade, preference or ranking; else the usual one.")
@@ -86,10 +87,18 @@ def simulate(
     ] = None,
     budget: Annotated[
         float | None,
-        typer.Option("--budget", metavar="N", help="Judgments that each may buy; 3 per item.", rich_help_panel=_PLAYED),
+        typer.Option(
+            "--budget",
+            metavar="N",
+            help="Judgments that each scheme may buy; by default 3 per item.",
+            rich_help_panel=_PLAYED,
+        ),
     ] = None,
     rounds: Annotated[
-        int, typer.Option("--rounds", min=1, metavar="N", help="Rounds to spend it in.", rich_help_panel=_PLAYED)
+        int,
+        typer.Option(
+            "--rounds", min=1, metavar="N", help="Rounds in which the budget is spent.", rich_help_panel=_PLAYED
+        ),
     ] = 20,
     seeds: Annotated[
         int, typer.Option("--seeds", min=1, metavar="N", help="Repetitions.", rich_help_panel=_PLAYED)
@@ -97,7 +106,10 @@ def simulate(
     goal: Annotated[
         str | None,
         typer.Option(
-            "--goal", metavar="GOAL", help="Of schemes that have one: order, top-5 or best.", rich_help_panel=_PLAYED
+            "--goal",
+            metavar="GOAL",
+            help="Goal of the schemes that have one: order, top-5 or best.",
+            rich_help_panel=_PLAYED,
         ),
     ] = None,
     choose: Annotated[
@@ -133,9 +145,9 @@ def simulate(
 ) -> None:
     """Draw votes from annotators of known quality.
 
-    The truth is what such annotators see more or less well. Feed the votes to aggregate and its result to evaluate, to
-    learn what a method, a crowd or a number of votes is worth before paying for it. With --campaign labelling schemes
-    buy votes, round by round, and what comes out is how good the consensus is for what was spent.
+    Each annotator sees the truth with some noise. Give the votes to aggregate and its result to evaluate, to learn
+    what a method, a crowd or a number of votes is worth before paying for it. With --campaign, labelling schemes buy
+    votes round by round, and the output is the quality of the consensus for what was spent.
     """
     from .. import simulate as simulation
     from ..errors import ParameterError
@@ -183,7 +195,7 @@ def _play(
 
     out, format, picture = files
     with talk:
-        with talk.working("playing the schemes") as progress:
+        with talk.working("simulating the schemes") as progress:
             curves = api.campaigns(truth, schemes, measures=measures, progress=progress, **asked)
         # before anything is written: there may be nothing to draw
         display = None if picture is None else CampaignDisplay.from_curves(curves)

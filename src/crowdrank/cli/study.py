@@ -42,7 +42,7 @@ def study(
         str | None,
         typer.Argument(metavar="[NAME]", autocompletion=complete_study, help="A study.", show_default=False),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Only see that it runs, in seconds.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Only check that the study runs; takes seconds.")] = False,
     full: Annotated[bool, typer.Option("--full", help="The paper's whole grid, which may take hours.")] = False,
     seeds: Annotated[
         int | None, typer.Option("--seeds", metavar="N", help="Number of repetitions, in place of the study's own.")
@@ -62,15 +62,16 @@ def study(
     ] = None,
     pages: Annotated[
         str | None,
-        typer.Option("--pages", metavar="FOLDER", help="Of visual-clutter: render these pages in place of its data."),
+        typer.Option("--pages", metavar="FOLDER", help="For visual-clutter: render these pages in place of its data."),
     ] = None,
     format: Format = None,
     quiet: Quiet = False,
 ) -> None:
     """Measure the tables of a paper beside the printed numbers.
 
-    Shows the tables of the paper with our figures and their spread, the printed ones in brackets, then how each claim
-    fared and a tally. `--format csv` writes a row for each figure with all digits. Without a name it lists the studies.
+    Shows the tables of the paper with our figures and their spread, the printed ones in brackets, then a verdict on
+    each claim and a tally. `--format csv` writes a row for each figure with all digits. Without a name it lists the
+    studies.
     """
     from ..errors import ParameterError
     from ..studies import run_study
@@ -98,9 +99,9 @@ def study(
         _deliver(ran, format, talk)
         talk.say(f"{ran.study.title}; took {_duration(ran.seconds)} on {counted(ran.cores, 'core')}")
         if quick:
-            talk.say("a quick run only shows that it works; what it finds rests on too little")
-        for found in ran.outcome.verdicts:
-            talk.say(f"  {_SIGNS[found.verdict]} {found.claim}: {found.verdict}. {found.reason}")
+            talk.say("a quick run only shows that the study works; it uses too little data for its numbers to count")
+        for verdict in ran.outcome.verdicts:
+            talk.say(f"  {_SIGNS[verdict.verdict]} {verdict.claim}: {verdict.verdict}. {verdict.reason}")
         talk.say(_tally_text(ran.outcome))
         for note in ran.outcome.notes:
             talk.say(f"  {note}")
@@ -115,8 +116,8 @@ def _duration(seconds: float) -> str:
 
 def _tally_text(outcome: Outcome) -> str:
     """How many claims fared how."""
-    told = [f"{number} {verdict}" for verdict, number in outcome.tally().items() if number]
-    return f"{counted(len(outcome.verdicts), 'claim')}: {', '.join(told)}" if told else "no claims"
+    numbers = [f"{number} {verdict}" for verdict, number in outcome.tally().items() if number]
+    return f"{counted(len(outcome.verdicts), 'claim')}: {', '.join(numbers)}" if numbers else "no claims"
 
 
 def _list(folder: str | None, format: str | None, talk: Talk) -> None:
@@ -146,7 +147,10 @@ def _list(folder: str | None, format: str | None, talk: Talk) -> None:
         show_frame(frame.with_columns(minutes), bold="study", fill=("reproduces", "data"), rows=99)
 
     deliver(frame, None, format, talk, show)
-    talk.say(f"minutes as measured on {CORES} cores that had other work besides; full where not run by estimate")
+    talk.say(
+        f"minutes were measured on {CORES} cores that also did other work; times of full runs that were not made "
+        "are estimates"
+    )
 
 
 def _deliver(ran: Ran, format: str | None, talk: Talk) -> None:

@@ -166,8 +166,8 @@ def _bounds(row: dict[str, Any]) -> list[Text]:
 
 def _add_interval_pictures(frame: pl.DataFrame, rows: list[list[Text]], room: int) -> list[list[Text]]:
     """The rows with a picture of each interval at their end, as wide as there is room for."""
-    taken = sum(max(len(row[place]) for row in rows) + 2 for place in range(len(rows[0]))) if rows else 0
-    width = min(_WIDEST, room - taken - 1)
+    used = sum(max(len(row[place]) for row in rows) + 2 for place in range(len(rows[0]))) if rows else 0
+    width = min(_WIDEST, room - used - 1)
     low, high = min(frame["lower"].to_list(), default=0.0), max(frame["upper"].to_list(), default=0.0)
     step = (width - 1) / (high - low) if high > low else 0.0
     drawn_rows = []

@@ -48,7 +48,8 @@ def train(
         typer.Argument(
             metavar="[VOTES...] FEATURES",
             show_default=False,
-            help="Files of judgments; then the features: query, item and numbers, or LETOR; alone, with its grades.",
+            help="Files of judgments, then the features: query, item and numbers, or LETOR; LETOR with grades may be "
+            "alone.",
         ),
     ],
     ranker: Annotated[
@@ -110,7 +111,9 @@ def train(
     ] = None,
     truth: Annotated[
         str | None,
-        typer.Option("--truth", metavar="FILE", help="Grades of the items of the validation file, given apart."),
+        typer.Option(
+            "--truth", metavar="FILE", help="Grades of the items of the validation file, if they are in another file."
+        ),
     ] = None,
     stream: Annotated[
         bool | None,
@@ -166,7 +169,7 @@ def train(
 
     held = _share(validation)
     if truth is not None and not isinstance(held, str):
-        raise ParameterError("--truth has the grades of a validation file; name that with --validation FILE")
+        raise ParameterError("--truth gives the grades of a validation file; name that file with --validation FILE")
     learner: dict[str, Any] = {
         "ranker": ranker, "aggregator": None if aggregator.lower() == "none" else aggregator, "joint": joint,
         "params": pairs(setting, "--set", "n_trees=200"),

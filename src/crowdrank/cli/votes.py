@@ -57,7 +57,7 @@ def refuse_unpackable(reading: Reading, remedy: str) -> None:
     changes = {"--without": reading.without, "--as-rankings": reading.as_rankings,
                "--as-preferences": reading.as_preferences}  # fmt: skip
     for name in [name for name, value in changes.items() if value]:
-        raise ParameterError(f"{name} changes all judgments at once, and these are read some rows at a time; {remedy}")
+        raise ParameterError(f"{name} needs all judgments at once, but these are read some rows at a time; {remedy}")
 
 
 def read_settled(
@@ -79,7 +79,9 @@ def _packed_sample(votes: Sequence[str]) -> Judgments | Mixed | None:
     if not packed:
         return None
     if len(votes) > 1:
-        raise ParameterError(f"{packed[0]} holds packed judgments, which are taken alone; pack the rest into it")
+        raise ParameterError(
+            f"{packed[0]} holds packed judgments, which cannot be combined with other files; pack those into it too"
+        )
     from ..api.aggregation import as_judgments
 
     return as_judgments(packed[0])
@@ -131,8 +133,8 @@ def reading_words(reading: Reading) -> list[str]:
     hints = typing.get_type_hints(type(reading), include_extras=True)
     words: list[str] = []
     for field in dataclasses.fields(reading):
-        value, told = getattr(reading, field.name), hints[field.name].__metadata__[0]
-        flag = next(one for one in (told.default, *(told.param_decls or ())) if str(one).startswith("--"))
+        value, declared = getattr(reading, field.name), hints[field.name].__metadata__[0]
+        flag = next(one for one in (declared.default, *(declared.param_decls or ())) if str(one).startswith("--"))
         yes, _, no = str(flag).partition("/")
         if value is True or (value is False and no):
             words.append(yes if value else no)
@@ -161,7 +163,7 @@ def _numbers(text: str | None) -> list[float] | None:
     try:
         return None if text is None else [float(part) for part in text.split(",")]
     except ValueError:
-        raise ParameterError(f"--strength-weights {text!r} is no list of numbers; write for example 1,3") from None
+        raise ParameterError(f"--strength-weights {text!r} is not a list of numbers; write for example 1,3") from None
 
 
 def _convert(judgments: Judgments | Mixed, reading: Reading) -> Judgments | Mixed:
@@ -184,8 +186,8 @@ def _leave_out(judgments: Judgments | Mixed, names: Sequence[str]) -> Judgments 
     known = judgments.annotators
     # an id may hold a comma itself, so the whole text is tried first
     each = [part for name in names for part in ([name] if name in map(str, known) else split_list(name) or [])]
-    gone = [known.code(name, "annotator") for name in each]
-    keep = ~np.isin(judgments.annotator, gone)
+    codes = [known.code(name, "annotator") for name in each]
+    keep = ~np.isin(judgments.annotator, codes)
     if not keep.any():
         raise JudgmentError("no judgment is left without these annotators; name fewer with --without")
     return judgments.select(keep)

@@ -150,12 +150,12 @@ class _LocalRun(Run):
 
     def results(self, work: BlockPass) -> Iterator[tuple[Any, bool]]:
         """Yield the result of each part."""
-        n_parts, begun = self.parts.n_parts, time.monotonic()
+        n_parts, began = self.parts.n_parts, time.monotonic()
         for number, part in enumerate(self._lay_out() if self.kept is None else self.kept):
             yield work.over([number], [part])
             if self.progress is not None:
                 self.progress(number + 1, n_parts, pass_in_words(work.number, self.seconds))
-        self.seconds = time.monotonic() - begun
+        self.seconds = time.monotonic() - began
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,7 @@ def pack_files(
     """Return the packed judgments of files; see :func:`crowdrank.cluster.packing.pack_judgments`."""
     if (options.duplicates or "keep") != "keep":
         raise ParameterError(
-            f"{option('duplicates')} is about all judgments of an annotator, and pack sees some rows at a time; leave "
+            f"{option('duplicates')} needs all judgments of an annotator, but pack reads some rows at a time; leave "
             "it out, or give it to aggregate"
         )
     if options.pseudonyms or options.strength_weights is not None:

@@ -211,9 +211,9 @@ def sample_sentence(packed: PackedJudgments, sample: Judgments) -> str | None:
     """Return what share of the judgments a sample is, in words; ``None`` where it is all of them."""
     if len(sample) >= packed.rows:
         return None
-    told = f"annotators are judged by a sample of {len(sample):,} of {packed.rows:,} {packed.kind}s"
+    sentence = f"annotators are judged by a sample of {len(sample):,} of {packed.rows:,} {packed.kind}s"
     missing = packed.n_annotators - len(np.unique(sample.annotator))
-    return f"{told}, which leaves {missing:,} of {packed.n_annotators:,} annotators out" if missing else told
+    return f"{sentence}, which leaves {missing:,} of {packed.n_annotators:,} annotators out" if missing else sentence
 
 
 def quality_of_sample(method: Any, packed: PackedJudgments) -> Quality | None:

@@ -75,7 +75,7 @@ def read_manifest(folder: Path) -> dict[str, Any]:
     try:
         manifest = json.loads((folder / MANIFEST).read_text("utf-8"))
     except (FileNotFoundError, NotADirectoryError):
-        what = "is no folder" if not folder.is_dir() else f"has no {MANIFEST}"
+        what = "is not a folder" if not folder.is_dir() else f"has no {MANIFEST}"
         raise JudgmentError(
             f"{name} {what} of packed judgments; make one with crowdrank pack VOTES --out DIR"
         ) from None
@@ -255,37 +255,37 @@ class PackedJudgments:
         """Return the judgments of one part."""
         if not 0 <= number < self.n_parts:
             raise JudgmentError(f"there is no part {number}; {plain(str(self.path))} has {self.n_parts}, from 0 on")
-        told = self.manifest["parts"][number]
-        table = self._read(told["file"], told["checksum"])
-        return judgments_of(self, table, self._items_of(told), told)
+        described = self.manifest["parts"][number]
+        table = self._read(described["file"], described["checksum"])
+        return judgments_of(self, table, self._items_of(described), described)
 
     def parts(self) -> Iterator[Judgments]:
         """Yield the judgments of each part in turn."""
         for number in range(self.n_parts):
             yield self.part(number)
 
-    def _items_of(self, told: dict[str, Any]) -> Items:
+    def _items_of(self, part: dict[str, Any]) -> Items:
         """The items of a part; where they are too many to be kept, they are read when they are used, if ever."""
         if self.by == "annotator":
             return self.items
         if self.n_items <= MANY_ITEMS:
-            return self._items_in(told["items_file"])
-        return StoredItems(partial(self._items_in, told["items_file"]), told["items"], told["queries"])
+            return self._items_in(part["items_file"])
+        return StoredItems(partial(self._items_in, part["items_file"]), part["items"], part["queries"])
 
-    def _items_in(self, told: dict[str, str]) -> Items:
+    def _items_in(self, file: dict[str, str]) -> Items:
         """The items of a file, which passes need again and again; kept as far as a consensus is held."""
-        name = told["file"]
+        name = file["file"]
         if name in self._kept_items:
             return self._kept_items[name]
-        items = items_of(self._read(name, told["checksum"]))
+        items = items_of(self._read(name, file["checksum"]))
         if self.n_items <= MANY_ITEMS:
             self._kept_items[name] = items
         return items
 
     def _table(self, name: str) -> pl.DataFrame:
         """A table of ids that all parts share."""
-        told = self.manifest["files"][name]
-        return self._read(told["file"], told["checksum"])
+        file = self.manifest["files"][name]
+        return self._read(file["file"], file["checksum"])
 
     def _read(self, name: str, checksum: str) -> pl.DataFrame:
         """A table of the folder, its bytes compared with the manifest when they are first read."""
@@ -356,7 +356,7 @@ def items_of(table: pl.DataFrame) -> Items:
     return Items(Index(query.filter(new).alias("id")), codes, table["item"])
 
 
-def judgments_of(packed: PackedJudgments, table: pl.DataFrame, items: Items, told: dict[str, Any]) -> Judgments:
+def judgments_of(packed: PackedJudgments, table: pl.DataFrame, items: Items, part: dict[str, Any]) -> Judgments:
     """Return the judgments in the table of a part."""
     columns: dict[str, Any] = {name: table[name].to_numpy() for name in table.columns}
     shared: dict[str, Any] = {
@@ -365,14 +365,14 @@ def judgments_of(packed: PackedJudgments, table: pl.DataFrame, items: Items, tol
     }  # fmt: skip
     columns.setdefault("annotator", np.empty(0, np.int32))
     if packed.kind == "grade":
-        codes, levels = columns["grade"], told["levels"]
+        codes, levels = columns["grade"], part["levels"]
         if levels is not None:
-            columns["grade"] = _looked_up(np.array(levels, np.float64), codes)
+            columns["grade"] = _values_of_codes(np.array(levels, np.float64), codes)
         grades = Grades(**shared, **columns, declared=_declared_levels(packed), nominal=packed.nominal)
         if levels is not None and grades.declared is not None:
             # the codes are at hand, and passes ask for them again and again
             places = np.searchsorted(grades.level_values, levels).astype(np.int32)
-            grades.__dict__["level_place"] = _looked_up(places, codes)
+            grades.__dict__["level_place"] = _values_of_codes(places, codes)
         return grades
     if packed.kind == "preference":
         names, transforms = split_labels(packed.manifest["covariates"])
@@ -388,7 +388,7 @@ def judgments_of(packed: PackedJudgments, table: pl.DataFrame, items: Items, tol
     return Rankings(**shared, **own, **per_ranking, offsets=offsets)
 
 
-def _looked_up(values: NDArray[Any], codes: NDArray[Any]) -> NDArray[Any]:
+def _values_of_codes(values: NDArray[Any], codes: NDArray[Any]) -> NDArray[Any]:
     """The value that each code stands for; where values count up by one it is the code plus the first."""
     if len(values) and (values == values[0] + np.arange(len(values))).all():
         counted_up: NDArray[Any] = codes.astype(values.dtype)

@@ -80,7 +80,7 @@ def pack_judgments(
     """
     one_of(by, ("query", "annotator"), "by", of_verb=True)
     if part_rows is not None and part_rows < 1:
-        raise ParameterError(f"{option('part', part_rows)} is no number of judgments; give one from 1 on")
+        raise ParameterError(f"{option('part', part_rows)} is not a number of judgments; give 1 or more")
     folder = Path(out)
     before = _former_judgments(folder, append)
     if before is not None:
@@ -190,7 +190,7 @@ def _replace_manifest(folder: Path, manifest: dict[str, Any]) -> None:
         handle.write(json.dumps(manifest, indent=1, ensure_ascii=False).encode() + b"\n")
     named = {part["file"] for part in manifest["parts"]}
     named |= {part["items_file"]["file"] for part in manifest["parts"] if "items_file" in part}
-    named |= {told["file"] for told in manifest["files"].values()}
+    named |= {one["file"] for one in manifest["files"].values()}
     for path in (*folder.glob("*.parquet"), *folder.glob("parts/*"), *folder.glob("items/*")):
         if path.relative_to(folder).as_posix() not in named:
             path.unlink(missing_ok=True)

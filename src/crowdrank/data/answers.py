@@ -212,10 +212,10 @@ def _arrow_strength(rows: Rows, outcome: Outcomes) -> Floats | None:
     number, values = rows.values("winner")
     texts = values.cast(pl.String).to_list() if len(values) <= _MOST_ARROWS else []
     codes = codes_of([text for text in texts if len(text) <= _LONGEST_CODE])
-    told = {text: code.strength for text, code in codes.items() if code.strength is not None}
-    if not told:
+    strengths = {text: code.strength for text, code in codes.items() if code.strength is not None}
+    if not strengths:
         return None
-    each = [told.get(text, np.nan) for text in texts]
+    each = [strengths.get(text, np.nan) for text in texts]
     strength: Floats = np.append(np.array(each, np.float64), 0.0)[number]
     strength[outcome == 0] = 0.0
     return None if np.isnan(strength[np.abs(outcome) == 1]).any() else np.where(np.isnan(strength), 0.0, strength)

@@ -149,12 +149,12 @@ def _columns(names: list[str], given: dict[str, str]) -> dict[str, str]:
     return roles
 
 
-def _items(frame: pl.DataFrame, found: dict[str, str]) -> tuple[Items, Ints]:
+def _items(frame: pl.DataFrame, columns: dict[str, str]) -> tuple[Items, Ints]:
     """Items within their queries, and the code of each row's."""
-    (item,), item_ids = factorize([frame[found["item"]].alias("item")])
+    (item,), item_ids = factorize([frame[columns["item"]].alias("item")])
     query, query_ids = np.zeros(len(frame), np.int32), pl.Series("id", [NO_QUERY])
-    if "query" in found:
-        (query,), query_ids = factorize([frame[found["query"]].alias("query")])
+    if "query" in columns:
+        (query,), query_ids = factorize([frame[columns["query"]].alias("query")])
     for word, codes in (("item", item), ("query", query)):
         if (codes < 0).any():
             raise JudgmentError(f"the {word} is blank in row {int(np.argmax(codes < 0)) + 1} of the log; fill it in")

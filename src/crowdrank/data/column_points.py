@@ -82,13 +82,13 @@ class RolePoints:
         if own:
             # the house's own word needs no further sign
             rest = [Seen(points, name) for points, name in named if name != own[0]]
-            return [Seen(OWN + AHEAD, own[0]), *sorted(rest, key=lambda seen: -seen.points)]
+            return [Seen(OWN + AHEAD, own[0]), *sorted(rest, key=lambda columns: -columns.points)]
         alone = len(named) == 1 and named[0][0] >= LISTED and role != "winner"
-        seen = [Seen(points if alone else points + self._signs(role, name, points), name) for points, name in named]
-        seen = sorted((one for one in seen if one.points > 0), key=lambda one: -one.points)
-        if role != "item" or len(seen) < 2 or seen[0].points - seen[1].points >= AHEAD:
-            return seen
-        return sorted(seen, key=self._item_order)
+        columns = [Seen(points if alone else points + self._signs(role, name, points), name) for points, name in named]
+        columns = sorted((one for one in columns if one.points > 0), key=lambda one: -one.points)
+        if role != "item" or len(columns) < 2 or columns[0].points - columns[1].points >= AHEAD:
+            return columns
+        return sorted(columns, key=self._item_order)
 
     def _columns_named(self, role: str) -> list[str]:
         """The columns with a name for a role, or else those with a word for it in a longer name."""

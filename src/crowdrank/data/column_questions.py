@@ -182,9 +182,9 @@ def shown_cell(facts: ColumnFacts) -> str:
 def two_sides(left: str, right: str, answer: str | None, item: str | None) -> str:
     """Return the question whether two columns are the sides of a comparison, where no listed name says so."""
     ways = option("columns", {"left": left, "right": right, "winner": answer or ...})
-    told = "a column says" if answer is None else f"{answer!r} says"
+    says = "a column says" if answer is None else f"{answer!r} says"
     return (
-        f"{left!r} and {right!r} may be two sides; if {told} which is better: {ways}; if each row is one item: "
+        f"{left!r} and {right!r} may be two sides; if {says} which is better: {ways}; if each row is one item: "
         f"{option('columns', {'item': item or ...})}"
     )
 

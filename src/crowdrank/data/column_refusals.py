@@ -17,11 +17,11 @@ _CLICKS = ("click", "clicked", "is_click", "is_clicked")
 class ColumnRefusals(RolePoints):
     """Roles of columns, with what is refused whatever the points say."""
 
-    def refuse_lists(self, found: Mapping[str, str]) -> None:
+    def refuse_lists(self, columns: Mapping[str, str]) -> None:
         """Refuse cells that hold the annotators of an item and their grades as lists of the same length."""
-        if not {"annotator", "grade"} <= found.keys():
+        if not {"annotator", "grade"} <= columns.keys():
             return
-        names = [found["annotator"], found["grade"]]
+        names = [columns["annotator"], columns["grade"]]
         cells = [self.facts[name].sample for name in names]
         for mark in ";|":
             counts = [[cell.count(mark) for cell in each] for each in cells]
@@ -38,15 +38,15 @@ class ColumnRefusals(RolePoints):
             best = self.best("rank")
             shown = best.name if best is not None else "rank"
             raise JudgmentError(
-                f"a log of clicks ({clicks!r})? {shown!r} may be where an item was shown, which is no rank; if clicks "
-                f"are the judgments: {option('columns', {'grade': clicks})}; if these are ranks: "
+                f"a log of clicks ({clicks!r})? {shown!r} may be where an item was shown, which is not a rank; if "
+                f"clicks are the judgments: {option('columns', {'grade': clicks})}; if these are ranks: "
                 f"{option('columns', {'rank': shown})}"
             )
 
-    def refuse_best_and_worst(self, found: Mapping[str, str]) -> None:
+    def refuse_best_and_worst(self, columns: Mapping[str, str]) -> None:
         """Refuse a row per item with a mark for the best and for the worst, of which neither is the grade."""
         marks = [name for name in self.names if key_of(name) in ("best", "worst") and self.facts[name].truths]
-        if len(marks) == 2 and not found:
+        if len(marks) == 2 and not columns:
             raise JudgmentError(
                 f"{marks[0]!r} and {marks[1]!r} mark one item of a set each, and neither is a grade; write one row per "
                 "set, with columns item1, item2, item3, ..., best and worst"

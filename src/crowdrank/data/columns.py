@@ -189,9 +189,9 @@ def check_names(names: list[str]) -> None:
         )
 
 
-def could_serve(names: list[str], found: Mapping[str, str]) -> str:
+def could_serve(names: list[str], columns: Mapping[str, str]) -> str:
     """The columns that are free for what is missing."""
-    return f"columns that could serve: {quote_names([name for name in names if name not in found.values()])}"
+    return f"columns that could serve: {quote_names([name for name in names if name not in columns.values()])}"
 
 
 def quote_names(names: Sequence[str]) -> str:

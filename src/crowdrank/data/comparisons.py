@@ -57,7 +57,7 @@ def _all_comparisons(parts: list[Compared], offsets: Counts) -> Compared:
 class Links(NamedTuple):
     """What all judgments tell: which items were judged, and which groups of items they connect."""
 
-    found: Compared
+    compared: Compared
     judged: Bools
     group: Ints
     n_joins: int
@@ -81,7 +81,7 @@ class Links(NamedTuple):
         from ..kernels.resampling import join_rows, mark_drawn
 
         judged = np.zeros(len(self.judged), bool)
-        places, owner, pairs, pair_owner = self.found
+        places, owner, pairs, pair_owner = self.compared
         for items in places:
             mark_drawn(items, drawn if owner is None else drawn[owner], judged)
         n_lost = int(self.judged.sum() - judged.sum())

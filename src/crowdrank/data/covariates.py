@@ -140,10 +140,10 @@ def _covariate(rows: Rows, table: pl.DataFrame, name: str, transform: str) -> tu
         transform = transform or "ratio"
         both = _transform(rows, name, transform, *values)
     else:
-        both, made = values[0], columns[0].partition(":")[2]
-        if made and transform and transform != made:
+        both, of_column = values[0], columns[0].partition(":")[2]
+        if of_column and transform and transform != of_column:
             raise JudgmentError(f"the table has {columns[0]!r} and no two columns to make {name}:{transform} of")
-        transform = transform or made or GIVEN
+        transform = transform or of_column or GIVEN
     return both, transform
 
 

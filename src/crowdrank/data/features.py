@@ -100,7 +100,7 @@ class Features:
         frame = to_frame(data)
         understood = understand_features(frame.columns, columns, features)
         if not len(frame):
-            raise JudgmentError("the table of features has a header but no rows; it should hold one item in each")
+            raise JudgmentError("the table of features has a header but no rows; write one row per item")
         if not understood.features:
             besides = f" and {', '.join(map(repr, understood.judgments))}" if understood.judgments else ""
             raise JudgmentError(

@@ -127,16 +127,18 @@ def role_candidates(table: pl.DataFrame, columns: Mapping[str, str], wishes: Wis
     guess = _Guess(table.columns, dict(columns), table, wishes)
     pair = guess.has_sides()
     roles = ("left", "right", "winner") if pair else ("grade", "rank", "item")
-    found: dict[str, list[str]] = {}
+    candidates: dict[str, list[str]] = {}
     for role in (*roles, "annotator", "query"):
-        taken = {names[0] for names in found.values() if len(names) == 1} if role in ("annotator", "query") else set()
+        taken = (
+            {names[0] for names in candidates.values() if len(names) == 1} if role in ("annotator", "query") else set()
+        )
         free = [one.name for one in guess.candidates(role) if one.name not in taken]
         names = [columns[role]] if role in columns else free
         if role == "query":
-            names = [name for name in names if name not in found.get("item", [])]
+            names = [name for name in names if name not in candidates.get("item", [])]
         if names:
-            found[role] = names[:_MOST_CANDIDATES]
-    return found
+            candidates[role] = names[:_MOST_CANDIDATES]
+    return candidates
 
 
 class _Guess(ColumnRefusals):
@@ -146,16 +148,16 @@ class _Guess(ColumnRefusals):
         """Return what the table holds, or say what is unclear."""
         self.kind = kind
         by_winner = self._by_winner() if kind in (None, "preference") else {}
-        found = {}
+        by_role = {}
         if by_winner and ("loser" in self.given or not self.has_sides("winner")):
-            kind, found = "preference", by_winner
+            kind, by_role = "preference", by_winner
         else:
             kind = kind or self._kind()
-            found = self._required_columns(kind)
-        found |= self._others(kind, found)
-        self.refuse_lists(found)
+            by_role = self._required_columns(kind)
+        by_role |= self._others(kind, by_role)
+        self.refuse_lists(by_role)
         words = dict.fromkeys((*NEEDED[kind], *(("loser", "tie") if by_winner else ()), *OPTIONAL[kind]))
-        columns = {word: found[word] for word in words if word in found}
+        columns = {word: by_role[word] for word in words if word in by_role}
         ignored = tuple(name for name in self.names if name not in columns.values())
         return Understood(kind, columns, ignored, tuple(self.notes))
 
@@ -189,52 +191,55 @@ class _Guess(ColumnRefusals):
 
     def _required_columns(self, kind: str) -> dict[str, str]:
         """The columns without which there is no judgment."""
-        found = {word: self.given[word] for word in NEEDED[kind] if word in self.given}
+        columns = {word: self.given[word] for word in NEEDED[kind] if word in self.given}
         if kind == "preference":
-            return self._preference(found)
+            return self._preference(columns)
         answer = "grade" if kind == "grade" else "rank"
-        self._check_unlisted_sides(kind, found)
-        self.refuse_best_and_worst(found)
+        self._check_unlisted_sides(kind, columns)
+        self.refuse_best_and_worst(columns)
         self.refuse_clicks(kind)
         # a column that can only be the item is none for the answer, and the other way round
         for role in (answer, "item"):
-            if role not in found:
-                picked = self._pick(role, found)
+            if role not in columns:
+                picked = self._pick(role, columns)
                 if picked is not None:
-                    found[role] = picked
-        if len(found) < 2:
-            raise JudgmentError(self._missing(kind, found))
+                    columns[role] = picked
+        if len(columns) < 2:
+            raise JudgmentError(self._missing(kind, columns))
         if kind == "grade" and "grade" not in self.given:
-            self._check_like(found["grade"], found)
-        if kind == "grade" and (said := json_sentence(found["grade"], self.facts[found["grade"]].sample)) is not None:
+            self._check_like(columns["grade"], columns)
+        if (
+            kind == "grade"
+            and (said := json_sentence(columns["grade"], self.facts[columns["grade"]].sample)) is not None
+        ):
             raise JudgmentError(said)
-        return found
+        return columns
 
-    def _preference(self, found: dict[str, str]) -> dict[str, str]:
+    def _preference(self, columns: dict[str, str]) -> dict[str, str]:
         """The columns left, right and winner."""
         for role in ("left", "right"):
-            if role not in found and (picked := self._pick(role, found)) is not None:
-                found[role] = picked
-        if len({"left", "right"} & found.keys()) < 2:
-            raise JudgmentError(self._missing("preference", found))
-        if "winner" not in found:
-            picked = self._pick("winner", found)
+            if role not in columns and (picked := self._pick(role, columns)) is not None:
+                columns[role] = picked
+        if len({"left", "right"} & columns.keys()) < 2:
+            raise JudgmentError(self._missing("preference", columns))
+        if "winner" not in columns:
+            picked = self._pick("winner", columns)
             if picked is None or self._bare(picked):
-                raise JudgmentError(self._no_winner(found, picked))
-            found["winner"] = picked
-        elif self._bare(found["winner"]):
-            raise JudgmentError(self._no_winner(found, found["winner"]))
-        return found
+                raise JudgmentError(self._no_winner(columns, picked))
+            columns["winner"] = picked
+        elif self._bare(columns["winner"]):
+            raise JudgmentError(self._no_winner(columns, columns["winner"]))
+        return columns
 
-    def _others(self, kind: str, found: Mapping[str, str]) -> dict[str, str]:
+    def _others(self, kind: str, columns: Mapping[str, str]) -> dict[str, str]:
         """The columns that may be there as well."""
         more = {word: self.given[word] for word in OPTIONAL[kind] if word in self.given}
         for word in OPTIONAL[kind]:
-            taken = {**found, **more, **{role: name for role, name in self.given.items() if role not in more}}
+            taken = {**columns, **more, **{role: name for role, name in self.given.items() if role not in more}}
             if word in more or (word == "annotator" and not self.wishes.annotators):
                 continue
             picked = self._pick(word, taken) if word in ("annotator", "query") else self._column_by_name(word, taken)
-            if picked is not None and not (word == "query" and self._is_attribute(picked, found)):
+            if picked is not None and not (word == "query" and self._is_attribute(picked, columns)):
                 more[word] = picked
         return more
 
@@ -252,9 +257,9 @@ class _Guess(ColumnRefusals):
             return name
         return None
 
-    def _is_attribute(self, query: str, found: Mapping[str, str]) -> bool:
+    def _is_attribute(self, query: str, columns: Mapping[str, str]) -> bool:
         """Whether a column with a weak name for the query is the same in all rows of each item."""
-        item, facts = found.get("item"), self.facts[query]
+        item, facts = columns.get("item"), self.facts[query]
         if item is None or name_points("query", query) > WEAK or not facts.has_cells or self.facts[item].cells is None:
             return False
         pairs = pl.DataFrame({"query": facts.cells, "item": self.facts[item].cells})
@@ -281,17 +286,17 @@ class _Guess(ColumnRefusals):
         """The column of a role, ``None`` where there is none; two that are near are refused."""
         if role in self.given:
             return self.given[role]
-        seen = [one for one in self.candidates(role) if one.name not in taken.values()]
-        if not seen:
+        candidates = [one for one in self.candidates(role) if one.name not in taken.values()]
+        if not candidates:
             self.refuse_nested(role)
             return None
-        best, *rest = seen
+        best, *rest = candidates
         if best.points < _LEAST[role]:
             return None
         if rest and best.points - rest[0].points < AHEAD and rest[0].points >= min(_LEAST[role], WEAK + 1):
             if role == "query" and self._same_rows(best.name, rest[0].name):
                 return best.name
-            if role == "rank" and (said := numbered_ranks([one.name for one in seen])) is not None:
+            if role == "rank" and (said := numbered_ranks([one.name for one in candidates])) is not None:
                 raise JudgmentError(said)
             raise JudgmentError(
                 f"columns {best.name!r} and {rest[0].name!r} could both be the {role}; "
@@ -311,43 +316,43 @@ class _Guess(ColumnRefusals):
             return False
         return not (-1.0 in values and set(values) <= {-1.0, 0.0, 1.0})
 
-    def _no_winner(self, found: Mapping[str, str], picked: str | None) -> str:
+    def _no_winner(self, columns: Mapping[str, str], picked: str | None) -> str:
         """Sentence for pairs of which it is not known who won."""
-        rivals = [seen.name for seen in self.candidates("winner") if seen.name not in found.values()]
+        rivals = [seen.name for seen in self.candidates("winner") if seen.name not in columns.values()]
         numbered = [name for name in rivals if self.facts[name].numbers]
         others = [
             name for name in self.names
-            if name not in found.values() and name not in rivals and self.facts[name].has_cells
+            if name not in columns.values() and name not in rivals and self.facts[name].has_cells
             and self.facts[name].numbers and not self.facts[name].one_value and not is_aside(name)
             and not is_known(key_of(name)) and not is_of_a_side(name) and not is_gold(name)
         ]  # fmt: skip
         name = picked or next(iter([*numbered, *others]), None)
-        left, right = found["left"], found["right"]
-        flag = next((one for one in self.names if one not in found.values() and self._is_flag(one)), None)
+        left, right = columns["left"], columns["right"]
+        flag = next((one for one in self.names if one not in columns.values() and self._is_flag(one)), None)
         if name is None and (scores := self._side_scores()) is not None:
             return which_scores(left, right, scores, named=True)
         if name is None and flag is not None:
             return is_it_a_flag(flag, self.facts[flag].values, left, right)
         if name is None:
-            free = [one for one in self.names if one not in found.values()]
+            free = [one for one in self.names if one not in columns.values()]
             said = f"pairs of {left!r} and {right!r}, but no winner"
-            told = [one for one in free if self.names_winners(one)]
-            winner = option("columns", {"winner": told[0] if len(told) == 1 else ...})
+            naming = [one for one in free if self.names_winners(one)]
+            winner = option("columns", {"winner": naming[0] if len(naming) == 1 else ...})
             return f"{said}; say which column tells who won: {winner} ({self.listing(free)})"
         return what_numbers_mean(name, self.facts[name].values, left, right)
 
-    def _check_like(self, grade: str, found: Mapping[str, str]) -> None:
+    def _check_like(self, grade: str, columns: Mapping[str, str]) -> None:
         """Refuse a grade with a weak name beside other columns of such numbers."""
         if name_points("grade", grade) > WEAK or not self.facts[grade].has_cells:
             return
-        alike = [name for name in self.names if name == grade or self._is_like(name, grade, found)]
+        alike = [name for name in self.names if name == grade or self._is_like(name, grade, columns)]
         if len(alike) > 1:
             raise JudgmentError(which_grade(alike))
 
-    def _is_like(self, name: str, grade: str, found: Mapping[str, str]) -> bool:
+    def _is_like(self, name: str, grade: str, columns: Mapping[str, str]) -> bool:
         """Whether a column that nothing is known of holds numbers of the range of the grades."""
         facts = self.facts[name]
-        if name in found.values() or name in self.given.values() or is_aside(name) or is_gold(name):
+        if name in columns.values() or name in self.given.values() or is_aside(name) or is_gold(name):
             return False
         if is_known(key_of(name)) and not name_points("grade", name):
             return False
@@ -356,9 +361,9 @@ class _Guess(ColumnRefusals):
         own, other = ([v for v in map(as_float, one.sample) if v is not None] for one in (self.facts[grade], facts))
         return bool(own and other) and min(other) >= min(own) - 1 and max(other) <= max(own) + 1
 
-    def _check_unlisted_sides(self, kind: str, found: Mapping[str, str]) -> None:
+    def _check_unlisted_sides(self, kind: str, columns: Mapping[str, str]) -> None:
         """Refuse grades where two columns of texts may be sides, and no name says what is graded."""
-        best = {role: seen.name for role in ("item", "grade", "rank") if (seen := self.best(role))} | dict(found)
+        best = {role: seen.name for role in ("item", "grade", "rank") if (seen := self.best(role))} | dict(columns)
         item = best.get("item")
         if self.kind == kind or "item" in self.given or (item and name_points("item", item) >= LISTED):
             return
@@ -383,18 +388,18 @@ class _Guess(ColumnRefusals):
         both = [pair for pair in side_scores(self.names) if all(self.facts[name].numbers for name in pair)]
         return both[0] if both else None
 
-    def _missing(self, kind: str, found: Mapping[str, str]) -> str:
+    def _missing(self, kind: str, columns: Mapping[str, str]) -> str:
         """Sentence saying what was understood and what is missing."""
-        lacking = [word for word in NEEDED[kind] if word not in found]
+        lacking = [word for word in NEEDED[kind] if word not in columns]
         varied = [
             name for name in self.names
-            if name not in found.values() and self.facts[name].has_cells and self.facts[name].numbers
+            if name not in columns.values() and self.facts[name].has_cells and self.facts[name].numbers
             and not self.facts[name].one_value
             and not is_aside(name) and not is_gold(name) and not is_known(key_of(name))
         ]  # fmt: skip
         numeric = [name for name in varied if not self.facts[name].all_different]
         if lacking == ["grade"] and len(numeric) > 1:
-            row = found["item"] if self.facts[found["item"]].all_different else None
+            row = columns["item"] if self.facts[columns["item"]].all_different else None
             return which_grade(self._with_like_names(numeric), row=row)
         several = listed_sides(self.names)
         if "item" in lacking and any(name_points("left", name) for name in several):
@@ -406,14 +411,11 @@ class _Guess(ColumnRefusals):
             return said
         for word in lacking:
             self.refuse_nested(word)
-        known = (
-            ", ".join(f"{word} = {name!r}" for word, name in {**found, **self._optional_columns(kind, found)}.items())
-            or "nothing"
-        )
-        understood = {*found.values(), *self._optional_columns(kind, found).values()}
-        free = [name for name in self.names if name not in understood]
+        understood = {**columns, **self._optional_columns(kind, columns)}
+        known = ", ".join(f"{word} = {name!r}" for word, name in understood.items()) or "nothing"
+        free = [name for name in self.names if name not in understood.values()]
         listed = (
-            self.listing(free) if any(self.facts[name].has_cells for name in free) else could_serve(self.names, found)
+            self.listing(free) if any(self.facts[name].has_cells for name in free) else could_serve(self.names, columns)
         )
         likely = [name for name in free if not is_aside(name) and not self.facts[name].is_nested]
         likely = numeric if lacking == ["grade"] and len(numeric) == 1 else likely
@@ -456,9 +458,9 @@ class _Guess(ColumnRefusals):
             return names
         return [name for name in self.names if name in names or (self.facts[name].numbers and alike([*names, name]))]
 
-    def _optional_columns(self, kind: str, found: Mapping[str, str]) -> dict[str, str]:
+    def _optional_columns(self, kind: str, columns: Mapping[str, str]) -> dict[str, str]:
         """What else is understood of a table that lacks something."""
-        taken = set(found.values())
+        taken = set(columns.values())
         best = {word: self.best(word) for word in OPTIONAL[kind] if word in ("annotator", "query")}
         return {word: one.name for word, one in best.items() if one is not None and one.name not in taken}
 

@@ -18,9 +18,9 @@ def available_memory() -> int:
         ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
         ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
     ):
-        most, taken = _number(limit), _number(used)
-        if most is not None and taken is not None:
-            free = min(free, max(most - taken, 0))
+        most, in_use = _number(limit), _number(used)
+        if most is not None and in_use is not None:
+            free = min(free, max(most - in_use, 0))
     return free
 
 

@@ -58,8 +58,7 @@ class Mixed(Sized, Shown):
         for part in judgments:
             if not isinstance(part, Part):
                 raise JudgmentError(
-                    f"a {type(part).__name__} is no set of judgments to put together; "
-                    "give grades, preferences or rankings"
+                    f"a {type(part).__name__} is not a set of judgments; give grades, preferences or rankings"
                 )
             if isinstance(part, Grades) and part.nominal:
                 raise JudgmentError(

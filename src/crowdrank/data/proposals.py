@@ -125,8 +125,8 @@ class Requests(Shown):
         if not len(self):
             return f"nothing to ask: {self._why_nothing()}"
         about = self._about()
-        told = f"{counted(self.n_judgments, 'request')} about {about}, cost {_amount(self.cost)}"
-        return f"{told}; {self._change()}{self._rest()}"
+        number_and_cost = f"{counted(self.n_judgments, 'request')} about {about}, cost {_amount(self.cost)}"
+        return f"{number_and_cost}; {self._change()}{self._rest()}"
 
     def _about(self) -> str:
         """How many things are asked about."""

@@ -210,7 +210,7 @@ def _dense(rank: Floats, starts: Counts, number: Counts) -> Ints:
 
 
 def _check_once(items: Items, item: Ints, number: Counts, row: Counts, named: bool) -> None:
-    """Refuse an item that stands twice in one ranking."""
+    """Refuse an item that appears twice in one ranking."""
     order = np.lexsort((row, item, number))
     again = (np.diff(item[order]) == 0) & (np.diff(number[order]) == 0)
     if again.any():
@@ -219,7 +219,7 @@ def _check_once(items: Items, item: Ints, number: Counts, row: Counts, named: bo
         more = f" (and {int(again.sum()) - 1} more rows like it)" if again.sum() > 1 else ""
         remedy = "drop one" if named else "add an annotator or ranking column that distinguishes the rankings"
         raise JudgmentError(
-            f"item {short(items.ids[int(item[first])])} stands twice in one ranking, the second time in row "
+            f"item {short(items.ids[int(item[first])])} appears twice in one ranking, the second time in row "
             f"{int(row[first]) + 1}{more}; {remedy}, or add a ranking column if these are several rankings"
         )
 

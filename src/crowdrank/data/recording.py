@@ -59,9 +59,11 @@ def _one_side_wins(preferences: Preferences) -> bool:
         return False
     side = left if left.sum() >= right.sum() else right
     several = bool(busy.sum() >= _FEW_ANNOTATORS)
-    heard, share = np.minimum(decided, FEWEST)[busy], side[busy] / decided[busy]
-    alike = heard[share >= _SLACK * (NEARLY_ALL if several else 1.0)].sum() >= _SLACK * _NEARLY_EVERYONE * heard.sum()
-    together = several and heard @ share >= _SLACK * NEARLY_ALL * heard.sum()
+    evidence, share = np.minimum(decided, FEWEST)[busy], side[busy] / decided[busy]
+    alike = (
+        evidence[share >= _SLACK * (NEARLY_ALL if several else 1.0)].sum() >= _SLACK * _NEARLY_EVERYONE * evidence.sum()
+    )
+    together = several and evidence @ share >= _SLACK * NEARLY_ALL * evidence.sum()
     return bool(alike or together) and not _goes_with_the_side(preferences, who)
 
 

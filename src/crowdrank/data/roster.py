@@ -62,11 +62,11 @@ class Roster:
         table = to_frame(data)
         names = understand_annotators(table.columns, columns)
         if not len(table):
-            raise JudgmentError("the pool has no rows; it should hold one annotator in each")
+            raise JudgmentError("the pool has no rows; write one row per annotator")
         (codes,), ids = factorize([table[names["annotator"]]])
         _refuse(codes < 0, codes, ids, "the annotator is blank")
         doubled = ~pl.Series(codes).is_first_distinct().to_numpy()
-        _refuse(doubled, codes, ids, "the annotator stands there twice; keep one row for each")
+        _refuse(doubled, codes, ids, "the annotator appears twice; keep one row for each")
         prices = _prices(table, names, price, codes, ids)
         capacity = _capacities(table, names, codes, ids)
         order = np.argsort(codes)
@@ -99,7 +99,7 @@ def _prices(table: pl.DataFrame, names: dict[str, str], price: Price | None, cod
             ids,
             "the price is missing; give one, or leave the whole column out and set " + option("price"),
         )
-        _refuse(text | ~(values > 0) | ~np.isfinite(values), codes, ids, "the price is no number above 0")
+        _refuse(text | ~(values > 0) | ~np.isfinite(values), codes, ids, "the price is not a number above 0")
         return values
     if not isinstance(price, Mapping):
         return np.full(len(table), _check_price(1.0 if price is None else price))
@@ -119,7 +119,7 @@ def _capacities(table: pl.DataFrame, names: dict[str, str], codes: Any, ids: pl.
         return np.full(len(table), UNLIMITED, np.int64)
     values, blank, text = numbers_of(table[names["capacity"]])
     wrong = text | (~blank & ~((values >= 0) & (values == np.floor(values))))
-    _refuse(wrong, codes, ids, "the capacity is no whole number of at least 0; leave it empty for no limit")
+    _refuse(wrong, codes, ids, "the capacity is not a whole number of at least 0; leave it empty for no limit")
     return np.where(blank, UNLIMITED, np.where(blank, 0, np.minimum(values, UNLIMITED))).astype(np.int64)
 
 

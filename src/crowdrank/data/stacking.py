@@ -174,9 +174,9 @@ def _covariates(sets: Sequence[Preferences]) -> dict[str, Any]:
             f"covariate {lost[0]!r} stands in some sets of preferences and not in others; add it to all of them, or "
             "leave it out"
         )
-    made = [dict(zip(judged.covariate_names, judged.covariate_transforms, strict=True)) for judged in sets]
+    transforms_of = [dict(zip(judged.covariate_names, judged.covariate_transforms, strict=True)) for judged in sets]
     for name in names:
-        ways = list(dict.fromkeys(one[name] for one in made))
+        ways = list(dict.fromkeys(one[name] for one in transforms_of))
         if len(ways) > 1:
             raise JudgmentError(
                 f"covariate {name!r} is made in two ways, {ways[0]} and {ways[1]}; read all sets of preferences with "
@@ -184,7 +184,7 @@ def _covariates(sets: Sequence[Preferences]) -> dict[str, Any]:
             )
     parts = [judged.covariates[:, [judged.covariate_names.index(name) for name in names]] for judged in sets
              if judged.covariates is not None]  # fmt: skip
-    transforms = tuple(made[0][name] for name in names)
+    transforms = tuple(transforms_of[0][name] for name in names)
     return {
         "covariates": np.concatenate(parts), "covariate_names": tuple(names), "covariate_transforms": transforms
     }  # fmt: skip

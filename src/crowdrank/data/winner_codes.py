@@ -107,9 +107,11 @@ def _with_levels(codes: dict[str, Code]) -> dict[str, Code]:
     """The codes with the strengths of preferences in words as 1, 2, ... where an adverb tells them apart."""
     worded = {text: code for text, code in codes.items() if code.how is not None}
     levels = sorted({code.strength for code in worded.values() if code.strength is not None})
-    told = any(code.how for code in worded.values())
+    has_adverbs = any(code.how for code in worded.values())
     named = {
-        text: code._replace(strength=levels.index(code.strength) + 1 if told and code.strength is not None else None)
+        text: code._replace(
+            strength=levels.index(code.strength) + 1 if has_adverbs and code.strength is not None else None
+        )
         for text, code in worded.items()
     }
     return codes | named

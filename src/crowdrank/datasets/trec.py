@@ -109,18 +109,18 @@ def uc3m(store: Store, *, run: int = 1) -> Dataset:
     """Labels of one UC3M run: grades 0 to 2 in run 1, a slider from 0 to 100 in runs 2 and 3."""
     labels = {f"grade{n}": f"doc{n}rel" for n in DOCUMENTS}
     columns = {"run": "run", "set": "set", "annotator": "worker", "status": "status", "time": "tssend", **labels}
-    sent = store.table("assignments.txt", columns, separator="\t", encoding="latin-1")
-    sent = sent.filter((pl.col("run") == str(run)) & pl.col("status").is_in(["Accepted", "Rejected"]))
+    assignments = store.table("assignments.txt", columns, separator="\t", encoding="latin-1")
+    assignments = assignments.filter((pl.col("run") == str(run)) & pl.col("status").is_in(["Accepted", "Rejected"]))
     hits = store.table(
         "hits.txt",
         {"set": "set", "query": "topic", **{f"item{n}": f"doc{n}" for n in DOCUMENTS}},
         separator="\t",
         encoding="latin-1",
     )
-    wide = store.match(sent, hits, "set", "hits.txt")
+    wide = store.match(assignments, hits, "set", "hits.txt")
     meta = ("query", "annotator", pl.col("time").str.to_datetime("%d/%m/%Y %H:%M:%S"))
     long = pl.concat([wide.select(*meta, item=f"item{n}", grade=f"grade{n}") for n in DOCUMENTS])
-    rejected = int((sent["status"] == "Rejected").sum()) * len(DOCUMENTS)
+    rejected = int((assignments["status"] == "Rejected").sum()) * len(DOCUMENTS)
     sheet = store.neighbour("trec2011-crowd")
     truth = nist_gold(sheet) if sheet.find(SHEET) else None
     notes = [f"{rejected:,} grades come from assignments that the requester rejected; they are kept"]

@@ -31,10 +31,10 @@ def model_folder(name: str) -> Path:
         folder = Path(name)
     else:
         try:
-            found = find_spec(name.replace("-", "_"))
+            package = find_spec(name.replace("-", "_"))
         except (ImportError, ValueError):
-            found = None
-        places = [] if found is None else list(found.submodule_search_locations or ())
+            package = None
+        places = [] if package is None else list(package.submodule_search_locations or ())
         inside = [path.parent for place in places for path in sorted(Path(place).rglob(_FILES[0]))]
         if not inside:
             raise MissingExtraError(
@@ -86,7 +86,7 @@ def load_model(folder: Path) -> Bert:
             float(config.get("layer_norm_eps", 1e-12)),
         )  # fmt: skip
     except KeyError as error:
-        raise ParameterError(f"{plain(str(folder))} is no BERT model: its config has no {error}") from None
+        raise ParameterError(f"{plain(str(folder))} is not a BERT model: its config lacks {error}") from None
 
 
 class Bert:
@@ -118,8 +118,8 @@ class Bert:
         for layer in range(self.n_layers):
             hidden = self._layer(hidden, f"encoder.layer.{layer}.")
         mean = hidden.mean(axis=0, dtype=np.float64)
-        found: Floats = mean / max(float(np.linalg.norm(mean)), 1e-12)
-        return found
+        unit: Floats = mean / max(float(np.linalg.norm(mean)), 1e-12)
+        return unit
 
     def _layer(self, hidden: NDArray[np.float32], place: str) -> NDArray[np.float32]:
         """Attention and two dense steps, each with its residual."""
@@ -143,15 +143,15 @@ class Bert:
 
     def _dense(self, values: NDArray[np.float32], name: str) -> NDArray[np.float32]:
         """A linear map with its offset."""
-        found: NDArray[np.float32] = values @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"]
-        return found
+        mapped: NDArray[np.float32] = values @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"]
+        return mapped
 
     def _normalise(self, values: NDArray[np.float32], name: str) -> NDArray[np.float32]:
         """Rows of mean 0 and variance 1, then scaled and moved."""
         centred = values - values.mean(axis=1, keepdims=True)
         scale = np.sqrt((centred**2).mean(axis=1, keepdims=True) + np.float32(self.epsilon))
-        found: NDArray[np.float32] = centred / scale * self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
-        return found
+        rows: NDArray[np.float32] = centred / scale * self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
+        return rows
 
 
 def measure_embeddings(raws: Sequence[RawItem], params: Mapping[str, Any]) -> Iterator[Floats]:

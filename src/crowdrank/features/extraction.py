@@ -141,11 +141,11 @@ def pages_with_measures(
         raise ParameterError(f"clutter is measured on the screen; leave {option('screen', 'no')} out")
     run = Run(n_jobs=n_jobs, cache=cache, on_error=on_error, progress=progress)
     raw = _page_items(items, columns, query, subset_size, seed)
-    made, details = extract("page", raw, _page_params("yes", first, fill, measures=True), run)
+    extracted, details = extract("page", raw, _page_params("yes", first, fill, measures=True), run)
     from .page.rankings import clutter_rankings
 
     assert details.measures is not None
-    return made, clutter_rankings(details.items, details.measures)
+    return extracted, clutter_rankings(details.items, details.measures)
 
 
 def _page_items(
@@ -163,8 +163,8 @@ def _page_params(screen: str, first: bool, fill: str | None, *, measures: bool) 
     """How the columns of pages are made, as an extractor remembers it."""
     from .page.page_features import screen_mode
 
-    found = {"mode": screen_mode(screen), "first": bool(first), "fill": _fill(fill)}
-    return found | ({"measures": True} if measures else {})
+    params = {"mode": screen_mode(screen), "first": bool(first), "fill": _fill(fill)}
+    return params | ({"measures": True} if measures else {})
 
 
 def speech(

@@ -61,13 +61,13 @@ def extractor_of(source: Any) -> Extractor:
         return source
     if isinstance(source, str | os.PathLike):
         return _in_file(source)
-    found = getattr(getattr(source, "ranker", source), "extractor_", None) or getattr(source, "extractor", None)
-    if not isinstance(found, Extractor):
+    extractor = getattr(getattr(source, "ranker", source), "extractor_", None) or getattr(source, "extractor", None)
+    if not isinstance(extractor, Extractor):
         raise ParameterError(
-            f"this {type(source).__name__} was not made of raw items, so no others can be made like it; make its "
+            f"this {type(source).__name__} was not made from raw items, so no features like it can be made; make its "
             "features by cr.features.texts, pages or speech"
         )
-    return found
+    return extractor
 
 
 def expect_extractor(extractor: Extractor, kind: str | None = None) -> None:
@@ -105,8 +105,8 @@ def _means(matrix: Floats) -> Floats:
     """Mean of each column over the rows that have it, 0 where none does."""
     there = ~np.isnan(matrix)
     total = np.where(there, matrix, 0.0).sum(axis=0)
-    found: Floats = total / np.maximum(there.sum(axis=0), 1)
-    return found
+    means: Floats = total / np.maximum(there.sum(axis=0), 1)
+    return means
 
 
 def _fill_missing(matrix: Floats, fill: NDArray[Any], names: tuple[str, ...]) -> Floats:
@@ -119,8 +119,8 @@ def _fill_missing(matrix: Floats, fill: NDArray[Any], names: tuple[str, ...]) ->
     which = first_few([name for place, name in enumerate(names) if gaps[:, place].any()])
     warnings.warn(
         f"{counted(int(gaps.sum()), 'value')} of {counted(int(gaps.any(axis=1).sum()), 'item')} missing (in {which}); "
-        f"the mean of the other items was put there, and {option('fill', 'none')} leaves them out",
+        f"they were replaced by the mean of the other items, and {option('fill', 'none')} leaves them out",
         DataWarning, stacklevel=5,
     )  # fmt: skip
-    found: Floats = np.where(gaps, fill, matrix)
-    return found
+    filled: Floats = np.where(gaps, fill, matrix)
+    return filled

@@ -140,14 +140,14 @@ def _in_folder(folder: Path, kind: str, query: str | None, encoding: str) -> Raw
         raise ParameterError(
             f"{option('query', query)} names a column, and {plain(str(folder))} is a folder; say folder"
         )
-    found = sorted(_files(folder, SUFFIXES[kind]))
-    if not found:
+    paths = sorted(_files(folder, SUFFIXES[kind]))
+    if not paths:
         endings = ", ".join(SUFFIXES[kind])
         raise JudgmentError(f"{plain(str(folder))} holds no file that ends in {endings}; give another folder")
-    relative = [path.relative_to(folder) for path in found]
+    relative = [path.relative_to(folder) for path in paths]
     raw = [
         RawItem(plain(path.as_posix()), path=full, root=folder, encoding=encoding)
-        for path, full in zip(relative, found, strict=True)
+        for path, full in zip(relative, paths, strict=True)
     ]
     if query is None:
         return _sort_items(None, [_id(path) for path in relative], raw)
@@ -181,12 +181,12 @@ def _in_table(frame: Any, kind: str, columns: Mapping[str, str] | None, query: s
     if query is not None:
         given["query"] = query
     content = _content_column(frame.columns, kind, columns or {}, given)
-    found = understand_items([name for name in frame.columns if name != content], given)
+    by_role = understand_items([name for name in frame.columns if name != content], given)
     if not len(frame):
-        raise JudgmentError("the table has a header but no rows; it should hold one item in each")
-    ids = [str(value) for value in frame[found["item"]].to_list()]
+        raise JudgmentError("the table has a header but no rows; write one row per item")
+    ids = [str(value) for value in frame[by_role["item"]].to_list()]
     cells = [None if value is None else str(value) for value in plain_cells(frame[content]).to_list()]
-    query_column = frame[found["query"]] if "query" in found else None
+    query_column = frame[by_role["query"]] if "query" in by_role else None
     if kind == "text":
         raw = [RawItem(f"item {name!r}", text=cell or "") for name, cell in zip(ids, cells, strict=True)]
     else:
@@ -195,7 +195,7 @@ def _in_table(frame: Any, kind: str, columns: Mapping[str, str] | None, query: s
             raise JudgmentError(f"the file of item {ids[blank[0]]!r} is blank in row {blank[0] + 1}; fill it in")
         root = folder.resolve()
         raw = [RawItem(plain(cell or ""), path=folder / (cell or ""), root=root) for cell in cells]
-    return _sort_items(query_column, frame[found["item"]], raw)
+    return _sort_items(query_column, frame[by_role["item"]], raw)
 
 
 def _content_column(names: Sequence[str], kind: str, columns: Mapping[str, str], ids: Mapping[str, str]) -> str:
@@ -214,8 +214,8 @@ def _content_column(names: Sequence[str], kind: str, columns: Mapping[str, str],
 
 def _sort_items(query: Any, item: Any, raw: Sequence[RawItem]) -> RawItems:
     """Raw items in the order of their ids; blank ids and items that stand twice are refused."""
-    found = Features.from_arrays(query, item, np.arange(len(raw), dtype=np.float64)[:, None], names=["row"])
-    return RawItems(found.items, tuple(raw[int(row)] for row in found.matrix[:, 0]))
+    rows = Features.from_arrays(query, item, np.arange(len(raw), dtype=np.float64)[:, None], names=["row"])
+    return RawItems(rows.items, tuple(raw[int(row)] for row in rows.matrix[:, 0]))
 
 
 def cut_into_queries(items: RawItems, size: int, seed: int) -> RawItems:

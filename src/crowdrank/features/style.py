@@ -237,20 +237,20 @@ def _line_marks(lines: list[str]) -> tuple[int, int, int, int, int]:
 
 def _word_counts(prose: str) -> dict[str, int]:
     """What is counted word by word."""
-    found = _WORD.findall(prose)
-    lower = [word.lower() for word in found]
+    words = _WORD.findall(prose)
+    lower = [word.lower() for word in words]
     if "’" in prose:
         lower = [word.replace("’", "'") for word in lower]
     joined = " ".join(lower)
     syllables = len(_SYLLABLE.findall(joined)) - len(_SILENT_E.findall(joined)) + len(_WITHOUT_VOWEL.findall(joined))
     return {
-        "words": len(found), "word_characters": sum(map(len, found)), "syllables": syllables,
-        "long_words": sum(len(word) > 6 for word in found), "distinct_words": len(set(lower)),
-        "capitals": sum(word[0].isupper() for word in found),
-        "shouted": sum(word.isupper() and len(word) > 1 and sum(map(str.isalpha, word)) > 1 for word in found),
+        "words": len(words), "word_characters": sum(map(len, words)), "syllables": syllables,
+        "long_words": sum(len(word) > 6 for word in words), "distinct_words": len(set(lower)),
+        "capitals": sum(word[0].isupper() for word in words),
+        "shouted": sum(word.isupper() and len(word) > 1 and sum(map(str.isalpha, word)) > 1 for word in words),
         "first_person": sum(word in FIRST_PERSON for word in lower),
         "second_person": sum(word in SECOND_PERSON for word in lower),
         "negations": sum(word in NEGATIONS for word in lower),
         "connectives": sum(word in CONNECTIVES for word in lower),
-        "lower_i": found.count("i"),
+        "lower_i": words.count("i"),
     }  # fmt: skip

@@ -33,7 +33,7 @@ def make(items: RawItems, params: Mapping[str, Any], fitted: Extractor | None, r
     if fitted is None:
         n_words = params["words"]
         if isinstance(n_words, bool) or not isinstance(n_words, int) or n_words < 0:
-            raise ParameterError(f"{option('words', n_words)} is no number of columns; use 0 for none, or 50")
+            raise ParameterError(f"{option('words', n_words)} is not a number of columns; use 0 for none, or 50")
     embedding = _Embedding(params["embed"], fitted) if params["embed"] else None
     items, texts = _texts(items, run)
     raws = [replace(raw, text=text, path=None) for raw, text in zip(items.raw, texts, strict=True)]
@@ -140,11 +140,11 @@ def _words(texts: Sequence[str], n_columns: int, fitted: Extractor | None) -> Wo
         return WordColumns.restore(fitted.facts, fitted.numbers) if "vocabulary" in fitted.facts else None
     if not n_columns:
         return None
-    found = WordColumns.fit(texts, n_columns)
-    if found is None:
+    columns = WordColumns.fit(texts, n_columns)
+    if columns is None:
         how = "too few words, or all of them the same; a column needs five texts, and words that stand in three of them"
         say(f"no columns of words: {counted(len(texts), 'text')} share {how}")
-    return found
+    return columns
 
 
 class _Embedding:
@@ -175,5 +175,5 @@ class _Embedding:
         vectors, _ = measure_rows(measure, raws, run, "embeddings")
         if self.mean is None or self.directions is None:
             self.mean, self.directions = fit_principal(vectors)
-        found: Floats = (vectors - self.mean) @ self.directions.T
-        return found
+        reduced: Floats = (vectors - self.mean) @ self.directions.T
+        return reduced

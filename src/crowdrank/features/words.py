@@ -59,15 +59,15 @@ class WordColumns:
 
         counts = CountVectorizer(vocabulary=list(self.vocabulary)).transform(texts)
         with one_blas_thread():
-            found: Floats = _tf_idf(counts, self.idf) @ self.components.T.astype(np.float64)
-        return found
+            columns: Floats = _tf_idf(counts, self.idf) @ self.components.T.astype(np.float64)
+        return columns
 
     @classmethod
     def restore(cls, facts: Mapping[str, Any], numbers: Mapping[str, NDArray[Any]]) -> WordColumns:
         """Return the columns that a file holds, or raise."""
         vocabulary, idf, components = facts["vocabulary"], numbers["idf"], numbers["components"]
         if not isinstance(vocabulary, list | tuple) or not all(isinstance(word, str) for word in vocabulary):
-            raise ValueError("its vocabulary is no list of words")
+            raise ValueError("its vocabulary is not a list of words")
         if len(set(vocabulary)) != len(vocabulary) or idf.shape != (len(vocabulary),):
             raise ValueError("its vocabulary does not fit the weights of its words")
         if components.ndim != 2 or components.shape[1] != len(vocabulary):
@@ -79,9 +79,9 @@ def _tf_idf(counts: Any, idf: Floats) -> Any:
     """TF-IDF of counts: logarithmic counts times the weights of the words, each text of length 1."""
     from sklearn.preprocessing import normalize
 
-    found = counts.astype(np.float64)
-    found.data = (1 + np.log(found.data)) * idf[found.indices]
-    return normalize(found, copy=False)
+    weights = counts.astype(np.float64)
+    weights.data = (1 + np.log(weights.data)) * idf[weights.indices]
+    return normalize(weights, copy=False)
 
 
 def orient_rows(components: Floats) -> Floats:

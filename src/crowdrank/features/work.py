@@ -36,7 +36,7 @@ class Run:
 
     def __post_init__(self) -> None:
         if isinstance(self.n_jobs, bool) or not isinstance(self.n_jobs, int) or (self.n_jobs < 1 and self.n_jobs != -1):
-            raise ParameterError(f"{option('n_jobs', self.n_jobs)} is no number of processes; use 1 or more, or -1")
+            raise ParameterError(f"{option('n_jobs', self.n_jobs)} is not a number of processes; use 1 or more, or -1")
         one_of(self.on_error, ("stop", "skip"), "on_error", of_verb=True)
 
     @property
@@ -85,11 +85,11 @@ def measure_rows(measure: Measure, raws: Sequence[RawItem], run: Run, what: str)
     tell = _news(run.progress, len(raws), what)
     done = len(raws) - len(missing)
     for chunk, rows in zip(chunks, _measure_chunks(measure, raws, chunks, run.n_processes), strict=True):
-        for row, found in zip(chunk, rows, strict=True):
-            if isinstance(found, str):
-                failed[row] = found
+        for row, values in zip(chunk, rows, strict=True):
+            if isinstance(values, str):
+                failed[row] = values
             else:
-                matrix[row] = found
+                matrix[row] = values
                 if cache is not None:
                     cache.write(keys[row], matrix[row])
         done += len(chunk)
@@ -172,12 +172,12 @@ class _Cache:
     def read(self, key: str, row: Floats) -> bool:
         """Fill in a row that is kept, and say whether there is one; a damaged file counts as none."""
         try:
-            found = np.load(io.BytesIO(self._file(key).read_bytes()), allow_pickle=False) if key else None
+            values = np.load(io.BytesIO(self._file(key).read_bytes()), allow_pickle=False) if key else None
         except (OSError, ValueError, EOFError):
             return False
-        if found is None or found.shape != row.shape or found.dtype != np.float64:
+        if values is None or values.shape != row.shape or values.dtype != np.float64:
             return False
-        row[:] = found
+        row[:] = values
         return True
 
     def write(self, key: str, row: Floats) -> None:

@@ -53,17 +53,17 @@ def quality_from_json(document: Mapping[str, Any]) -> Quality:
     )
 
 
-def diagnostics_to_json(found: Diagnostics) -> dict[str, Any]:
+def diagnostics_to_json(diagnostics: Diagnostics) -> dict[str, Any]:
     """Return diagnostics as plain values: the sentences, and the rows of annotators and families."""
     return {
-        "kind": found.kind,
-        "n_annotators": found.n_annotators,
-        "effective_annotators": found.effective_annotators,
-        "annotator_messages": list(found.annotator_messages),
-        "group_messages": list(found.group_messages),
-        "notes": list(found.notes),
-        "annotators": _table(found.annotator_table),
-        "families": _table(found.family_table),
+        "kind": diagnostics.kind,
+        "n_annotators": diagnostics.n_annotators,
+        "effective_annotators": diagnostics.effective_annotators,
+        "annotator_messages": list(diagnostics.annotator_messages),
+        "group_messages": list(diagnostics.group_messages),
+        "notes": list(diagnostics.notes),
+        "annotators": _table(diagnostics.annotator_table),
+        "families": _table(diagnostics.family_table),
     }
 
 

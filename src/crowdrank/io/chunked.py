@@ -116,18 +116,18 @@ class _Long(NamedTuple):
             with without_panics(), blaming(source.name):
                 scan = pl.scan_parquet(place, glob=False) if text is None else text.frame
                 head = scan.head(_HEAD).collect()
-                found = plain_rows(head, {}, options, source)
+                plain = plain_rows(head, {}, options, source)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError):
             return None
-        names = list(found.understood.columns.values())
+        names = list(plain.understood.columns.values())
         if not set(names) <= set(head.columns):
             return None
-        say(f"{source.name}: {found.understood.sentence()}")
-        for note in found.notes:
+        say(f"{source.name}: {plain.understood.sentence()}")
+        for note in plain.notes:
             say(f"{source.name}: {note}")
-        levels = options.levels if options.levels is not None else found.levels
+        levels = options.levels if options.levels is not None else plain.levels
         wanted = [*names, *covariate_columns(head, options.covariates), *([text.last] if text else [])]
-        return cls(source, replace(options, levels=levels), scan, found.understood, list(dict.fromkeys(wanted)), text)
+        return cls(source, replace(options, levels=levels), scan, plain.understood, list(dict.fromkeys(wanted)), text)
 
     def chunks(self, rows: int, number: int) -> Iterator[Rows]:
         """The rows, some at a time."""

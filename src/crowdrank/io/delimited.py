@@ -54,7 +54,7 @@ def read_delimited(source: Source, *, names: Sequence[str] | None = None, separa
     if frame is None:
         frame = _careful(source, layout)
     if not frame.height:
-        raise JudgmentError(f"{source.name} has a header but no rows; it should have one row each below it")
+        raise JudgmentError(f"{source.name} has a header but no rows; add the rows below it")
     return frame
 
 
@@ -95,8 +95,8 @@ def separator_of(source: Source) -> str:
     source = _with_newlines(source)
     try:
         first = _first_record(source, _first_content(source))
-        told = _TOLD.fullmatch(first)
-        return told[1] if told is not None else _separator(first, source.suffix)
+        declaration = _TOLD.fullmatch(first)
+        return declaration[1] if declaration is not None else _separator(first, source.suffix)
     except NotUtf8Error:
         return separator_of(as_windows_text(source)[0])
 
@@ -142,11 +142,11 @@ def _layout(source: Source, names: Sequence[str] | None, separator: str | None) 
     """Look at the first record and once over all bytes."""
     start = _first_content(source)
     first = _first_record(source, start)
-    told = _TOLD.fullmatch(first)
-    if told is not None:
+    declaration = _TOLD.fullmatch(first)
+    if declaration is not None:
         # a line that Excel writes for itself
         start = _first_content(source, start + len(first.encode()))
-        first, separator = _first_record(source, start), separator or told[1]
+        first, separator = _first_record(source, start), separator or declaration[1]
     if separator is None:
         separator = _separator(first, source.suffix)
     elif len(separator) != 1 or not separator.isascii() or separator in '"\r\n':
@@ -154,17 +154,21 @@ def _layout(source: Source, names: Sequence[str] | None, separator: str | None) 
     cells = _split(source, first, separator)
     if names is not None and len(names) != len(cells):
         raise JudgmentError(f"{source.name} has {len(cells)} columns where {len(names)} names were given")
-    found = tuple(cell or f"column_{number}" for number, cell in enumerate(cells, 1)) if names is None else tuple(names)
-    doubled = next((name for name in found if found.count(name) > 1), None) if len(set(found)) < len(found) else None
+    header = (
+        tuple(cell or f"column_{number}" for number, cell in enumerate(cells, 1)) if names is None else tuple(names)
+    )
+    doubled = (
+        next((name for name in header if header.count(name) > 1), None) if len(set(header)) < len(header) else None
+    )
     if doubled is not None:
-        times = found.count(doubled)
+        times = header.count(doubled)
         raise JudgmentError(
-            f"{source.name}: column {show_value(doubled)} stands {times} times in the header; rename one of them"
+            f"{source.name}: column {show_value(doubled)} appears {times} times in the header; rename one of them"
         )
     quotes, loose, bare_return = _scan(source, separator)
     plain = not bare_return and (not quotes or _well_quoted(source, start, separator))
     nameless = sum(1 for _ in takewhile(lambda cell: not cell, reversed(cells))) if names is None else 0
-    return _Layout(found, separator, start, names is None, quotes, loose, plain, nameless)
+    return _Layout(header, separator, start, names is None, quotes, loose, plain, nameless)
 
 
 def _first_content(source: Source, start: int | None = None) -> int:

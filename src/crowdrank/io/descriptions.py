@@ -61,8 +61,8 @@ def describe_items(table: Any, items: Items) -> pl.DataFrame:
     }
     known = pl.DataFrame(columns).unique(keys, keep="first", maintain_order=True)
     wanted = pl.DataFrame({"query": items.query_ids().cast(pl.String), "item": items.ids.cast(pl.String)})
-    found = wanted.join(known, on=keys, how="left", maintain_order="left")
-    return found.select("text", pl.col("link").map_elements(web_link, return_dtype=pl.String))
+    described = wanted.join(known, on=keys, how="left", maintain_order="left")
+    return described.select("text", pl.col("link").map_elements(web_link, return_dtype=pl.String))
 
 
 def describe_votes(
@@ -81,8 +81,8 @@ def describe_votes(
     >>> describe_votes([path]).rows()
     [('x', 'Why not?', None), ('y', 'Why?', None)]
     """
-    found = [table for path in paths if str(path) != "-" for table in _describe_file(path, kind, columns)]
-    return pl.concat(found, how="diagonal") if found else None
+    tables = [table for path in paths if str(path) != "-" for table in _describe_file(path, kind, columns)]
+    return pl.concat(tables, how="diagonal") if tables else None
 
 
 def _describe_file(path: PathLike, kind: str | None, columns: Mapping[str, str] | None) -> list[pl.DataFrame]:
@@ -102,15 +102,15 @@ def _describe_file(path: PathLike, kind: str | None, columns: Mapping[str, str] 
     for side in sides:
         if side not in understood.columns:
             continue
-        told = {}
+        by_part = {}
         for what, words in (("text", TEXT), ("link", LINK)):
             named = [form.format(word) for word in words for form in _FORMS[side]]
-            told[what] = next((free[name] for name in named if name in free), None)
-        if not any(told.values()):
+            by_part[what] = next((free[name] for name in named if name in free), None)
+        if not any(by_part.values()):
             continue
         query = {"query": frame[understood.columns["query"]].cast(pl.String)} if "query" in understood.columns else {}
         empty = pl.repeat(None, len(frame), dtype=pl.String, eager=True)
-        cells = {what: empty if name is None else frame[name].cast(pl.String) for what, name in told.items()}
+        cells = {what: empty if name is None else frame[name].cast(pl.String) for what, name in by_part.items()}
         table = pl.DataFrame({**query, "item": frame[understood.columns[side]].cast(pl.String), **cells})
         tables.append(table.unique([*query, "item"], keep="first", maintain_order=True))
     return tables
@@ -134,5 +134,5 @@ def web_link(text: str) -> str | None:
     >>> web_link(" https://example.org/a "), web_link("javascript:alert(1)")
     ('https://example.org/a', None)
     """
-    found = text.strip()
-    return found if _WEB.fullmatch(found) else None
+    address = text.strip()
+    return address if _WEB.fullmatch(address) else None

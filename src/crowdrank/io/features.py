@@ -48,10 +48,10 @@ def read_features(
     source = open_source(path)
     with blaming(source.name):
         if table_format(source) == "csv" and looks_like_letor(source):
-            found = letor_of(source, groups_beside(path))
-            return found if features is None else _with_absent(found, features, source.name).select(features)
-        found = Features.from_frame(read_source(source)[0], columns=columns, features=features)
-        return _with_extractor(found, path)
+            letor = letor_of(source, groups_beside(path))
+            return letor if features is None else _with_absent(letor, features, source.name).select(features)
+        table = Features.from_frame(read_source(source)[0], columns=columns, features=features)
+        return _with_extractor(table, path)
 
 
 def extractor_file(path: PathLike) -> str:
@@ -94,19 +94,21 @@ def _with_extractor(features: Features, path: PathLike) -> Features:
         return features
     from ..rankers.saving import read_extractor
 
-    found = read_extractor(beside)
-    return replace(features, extractor=found) if set(features.names) <= set(found.names) else features
+    extractor = read_extractor(beside)
+    return replace(features, extractor=extractor) if set(features.names) <= set(extractor.names) else features
 
 
-def _with_absent(found: Features, wanted: Sequence[str], name: str) -> Features:
+def _with_absent(present: Features, wanted: Sequence[str], name: str) -> Features:
     """Features of a LETOR file with those that none of its lines mentions, as those that a line leaves out."""
-    known = set(found.names)
+    known = set(present.names)
     absent = [str(number) for number in wanted if str(number) not in known and str(number).isdecimal()]
     if not absent:
-        return found
-    value = float("nan") if np.isnan(found.matrix).any() else 0.0
+        return present
+    value = float("nan") if np.isnan(present.matrix).any() else 0.0
     shown = ", ".join(absent[:5]) + (f" and {len(absent) - 5} more" if len(absent) > 5 else "")
-    taken = "missing" if np.isnan(value) else "0"
-    warnings.warn(f"no line of {name} mentions feature {shown}; taken as {taken}, as LETOR files do", DataWarning, 3)
-    matrix = np.hstack([found.matrix, np.full((len(found.matrix), len(absent)), value)])
-    return replace(found, matrix=matrix, names=(*found.names, *absent))
+    value_text = "missing" if np.isnan(value) else "0"
+    warnings.warn(
+        f"no line of {name} mentions feature {shown}; taken as {value_text}, as LETOR files do", DataWarning, 3
+    )
+    matrix = np.hstack([present.matrix, np.full((len(present.matrix), len(absent)), value)])
+    return replace(present, matrix=matrix, names=(*present.names, *absent))

@@ -93,17 +93,17 @@ class Inspection:
         size += [counted(self.n_columns, "column")] if self.n_columns is not None else []
         coding = [] if self.encoding == "" else [self.encoding]
         end = "" if self.would_read else "; it would not be read:"
-        found = [f"{self.file}: {', '.join([*size, self.format, *coding])}: {self.title}{end}"]
+        text = [f"{self.file}: {', '.join([*size, self.format, *coding])}: {self.title}{end}"]
         if self.problem is not None:
-            found.append(f"  {self.problem}")
-        found += self._role_lines()
+            text.append(f"  {self.problem}")
+        text += self._role_lines()
         summary = self._summary()
         likely = "" if self.would_read else ", most likely"
         if summary:
-            found.append(f"{summary}. Next:" if self.next else f"{summary}.")
+            text.append(f"{summary}. Next:" if self.next else f"{summary}.")
         elif self.next:
-            found.append(f"Next{likely}:")
-        return [*found, f"  {self.next}"] if self.next else found
+            text.append(f"Next{likely}:")
+        return [*text, f"  {self.next}"] if self.next else text
 
     def _role_lines(self) -> list[str]:
         """A line for each role, then what was left out, not used and is to be known."""
@@ -132,7 +132,7 @@ class Inspection:
         """How many judgments there are, by whom, on what."""
         if not self.would_read or self.kind is None or self.n_judgments is None:
             return ""
-        by = f" by {counted(self.n_annotators, 'annotator')}" if self.n_annotators else ", nobody is named"
+        by = f" by {counted(self.n_annotators, 'annotator')}" if self.n_annotators else ", no annotator is named"
         queries = f" of {counted(self.n_queries, 'query')}" if self.n_queries and self.n_queries > 1 else ""
         return f"{counted(self.n_judgments, self.kind)}{by} on {counted(self.n_items or 0, 'item')}{queries}"
 
@@ -159,17 +159,18 @@ def inspect(path: PathLike, options: ReadOptions | None = None, *, given: Sequen
     (True, 'grade', [('grade', 'label'), ('item', 'task'), ('annotator', 'worker')])
     """
     options = options or ReadOptions()
-    with on_command_line(), warnings.catch_warnings(record=True) as warned, collect_notices() as heard:
+    with on_command_line(), warnings.catch_warnings(record=True) as warned, collect_notices() as notices:
         warnings.simplefilter("always")
-        found = _inspect(path, options, list(given))
+        inspection = _inspect(path, options, list(given))
     said = [
-        _without_people(_without_name(text, found.file)) for text in (*heard, *(str(one.message) for one in warned))
+        _without_people(_without_name(text, inspection.file))
+        for text in (*notices, *(str(one.message) for one in warned))
     ]
-    if not found.would_read or found.source != "table":
-        said = said[len(heard) :] if found.would_read else []
-    more = [text for text in dict.fromkeys(said) if not text.startswith("read as ") and text not in found.notes]
-    coding = "Windows-1252" if any("read as Windows-1252" in text for text in heard) else found.encoding
-    return replace(found, notes=(*found.notes, *more), encoding=coding)
+    if not inspection.would_read or inspection.source != "table":
+        said = said[len(notices) :] if inspection.would_read else []
+    more = [text for text in dict.fromkeys(said) if not text.startswith("read as ") and text not in inspection.notes]
+    coding = "Windows-1252" if any("read as Windows-1252" in text for text in notices) else inspection.encoding
+    return replace(inspection, notes=(*inspection.notes, *more), encoding=coding)
 
 
 def _inspect(path: PathLike, options: ReadOptions, given: list[str]) -> Inspection:
@@ -189,8 +190,8 @@ def _inspect(path: PathLike, options: ReadOptions, given: list[str]) -> Inspecti
         judgments = build([table], options)
     except CrowdrankError as error:
         problem = _without_people(_without_name(str(error), str(path)))
-        found = replace(blank, problem=problem, next=_next_command(str(error), str(path), given))
-        return found if table is not None else _with_candidates(found, path, options)
+        inspection = replace(blank, problem=problem, next=_next_command(str(error), str(path), given))
+        return inspection if table is not None else _with_candidates(inspection, path, options)
     return _of_judgments(replace(blank, roles=_roles(table)), judgments, given)
 
 
@@ -210,11 +211,11 @@ def _about(blank: Inspection, source: Source, options: ReadOptions) -> Inspectio
     form = table_format(source) if name is None or source.data[:4] != b"PK\x03\x04" else "zip"
     coding = source.encoding if form in ("csv", "json", "jsonl") else ""
     form = "json" if form == "jsonl" and source.suffix == ".json" else form
-    found = replace(blank, format=_FORMATS.get(form, form), encoding=coding, source=name or "table")
+    inspection = replace(blank, format=_FORMATS.get(form, form), encoding=coding, source=name or "table")
     if name is None:
-        return found
+        return inspection
     columns = len(first_cells(source)) if form == "csv" else None
-    return replace(found, title=f"an export of {name}", n_columns=columns)
+    return replace(inspection, title=f"an export of {name}", n_columns=columns)
 
 
 def _with_table(blank: Inspection, table: Table) -> Inspection:
@@ -348,29 +349,29 @@ def _times(cells: pl.Series) -> str:
     return days[0] if days[0] == days[1] else f"{days[0]} to {days[1]}"
 
 
-def _of_judgments(found: Inspection, judgments: Any, given: list[str]) -> Inspection:
+def _of_judgments(inspection: Inspection, judgments: Any, given: list[str]) -> Inspection:
     """The counts, and the command that aggregates them."""
     items = judgments.items
     ids = items.ids.cast(pl.String).n_unique()
     recur = items.n_queries >= _FEW_IDS_QUERIES and len(items) >= _FEW_IDS_QUERIES * ids
     notes = [f"{counted(ids, 'item')} recur in {items.n_queries:,} queries; to rank them over all: --across-queries"]
-    if found.source == "letor":
-        train = shlex.join(["crowdrank", "train", found.file, *given, "-o", _free_name("model", found.file)])
-        return replace(_with_counts(found, judgments), format="LETOR", n_columns=None, next=train)
-    words = ["crowdrank", "aggregate", found.file, *given]
+    if inspection.source == "letor":
+        train = shlex.join(["crowdrank", "train", inspection.file, *given, "-o", _free_name("model", inspection.file)])
+        return replace(_with_counts(inspection, judgments), format="LETOR", n_columns=None, next=train)
+    words = ["crowdrank", "aggregate", inspection.file, *given]
     words += ["--across-queries"] if recur and "--across-queries" not in given else []
     if judgments.kind == "grade" and len(judgments.levels) <= _MOST_VALUES and judgments.n_annotators > 1:
         words += ["--want", "grade"]
-    words += ["-o", _free_name("ranks.csv", found.file)]
-    words += ["--annotators", _free_name("who.csv", found.file)] if judgments.n_annotators > 1 else []
-    counts = _with_counts(found, judgments)
-    return replace(counts, notes=(*found.notes, *(notes if recur else [])), next=shlex.join(words))
+    words += ["-o", _free_name("ranks.csv", inspection.file)]
+    words += ["--annotators", _free_name("who.csv", inspection.file)] if judgments.n_annotators > 1 else []
+    counts = _with_counts(inspection, judgments)
+    return replace(counts, notes=(*inspection.notes, *(notes if recur else [])), next=shlex.join(words))
 
 
-def _with_counts(found: Inspection, judgments: Any) -> Inspection:
+def _with_counts(inspection: Inspection, judgments: Any) -> Inspection:
     """How much there is of what would be read."""
     return replace(
-        found, would_read=True, kind=judgments.kind, n_judgments=judgments.n_judgments,
+        inspection, would_read=True, kind=judgments.kind, n_judgments=judgments.n_judgments,
         n_annotators=judgments.n_annotators, n_items=judgments.n_items, n_queries=judgments.n_queries,
     )  # fmt: skip
 
@@ -384,15 +385,15 @@ def _next_command(problem: str, name: str, given: list[str]) -> str | None:
     """The command with the first remedy that a message names."""
     if "the grades are text" in problem and "this is their order" not in problem:
         return shlex.join(["crowdrank", "aggregate", name, *given, "--nominal"])
-    text, found, end = _without_name(problem, name), list[str](), None
+    text, options, end = _without_name(problem, name), list[str](), None
     for match in _OPTION.finditer(text):
         words = shlex.split(match[0])
-        if found and text[end : match.start()] != " and ":
+        if options and text[end : match.start()] != " and ":
             break
         if (len(words) > 1 and not _has_gap(words[1])) or words[0] in _ALONE:
-            found += words[:1] if words[0] in _ALONE else words
+            options += words[:1] if words[0] in _ALONE else words
             end = match.end()
-    return shlex.join(["crowdrank", "aggregate", name, *given, *found]) if found else None
+    return shlex.join(["crowdrank", "aggregate", name, *given, *options]) if options else None
 
 
 def _has_gap(value: str) -> bool:
@@ -400,26 +401,26 @@ def _has_gap(value: str) -> bool:
     return any(part == "NAME" for part in re.split("[=,]", value))
 
 
-def _with_candidates(found: Inspection, path: PathLike, options: ReadOptions) -> Inspection:
+def _with_candidates(inspection: Inspection, path: PathLike, options: ReadOptions) -> Inspection:
     """The columns that may play a role in a plain table that would not be read."""
-    if found.source != "table" or not found.format or found.format == "zip":
-        return found
+    if inspection.source != "table" or not inspection.format or inspection.format == "zip":
+        return inspection
     try:
         source = open_votes(path, options.encoding)
         table, _ = read_source(source, names=options.header, sheet=options.sheet)
     except JudgmentError:
-        return found
+        return inspection
     wishes = Wishes(annotators=not options.no_annotators, coded=options.winner_codes is not None)
     given = {word: name for word, name in options.columns.items() if name in table.columns}
-    seen = role_candidates(table, given, wishes)
+    candidates = role_candidates(table, given, wishes)
     roles = [
         Role(word, _without_people(name), _without_people(_about_column(word, table, name)), len(names) == 1)
-        for word, names in seen.items()
+        for word, names in candidates.items()
         for name in names
     ]
     gold = [name for name in table.columns if is_gold(name)]
     roles += [Role("truth", name, _without_people(_values(table[name])), False) for name in gold[:1]]
-    return replace(found, n_rows=len(table), n_columns=table.width, roles=tuple(roles))
+    return replace(inspection, n_rows=len(table), n_columns=table.width, roles=tuple(roles))
 
 
 def _about_column(word: str, table: pl.DataFrame, name: str) -> str:

@@ -143,11 +143,11 @@ def read_files(paths: Sequence[PathLike], options: ReadOptions) -> Judgments | M
         raise JudgmentError("PrefLib files cannot be read together with tables or a list of items; read them apart")
     tables = [read_one(source, options) for source in sources]
     _expect(options, tuple(dict.fromkeys(table.kind for table in tables)))
-    found = [
+    parts = [
         build([table for table in tables if table.form == form], options)
         for form in dict.fromkeys(table.form for table in tables)
     ]
-    judgments = found[0] if len(found) == 1 else together(found)
+    judgments = parts[0] if len(parts) == 1 else together(parts)
     if options.strength_weights is not None:
         judgments = weighted_by_strength(judgments, options.strength_weights)
     return with_pseudonyms(judgments) if options.pseudonyms else judgments
@@ -159,7 +159,7 @@ def open_votes(path: PathLike, encoding: str | None) -> Source:
     if encoding is None or encoding.lower() in ("utf-8", "utf8"):
         return source
     if table_format(source) in ("parquet", "excel"):
-        raise ParameterError(f"{option('encoding')} is about text, and {source.name} is none; leave it out")
+        raise ParameterError(f"{option('encoding')} applies to text files, and {source.name} is not one; leave it out")
     return as_utf8(source, encoding)
 
 
@@ -200,21 +200,27 @@ def source_name(source: Source, options: ReadOptions) -> str | None:
     return None if name == "table" else name
 
 
-def _import_rows(source: Source, found: exports.Imported, options: ReadOptions) -> Table:
+def _import_rows(source: Source, imported: exports.Imported, options: ReadOptions) -> Table:
     """The rows that an importer made, once it is said what was left out."""
-    if options.kind not in (None, found.kind):
-        raise JudgmentError(f"{source.name} holds {found.kind}s and no {options.kind}s; leave {option('kind')} out")
-    for sentence in found.sentences():
-        say(f"{source.name}: {sentence}", needed=bool(found.dropped))
-    if found.mostly_dropped:
+    if options.kind not in (None, imported.kind):
+        raise JudgmentError(f"{source.name} holds {imported.kind}s, not {options.kind}s; leave {option('kind')} out")
+    for sentence in imported.sentences():
+        say(f"{source.name}: {sentence}", needed=bool(imported.dropped))
+    if imported.mostly_dropped:
         warnings.warn(
             f"{source.name}: more than half of the file was left out; see which and why above",
             DataWarning,
             stacklevel=5,
         )
-    levels = options.levels if options.levels is not None else found.levels
+    levels = options.levels if options.levels is not None else imported.levels
     return Table(
-        source, found.kind, found.frame, found.nominal or options.nominal, levels, found.recorded, imported=found
+        source,
+        imported.kind,
+        imported.frame,
+        imported.nominal or options.nominal,
+        levels,
+        imported.recorded,
+        imported=imported,
     )
 
 
@@ -226,12 +232,12 @@ def weighted_by_strength(judgments: Judgments | Mixed, weights: Sequence[float])
     graded = [part for part in parts_of(judgments) if isinstance(part, Preferences) and part.strength is not None]
     if not graded:
         raise ParameterError(
-            f"{option('strength_weights')} is about graded preferences, and there are none; leave it out"
+            f"{option('strength_weights')} applies to graded preferences, but there are none; leave it out"
         )
-    found: list[Judgments] = []
+    parts: list[Judgments] = []
     for part in parts_of(judgments):
         if not isinstance(part, Preferences) or part.strength is None:
-            found.append(part)
+            parts.append(part)
             continue
         strength = part.strength
         known = np.isin(strength, np.arange(len(weights) + 1))
@@ -242,8 +248,8 @@ def weighted_by_strength(judgments: Judgments | Mixed, weights: Sequence[float])
                 "one for each of 1, 2, ..."
             )
         factor = np.concatenate([[1.0], np.asarray(weights, np.float64)])[strength.astype(np.int64)]
-        found.append(replace(part, weight=part.row_weight * factor, strength=None))
-    return found[0] if len(found) == 1 else Mixed(tuple(found))
+        parts.append(replace(part, weight=part.row_weight * factor, strength=None))
+    return parts[0] if len(parts) == 1 else Mixed(tuple(parts))
 
 
 def _ids(words: Iterable[str]) -> tuple[str, ...]:
@@ -254,12 +260,12 @@ def _ids(words: Iterable[str]) -> tuple[str, ...]:
 def _preflib(sources: list[Source], kind: str | None) -> Rankings:
     """Rankings of PrefLib files; each of several is a query of its own."""
     if kind not in (None, "ranking"):
-        raise JudgmentError(f"{sources[0].name} is a PrefLib file, which holds rankings and no {kind}s; leave kind out")
-    found = [preflib_of(source) for source in sources]
-    for source, rankings in zip(sources, found, strict=True):
+        raise JudgmentError(f"{sources[0].name} is a PrefLib file, which holds rankings, not {kind}s; leave kind out")
+    each = [preflib_of(source) for source in sources]
+    for source, rankings in zip(sources, each, strict=True):
         say(f"{source.name}: read as rankings: {len(rankings)} orders of {rankings.n_items} items, counts as weights")
-    if len(found) == 1:
-        return found[0]
+    if len(each) == 1:
+        return each[0]
     names = [Path(source.name).name for source in sources]
     if len(set(names)) < len(names):
         names = [source.name for source in sources]
@@ -268,21 +274,21 @@ def _preflib(sources: list[Source], kind: str | None) -> Rankings:
         rankings.frame().with_columns(
             query=pl.lit(name), weight=pl.Series(rankings.row_weight).gather(rankings.ranking)
         )
-        for name, rankings in zip(names, found, strict=True)
+        for name, rankings in zip(names, each, strict=True)
     ]
-    items = [r.items.frame().with_columns(query=pl.lit(name)) for name, r in zip(names, found, strict=True)]
+    items = [r.items.frame().with_columns(query=pl.lit(name)) for name, r in zip(names, each, strict=True)]
     return Rankings.from_frame(pl.concat(rows, how="diagonal"), items=pl.concat(items))
 
 
 def _plain(source: Source, options: ReadOptions) -> Table:
     """The columns that matter of a plain table, under their house words."""
     with blaming(source.name):
-        found = read_plain(source, options)
-    say(f"{source.name}: {found.understood.sentence()}")
-    for note in found.notes:
+        plain = read_plain(source, options)
+    say(f"{source.name}: {plain.understood.sentence()}")
+    for note in plain.notes:
         say(f"{source.name}: {note}")
-    levels = options.levels if options.levels is not None else found.levels
-    return Table(source, found.understood.kind, found.frame, options.nominal, levels, plain=found)
+    levels = options.levels if options.levels is not None else plain.levels
+    return Table(source, plain.understood.kind, plain.frame, options.nominal, levels, plain=plain)
 
 
 def _expect(options: ReadOptions, kinds: Sequence[str]) -> None:
@@ -291,15 +297,15 @@ def _expect(options: ReadOptions, kinds: Sequence[str]) -> None:
     files = "the file holds" if len(kinds) == 1 else "the files hold"
     if "grade" not in kinds and (options.levels is not None or options.nominal):
         raise ParameterError(
-            f"{option('levels')} and {option('nominal')} are about grades, and {files} {held}; leave them out"
+            f"{option('levels')} and {option('nominal')} apply to grades, but {files} {held}; leave them out"
         )
     if "preference" not in kinds and options.covariates:
-        raise ParameterError(f"{option('control')} is about preferences, and {files} {held}; leave it out")
+        raise ParameterError(f"{option('control')} applies to preferences, but {files} {held}; leave it out")
     if "preference" not in kinds and options.winner_codes is not None:
-        raise ParameterError(f"{option('winner_codes')} is about preferences, and {files} {held}; leave it out")
+        raise ParameterError(f"{option('winner_codes')} applies to preferences, but {files} {held}; leave it out")
     if tuple(kinds) == ("ranking",) and (options.duplicates or "keep") != "keep":
         raise ParameterError(
-            f"{option('duplicates')} is about grades and preferences, and {files} {held}; leave it out"
+            f"{option('duplicates')} applies to grades and preferences, but {files} {held}; leave it out"
         )
 
 
@@ -326,20 +332,20 @@ def _with_sides(preferences: Preferences, recorded: bool) -> Preferences:
 
 def build(tables: list[Table], options: ReadOptions) -> Judgments:
     """Return the judgments of all rows; what is wrong is blamed on the file it stands in."""
-    made = _builder(tables[0], options)
+    builder = _builder(tables[0], options)
     if len(tables) == 1:
         with blaming(tables[0].source.name):
-            return _check_table(tables[0], made(tables[0].frame), options)
+            return _check_table(tables[0], builder(tables[0].frame), options)
     try:
-        found = made(_stack_frames([table.frame for table in tables]))
+        judgments = builder(_stack_frames([table.frame for table in tables]))
         for table in tables:
             # several files may repeat each other, which is no matter of columns
-            _check_table(table, made(table.frame) if table.plain else found, options)
-        return found
+            _check_table(table, builder(table.frame) if table.plain else judgments, options)
+        return judgments
     except CrowdrankError:
         for table in tables:
             with blaming(table.source.name):
-                made(table.frame)
+                builder(table.frame)
         raise
 
 

@@ -245,7 +245,8 @@ def _queries(source: Source, groups: PathLike | None, blocks: list[_Block]) -> p
     sizes, name = _group_sizes(groups)
     if int(sizes.sum()) != len(query):
         raise JudgmentError(
-            f"{name} counts {int(sizes.sum())} lines where {source.name} has {len(query)}; give the one that fits"
+            f"{name} counts {int(sizes.sum())} lines where {source.name} has {len(query)}; give the file of groups "
+            "that belongs to it"
         )
     return pl.Series(np.repeat(np.arange(1, len(sizes) + 1), sizes)).cast(pl.String)
 

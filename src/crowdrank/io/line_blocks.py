@@ -56,8 +56,8 @@ def read_long_lines(source: Source, whole: Callable[[str], bool], block_bytes: i
         parts.append(frame)
     if not parts:
         return None
-    found = _together(parts, mixed)
-    return None if found is None else LongTable(found, mixed, frozenset(cut))
+    table = _together(parts, mixed)
+    return None if table is None else LongTable(table, mixed, frozenset(cut))
 
 
 def _blocks(source: Source, size: int) -> Iterator[tuple[Source, int]]:
@@ -103,12 +103,12 @@ def _together(parts: list[pl.DataFrame], mixed: Mixed) -> pl.DataFrame | None:
     names = list(dict.fromkeys(name for part in parts for name in part.columns))
     kinds: dict[str, pl.DataType] = {}
     for name in names:
-        found = [part.schema[name] for part in parts if name in part.columns and not _is_blank(part[name])]
-        if len(set(found)) <= 1:
+        dtypes = [part.schema[name] for part in parts if name in part.columns and not _is_blank(part[name])]
+        if len(set(dtypes)) <= 1:
             continue
-        if all(dtype.is_numeric() for dtype in found):
+        if all(dtype.is_numeric() for dtype in dtypes):
             kinds[name] = pl.Float64()
-        elif not any(dtype.is_nested() for dtype in found):
+        elif not any(dtype.is_nested() for dtype in dtypes):
             kinds[name] = pl.String()
             _note_mixed(name, parts, mixed)
     try:

@@ -45,9 +45,9 @@ def collect_notices() -> Iterator[list[str]]:
     >>> heard
     ['read as grades: item, grade']
     """
-    before, heard = list(_sinks), list[str]()
-    _sinks[:] = [heard.append, heard.append]
+    before, notices = list(_sinks), list[str]()
+    _sinks[:] = [notices.append, notices.append]
     try:
-        yield heard
+        yield notices
     finally:
         _sinks[:] = before

@@ -107,36 +107,36 @@ def _first(cells: pl.Series, values: dict[str, float]) -> str:
     return f"{text!r} read as {values[text]:g}"
 
 
-def _comma(name: str, cells: pl.Series, found: dict[str, re.Match[str]]) -> Numbers:
+def _comma(name: str, cells: pl.Series, matches: dict[str, re.Match[str]]) -> Numbers:
     """Numbers with a decimal comma."""
-    behind = [match[2] for match in found.values() if match[2] is not None]
+    behind = [match[2] for match in matches.values() if match[2] is not None]
     if all(len(digits) == 3 for digits in behind):
-        text = min(text for text, match in found.items() if match[2] is not None)
+        text = min(text for text, match in matches.items() if match[2] is not None)
         plain = text.replace(",", "")
         ways = f"{_number(text):g} or {plain}"
         raise JudgmentError(f"{name!r} holds {text!r}, which may mean {ways}; write it as one of them")
-    return _map_cells(name, cells, {text: _number(text) for text in found})
+    return _map_cells(name, cells, {text: _number(text) for text in matches})
 
 
-def _share(name: str, cells: pl.Series, found: dict[str, re.Match[str]]) -> Numbers:
+def _share(name: str, cells: pl.Series, matches: dict[str, re.Match[str]]) -> Numbers:
     """Numbers out of others: the number itself where all are out of the same, else the fraction."""
-    whole = {text: _number(match[2]) for text, match in found.items()}
+    whole = {text: _number(match[2]) for text, match in matches.items()}
     if not all(whole.values()):
         return Numbers(cells)
     several = len(set(whole.values())) > 1
     return _map_cells(
-        name, cells, {text: _number(match[1]) / (whole[text] if several else 1.0) for text, match in found.items()}
+        name, cells, {text: _number(match[1]) / (whole[text] if several else 1.0) for text, match in matches.items()}
     )
 
 
-def _percent(name: str, cells: pl.Series, found: dict[str, re.Match[str]]) -> Numbers:
+def _percent(name: str, cells: pl.Series, matches: dict[str, re.Match[str]]) -> Numbers:
     """Percentages."""
-    return _map_cells(name, cells, {text: _number(match[1]) for text, match in found.items()})
+    return _map_cells(name, cells, {text: _number(match[1]) for text, match in matches.items()})
 
 
-def _levels_by_word(name: str, cells: pl.Series, found: dict[str, re.Match[str]]) -> Numbers:
+def _levels_by_word(name: str, cells: pl.Series, matches: dict[str, re.Match[str]]) -> Numbers:
     """Numbers with a word each: the words are levels in the order of the numbers."""
-    values = {text: (_number(match[1]), match[2].strip()) for text, match in found.items()}
+    values = {text: (_number(match[1]), match[2].strip()) for text, match in matches.items()}
     pairs = sorted(set(values.values()))
     numbers, words = [number for number, _ in pairs], [word for _, word in pairs]
     if len(set(numbers)) < len(pairs) or len(set(words)) < len(pairs):
@@ -144,10 +144,10 @@ def _levels_by_word(name: str, cells: pl.Series, found: dict[str, re.Match[str]]
     as_number = _map_cells(name, cells, {text: number for text, (number, _) in values.items()})
     if len(pairs) < 2 or any(high - low != 1 for low, high in itertools.pairwise(numbers)):
         return as_number
-    told = cells.str.strip_chars().replace_strict(
+    in_words = cells.str.strip_chars().replace_strict(
         {text: word for text, (_, word) in values.items()}, default=None, return_dtype=pl.String
     )
-    return Numbers(told, words, as_number.note)
+    return Numbers(in_words, words, as_number.note)
 
 
 _READERS = {"comma": _comma, "share": _share, "percent": _percent, "worded": _levels_by_word}
@@ -157,5 +157,7 @@ def negative_numbers(name: str, cells: pl.Series) -> pl.Series:
     """Return numbers with the sign changed, for grades of which small is good."""
     numbers = cells if cells.dtype.is_numeric() else cells.str.strip_chars().cast(pl.Float64, strict=False)
     if numbers.null_count() > cells.null_count():
-        raise JudgmentError(f"{option('small_is_good', True)} is about numbers, and {name!r} holds words; leave it out")
+        raise JudgmentError(
+            f"{option('small_is_good', True)} applies to numbers, but {name!r} holds words; leave it out"
+        )
     return -numbers.cast(pl.Float64)

@@ -33,11 +33,11 @@ def with_winner(table: pl.DataFrame, columns: Mapping[str, str]) -> tuple[pl.Dat
     if "winner" in columns or sides is None:
         return table, dict(columns)
     free = {key_of(name): name for name in reversed(table.columns) if name not in sides}
-    found = {}
+    flags = {}
     for side, column in zip(("left", "right"), sides, strict=True):
         named = [form.format(end) for end in (key_of(column), *_ENDS[side]) for form in _FORMS]
-        found[side] = next((free[name] for name in named if name in free), None)
-    left, right = found["left"], found["right"]
+        flags[side] = next((free[name] for name in named if name in free), None)
+    left, right = flags["left"], flags["right"]
     if left is None or right is None:
         return table, dict(columns)
     tie = next((free[name] for name in _TIES if name in free and _is_truth(table[free[name]])), None)
@@ -50,7 +50,7 @@ def with_winner(table: pl.DataFrame, columns: Mapping[str, str]) -> tuple[pl.Dat
         row = int(wrong[0])
         said = "none" if not yes[row].any() else "several"
         raise JudgmentError(
-            f"{said} of {either(map(repr, names), 'and')} is 1 in row {row + 1}, so that it is not clear who won "
+            f"{said} of {either(map(repr, names), 'and')} is 1 in row {row + 1}, so it is not clear who won "
             f"({len(wrong)} such rows); correct them"
         )
     words = pl.Series(_NAME, ["left", "right", "tie"]).gather(yes.argmax(axis=1))

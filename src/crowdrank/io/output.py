@@ -71,7 +71,7 @@ def write_table(
         nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
         if nested:
             raise ParameterError(
-                f"column {show_value(nested[0])} holds lists, which {chosen} cannot; write parquet or json"
+                f"column {show_value(nested[0])} holds lists, which {chosen} cannot hold; write parquet or json"
             )
         if SAFE_CSV.get() if safe is None else safe:
             frame = _without_formulas(frame)
@@ -168,14 +168,14 @@ def write_parquet(frame: pl.DataFrame, handle: IO[bytes], metadata: Any = None) 
 def _without_formulas(frame: pl.DataFrame) -> pl.DataFrame:
     """The table with an apostrophe before text that a spreadsheet would compute."""
     texts = [name for name, dtype in frame.schema.items() if dtype in (pl.String, pl.Categorical, pl.Enum)]
-    made = frame.with_columns(
+    safe = frame.with_columns(
         pl.when(pl.col(name).cast(pl.String).str.contains(_FORMULA))
         .then("'" + pl.col(name).cast(pl.String))
         .otherwise(pl.col(name).cast(pl.String))
         .alias(name)
         for name in texts
     )
-    return made.rename({name: f"'{name}" for name in made.columns if re.match(_FORMULA, name)})
+    return safe.rename({name: f"'{name}" for name in safe.columns if re.match(_FORMULA, name)})
 
 
 def _first_line(error: Exception) -> str:
@@ -188,7 +188,7 @@ def _write_delimited(frame: pl.DataFrame, handle: IO[bytes], separator: str) -> 
     for name, dtype in frame.schema.items():
         if "\0" in name or (dtype == pl.String and frame[name].str.contains("\0", literal=True).any()):
             raise ParameterError(
-                f"column {show_value(name)} holds a NUL character, which a text file cannot; write parquet"
+                f"column {show_value(name)} holds a NUL character, which a text file cannot hold; write parquet"
             )
     cells = [f'"{name.replace(chr(34), chr(34) * 2)}"' if _AMBIGUOUS.search(name) else name for name in frame.columns]
     handle.write(f"{separator.join(cells)}\n".encode())

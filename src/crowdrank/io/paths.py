@@ -57,11 +57,11 @@ def at_path(cells: pl.Series, steps: list[str]) -> pl.Series:
 
 def _of_json(cells: pl.Series, steps: list[str]) -> pl.Series:
     """Values inside cells of JSON text."""
-    found = [_walk(_parse_cell(cell), steps) for cell in cells.to_list()]
-    kinds = {type(value) for value in found if value is not None}
+    values = [_walk(_parse_cell(cell), steps) for cell in cells.to_list()]
+    kinds = {type(value) for value in values if value is not None}
     if (kinds and kinds <= {int, float}) or kinds == {bool}:
-        return pl.Series(found, strict=False)
-    texts = [value if value is None or isinstance(value, str) else json.dumps(value) for value in found]
+        return pl.Series(values, strict=False)
+    texts = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
     return pl.Series(texts, dtype=pl.String)
 
 

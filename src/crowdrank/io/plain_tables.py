@@ -65,7 +65,7 @@ def read_plain(source: Source, options: ReadOptions) -> Plain:
     for name in _FOR_EXPORTS:
         if getattr(options, name):
             raise ParameterError(
-                f"{option(name)} is about other tools' exports, and this is a plain table; leave it out"
+                f"{option(name)} applies to exports of other tools, but this is a plain table; leave it out"
             )
     form = table_format(source)
     if form == "csv" and options.header is None:
@@ -74,9 +74,9 @@ def read_plain(source: Source, options: ReadOptions) -> Plain:
         raise ParameterError(f"{option('header')} names the columns of CSV and Excel files; leave it out")
     turned = options.wide is not None or options.add_columns is not None or bool(options.covariates)
     if form == "jsonl" and len(source.data) >= LONG_BYTES and has_lines(source) and not turned:
-        found_long = in_any_encoding(source, partial(_read_long, options=options))
-        if found_long is not None:
-            return found_long
+        plain = in_any_encoding(source, partial(_read_long, options=options))
+        if plain is not None:
+            return plain
     if form != "parquet" or options.wide is not None:
         table, mixed = read_source(source, names=options.header, sheet=options.sheet)
         try:
@@ -93,14 +93,14 @@ def read_plain(source: Source, options: ReadOptions) -> Plain:
 
     table, mixed = read_source(source, choose=choose)
     try:
-        found = plain_rows(table, mixed, options, source)
+        plain = plain_rows(table, mixed, options, source)
     except JudgmentError:
         # what is unclear is said of all columns
         return read_plain_wholly(source, options)
     spared = tuple(name for name in names if name not in table.columns)
-    understood = replace(found.understood, ignored=(*found.understood.ignored, *spared))
+    understood = replace(plain.understood, ignored=(*plain.understood.ignored, *spared))
     again = partial(read_plain_wholly, source, options) if spared else None
-    return found._replace(understood=understood, again=again)
+    return plain._replace(understood=understood, again=again)
 
 
 def _read_long(source: Source, options: ReadOptions) -> Plain | None:
@@ -119,10 +119,10 @@ def _read_long(source: Source, options: ReadOptions) -> Plain | None:
         table = read_long_lines(source, is_needed)
         if table is None:
             return None
-        found = plain_rows(table.frame, table.mixed, options, source)
-        ids = table.cut.intersection(found.understood.columns.values())
+        plain = plain_rows(table.frame, table.mixed, options, source)
+        ids = table.cut.intersection(plain.understood.columns.values())
         if not ids:
-            return found
+            return plain
         asked = [*asked, *ids]
     return None
 
@@ -198,7 +198,7 @@ def _with_usable_times(table: pl.DataFrame, understood: Understood, given: Mappi
     if name is None or "time" in given or key_of(name) == "time" or are_times(table[name]):
         return understood
     columns = {word: column for word, column in understood.columns.items() if word != "time"}
-    note = f"{name!r} is not used as the time: its cells are blank or of no form that is known"
+    note = f"{name!r} is not used as the time: its cells are blank or in an unknown format"
     return replace(understood, columns=columns, ignored=(*understood.ignored, name), notes=(*understood.notes, note))
 
 
@@ -213,8 +213,8 @@ def _with_anchor_note(table: pl.DataFrame, understood: Understood) -> Understood
             continue
         if "anchor" in key_of(name) or _share_cells(table, name, [words[word] for word in sides]):
             note = (
-                f"{name!r} is not used, so items are ranked whatever they were compared with; if the question was "
-                f"which is more like it: {option('columns', {'query': name})}"
+                f"{name!r} is not used, so items are ranked over all its values; if the question was which item is "
+                f"more like it: {option('columns', {'query': name})}"
             )
             return replace(understood, notes=(*understood.notes, note))
     return understood
@@ -248,10 +248,10 @@ def with_path(table: pl.DataFrame, path: str, said: str) -> pl.DataFrame:
     root = root_of(table.columns, path)
     if root is None:
         raise JudgmentError(f"{said}, but the table's columns are {_names(table)}")
-    found = at_path(table[root[0]], root[1])
-    if found.null_count() == len(found):
+    cells = at_path(table[root[0]], root[1])
+    if cells.null_count() == len(cells):
         raise JudgmentError(f"{said}, but there is nothing at that path; look at what {root[0]!r} holds")
-    return table.with_columns(found.alias(path))
+    return table.with_columns(cells.alias(path))
 
 
 def _each_entry(table: pl.DataFrame, paths: Iterable[str]) -> pl.DataFrame:
@@ -344,8 +344,8 @@ def _with_strength(
         .set(pl.Series(blank), None)
     )
     names = {"winner": f"sign of {path}", "strength": f"size of {path}"}
-    made = [winner.alias(names["winner"]), signs.abs().set(pl.Series(blank), None).alias(names["strength"])]
-    return table.with_columns(made), {**columns, **names}
+    added = [winner.alias(names["winner"]), signs.abs().set(pl.Series(blank), None).alias(names["strength"])]
+    return table.with_columns(added), {**columns, **names}
 
 
 def _signed_numbers(table: pl.DataFrame, path: str) -> tuple[Floats, Bools]:
@@ -389,7 +389,7 @@ def _with_numbers(
     """The table with grades as numbers, the levels that their words give, and what is to be said."""
     if "grade" not in frame.columns:
         if options.small_is_good:
-            raise ParameterError(f"{option('small_is_good', True)} is about grades, and there are none; leave it out")
+            raise ParameterError(f"{option('small_is_good', True)} applies to grades, but there are none; leave it out")
         return frame, None, []
     name, notes, levels = understood.columns["grade"], list[str](), None
     cells = frame["grade"]
@@ -398,8 +398,8 @@ def _with_numbers(
         cells = without_blanks(cells)
     else:
         commas = table_format(source) != "csv" or separator_of(source) != ","
-        found = numbers_in(name, cells, commas=commas)
-        cells, levels, notes = found.cells, found.levels, [found.note] if found.note else []
+        numbers = numbers_in(name, cells, commas=commas)
+        cells, levels, notes = numbers.cells, numbers.levels, [numbers.note] if numbers.note else []
         notes += _class_note(name, cells)
         if options.small_is_good is None and levels is None and counts_downwards(name) and cells.dtype.is_numeric():
             ways = [option("small_is_good", small) for small in (True, False)]
@@ -408,7 +408,7 @@ def _with_numbers(
             )
     if options.small_is_good:
         cells, levels = negative_numbers(name, cells), None
-        notes.append("small is good: each grade is turned to its negative")
+        notes.append("small is good: the sign of each grade is reversed")
     return frame.with_columns(cells.alias("grade")), levels, notes
 
 

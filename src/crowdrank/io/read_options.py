@@ -91,14 +91,16 @@ class ReadOptions:
         for name in ("keep", "wide", "header", "strength_weights"):
             given = getattr(self, name)
             if isinstance(given, str) or (given is not None and not len(given)):
-                raise ParameterError(f"{option(name, given)} is no list; give the values one by one")
+                raise ParameterError(f"{option(name, given)} is not a list; give the values one by one")
         if self.strength is not None and (len(self.strength) != 2 or self.strength[1] not in SIDES):
             raise ParameterError(
-                f"{option('strength')} names a column and the side that positive numbers speak for; write "
+                f"{option('strength')} names a column and the side that positive numbers favour; write "
                 f"{option('strength', {'score': 'left'})} or {option('strength', {'score': 'right'})}"
             )
         if self.strength_weights is not None and not all(0 < weight < 1e12 for weight in self.strength_weights):
-            raise ParameterError(f"{option('strength_weights')} holds a weight that is not above 0; give such as 1,3")
+            raise ParameterError(
+                f"{option('strength_weights')} holds a weight that is not above 0; give weights such as 1,3"
+            )
 
 
 def read_options(

@@ -76,13 +76,13 @@ def _unwrap_rows(source: Source) -> list[dict[str, Any]] | None:
     if has_lines(source):
         return None
     try:
-        found = _parse(source.text())
+        parsed = _parse(source.text())
     except (ValueError, RecursionError):
         return None
-    return rows_inside(found) if isinstance(found, dict) else None
+    return rows_inside(parsed) if isinstance(parsed, dict) else None
 
 
-def rows_inside(found: dict[str, Any]) -> list[dict[str, Any]] | None:
+def rows_inside(document: dict[str, Any]) -> list[dict[str, Any]] | None:
     """Return the rows of a table that one object holds: its only list of objects, numbered rows, or columns.
 
     Examples
@@ -95,21 +95,21 @@ def rows_inside(found: dict[str, Any]) -> list[dict[str, Any]] | None:
     >>> rows_inside({"item": "x", "grade": 1}) is None
     True
     """
-    lists = {name: value for name, value in found.items() if isinstance(value, list) and value}
+    lists = {name: value for name, value in document.items() if isinstance(value, list) and value}
     records = [value for value in lists.values() if all(isinstance(one, dict) for one in value)]
-    if len(records) == 1 and not any(is_known_name(name) for name in found if found[name] is not records[0]):
+    if len(records) == 1 and not any(is_known_name(name) for name in document if document[name] is not records[0]):
         return records[0]
-    if all(name.isdigit() and isinstance(row, dict) for name, row in found.items()):
-        return list(found.values())
-    columns, data = found.get("columns"), found.get("data")
+    if all(name.isdigit() and isinstance(row, dict) for name, row in document.items()):
+        return list(document.values())
+    columns, data = document.get("columns"), document.get("data")
     if isinstance(columns, list) and isinstance(data, list) and all(isinstance(row, list) for row in data):
         # as pandas, Weights & Biases and MLflow write a table
         return [dict(zip(map(str, columns), row, strict=False)) for row in data]
-    if len(found) > 1 and all(isinstance(value, dict) and value for value in found.values()):
-        keys = [list(value) for value in found.values()]
+    if len(document) > 1 and all(isinstance(value, dict) and value for value in document.values()):
+        keys = [list(value) for value in document.values()]
         if all(one == keys[0] for one in keys):
-            return [{name: found[name][key] for name in found} for key in keys[0]]
-    if len(lists) == len(found) > 1 and len({len(value) for value in lists.values()}) == 1:
+            return [{name: document[name][key] for name in document} for key in keys[0]]
+    if len(lists) == len(document) > 1 and len({len(value) for value in lists.values()}) == 1:
         return [dict(zip(lists, row, strict=True)) for row in zip(*lists.values(), strict=True)]
     return None
 
@@ -164,7 +164,7 @@ def _parse(text: str) -> Any:
 
 def _refuse(constant: str) -> NoReturn:
     """Refuse a constant that is no JSON."""
-    raise ValueError(f"{constant} is no JSON number; use null")
+    raise ValueError(f"{constant} is not a JSON number; use null")
 
 
 def _reason(error: Exception) -> str:

@@ -48,7 +48,10 @@ def check_repeats(name: str, judgments: Judgments, plain: Plain, options: ReadOp
     cells = judgments_per_cell(judgments)
     apart = judgments.items.ids.n_unique() == judgments.n_items
     if not named and cells == 1.0 and judgments.kind == "grade" and apart:
-        say(f"{name}: nothing to aggregate: a truth or a result? Each item has one grade and nobody is named")
+        say(
+            f"{name}: nothing to aggregate: each item has one grade and no annotator is named; is this a truth or a "
+            "result?"
+        )
     if cells < _SEVERAL or options.no_annotators:
         return
     plain = plain.again() if plain.again is not None else plain
@@ -59,12 +62,12 @@ def check_repeats(name: str, judgments: Judgments, plain: Plain, options: ReadOp
         return
     splitting = _splitting(plain, facts, keys)
     what = "item" if "item" in keys else "pair"
-    each = f"each {what} has {cells:.3g} {judgments.kind}s and nobody is named"
+    each = f"each {what} has {cells:.3g} {judgments.kind}s and no annotator is named"
     if splitting:
         who = splitting[0].name
         raise JudgmentError(
-            f"{name}: {each}; if {who!r} says who: {option('columns', {'annotator': who})}; "
-            f"if nobody does: {option('no_annotators', True)}"
+            f"{name}: {each}; if {who!r} names the annotator: {option('columns', {'annotator': who})}; if no column "
+            f"does: {option('no_annotators', True)}"
         )
     say(f"{name}: {each}")
 
@@ -88,8 +91,8 @@ def _check_ranks(name: str, plain: Plain) -> None:
         column = splitting[0].name
         row = plain.frame.group_by(keys, maintain_order=True).len().filter(pl.col("len") > 1).row(0, named=True)
         raise JudgmentError(
-            f"{name}: {counted(row['len'], 'item')} of one ranking have rank {row['rank']}; {column!r} tells them "
-            f"apart: {option('columns', {'query': column})}"
+            f"{name}: {counted(row['len'], 'item')} of one ranking have rank {row['rank']}; {column!r} distinguishes "
+            f"them: {option('columns', {'query': column})}"
         )
 
 
@@ -126,14 +129,14 @@ def _splitting(plain: Plain, facts: list[ColumnFacts], keys: list[str]) -> list[
         if not one.is_nested and not one.times and one.has_repeats and not is_gold(one.name) and one.cells is not None
         and not _ASIDE.fullmatch(key_of(one.name))
     ]  # fmt: skip
-    found = [one for one, cells in usable if n / count_cells([*key, cells]) < _ONCE]
-    if not found:
+    columns = [one for one, cells in usable if n / count_cells([*key, cells]) < _ONCE]
+    if not columns:
         # two may do what none does alone: a listener and a clip
         words = [(one, cells) for one, cells in usable if not one.numbers]
         pairs = itertools.combinations(words if len(words) > 1 else usable, 2)
         both = (pair for pair in pairs if n / count_cells([*key, *(cells for _, cells in pair)]) < _ONCE)
-        found = [one for one, _ in next(both, ())]
-    return [one for one in found if not one.numbers] or found
+        columns = [one for one, _ in next(both, ())]
+    return [one for one in columns if not one.numbers] or columns
 
 
 def _stop_split(name: str, plain: Plain, facts: list[ColumnFacts], keys: list[str]) -> None:
@@ -151,12 +154,12 @@ def _stop_split(name: str, plain: Plain, facts: list[ColumnFacts], keys: list[st
     of = f" of query {short(row['query'])}" if "query" in row else ""
     values = [value for value in dict.fromkeys(splitting[0].sample) if not is_personal(column, value)]
     more = f" (or {either(values[1:_SHOWN])})" if len(values) > 1 else ""
-    told = re.split(r"[.\]]+", column)[-1]
-    item = f"{option('columns', {'item': column})}, or " if "item" in row and is_surely_item(told) else ""
+    last = re.split(r"[.\]]+", column)[-1]
+    item = f"{option('columns', {'item': column})}, or " if "item" in row and is_surely_item(last) else ""
     ways = [f"{option('where', {column: values[0] if values else ...})}{more}", option("columns", {"query": column})]
-    if len(values) > _MOST_CRITERIA or name_points("query", told) or name_points("item", told):
+    if len(values) > _MOST_CRITERIA or name_points("query", last) or name_points("item", last):
         ways.reverse()
     raise JudgmentError(
-        f"{name}: {who} {what}{of} {counted(row['len'], 'time')}; {column!r} tells them apart: {item}{ways[0]}, or "
+        f"{name}: {who} {what}{of} {counted(row['len'], 'time')}; {column!r} distinguishes them: {item}{ways[0]}, or "
         f"{ways[1]}, or {option('duplicates', 'keep')} if they are repeats"
     )

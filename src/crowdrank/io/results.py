@@ -101,16 +101,14 @@ def from_json(document: Mapping[str, Any]) -> Consensus:
     """Return the consensus that :func:`to_json` made plain values of."""
     if not isinstance(document, Mapping) or document.get("format") != FORMAT:
         raise JudgmentError(
-            f"this is no consensus in JSON: its format should be {FORMAT!r}; write it with format='json'"
+            f"this is not a consensus in JSON: its format should be {FORMAT!r}; write it with format='json'"
         )
     try:
         return _from_document(document)
     except JudgmentError:
         raise
     except _BROKEN:
-        raise JudgmentError(
-            "this JSON says it is a consensus but parts of it are missing or broken; write it again"
-        ) from None
+        raise JudgmentError("this JSON file of a consensus is incomplete or damaged; write it again") from None
 
 
 def write_consensus(
@@ -187,8 +185,8 @@ def read_consensus(path: PathLike) -> Consensus:
 
 def consensus_of(source: Source) -> Consensus:
     """Return the consensus in an opened file."""
-    found = written_consensus(source)
-    return _from_table(read_source(source)[0]) if found is None else found
+    consensus = written_consensus(source)
+    return _from_table(read_source(source)[0]) if consensus is None else consensus
 
 
 def written_consensus(source: Source) -> Consensus | None:
@@ -206,9 +204,7 @@ def written_consensus(source: Source) -> Consensus | None:
         except JudgmentError:
             raise
         except _BROKEN:
-            raise JudgmentError(
-                "this Parquet file says it is a consensus but parts of it are missing or broken; write it again"
-            ) from None
+            raise JudgmentError("this Parquet file of a consensus is incomplete or damaged; write it again") from None
     if table_format(source) == "csv":
         frame = read_source(source)[0]
         return _from_table(frame) if {"item", "score", "rank"} <= set(frame.columns) else None
@@ -217,7 +213,7 @@ def written_consensus(source: Source) -> Consensus | None:
 
 def _header(consensus: Consensus, quality: bool) -> dict[str, Any]:
     """Everything but what there is of each item."""
-    trace, found = consensus.trace, consensus.quality if quality else None
+    trace, own = consensus.trace, consensus.quality if quality else None
     odd = consensus.diagnostics if quality else None
     return {
         "format": FORMAT,
@@ -234,7 +230,7 @@ def _header(consensus: Consensus, quality: bool) -> dict[str, Any]:
         "nominal": consensus.nominal,
         "levels": None if consensus.levels is None else [_cell(level) for level in consensus.levels],
         "queries": None if consensus.items.single else consensus.items.queries.ids.to_list(),
-        "quality": None if found is None else quality_to_json(found),
+        "quality": None if own is None else quality_to_json(own),
         "diagnostics": None if odd is None else diagnostics_to_json(odd),
     }
 
@@ -378,15 +374,15 @@ def _from_table(frame: pl.DataFrame) -> Consensus:
     """Consensus from a table with item [, query] and score or rank."""
     from ..kernels.ties import join_ties
 
-    found = understand_items(frame.columns, also=("rank",))
-    if "score" not in frame.columns and "rank" not in found:
+    columns = understand_items(frame.columns, also=("rank",))
+    if "score" not in frame.columns and "rank" not in columns:
         raise JudgmentError(
             "a consensus needs a score or a rank column "
             f"(its columns: {quote_names(frame.columns)}); rename the one that holds it"
         )
-    query = frame[found["query"]] if "query" in found else None
-    items, order = _items(frame[found["item"]], query, None)
-    score = _numbers(frame["score"]) if "score" in frame.columns else -_numbers(frame[found["rank"]])
+    query = frame[columns["query"]] if "query" in columns else None
+    items, order = _items(frame[columns["item"]], query, None)
+    score = _numbers(frame["score"]) if "score" in frame.columns else -_numbers(frame[columns["rank"]])
     if not np.isfinite(score).all():
         row = int(np.argmax(~np.isfinite(score))) + 1
         raise JudgmentError(f"row {row} has a score or rank that is not a number; correct it")

@@ -40,16 +40,16 @@ def read_slices(data: Any) -> pl.DataFrame:
     """
     frame = read_table(data) if isinstance(data, str | os.PathLike) else to_frame(data)
     check_names(frame.columns)
-    found = assign_columns(("query",), list(frame.columns), {})
-    if "query" not in found or frame.width < 2:
+    columns = assign_columns(("query",), list(frame.columns), {})
+    if "query" not in columns or frame.width < 2:
         raise JudgmentError(
             f"slices need a query column and one column or more to slice by; the table has {quote_names(frame.columns)}"
         )
-    query = frame[found["query"]].cast(pl.String)
+    query = frame[columns["query"]].cast(pl.String)
     again = (~query.is_first_distinct()).arg_true()
     if len(again):
         raise JudgmentError(f"row {again[0] + 1} repeats query {query[again[0]]!r} in the slices; keep one row of each")
-    return frame.drop(found["query"]).insert_column(0, query.alias("query"))
+    return frame.drop(columns["query"]).insert_column(0, query.alias("query"))
 
 
 def _from_file(source: Source) -> dict[str, Scored]:
@@ -65,22 +65,22 @@ def _from_file(source: Source) -> dict[str, Scored]:
 
 def _from_frame(frame: pl.DataFrame, *, retrieved: bool) -> Scored:
     """Scored items of a table with item, score [, query]; a rank will do."""
-    found = understand_items(frame.columns, also=("rank",))
+    columns = understand_items(frame.columns, also=("rank",))
     lower = {name.lower(): name for name in frame.columns}
     if "score" in lower:
         score = frame[lower["score"]].cast(pl.Float64, strict=False)
-    elif "rank" in found:
-        score = -frame[found["rank"]].cast(pl.Float64, strict=False)
+    elif "rank" in columns:
+        score = -frame[columns["rank"]].cast(pl.Float64, strict=False)
     else:
         raise JudgmentError(f"the table has no score column (its columns: {quote_names(frame.columns)}); add one")
     if score.null_count() or not score.is_finite().all():
         row = int((~score.is_finite().fill_null(False)).arg_true()[0]) + 1
         raise JudgmentError(f"the score is blank or not a number in row {row}; fill it in or drop the row")
-    query = frame[found["query"]] if "query" in found else None
-    keys = [found[word] for word in ("query", "item") if word in found]
+    query = frame[columns["query"]] if "query" in columns else None
+    keys = [columns[word] for word in ("query", "item") if word in columns]
     again = (~frame.select(keys).to_struct("key").is_first_distinct()).arg_true()
     if len(again):
         row = int(again[0])
-        raise JudgmentError(f"row {row + 1} repeats item {frame[found['item']][row]!r}; keep one row of each item")
-    rows = Features.from_arrays(query, frame[found["item"]], score.to_numpy().reshape(-1, 1))
+        raise JudgmentError(f"row {row + 1} repeats item {frame[columns['item']][row]!r}; keep one row of each item")
+    rows = Features.from_arrays(query, frame[columns["item"]], score.to_numpy().reshape(-1, 1))
     return Scored(rows.items, rows.matrix[:, 0].astype(np.float64), retrieved)

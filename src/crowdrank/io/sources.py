@@ -122,12 +122,12 @@ class Source:
         """Return the error for a NUL byte in a text file."""
         line = self.line_at(self.data.find(b"\0"))
         return JudgmentError(
-            f"{self.name}: line {line} holds a NUL byte, so this is no plain text; save the file as UTF-8 text"
+            f"{self.name}: line {line} holds a NUL byte, so this is not plain text; save the file as UTF-8 text"
         )
 
     def no_rows(self) -> JudgmentError:
         """Return the error for a file without a single row."""
-        return JudgmentError(f"{self.name} holds no rows; it should have a header line and one row each below it")
+        return JudgmentError(f"{self.name} holds no rows; write a header line, and the rows below it")
 
 
 def open_source(path: PathLike, *, archives: bool = False) -> Source:
@@ -298,8 +298,8 @@ def _too_large(name: str, packed: int, total: int, most: int) -> JudgmentError:
         limit = f"a quarter of the free memory ({in_words(most)})"
         remedy = "split it, or use a machine with more memory"
     else:
-        limit = f"{_MOST_TIMES} times its size, which is no table"
-        remedy = "unpack it yourself if it is meant"
+        limit = f"{_MOST_TIMES} times its size, which is unlike a table"
+        remedy = "unpack it yourself if that is intended"
     return JudgmentError(
         f"{name} ({in_words(packed)}) unpacks to more than {in_words(total)}, beyond {limit}; {remedy}"
     )

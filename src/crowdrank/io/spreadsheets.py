@@ -102,7 +102,7 @@ def _table(source: Source, rows: list[list[str | None]], names: Sequence[str] | 
         raise source.no_rows()
     doubled = next((name for name in names if list(names).count(name) > 1), None)
     if doubled is not None:
-        raise JudgmentError(f"{source.name}: column {doubled!r} stands twice in the header; rename one of them")
+        raise JudgmentError(f"{source.name}: column {doubled!r} appears twice in the header; rename one of them")
     full = [[*row, *[None] * width][:width] for row in filled]
     return pl.DataFrame(full, schema=dict.fromkeys(names, pl.String), orient="row")
 

@@ -104,10 +104,10 @@ def in_any_encoding(source: Source, read: Callable[[Source], Result]) -> Result:
         return read(source)
     except NotUtf8Error:
         changed, word = as_windows_text(source)
-        found = read(changed)
+        result = read(changed)
     other = option("encoding", "NAME")
     say(f"{source.name}: not UTF-8, so read as Windows-1252, as in {show_value(word)}; {other} names another encoding")
-    return found
+    return result
 
 
 def _read_text(
@@ -141,7 +141,7 @@ def table_format(source: Source) -> str:
 def _read_parquet(source: Source, choose: Choose | None) -> pl.DataFrame:
     """The table of a Parquet file."""
     if source.data[:4] != _PARQUET:
-        raise JudgmentError(f"{source.name} is not a Parquet file, whatever its name says; check what wrote it")
+        raise JudgmentError(f"{source.name} is not a Parquet file, despite its name; check what wrote it")
     try:
         with without_panics():
             columns = choose(list(pl.read_parquet_schema(source.place))) if choose is not None else None

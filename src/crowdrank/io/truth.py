@@ -69,9 +69,11 @@ def read_truth(
 
 def _gold(source: Source, name: str, options: ReadOptions | None) -> Truth:
     """The gold answers of another tool's export."""
-    found = exports.read(source, name, options)
+    imported = exports.read(source, name, options)
     if name in exports.RATED:
-        return Truth.from_frame(found.frame)
-    if found.truth is None:
-        raise JudgmentError(f"{source.name} is {found.title}, without gold answers; give a table with what is right")
-    return Truth.from_frame(found.truth)
+        return Truth.from_frame(imported.frame)
+    if imported.truth is None:
+        raise JudgmentError(
+            f"{source.name} is {imported.title}, without gold answers; give a table with the true answers"
+        )
+    return Truth.from_frame(imported.truth)

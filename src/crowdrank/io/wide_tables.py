@@ -41,8 +41,8 @@ def long_table(
     clash: dict[str, str] = {name: f"{name} column" for name in ("annotator", word) if name in rest}
     table = table.rename(clash)
     item = columns.get("item") or thing_column([name for name in rest if name not in clash])
-    found = {**columns, **({"item": item} if item else {})}
-    return unpivot(table, wide, word), {**found, word: word, "annotator": "annotator"}
+    named = {**columns, **({"item": item} if item else {})}
+    return unpivot(table, wide, word), {**named, word: word, "annotator": "annotator"}
 
 
 def wide_columns(names: list[str], wanted: Any) -> list[str]:
@@ -55,29 +55,29 @@ def wide_columns(names: list[str], wanted: Any) -> list[str]:
     >>> wide_columns(["id", "tea, hot", "tea"], ["tea", "hot", "tea"])
     ['tea, hot', 'tea']
     """
-    found: set[str] = set()
+    chosen: set[str] = set()
     for pattern in _whole_names(names, list(wanted)):
         hits = [name for name in names if name == pattern] or [n for n in names if fnmatch.fnmatchcase(n, pattern)]
         if not hits:
             raise JudgmentError(
-                f"{option('wide')} names {pattern!r}, which is no column; the columns are "
+                f"{option('wide')} names {pattern!r}, which is not a column; the columns are "
                 f"{first_few([repr(name[:60]) for name in names], shown=100)}"
             )
-        found.update(hits)
-    return [name for name in names if name in found]
+        chosen.update(hits)
+    return [name for name in names if name in chosen]
 
 
 def _whole_names(names: list[str], parts: list[str]) -> list[str]:
     """The names, those with commas put together again where a list was cut at commas."""
     by_parts = {tuple(part.strip() for part in name.split(",")): name for name in names}
-    found: list[str] = []
+    whole: list[str] = []
     at = 0
     while at < len(parts):
         ends = (end for end in range(len(parts), at, -1) if tuple(parts[at:end]) in by_parts)
         end = next(ends, at + 1)
-        found.append(by_parts.get(tuple(parts[at:end]), parts[at]))
+        whole.append(by_parts.get(tuple(parts[at:end]), parts[at]))
         at = end
-    return found
+    return whole
 
 
 def _rows_are_people(wide: list[str], rest: list[str], columns: Mapping[str, str], source: Source) -> bool:
@@ -93,7 +93,8 @@ def _rows_are_people(wide: list[str], rest: list[str], columns: Mapping[str, str
     name = thing or person or (rest[0] if rest else None)
     if name is None:
         raise JudgmentError(
-            f"the rows of {source.name} have no name: all columns hold answers; leave one out of {option('wide')}"
+            f"the rows of {source.name} have no id, since all columns hold answers; leave the column of ids out of "
+            f"{option('wide')}"
         )
     ways = [option("columns", {word: name}) for word in ("item", "annotator")]
     raise JudgmentError(f"are the rows of {source.name} items or people? {either(ways)}")

@@ -116,14 +116,14 @@ def paired_randomisation(a: ArrayLike, b: ArrayLike, *, n: int = 10_000, seed: i
     if not len(difference):
         return 1.0
     # the same sum reached in another order of addition may differ in its last digits
-    seen = abs(difference.sum()) - 1e-12 * np.abs(difference).sum()
+    observed = abs(difference.sum()) - 1e-12 * np.abs(difference).sum()
     if len(difference) < 63 and 2 ** len(difference) <= n:
-        return float(np.mean(np.abs(_all_sums(difference)) >= seen))
+        return float(np.mean(np.abs(_all_sums(difference)) >= observed))
     rng = np.random.default_rng(seed)
     larger = 0
     for start in range(0, n, step := max(1, _MAX_RANDOM_NUMBERS // len(difference))):
         flip = rng.integers(0, 2, (min(step, n - start), len(difference)), dtype=np.int8).astype(np.float64)
-        larger += int(np.sum(np.abs(2 * (flip @ difference) - difference.sum()) >= seen))
+        larger += int(np.sum(np.abs(2 * (flip @ difference) - difference.sum()) >= observed))
     return (larger + 1) / (n + 1)
 
 

@@ -225,10 +225,10 @@ def _n_pairs(lists: Lists) -> float:
     return float(sizes @ sizes) / 2
 
 
-def _last_ndcg(found: HeldOut, name: str) -> Floats:
+def _last_ndcg(measured: HeldOut, name: str) -> Floats:
     """The nDCG of each held-out query at the end of a fit; of trees, at the best number of them."""
-    step = found.best_step - 1 if name == "LambdaMART" else -1
-    at_end: Floats = found.by_query[step]
+    step = measured.best_step - 1 if name == "LambdaMART" else -1
+    at_end: Floats = measured.by_query[step]
     return at_end
 
 

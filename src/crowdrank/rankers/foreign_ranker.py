@@ -26,8 +26,8 @@ def as_ranker(ranker: Any, example: str = "ListNet") -> Ranker:
     if isinstance(ranker, type | str) or not (hasattr(ranker, "fit") and hasattr(ranker, "predict")):
         what = getattr(ranker, "__name__", type(ranker).__name__)
         raise ParameterError(
-            f"{what} is no ranker of crowdrank; give one such as crowdrank.rankers.{example}(), or an object with fit "
-            "and predict such as xgboost.XGBRanker()"
+            f"{what} is not a ranker of crowdrank; give one such as crowdrank.rankers.{example}(), or an object with "
+            "fit and predict such as xgboost.XGBRanker()"
         )
     return ForeignRanker(estimator=ranker)
 

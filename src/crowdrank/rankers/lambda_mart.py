@@ -380,7 +380,7 @@ class LambdaMART(Ranker):
         self.trees_ = Trees.of(numbers)
         self.n_trees_ = whole_number(facts["n_trees"])
         if not isinstance(facts.get("lightgbm", {}), dict):
-            raise ValueError("its parameters of LightGBM are no table")
+            raise ValueError("its parameters of LightGBM are not a table")
         self.lightgbm = facts.get("lightgbm")
         if len(self.trees_.gain) != self.n_features_in_:
             raise ValueError(f"trees of {len(self.trees_.gain)} features for {self.n_features_in_}")

@@ -124,5 +124,5 @@ def _place(column: Any, names: tuple[str, ...] | None, n: int) -> int:
     if str(column).isdigit() and int(column) < n:
         return int(column)
     raise ParameterError(
-        f"categorical_feature has {column!r}, which is no feature; name features, or count them from 0"
+        f"categorical_feature has {column!r}, which is not a feature; name features, or count them from 0"
     )

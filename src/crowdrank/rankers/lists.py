@@ -224,10 +224,10 @@ def _weights(values: Any, n_rows: int, name: str) -> Floats:
     return weight
 
 
-def _leave_out(gone: Bools, rows: Counts | None, offsets: Counts) -> tuple[Counts, Counts]:
+def _leave_out(left_out: Bools, rows: Counts | None, offsets: Counts) -> tuple[Counts, Counts]:
     """Rows and offsets with some rows of the matrix left out, and queries that lose all theirs."""
-    rows = np.arange(len(gone)) if rows is None else rows
-    keep = ~gone[rows]
+    rows = np.arange(len(left_out)) if rows is None else rows
+    keep = ~left_out[rows]
     ends = np.concatenate([[0], np.cumsum(keep)])[offsets]
     return rows[keep], read_only(np.unique(ends))
 

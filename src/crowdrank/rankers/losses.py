@@ -123,5 +123,5 @@ def swap_gains(
     places = longest if truncation is None else min(truncation, longest)
     discount = 1.0 / np.log2(np.arange(2.0, places + 2.0))
     ideal = ideal_gain(lists.on_items(gain), lists.item_offsets, places, False, discount)
-    laid = lambda_lists(gain, lists.weights, lists.item, lists.offsets, lists.item_offsets, ideal, places)
-    return lambda scores: lambda_slopes(laid, scores, sigma, normalize)
+    layout = lambda_lists(gain, lists.weights, lists.item, lists.offsets, lists.item_offsets, ideal, places)
+    return lambda scores: lambda_slopes(layout, scores, sigma, normalize)

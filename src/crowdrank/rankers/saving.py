@@ -157,7 +157,7 @@ def _array_members(saved: Saved, place: str) -> Iterator[tuple[str, bytes]]:
     """The arrays of a ranker and of those within it, whose names begin with their place."""
     for name, values in sorted(saved.numbers.items()):
         if np.isnan(values).any():
-            raise ParameterError(f"{saved.method} has {name} that are no numbers (NaN); fit it again before saving it")
+            raise ParameterError(f"{saved.method} has {name} that are not numbers (NaN); fit it again before saving it")
         memory = _Memory()
         np.save(memory, _little_endian(values), allow_pickle=False)
         yield f"{place}{name}.npy", b"".join(memory.parts)
@@ -199,7 +199,9 @@ def read_saved(path: PathLike, *, extractor: bool = False) -> Saved:
     except PermissionError:
         raise JudgmentError(f"{name} may not be read; check its permissions") from None
     except NoArchive as error:
-        raise JudgmentError(f"{name} is no saved ranker: {error}; give the file that a ranker was saved to") from None
+        raise JudgmentError(
+            f"{name} is not a saved ranker: {error}; give the file that a ranker was saved to"
+        ) from None
     except (KeyError, TypeError, ValueError, OverflowError, zlib.error) as error:
         if isinstance(error, JudgmentError):
             raise
@@ -337,7 +339,7 @@ def _array(data: bytes, wanted: Any) -> NDArray[Any]:
         raise ValueError(f"an array of shape {shape} has {len(data) - 10 - length} bytes")
     array = np.frombuffer(data, dtype, offset=10 + length).reshape(shape)
     if np.isnan(array).any():
-        raise ValueError("an array has entries that are no numbers (NaN)")
+        raise ValueError("an array has entries that are not numbers (NaN)")
     return array.astype(dtype.newbyteorder("="))
 
 

@@ -239,9 +239,9 @@ CATEGORIES = 4
 
 def _parts_of(text: bytes) -> tuple[dict[bytes, bytes], list[bytes]]:
     """What LightGBM's text says of the model, and the text of each tree."""
-    head, begun, rest = text.partition(b"\n\nTree=0\n")
+    head, first_tree, rest = text.partition(b"\n\nTree=0\n")
     body, ended, _ = rest.partition(b"\n\n\nend of trees\n")
-    if not (head.startswith(b"tree\nversion=v4\n") and begun and ended):
+    if not (head.startswith(b"tree\nversion=v4\n") and first_tree and ended):
         raise ValueError("the trees are not in LightGBM's format")
     facts = _facts(head.removeprefix(b"tree\n"))
     for name, wanted in ((b"num_class", b"1"), (b"num_tree_per_iteration", b"1")):
@@ -263,7 +263,7 @@ def _facts(text: bytes) -> dict[bytes, bytes]:
         raise ValueError("a line of the trees is not a name and a value")
     facts = {pair[0]: pair[1] for pair in pairs}
     if len(facts) != len(lines):
-        raise ValueError("a line of the trees stands there twice")
+        raise ValueError("a line of the trees appears twice")
     return facts
 
 

@@ -75,16 +75,16 @@ def control_section(consensus: Consensus, facts: Facts, findings: Findings) -> S
     """Return what control for covariates means and moves; ``None`` where nothing is controlled for."""
     if not consensus.estimates.get("control"):
         return None
-    told = [one for one in findings if one.kind.startswith("control_") or one.kind in ("robust", "by_query")]
+    about_control = [one for one in findings if one.kind.startswith("control_") or one.kind in ("robust", "by_query")]
     habits = [one for one in findings if one.kind.startswith(("likes_", "prefers_own", "leans_left"))]
     tables = [] if facts.uncontrolled_scores is None else _rank_moves(consensus, facts.uncontrolled_scores)
     sentences = (
-        *(f"{headline(one.sentence)}." for one in (*told[1:], *habits)),
+        *(f"{headline(one.sentence)}." for one in (*about_control[1:], *habits)),
         "Control asks who wins between items that are equal in these; it does not say that longer or more formatted "
         "items win because of it, since they may be better.",
     )
     return Section(
-        "control", "Control", headline(told[0].sentence), sentences, _habit_pictures(consensus), tuple(tables)
+        "control", "Control", headline(about_control[0].sentence), sentences, _habit_pictures(consensus), tuple(tables)
     )  # fmt: skip
 
 

@@ -121,7 +121,7 @@ def save_display(display: Display, path: PathLike) -> None:
 
     ending = picture_format(path)
     if ending is None:
-        raise ParameterError(f"{plain(str(path))} is no picture; let its name end in {', '.join(PICTURES)}")
+        raise ParameterError(f"{plain(str(path))} is not the name of a picture; end it in {', '.join(PICTURES)}")
     figure = draw_figure(display)
 
     def write(handle: IO[bytes]) -> None:

@@ -87,13 +87,13 @@ def render_evaluation(
         _slices(evaluation),
         _unjudged_effect(evaluation, all_verdicts),
     ]
-    told = [one.sentence for one in all_verdicts if one.row["metric"] == first]
+    sentences = [one.sentence for one in all_verdicts if one.row["metric"] == first]
     return render_page(
         title=title or _title(evaluation, names),
         lead=f"{counted(len(names), 'run')} on {counted(_n_queries(evaluation), 'query')}, by "
         f"{', '.join(measure.name for measure in evaluation.measures)}.",
         cards=_cards(evaluation, all_verdicts),
-        summary=told[0].split(": ")[0] if len(told) == 1 else _summary(all_verdicts, first),
+        summary=sentences[0].split(": ")[0] if len(sentences) == 1 else _summary(all_verdicts, first),
         advice=[f"{headline(one)}." for one in _advice(evaluation, all_verdicts)],
         findings=_findings(evaluation, all_verdicts),
         sections=[*[part for part in parts if part is not None], _provenance_section(evaluation, command)],
@@ -115,16 +115,16 @@ def _n_queries(evaluation: Evaluation) -> int:
     return int(evaluation.table["n_queries"].max() or 0)  # type: ignore[arg-type]
 
 
-def _summary(found: list[Verdict], metric: str) -> str:
+def _summary(all_verdicts: list[Verdict], metric: str) -> str:
     """How many pairs are clearly different, in a sentence."""
-    of_metric = [one for one in found if one.row["metric"] == metric]
+    of_metric = [one for one in all_verdicts if one.row["metric"] == metric]
     if not of_metric:
         return "What was measured"
     clear = sum(one.clear for one in of_metric)
     return f"{clear} of {counted(len(of_metric), 'pair')} of runs are clearly different by {metric}"
 
 
-def _cards(evaluation: Evaluation, found: list[Verdict]) -> list[tuple[str, str]]:
+def _cards(evaluation: Evaluation, all_verdicts: list[Verdict]) -> list[tuple[str, str]]:
     """The numbers that stand on top."""
     cards = [(f"{_n_queries(evaluation):,}", "queries")]
     metric = evaluation.measures[0].name
@@ -133,8 +133,8 @@ def _cards(evaluation: Evaluation, found: list[Verdict]) -> list[tuple[str, str]
         ("none" if row["value"] is None else f"{row['value']:.3f}", f"{metric} of {short(row['run'], _NAME)}")
         for row in of_metric.head(_SHOWN_PAIRS).iter_rows(named=True)
     ]
-    if len(evaluation.runs) == 2 and found and found[0].row["difference"] is not None:
-        row = found[0].row
+    if len(evaluation.runs) == 2 and all_verdicts and all_verdicts[0].row["difference"] is not None:
+        row = all_verdicts[0].row
         cards.append((f"{row['difference']:+.3f}", f"{short(row['run'], _NAME)} less {short(row['other'], _NAME)}"))
         cards.append((f"{row['wins']:,}/{row['losses']:,}/{row['ties']:,}", "wins, losses, ties"))
         cards += [] if row["p_holm"] is None else [(f"{row['p_holm']:.3g}", "p by randomisation")]
@@ -143,26 +143,26 @@ def _cards(evaluation: Evaluation, found: list[Verdict]) -> list[tuple[str, str]
     return cards
 
 
-def _findings(evaluation: Evaluation, found: list[Verdict]) -> list[Finding]:
+def _findings(evaluation: Evaluation, all_verdicts: list[Verdict]) -> list[Finding]:
     """What there is to say: verdicts, what could overturn them, slices that lose, what was left out."""
-    first, told = evaluation.measures[0].name, []
-    for one in found:
+    first, findings = evaluation.measures[0].name, []
+    for one in all_verdicts:
         severity = ("good" if one.ahead else "problem") if one.clear else "info"
-        told.append(Finding("verdict", "method", severity, one.sentence))
+        findings.append(Finding("verdict", "method", severity, one.sentence))
         overturned = one.clear and one.bounds is not None and one.bounds[0] < 0 < one.bounds[1]
         if overturned and one.open_sentence is not None and one.row["metric"] == first:
-            told.append(Finding("unjudged", "items", "warning", one.open_sentence))
-    told += [Finding("slice", "method", "warning", one) for ahead, one in slice_sentences(evaluation) if not ahead]
-    told += [Finding("left_out", "judgments", "info", note) for note in evaluation.notes]
-    if not found:
-        told.append(Finding("one_run", "method", "info", "only one run: there is nothing to compare it with"))
-    return told
+            findings.append(Finding("unjudged", "items", "warning", one.open_sentence))
+    findings += [Finding("slice", "method", "warning", one) for ahead, one in slice_sentences(evaluation) if not ahead]
+    findings += [Finding("left_out", "judgments", "info", note) for note in evaluation.notes]
+    if not all_verdicts:
+        findings.append(Finding("one_run", "method", "info", "only one run: there is nothing to compare it with"))
+    return findings
 
 
-def _advice(evaluation: Evaluation, found: list[Verdict]) -> list[str]:
+def _advice(evaluation: Evaluation, all_verdicts: list[Verdict]) -> list[str]:
     """What to do, in sentences."""
     said = []
-    first = [one for one in found if one.row["metric"] == evaluation.measures[0].name and one.row["difference"]]
+    first = [one for one in all_verdicts if one.row["metric"] == evaluation.measures[0].name and one.row["difference"]]
     for one in first[:_SHOWN_PAIRS]:
         if not one.clear:
             n = _queries_needed(one.row)
@@ -225,11 +225,11 @@ def _test_columns() -> tuple[Column, ...]:
     )  # fmt: skip
 
 
-def _pairs(evaluation: Evaluation, found: list[Verdict], items: Any | None) -> list[Section]:
+def _pairs(evaluation: Evaluation, all_verdicts: list[Verdict], items: Any | None) -> list[Section]:
     """The first pairs of runs query by query, with the items of the queries that differ most."""
     metric = evaluation.measures[0].name
     sections = []
-    for number, one in enumerate([v for v in found if v.row["metric"] == metric][:_SHOWN_PAIRS]):
+    for number, one in enumerate([v for v in all_verdicts if v.row["metric"] == metric][:_SHOWN_PAIRS]):
         row = one.row
         if row["difference"] is None:
             continue
@@ -303,7 +303,7 @@ def _slices(evaluation: Evaluation) -> Section | None:
     if evaluation.slices is None or not len(evaluation.slices):
         return None
     metric = evaluation.measures[0].name
-    told = slice_sentences(evaluation)
+    by_slice = slice_sentences(evaluation)
     pictures: list[Picture] = []
     rows = evaluation.slices.filter(pl.col("metric") == metric, pl.col("difference").is_not_null())
     pairs = rows.select("run", "other").unique(maintain_order=True).rows()
@@ -311,24 +311,24 @@ def _slices(evaluation: Evaluation) -> Section | None:
         of = rows.filter(pl.col("by") == by, pl.col("run") == pair[0], pl.col("other") == pair[1])
         caption = f"{short(pair[0])} less {short(pair[1])} by {short(by)}; grey where the difference is not clear."
         pictures.append(picture(SlicesDisplay(of, metric=metric), caption, f"slices-{number}", wide=False))
-    heading = headline(told[0][1]) if told else "No slice shows a clear difference"
-    rest = tuple(f"{headline(one)}." for _, one in told[1:])
+    heading = headline(by_slice[0][1]) if by_slice else "No slice shows a clear difference"
+    rest = tuple(f"{headline(one)}." for _, one in by_slice[1:])
     table = Table.of("slices-table", "Slices", evaluation.slices, _test_columns())
     return Section("slices", "Slices", heading, rest, tuple(pictures), (table,))
 
 
-def _unjudged_effect(evaluation: Evaluation, found: list[Verdict]) -> Section | None:
+def _unjudged_effect(evaluation: Evaluation, all_verdicts: list[Verdict]) -> Section | None:
     """How far the items without truth could move the values."""
-    told = unjudged_sentence(evaluation)
-    if told is None:
+    sentence = unjudged_sentence(evaluation)
+    if sentence is None:
         return None
     metric = evaluation.measures[0].name
     rows = evaluation.table.filter(pl.col("metric") == metric).drop_nulls(["value", "lowest", "highest"])
     pictures: tuple[Picture, ...] = ()
     if len(rows):
-        caption = "The value as measured, and its bounds whatever grades the unjudged items have."
+        caption = "The value as measured, and its bounds over all grades that unjudged items may have."
         pictures = (picture(BoundsDisplay(rows, metric=metric), caption, "bounds"),)
-    open_ends = [one.open_sentence for one in found if one.row["metric"] == metric and one.open_sentence]
+    open_ends = [one.open_sentence for one in all_verdicts if one.row["metric"] == metric and one.open_sentence]
     of_queries = evaluation.per_query.filter((pl.col("metric") == metric) & (pl.col("unjudged") > 0))
     columns = (
         Column("run", "run"), Column("query", "query"), Column("unjudged", "unjudged", 3), Column("value", "value", 4),
@@ -338,7 +338,7 @@ def _unjudged_effect(evaluation: Evaluation, found: list[Verdict]) -> Section | 
         "unjudged-table", "Queries with unjudged items", of_queries.sort("unjudged", descending=True), columns, 400_000
     )
     sentences = tuple(f"{headline(one)}." for one in open_ends[:_SHOWN_PAIRS])
-    return Section("unjudged", "Unjudged", headline(told), sentences, pictures, (table,))
+    return Section("unjudged", "Unjudged", headline(sentence), sentences, pictures, (table,))
 
 
 def _provenance_section(evaluation: Evaluation, command: str | None) -> Section:

@@ -119,8 +119,8 @@ def _with_commands(parts: list[Section], suggested: Any, command: str | None) ->
 
     if suggested is None or not suggested.dropped or command is None:
         return parts
-    told = without_command(command, suggested.dropped)
-    return [replace(part, commands=(told,)) if part.key == "annotators" else part for part in parts]
+    leave_out = without_command(command, suggested.dropped)
+    return [replace(part, commands=(leave_out,)) if part.key == "annotators" else part for part in parts]
 
 
 def _origin(judgments: Any) -> list[tuple[str, str]]:
@@ -170,39 +170,39 @@ def _summary(findings: Findings) -> str:
     problems, warnings = (sum(one.severity == word for one in findings) for word in ("problem", "warning"))
     if not problems and not warnings:
         return "Nothing calls for action"
-    told = [counted(number, word) for number, word in ((problems, "problem"), (warnings, "warning")) if number]
-    return f"{' and '.join(told)} to look at"
+    numbers = [counted(number, word) for number, word in ((problems, "problem"), (warnings, "warning")) if number]
+    return f"{' and '.join(numbers)} to look at"
 
 
 def _to_tell(findings: Findings) -> list[Finding]:
     """The findings that stand on top: those that call for action or are well, but not that the fit settled."""
-    told = [one for one in findings if one.severity != "info" and one.kind != "converged"]
-    return told or list(findings)
+    on_top = [one for one in findings if one.severity != "info" and one.kind != "converged"]
+    return on_top or list(findings)
 
 
 def _advice(material: Material) -> list[str]:
     """What to do, in sentences."""
-    told = []
+    advice = []
     suggested = material.actions
     if suggested is not None:
         effect = f"; {suggested.sentence}" if suggested.sentence else ""
-        told += [f"leave out {name_ids(suggested.dropped)}{effect}"] if suggested.dropped else []
-        told += [f"look at {name_ids(suggested.reviewed)}"] if suggested.reviewed else []
+        advice += [f"leave out {name_ids(suggested.dropped)}{effect}"] if suggested.dropped else []
+        advice += [f"look at {name_ids(suggested.reviewed)}"] if suggested.reviewed else []
     more = material.findings.of("more_judgments", "equals")
-    told += [] if more is None else [more.sentence]
-    return [f"{headline(one)}." for one in told]
+    advice += [] if more is None else [more.sentence]
+    return [f"{headline(one)}." for one in advice]
 
 
 def _render_page(material: Material, parts: list[Section], title: str) -> str:
     """The page as text."""
-    told = material.findings.worst_first()
+    findings = material.findings.worst_first()
     judged = material.findings.of("judgments")
     return render_page(
         title=title,
         lead=f"{headline(judged.sentence)}, ranked by {material.consensus.method}." if judged else "",
         cards=_cards(material),
-        summary=_summary(told),
+        summary=_summary(findings),
         advice=_advice(material),
-        findings=_to_tell(told),
+        findings=_to_tell(findings),
         sections=parts,
     )

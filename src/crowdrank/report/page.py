@@ -85,8 +85,8 @@ def origin() -> list[tuple[str, str]]:
     """Return which version made a page, and when."""
     from .. import __version__
 
-    made = datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH", time.time())), UTC)
-    return [("version", f"crowdrank {__version__}"), ("made", f"{made:%Y-%m-%d %H:%M} UTC")]
+    now = datetime.fromtimestamp(int(os.environ.get("SOURCE_DATE_EPOCH", time.time())), UTC)
+    return [("version", f"crowdrank {__version__}"), ("made", f"{now:%Y-%m-%d %H:%M} UTC")]
 
 
 def render_page(

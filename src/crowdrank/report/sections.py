@@ -53,17 +53,17 @@ class Material:
 def sections(material: Material) -> list[Section]:
     """Return the sections of a report that there is something to show in."""
     control = control_section(material.consensus, material.facts, material.findings)
-    made = [_ranking(material), control, _annotators(material), _agreement(material), _time(material)]
-    made.append(_methods(material))
-    return [section for section in made if section is not None]
+    candidates = [_ranking(material), control, _annotators(material), _agreement(material), _time(material)]
+    candidates.append(_methods(material))
+    return [section for section in candidates if section is not None]
 
 
 def _heading(candidates: Sequence[Finding | None], otherwise: str) -> str:
     """The first findings there are, as one heading."""
-    told = [one for one in candidates if one is not None]
-    if not told:
+    findings = [one for one in candidates if one is not None]
+    if not findings:
         return headline(otherwise)
-    return headline("; ".join(one.sentence for one in told), told[0])
+    return headline("; ".join(one.sentence for one in findings), findings[0])
 
 
 def _further_sentences(findings: Findings, used: Sequence[Finding | None]) -> tuple[str, ...]:
@@ -372,7 +372,7 @@ def _methods(material: Material) -> Section | None:
         return None
     from .comparison_displays import ComparisonDisplay, OrdersDisplay
 
-    told = comparison.sentences()
+    sentences = comparison.sentences()
     pictures: tuple[Picture, ...] = ()
     for number, measure in enumerate(comparison.measures):
         pictures += _draw_picture(
@@ -385,8 +385,10 @@ def _methods(material: Material) -> Section | None:
     columns = [Column(name, name.replace("_", " "), 3 if dtype.is_float() else 0 if dtype.is_integer() else None)
                for name, dtype in frame.schema.items()]  # fmt: skip
     table = Table.of("methods-table", "Methods", frame, tuple(columns), 100_000)
-    heading = headline(told[0]) if told else "Other methods on the same judgments"
-    return Section("methods", "Methods", heading, tuple(f"{headline(one)}." for one in told[1:]), pictures, (table,))
+    heading = headline(sentences[0]) if sentences else "Other methods on the same judgments"
+    return Section(
+        "methods", "Methods", heading, tuple(f"{headline(one)}." for one in sentences[1:]), pictures, (table,)
+    )
 
 
 def provenance(material: Material, extra: Sequence[tuple[str, str]], command: str | None) -> Section:

@@ -68,9 +68,9 @@ def _settle(element: Any, prefix: str) -> None:
         elif local == "href" and value.startswith("data:"):
             pass
         elif local in ("href", "clip-path", "style"):
-            value = _POINTER.sub(lambda found: _rename_pointer(found, prefix), value)
+            value = _POINTER.sub(lambda match: _rename_pointer(match, prefix), value)
         if local in ("style", "fill", "stroke"):
-            value = _COLOUR.sub(lambda found: _BY_NAME[found.group().lower()], value)
+            value = _COLOUR.sub(lambda match: _BY_NAME[match.group().lower()], value)
             value = _FONT.sub("", value)
         element.set(local, value)
 

@@ -189,19 +189,19 @@ def suggest_actions(
     flags = flag_annotators(table, judged, known, _diagnostics(consensus, judged, known))
     sure = judged.annotators.ids.filter(pl.Series(trusted_annotators(judged, trusted))).to_list()
     action = choose_actions(table, flags, sure, notes)
-    without, gone = None, _annotators_to_drop(judged, action)
-    if aggregator is not None and gone.any():
-        without = _refit(aggregator, judged, gone, consensus, trusted, notes)
-        again = {} if without is None else _better_by_others(judged, gone, flags, without)
+    without, dropped = None, _annotators_to_drop(judged, action)
+    if aggregator is not None and dropped.any():
+        without = _refit(aggregator, judged, dropped, consensus, trusted, notes)
+        again = {} if without is None else _better_by_others(judged, dropped, flags, without)
         if again:
             flags = pl.concat([flags, better_flags(again, flags)])
             action |= dict.fromkeys(again, "review")
-            gone = _annotators_to_drop(judged, action)
-            without = _refit(aggregator, judged, gone, consensus, trusted, notes) if gone.any() else None
+            dropped = _annotators_to_drop(judged, action)
+            without = _refit(aggregator, judged, dropped, consensus, trusted, notes) if dropped.any() else None
     return Actions(
         table=_action_table(table, flags, action), flags=flags, consensus=known, without=without, notes=tuple(notes),
-        n_judgments_dropped=float(judged.row_weight[gone[judged.annotator]].sum()),
-        effect=None if without is None else _effect(known, without, judged, gone),
+        n_judgments_dropped=float(judged.row_weight[dropped[judged.annotator]].sum()),
+        effect=None if without is None else _effect(known, without, judged, dropped),
     )  # fmt: skip
 
 
@@ -211,7 +211,7 @@ def _annotators_to_drop(judged: Judgments | Mixed, action: dict[Any, str]) -> Bo
 
 
 def _better_by_others(
-    judged: Judgments | Mixed, gone: Bools, flags: pl.DataFrame, without: Consensus
+    judged: Judgments | Mixed, dropped: Bools, flags: pl.DataFrame, without: Consensus
 ) -> dict[Any, dict[str, Any]]:
     """Those left out for their quality who do better by the consensus of the others.
 
@@ -220,7 +220,7 @@ def _better_by_others(
     if without.nominal:
         return {}
     names = flags.filter(pl.col("flag").is_in([*EMPTY, "copies"]))["annotator"].to_list()
-    quality = pair_accuracy(judged.select(gone[judged.annotator]), without.scores)
+    quality = pair_accuracy(judged.select(dropped[judged.annotator]), without.scores)
     assert quality is not None
     frame = quality.frame()
     frame = frame.filter((frame["n_judgments"] > 0) & ~frame["annotator"].is_in(names))
@@ -281,8 +281,8 @@ def _diagnostics(consensus: Consensus, judged: Judgments | Mixed, known: Consens
 
 def _action_table(table: pl.DataFrame, flags: pl.DataFrame, action: dict[Any, str]) -> pl.DataFrame:
     """The table with actions and reasons, those to be left out first."""
-    told = flags.group_by("annotator", maintain_order=True).agg(pl.col("reason").str.join("; "))
-    shown = table.join(told, on="annotator", how="left", maintain_order="left")
+    reasons = flags.group_by("annotator", maintain_order=True).agg(pl.col("reason").str.join("; "))
+    shown = table.join(reasons, on="annotator", how="left", maintain_order="left")
     chosen = pl.Series("action", [action.get(who, "keep") for who in shown["annotator"]], dtype=pl.String)
     plain = pl.Series([quality_in_words(row) for row in table.iter_rows(named=True)], dtype=pl.String)
     shown = shown.with_columns(chosen, pl.col("reason").fill_null(plain))
@@ -294,10 +294,10 @@ def _action_table(table: pl.DataFrame, flags: pl.DataFrame, action: dict[Any, st
 
 
 def _refit(
-    aggregator: Any, judged: Judgments | Mixed, gone: Bools, start: Consensus, trusted: Any | None, notes: list[str]
+    aggregator: Any, judged: Judgments | Mixed, dropped: Bools, start: Consensus, trusted: Any | None, notes: list[str]
 ) -> Consensus | None:
     """The consensus without some annotators, started from that of all."""
-    others = judged.select(~gone[judged.annotator])
+    others = judged.select(~dropped[judged.annotator])
     takes = inspect.signature(aggregator.fit).parameters
     extra: dict[str, Any] = {"start": start} if "start" in takes else {}
     if trusted is not None and "trusted" in takes:
@@ -313,10 +313,10 @@ def _refit(
     return fitted
 
 
-def _effect(before: Consensus, after: Consensus, judged: Judgments | Mixed, gone: Bools) -> Effect:
+def _effect(before: Consensus, after: Consensus, judged: Judgments | Mixed, dropped: Bools) -> Effect:
     """How far two consensus differ."""
     items = before.items
-    lost = judged.judged_items & ~judged.select(~gone[judged.annotator]).judged_items
+    lost = judged.judged_items & ~judged.select(~dropped[judged.annotator]).judged_items
     if before.nominal and before.grade is not None and after.grade is not None:
         same = before.grade == after.grade
         return Effect(float(same.mean()), int((~same).sum()), len(items), 0, items.n_queries, int(lost.sum()))

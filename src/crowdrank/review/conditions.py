@@ -241,7 +241,7 @@ def _outcome(one: Condition, facts: Facts) -> Outcome:
     where = np.flatnonzero(mask)
     # what is furthest from the number is worst
     where = where[np.argsort(-np.abs(values.values[where] - one.number), kind="stable")]
-    told = [f"{name(values.ids[int(w)])} {values.values[w]:.4g}" for w in where[:_MAX_IDS_SHOWN]]
+    values_of_ids = [f"{name(values.ids[int(w)])} {values.values[w]:.4g}" for w in where[:_MAX_IDS_SHOWN]]
     return Outcome(
-        True, f"{one} holds of {len(where):,} of {len(mask):,}: {first_few(told, len(where), _MAX_IDS_SHOWN)}"
+        True, f"{one} holds of {len(where):,} of {len(mask):,}: {first_few(values_of_ids, len(where), _MAX_IDS_SHOWN)}"
     )

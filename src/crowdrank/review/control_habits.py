@@ -48,11 +48,11 @@ class Habit(NamedTuple):
         return "on the left" if self.covariate == _OWN_SIDE else more_of(self.covariate, self.unit, self.transform)
 
 
-def interval_factor(found: Mapping[str, Any], level: float) -> float:
+def interval_factor(estimate: Mapping[str, Any], level: float) -> float:
     """Return how many standard errors an interval of a coefficient reaches: Student's t over annotators, or normal."""
     from scipy.special import ndtri, stdtrit
 
-    degrees = found.get("degrees")
+    degrees = estimate.get("degrees")
     return float(stdtrit(degrees, 0.5 + level / 2.0) if degrees else ndtri(0.5 + level / 2.0))
 
 
@@ -86,16 +86,18 @@ def annotator_habits(consensus: Consensus) -> list[Habit]:
         return []
     annotators, parameters = learned
     columns = {
-        one: (one, f"{one}_sd", float(found["unit"]), found.get("transform", GIVEN)) for one, found in control.items()
+        name: (name, f"{name}_sd", float(one["unit"]), one.get("transform", GIVEN)) for name, one in control.items()
     }
     columns[_OWN_SIDE] = ("bias", "bias_sd", 1.0, GIVEN)
     habits = []
     for covariate, (value, error, unit, way) in columns.items():
         if value in parameters and error in parameters:
-            found = parameters[value], parameters[error]
-            whole = _habit(annotators.ids, found, covariate, unit, way)
-            told = _has_own(*found, control[covariate]) if covariate in control else np.ones(len(whole.table), bool)
-            habits.append(whole._replace(table=whole.table.filter(pl.Series(told))))
+            estimates = parameters[value], parameters[error]
+            whole = _habit(annotators.ids, estimates, covariate, unit, way)
+            has_own = (
+                _has_own(*estimates, control[covariate]) if covariate in control else np.ones(len(whole.table), bool)
+            )
+            habits.append(whole._replace(table=whole.table.filter(pl.Series(has_own))))
     return habits
 
 
@@ -110,10 +112,10 @@ def _has_own(value: Any, error: Any, crowd: Mapping[str, Any]) -> Bools:
     return own
 
 
-def _habit(ids: pl.Series, found: tuple[Any, Any], covariate: str, unit: float, transform: str) -> Habit:
+def _habit(ids: pl.Series, estimates: tuple[Any, Any], covariate: str, unit: float, transform: str) -> Habit:
     """Coefficients with standard errors as a table with intervals, and odds at the typical difference."""
     far = interval_factor({}, INTERVAL)
-    value, error = (np.asarray(part, np.float64) for part in found)
+    value, error = (np.asarray(part, np.float64) for part in estimates)
     step = 1.0 if covariate == _OWN_SIDE else typical_difference(covariate, unit, transform)
     table = pl.DataFrame({
         "annotator": ids, "coefficient": value, "lower": value - far * error, "upper": value + far * error,
@@ -122,7 +124,7 @@ def _habit(ids: pl.Series, found: tuple[Any, Any], covariate: str, unit: float, 
     return Habit(covariate, unit, table, transform)
 
 
-def relative_habits(preferences: Preferences, control: Sequence[str], found: Any) -> list[Habit]:
+def relative_habits(preferences: Preferences, control: Sequence[str], coefficients: Any) -> list[Habit]:
     """Return coefficients of annotators against each other, of those whose can be told.
 
     ``found`` has parameters, unit and comparable, as ``latent_score`` gives them.
@@ -130,9 +132,9 @@ def relative_habits(preferences: Preferences, control: Sequence[str], found: Any
     ways = dict(zip(preferences.covariate_names, preferences.covariate_transforms, strict=True))
     habits = []
     for place, one in enumerate(control):
-        values = found.parameters[one], found.parameters[f"{one}_sd"]
-        whole = _habit(preferences.annotators.ids, values, one, float(found.unit[place]), ways[one])
-        habits.append(whole._replace(table=whole.table.filter(pl.Series(found.comparable[:, place]))))
+        values = coefficients.parameters[one], coefficients.parameters[f"{one}_sd"]
+        whole = _habit(preferences.annotators.ids, values, one, float(coefficients.unit[place]), ways[one])
+        habits.append(whole._replace(table=whole.table.filter(pl.Series(coefficients.comparable[:, place]))))
     return habits
 
 

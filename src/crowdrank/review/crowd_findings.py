@@ -113,8 +113,8 @@ def _unseen_sides(facts: Facts) -> list[Finding]:
     if not isinstance(judged, Preferences):
         return []
     numbers = {"n_unknown": int((~judged.shown).sum()), "n_judgments": len(judged)}
-    told = recorded_sentences(judged)
-    return [Finding("sides_unknown", "annotators", "info", sentence, numbers) for sentence in told]
+    sentences = recorded_sentences(judged)
+    return [Finding("sides_unknown", "annotators", "info", sentence, numbers) for sentence in sentences]
 
 
 def _dependent(facts: Facts) -> list[Finding]:
@@ -167,10 +167,15 @@ def _between(facts: Facts, agreement: Agreement, judged: Judgments | Mixed) -> l
 
 def _shared_errors(facts: Facts, judged: Judgments | Mixed) -> list[Finding]:
     """That answers to one item depend on each other beyond its class, so that annotators may be wrong together."""
-    told = facts.consensus.estimates.get("calibration")
-    if not told or not told["likeliest"] or told["shared_error"] < _FEW_SHARED or not isinstance(judged, Grades):
+    calibration = facts.consensus.estimates.get("calibration")
+    if (
+        not calibration
+        or not calibration["likeliest"]
+        or calibration["shared_error"] < _FEW_SHARED
+        or not isinstance(judged, Grades)
+    ):
         return []
-    correlation, shared = float(told["correlation"]), float(told["shared_error"])
+    correlation, shared = float(calibration["correlation"]), float(calibration["shared_error"])
     each = len(judged) / max(int(judged.judged_items.sum()), 1)
     worth = each / (1.0 + (each - 1.0) * correlation)
     numbers = {"correlation": correlation, "shared_error": shared, "n_each": each, "effective_each": worth}
@@ -193,12 +198,12 @@ def _self_consistency(facts: Facts, judged: Judgments | Mixed) -> list[Finding]:
     ids: list[Any] = []
     chance = False
     for how in ("repeated", "swapped"):
-        told = consistency(odd.annotators(), how)
-        if told is not None:
-            numbers |= {f"n_{how}": told.n, f"share_{how}": told.share}
-            numbers |= {f"{how}_lower": told.lower, f"{how}_upper": told.upper}
-            ids += told.annotators
-            chance |= told.n >= FEWEST and told.lower <= _CHANCE
+        agreement = consistency(odd.annotators(), how)
+        if agreement is not None:
+            numbers |= {f"n_{how}": agreement.n, f"share_{how}": agreement.share}
+            numbers |= {f"{how}_lower": agreement.lower, f"{how}_upper": agreement.upper}
+            ids += agreement.annotators
+            chance |= agreement.n >= FEWEST and agreement.lower <= _CHANCE
     severity = "warning" if chance and not isinstance(judged, Grades) else "info"
     return [Finding("self_consistency", "agreement", severity, sentence, numbers, tuple(dict.fromkeys(ids)))]
 

@@ -42,12 +42,12 @@ def diagnose(judgments: Judgments, consensus: Consensus, truth: Truth | None = N
     n = len(np.unique(judgments.annotator))
     pairs = _pairs(judgments, coded, consensus, truth)
     worth = _effective_number(pairs, n, known=truth is not None) if n else None
-    told = habit_sentences(judgments, table, consensus.scores)
-    told += [] if worth is None else dependence_sentences(judgments.annotators, pairs, n, worth)
+    sentences = habit_sentences(judgments, table, consensus.scores)
+    sentences += [] if worth is None else dependence_sentences(judgments.annotators, pairs, n, worth)
     if judgments.n_annotators:
         table = table.with_columns(family=_family_numbers(pairs, judgments.n_annotators))
     return Diagnostics(
-        kind=judgments.kind, n_annotators=n, effective_annotators=worth, annotator_messages=tuple(told),
+        kind=judgments.kind, n_annotators=n, effective_annotators=worth, annotator_messages=tuple(sentences),
         group_messages=tuple(group_sentences(judgments.items, groups)),
         notes=tuple(note_sentences(judgments, coded, pairs, n)), annotator_table=table,
         dependence_table=_dependence_table(judgments.annotators, pairs),
@@ -87,8 +87,8 @@ def _pairs(judgments: Judgments, coded: CodedJudgments, consensus: Consensus, tr
     distance = np.abs(consensus.scores[coded.first] - consensus.scores[coded.second])
     # with few rivals the scores are made of the answers to be looked at, and against a truth hard pairs count too
     rivals = 2.0 * panel.n_things / max(len(np.unique([coded.first, coded.second])), 1)
-    told = truth is None and rivals >= _FEWEST_RIVALS
-    return dependence(panel, wrong, (coded.first, coded.second), distance if told else None)
+    enough = truth is None and rivals >= _FEWEST_RIVALS
+    return dependence(panel, wrong, (coded.first, coded.second), distance if enough else None)
 
 
 def _effective_number(pairs: Dependence | None, n: int, *, known: bool) -> float:

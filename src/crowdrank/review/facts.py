@@ -87,8 +87,8 @@ class Facts:
         given = {key: self.consensus.estimates[key] for key in ("trusted", "known") if key in self.consensus.estimates}
         if not given:
             return scores_quietly(method, self.judgments)
-        found: Floats = fit_quietly(method, self.judgments, **given).scores
-        return found
+        scores: Floats = fit_quietly(method, self.judgments, **given).scores
+        return scores
 
     @cached_property
     def per_item(self) -> Counts | None:

@@ -270,8 +270,8 @@ def _known_grades(grades: Grades, coded: CodedJudgments, truth: Truth) -> Ints:
     if grades.declared is not None:
         names = [str(level) for level in grades.levels]
         values_of = dict(zip(names, grades.level_values.tolist(), strict=True))
-        told = truth.labels(known).replace_strict(values_of, default=None, return_dtype=pl.Float64)
-        known = told.fill_null(float("nan")).to_numpy()
+        by_name = truth.labels(known).replace_strict(values_of, default=None, return_dtype=pl.Float64)
+        known = by_name.fill_null(float("nan")).to_numpy()
     if not grades.nominal:
         return _nearest(values, known)
     place = np.minimum(np.searchsorted(given, known), len(given) - 1)

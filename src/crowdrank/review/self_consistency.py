@@ -137,12 +137,12 @@ def consistency(table: pl.DataFrame, how: str) -> Consistency | None:
 def consistency_sentence(kind: str, table: pl.DataFrame) -> str | None:
     """Return how far annotators agree with themselves, ``None`` where nothing was asked again."""
     again, swapped = consistency(table, "repeated"), consistency(table, "swapped")
-    told = {
+    repeated = {
         "grade": "items graded again", "ranking": "pairs ranked again",
         "preference": "pairs asked again in the same order" if _has_sides(table) else "pairs asked again",
     }  # fmt: skip
     parts = []
-    for repeats, what in ((again, told[kind]), (swapped, "pairs asked again with the sides swapped")):
+    for repeats, what in ((again, repeated[kind]), (swapped, "pairs asked again with the sides swapped")):
         if repeats is not None:
             bounds = f"{percent(repeats.lower)} to {percent(repeats.upper)}"
             parts.append(f"in {percent(repeats.share)} of {repeats.n:,} {what} ({bounds})")

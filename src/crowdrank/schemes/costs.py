@@ -112,8 +112,8 @@ def n_asked_by_rule(rule: GradeRule, asked: OrderedGrades) -> Counts:
     """Return how many of its grades each item would have been asked for, one after the other, under a rule."""
     number = np.minimum(1, asked.counts)
     while True:
-        begun = asked.first(number)
-        further = np.minimum(np.maximum(rule.n_wanted(begun.grade, begun.offsets), number), asked.counts)
+        so_far = asked.first(number)
+        further = np.minimum(np.maximum(rule.n_wanted(so_far.grade, so_far.offsets), number), asked.counts)
         if (further == number).all():
             return number
         number = further

@@ -127,7 +127,7 @@ class Information:
         judgments = expect(situation.judgments, self)
         if self.goal == _RANKER:
             if not isinstance(judgments, Grades):
-                raise ParameterError("goal 'ranker' is about grades, and these are preferences; use top-10 or order")
+                raise ParameterError("goal 'ranker' applies to grades, but these are preferences; use top-10 or order")
             if judgments.nominal:
                 raise ParameterError("goal 'ranker' needs an order, and these classes have none; leave it out")
             limits = Limits(self.share, self.most, self.least)
@@ -136,7 +136,7 @@ class Information:
         if isinstance(judgments, Grades):
             if goal.k:
                 raise ParameterError(
-                    f"goal {goal.text!r} is about preferences, and these are grades; leave the goal out or use ranker"
+                    f"goal {goal.text!r} applies to preferences, but these are grades; leave the goal out or use ranker"
                 )
             if judgments.nominal and self.about == "gain":
                 raise ParameterError("about='gain' needs an order, and these classes have none; leave it out")

@@ -139,14 +139,14 @@ def choose_preferences(
     spread = spreads(pairs, scores)
     money = situation.money_to_choose
     pair, who, worth, weight = choose_pairs(pairs, scores, annotators, money, _MIN_INFORMATION, most)
-    gap, told = scores.score[pairs.left[pair]] - scores.score[pairs.right[pair]], weight * spread[pair]
+    gap, information = scores.score[pairs.left[pair]] - scores.score[pairs.right[pair]], weight * spread[pair]
     return ChosenPairs(
         left=np.where(gap < 0, pairs.right[pair], pairs.left[pair]),
         right=np.where(gap < 0, pairs.left[pair], pairs.right[pair]),
         annotator=None if situation.roster is None else order[who],
         gain=worth * (wrong.fall(scores) / max(worth.sum(), _MIN_INFORMATION)),
         first=1 - wrong_now(gap, spread[pair]),
-        cut=told / (1 + told),
+        cut=information / (1 + information),
         before=wrong.before,
     )  # fmt: skip
 

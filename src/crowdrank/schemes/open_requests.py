@@ -37,15 +37,15 @@ def open_requests(judgments: Any, table: Any) -> OpenRequests:
         raise JudgmentError("the open requests have no query column but the judgments name queries; add it")
     query = frame[names["query"]] if "query" in names and not judgments.items.single else None
     codes = {side: judgments.items.codes(query, frame[name]) for side, name in sides.items()}
-    for side, found_codes in codes.items():
-        if len(found_codes) and found_codes.min() < 0:
-            row = int(np.argmin(found_codes))
+    for side, of_side in codes.items():
+        if len(of_side) and of_side.min() < 0:
+            row = int(np.argmin(of_side))
             raise JudgmentError(
-                f"row {row + 1} of the open requests asks about {frame[sides[side]][row]!r}, which is no known item; "
-                "leave it out, or name it in the list of items"
+                f"row {row + 1} of the open requests asks about {frame[sides[side]][row]!r}, which is not a known "
+                "item; leave it out, or name it in the list of items"
             )
     number = _numbers(frame)
-    things: dict[str, Ints] = {side: np.repeat(found_codes, number) for side, found_codes in codes.items()}
+    things: dict[str, Ints] = {side: np.repeat(of_side, number) for side, of_side in codes.items()}
     who = frame["annotator"].gather(np.repeat(np.arange(len(frame)), number)) if "annotator" in frame.columns else None
     return OpenRequests(things, None if who is None or who.dtype == pl.Null else who)
 
@@ -58,6 +58,7 @@ def _numbers(frame: pl.DataFrame) -> Any:
     bad = number.is_null() | (number < 0)
     if bad.any():
         raise JudgmentError(
-            f"row {int(bad.arg_max() or 0) + 1} of the open requests has no whole number as n_more; correct it"
+            f"row {int(bad.arg_max() or 0) + 1} of the open requests has an n_more that is not a whole number; "
+            "correct it"
         )
     return number.to_numpy()

@@ -158,7 +158,7 @@ def campaign(
     called = method_name(scheme) if name is None else name
     rng, rows, stopped = np.random.default_rng(seed), [], ""
     for number in range(n_rounds):
-        begun, limit = len(asked), budget * (number + 1) / n_rounds
+        n_before, limit = len(asked), budget * (number + 1) / n_rounds
         # what nobody could answer is asked no more, and its money spent on something else
         for again in range(_N_TRIES):
             if limit - asked.cost < price * (1 - 1e-9):
@@ -172,7 +172,7 @@ def campaign(
                 stopped = f"nothing is left to ask ({requests.sentence()})"
                 break
             asked.add(requests, answers)
-        if len(asked) > begun:
+        if len(asked) > n_before:
             rows.append({"round": number + 1, "cost": asked.cost, "n_judgments": len(asked), **yard.read(asked)})
         elif limit - asked.cost >= price:
             break
@@ -274,7 +274,7 @@ class _Yardstick:
             return _label_measure(measure, consensus, self.truth, judgments)
         if isinstance(judgments, Grades) and judgments.nominal:
             raise ParameterError(
-                f"{measure} is about an order, and these classes have none; use {' or '.join(USUAL['class'])}"
+                f"{measure} needs an order, but these classes have none; use {' or '.join(USUAL['class'])}"
             )
         parsed = parse(measure)
         query = consensus.items.query
@@ -304,12 +304,12 @@ class _Yardstick:
 def _label_measure(measure: str, consensus: Consensus, truth: Truth, judgments: Judgments) -> float:
     """A measure of the labels of items whose true grade is known."""
     if not isinstance(judgments, Grades):
-        raise ParameterError(f"{measure} is about grades, and preferences are asked for; name another measure")
+        raise ParameterError(f"{measure} applies to grades, but preferences are asked for; name another measure")
     grade = truth.align(consensus.items)
     use = np.isfinite(grade)
     if measure == "gain_error":
         if judgments.nominal:
-            raise ParameterError("gain_error is about an order, and these classes have none; use accuracy or log_loss")
+            raise ParameterError("gain_error needs an order, but these classes have none; use accuracy or log_loss")
         error = _gains(consensus, judgments)[use] - (np.exp2(grade[use]) - 1)
         return float(np.sqrt(np.mean(error**2)))
     if consensus.grade is None or consensus.probabilities is None:

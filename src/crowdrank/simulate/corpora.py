@@ -101,5 +101,5 @@ def _feature_signal(matrix: Floats, interactions: float, function: int) -> Float
     products = matrix[:, pairs] * matrix[:, pairs + 1]
     alone = matrix @ straight / float(np.linalg.norm(straight))
     paired = products @ together / max(float(np.linalg.norm(together)), 1e-300)
-    told: Floats = np.sqrt(1 - interactions) * alone + np.sqrt(interactions) * paired
-    return told
+    signal: Floats = np.sqrt(1 - interactions) * alone + np.sqrt(interactions) * paired
+    return signal

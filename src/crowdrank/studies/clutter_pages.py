@@ -51,8 +51,8 @@ SUBSET = 10
 
 PAGES, SOURCES, NO_DOCUMENTATION = "pages", "sources", "without documentation"
 MARKS = {
-    "missing_css": "link to style sheets that are not there",
-    "unstable": "were of another height when they were read again",
+    "missing_css": "link to style sheets that are missing",
+    "unstable": "changed in height while they were read",
 }
 """What a page may be marked for, by what is said of such pages; figures are given with and without them."""
 
@@ -96,16 +96,12 @@ class Pages:
     @classmethod
     def of(cls, work: Work) -> Pages:
         """Return the pages of the data set, blank ones left out."""
-        data = work.load(_DATA)
-        assert data.details is not None
-        assert data.features is not None
-        table = data.features.items.frame().join(data.details, on="item", how="left", maintain_order="left")
-        matrix = data.features.matrix.astype(np.float64)
-        columns = {name: matrix[:, data.features.names.index(name)] for name in (*SETS["rendered"], *SETS["source"])}
+        stored, table, clutter = _stored_pages(work, _DATA)
+        matrix = stored.matrix.astype(np.float64)
+        columns = {name: matrix[:, stored.names.index(name)] for name in (*SETS["rendered"], *SETS["source"])}
         logs: dict[str, Floats] = {
             name: np.log1p(values) if name[4:] in _COUNTS else values for name, values in columns.items()
         }
-        clutter = {short: _standard(table[name].to_numpy()) for short, name in MEASURES.items()}
         ids, source, kind = (tuple(table[name].cast(pl.String)) for name in ("item", "source", "kind"))
         marks = {"missing_css": table["missing_css"].to_numpy() > 0}
         return cls(ids, source, kind, logs, clutter, marks, "pages rendered and measured for this data set")
@@ -113,34 +109,30 @@ class Pages:
     @classmethod
     def first_screens(cls, work: Work) -> Pages:
         """Return the pages whose first screen was counted apart, one of each site."""
-        data = work.load(_FIRST_DATA)
-        assert data.details is not None
-        assert data.features is not None
-        table = data.features.items.frame().join(data.details, on="item", how="left", maintain_order="left")
+        stored, table, clutter = _stored_pages(work, _FIRST_DATA)
         features = {}
-        for place, name in enumerate(data.features.names):
-            values = data.features.matrix[:, place].astype(np.float64)
+        for place, name in enumerate(stored.names):
+            values = stored.matrix[:, place].astype(np.float64)
             values = np.where(np.isnan(values), np.nanmean(values), values)
             features[name] = np.log1p(values) if name.partition("_")[2] in _COUNTS or name == "colours" else values
-        clutter = {short: _standard(table[name].to_numpy()) for short, name in MEASURES.items()}
         ids = tuple(table["item"].cast(pl.String))
         return cls(ids, ids, ("template",) * len(ids), features, clutter, {}, "template pages, one of each site")
 
     @classmethod
     def in_folder(cls, folder: PathLike, work: Work) -> Pages:
         """Return the pages of a folder, rendered and measured; blank ones and copies are left out."""
-        made = _measure_folder(folder, work)
-        if len(made.ids) < 2 * SUBSET:
+        measured = _measure_folder(folder, work)
+        if len(measured.ids) < 2 * SUBSET:
             raise JudgmentError(
-                f"{folder}: {counted(len(made.ids), 'page')} can be compared, and the study learns from subsets of "
-                f"{SUBSET} and tests on others; give a folder of {2 * SUBSET} pages or more"
+                f"{folder}: {counted(len(measured.ids), 'page')} can be compared, but the study learns from subsets of "
+                f"{SUBSET} pages and tests on others; give a folder of {2 * SUBSET} pages or more"
             )
-        features = made.features
-        values = np.column_stack([*features.values(), *made.measures.values()])
-        digest = hashlib.sha256("\0".join(made.ids).encode() + values.tobytes()).hexdigest()[:16]
-        clutter = {short: _standard(made.measures[name]) for short, name in MEASURES.items()}
-        source, kind = tuple(page.split("/")[0] for page in made.ids), ("page",) * len(made.ids)
-        return cls(made.ids, source, kind, features, clutter, made.marks, f"pages of {folder}", (digest,))
+        features = measured.features
+        values = np.column_stack([*features.values(), *measured.measures.values()])
+        digest = hashlib.sha256("\0".join(measured.ids).encode() + values.tobytes()).hexdigest()[:16]
+        clutter = {short: _standard(measured.measures[name]) for short, name in MEASURES.items()}
+        source, kind = tuple(page.split("/")[0] for page in measured.ids), ("page",) * len(measured.ids)
+        return cls(measured.ids, source, kind, features, clutter, measured.marks, f"pages of {folder}", (digest,))
 
     @property
     def calm(self) -> Floats:
@@ -193,11 +185,11 @@ def _measure_folder(folder: PathLike, work: Work) -> _Measured:
     run = Run(n_jobs=-1, cache=work.page_cache, on_error="skip", progress=work.progress)
     raw = read_raw_items(folder, "page")
     params = {"first": True, "fill": "mean", "mode": "screen", "measures": True}
-    screen, made = extract("page", raw, params, run)
-    assert made.measures is not None
+    screen, details = extract("page", raw, params, run)
+    assert details.measures is not None
     assert screen.details is not None
-    source, _ = extract("page", made.items, {"first": False, "fill": "mean", "mode": "source"}, run)
-    shown = worth_ranking(made.items, made.measures)
+    source, _ = extract("page", details.items, {"first": False, "fill": "mean", "mode": "source"}, run)
+    shown = worth_ranking(details.items, details.measures)
     place = {item: row for row, item in enumerate(source.items.ids.to_list())}
     names = screen.items.ids.to_list()
     keep = np.array([row for row in np.flatnonzero(shown) if names[row] in place], dtype=np.int64)
@@ -211,13 +203,22 @@ def _measure_folder(folder: PathLike, work: Work) -> _Measured:
         features |= {f"dom_{name}": on_screen[column], f"src_{name}": in_source[column]}
         if name != "aspect":
             features |= {f"whole_{name}": on_screen[column], f"first_{name}": on_screen[f"first_{column}"]}
-    measures = {name: made.measures[keep, place] for place, name in enumerate(MEASURES.values())}
+    measures = {name: details.measures[keep, place] for place, name in enumerate(MEASURES.values())}
     marks = {mark: screen.details[mark].to_numpy()[keep] > 0 for mark in MARKS}
     return _Measured(ids, features, measures, marks)
 
 
+def _stored_pages(work: Work, name: str) -> tuple[Features, pl.DataFrame, dict[str, Floats]]:
+    """The features of a data set of pages, a table with their details, and their clutter as standard scores."""
+    data = work.load(name)
+    assert data.details is not None
+    assert data.features is not None
+    table = data.features.items.frame().join(data.details, on="item", how="left", maintain_order="left")
+    return data.features, table, {short: _standard(table[of].to_numpy()) for short, of in MEASURES.items()}
+
+
 def _standard(values: Floats) -> Floats:
-    """Values less their mean, by their standard deviation."""
+    """Standard scores: values minus their mean, divided by their standard deviation."""
     scaled: Floats = (values - values.mean()) / values.std()
     return scaled
 

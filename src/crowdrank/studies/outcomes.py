@@ -11,7 +11,7 @@ import polars as pl
 
 VERDICTS = {
     "reproduced": "the figures say what the paper says",
-    "same trend": "the direction is that of the paper, its size or its certainty is not",
+    "same trend": "the direction is that of the paper; its size or certainty is not",
     "not reproduced": "the figures say otherwise",
     "undecided": "the spread over repetitions does not allow a verdict, and one repetition never does",
     "not decidable": "what it needs was never published",

@@ -9,10 +9,10 @@ from numpy.typing import ArrayLike
 def difference_text(values: ArrayLike, digits: int = 1) -> str:
     """Return a mean difference with its standard error."""
     differences = np.asarray(values, float)
-    told = f"{differences.mean():+.{digits}f}"
+    mean = f"{differences.mean():+.{digits}f}"
     if len(differences) < 2:
-        return told
-    return f"{told} ± {differences.std(ddof=1) / np.sqrt(len(differences)):.{digits}f}"
+        return mean
+    return f"{mean} ± {differences.std(ddof=1) / np.sqrt(len(differences)):.{digits}f}"
 
 
 def clear(values: ArrayLike, least: float = 2.0) -> int:

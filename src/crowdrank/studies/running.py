@@ -79,12 +79,12 @@ def run_study(
         stamp={"study": chosen.name, "crowdrank": _versions()["crowdrank"]}, progress=progress,
         pages=pages,
     )  # fmt: skip
-    n_resumed, former, begun = work.n_resumed, work.seconds, time.perf_counter()
+    n_resumed, former, began = work.n_resumed, work.seconds, time.perf_counter()
     outcome = chosen.run(work)
     if work.quick or not outcome.is_repeated:
         why = "A quick run decides nothing." if work.quick else "One repetition decides nothing."
         outcome = outcome.leave_undecided(why)
-    seconds = former + time.perf_counter() - begun
+    seconds = former + time.perf_counter() - began
     files = () if place is None else _write_results(chosen, outcome, work, seconds, place, stem)
     return Ran(chosen, outcome, scope, seconds, os.cpu_count() or 1, n_resumed, files)
 

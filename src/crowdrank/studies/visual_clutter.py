@@ -106,29 +106,29 @@ def _first_seeds(work: Work) -> range:
 
 def _first_screen_taus(work: Work, pages: Pages, n_most: int | None) -> dict[str, list[float]]:
     """Tau with the measure left out, the mean of the three, by set of columns, for each division into halves."""
-    found: dict[str, list[float]] = {}
+    taus: dict[str, list[float]] = {}
     for seed in _first_seeds(work):
         cell = work.cell((*pages.key, "first screen", seed), partial(_run_first, pages, seed, n_most))
         for name, value in cell.items():
-            found.setdefault(name, []).append(value)
-    return found
+            taus.setdefault(name, []).append(value)
+    return taus
 
 
 def _run_first(pages: Pages, seed: int, n_most: int | None) -> Cell:
     """The same for one division, by Borda and ListMLE."""
     train, test = (rows[: None if n_most is None else n_most * SUBSET] for rows in divide_pages(pages, PAGES, seed))
-    found = {}
+    means = {}
     for chosen, columns in FIRST_SETS.items():
         taus = []
         for left in MEASURES:
             task = pages.task(columns, train, test, [name for name in MEASURES if name != left])
             methods = Methods(ridge=0.01, turns=30, n_samples=40, steps=_UNIT_VARIANCE, seed=seed)
             taus.append(_agreement(pages, task, methods.fit((BORDA,), task)[BORDA].scores, left))
-        found[chosen] = float(np.mean(taus))
+        means[chosen] = float(np.mean(taus))
     rows = pages.rows(task.test)
     others = {left: [pages.clutter[name][rows] for name in MEASURES if name != left] for left in MEASURES}
     peers = [_agreement(pages, task, -np.mean(values, axis=0), left) for left, values in others.items()]
-    return {**found, _PEERS: float(np.mean(peers))}
+    return {**means, _PEERS: float(np.mean(peers))}
 
 
 def _first_rows(taus: Mapping[str, Sequence[float]], pages: Pages) -> Iterator[Row]:
@@ -171,24 +171,24 @@ def _agreement(pages: Pages, task: Task, scores: Floats, measure: str) -> float:
     return float(kendall_tau(-pages.clutter[measure][rows], scores, query))
 
 
-Found = Mapping[tuple[str, str, str, str], Sequence[float]]
+Figures = Mapping[tuple[str, str, str, str], Sequence[float]]
 """Split, set of features, method and measure -> the figure of each repeat."""
 
 
-def _apart(figures: Found, method: str, *, split: str = PAGES, chosen: str = "rendered") -> Floats:
+def _apart(figures: Figures, method: str, *, split: str = PAGES, chosen: str = "rendered") -> Floats:
     """Tau with the measure left out, the mean of the three for each repeat."""
     values: Floats = np.mean([figures[split, chosen, method, f"{_APART} {name}"] for name in MEASURES], axis=0)
     return values
 
 
-def _less(figures: Found, first: str, second: str, measure: str) -> Floats:
+def _less(figures: Figures, first: str, second: str, measure: str) -> Floats:
     """First less second on rendered pages, for each repeat."""
     one, two = (figures[PAGES, "rendered", name, measure] for name in (first, second))
     values: Floats = np.subtract(one, two)
     return values
 
 
-def _rows(figures: Found) -> Iterator[Row]:
+def _rows(figures: Figures) -> Iterator[Row]:
     """All that was measured; the paper has no figure of it."""
     for (split, chosen, method, measure), values in figures.items():
         figure = split == PAGES and measure.startswith("nDCG") and chosen in ("", "rendered")
@@ -201,7 +201,7 @@ def _rows(figures: Found) -> Iterator[Row]:
             yield Row(place="paired difference", what={**labels, "measure": measure}, values=tuple(gain))
 
 
-def _marked_taus(pages: Pages, figures: Found, mark: str) -> dict[str, dict[str, Floats]]:
+def _marked_taus(pages: Pages, figures: Figures, mark: str) -> dict[str, dict[str, Floats]]:
     """Tau with the measure left out by set of features: of all pages, without marked ones, and of as many."""
     splits = {
         f"all {len(pages.ids):,}": PAGES,
@@ -215,7 +215,7 @@ def _marked_taus(pages: Pages, figures: Found, mark: str) -> dict[str, dict[str,
     }
 
 
-def _marked_rows(pages: Pages, figures: Found) -> Iterator[Row]:
+def _marked_rows(pages: Pages, figures: Figures) -> Iterator[Row]:
     """The figures with and without pages that are marked."""
     for mark in pages.marks:
         for label, taus in _marked_taus(pages, figures, mark).items():
@@ -224,11 +224,11 @@ def _marked_rows(pages: Pages, figures: Found) -> Iterator[Row]:
                 yield Row(place=f"with and without {mark}", what={**labels, "pages": label}, values=tuple(values))
 
 
-def _marked_note(pages: Pages, figures: Found, mark: str) -> str:
+def _marked_note(pages: Pages, figures: Figures, mark: str) -> str:
     """What leaving marked pages out comes to, or why that is not known."""
     if mark not in pages.marks:
         return (
-            f"Which pages {MARKS[mark]} ({mark}) was not recorded for these pages, so no figure without them can be "
+            f"It was not recorded which of these pages {MARKS[mark]} ({mark}), so no figure without them can be "
             "given; `crowdrank study visual-clutter --pages FOLDER` renders pages anew and gives both."
         )
     marked = f"{int(pages.marks[mark].sum()):,} of {counted(len(pages.ids), 'page')} {MARKS[mark]} ({mark})"
@@ -240,11 +240,11 @@ def _marked_note(pages: Pages, figures: Found, mark: str) -> str:
             else "there is nothing to leave out"
         )
         return f"{marked}: {why}."
-    told = "; ".join(
-        f"{label} {', '.join(f'{chosen} {np.mean(values):.2f}' for chosen, values in found.items())}"
-        for label, found in taus.items()
+    by_mark = "; ".join(
+        f"{label} {', '.join(f'{chosen} {np.mean(values):.2f}' for chosen, values in by_set.items())}"
+        for label, by_set in taus.items()
     )
-    return f"{marked}. Tau with a measure left out ({BORDA} and ListMLE), with and without them: {told}."
+    return f"{marked}. Tau with a measure left out ({BORDA} and ListMLE), with and without them: {by_mark}."
 
 
 def _feature_rows(pages: Pages) -> Iterator[Row]:
@@ -264,32 +264,32 @@ def _people() -> Verdict:
         "figure 4: nDCG against scores from 0 to 5 by seven volunteers",
         "not decidable",
         "Neither the 2,000 pages nor the volunteers' scores were published, and the figure prints no numbers. Public "
-        "sets with people's answers ask for appeal, which clutter hardly relates to. In their place stand the mean of "
-        "the three measures, which flatters each of them, and each measure in turn, left out of training.",
+        "sets with people's answers ask about appeal, which is hardly related to clutter. In their place we use the "
+        "mean of the three measures, which favours each of them, and each measure in turn, left out of training.",
     )
 
 
-def _better(figures: Found) -> Verdict:
+def _better(figures: Figures) -> Verdict:
     """Whether the joint method beats the two stages."""
-    told, gains = [], []
+    by_split, gains = [], []
     for first, second in ((PRINTED_ML, PRINTED_D), (ML, D)):
         near, far = _less(figures, first, second, "nDCG@3"), _apart(figures, first) - _apart(figures, second)
         gains.append((near, far))
-        told.append(
+        by_split.append(
             f"{first} less {second}: nDCG@3 {difference_text(near, 3)}, tau with the measure left out "
             f"{difference_text(far, 3)}"
         )
     plain = _apart(figures, ML) - _apart(figures, BORDA)
     return Verdict.of(
         "figure 4: LTRMA-ML outperforms LTRMA-D",
-        f"{'; '.join(told)}. LTRMA-ML less Borda and ListMLE in that tau: {difference_text(plain, 3)}.",
-        why="Three annotators of similar quality who agree leave nothing to weigh.",
+        f"{'; '.join(by_split)}. LTRMA-ML less Borda and ListMLE in that tau: {difference_text(plain, 3)}.",
+        why="With three annotators of similar quality who agree, weights make no difference.",
         reproduced=all(clear(gain) > 0 for gain in gains[0]),
         trend=any(clear(gain) > 0 for gain in gains[0]) and all(float(np.mean(gain)) > 0 for gain in gains[0]),
     )
 
 
-def _close(figures: Found, first: Mapping[str, Sequence[float]], first_pages: Pages) -> Verdict:
+def _close(figures: Figures, first: Mapping[str, Sequence[float]], first_pages: Pages) -> Verdict:
     """Whether features come close to the measures."""
     key = PAGES
     depths = {k: float(np.mean(figures[key, "rendered", ML, f"nDCG@{k}"])) for k in (3, 4, 5)}
@@ -297,41 +297,41 @@ def _close(figures: Found, first: Mapping[str, Sequence[float]], first_pages: Pa
     chance = {k: float(np.mean(figures[key, "", RANDOM, f"nDCG@{k}"])) for k in depths}
     own, peers = float(np.mean(_apart(figures, ML))), float(np.mean(_apart(figures, _PEERS, chosen="")))
     on_first, seen = (np.subtract(first[name], first[WHOLE]) for name in (FIRST, SCREEN))
-    told = ", ".join(f"@{k} {depths[k]:.3f}, {least[k]:.3f} and {chance[k]:.3f}" for k in depths)
+    by_depth = ", ".join(f"@{k} {depths[k]:.3f}, {least[k]:.3f} and {chance[k]:.3f}" for k in depths)
     return Verdict.of(
         "figure 4: LTRMA-ML is close to the image measures at nDCG@3, @4 and @5",
-        f"nDCG of LTRMA-ML, of the lowest measure and of a random order: {told}; the measures are part of that truth. "
-        f"On even terms, tau with a measure left out is {own:.2f}, and {peers:.2f} for the other two measures.",
-        why="That features count over the whole page while the measures see its first screen is not the reason: on "
-        f"{first_pages.origin}, counting on the first screen changes that tau by {difference_text(on_first, 3)}. Two "
-        "numbers of the screenshot, the share of edges and the number of colours, change it by "
-        f"{difference_text(seen, 3)}, to "
-        f"{np.mean(first[SCREEN]):.2f} against {np.mean(first[_PEERS]):.2f} for the other two measures: the gap is "
-        "what pictures look like, which no count sees.",
+        f"nDCG of LTRMA-ML, of the lowest measure and of a random order: {by_depth}; the measures are part of that "
+        f"truth. On even terms, tau with a measure left out is {own:.2f}, and {peers:.2f} for the other two measures.",
+        why="The reason is not that features count over the whole page while the measures see only its first screen: "
+        f"on {first_pages.origin}, counting on the first screen changes that tau by "
+        f"{difference_text(on_first, 3)}. Two numbers of the screenshot, the share of edges and the number of "
+        f"colours, change it by {difference_text(seen, 3)}, to {np.mean(first[SCREEN]):.2f} against "
+        f"{np.mean(first[_PEERS]):.2f} for the other two measures: the gap is the look of pictures, which no "
+        "count measures.",
         reproduced=own >= 0.9 * peers,
         trend=own >= 0.75 * peers,
     )
 
 
-def _cheap(figures: Found) -> Verdict:
+def _cheap(figures: Figures) -> Verdict:
     """Whether features that need no browser do."""
     sets = {chosen: float(np.mean(_apart(figures, BORDA, chosen=chosen))) for chosen in SETS}
-    told = f"Tau with a measure left out: {', '.join(f'{name} {value:.2f}' for name, value in sets.items())}"
+    text = f"Tau with a measure left out: {', '.join(f'{name} {value:.2f}' for name, value in sets.items())}"
     held = sets
     if (SOURCES, "source", BORDA, _TAU) in figures:
         held = {chosen: float(np.mean(_apart(figures, BORDA, split=SOURCES, chosen=chosen))) for chosen in SETS}
-        told += f"; across sources of pages {', '.join(f'{name} {value:.2f}' for name, value in held.items())}"
+        text += f"; across sources of pages {', '.join(f'{name} {value:.2f}' for name, value in held.items())}"
     return Verdict.of(
         "section 5.5: quick features from the source suffice",
-        f"{told} (Borda and ListMLE).",
+        f"{text} (Borda and ListMLE).",
         why="Features from html and style sheets hardly carry over to other sources of pages; those of the rendered "
-        "page do so better, but ask for a browser.",
+        "page do better, but need a browser.",
         reproduced=sets["source"] >= 0.9 * sets["rendered"] and held["source"] >= 0.9 * held["rendered"],
         trend=held["source"] >= 0.5 * held["rendered"],
     )
 
 
-def _notes(pages: Pages, figures: Found) -> list[str]:
+def _notes(pages: Pages, figures: Figures) -> list[str]:
     """What a reader should know besides."""
     rho = {
         f"{first}-{second}": float(spearman(pages.clutter[first], pages.clutter[second]))
@@ -353,7 +353,7 @@ def _notes(pages: Pages, figures: Found) -> list[str]:
 _DRAWN = (PRINTED_D, PRINTED_ML, D, ML, BORDA)
 
 
-def _figure(figures: Found) -> Any:
+def _figure(figures: Figures) -> Any:
     """Figure 4: nDCG against depth."""
     figure, (ax,) = panels(1, width=6.0, height=4.2)
     names = {**dict.fromkeys(_DRAWN, "rendered"), **dict.fromkeys((*MEASURES, RANDOM), "")}
@@ -364,7 +364,7 @@ def _figure(figures: Found) -> Any:
     return figure
 
 
-def _left_out_figure(figures: Found) -> Any:
+def _left_out_figure(figures: Figures) -> Any:
     """Tau with each measure when it was left out."""
     figure, (ax,) = panels(1, width=6.0, height=4.2)
     names = {**dict.fromkeys(_DRAWN, "rendered"), _PEERS: ""}

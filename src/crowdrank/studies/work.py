@@ -115,9 +115,9 @@ class Work:
         name = json.dumps(list(key), default=_plain)
         if name not in self._cells:
             # the same as another run will read it, whether this one keeps it or not
-            begun = time.perf_counter()
+            began = time.perf_counter()
             self._cells[name] = json.loads(json.dumps(dict(compute()), default=_plain))
-            self._seconds[name] = round(time.perf_counter() - begun, 3)
+            self._seconds[name] = round(time.perf_counter() - began, 3)
             self._keep(name)
         self._done += 1
         self._tell()
@@ -136,8 +136,8 @@ class Work:
             if text and head != self._head:
                 kept.unlink()
             elif text:
-                for name, found, seconds in filter(None, map(_kept_cell, lines)):
-                    self._cells[name], self._seconds[name] = found, seconds
+                for name, cell, seconds in filter(None, map(_kept_cell, lines)):
+                    self._cells[name], self._seconds[name] = cell, seconds
                 # a run that was stopped while it wrote leaves half a line, which the next one would be added to
                 if len(self._cells) < len(lines) or not text.endswith("\n"):
                     with whole_file(kept) as handle:

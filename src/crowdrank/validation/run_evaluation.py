@@ -207,7 +207,7 @@ def _default_metrics(truth: Truth, nominal: bool, notes: list[tuple[str, str]]) 
 def check_fit(measure: Measure, truth: Truth, nominal: bool) -> None:
     """Refuse a measure that the truth's form cannot feed."""
     if nominal and measure.needs != "class":
-        raise ParameterError(f"metric {measure.name!r} is about an order, and classes have none; use accuracy")
+        raise ParameterError(f"metric {measure.name!r} needs an order, but classes have none; use accuracy")
     wants_pairs = measure.needs == "pairs"
     if wants_pairs != (truth.form == "pairs"):
         fitting = "preference_accuracy" if truth.form == "pairs" else "pair_accuracy, tau or ndcg@10"

@@ -88,12 +88,12 @@ def slice_sentences(evaluation: Evaluation) -> list[tuple[bool, str]]:
     if evaluation.slices is None or not len(evaluation.slices):
         return []
     measure = evaluation.measures[0]
-    told = []
+    sentences = []
     for row in evaluation.slices.filter(pl.col("metric") == measure.name).iter_rows(named=True):
         if row["p_holm"] is not None and row["p_holm"] <= CLEAR:
             ahead = (row["difference"] > 0) == measure.larger_is_better
             word = "better" if ahead else "worse"
-            told.append(
+            sentences.append(
                 (
                     ahead,
                     f"where {row['by']} is {row['slice']}, {row['run']} is {word} than {row['other']} by "
@@ -101,7 +101,7 @@ def slice_sentences(evaluation: Evaluation) -> list[tuple[bool, str]]:
                     f"p = {row['p_holm']:.3g} over the slices",
                 )
             )
-    return told
+    return sentences
 
 
 def unjudged_sentence(evaluation: Evaluation) -> str | None:

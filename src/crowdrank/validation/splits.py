@@ -139,12 +139,12 @@ def _folds(judgments: Judgments, order: Counts, n_folds: int, rng: np.random.Gen
     stratum, query = np.zeros(n_things, np.int64), np.zeros(n_things, np.int64)
     stratum[thing], query[thing] = judgments.annotator if named else _query(judgments), _query(judgments)
     shuffled = rng.permutation(n_things)
-    dealt = shuffled[np.lexsort((query[shuffled], stratum[shuffled]))]
+    in_order = shuffled[np.lexsort((query[shuffled], stratum[shuffled]))]
     hand = np.arange(n_things)
     if isinstance(judgments, Grades):
-        hand = _deal(stratum[dealt], query[dealt], n_folds)
+        hand = _deal(stratum[in_order], query[in_order], n_folds)
     fold = np.empty(n_things, np.int32)
-    fold[dealt] = hand % n_folds
+    fold[in_order] = hand % n_folds
     return fold[thing]
 
 

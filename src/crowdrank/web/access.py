@@ -137,17 +137,17 @@ class Access:
     async def _of_token(self, token: str, read: Any, *, by_cookie: bool) -> Caller:
         """The caller that a token stands for."""
         fingerprint = token_hash(token)
-        found = self._known.get(fingerprint)
-        if found is None:
-            found = await read(lambda connection: self._look_up(connection, token, fingerprint))
-            if found is None:
+        known = self._known.get(fingerprint)
+        if known is None:
+            known = await read(lambda connection: self._look_up(connection, token, fingerprint))
+            if known is None:
                 raise Fault("unauthorized", "this token is not known here; join again, or ask the owner")
             if len(self._known) > 50_000:
                 self._known.clear()
-            if found.role != "owner":
+            if known.role != "owner":
                 # the owner's token may be replaced while the service runs
-                self._known[fingerprint] = found
-        return Caller(found.role, found.annotator, found.name, by_cookie)
+                self._known[fingerprint] = known
+        return Caller(known.role, known.annotator, known.name, by_cookie)
 
     def _look_up(self, connection: Any, token: str, fingerprint: str) -> Caller | None:
         """Who holds a token, from the database."""

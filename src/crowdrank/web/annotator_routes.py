@@ -116,14 +116,14 @@ async def batch(service: Service, request: Request, caller: Caller) -> Response:
     if not isinstance(rows, list) or not 0 < len(rows) <= MAX_BATCH:
         raise Fault("invalid", f"judgments must be a list of 1 to {MAX_BATCH} judgments", field="judgments")
     answers: list[dict[str, Any]] = [{}] * len(rows)
-    sent: list[tuple[int, Submission]] = []
+    submissions: list[tuple[int, Submission]] = []
     for place, row in enumerate(rows):
         try:
-            sent.append((place, Submission.of(row)))
+            submissions.append((place, Submission.of(row)))
         except Fault as fault:
             answers[place] = {"status": fault.status, **fault.plain()}
-    for start in range(0, len(sent), _AT_ONCE):
-        part = sent[start : start + _AT_ONCE]
+    for start in range(0, len(submissions), _AT_ONCE):
+        part = submissions[start : start + _AT_ONCE]
         kept = await service.submit_all(caller.annotator, [one for _, one in part])
         for (place, _), one in zip(part, kept, strict=True):
             answers[place] = (
@@ -132,7 +132,7 @@ async def batch(service: Service, request: Request, caller: Caller) -> Response:
     return as_json({"results": answers})
 
 
-async def withdrawn(service: Service, request: Request, caller: Caller) -> Response:
+async def withdraw_judgment(service: Service, request: Request, caller: Caller) -> Response:
     """Take a judgment back; its request is offered again with the old answer."""
     await read_json(request)
     return as_json(await service.write(_withdraw, caller.annotator, request.path_params["submission"][:64].lower()))
@@ -146,8 +146,8 @@ async def me(service: Service, request: Request, caller: Caller) -> Response:
 
 async def _keep_judgment(service: Service, caller: Caller, body: Any) -> dict[str, Any]:
     """What is answered to one judgment."""
-    sent = Submission.of(body)
-    stored, following = await service.submit(caller.annotator, sent, next=body.get("next") is True)
+    submission = Submission.of(body)
+    stored, following = await service.submit(caller.annotator, submission, next=body.get("next") is True)
     answer = _as_answer(stored)
     if following is not None:
         answer["next"] = following
@@ -182,6 +182,6 @@ ROUTES = (
     Route("GET", "/api/v1/requests/{request}/items/{label}", "annotator", item),
     Route("POST", "/api/v1/judgments", "annotator", judgments),
     Route("POST", "/api/v1/judgments/batch", "program", batch),
-    Route("POST", "/api/v1/judgments/{submission}/withdraw", "annotator", withdrawn),
+    Route("POST", "/api/v1/judgments/{submission}/withdraw", "annotator", withdraw_judgment),
     Route("GET", "/api/v1/me", "annotator", me),
 )

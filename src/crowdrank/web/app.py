@@ -117,7 +117,7 @@ class Guard:
                 return
             await self.app(scope, receive, send)
             return
-        begun = time.perf_counter()
+        began = time.perf_counter()
         status = 500
         started = False
 
@@ -138,7 +138,7 @@ class Guard:
             if not started:
                 await (await _on_error(Request(scope), None))(scope, receive, send_with_headers)
         finally:
-            seconds = time.perf_counter() - begun
+            seconds = time.perf_counter() - began
             route = scope.get("crowdrank_route", "none")
             self.service.telemetry.call(route, status, seconds)
             caller = scope.get("caller")

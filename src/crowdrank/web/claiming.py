@@ -115,17 +115,17 @@ def claim_for(
     if who.kind == "program":
         limit = max(limit, n)
     more = min(n if who.kind == "person" else n - len(held), limit - len(held))
-    affordable, made = more, list[int]()
+    affordable, new = more, list[int]()
     if more > 0:
         if who.cost:
             affordable = min(more, (campaign.budget - campaign.reserved + freed.cost) // who.cost)
         lease = collection.lease if lease_seconds is None else lease_seconds * 1_000_000
         if _offer(collection, connection, who, affordable, now, lease):
             former = set(held)
-            made = [row.id for row in _MINE.rows(connection, annotator=who.id) if row.id not in former]
-    reserve(collection, connection, who.cost * len(made) - freed.cost, freed.promoted)
-    if held or made:
-        return Claim([*held, *made] if who.kind == "person" else [*held, *made][: max(n, len(made))])
+            new = [row.id for row in _MINE.rows(connection, annotator=who.id) if row.id not in former]
+    reserve(collection, connection, who.cost * len(new) - freed.cost, freed.promoted)
+    if held or new:
+        return Claim([*held, *new] if who.kind == "person" else [*held, *new][: max(n, len(new))])
     return _why_nothing(collection, connection, who, affordable, now)
 
 

@@ -165,11 +165,11 @@ def _csv(collection: Collection, rows: Iterable[Row]) -> Iterator[str]:
     """A table for spreadsheets, in which no cell is taken for a formula."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    begun = False
+    has_header = False
     for row in table_rows(collection, rows):
-        if not begun:
+        if not has_header:
             writer.writerow(row)
-            begun = True
+            has_header = True
         writer.writerow([_escape_formula(cell) for cell in row.values()])
         yield out.getvalue()
         out.seek(0)

@@ -77,12 +77,12 @@ def join(collection: Collection, connection: sa.Connection, invite: str, name: s
     if _NAMED.first(connection, campaign=collection.id, name=chosen) is not None:
         raise Fault("name_taken", "somebody has this name already; choose another", field="name")
     token = new_token(ANNOTATOR)
-    made = _JOIN.first(
+    new = _JOIN.first(
         connection, campaign=collection.id, name=chosen, kind=row.kind, hash=token_hash(token),
         cost=collection.settings.cost[row.kind], now=now,
     )  # fmt: skip
-    record_event(collection, connection, f"annotator {made.id}", "joined", {"kind": row.kind})
-    return Joined(int(made.id), chosen, row.kind, token)
+    record_event(collection, connection, f"annotator {new.id}", "joined", {"kind": row.kind})
+    return Joined(int(new.id), chosen, row.kind, token)
 
 
 def checked_name(value: Any) -> str | None:

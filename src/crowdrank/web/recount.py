@@ -50,13 +50,13 @@ _RECOUNTS = {
 
 def broken_promises(connection: sa.Connection) -> list[str]:
     """Return a sentence for everything that does not hold; an empty list where all is well."""
-    broken = []
+    sentences = []
     for sentence, query in _RECOUNTS.items():
         number = int(connection.execute(text(query)).scalar_one())
         if number:
-            broken.append(sentence.format(n=number))
+            sentences.append(sentence.format(n=number))
     if connection.dialect.name == "sqlite":
         whole = connection.exec_driver_sql("PRAGMA quick_check").scalar_one()
         if whole != "ok":
-            broken.append(f"the file is damaged: {whole}")
-    return broken
+            sentences.append(f"the file is damaged: {whole}")
+    return sentences

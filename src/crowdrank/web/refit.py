@@ -226,10 +226,10 @@ class Refit:
         worker, fit = self._worker, self._held
         if worker is None or fit is None:
             return
-        begun = self._updated_at = time.monotonic()
+        began = self._updated_at = time.monotonic()
         try:
             worker.ask({"campaign": self.collection.id, "update": True})
-            while "done" not in (line := worker.answer(self.fit_seconds - (time.monotonic() - begun))):
+            while "done" not in (line := worker.answer(self.fit_seconds - (time.monotonic() - began))):
                 if "failed" in line:
                     raise FitError(line["failed"])
                 self._write(_keep_touched, fit, line["rows"])
@@ -238,7 +238,7 @@ class Refit:
             if not self._stopping:
                 log.warning({"event": "update_failed", "reason": str(error)[:200]})
             raise
-        self._pause = max(UPDATE_SECONDS, _PAUSE_RATIO * (time.monotonic() - begun))
+        self._pause = max(UPDATE_SECONDS, _PAUSE_RATIO * (time.monotonic() - began))
         if line["seq"] is None:
             self._held = None
             return
@@ -254,7 +254,7 @@ class Refit:
             self._worker = None
 
     def _fit(self, cold: bool) -> float:
-        collection, begun = self.collection, time.monotonic()
+        collection, began = self.collection, time.monotonic()
         self._held = None
         if self._worker is None or self._worker.process.poll() is not None:
             self._worker = Worker(collection.store.url)
@@ -264,7 +264,7 @@ class Refit:
         meant: list[Any] = []
         try:
             while True:
-                line = self._worker.answer(self.fit_seconds - (time.monotonic() - begun))
+                line = self._worker.answer(self.fit_seconds - (time.monotonic() - began))
                 if "begun" in line:
                     fit = self._write(_begin, line["seq"], line["changes"], cold)
                 elif "failed" in line:
@@ -290,7 +290,7 @@ class Refit:
         self._held, self._updated = (fit if summary is not None and summary.get("reads_anew") else None), line["seq"]
         self._pause = UPDATE_SECONDS
         self._write(_close_if_done)
-        return time.monotonic() - begun
+        return time.monotonic() - began
 
     def _propose(self, rows: list[Any], place: int, seen: set[str]) -> int:
         """Write what the scheme wants next; return how many it has wanted so far."""

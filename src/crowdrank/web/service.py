@@ -49,19 +49,21 @@ class Service:
         """Run an operation of (connection) that only reads."""
         return await asyncio.wrap_future(self.collection.store.submit_read(operation))
 
-    async def submit(self, annotator: int, sent: Submission, *, next: bool) -> tuple[Stored, dict[str, Any] | None]:
+    async def submit(
+        self, annotator: int, submission: Submission, *, next: bool
+    ) -> tuple[Stored, dict[str, Any] | None]:
         """Keep a judgment and, where asked for, give out the next request."""
         if self.collection.store.dialect == "sqlite":
-            stored, following = await self.write(_submit, annotator, sent, next)
+            stored, following = await self.write(_submit, annotator, submission, next)
         else:
-            stored = await self.write(submit, annotator, sent)
+            stored = await self.write(submit, annotator, submission)
             following = await self.claim(annotator) if next else None
         self.telemetry.events["replays" if stored.replayed else "judgments"] += 1
         return stored, following
 
-    async def submit_all(self, annotator: int, sent: list[Submission]) -> list[Stored | Fault]:
+    async def submit_all(self, annotator: int, submissions: list[Submission]) -> list[Stored | Fault]:
         """Keep several judgments in one transaction; each is kept or refused on its own."""
-        answers = await self.write(_submit_all, annotator, sent)
+        answers = await self.write(_submit_all, annotator, submissions)
         for one in answers:
             if isinstance(one, Stored):
                 self.telemetry.events["replays" if one.replayed else "judgments"] += 1
@@ -78,27 +80,27 @@ def latest_fit(collection: Collection, connection: sa.Connection) -> Any:
 
 
 def _submit(
-    collection: Collection, connection: sa.Connection, annotator: int, sent: Submission, next: bool
+    collection: Collection, connection: sa.Connection, annotator: int, submission: Submission, next: bool
 ) -> tuple[Stored, dict[str, Any] | None]:
     """Keep a judgment and give out the next request in one transaction."""
-    stored = submit(collection, connection, annotator, sent, next=next)
+    stored = submit(collection, connection, annotator, submission, next=next)
     following = None if stored.next is None else _show_requests(collection, connection, stored.next, annotator)
     return stored, following
 
 
 def _submit_all(
-    collection: Collection, connection: sa.Connection, annotator: int, sent: list[Submission]
+    collection: Collection, connection: sa.Connection, annotator: int, submissions: list[Submission]
 ) -> list[Stored | Fault]:
     """Keep several judgments, all at once where that can be, else each in a savepoint of its own."""
     who = active_annotator(connection, annotator)
     if connection.dialect.name == "postgresql":
         # all targets before the campaign, in the order of their numbers: the order of all operations
-        _LOCK_TARGETS.run(connection, requests=[one.request for one in sent])
-    at_once = keep_all(collection, connection, who, sent)
+        _LOCK_TARGETS.run(connection, requests=[one.request for one in submissions])
+    at_once = keep_all(collection, connection, who, submissions)
     if at_once is not None:
         return at_once
     answers: list[Stored | Fault] = []
-    for one in sent:
+    for one in submissions:
         try:
             with savepoint(connection):
                 answers.append(keep(collection, connection, who, one, locked=True))
@@ -114,11 +116,13 @@ def _claim(
     return _show_requests(collection, connection, claim(collection, connection, annotator, n, lease_seconds), annotator)
 
 
-def _show_requests(collection: Collection, connection: sa.Connection, found: Claim, annotator: int) -> dict[str, Any]:
+def _show_requests(
+    collection: Collection, connection: sa.Connection, given_out: Claim, annotator: int
+) -> dict[str, Any]:
     """Requests as the annotator sees them, or why there are none."""
-    answer: dict[str, Any] = {"requests": shown_requests(collection, connection, found.requests, annotator)}
-    if found.reason is not None:
-        answer["reason"] = found.reason
-    if found.retry_after is not None:
-        answer["retry_after"] = round(found.retry_after, 1)
+    answer: dict[str, Any] = {"requests": shown_requests(collection, connection, given_out.requests, annotator)}
+    if given_out.reason is not None:
+        answer["reason"] = given_out.reason
+    if given_out.retry_after is not None:
+        answer["retry_after"] = round(given_out.retry_after, 1)
     return answer

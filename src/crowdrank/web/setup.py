@@ -51,8 +51,8 @@ def _open(connection: sa.Connection, store: Store, campaign: Campaign, owner_has
         connection.exec_driver_sql("SELECT pg_advisory_xact_lock(72170001)")
     migrate(connection)
     settings = campaign.settings
-    found = _FIND.first(connection, name=settings.name)
-    if found is None:
+    former_row = _FIND.first(connection, name=settings.name)
+    if former_row is None:
         other = _ANY.first(connection)
         if other is not None:
             raise ParameterError(
@@ -60,13 +60,13 @@ def _open(connection: sa.Connection, store: Store, campaign: Campaign, owner_has
             )
         collection = _create(connection, store, campaign, owner_hash)
         return collection, True
-    if found.items_hash != items_hash(campaign.items):
+    if former_row.items_hash != items_hash(campaign.items):
         raise ParameterError(
             "the items differ from those the campaign began with; put them back, or start another with another --db"
         )
-    former = Settings.from_plain(json.loads(found.settings))
-    settings = changed_settings(former, settings, found.reserved)
-    collection = Collection(found.id, settings, store, campaign.folder)
+    former = Settings.from_plain(json.loads(former_row.settings))
+    settings = changed_settings(former, settings, former_row.reserved)
+    collection = Collection(former_row.id, settings, store, campaign.folder)
     _go_on_from(connection, collection)
     if settings != former:
         _change(connection, collection)

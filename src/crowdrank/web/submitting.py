@@ -115,7 +115,7 @@ class Stored:
 
 
 def submit(
-    collection: Collection, connection: sa.Connection, annotator: int, sent: Submission, *, next: bool = False
+    collection: Collection, connection: sa.Connection, annotator: int, submission: Submission, *, next: bool = False
 ) -> Stored:
     """Keep a judgment; the same submission again gives the first answer.
 
@@ -123,40 +123,40 @@ def submit(
     since locks are taken in another order.
     """
     who = active_annotator(connection, annotator)
-    kept = keep(collection, connection, who, sent)
+    kept = keep(collection, connection, who, submission)
     return replace(kept, next=claim_for(collection, connection, who)) if next else kept
 
 
 def keep(
-    collection: Collection, connection: sa.Connection, who: Any, sent: Submission, *, locked: bool = False
+    collection: Collection, connection: sa.Connection, who: Any, submission: Submission, *, locked: bool = False
 ) -> Stored:
     """Keep a judgment of an annotator whose row is locked; ``locked`` where that of its target is too."""
-    stored = _STORED.first(connection, submission=sent.submission)
+    stored = _STORED.first(connection, submission=submission.submission)
     if stored is not None:
-        if stored.annotator != who.id or stored.body_hash != sent.body_hash:
+        if stored.annotator != who.id or stored.body_hash != submission.body_hash:
             raise Fault("submission_conflict", "this submission id was used for something else; make up another")
         withdrawn = stored.withdrawn_at is not None
         return Stored(stored.seq, True, bool(stored.counted) and not withdrawn, withdrawn)
-    return _keep_new(collection, connection, who, sent, locked)
+    return _keep_new(collection, connection, who, submission, locked)
 
 
 def keep_all(
-    collection: Collection, connection: sa.Connection, who: Any, sent: list[Submission]
+    collection: Collection, connection: sa.Connection, who: Any, submissions: list[Submission]
 ) -> list[Stored | Fault] | None:
     """Keep judgments on requests that wait for them, in a few round trips however many they are.
 
     The annotator and all targets are locked. ``None``, with nothing kept, where one of the judgments was sent before or
     is on a request that ended or was withdrawn: then each must be looked at on its own.
     """
-    names, numbers = [one.submission for one in sent], [one.request for one in sent]
-    if len(set(names)) < len(sent) or len(set(numbers)) < len(sent):
+    names, numbers = [one.submission for one in submissions], [one.request for one in submissions]
+    if len(set(names)) < len(submissions) or len(set(numbers)) < len(submissions):
         return None
     if _ANY_STORED.first(connection, submissions=names) is not None:
         return None
     requests = {row.id: row for row in _REQUESTS.rows(connection, requests=numbers)}
     answers: list[Stored | Fault | None] = []
     kept: list[tuple[Submission, Any, Any]] = []
-    for one in sent:
+    for one in submissions:
         try:
             request = _expect_own(requests.get(one.request), who)
             answer = kept_answer(collection.settings, json.loads(request.shown)["order"], one.answer)
@@ -206,15 +206,17 @@ def _keep_waiting(
     return stored
 
 
-def _keep_new(collection: Collection, connection: sa.Connection, who: Any, sent: Submission, locked: bool) -> Stored:
+def _keep_new(
+    collection: Collection, connection: sa.Connection, who: Any, submission: Submission, locked: bool
+) -> Stored:
     """A judgment that was not sent before."""
-    request = _own_request(connection, who, sent.request)
+    request = _own_request(connection, who, submission.request)
     order = json.loads(request.shown)["order"]
-    answer = kept_answer(collection.settings, order, sent.answer)
+    answer = kept_answer(collection.settings, order, submission.answer)
     if connection.dialect.name != "sqlite" and not locked:
         # what was read before the lock may have changed since
         lock_target(connection, request.target)
-        request = _own_request(connection, who, sent.request)
+        request = _own_request(connection, who, submission.request)
     if request.state in ("expired", "skipped"):
         request = _request_to_answer(connection, who, request)
     if request.state == "answered":
@@ -243,9 +245,9 @@ def _keep_new(collection: Collection, connection: sa.Connection, who: Any, sent:
         _UNPAID.run(connection, request=request.id)
         row = _NEXT_SEQ.first(connection, campaign=collection.id, n=1, paid=0, extra=0)
     _INSERT.run(
-        connection, submission=sent.submission, campaign=collection.id, seq=row.seq, request=request.id,
-        annotator=who.id, target=request.target, answer=json.dumps(answer), body_hash=sent.body_hash,
-        seconds=sent.seconds, counted=int(counts), paid=paid, at=now,
+        connection, submission=submission.submission, campaign=collection.id, seq=row.seq, request=request.id,
+        annotator=who.id, target=request.target, answer=json.dumps(answer), body_hash=submission.body_hash,
+        seconds=submission.seconds, counted=int(counts), paid=paid, at=now,
         replaces=None if before is None else before.submission,
     )  # fmt: skip
     if not request.is_check:

@@ -132,13 +132,13 @@ async def _parquet(service: Service, which: str, upto: int | None) -> Response:
 
     def make() -> bytes:
         with tempfile.TemporaryDirectory() as folder:
-            lines, made = Path(folder) / "rows.jsonl", Path(folder) / "rows.parquet"
+            lines, file = Path(folder) / "rows.jsonl", Path(folder) / "rows.parquet"
             _write(lines, pieces)
             if lines.stat().st_size:
-                pl.scan_ndjson(lines, infer_schema_length=10_000).sink_parquet(made)
+                pl.scan_ndjson(lines, infer_schema_length=10_000).sink_parquet(file)
             else:
-                pl.DataFrame().write_parquet(made)
-            return made.read_bytes()
+                pl.DataFrame().write_parquet(file)
+            return file.read_bytes()
 
     return Response(
         await asyncio.to_thread(make), 200, _attachment_headers("judgments.parquet"), "application/octet-stream"

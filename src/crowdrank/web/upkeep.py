@@ -57,8 +57,8 @@ def copy(options: Options, target: str) -> str:
             goal.close()
     finally:
         source.close()
-    told = ", ".join(counted(numbers[name], name) for name in ("item", "annotator", "request", "judgment"))
-    return f"copied {told}; the judgments of both are the same ({before[:12]})"
+    copied = ", ".join(counted(numbers[name], name) for name in ("item", "annotator", "request", "judgment"))
+    return f"copied {copied}; the judgments of both are the same ({before[:12]})"
 
 
 def fingerprint(connection: sa.Connection) -> str:

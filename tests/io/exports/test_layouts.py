@@ -334,7 +334,7 @@ def test_directions_are_told_or_asked_never_assumed(save):
     for case in run["testCases"]:
         case["metricsData"][0] |= {"threshold": None}
     path = save("unknown.json", run)
-    with pytest.raises(JudgmentError, match="whether large values of 'Bias' are good is not in the file"):
+    with pytest.raises(JudgmentError, match="the file does not say whether large values of 'Bias' are good"):
         _read(path)
     assert sorted(_read(path, small_is_good=False).frame["grade"].to_list()) == [0.1, 0.9]
     rows = [

@@ -36,9 +36,14 @@ def test_one_of_several_metrics_is_chosen(save):
     with pytest.raises(JudgmentError, match="the metrics 'accuracy' and 'edits'; choose one"):
         cr.read_judgments(path)
     assert cr.read_judgments(path, answer="accuracy").grade.tolist() == [1.0, 0.0]
-    with pytest.raises(JudgmentError, match="whether large values of 'edits' are good is not in the file"):
+    with pytest.raises(JudgmentError, match="the file does not say whether large values of 'edits' are good"):
         cr.read_judgments(path, answer="edits")
     assert cr.read_judgments(path, answer="edits", small_is_good=True).grade.tolist() == [-4.0, -9.0]
+
+
+def test_a_log_without_any_number_says_what_it_lacks(save):
+    with pytest.raises(JudgmentError, match="the file has no metrics; write it with them"):
+        cr.read_judgments(save(_metrics(choice="A"), _metrics(choice="B")))
 
 
 def test_right_and_wrong_go_before_metrics(save):

@@ -41,10 +41,10 @@ def test_the_best_may_be_named_by_its_place(save):
 
 def test_sets_that_make_no_sense(save):
     numbered = "item1,item2,item3,best,worst\n2,1,3,1,3\n"
-    with pytest.raises(JudgmentError, match="which are items and places as well"):
+    with pytest.raises(JudgmentError, match="which may be items or places"):
         cr.read_judgments(save(numbered))
     assert pairs(save(numbered.replace("2,1,3,1,3", "1,2,3,1,3"))) == {("1", "2"), ("1", "3"), ("2", "3")}
-    for row, what in (("w,w", "the same item is the best and the worst"), ("q,z", "none of the items")):
+    for row, what in (("w,w", "the same item is the best and the worst"), ("q,z", "not among the items")):
         path = save(f"{SETS}bob,w,x,y,z,{row}\n")
         with pytest.raises(JudgmentError, match=f"row 2: .*{what}"):
             cr.read_judgments(path)
@@ -145,7 +145,7 @@ def test_what_is_asked_is_read_as_answered(save, text, said, options):
     [
         ('item,annotators,ratings\nx,"ann;bob","3;4"\ny,"ann;cid","1;2"\n', "hold lists"),
         ("judge,x,y,z,s1rank,s2rank,s3rank\nj,a,b,c,1,2,3\nk,a,b,c,2,1,3\n", "hold a rank each"),
-        ("judge,rank1,rank2,rank3\nj,3,1,2\nk,1,2,3\n", "items, or ranks"),
+        ("judge,rank1,rank2,rank3\nj,3,1,2\nk,1,2,3\n", "items or ranks"),
         ("annotator item grade\nann x 3\nann the item 1\nbob x 2\n", "line 3 has 4 words"),
         ("student,first,second,final\ns1,3,4,5\ns2,2,5,4\n", "lacks item and grade"),
         ("home,away,home_goals,away_goals\nx,y,2,1\ny,z,0,0\n", "home_goals-away_goals"),

@@ -295,7 +295,7 @@ def test_any_ranker_is_the_mean_of_preferences_too(few):
     fit = cr.train(votes, features, joint="latent_score", ranker="list_net")
     assert tau(truth, fit.consensus.scores, votes.items) > 0.6
     assert fit.ranker.feature_names_in_.tolist() == list(NAMES)
-    with pytest.raises(ParameterError, match="is no ranker of crowdrank"):
+    with pytest.raises(ParameterError, match="is not a ranker of crowdrank"):
         LatentScore(ranker=3).fit(votes, features)
 
 

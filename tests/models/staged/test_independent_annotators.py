@@ -99,7 +99,7 @@ def test_the_names_of_the_paper():
 
 def test_what_is_no_ranker_is_refused():
     features, preferences, *_ = crowd()
-    with pytest.raises(ParameterError, match="no ranker of crowdrank"):
+    with pytest.raises(ParameterError, match="not a ranker of crowdrank"):
         IndependentAnnotators(ranker="rank_svm").fit(preferences, features)
     with pytest.raises(ParameterError, match="fitted already"):
         AddedScores().fit([[1.0], [0.0]], [1, 0])

@@ -231,5 +231,5 @@ def test_one_query_cannot_be_held_out(known, grades):
 
 @pytest.mark.parametrize("ranker", [ListNet, "list_net", MeanGrade()])
 def test_only_rankers_can_be_trained(known, grades, ranker):
-    with pytest.raises(ParameterError, match="is no ranker of crowdrank; give one such as"):
+    with pytest.raises(ParameterError, match="is not a ranker of crowdrank; give one such as"):
         TwoStage(aggregator=MeanGrade(), ranker=ranker).fit(grades, known)

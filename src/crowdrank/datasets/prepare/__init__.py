@@ -40,7 +40,7 @@ def prepare(name: str, source: str | os.PathLike[str], out: str | os.PathLike[st
     if not work.terms.source.repository:
         raise ParameterError(f"{folder!r} cannot be made from public files: it is {work.terms.source}")
     if not work.source.is_dir():
-        raise MissingDataError(f"there is no folder {work.source}; it should be a copy of {work.terms.source}")
+        raise MissingDataError(f"there is not a folder {work.source}; it should be a copy of {work.terms.source}")
     work.check_free()
     if work.terms.prepare == "copy":
         copy(work)

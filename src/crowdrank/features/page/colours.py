@@ -45,15 +45,15 @@ def gaussian_pyramid(channel: Floats) -> list[Floats]:
 def gaussian(half: int, sigma: float, centre: float = 0.0) -> Floats:
     """Return a Gaussian kernel of 2 half + 1 weights that sum to 1."""
     kernel = np.exp(-((np.arange(-half, half + 1) - centre) ** 2) / (2 * sigma**2))
-    found: Floats = kernel / kernel.sum()
-    return found
+    weights: Floats = kernel / kernel.sum()
+    return weights
 
 
 def pool_pixels(values: Floats, kernel: Floats) -> Floats:
     """Return weighted means about each pixel, both ways, of what lies within the picture."""
-    found = values
+    means = values
     for axis in (1, 0):
-        inside = ndimage.convolve1d(np.ones(found.shape[axis]), kernel, mode="constant")
+        inside = ndimage.convolve1d(np.ones(means.shape[axis]), kernel, mode="constant")
         share = inside[None, :] if axis == 1 else inside[:, None]
-        found = kernel.sum() * ndimage.convolve1d(found, kernel, axis=axis, mode="constant") / share
-    return found
+        means = kernel.sum() * ndimage.convolve1d(means, kernel, axis=axis, mode="constant") / share
+    return means

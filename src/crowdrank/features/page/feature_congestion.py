@@ -45,14 +45,14 @@ def _colour(*channels: Floats) -> Floats:
     means = [pool_pixels(channel, _COLOUR_POOL) for channel in channels]
 
     def covariance(i: int, j: int) -> Floats:
-        found = pool_pixels(channels[i] * channels[j], _COLOUR_POOL) - means[i] * means[j]
-        return found + (_COLOUR_NOISE[i] if i == j else 0.0)
+        product = pool_pixels(channels[i] * channels[j], _COLOUR_POOL) - means[i] * means[j]
+        return product + (_COLOUR_NOISE[i] if i == j else 0.0)
 
     ll, la, lb = covariance(0, 0), covariance(0, 1), covariance(0, 2)
     aa, ab, bb = covariance(1, 1), covariance(1, 2), covariance(2, 2)
     determinant = ll * (aa * bb - ab * ab) - la * (la * bb - ab * lb) + lb * (la * ab - aa * lb)
-    found: Floats = np.maximum(determinant, 0.0) ** (1 / 6)
-    return found
+    volume: Floats = np.maximum(determinant, 0.0) ** (1 / 6)
+    return volume
 
 
 def _contrast(lightness: Floats) -> Floats:
@@ -60,8 +60,8 @@ def _contrast(lightness: Floats) -> Floats:
     inner, outer = (_smooth_mirrored(lightness, kernel) for kernel in (_CENTRE, _SURROUND))
     contrast = np.abs(inner - outer)
     mean, square = pool_pixels(contrast, _CONTRAST_POOL), pool_pixels(contrast**2, _CONTRAST_POOL)
-    found: Floats = np.sqrt(np.abs(square - mean**2))
-    return found
+    deviation: Floats = np.sqrt(np.abs(square - mean**2))
+    return deviation
 
 
 def _orientation(lightness: Floats) -> Floats:
@@ -73,16 +73,16 @@ def _orientation(lightness: Floats) -> Floats:
     cc = pool_pixels(cosine**2, _ORIENTATION_POOL) - mean_cosine**2 + _ORIENTATION_NOISE
     cs = pool_pixels(cosine * sine, _ORIENTATION_POOL) - mean_cosine * mean_sine
     ss = pool_pixels(sine**2, _ORIENTATION_POOL) - mean_sine**2 + _ORIENTATION_NOISE
-    found: Floats = np.maximum(cc * ss - cs**2, 0.0) ** (1 / 4)
-    return found
+    area: Floats = np.maximum(cc * ss - cs**2, 0.0) ** (1 / 4)
+    return area
 
 
 def _smooth_mirrored(values: Floats, kernel: Floats) -> Floats:
     """Values smoothed both ways, with the picture mirrored at its edges."""
-    found = values
+    smooth = values
     for axis in (1, 0):
-        found = ndimage.convolve1d(found, kernel, axis=axis, mode="mirror")
-    return found
+        smooth = ndimage.convolve1d(smooth, kernel, axis=axis, mode="mirror")
+    return smooth
 
 
 def _energy(energy: Floats) -> Floats:
@@ -95,8 +95,8 @@ def _energy(energy: Floats) -> Floats:
     tall[::2] = wide
     tall = _within(tall, 0)
     narrow = ndimage.convolve1d(tall, _ENERGY_POOL, axis=1, mode="mirror")[:, ::2]
-    found: Floats = ndimage.convolve1d(narrow, _ENERGY_POOL, axis=0, mode="mirror")[::2]
-    return found
+    pooled: Floats = ndimage.convolve1d(narrow, _ENERGY_POOL, axis=0, mode="mirror")[::2]
+    return pooled
 
 
 def _within(values: Floats, axis: int) -> Floats:
@@ -104,8 +104,8 @@ def _within(values: Floats, axis: int) -> Floats:
     kernel = 2 * _ENERGY_POOL
     inside = ndimage.convolve1d(np.ones(values.shape[axis]), kernel, mode="constant")
     share = inside[None, :] if axis == 1 else inside[:, None]
-    found: Floats = 2 * ndimage.convolve1d(values, kernel, axis=axis, mode="constant") / share
-    return found
+    mean: Floats = 2 * ndimage.convolve1d(values, kernel, axis=axis, mode="constant") / share
+    return mean
 
 
 def _oriented_responses(lightness: Floats) -> Iterator[Floats]:
@@ -148,12 +148,12 @@ def _turn_kernel(kernel: Floats, degrees: float) -> Floats:
     padded = np.pad(scaled, n)
     first_row, first_column = np.floor(source_row).astype(int), np.floor(source_column).astype(int)
     rows, columns = _cubic(source_row - first_row), _cubic(source_column - first_column)
-    found = sum(
+    interpolated = sum(
         rows[i] * columns[j] * padded[first_row + n - 1 + i, first_column + n - 1 + j]
         for i in range(4)
         for j in range(4)
     )
-    turned = np.clip(found, scaled.min(), scaled.max()) * spread + low
+    turned = np.clip(interpolated, scaled.min(), scaled.max()) * spread + low
     weights: Floats = turned / turned.sum()
     return weights
 
@@ -169,20 +169,20 @@ def _cubic(share: Floats) -> tuple[Floats, ...]:
 
 def _largest(levels: list[Floats]) -> Floats:
     """The largest value over scales at each pixel, smaller scales expanded by a kernel that sums to 1."""
-    found = levels[0].copy()
+    largest = levels[0].copy()
     for scale, level in enumerate(levels[1:], 1):
         for _ in range(scale):
             level = _expand(level)
-        height, width = (min(sizes) for sizes in zip(found.shape, level.shape, strict=True))
-        np.maximum(found[:height, :width], level[:height, :width], out=found[:height, :width])
-    return found
+        height, width = (min(sizes) for sizes in zip(largest.shape, level.shape, strict=True))
+        np.maximum(largest[:height, :width], level[:height, :width], out=largest[:height, :width])
+    return largest
 
 
 def _expand(values: Floats) -> Floats:
     """Values at twice the width and height."""
     height, width = values.shape
-    found = np.zeros((2 * height, 2 * width))
-    found[::2, ::2] = values
+    wide = np.zeros((2 * height, 2 * width))
+    wide[::2, ::2] = values
     for axis in (1, 0):
-        found = ndimage.convolve1d(found, _UPSAMPLE, axis=axis, mode="mirror")
-    return found
+        wide = ndimage.convolve1d(wide, _UPSAMPLE, axis=axis, mode="mirror")
+    return wide

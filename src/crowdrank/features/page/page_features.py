@@ -64,7 +64,7 @@ def make(items: RawItems, params: Mapping[str, Any], fitted: Extractor | None, r
     if params["mode"] == "screen":
         screen_mode("yes")
     elif params["first"]:
-        raise ParameterError("the first screen is known only to a browser; leave first out, or say screen='yes'")
+        raise ParameterError("only a browser knows the first screen; leave first out, or give screen='yes'")
     names = columns_of(params)
     measured = bool(params.get("measures")) and fitted is None
     keyed = {"mode": params["mode"], "first": params["first"], "measures": measured}
@@ -88,7 +88,7 @@ def _say_details(items: RawItems, details: Floats) -> None:
     """Say which pages are shown without a style sheet, and which were still changing."""
     sentences = (
         "link to style sheets that are not in their folder and are measured without them (missing_css)",
-        "were of another height when they were read again, so what was measured is a moment (unstable)",
+        "changed in height while they were read, so they were measured at one moment (unstable)",
     )
     for place, sentence in enumerate(sentences):
         rows = np.flatnonzero(details[:, place] > 0)

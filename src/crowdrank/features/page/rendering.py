@@ -111,10 +111,10 @@ def _in_thread(work: Callable[[], Coroutine[Any, Any, Result]]) -> Result:
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     thread.join()
-    fine, found = outcome[0]
+    fine, value = outcome[0]
     if not fine:
-        raise found
-    result: Result = found
+        raise value
+    result: Result = value
     return result
 
 
@@ -122,17 +122,17 @@ async def _render_all(raws: Sequence[RawItem]) -> list[Rendered | str]:
     """The pages one after the other, in one browser as long as none hangs."""
     from playwright.async_api import async_playwright
 
-    found: list[Rendered | str] = []
+    pages: list[Rendered | str] = []
     with tempfile.TemporaryDirectory() as folder:
         async with async_playwright() as running:
             browser = _Browser(running, Path(folder))
             for raw in raws:
                 try:
-                    found.append(await _render(browser, raw))
+                    pages.append(await _render(browser, raw))
                 except ItemError as error:
-                    found.append(str(error))
+                    pages.append(str(error))
             await browser.close()
-    return found
+    return pages
 
 
 class _Browser:
@@ -234,14 +234,14 @@ class _Visit:
         """
         with contextlib.suppress(Exception):  # the page may be gone by now
             request = route.request
-            found = self.site.file(request.url) if request.method == "GET" else None
+            file = self.site.file(request.url) if request.method == "GET" else None
             opens = request.is_navigation_request() and request.frame == self.page.main_frame
             if opens and self.is_opened and urlsplit(request.url).hostname == HOST:
                 self.leads_on.set()
                 await route.abort("aborted")
             else:
                 self.is_opened = self.is_opened or opens
-                await (route.abort() if found is None else route.fulfill(path=found))
+                await (route.abort() if file is None else route.fulfill(path=file))
 
     async def load(self) -> None:
         """Wait until the page is loaded, or has had its time.
@@ -288,10 +288,10 @@ def _expect_own_site(page: Any) -> None:
 async def _count(context: Any, page: Any) -> dict[str, float]:
     """What our script counts."""
     call = f"({COUNTING_SCRIPT})({SCREEN_WIDTH}, {SCREEN_HEIGHT}, {MAX_ELEMENTS}, {MAX_TEXTS})"
-    found = await _evaluate(context, page, call)
-    if not isinstance(found, dict) or "too_large" in found:
+    counts = await _evaluate(context, page, call)
+    if not isinstance(counts, dict) or "too_large" in counts:
         raise ItemError(f"more than {MAX_ELEMENTS:,} elements or {MAX_TEXTS:,} texts")
-    return {str(name): float(value) for name, value in found.items()}
+    return {str(name): float(value) for name, value in counts.items()}
 
 
 async def _evaluate(context: Any, page: Any, expression: str) -> Any:

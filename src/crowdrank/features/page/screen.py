@@ -36,9 +36,9 @@ def reduced_screen(png: bytes) -> Picture:
     if screen.shape[:2] != (SCREEN_HEIGHT, SCREEN_WIDTH):
         raise ItemError("its screenshot is of another size")
     rows, columns = _areas(SCREEN_HEIGHT, HEIGHT), _areas(SCREEN_WIDTH, WIDTH)
-    found = (rows @ screen.reshape(SCREEN_HEIGHT, -1)).reshape(HEIGHT, SCREEN_WIDTH, 3)
-    found = columns @ found
-    picture: Picture = np.rint(found).astype(np.uint8)
+    pixels = (rows @ screen.reshape(SCREEN_HEIGHT, -1)).reshape(HEIGHT, SCREEN_WIDTH, 3)
+    pixels = columns @ pixels
+    picture: Picture = np.rint(pixels).astype(np.uint8)
     return picture
 
 
@@ -47,8 +47,8 @@ def _areas(size: int, smaller: int) -> Floats:
     edges = np.linspace(0, size, smaller + 1)
     pixel = np.arange(size)
     inside = np.minimum(edges[1:, None], pixel + 1) - np.maximum(edges[:-1, None], pixel)
-    found: Floats = np.maximum(inside, 0.0) * smaller / size
-    return found
+    weights: Floats = np.maximum(inside, 0.0) * smaller / size
+    return weights
 
 
 def screen_numbers(picture: Picture) -> list[float]:

@@ -47,10 +47,10 @@ class Site:
             parts = urlsplit(urljoin(self.address, address.strip()))
             if parts.scheme not in ("http", "https") or parts.hostname != HOST:
                 return None
-            found = (self.folder / unquote(parts.path).lstrip("/")).resolve()
-            found = found / "index.html" if found.is_dir() else found
-            inside = found.resolve().is_relative_to(self.folder) and found.is_file()
-            return found if inside and found.stat().st_size <= MAX_FILE_BYTES else None
+            path = (self.folder / unquote(parts.path).lstrip("/")).resolve()
+            path = path / "index.html" if path.is_dir() else path
+            inside = path.resolve().is_relative_to(self.folder) and path.is_file()
+            return path if inside and path.stat().st_size <= MAX_FILE_BYTES else None
         except (ValueError, OSError):
             return None
 

@@ -124,8 +124,8 @@ def sheets_of(tree: Any, site: Site) -> Iterator[str]:
     for node in _sheet_nodes(tree):
         if node.tag == "style":
             yield node.text() or ""
-        elif (found := site.file(node.attributes.get("href") or "")) is not None:
-            yield found.read_bytes()[:MAX_FILE_BYTES].decode("utf-8", "replace")
+        elif (sheet := site.file(node.attributes.get("href") or "")) is not None:
+            yield sheet.read_bytes()[:MAX_FILE_BYTES].decode("utf-8", "replace")
 
 
 def count_missing_sheets(raw: RawItem) -> int:
@@ -149,7 +149,7 @@ def _sheet_nodes(tree: Any) -> Iterator[Any]:
 
 def _match_declarations(tree: Any, site: Site) -> dict[int, list[tuple[tuple[int, int, int], int, dict[str, str]]]]:
     """The declarations that match each element, by its number in memory."""
-    found: dict[int, list[tuple[tuple[int, int, int], int, dict[str, str]]]] = {}
+    matches: dict[int, list[tuple[tuple[int, int, int], int, dict[str, str]]]] = {}
     rules: list[Rule] = [rule for sheet in sheets_of(tree, site) for rule in rules_of(sheet)]
     known = _names_in(tree)
     for number, rule in enumerate(rules):
@@ -160,8 +160,8 @@ def _match_declarations(tree: Any, site: Site) -> dict[int, list[tuple[tuple[int
         except (ValueError, RuntimeError):  # a selector that the parser does not know
             continue
         for node in nodes:
-            found.setdefault(node.mem_id, []).append((rule.specificity, number, rule.declarations))
-    return found
+            matches.setdefault(node.mem_id, []).append((rule.specificity, number, rule.declarations))
+    return matches
 
 
 def _names_in(tree: Any) -> set[str]:
@@ -214,10 +214,10 @@ def _walk(root: Any, matched: dict[int, Any], counts: PageCounts) -> None:
 
 def _winning_declarations(matches: Any, inline: str | None) -> dict[str, str]:
     """The declarations of an element, of which the most special and the last win."""
-    found: dict[str, str] = {}
+    winning: dict[str, str] = {}
     for _, _, declarations in sorted(matches, key=lambda match: match[:2]):
-        found |= declarations
-    return found | declarations_of(inline) if inline else found
+        winning |= declarations
+    return winning | declarations_of(inline) if inline else winning
 
 
 def _count_element(tag: str, given: Any, declared: dict[str, str], counts: PageCounts) -> None:
@@ -242,14 +242,14 @@ def _inherited_style(tag: str, given: Any, declared: dict[str, str], style: _Sty
         family = (given.get("face") or family).partition(",")[0].strip().lower()
     short = declared.get("font", "")
     for word in short.replace("/", " ").split():
-        found = pixels(word, style.size) if not word.isdigit() else None
-        size = size if found is None else found
+        own_size = pixels(word, style.size) if not word.isdigit() else None
+        size = size if own_size is None else own_size
     if "," in short or '"' in short or "'" in short:
         family = short.partition(",")[0].split()[-1]
     elif len(short.split()) > 1:
         family = short.split()[-1]
-    found = pixels(declared["font-size"], style.size) if "font-size" in declared else None
-    size = size if found is None else found
+    own_size = pixels(declared["font-size"], style.size) if "font-size" in declared else None
+    size = size if own_size is None else own_size
     if "font-family" in declared and declared["font-family"] not in ("inherit", "initial"):
         family = declared["font-family"].partition(",")[0]
     link = style.link or (tag == "a" and "href" in given)

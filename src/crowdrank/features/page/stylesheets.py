@@ -97,13 +97,13 @@ def declarations_of(body: str) -> dict[str, str]:
     >>> declarations_of("color: red; Font-Size: 12PX !important; width: 3em")
     {'font-size': '12px'}
     """
-    found = {}
+    declarations = {}
     for part in body.split(";"):
         name, colon, value = part.partition(":")
         name = name.strip().lower()
         if colon and name in _PROPERTIES:
-            found[name] = value.partition("!")[0].strip().lower()[:_MAX_SELECTOR_LENGTH]
-    return found
+            declarations[name] = value.partition("!")[0].strip().lower()[:_MAX_SELECTOR_LENGTH]
+    return declarations
 
 
 def pixels(text: str, parent: float) -> float | None:
@@ -118,11 +118,11 @@ def pixels(text: str, parent: float) -> float | None:
         return SIZE_WORDS[text]
     if text in ("smaller", "larger"):
         return parent / 1.2 if text == "smaller" else parent * 1.2
-    found = _SIZE.fullmatch(text)
-    if found is None or found[1] in ("", "-", "."):
+    match = _SIZE.fullmatch(text)
+    if match is None or match[1] in ("", "-", "."):
         return None
-    unit = found[2] or ""
-    size = float(found[1]) * {"em": parent, "rem": 16.0, "%": parent / 100}.get(unit, _PIXELS.get(unit, 1.0))
+    unit = match[2] or ""
+    size = float(match[1]) * {"em": parent, "rem": 16.0, "%": parent / 100}.get(unit, _PIXELS.get(unit, 1.0))
     return size if 0 <= size <= 1000 else None
 
 
@@ -134,13 +134,13 @@ def colour_in(text: str) -> str | None:
     >>> colour_in("#FFF url(x.png) no-repeat".lower()), colour_in("none"), colour_in("rgba(0, 0, 0, 0)")
     ('#ffffff', None, None)
     """
-    for found in _COLOUR.findall(_TEXT.sub(" ", text)):
-        if found.startswith("#"):
-            digits = found[1:]
-            return f"#{''.join(digit * 2 for digit in digits)}" if len(digits) in (3, 4) else found
-        if "(" in found:
-            plain = "".join(found.split())
+    for colour in _COLOUR.findall(_TEXT.sub(" ", text)):
+        if colour.startswith("#"):
+            digits = colour[1:]
+            return f"#{''.join(digit * 2 for digit in digits)}" if len(digits) in (3, 4) else colour
+        if "(" in colour:
+            plain = "".join(colour.split())
             return None if re.search(r"a\([^()]*[,/](?:0|0?\.0+|0%)\)$", plain) else plain
-        if found in _COLOUR_WORDS:
-            return str(found)
+        if colour in _COLOUR_WORDS:
+            return str(colour)
     return None

@@ -93,14 +93,14 @@ def _frequencies(height: int, width: int) -> tuple[Floats, Floats]:
 
 def _rising(octave: Floats, level: int) -> Floats:
     """Filter that is 0 one octave below a level's edge and 1 above it."""
-    found: Floats = np.cos(np.pi / 2 * np.clip(-level - octave, 0.0, 1.0))
-    return found
+    response: Floats = np.cos(np.pi / 2 * np.clip(-level - octave, 0.0, 1.0))
+    return response
 
 
 def _falling(octave: Floats, level: int) -> Floats:
     """Filter that is 1 one octave below a level's edge and 0 above it."""
-    found: Floats = np.sin(np.pi / 2 * np.clip(-level - octave, 0.0, 1.0))
-    return found
+    response: Floats = np.sin(np.pi / 2 * np.clip(-level - octave, 0.0, 1.0))
+    return response
 
 
 def _middle(size: int) -> slice:
@@ -111,5 +111,5 @@ def _middle(size: int) -> slice:
 
 def _inverse(spectrum: NDArray[np.complex128]) -> Floats:
     """Values from their spectrum."""
-    found: Floats = np.real(fft.ifft2(fft.ifftshift(spectrum)))
-    return found
+    values: Floats = np.real(fft.ifft2(fft.ifftshift(spectrum)))
+    return values

@@ -59,8 +59,8 @@ def track_pitch(samples: Floats) -> Pitch:
     count = n_frames(len(samples))
     bounds = [*range(0, count, _FRAMES_AT_ONCE), count]
     loudest = float(np.abs(samples - samples.mean()).max(initial=0.0))
-    found = [_candidates(samples, begin, end, loudest) for begin, end in pairwise(bounds)]
-    frequency, strength, unvoiced, best = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    candidates = [_candidates(samples, begin, end, loudest) for begin, end in pairwise(bounds)]
+    frequency, strength, unvoiced, best = (np.concatenate(parts) for parts in zip(*candidates, strict=True))
     path = _best_path(frequency, strength, unvoiced)
     chosen = np.where(path < _N_PEAKS, frequency[np.arange(count), np.minimum(path, _N_PEAKS - 1)], 0.0)
     correlation = np.clip(best, _MIN_CORRELATION, _MAX_CORRELATION)
@@ -98,8 +98,8 @@ def _autocorrelation(frames: Floats) -> Floats:
     raw = fft.irfft(power, _FFT, axis=1)[:, : _LONGEST_LAG + 2]
     energy = raw[:, :1]
     raw = np.divide(raw, energy, out=np.zeros_like(raw), where=energy > 1e-12)
-    found: Floats = raw[:-1] / raw[-1]
-    return found
+    ratio: Floats = raw[:-1] / raw[-1]
+    return ratio
 
 
 def _best_path(frequency: Floats, strength: Floats, unvoiced: Floats) -> Counts:

@@ -63,7 +63,7 @@ def read_recording(raw: RawItem) -> tuple[Floats, int]:
     if len(samples) < MIN_SECONDS * rate:
         raise ItemError(f"{len(samples) / rate:.3f} s of sound; at least {MIN_SECONDS:g} s are needed")
     if not np.isfinite(samples).all():
-        raise ItemError("it holds samples that are no numbers")
+        raise ItemError("it holds samples that are not numbers")
     return samples.mean(axis=1), rate
 
 
@@ -105,5 +105,5 @@ def resample(samples: Floats, rate: int) -> Floats:
     if rate == RATE:
         return samples
     common = gcd(rate, RATE)
-    found: Floats = resample_poly(samples, RATE // common, rate // common)
-    return found
+    resampled: Floats = resample_poly(samples, RATE // common, rate // common)
+    return resampled

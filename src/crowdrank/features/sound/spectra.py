@@ -88,8 +88,8 @@ def _mel_bands() -> Floats:
     frequency = fft.rfftfreq(_FFT, 1 / RATE)
     rising = (frequency - edges[:-2, None]) / np.diff(edges)[:-1, None]
     falling = (edges[2:, None] - frequency) / np.diff(edges)[1:, None]
-    found: Floats = np.maximum(0.0, np.minimum(rising, falling))
-    return found
+    weights: Floats = np.maximum(0.0, np.minimum(rising, falling))
+    return weights
 
 
 def bandwidth_of(samples: Floats, rate: int) -> float:

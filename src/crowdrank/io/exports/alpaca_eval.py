@@ -31,21 +31,22 @@ def read(source: Source, options: ReadOptions) -> Imported:
     """Return a preference for each annotation; a probability becomes two rows whose weights add up to 1."""
     rows = Collector(source, options, unit="annotation")
     fields = (*_FIELDS, *options.columns.values(), *(path.split(".")[0] for path in options.where))
-    judgment, seen = 0, set[float]()
+    judgment, values = 0, set[float]()
     for number, record in enumerate(records(source, fields), 1):
         if not rows.is_wanted(record):
             continue
         rows.n_read += 1
         preference = as_number(record.get("preference"))
-        seen |= {preference} if preference is not None and len(seen) < _MANY_VALUES else set()
+        values |= {preference} if preference is not None and len(values) < _MANY_VALUES else set()
         judgment += _add_annotation(rows, record, number, preference, judgment)
-    _expect_shares(rows, seen)
+    _expect_shares(rows, values)
     rows.roles |= {
         "left": "generator_1", "right": "generator_2", "winner": "preference", "query": "instruction",
         "share": "preference - 1 for generator_2", "annotator": "annotator",
     }  # fmt: skip
     rows.notes.append(
-        "outputs were shown in random order and written back in one: a liking of the judge for a side cannot be seen"
+        "outputs were shown in random order but stored in a fixed one, so a bias of the judge towards a side cannot "
+        "be measured"
     )
     return rows.finish("preference", title=_TITLE, recorded=True)
 
@@ -75,7 +76,7 @@ def _add_annotation(rows: Collector, record: Any, number: int, preference: float
     return True
 
 
-def _expect_shares(rows: Collector, seen: set[float]) -> None:
+def _expect_shares(rows: Collector, values: set[float]) -> None:
     """Refuse a column of preferences that AlpacaEval does not write: outside 1 to 2, or codes 0 and 1."""
     outside = rows.dropped[_OUTSIDE]
     if outside > _MOST_OUTSIDE * rows.n_read:
@@ -84,7 +85,7 @@ def _expect_shares(rows: Collector, seen: set[float]) -> None:
             "does not write; if it grades how much one is better, give it as a signed column: --from table --column "
             "left=generator_1,right=generator_2,query=instruction --strength preference=right"
         )
-    if seen == {0.0, 1.0}:
+    if values == {0.0, 1.0}:
         raise JudgmentError(
             "'preference' holds 0 and 1 and never 2, which AlpacaEval does not write; if 1 means that generator_2 is "
             "better: --from table --column left=generator_1,right=generator_2,winner=preference,query=instruction "

@@ -77,17 +77,17 @@ def _units_with(frame: pl.DataFrame, name: str) -> int:
 def _named_item(frame: pl.DataFrame, answer: str) -> dict[str, str]:
     """Item and query by the names of their columns, where they say the same as the unit."""
     free = {plain_name(name): name for name in reversed(frame.columns) if name != answer and not name.startswith("_")}
-    found: dict[str, str] = {}
+    columns: dict[str, str] = {}
     for word in ("item", "query"):
         name = next(
-            (free[one] for one in (word, *FOREIGN[word]) if one in free and free[one] not in found.values()), None
+            (free[one] for one in (word, *FOREIGN[word]) if one in free and free[one] not in columns.values()), None
         )
         if name is not None and not frame[name].null_count():
-            found[word] = name
-    if "item" not in found:
+            columns[word] = name
+    if "item" not in columns:
         return {}
-    same = frame.select(_UNIT, *found.values()).n_unique() == frame.select(*found.values()).n_unique()
-    return found if same and frame.select(*found.values()).n_unique() == frame[_UNIT].n_unique() else {}
+    same = frame.select(_UNIT, *columns.values()).n_unique() == frame.select(*columns.values()).n_unique()
+    return columns if same and frame.select(*columns.values()).n_unique() == frame[_UNIT].n_unique() else {}
 
 
 def _durations(frame: pl.DataFrame) -> pl.Series:

@@ -36,20 +36,20 @@ def member_names(source: Source) -> list[str]:
 
 def text_members(source: Source, most: int = _MOST_BYTES, files: int | None = None) -> list[Source]:
     """Return the JSON and CSV files of an archive, or the first of them, each up to so many bytes of it."""
-    found: list[Source] = []
+    members: list[Source] = []
     try:
         with _open_archive(source) as archive:
             for name in archive.namelist():
                 suffix = PurePosixPath(name).suffix.lower()
-                if suffix not in _TEXTS or name.startswith("__MACOSX") or len(found) == files:
+                if suffix not in _TEXTS or name.startswith("__MACOSX") or len(members) == files:
                     continue
                 with archive.open(name) as handle:
                     data = handle.read(most)
                 if data.strip():
-                    found.append(Source(name, suffix, data, None))
+                    members.append(Source(name, suffix, data, None))
     except _DAMAGED:
         raise JudgmentError(f"{source.name} is a damaged zip archive; copy or download it again") from None
-    return found
+    return members
 
 
 def is_sheet(source: Source) -> bool:
@@ -76,10 +76,10 @@ def first_sheet_rows(source: Source, rows: int) -> list[list[str]]:
         return []
     try:
         page = CalamineWorkbook.from_filelike(io.BytesIO(source.data[:])).get_sheet_by_index(0)
-        found = page.to_python(skip_empty_area=False, nrows=rows)
+        cells = page.to_python(skip_empty_area=False, nrows=rows)
     except (CalamineError, *_DAMAGED):
         return []
-    return [[str(cell) for cell in row] for row in found if any(cell != "" for cell in row)]
+    return [[str(cell) for cell in row] for row in cells if any(cell != "" for cell in row)]
 
 
 def _open_archive(source: Source) -> zipfile.ZipFile:

@@ -45,7 +45,7 @@ def read(source: Source, options: ReadOptions) -> Imported:
             continue
         both_bad += bad
         query = as_text(record.get("question_id")) or as_text(record.get("id")) or str(number)
-        who = next((found for name in _WHO if (found := as_text(record.get(name)))), None)
+        who = next((annotator for name in _WHO if (annotator := as_text(record.get(name)))), None)
         time = record.get("tstamp", record.get("timestamp"))
         rows.add(record, query=query, left=left, right=right, winner=winner, annotator=who, time=time)
         turns.append(as_text(record.get("turn")))
@@ -63,10 +63,10 @@ def _winner(record: Mapping[str, Any], number: int) -> tuple[str | None, bool]:
     """Who won, and whether both were bad."""
     word = as_text(record.get("winner"))
     if word is not None or "winner_model_a" not in record:
-        found = side(word)
-        if word is not None and found is None:
+        winner = side(word)
+        if word is not None and winner is None:
             raise JudgmentError(f"battle {number} has the winner {word!r}, which is none of model_a, model_b and tie")
-        return found, word is not None and "bad" in word.lower()
+        return winner, word is not None and "bad" in word.lower()
     flags = [(name, outcome, _flag(record[name])) for name, outcome in _HOT if name in record]
     won = [(name, outcome) for name, outcome, flag in flags if flag]
     if len(won) != 1 or any(flag is None for *_, flag in flags):

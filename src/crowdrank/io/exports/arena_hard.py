@@ -36,11 +36,11 @@ def read(source: Source, options: ReadOptions) -> Imported:
         # A is the baseline in the first game and the model in the second
         for game, (left, right) in zip(games, ((baseline, model), (model, baseline)), strict=False):
             rows.n_read += 1
-            found = _verdict(game)
-            if found is None or left == right:
-                rows.drop("no score" if found is None else "of the baseline with itself")
+            winner_and_strength = _verdict(game)
+            if winner_and_strength is None or left == right:
+                rows.drop("no score" if winner_and_strength is None else "of the baseline with itself")
                 continue
-            winner, strength = found
+            winner, strength = winner_and_strength
             cells = {"annotator": as_text(record.get("judge")), "time": record.get("tstamp")}
             rows.add(record, query=query, left=left, right=right, winner=winner, strength=strength, **cells)
     rows.roles |= {

@@ -147,7 +147,10 @@ def _add(rows: Collector, answers: list[tuple[Any, str | None, str, Any, str | N
                 rows.drop("with an incomplete ranking")
         return "ranking"
     if any(isinstance(one, Mapping) for value in lists for one in (value if isinstance(value, list) else [value])):
-        raise JudgmentError(f"the answers to {answers[0][2]!r} are spans of text, no grades, labels or rankings")
+        raise JudgmentError(
+            f"the answers to {answers[0][2]!r} are spans of text, which cannot be aggregated; choose "
+            "a question with grades, labels or rankings"
+        )
     add_labels(
         rows, [(record, item, as_labels(value), {"annotator": person}) for record, item, _, value, person in answers]
     )
@@ -157,17 +160,17 @@ def _add(rows: Collector, answers: list[tuple[Any, str | None, str, Any, str | N
 
 def questions(source: Source) -> list[str]:
     """The questions that somebody has answered, of the first records."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for record in islice(argilla_records(source), 1000):
         responses = record.get("responses")
         if isinstance(responses, Mapping):
-            found |= {name: None for name, answers in responses.items() if answers}
+            names |= {name: None for name, answers in responses.items() if answers}
         if isinstance(responses, list):
             each = [one.get("values") for one in responses if isinstance(one, Mapping)]
-            found |= {name: None for values in each if isinstance(values, Mapping) for name in values}
-        found |= {key.removesuffix(".responses"): None for key in record if key.endswith(".responses") and record[key]}
-        found |= {key: None for key, value in record.items() if key != "responses" and _answer_objects(value)}
-    return list(found)
+            names |= {name: None for values in each if isinstance(values, Mapping) for name in values}
+        names |= {key.removesuffix(".responses"): None for key in record if key.endswith(".responses") and record[key]}
+        names |= {key: None for key, value in record.items() if key != "responses" and _answer_objects(value)}
+    return list(names)
 
 
 def responses_to(record: Mapping[str, Any], name: str) -> Iterator[_Response]:
@@ -254,22 +257,22 @@ def _are_orders(lists: list[Any], kind: str | None) -> bool:
 def id_of(record: Mapping[str, Any], number: int) -> str:
     """The record's id, else its number."""
     return next(
-        (found for key in ("external_id", "id", "_server_id") if (found := as_text(record.get(key)))), str(number)
+        (text for key in ("external_id", "id", "_server_id") if (text := as_text(record.get(key)))), str(number)
     )
 
 
 def argilla_records(source: Source) -> Iterator[Mapping[str, Any]]:
     """The records, also of a file that holds one list for each field."""
-    found = records(source)
-    first = next(found, None)
+    each = records(source)
+    first = next(each, None)
     if first is None:
         return
     lengths = {len(value) for value in first.values() if isinstance(value, list)}
     if len(first) > 1 and len(lengths) == 1 and all(isinstance(value, list) for value in first.values()):
-        rest = next(found, None)
+        rest = next(each, None)
         if rest is None:
             for place in range(lengths.pop()):
                 yield {name: value[place] for name, value in first.items()}
             return
-        found = chain([rest], found)
-    yield from chain([first], found)
+        each = chain([rest], each)
+    yield from chain([first], each)

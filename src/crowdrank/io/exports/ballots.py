@@ -27,15 +27,18 @@ def read(source: Source, options: ReadOptions) -> Imported:
         named = {name: name.replace("_", " ") for name in places}
         if places_of(frame, named) is None:
             raise JudgmentError(
-                f"{either(map(repr, places[:8]), 'and')} hold numbers, or an item twice: items, or ranks of what "
-                "the columns are called? Write one row per item and rank"
+                f"{either(map(repr, places[:8]), 'and')} hold numbers, or an item twice, so it is not clear whether "
+                "cells are items or ranks; write one row per item and rank"
             )
         voters = frame[who] if who else pl.Series([str(number) for number in range(1, frame.height + 1)])
         rows.roles["annotator"] = who or "number of the row"
         return rows.finish(add_survey(rows, frame, named, {"annotator": voters}), title=_TITLE)
     column = order_column(frame.columns, frame.fill_null("").rows())
     if column is None:
-        raise JudgmentError("no columns are called by places, and none holds orders such as x>y=z; write one row each")
+        raise JudgmentError(
+            "no columns are named after places (1st, 2nd, ...), and none holds orders such as x>y=z; "
+            "write one row per item and rank"
+        )
     for number, record in enumerate(frame.iter_rows(named=True), 1):
         if record[column] is None:
             rows.drop("without an order")

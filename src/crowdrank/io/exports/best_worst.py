@@ -27,8 +27,8 @@ def read(source: Source, options: ReadOptions) -> Imported:
     layout = layout_of(frame.columns)
     if layout is None:
         raise JudgmentError(
-            "there is no column best beside three or more of items, such as item1, item2 and item3; "
-            "rename the columns so"
+            "a column best and three or more columns of items are needed; rename the columns to best, item1, item2 "
+            "and item3"
         )
     records = list(frame.iter_rows(named=True))
     places = _are_places(records, layout)
@@ -41,7 +41,7 @@ def read(source: Source, options: ReadOptions) -> Imported:
         if chosen == [None, None]:
             rows.drop("without an answer")
         elif any(one is not None and one not in items for one in chosen):
-            _blame(rows, number, "the best or the worst is none of the items that were shown")
+            _blame(rows, number, "the best or the worst is not among the items that were shown")
         elif chosen[0] == chosen[1]:
             _blame(rows, number, "the same item is the best and the worst")
         else:
@@ -63,7 +63,7 @@ def _who(rows: Collector, frame: pl.DataFrame, layout: Layout) -> str | None:
     repeated = [name for name in rest if 1 < frame[name].n_unique() < frame.height]
     if named is None and repeated:
         rows.notes.append(
-            f"nobody is named; if {repeated[0]!r} says who: {option('columns', {'annotator': repeated[0]})}"
+            f"no annotator is named; if {repeated[0]!r} does so: {option('columns', {'annotator': repeated[0]})}"
         )
     return named
 
@@ -92,8 +92,7 @@ def _are_places(records: list[dict[str, Any]], layout: Layout) -> bool:
     if items and places and any(record[place_of[value.lower()]] != value for record, value in asked):
         values = first_few(map(repr, sorted({value for _, value in asked})))
         raise JudgmentError(
-            f"{either(map(repr, layout.answers), 'and')} hold {values}, which are items and places as well; write the "
-            "items otherwise"
+            f"{either(map(repr, layout.answers), 'and')} hold {values}, which may be items or places; rename the items"
         )
     return places and not items
 
@@ -109,5 +108,5 @@ def _chosen_item(record: Mapping[str, Any], name: str, layout: Layout, places: b
     value: str | None = record[name]
     if value is None or not places:
         return value
-    found: str | None = record[_place_names(layout)[value.lower()]]
-    return found
+    item: str | None = record[_place_names(layout)[value.lower()]]
+    return item

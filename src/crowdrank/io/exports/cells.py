@@ -59,10 +59,10 @@ def as_number(value: Any) -> float | None:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:
-        found = float(value) if not isinstance(value, str) or "_" not in value else math.nan
+        number = float(value) if not isinstance(value, str) or "_" not in value else math.nan
     except (ValueError, OverflowError):
         return None
-    return found if math.isfinite(found) else None
+    return number if math.isfinite(number) else None
 
 
 def as_truth(value: Any) -> bool | None:
@@ -126,9 +126,9 @@ def message_text(value: Any) -> str | None:
             content = message.get("content", message.get("value")) if isinstance(message, Mapping) else message
             parts = content if isinstance(content, list) else [content]
             texts = [part.get("text") if isinstance(part, Mapping) else part for part in parts]
-            found = "\n".join(text for text in texts if isinstance(text, str)).strip()
-            if found:
-                return found
+            said = "\n".join(text for text in texts if isinstance(text, str)).strip()
+            if said:
+                return said
         return None
     if isinstance(value, Mapping):
         return message_text(value.get("content", value.get("messages", value.get("text"))))
@@ -163,12 +163,12 @@ def as_seconds(value: Any) -> float | None:
 def _platform_seconds(text: str) -> float | None:
     """A time as Mechanical Turk, Appen or Google Forms write it."""
     try:
-        if found := _MTURK.fullmatch(text):
-            month, day, hour, minute, second, zone, year = found.groups()
+        if match := _MTURK.fullmatch(text):
+            month, day, hour, minute, second, zone, year = match.groups()
             when = datetime(int(year), 1 + _MONTHS.index(month), int(day), int(hour), int(minute), int(second))
             return _stamp(when - timedelta(hours=_ZONES[zone]))
-        if found := _SLASHED.fullmatch(text):
-            first, second_, third, hour, minute, second, half, zone, zone_minutes = found.groups()
+        if match := _SLASHED.fullmatch(text):
+            first, second_, third, hour, minute, second, half, zone, zone_minutes = match.groups()
             # a year first, else month and day as Americans write them, unless that month cannot be or points are used
             year, month, day = (first, second_, third) if len(first) == 4 else (third, first, second_)
             if int(month) > 12 or (_DOTTED.match(text) and len(first) < 4):

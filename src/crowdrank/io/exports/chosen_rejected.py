@@ -54,7 +54,7 @@ def read(source: Source, options: ReadOptions) -> Imported:
     rows.roles |= {"winner": winner, "loser": loser}
     rows.roles |= {"query": "prompt, or what stands before the answer", "annotator": who or ""}
     if together:
-        rows.notes.append("no prompt is given, and answers recur: all pairs are of one query")
+        rows.notes.append("no prompt is given and answers recur, so all pairs are taken as one query")
     rows.notes.append("which answer was shown on which side is not known")
     return rows.finish("preference", title=_TITLE)
 
@@ -84,8 +84,8 @@ def _is_one_query(first: list[dict[str, Any]]) -> bool:
 
 def _context(record: Mapping[str, Any]) -> str | None:
     """What was asked, or the id of the record; ``None`` where nothing says so."""
-    found = first_filled(record, CONTEXTS)
-    if found is not None and (text := message_text(found[1])):
+    field = first_filled(record, CONTEXTS)
+    if field is not None and (text := message_text(field[1])):
         return text
     chosen = record.get("chosen")
     several = len(_pairs(chosen, record.get("rejected"))) > 1

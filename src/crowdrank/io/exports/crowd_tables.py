@@ -180,12 +180,12 @@ def _with_signs(rows: Collector, frame: pl.DataFrame, answer: str) -> list[pl.Se
 
 def _others(frame: pl.DataFrame, cells: Mapping[str, str]) -> dict[str, pl.Series]:
     """The columns beside the answer, times as seconds."""
-    found = {word: frame[name] for word, name in cells.items() if name in frame.columns}
-    if "time" in found:
-        found["time"] = _seconds(found["time"])
-    if "duration" in found:
-        found["duration"] = found["duration"].cast(pl.Float64, strict=False)
-    return found
+    columns = {word: frame[name] for word, name in cells.items() if name in frame.columns}
+    if "time" in columns:
+        columns["time"] = _seconds(columns["time"])
+    if "duration" in columns:
+        columns["duration"] = columns["duration"].cast(pl.Float64, strict=False)
+    return columns
 
 
 def _add(rows: Collector, frame: pl.DataFrame, columns: dict[str, pl.Series]) -> None:
@@ -213,7 +213,7 @@ def _add_gold(
         else:
             rows.truth.append(cells | {"grade": answers[0]})
     if several:
-        rows.notes.append(f"{several} gold answers name several right ones, so that they are no truth")
+        rows.notes.append(f"{several} gold answers name several right ones and are not used as truth")
 
 
 def _sides(
@@ -224,14 +224,14 @@ def _sides(
         return given["left"], given["right"]
     filled = [name for name, column in inputs.items() if frame[column].null_count() < frame.height]
     try:
-        found = pair_columns(filled)
+        names = pair_columns(filled)
     except JudgmentError:
         if _words_for_sides(frame[answer]):
             raise
         return None
-    if found is None or not frame.height:
+    if names is None or not frame.height:
         return None
-    pair = inputs[found[0]], inputs[found[1]]
+    pair = inputs[names[0]], inputs[names[1]]
     return pair if None not in _winners(frame, answer, inputs, pair) else None
 
 
@@ -248,10 +248,10 @@ def _refuse_pairs(frame: pl.DataFrame, answer: str, inputs: Mapping[str, str], i
             f"each row shows {first_few(map(repr, series))}; say which of them {answer!r} is about: "
             f"{option('columns', {'item': (same or series)[0]})}"
         )
-    found = pair_columns(name for name, column in inputs.items() if frame[column].null_count() < frame.height)
-    if found is None or not frame.height:
+    names = pair_columns(name for name, column in inputs.items() if frame[column].null_count() < frame.height)
+    if names is None or not frame.height:
         return
-    left, right = inputs[found[0]], inputs[found[1]]
+    left, right = inputs[names[0]], inputs[names[1]]
     values = [str(value) for value in frame[answer].unique().sort()]
     graded = f"if it grades the pair: {option('columns', {'item': item})}"
     if all(as_number(value) is not None for value in values):

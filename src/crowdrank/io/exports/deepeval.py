@@ -61,10 +61,12 @@ def _cases(run: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], list[Mappin
         for case in cases if isinstance(cases, list) else []:
             if not isinstance(case, dict):
                 continue
-            found: Any = next((case[name] for name in _METRICS if case.get(name)), [])
+            metrics: Any = next((case[name] for name in _METRICS if case.get(name)), [])
             yield (
                 case,
-                [_newest_names(one) for one in found if isinstance(one, Mapping)] if isinstance(found, list) else [],
+                [_newest_names(one) for one in metrics if isinstance(one, Mapping)]
+                if isinstance(metrics, list)
+                else [],
             )
 
 

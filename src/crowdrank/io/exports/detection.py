@@ -99,18 +99,18 @@ def first_objects(text: str) -> list[Any]:
     """
     at = len(text) - len(text.lstrip())
     in_array = text[at : at + 1] == "["
-    found: list[Any] = []
+    values: list[Any] = []
     decoder, at = json.JSONDecoder(), at + in_array
-    while len(found) < _OBJECTS:
+    while len(values) < _OBJECTS:
         at = _BETWEEN.match(text, at).end()  # type: ignore[union-attr]
         try:
             value, at = decoder.raw_decode(text, at)
         except (ValueError, RecursionError):
             break
         # some write one list of objects for each person
-        found += value if in_array and isinstance(value, list) else [value]
-    if found:
-        return found[:_OBJECTS]
+        values += value if in_array and isinstance(value, list) else [value]
+    if values:
+        return values[:_OBJECTS]
     try:
         value = json.loads(_close_json(text))
     except (ValueError, RecursionError):
@@ -196,147 +196,147 @@ def _in_archive(source: Source) -> Beginning:
         # an .eval log of Inspect
         return Beginning(objects=({"eval": {"model": "", "task": ""}, "samples": []},))
     parts = text_members(source, _BYTES, 1) if names else []
-    found = look(parts[0]) if parts else Beginning()
+    beginning = look(parts[0]) if parts else Beginning()
     # in an archive a table of texts and labels is doccano's too
-    return Beginning(objects=({"text": "", "label": []},)) if {"text", "label"} <= set(found.header) else found
+    return Beginning(objects=({"text": "", "label": []},)) if {"text", "label"} <= set(beginning.header) else beginning
 
 
-def _is_label_studio(seen: Beginning) -> bool:
-    annotated = [*seen.first("annotations"), *seen.first("completions")]
-    stored = any(isinstance(one, Mapping) and "from_name" in one for one in seen.first("result")) and seen.has("task")
+def _is_label_studio(start: Beginning) -> bool:
+    annotated = [*start.first("annotations"), *start.first("completions")]
+    stored = any(isinstance(one, Mapping) and "from_name" in one for one in start.first("result")) and start.has("task")
     # tasks that nobody has annotated yet, as a file may begin with
     bare = any(
         isinstance(one.get("data"), Mapping) and one.get("annotations", one.get("completions")) == [] and "id" in one
-        for one in seen.objects
+        for one in start.objects
     )
     return (
         stored
         or bare
         or any(isinstance(one, Mapping) and "result" in one for one in annotated)
-        or seen.has("annotation_id", "annotator", "lead_time", "created_at", "updated_at")
+        or start.has("annotation_id", "annotator", "lead_time", "created_at", "updated_at")
     )
 
 
-def _is_argilla(seen: Beginning) -> bool:
-    names = [*seen.header, *(name for one in seen.objects for name in one)]
-    values = [value for one in seen.objects for value in one.values()]
-    fed = [value[0] for value in values if isinstance(value, list) and value] + [
+def _is_argilla(start: Beginning) -> bool:
+    names = [*start.header, *(name for one in start.objects for name in one)]
+    values = [value for one in start.objects for value in one.values()]
+    entries = [value[0] for value in values if isinstance(value, list) and value] + [
         v for v in values if isinstance(v, Mapping)
     ]
     return (
-        seen.has("fields", "responses")
+        start.has("fields", "responses")
         or any(name.endswith(".responses.users") for name in names)
-        or any(isinstance(one, Mapping) and {"user_id", "value", "status"} <= one.keys() for one in fed)
+        or any(isinstance(one, Mapping) and {"user_id", "value", "status"} <= one.keys() for one in entries)
     )
 
 
-def _is_doccano(seen: Beginning) -> bool:
-    if seen.has("_input_hash") or seen.has("prompt"):
+def _is_doccano(start: Beginning) -> bool:
+    if start.has("_input_hash") or start.has("prompt"):
         return False
     labelled = any(
         isinstance(one.get(key), list) and all(not isinstance(label, Mapping) for label in one[key])
-        for one in seen.objects
+        for one in start.objects
         for key in ("label", "cats", "labels")
         if ("text" in one or "filename" in one) and (key != "labels" or "annotation_approver" in one or "meta" in one)
     )
-    spans = seen.has("text", "entities", "relations")
-    old = any(isinstance(one, Mapping) and {"label", "user"} <= one.keys() for one in seen.first("annotations"))
-    return labelled or spans or (old and seen.has("text")) or {"text", "label", "Comments"} <= set(seen.header)
+    spans = start.has("text", "entities", "relations")
+    old = any(isinstance(one, Mapping) and {"label", "user"} <= one.keys() for one in start.first("annotations"))
+    return labelled or spans or (old and start.has("text")) or {"text", "label", "Comments"} <= set(start.header)
 
 
-def _is_arena(seen: Beginning) -> bool:
-    hot = seen.has("model_a", "model_b", "winner_model_a", "winner_model_b", "winner_tie")
-    return hot or seen.has("model_a", "model_b", "winner", "conversation_a")
+def _is_arena(start: Beginning) -> bool:
+    hot = start.has("model_a", "model_b", "winner_model_a", "winner_model_b", "winner_tie")
+    return hot or start.has("model_a", "model_b", "winner", "conversation_a")
 
 
-def _is_chosen_rejected(seen: Beginning) -> bool:
-    if not seen.has("chosen", "rejected") or seen.has("scores_chosen", "results"):
+def _is_chosen_rejected(start: Beginning) -> bool:
+    if not start.has("chosen", "rejected") or start.has("scores_chosen", "results"):
         return False
-    told = any(
-        seen.has(name) for name in ("chosen_model", "prompt", "question", "instruction", "score_chosen", "messages")
+    named = any(
+        start.has(name) for name in ("chosen_model", "prompt", "question", "instruction", "score_chosen", "messages")
     )
-    return told or any(isinstance(value, list) or "\n\nAssistant:" in str(value) for value in seen.values("chosen"))
+    return named or any(isinstance(value, list) or "\n\nAssistant:" in str(value) for value in start.values("chosen"))
 
 
-def _is_inspect(seen: Beginning) -> bool:
-    return any(isinstance(value, Mapping) and {"model", "task"} <= value.keys() for value in seen.values("eval"))
+def _is_inspect(start: Beginning) -> bool:
+    return any(isinstance(value, Mapping) and {"model", "task"} <= value.keys() for value in start.values("eval"))
 
 
-def _is_openai_evals(seen: Beginning) -> bool:
+def _is_openai_evals(start: Beginning) -> bool:
     keys = ("completion_fns", "eval_name", "base_eval")
-    return any(isinstance(value, Mapping) and any(key in value for key in keys) for value in seen.values("spec"))
+    return any(isinstance(value, Mapping) and any(key in value for key in keys) for value in start.values("spec"))
 
 
-def _is_promptfoo(seen: Beginning) -> bool:
-    nested = [value for value in seen.values("results") if isinstance(value, Mapping)]
-    listed = [one for one in seen.first("results") if isinstance(one, Mapping)]
+def _is_promptfoo(start: Beginning) -> bool:
+    nested = [value for value in start.values("results") if isinstance(value, Mapping)]
+    listed = [one for one in start.first("results") if isinstance(one, Mapping)]
     return (
-        seen.has("testIdx", "promptIdx", "score")
+        start.has("testIdx", "promptIdx", "score")
         or any("results" in value or {"version", "prompts"} <= value.keys() for value in nested)
         or any({"provider", "prompt", "vars", "score"} <= one.keys() for one in listed)
-        or any(re.match(r"\[[\w.-]+:[^\]]+\] ", name) for name in seen.header)
+        or any(re.match(r"\[[\w.-]+:[^\]]+\] ", name) for name in start.header)
     )
 
 
-def _is_deepeval(seen: Beginning) -> bool:
-    outer = [one for value in seen.values("testRunData") if isinstance(value, Mapping) for one in [value]]
-    cases = [*seen.first("testCases"), *seen.first("test_cases"), *seen.first("conversationalTestCases")]
+def _is_deepeval(start: Beginning) -> bool:
+    outer = [one for value in start.values("testRunData") if isinstance(value, Mapping) for one in [value]]
+    cases = [*start.first("testCases"), *start.first("test_cases"), *start.first("conversationalTestCases")]
     cases += [one[key][0] for one in outer for key in ("testCases", "conversationalTestCases") if one.get(key)]
     keys = ("metricsData", "metrics_data", "metricsMetadata")
     return any(isinstance(case, Mapping) and any(key in case for key in keys) for case in cases)
 
 
-def _is_langfuse(seen: Beginning) -> bool:
-    paged = [one for one in seen.first("data") if isinstance(one, Mapping)]
+def _is_langfuse(start: Beginning) -> bool:
+    paged = [one for one in start.first("data") if isinstance(one, Mapping)]
     keys = {"traceId", "dataType", "source"}
     return (
-        seen.has("trace_id", "data_type", "string_value", "source")
-        or seen.has("traceId", "dataType", "stringValue", "source")
+        start.has("trace_id", "data_type", "string_value", "source")
+        or start.has("traceId", "dataType", "stringValue", "source")
         or any(keys <= one.keys() for one in paged)
     )
 
 
-def _is_rre(seen: Beginning) -> bool:
+def _is_rre(start: Beginning) -> bool:
     holds = ("queries", "query_groups", "topics")
     rated = any(
-        "relevant_documents" in str(one)[:_BYTES] and "placeholders" in str(one)[:_BYTES] for one in seen.objects
+        "relevant_documents" in str(one)[:_BYTES] and "placeholders" in str(one)[:_BYTES] for one in start.objects
     )
-    return rated and any(isinstance(one.get(key), list) for one in seen.objects for key in holds)
+    return rated and any(isinstance(one.get(key), list) for one in start.objects for key in holds)
 
 
-def _is_surveymonkey(seen: Beginning) -> bool:
-    keys = [re.sub(r"[^a-z]", "", name.lower()) for name in seen.header]
+def _is_surveymonkey(start: Beginning) -> bool:
+    keys = [re.sub(r"[^a-z]", "", name.lower()) for name in start.header]
     return (
         {"respondentid", "collectorid"} <= set(keys)
-        and bool(seen.rows)
-        and not seen.rows[0][keys.index("respondentid")]
+        and bool(start.rows)
+        and not start.rows[0][keys.index("respondentid")]
     )
 
 
-def _is_limesurvey(seen: Beginning) -> bool:
-    names = {name.lower() for name in seen.names}
+def _is_limesurvey(start: Beginning) -> bool:
+    names = {name.lower() for name in start.names}
     return any(
         trio <= names for trio in ({"id", "submitdate", "lastpage"}, {"response id", "date submitted", "last page"})
     )
 
 
-def _is_labelbox(seen: Beginning) -> bool:
-    rows = any(isinstance(one, Mapping) and "id" in one for one in seen.values("data_row"))
-    return (rows and seen.has("data_row", "projects")) or seen.has("DataRow ID", "Label", "Created By")
+def _is_labelbox(start: Beginning) -> bool:
+    rows = any(isinstance(one, Mapping) and "id" in one for one in start.values("data_row"))
+    return (rows and start.has("data_row", "projects")) or start.has("DataRow ID", "Label", "Created By")
 
 
-def _is_best_worst(seen: Beginning) -> bool:
-    return layout_of(seen.names) is not None
+def _is_best_worst(start: Beginning) -> bool:
+    return layout_of(start.names) is not None
 
 
-def _is_ballots(seen: Beginning) -> bool:
-    rows = seen.rows or [[str(one.get(name, "")) for name in seen.names] for one in seen.objects]
-    return bool(place_columns(seen.names)) or order_column(seen.names, rows) is not None
+def _is_ballots(start: Beginning) -> bool:
+    rows = start.rows or [[str(one.get(name, "")) for name in start.names] for one in start.objects]
+    return bool(place_columns(start.names)) or order_column(start.names, rows) is not None
 
 
-def _is_google_forms(seen: Beginning) -> bool:
-    grids = sum(bool(re.search(r"\[.+\]$", name)) for name in seen.header)
-    return grids > 1 and bool(seen.rows) and bool(re.search(r"\d:\d\d", seen.rows[0][0]))
+def _is_google_forms(start: Beginning) -> bool:
+    grids = sum(bool(re.search(r"\[.+\]$", name)) for name in start.header)
+    return grids > 1 and bool(start.rows) and bool(re.search(r"\d:\d\d", start.rows[0][0]))
 
 
 _SIGNATURES: dict[str, Callable[[Beginning], bool]] = {

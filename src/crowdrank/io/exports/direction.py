@@ -36,7 +36,7 @@ def settle_direction(rows: Collector, metric: str, small_is_good: bool | None) -
         return
     if small_is_good is None:
         raise JudgmentError(
-            f"whether large values of {metric!r} are good is not in the file; say {option('small_is_good', False)} "
-            f"or {option('small_is_good', True)}"
+            f"the file does not say whether large values of {metric!r} are good; give "
+            f"{option('small_is_good', False)} or {option('small_is_good', True)}"
         )
     rows.options = replace(rows.options, small_is_good=small_is_good)

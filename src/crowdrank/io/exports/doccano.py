@@ -38,7 +38,7 @@ def read(source: Source, options: ReadOptions) -> Imported:
                 answers.append((record if options.columns else None, item, labels, cells))
     if nobody and not any(cells["annotator"] for *_, cells in answers):
         rows.notes.append(
-            "who labelled is not in the file; without the shared mode, export gives a file for each member"
+            "the file does not say who labelled; without the shared mode, doccano exports one file per member"
         )
     rows.roles |= {"item": "id", "grade": "label", "annotator": "name of the file" if not nobody else "user"}
     several = any(len(labels) > 1 for _, _, labels, _ in answers)
@@ -62,12 +62,12 @@ def _labels_by_annotator(record: Mapping[str, Any], joined: bool) -> Iterator[tu
                 by_person.setdefault(as_text(one.get("user")), []).extend(as_labels(one.get("label")))
         yield from by_person.items() if by_person else [(None, [])]
         return
-    found = record.get("label", record.get("labels", record.get("cats", record.get("entities"))))
-    if isinstance(found, str) and joined:
-        found = found.split("#")
-    if isinstance(found, list) and any(isinstance(one, list | Mapping) for one in found):
-        raise JudgmentError("the labels are spans of text, no classes of whole texts; only those can be aggregated")
-    yield None, as_labels(found)
+    labels = record.get("label", record.get("labels", record.get("cats", record.get("entities"))))
+    if isinstance(labels, str) and joined:
+        labels = labels.split("#")
+    if isinstance(labels, list) and any(isinstance(one, list | Mapping) for one in labels):
+        raise JudgmentError("the labels are spans of text; only classes of whole texts can be aggregated")
+    yield None, as_labels(labels)
 
 
 def _members(source: Source) -> Iterator[tuple[str | None, Source]]:

@@ -70,7 +70,7 @@ class Imported:
     def sentences(self) -> list[str]:
         """Return what to tell the user: the tool, what was left out and kept, which field is what, and the rest."""
         annotators = self.frame["annotator"].n_unique() if "annotator" in self.frame.columns else 0
-        by = f" by {counted(annotators, 'annotator')}" if annotators else ", nobody is named"
+        by = f" by {counted(annotators, 'annotator')}" if annotators else ", no annotator is named"
         left_out = [f"{n:,} {reason} left out" for reason, n in self.dropped.items()]
         gold = [f"{counted(self.truth.height, 'gold answer')} taken as truth"] if self.truth is not None else []
         kept = f"{counted(self.n_judgments, self.kind)}{by}"
@@ -113,9 +113,9 @@ class Collector:
         """Whether a record, or what stands around it, is one that ``where`` asks for."""
         fits = True
         for path, value in self.options.where.items():
-            found = [as_text(at_path(record, path)) for record in records]
-            self._where_hits[path] |= any(one is not None for one in found)
-            fits = fits and str(value).strip() in found
+            values = [as_text(at_path(record, path)) for record in records]
+            self._where_hits[path] |= any(one is not None for one in values)
+            fits = fits and str(value).strip() in values
         self._n_elsewhere += not fits
         return fits
 
@@ -126,9 +126,9 @@ class Collector:
     def add(self, record: Any = None, **cells: Any) -> None:
         """Add a row; the user's own choice of a field for a word goes before the importer's."""
         for word, path in self.options.columns.items():
-            found = at_path(record, path)
-            self._column_hits[word] |= found is not None
-            cells[word] = found if word in ("grade", "winner") else as_text(found)
+            cell = at_path(record, path)
+            self._column_hits[word] |= cell is not None
+            cells[word] = cell if word in ("grade", "winner") else as_text(cell)
         for name in cells.keys() - self._columns.keys():
             self._columns[name] = [None] * self._length
         for name, values in self._columns.items():
@@ -167,7 +167,7 @@ class Collector:
         if not frame.height:
             reasons = either([f"{n} {reason}" for reason, n in self.dropped.items() if n], "and")
             why = f" ({counted(self.n_read, self.unit)}, left out: {reasons})" if +self.dropped else ""
-            raise JudgmentError(f"{title}, but without a single answer{why}; export one that has")
+            raise JudgmentError(f"{title} without any answer{why}; export one with answers")
         frame = self._tidy(frame.select([name for name in COLUMNS if name in frame.columns]))
         needed = {"grade": ("item", "grade"), "preference": ("winner",), "ranking": ("item", "rank")}[kind]
         lacking = next((name for name in needed if name not in frame.columns), None)
@@ -201,7 +201,7 @@ class Collector:
                 frame = frame.drop(name)
         if "annotator" in frame.columns and (count := frame["annotator"].null_count()):
             self.notes.append(
-                f"{counted(count, 'judgment')} by nobody that is named count as one annotator, {_NOBODY!r}"
+                f"{counted(count, 'judgment')} without a named annotator count as one annotator, {_NOBODY!r}"
             )
             frame = frame.with_columns(pl.col("annotator").fill_null(_NOBODY))
         for name in ("query", "item", "left", "right", "winner", "loser", "grade", "rank"):
@@ -221,12 +221,14 @@ class Collector:
             return replace(imported, nominal=options.nominal)
         if classes:
             return self._as_classes(imported)
-        found = numbers_in("grade", grade, commas=False)
-        if found.note is not None:
-            imported = replace(imported, notes=(*imported.notes, f"answers: {found.note.partition(': ')[2]}"))
-            if found.levels is not None and not options.small_is_good:
-                return replace(imported, frame=frame.with_columns(grade=found.cells), levels=tuple(found.levels))
-            grade = found.cells if found.levels is None else grade.str.extract(r"^\s*([-+]?\d+(?:\.\d+)?)")
+        as_numbers = numbers_in("grade", grade, commas=False)
+        if as_numbers.note is not None:
+            imported = replace(imported, notes=(*imported.notes, f"answers: {as_numbers.note.partition(': ')[2]}"))
+            if as_numbers.levels is not None and not options.small_is_good:
+                return replace(
+                    imported, frame=frame.with_columns(grade=as_numbers.cells), levels=tuple(as_numbers.levels)
+                )
+            grade = as_numbers.cells if as_numbers.levels is None else grade.str.extract(r"^\s*([-+]?\d+(?:\.\d+)?)")
         numbers = grade if grade.dtype.is_numeric() else grade.cast(pl.Float64, strict=False)
         if not numbers.null_count():
             if not numbers.is_finite().all():
@@ -235,12 +237,12 @@ class Collector:
                 numbers = 0.0 - numbers
                 imported = replace(imported, truth=_turn_truth(imported.truth))
                 imported = replace(
-                    imported, notes=(*imported.notes, "small is good: each grade is turned to its negative")
+                    imported, notes=(*imported.notes, "small is good: the sign of each grade is reversed")
                 )
             return replace(imported, frame=frame.with_columns(grade=numbers))
         if options.small_is_good:
             raise JudgmentError(
-                f"{option('small_is_good', True)} is about numbers, and the answers are words; leave it out"
+                f"{option('small_is_good', True)} applies to numbers, but the answers are words; leave it out"
             )
         return self._as_classes(imported)
 
@@ -251,7 +253,7 @@ class Collector:
         if len(words) > max(_MOST_CLASSES, len(grade) / 2):
             shown = next((f", such as {word[:40]!r}," for word in sorted(words) if not is_personal("", word)), "")
             raise JudgmentError(
-                f"the answers are {len(words):,} different texts{shown} and no classes; choose another question with "
+                f"the answers are {len(words):,} different texts{shown} and not classes; choose another question with "
                 f"{option('answer')}, or take them as classes with {option('nominal', True)}"
             )
         if {word.lower() for word in words} == {"true", "false"}:

@@ -47,7 +47,7 @@ def read(source: Source, options: ReadOptions) -> Imported:
             _add(rows, record, value, query=query, item=model, annotator=scorer)
     status = as_text(log.get("status"))
     if status != "success":
-        rows.notes.append(f"the log's status is {status!r}, so that samples may be missing")
+        rows.notes.append(f"the log's status is {status!r}, so samples may be missing")
     rows.roles |= {
         "item": "eval.model",
         "query": "samples[].id",
@@ -74,11 +74,11 @@ def _letter(value: str) -> float | None:
 
 def _scores(sample: Mapping[str, Any]) -> list[tuple[str, str, Any]]:
     """Scorer, part and value of each score of a sample."""
-    found = sample.get("scores")
-    if not isinstance(found, Mapping):
-        found = {"scorer": sample["score"]} if isinstance(sample.get("score"), Mapping) else {}
+    by_scorer = sample.get("scores")
+    if not isinstance(by_scorer, Mapping):
+        by_scorer = {"scorer": sample["score"]} if isinstance(sample.get("score"), Mapping) else {}
     scores: list[tuple[str, str, Any]] = []
-    for scorer, score in found.items():
+    for scorer, score in by_scorer.items():
         value = score.get("value") if isinstance(score, Mapping) else score
         if isinstance(value, Mapping):
             scores += [(str(scorer), str(part), one) for part, one in value.items()]

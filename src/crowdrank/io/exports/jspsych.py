@@ -119,16 +119,16 @@ def _commonest(trials: list[dict[str, Any]], options: ReadOptions) -> str:
         counts.update(
             {kind: n for kind, n in keyed.items() if sides_of(_trials_with_answer(trials, kind), options.columns)}
         )
-    found = counts.most_common(1)
-    if not found or not found[0][1]:
+    commonest = counts.most_common(1)
+    if not commonest or not commonest[0][1]:
         types = Counter(as_text(trial.get("trial_type")) or "" for trial in trials if as_text(_response(trial)))
         known = [kind for kind, _ in types.most_common() if kind]
         held = f", only {first_few(map(repr, known))}" if known else ""
         raise JudgmentError(
-            f"{counted(len(trials), 'trial')} and none with a slider, a scale or numbered buttons{held}; name the "
+            f"{counted(len(trials), 'trial')}, of which none has a slider, a scale or numbered buttons{held}; name the "
             f"trial type that holds the answers with {option('answer', (known or ['html-button-response'])[0])}"
         )
-    return found[0][0]
+    return commonest[0][0]
 
 
 def _response(trial: Mapping[str, Any]) -> Any:

@@ -61,9 +61,9 @@ def sides_of(trials: Sequence[Trial], columns: Mapping[str, str]) -> Sides | Non
         return Sides("choices[0]", "choices[1]", lambda trial: _two(_entries(trial.get("choices"))), numbered=True)
     names = dict.fromkeys(name for trial in trials for name in trial if name not in _OWN)
     varied = [name for name in names if len({as_text(trial.get(name)) for trial in trials}) > 1]
-    found = pair_columns(varied)
-    if found is not None:
-        return _fields(*found)
+    fields = pair_columns(varied)
+    if fields is not None:
+        return _fields(*fields)
     shown = [_stimuli(trial.get("stimulus")) for trial in trials]
     if all(one is not None for one in shown) and len(set(shown)) > 1:
         return Sides("first of the stimulus", "second of the stimulus", lambda trial: _stimuli(trial.get("stimulus")))

@@ -81,7 +81,9 @@ class _Export:
             rows.notes.append(f"{counted(self.n_predictions, 'prediction')} ignored")
         skipped = rows.dropped["skipped"] / max(rows.n_read, 1)
         if kind == "pairwise" and skipped > _MANY_SKIPPED:
-            rows.notes.append(f"{percent(skipped)} were skipped: pairwise has no tie, so that some of them may be ties")
+            rows.notes.append(
+                f"{percent(skipped)} were skipped; some of them may be ties, which pairwise does not offer"
+            )
         return rows.finish({"pairwise": "preference", "ranker": "ranking"}.get(kind, "grade"), title=self.title)
 
     def _question(self) -> tuple[str, str]:
@@ -250,9 +252,9 @@ class _Export:
 
     def _context(self, task: dict[str, Any]) -> str:
         """What the task asks about: its context, else its id."""
-        found = context_of(data_of(task))
-        self.rows.roles["query"] = f"data.{found[0]}" if found else "id"
-        return (found[1] if found else as_text(task.get("id"))) or "1"
+        context = context_of(data_of(task))
+        self.rows.roles["query"] = f"data.{context[0]}" if context else "id"
+        return (context[1] if context else as_text(task.get("id"))) or "1"
 
     def _add_labels(self) -> None:
         """Choices: one class each, or a query for each label where some answer names several."""
@@ -271,8 +273,8 @@ def tasks(source: Source) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]
             # as written to a target storage: an annotation with its task inside
             yield {"id": number} | task["task"], [task]
             continue
-        found = task.get("annotations", task.get("completions"))
-        annotations = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+        listed = task.get("annotations", task.get("completions"))
+        annotations = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
         yield ({"id": number} | task if task.get("id") is None else task), annotations
 
 
@@ -342,20 +344,20 @@ def _cell(value: Any) -> Any:
 
 def results_of(annotation: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The results of an annotation."""
-    found = annotation.get("result")
-    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    results = annotation.get("result")
+    return [one for one in results if isinstance(one, dict)] if isinstance(results, list) else []
 
 
 def _value(result: Mapping[str, Any]) -> dict[str, Any]:
     """The value of a result."""
-    found = result.get("value")
-    return found if isinstance(found, dict) else {}
+    value = result.get("value")
+    return value if isinstance(value, dict) else {}
 
 
 def data_of(task: Mapping[str, Any]) -> dict[str, Any]:
     """The data of a task."""
-    found = at_path(task, "data")
-    return found if isinstance(found, dict) else {}
+    data = at_path(task, "data")
+    return data if isinstance(data, dict) else {}
 
 
 def _no_sides(task: Mapping[str, Any]) -> str:
@@ -402,8 +404,8 @@ def _plain_fields(task: Mapping[str, Any]) -> list[str]:
 
 def _named_buckets(value: Any) -> dict[str, list[Any]]:
     """Buckets by name, without the one of what was not sorted."""
-    found = value if isinstance(value, Mapping) else {}
-    return {str(name): ids for name, ids in found.items() if name != "_" and isinstance(ids, list)}
+    buckets = value if isinstance(value, Mapping) else {}
+    return {str(name): ids for name, ids in buckets.items() if name != "_" and isinstance(ids, list)}
 
 
 def _paths(value: Any) -> list[str]:

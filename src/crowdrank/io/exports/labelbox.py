@@ -64,10 +64,10 @@ def read(source: Source, options: ReadOptions) -> Imported:
 
 def _questions(source: Source) -> list[str]:
     """The questions that labels of the first records answer, those with choices before those answered in words."""
-    found = [label for record in islice(records(source), _FIRST_RECORDS) for label in _labels(record)]
-    asked = [name for label in found for name in label.choices] + [name for label in found for name in label.answers]
-    if found and not asked:
-        raise JudgmentError("no label answers a classification question; only marks on items, which order nothing")
+    labels = [label for record in islice(records(source), _FIRST_RECORDS) for label in _labels(record)]
+    asked = [name for label in labels for name in label.choices] + [name for label in labels for name in label.answers]
+    if labels and not asked:
+        raise JudgmentError("no label answers a classification question; marks on items cannot be aggregated")
     return asked
 
 

@@ -54,7 +54,7 @@ def read(source: Source, options: ReadOptions) -> Imported:
     rows.roles |= {"item": "trace_id", "grade": "value or string_value", "time": "timestamp"}
     rows.roles["annotator"] = "author_user_id"
     if not named:
-        rows.notes.append("who scored is not in the export: source is only the kind of score")
+        rows.notes.append("the export does not say who scored: source is only the kind of score")
     if len(sources) > 1:
         each = first_few([f"{n:,} {name}" for name, n in sources.most_common()])
         one = option("where", {"source": sources.most_common(1)[0][0]})

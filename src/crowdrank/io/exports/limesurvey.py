@@ -52,14 +52,14 @@ def read(source: Source, options: ReadOptions) -> Imported:
 
 def _questions(frame: pl.DataFrame) -> dict[str, dict[str, str]]:
     """Questions with several rows, and the row of each column."""
-    found: dict[str, dict[str, str]] = {}
+    rows: dict[str, dict[str, str]] = {}
     for name in frame.columns:
         match = _CODED.fullmatch(name) or _ROW.fullmatch(name)
         if match and not _NOT_ANSWERS.fullmatch(name):
-            found.setdefault(match[1], {})[name] = match[match.lastindex or 2].strip()
+            rows.setdefault(match[1], {})[name] = match[match.lastindex or 2].strip()
     scales = {
         asked: items
-        for asked, items in found.items()
+        for asked, items in rows.items()
         if len(items) > 1 and is_scale([value for name in items for value in frame[name].drop_nulls().to_list()])
     }
     if not scales:

@@ -28,11 +28,11 @@ def read(source: Source, options: ReadOptions) -> Imported:
     named = _NAME.fullmatch(path.name.removesuffix(".gz").rsplit(".jsonl", 1)[0].rsplit(".json", 1)[0])
     if not model and "item" not in options.columns:
         raise JudgmentError(
-            "the model is the name of the folder with the samples; give the file and not standard input"
+            "the folder of the samples names the model, so standard input cannot be used; give the file"
         )
     filters: dict[str, None] = {}
     metrics: dict[str, None] = {}
-    found: list[tuple[Any, str, dict[str, Any]]] = []
+    documents: list[tuple[Any, str, dict[str, Any]]] = []
     for number, record in enumerate(records(source), 1):
         if not rows.is_wanted(record):
             continue
@@ -42,13 +42,13 @@ def read(source: Source, options: ReadOptions) -> Imported:
         values = {str(name): record.get(str(name)) for name in names} if isinstance(names, list) else _numbers(record)
         metrics |= dict.fromkeys(values)
         doc = as_text(record.get("doc_id")) or str(number)
-        found.append((record if options.columns else None, f"{named[1]}: {doc}" if named else doc, values))
+        documents.append((record if options.columns else None, f"{named[1]}: {doc}" if named else doc, values))
     if len(filters) > 1:
         one = option("where", {"filter": next(iter(filters))})
         raise JudgmentError(f"each document was scored with {first_few(map(repr, filters))}; choose one with {one}")
     metric = choose_question(metrics, options.answer, what="the metrics")
     settle_direction(rows, metric, is_small_good(metric))
-    for record, query, values in found:
+    for record, query, values in documents:
         value = values.get(metric)
         grade = float(value) if isinstance(value, bool) else as_number(value)
         if grade is None:

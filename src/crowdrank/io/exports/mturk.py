@@ -49,11 +49,13 @@ def _answer(frame: pl.DataFrame, wanted: str | None) -> str:
                 f"there is no Answer column {wanted!r}; there are {first_few(map(repr, names), shown=20)}"
             )
         return known
-    told = [n for n in names if not _ASIDE.search(n.removeprefix("Answer.")) and frame[n].null_count() < frame.height]
-    if len(told) == 1:
-        return told[0]
-    listed = first_few([repr(name.removeprefix("Answer.")) for name in told or names], shown=20)
-    first = (told or names)[0].removeprefix("Answer.")
+    answers = [
+        n for n in names if not _ASIDE.search(n.removeprefix("Answer.")) and frame[n].null_count() < frame.height
+    ]
+    if len(answers) == 1:
+        return answers[0]
+    listed = first_few([repr(name.removeprefix("Answer.")) for name in answers or names], shown=20)
+    first = (answers or names)[0].removeprefix("Answer.")
     raise JudgmentError(f"which Answer column is meant? there are {listed}; choose one with {option('answer', first)}")
 
 
@@ -73,9 +75,9 @@ def _with_questions(frame: pl.DataFrame) -> pl.DataFrame:
             for row in frame.select(names).iter_rows()
         ]
         several = any(len(options) > 1 for options in chosen)
-        told = [json.dumps(options) if several else options[0] if options else None for options in chosen]
-        made = pl.Series(question, told, dtype=pl.String)
-        frame = frame.drop(names).with_columns(made)
+        answers = [json.dumps(options) if several else options[0] if options else None for options in chosen]
+        column = pl.Series(question, answers, dtype=pl.String)
+        frame = frame.drop(names).with_columns(column)
     return frame
 
 
@@ -84,9 +86,9 @@ def _without_json(frame: pl.DataFrame) -> pl.DataFrame:
     name = "Answer.taskAnswers"
     if name not in frame.columns:
         return frame
-    found = [_task_answers(value) for value in frame[name].to_list()]
-    keys = dict.fromkeys(key for answers in found for key in answers)
-    columns = [pl.Series(f"Answer.{key}", [one.get(key) for one in found], dtype=pl.String) for key in keys]
+    answers_by_row = [_task_answers(value) for value in frame[name].to_list()]
+    keys = dict.fromkeys(key for answers in answers_by_row for key in answers)
+    columns = [pl.Series(f"Answer.{key}", [one.get(key) for one in answers_by_row], dtype=pl.String) for key in keys]
     return frame.drop(name).with_columns(columns)
 
 

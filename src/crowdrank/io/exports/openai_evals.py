@@ -27,15 +27,15 @@ def read(source: Source, options: ReadOptions) -> Imported:
     matched = "match" in events and options.answer in (None, "match", _CORRECT)
     kind = "match" if matched else "metrics"
     rows = Collector(source, options, unit=f"{kind} event")
-    found = events.get(kind, [])
-    if not found:
+    results = events.get(kind, [])
+    if not results:
         raise JudgmentError(
-            f"the log has no match or metrics events, only {first_few(map(repr, other))}; those say nothing of right "
-            "or wrong, so score the samples and give a table of model, sample and score"
+            f"the log has no match or metrics events, only {first_few(map(repr, other))}; these do not say what is "
+            "right, so score the samples and give a table of model, sample and score"
         )
-    metric = _CORRECT if matched else choose_question(_metrics(found), options.answer, what="the metrics")
+    metric = _CORRECT if matched else choose_question(_metrics(results), options.answer, what="the metrics")
     settle_direction(rows, metric, False if matched else is_small_good(metric))
-    for record in found:
+    for record in results:
         if not rows.is_wanted(record):
             continue
         rows.n_read += 1
@@ -66,10 +66,10 @@ def _events(source: Source) -> tuple[str | None, dict[str, list[dict[str, Any]]]
     return model, events, other
 
 
-def _metrics(found: list[dict[str, Any]]) -> list[str]:
+def _metrics(results: list[dict[str, Any]]) -> list[str]:
     """The names under which events have numbers, those of no score left out."""
     names: dict[str, None] = {}
-    for record in found:
+    for record in results:
         data = record.get("data")
         if isinstance(data, Mapping):
             names |= {str(name): None for name, value in data.items() if _number(value) is not None}

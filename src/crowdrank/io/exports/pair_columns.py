@@ -28,16 +28,18 @@ def pair_columns(names: Iterable[str], prefix: str = "") -> tuple[str, str] | No
     >>> pair_columns(["prompt", "text1", "text2"]), pair_columns(["text_a", "text_b", "model_a", "model_b"])
     (('text1', 'text2'), ('model_a', 'model_b'))
     """
-    found = [one for one in side_pairs(names) if not one[1].endswith("0")]
+    pairs_of_names = [one for one in side_pairs(names) if not one[1].endswith("0")]
     for word in _FIRST:
-        sure = [one for one in found if re.split(r"[^a-z]+", one[0].rstrip("_-. ").removesuffix("s"))[-1] == word]
+        sure = [
+            one for one in pairs_of_names if re.split(r"[^a-z]+", one[0].rstrip("_-. ").removesuffix("s"))[-1] == word
+        ]
         if len(sure) == 1:
             return sure[0][1:]
-    if len(found) > 1:
-        pairs = either([f"{left!r} and {right!r}" for _, left, right in found])
-        named = option("columns", {"left": prefix + found[0][1], "right": prefix + found[0][2]})
+    if len(pairs_of_names) > 1:
+        pairs = either([f"{left!r} and {right!r}" for _, left, right in pairs_of_names])
+        named = option("columns", {"left": prefix + pairs_of_names[0][1], "right": prefix + pairs_of_names[0][2]})
         raise JudgmentError(f"the two sides could be {pairs}; say which with {named}")
-    return found[0][1:] if found else None
+    return pairs_of_names[0][1:] if pairs_of_names else None
 
 
 def context_of(record: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -67,9 +69,9 @@ def side(
         return None
     if text in items:
         return "left" if text == items[0] else "right"
-    for name, found in zip(names, ("left", "right"), strict=True):
+    for name, which in zip(names, ("left", "right"), strict=True):
         if name and text.lower() == name.lower():
-            return found
+            return which
     code = code_of(text) if codes is None else codes.get(text)
     return None if code is None else _SIDES[code.outcome]
 

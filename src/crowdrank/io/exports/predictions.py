@@ -101,22 +101,22 @@ def label_studio_tasks(consensus: Consensus, source: Source, options: ReadOption
     name = choose_question(kinds, options.answer)
     if kinds[name] in ("rating", "number"):
         answers.expect_scale([number for number in scale[name] if number is not None])
-    made, missing = Records(), 0
+    tasks_out, missing = Records(), 0
     for task, _ in tasks(source):
-        found = _prediction(answers, task, kinds[name], options)
-        missing += found is None
-        if found is not None:
-            value, sure = found
+        answer = _prediction(answers, task, kinds[name], options)
+        missing += answer is None
+        if answer is not None:
+            value, sure = answer
             names = {"from_name": name, "to_name": targets[name], "type": kinds[name]}
             result = {"id": f"crowdrank-{task['id']}", **names, "value": value}
             prediction: dict[str, Any] = {"model_version": f"crowdrank {consensus.method}", "result": [result]}
             prediction |= {} if sure is None else {"score": sure}
-            made.append({"id": task["id"], "data": data_of(task), "predictions": [prediction]})
-    if not made:
+            tasks_out.append({"id": task["id"], "data": data_of(task), "predictions": [prediction]})
+    if not tasks_out:
         raise JudgmentError(
             f"{source.name}: no task is an item of the result ({_some(answers)}); were these the votes it came from?"
         )
-    return made, [f"{missing} tasks without a prediction: ties, or items that the result lacks"] if missing else []
+    return tasks_out, [f"{missing} tasks without a prediction: ties, or items that the result lacks"] if missing else []
 
 
 def _prediction(
@@ -124,8 +124,8 @@ def _prediction(
 ) -> tuple[Any, float | None] | None:
     """Value of a prediction for a task, with its confidence."""
     data, item = data_of(task), as_text(task.get("id"))
-    found = context_of(data)
-    query = found[1] if found else item
+    context = context_of(data)
+    query = context[1] if context else item
     if kind == "pairwise":
         sides = _sides(task, data, options)
         chosen = None if sides is None else answers.winner(query, *sides)
@@ -188,22 +188,22 @@ def argilla_suggestions(consensus: Consensus, source: Source, options: ReadOptio
         answers.expect_scale(numbers)
     labels = {value for value in given if isinstance(value, str)}
     lists = any(isinstance(value, list | Mapping) for value in given)
-    made, missing = Records(), 0
+    suggestions, missing = Records(), 0
     for number, record in enumerate(argilla_records(source), 1):
         item = id_of(record, number)
-        found = _suggestion(answers, item, numbers, lists=lists) or _preferred_label(
+        answer = _suggestion(answers, item, numbers, lists=lists) or _preferred_label(
             answers, _fields(record), item, labels
         )
-        missing += found is None
-        if found is not None:
-            value, sure = found
+        missing += answer is None
+        if answer is not None:
+            value, sure = answer
             suggestion = {"value": value, "score": sure, "agent": "crowdrank"}
-            made.append({"id": item, "fields": _fields(record), "suggestions": {name: suggestion}})
-    if not made:
+            suggestions.append({"id": item, "fields": _fields(record), "suggestions": {name: suggestion}})
+    if not suggestions:
         raise JudgmentError(
             f"{source.name}: no record is an item of the result ({_some(answers)}); were these the votes it came from?"
         )
-    return made, [f"{missing} records without a suggestion: the result lacks them"] if missing else []
+    return suggestions, [f"{missing} records without a suggestion: the result lacks them"] if missing else []
 
 
 def _suggestion(answers: Answers, item: str, numbers: list[float], *, lists: bool) -> tuple[Any, float | None] | None:

@@ -29,7 +29,7 @@ def read(source: Source, options: ReadOptions) -> Imported:
     tests: dict[str, int] = {}
     asserted = False
     names: dict[str, None] = {}
-    found: list[tuple[Any, str, str, Any, dict[str, Any]]] = []
+    outputs: list[tuple[Any, str, str, Any, dict[str, Any]]] = []
     for result in _results(source):
         if not rows.is_wanted(result):
             continue
@@ -45,18 +45,16 @@ def read(source: Source, options: ReadOptions) -> Imported:
             # older versions number nothing: the variables say which test it is
             key = json.dumps(result.get("vars"), sort_keys=True, default=str)
             test = str(tests.setdefault(key, len(tests)))
-        found.append((result if options.columns else None, test, _item(result), result.get("score"), parts))
+        outputs.append((result if options.columns else None, test, _item(result), result.get("score"), parts))
     part = choose_question(names, options.answer, what="assertions of type") if options.answer else None
-    for result, test, item, score, parts in found:
+    for result, test, item, score, parts in outputs:
         grade = as_number(parts.get(part) if part else score)
         if grade is None:
             rows.drop("without a score")
         else:
             rows.add(result, query=test, item=item, grade=grade)
     if not asserted:
-        rows.notes.append(
-            "the tests have no assertions, so that every score is 1 and says nothing; add some, such as llm-rubric"
-        )
+        rows.notes.append("the tests have no assertions, so every score is 1; add some, such as llm-rubric")
     rows.roles |= {"query": "testIdx", "item": "provider and prompt", "grade": part or "score"}
     return rows.finish("grade", title=_TITLE)
 
@@ -68,7 +66,7 @@ def _results(source: Source) -> Iterator[dict[str, Any]]:
         listed = inner.get("results") if isinstance(inner, Mapping) else inner
         for result in listed if isinstance(listed, list) else [value]:
             if not isinstance(result, dict):
-                raise JudgmentError("a result is no JSON object; give the file as promptfoo wrote it")
+                raise JudgmentError("a result is not a JSON object; give the file as promptfoo wrote it")
             yield result
 
 
@@ -86,12 +84,12 @@ def _item(result: Mapping[str, Any]) -> str:
 
 def _assertions(result: Mapping[str, Any]) -> dict[str, Any]:
     """Scores of the assertions by their metric or type, and those that have a name of their own."""
-    found: dict[str, Any] = {}
+    scores: dict[str, Any] = {}
     components = at_path(result, "gradingResult.componentResults")
     for one in components if isinstance(components, list) else []:
         if isinstance(one, Mapping):
             name = as_text(at_path(one, "assertion.metric")) or as_text(at_path(one, "assertion.type"))
             if name:
-                found.setdefault(name, one.get("score"))
+                scores.setdefault(name, one.get("score"))
     named = result.get("namedScores")
-    return found | (dict(named) if isinstance(named, Mapping) else {})
+    return scores | (dict(named) if isinstance(named, Mapping) else {})

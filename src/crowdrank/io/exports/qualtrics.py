@@ -88,10 +88,10 @@ def _finished_rows(rows: Collector, frame: pl.DataFrame) -> pl.DataFrame:
             rows.notes.append(f"responses with Status {first_few(map(repr, words))} are kept")
     if "Finished" in frame.columns:
         share = frame["Progress"].to_list() if "Progress" in frame.columns else [None] * frame.height
-        told = [as_truth(value) for value in frame["Finished"].to_list()]
+        marks = [as_truth(value) for value in frame["Finished"].to_list()]
         # true and false follow the language of the survey, and the progress does not
         finished = [
-            as_number(part) in (None, 100.0) if one is None else one for one, part in zip(told, share, strict=True)
+            as_number(part) in (None, 100.0) if one is None else one for one, part in zip(marks, share, strict=True)
         ]
         done = pl.Series(finished, dtype=pl.Boolean)
         if not done.all():
@@ -102,23 +102,23 @@ def _finished_rows(rows: Collector, frame: pl.DataFrame) -> pl.DataFrame:
 
 def _matrices(frame: pl.DataFrame) -> dict[str, list[str]]:
     """Questions with several items, and their columns."""
-    found: dict[str, list[str]] = {}
+    columns: dict[str, list[str]] = {}
     for name in frame.columns:
         match, loop = _MATRIX.fullmatch(name), _LOOP.fullmatch(name)
         if loop and not match:
-            found.setdefault(loop[2], []).append(name)
+            columns.setdefault(loop[2], []).append(name)
         elif match and name not in _OWN:
-            found.setdefault(match[1], []).append(name)
+            columns.setdefault(match[1], []).append(name)
     scales = {
         question: names
-        for question, names in found.items()
+        for question, names in columns.items()
         if len(names) > 1 and is_scale([value for name in names for value in frame[name].drop_nulls().to_list()])
     }
     if not scales:
         asked = [name for name in frame.columns if name not in _OWN]
         raise JudgmentError(
-            f"{counted(len(asked), 'column')} of answers ({first_few(map(repr, asked))}), each one question, no items: "
-            "a ranking needs a matrix question, whose columns are called Q1_1, Q1_2 and so on"
+            f"{counted(len(asked), 'column')} of answers ({first_few(map(repr, asked))}), each for one question, no "
+            "items; a ranking needs a matrix question, with columns Q1_1, Q1_2 and so on"
         )
     return scales
 

@@ -22,7 +22,9 @@ def choose_question(names: Iterable[str], answer: str | None, *, what: str = "an
     if len(known) == 1:
         return known[0]
     if not known:
-        raise JudgmentError(f"the file has no {what} any question; export it once somebody has answered")
+        if what != "answers to":
+            raise JudgmentError(f"the file has no {what.removeprefix('the ')}; write it with them")
+        raise JudgmentError("the file has no answers to any question; export it once somebody has answered")
     named = first_few(map(repr, known), shown=12)
     raise JudgmentError(f"the file has {what} {named}; choose one with {option('answer', known[0])}")
 

@@ -60,5 +60,5 @@ def _ranks(record: Mapping[str, str | None], pairs: Sequence[tuple[str, str]]) -
     """Rank of each item that has one; ``None`` where an item stands in the row twice."""
     given = [(record[item], as_number(record[rank])) for item, rank in pairs]
     ranked = [(item, rank) for item, rank in given if item is not None and rank is not None and rank >= 1]
-    found = dict(ranked)
-    return found if len(found) == len(ranked) else None
+    ranks = dict(ranked)
+    return ranks if len(ranks) == len(ranked) else None

@@ -75,8 +75,8 @@ def _read_scores(rows: Collector) -> Imported:
         if not rows.is_wanted(record):
             continue
         rows.n_read += 1
-        found = record.get("scores")
-        scores = [_score(one) for one in found] if isinstance(found, list) else []
+        values = record.get("scores")
+        scores = [_score(one) for one in values] if isinstance(values, list) else []
         right = as_number(record.get("num_correct"))
         if not scores or None in scores or right is None:
             rows.drop("without scores")

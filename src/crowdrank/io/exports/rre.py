@@ -21,7 +21,7 @@ def read(source: Source, options: ReadOptions) -> Imported:
     try:
         document = json.loads(source.text())
     except ValueError as error:
-        raise JudgmentError(f"the file is no whole JSON ({error}); export it again") from None
+        raise JudgmentError(f"the file is not complete JSON ({error}); export it again") from None
     for query, judged in _judged_queries(document, {}):
         for item, gain in judged:
             rows.n_read += 1
@@ -45,15 +45,15 @@ def _judged_queries(node: Any, around: Mapping[str, Any]) -> Iterator[tuple[dict
 
 def _gains(documents: Any) -> list[tuple[str, Any]]:
     """Items and gains, written as item: {gain} or as gain: [items]."""
-    found: list[tuple[str, Any]] = []
+    gains: list[tuple[str, Any]] = []
     for key, value in documents.items() if isinstance(documents, Mapping) else ():
         if isinstance(value, Mapping):
-            found.append((str(key), value.get("gain")))
+            gains.append((str(key), value.get("gain")))
         elif isinstance(value, list):
-            found += [(str(item), key) for item in value]
+            gains += [(str(item), key) for item in value]
         else:
             raise JudgmentError(f"relevant_documents has {key!r}: {value!r}; write an item's gain as {{'gain': 3}}")
-    return found
+    return gains
 
 
 def _query_id(query: Mapping[str, Any]) -> str:

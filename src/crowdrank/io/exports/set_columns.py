@@ -60,8 +60,8 @@ def place_columns(names: Iterable[str]) -> list[str]:
     (['1st choice', '2nd choice', '3rd choice'], [])
     """
     known = list(names)
-    found = [name for name in known if _PLACE_COLUMN.fullmatch(name.strip())]
-    return found if len(found) > 2 and are_places(found) and not ranked_columns(known) else []
+    places = [name for name in known if _PLACE_COLUMN.fullmatch(name.strip())]
+    return places if len(places) > 2 and are_places(places) and not ranked_columns(known) else []
 
 
 def ranked_columns(names: Iterable[str]) -> list[tuple[str, str]]:
@@ -73,13 +73,13 @@ def ranked_columns(names: Iterable[str]) -> list[tuple[str, str]]:
     [('item1', 'rank1'), ('item2', 'rank2'), ('item3', 'rank3')]
     """
     known = {re.sub(r"[\s_]", "", name).lower(): name for name in names}
-    found = []
+    pairs = []
     for squeezed, name in known.items():
         if match := _RANK_COLUMN.fullmatch(squeezed):
             stems = [match["stem"]] if match["stem"] else ["item", "system", "model", "option", "candidate"]
             wanted = [f"{stem}{match['number'] or match['last']}{end}" for stem in stems for end in ("id", "name", "")]
-            found += [(known[item], name) for item in wanted if item in known][:1]
-    return found if len(found) > 2 else []
+            pairs += [(known[item], name) for item in wanted if item in known][:1]
+    return pairs if len(pairs) > 2 else []
 
 
 def order_column(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str | None:

@@ -35,7 +35,7 @@ def records(source: Source, fields: Sequence[str] | None = None) -> Iterator[Rec
         for number, value in enumerate(json_values(source), 1):
             if not isinstance(value, dict):
                 raise JudgmentError(
-                    f"{source.name}: record {number} is no JSON object; give the file as it was exported"
+                    f"{source.name}: record {number} is not a JSON object; give the file as it was exported"
                 )
             yield value
         return
@@ -86,8 +86,8 @@ def json_values(source: Source) -> Iterator[Any]:
 
 def document(source: Source) -> Any:
     """Return what a file with one JSON value holds."""
-    found = list(json_values(source)) if source.data[:1] != b"[" else [list(json_values(source))]
-    return found[0] if len(found) == 1 else found
+    values = list(json_values(source)) if source.data[:1] != b"[" else [list(json_values(source))]
+    return values[0] if len(values) == 1 else values
 
 
 def text_rows(source: Source) -> list[list[str]]:
@@ -97,10 +97,10 @@ def text_rows(source: Source) -> list[list[str]]:
     separator = max(("\t,;|" if source.suffix in (".tsv", ".tab") else ",\t;|"), key=first.count)
     limit = csv.field_size_limit(1 << 30)
     try:
-        found = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
-        rows = [[cell.strip() for cell in row] for row in found]
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
+        rows = [[cell.strip() for cell in row] for row in reader]
     except csv.Error as error:
-        raise JudgmentError(f"{source.name} is no readable CSV ({plain(str(error))}); export it again") from None
+        raise JudgmentError(f"{source.name} is not readable CSV ({plain(str(error))}); export it again") from None
     finally:
         csv.field_size_limit(limit)
     rows = [row for row in rows if any(row)]
@@ -127,7 +127,7 @@ def frame_of(rows: list[list[str]], names: Sequence[str], source: Source) -> pl.
     width = len(names)
     doubled = next((name for name in names if names.count(name) > 1), None)
     if doubled is not None:
-        raise JudgmentError(f"{source.name}: column {doubled!r} stands twice in the header; rename one of them")
+        raise JudgmentError(f"{source.name}: column {doubled!r} appears twice in the header; rename one of them")
     long = next((number for number, row in enumerate(rows, 1) if any(row[width:])), None)
     if long is not None:
         raise JudgmentError(

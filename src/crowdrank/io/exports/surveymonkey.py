@@ -63,15 +63,15 @@ def _is_respondent(name: str) -> bool:
 
 def _scales(frame: pl.DataFrame, questions: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
     """The questions with several rows that are answered by numbers or few words."""
-    found = {}
+    scales = {}
     for asked, items in questions.items():
         values = [value for name in items for value in frame[name].drop_nulls().to_list()]
         if len(items) > 1 and is_scale(values):
-            found[asked] = items
-    if not found:
+            scales[asked] = items
+    if not scales:
         named = f" ({first_few(map(repr, questions))})" if questions else ""
         raise JudgmentError(
             f"no question{named} has several rows that are rated or ranked: a ranking needs a matrix or ranking "
             "question, with one column for each row"
         )
-    return found
+    return scales

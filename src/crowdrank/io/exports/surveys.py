@@ -38,7 +38,7 @@ def add_survey(rows: Collector, frame: pl.DataFrame, items: Mapping[str, str], c
     if rows.options.kind is None:
         refuse_ranks([frame[name] for name in items], by="respondent", across=True)
     if kind not in ("grade", "ranking"):
-        raise JudgmentError(f"the file holds grades or ranks of items and no {kind}s; leave {option('kind')} out")
+        raise JudgmentError(f"the file holds grades or ranks of items, not {kind}s; leave {option('kind')} out")
     cells = dict(cells) | _chosen_columns(rows, frame)
     word, blank = ("grade" if kind == "grade" else "rank"), 0
     for column, item in items.items():
@@ -69,7 +69,7 @@ def places_of(frame: pl.DataFrame, items: Mapping[str, str]) -> dict[str, int] |
 def _add_places(rows: Collector, frame: pl.DataFrame, places: Mapping[str, int], cells: Mapping[str, pl.Series]) -> str:
     """Add a ranking for each respondent: the item in each place."""
     if rows.options.kind not in (None, "ranking"):
-        raise JudgmentError(f"the file holds rankings and no {rows.options.kind}s; leave {option('kind')} out")
+        raise JudgmentError(f"the file holds rankings, not {rows.options.kind}s; leave {option('kind')} out")
     cells = dict(cells) | _chosen_columns(rows, frame)
     for column, place in places.items():
         filled = frame[column].is_not_null()
@@ -92,8 +92,8 @@ def _are_boxes(frame: pl.DataFrame, names: list[str]) -> bool:
     held = [frame[name].drop_nulls().unique().to_list() for name in names]
     blank = sum(frame[name].null_count() for name in names)
     ticks = {cell for cells in held for cell in cells}
-    told = len(ticks) > 1 or ticks <= {"1", "x", "X", "Y", "true", "TRUE", "True"}
-    return frame.height > 1 and blank > 0 and all(len(cells) < 2 for cells in held) and bool(ticks) and told
+    are_marks = len(ticks) > 1 or ticks <= {"1", "x", "X", "Y", "true", "TRUE", "True"}
+    return frame.height > 1 and blank > 0 and all(len(cells) < 2 for cells in held) and bool(ticks) and are_marks
 
 
 def _add_boxes(rows: Collector, frame: pl.DataFrame, items: Mapping[str, str], cells: Mapping[str, pl.Series]) -> str:
@@ -104,7 +104,7 @@ def _add_boxes(rows: Collector, frame: pl.DataFrame, items: Mapping[str, str], c
         ticked = frame[column].filter(answered).is_not_null().cast(pl.Int8).cast(pl.String)
         rows.add_frame(pl.DataFrame({"grade": ticked, **parts}).with_columns(item=pl.lit(item)))
     rows.roles |= {"item": "one column each", "grade": "1 where ticked"}
-    rows.notes.append("each column is ticked or blank: grade 1 where it was ticked, 0 where another was")
+    rows.notes.append("each column is ticked or blank: grade 1 if it was ticked, 0 if only others were")
     if not answered.all():
         rows.drop("without an answer", int((~answered).sum()))
     return "grade"
@@ -112,12 +112,12 @@ def _add_boxes(rows: Collector, frame: pl.DataFrame, items: Mapping[str, str], c
 
 def _chosen_columns(rows: Collector, frame: pl.DataFrame) -> dict[str, pl.Series]:
     """Columns that the user names for a word; items and answers are the columns of the question."""
-    found: dict[str, pl.Series] = {}
+    columns: dict[str, pl.Series] = {}
     for word, name in rows.options.columns.items():
         if word in ("item", "grade", "rank") or name not in frame.columns:
             raise JudgmentError(
                 f"{option('columns', {word: name})} names no column of respondents; there are "
                 f"{first_few(map(repr, frame.columns), shown=40)}"
             )
-        found[word] = frame[name]
-    return found
+        columns[word] = frame[name]
+    return columns

@@ -57,7 +57,7 @@ def _assignments(source: Source) -> pl.DataFrame:
 
 def _rows_of(assignment: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """One row for each task of an assignment, under the names that the TSV has."""
-    told = {word: assignment.get(name) for word, name in _ASSIGNMENT.items()}
+    of_assignment = {word: assignment.get(name) for word, name in _ASSIGNMENT.items()}
     tasks, solutions = (
         value if isinstance(value, list) else [] for value in map(assignment.get, ("tasks", "solutions"))
     )
@@ -74,7 +74,7 @@ def _rows_of(assignment: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         }
         yield (
             cells
-            | {f"ASSIGNMENT:{word}": value for word, value in told.items()}
+            | {f"ASSIGNMENT:{word}": value for word, value in of_assignment.items()}
             | {"ASSIGNMENT:task_id": at_path(task, "id")}
         )
 

@@ -53,10 +53,10 @@ def _agreement(grades: Grades, codes: Ints, n_levels: int) -> Floats:
     weight, cell = grades.row_weight, codes + grades.item.astype(np.int64) * n_levels
     votes = np.bincount(cell, weight, n_levels * grades.n_items)
     others = np.bincount(grades.item, weight, grades.n_items)[grades.item] - weight
-    seen = others > 0
-    share = np.divide(votes[cell] - weight, others, out=np.ones(len(codes)), where=seen)
-    total = np.bincount(grades.annotator, np.where(seen, weight, 0.0), grades.n_annotators)
-    agreed = np.bincount(grades.annotator, np.where(seen, weight * share, 0.0), grades.n_annotators)
+    has_others = others > 0
+    share = np.divide(votes[cell] - weight, others, out=np.ones(len(codes)), where=has_others)
+    total = np.bincount(grades.annotator, np.where(has_others, weight, 0.0), grades.n_annotators)
+    agreed = np.bincount(grades.annotator, np.where(has_others, weight * share, 0.0), grades.n_annotators)
     # a share of exactly 1 / n_levels is a guess, whatever the order of the sums
     mean: Floats = np.divide(agreed, total, out=np.ones(grades.n_annotators), where=total > 0)
     return mean.round(12)

@@ -174,7 +174,7 @@ class KnownGrades(NamedTuple):
     """Items whose level is known: the user's table, the columns meant by query, item and grade, and level codes."""
 
     frame: pl.DataFrame
-    found: Mapping[str, str]
+    columns: Mapping[str, str]
     level: Ints
 
     @classmethod
@@ -200,13 +200,13 @@ class KnownGrades(NamedTuple):
 
     def expect_queries(self, n_queries: int) -> None:
         """Refuse a table that names no queries where there are several."""
-        if "query" not in self.found and n_queries != 1:
+        if "query" not in self.columns and n_queries != 1:
             raise JudgmentError(f"a table without a query column does not fit {n_queries} queries; add the column")
 
     def items_in(self, items: Items) -> Ints:
         """Return the code of each known item among others, -1 where it is none of them."""
-        query = self.frame[self.found["query"]] if "query" in self.found else None
-        return items.codes(query, self.frame[self.found["item"]])
+        query = self.frame[self.columns["query"]] if "query" in self.columns else None
+        return items.codes(query, self.frame[self.columns["item"]])
 
     def levels_in(self, items: Items) -> Ints:
         """Return the level code of each item, -1 where it is not known."""
@@ -217,7 +217,7 @@ class KnownGrades(NamedTuple):
     def refuse_missing(self, missing: Bools) -> None:
         """Refuse known items that nobody judged."""
         remedy = f"leave it out, or list it with {option('items')}"
-        _refuse(self.frame, self.found, missing, "is not among the judged items", remedy)
+        _refuse(self.frame, self.columns, missing, "is not among the judged items", remedy)
 
 
 def _level_of(given: pl.Series, rows: Any, cut: Floats | None) -> Ints:
@@ -248,16 +248,16 @@ def _same_level(level: Any, value: Any) -> bool:
         return False
 
 
-def _refuse(frame: pl.DataFrame, found: Mapping[str, str], wrong: Bools, complaint: str, remedy: str) -> None:
+def _refuse(frame: pl.DataFrame, columns: Mapping[str, str], wrong: Bools, complaint: str, remedy: str) -> None:
     """Raise for known rows that cannot be used, naming the first few."""
     if not wrong.any():
         return
     rows = np.flatnonzero(wrong)
     shown = []
     for row in rows[:_N_SHOWN].tolist():
-        query = f" of query {frame[found['query']][row]!r}" if "query" in found else ""
-        grade = frame[found["grade"]][row]
-        shown.append(f"item {frame[found['item']][row]!r}{query} ({option('known')} row {row + 1}, grade {grade!r})")
+        query = f" of query {frame[columns['query']][row]!r}" if "query" in columns else ""
+        grade = frame[columns["grade"]][row]
+        shown.append(f"item {frame[columns['item']][row]!r}{query} ({option('known')} row {row + 1}, grade {grade!r})")
     more = f" and {len(rows) - _N_SHOWN} more" if len(rows) > _N_SHOWN else ""
     raise JudgmentError(f"{'; '.join(shown)}{more} {complaint}; {remedy}")
 
@@ -406,12 +406,12 @@ def _most_probable(probabilities: Floats, numbers: Callable[[], Numbers]) -> Cou
 
 
 def _quality(
-    method: Any, found: Consensus, grades: Grades, rows: ClassRows, fit: ClassFit, again: Callable[..., Consensus]
+    method: Any, consensus: Consensus, grades: Grades, rows: ClassRows, fit: ClassFit, again: Callable[..., Consensus]
 ) -> LearnedQuality:
     """Held-out quality, with the accuracy, bias and confusion of a fit and the method's own parameters."""
     parameters = annotator_parameters(rows, fit)
     learned = Quality(grades.annotators, parameters["accuracy"], np.empty(0), parameters)
-    quality = quality_of_refits(method, grades, replace(found, quality_source=learned), again, parameters)
+    quality = quality_of_refits(method, grades, replace(consensus, quality_source=learned), again, parameters)
     return replace(quality, learned=partial(learned_quality, rows.nominal, fit), known=rows.known >= 0)
 
 

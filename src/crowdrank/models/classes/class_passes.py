@@ -141,7 +141,7 @@ class ClassPasses(AddedPasses):
         everything: Any = rows
         sure = calibrate(everything, fit) if method.calibrated else Calibration()
         read = partial(_read_items, rows.code, fit.without_items, method, sure, rows.draws_of(method.seed), self._many)
-        columns = [PartColumns(*found) for found in sums.read(read)]
+        columns = [PartColumns(*part) for part in sums.read(read)]
         return PartedFit(
             columns, fit.trace, self._quality(sums, rows, fit), rows.scale, calibration_estimates(method, sure)
         )

@@ -231,8 +231,8 @@ class _Problem:
     def step(self, state: Floats) -> Step:
         """One E-step and one M-step."""
         ability, log_ease, shares = np.split(state, self.parts)
-        found, better = self.e_step(ability, log_ease, log_shares(shares, self.rows.n_levels))
-        return _m_step(self.method, ability, shares, tuple(found), better)
+        sums, better = self.e_step(ability, log_ease, log_shares(shares, self.rows.n_levels))
+        return _m_step(self.method, ability, shares, tuple(sums), better)
 
     def e_step(self, ability: Floats, log_ease: Floats, log_prior: Floats) -> tuple[DifficultyPass, Floats]:
         """What a pass finds, and the better log ease of each item."""
@@ -265,9 +265,9 @@ class _Problem:
         return state
 
 
-def _m_step(method: GLAD, ability: Floats, shares: Floats, found: Any, better_ease: Floats) -> Step:
+def _m_step(method: GLAD, ability: Floats, shares: Floats, pass_sums: Any, better_ease: Floats) -> Step:
     """The objective where a pass was made, and better abilities, log ease and shares."""
-    objective, slope, bend, sums = found
+    objective, slope, bend, sums = pass_sums
     n_levels, pull, off = len(sums), method.ability_spread**-2, ability - _PRIOR_MEAN
     favour = float(log_shares(shares, n_levels).sum()) if len(shares) else 0.0
     # one item more of each level keeps those possible that are never the likeliest
@@ -316,8 +316,8 @@ def _fit_in_parts(method: GLAD, rows: Any, begin: _Beginning) -> ClassFit:
     def step(state: Floats) -> Step:
         ability, shares = state[:n_annotators], state[n_annotators:]
         log_prior = log_shares(shares, rows.n_levels)
-        found = rows.total_with_state(_settled_sums, method, given, ability, log_prior)
-        return _m_step(method, ability, shares, found, np.empty(0))
+        pass_sums = rows.total_with_state(_settled_sums, method, given, ability, log_prior)
+        return _m_step(method, ability, shares, pass_sums, np.empty(0))
 
     lower = np.append(np.full(n_annotators, -_MAX_NUMBER), np.full(len(shares), 1e-12))
     scale = np.sqrt(np.append(rows.annotator_weights, np.full(len(shares), rows.annotator_weights.sum())))

@@ -219,11 +219,11 @@ class _Problem:
         """One M-step and one E-step."""
         shares, n_levels, (model, log_prior) = state[self.counts.size :], self.rows.n_levels, self.model(state)
         favour = float(log_prior.sum()) if len(shares) else 0.0
-        likelihood, knowing, found = self.rows.total(_spam_sums, model, log_prior)
+        likelihood, knowing, counts = self.rows.total(_spam_sums, model, log_prior)
         # one item more of each level keeps those possible that are never the likeliest
-        more = (found + 1.0) / (found.sum() + n_levels)
+        more = (counts + 1.0) / (counts.sum() + n_levels)
         state = np.append(knowing / self.totals[:, None], more[: len(shares)])
-        return Step(likelihood + model.penalty + favour, state, found / found.sum())
+        return Step(likelihood + model.penalty + favour, state, counts / counts.sum())
 
 
 def _agreements(rows: ClassRows) -> tuple[Floats]:

@@ -157,7 +157,7 @@ class CrowdAgg:
             raise ParameterError(f"crowd_agg with {which} needs all judgments at once; leave it out for packed ones")
         if judged.by != "query":
             raise ParameterError("crowd_agg goes query by query; pack the judgments by query")
-        rounds = None if self.quality == "none" or not len(judged.annotators) else _held_out
+        rounds = None if self.quality == "none" or not len(judged.annotators) else _held_out_qualities
         return CrowdAggPasses(self, judged, trusted_annotators(judged, trusted), _crowd, rounds)
 
     def scores(self, judgments: Judgments) -> Floats:
@@ -176,7 +176,7 @@ class CrowdAgg:
         crowd = _crowd(self, judgments)
         if self.quality == "none" or not judgments.n_annotators:
             return crowd, np.ones(len(crowd.annotator)), Trace()
-        return crowd, *(_held_out if self.quality == "held_out" else _in_sample)(crowd, named, self)
+        return crowd, *(_held_out_qualities if self.quality == "held_out" else _in_sample_qualities)(crowd, named, self)
 
 
 def _quality(method: CrowdAgg, judgments: Judgments, eta: Floats) -> Quality | None:
@@ -185,7 +185,7 @@ def _quality(method: CrowdAgg, judgments: Judgments, eta: Floats) -> Quality | N
     return None if quality is None else quality.with_parameters(eta=eta)
 
 
-def _held_out(crowd: Crowd, trusted: Bools, method: CrowdAgg) -> tuple[Floats, Trace]:
+def _held_out_qualities(crowd: Crowd, trusted: Bools, method: CrowdAgg) -> tuple[Floats, Trace]:
     """Qualities that fit the agreement they lead to, with totals that the annotator has no part in."""
     named, plain = trusted[crowd.annotator], method.prior or (_PER_QUERY_PRIOR if method.per_query else _POOLED_PRIOR)
     right, wrong = (np.where(named, *numbers) for numbers in zip(TRUSTED, plain, strict=True))
@@ -201,7 +201,7 @@ def _held_out(crowd: Crowd, trusted: Bools, method: CrowdAgg) -> tuple[Floats, T
     return iterate(step, first, tol=method.tol, max_iter=method.max_iter, what="crowd_agg")
 
 
-def _in_sample(crowd: Crowd, _: Bools, method: CrowdAgg) -> tuple[Floats, Trace]:
+def _in_sample_qualities(crowd: Crowd, _: Bools, method: CrowdAgg) -> tuple[Floats, Trace]:
     """The paper's rounds: shares of agreement with the order of the round before, until an order comes back."""
     n = crowd.pairs
     eta, change, seen = np.ones(len(n)), np.inf, dict[bytes, int]()

@@ -67,7 +67,7 @@ class CrowdAggPasses(AddedPasses):
             eta, trace = self.rounds(PartedCrowd(sums, np.arange(n_annotators), pairs), trusted, self.method)
             if not self.trusted.any():
                 warn_near_chance("crowd_agg", eta, pairs)
-        columns = [PartColumns(*found) for found in sums.read(partial(_read_scores, self.method, eta))]
+        columns = [PartColumns(*scores) for scores in sums.read(partial(_read_scores, self.method, eta))]
         sample = partial(read_sample, attrgetter("judgments"), given, share_of_rows(self.judged.rows))
         quality = quality_of_sample(self.method, [part for (part,) in sums.read(sample)], given, {"eta": eta})
         ties = {"n_ties": int(n_ties)} if self.judged.kind == "preference" else {}

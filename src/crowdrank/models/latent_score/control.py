@@ -265,9 +265,9 @@ def control_estimates(
 
     Intervals of several annotators are those of Student's t with ``degrees`` one less than their number.
     """
-    told = design.estimates(control.shared, np.sqrt(np.diag(of_shared)))
+    by_name = design.estimates(control.shared, np.sqrt(np.diag(of_shared)))
     n = int(active.sum())
-    for place, estimate in enumerate(told.values()):
+    for place, estimate in enumerate(by_name.values()):
         estimate["sd_between_annotators"] = float(np.sqrt(control.variances[place])) if n > 1 else 0.0
         estimate["degrees"] = n - 1 if n > 1 else None
-    return told
+    return by_name

@@ -36,7 +36,7 @@ _HERMITE = ((-(3.0**0.5), 1.0 / 6.0), (0.0, 2.0 / 3.0), (3.0**0.5, 1.0 / 6.0))
 
 _MIN_SHARE_OF_CURVATURE = 0.1
 
-_MIN_TOLD_SHARE = 0.1
+_MIN_SCORE_SHARE = 0.1
 """Share of the variance of scores that grades have to tell before they tell anything of difficulties.
 
 Of two camps of one size, scores say nothing, and items at the ends of the scale would pass for difficult ones.
@@ -284,19 +284,19 @@ def _split_off_levels(
 class Evidence(NamedTuple):
     """For a variance of difficulties above 0: the sum over items of the likelihood's slope in it, and of squares.
 
-    ``told`` is the sum of the scores' squares, ``untold`` that of their posterior variances.
+    ``score_squares`` is the sum of the scores' squares, ``score_variances`` that of their posterior variances.
     """
 
     slope: float
     squares: float
-    told: float
-    untold: float
+    score_squares: float
+    score_variances: float
 
     @property
     def is_enough(self) -> bool:
         """Whether items differ in difficulty beyond chance, and in scores: camps that contradict each other do not."""
-        told = self.told > _MIN_TOLD_SHARE * (self.told + self.untold)
-        return bool(told and self.slope > MIN_EVIDENCE * self.squares**0.5)
+        differ = self.score_squares > _MIN_SCORE_SHARE * (self.score_squares + self.score_variances)
+        return bool(differ and self.slope > MIN_EVIDENCE * self.squares**0.5)
 
 
 def difficulty_slopes(layout: Layout, state: State) -> Floats:
@@ -306,8 +306,8 @@ def difficulty_slopes(layout: Layout, state: State) -> Floats:
     slopes = np.zeros((3, layout.n_items))
     for kind, habits in zip(layout.kinds, state.kinds, strict=True):
         if kind.has_difficulty:
-            found = difficulty_pass(kind.cells, state.response_model(kind, habits), *state.gaps(kind))
-            slopes[:, kind.cells.first] = found
+            of_kind = difficulty_pass(kind.cells, state.response_model(kind, habits), *state.gaps(kind))
+            slopes[:, kind.cells.first] = of_kind
     return slopes
 
 
@@ -322,8 +322,8 @@ def difficulty_evidence(layout: Layout, state: State) -> Evidence:
         moved = replace(state, scores=state.scores + point * deviation, variance=np.zeros(layout.n_items))
         gradient, curvature, _ = difficulty_slopes(layout, moved)
         slope += weight * (gradient**2 - curvature)
-    told, untold = float((state.scores[layout.judged] ** 2).sum()), float(state.variance[layout.judged].sum())
-    return Evidence(float(slope.sum()), float((slope**2).sum()), told, untold)
+    score_squares, score_variances = (state.scores[layout.judged] ** 2).sum(), state.variance[layout.judged].sum()
+    return Evidence(float(slope.sum()), float((slope**2).sum()), float(score_squares), float(score_variances))
 
 
 def with_difficulties(layout: Layout, state: State) -> State:

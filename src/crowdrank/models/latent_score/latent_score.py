@@ -112,7 +112,7 @@ class LatentScore:
     covariance, and their standard errors are estimated from random probes of the inverse [Bekas07]_.
 
     Difficulties are looked for once, after the first rounds, by a score test of their variance at 5 %. Where it finds
-    some, fits with and without them foretell one grade in five from the others, in turn; unless grades are likelier
+    some, fits with and without them predict one grade in five from the others, in turn; unless grades are likelier
     with difficulties, the fit is the one without them: lapses look like difficulty. ``estimates["difficulty"]`` has
     :math:`z` of each item and ``estimates["difficulty_sd"]`` its standard deviation; what is not known of it is in the
     standard errors. In simulations of 200 items with 3 to 20 grades each, noise of a spread of .4 to 1 on the log
@@ -180,16 +180,18 @@ class LatentScore:
         state = None if start is None else former_state(start, judgments, layout)
         fit = fit_scores(layout, self._options, known=clamped, trusted=reliable, start=state)
         warn_about(fit, layout, judgments.items, self._options)
-        found = latent_consensus(self, judgments, layout, fit, clamped, design)
-        found = replace(found, reread=rereading(self, judgments, layout, fit.state, fit.anchors.inputs))
+        consensus = latent_consensus(self, judgments, layout, fit, clamped, design)
+        consensus = replace(consensus, reread=rereading(self, judgments, layout, fit.state, fit.anchors.inputs))
         if design is not None:
             # for ranks before control, which are to be by the same annotators and around the same known scores
             given = {"trusted": judgments.annotators.ids.filter(pl.Series(reliable)).to_list()}
-            exact = judgments.items.frame().with_columns(score=found.scores).filter(pl.Series(clamped.clamped))
+            exact = judgments.items.frame().with_columns(score=consensus.scores).filter(pl.Series(clamped.clamped))
             given |= {"known": exact.to_dict(as_series=False)} if len(exact) else {}
-            found = replace(found, estimates={**found.estimates, **{key: one for key, one in given.items() if one}})
+            consensus = replace(
+                consensus, estimates={**consensus.estimates, **{key: one for key, one in given.items() if one}}
+            )
         heavy = self._with_tastes(judgments, reliable, known)
-        return found if heavy is None else self._with_taste_scores(found, judgments, heavy, reliable, design)
+        return consensus if heavy is None else self._with_taste_scores(consensus, judgments, heavy, reliable, design)
 
     def passes(
         self, judged: Any, *, start: Consensus | None = None, trusted: Any | None = None, **given: Any
@@ -245,7 +247,7 @@ class LatentScore:
             )  # fmt: skip
 
     def _with_taste_scores(
-        self, found: Consensus, judgments: Preferences, heavy: Bools, trusted: Bools, design: CovariateDesign | None
+        self, consensus: Consensus, judgments: Preferences, heavy: Bools, trusted: Bools, design: CovariateDesign | None
     ) -> Consensus:
         """The consensus with scores in which annotators of many judgments have tastes."""
         people = judgments.select(~heavy[judgments.annotator])
@@ -255,8 +257,9 @@ class LatentScore:
         taste = fit_tastes(judgments, heavy, people, fit, design)
         who = judgments.annotators.ids.filter(pl.Series(heavy)).to_list()
         return replace(
-            found, scores=taste.scores, std_error=np.sqrt(np.diag(taste.covariance)), covariance=(taste.covariance,),
-            estimates={**found.estimates, "taste": {**taste.estimates, "annotators": who}}, reread=None,
+            consensus, scores=taste.scores, std_error=np.sqrt(np.diag(taste.covariance)),
+            covariance=(taste.covariance,), reread=None,
+            estimates={**consensus.estimates, "taste": {**taste.estimates, "annotators": who}},
         )  # fmt: skip
 
     def _design(self, judgments: Any, control: Sequence[str]) -> CovariateDesign:
@@ -269,8 +272,8 @@ class LatentScore:
 
     def score_gradients(self, judgments: Any, consensus: Consensus) -> ScoreGradients:
         """Return the gradients of the judgments, of one kind, in the scores at the consensus."""
-        found = consensus.estimates.get("control")
-        design = CovariateDesign.of_estimates(judgments, found) if found else None
+        control = consensus.estimates.get("control")
+        design = CovariateDesign.of_estimates(judgments, control) if control else None
         values = None if design is None else design.values
         layout = lay_out(judgments, bins=self.bins, lapse=self.lapse, values=values)
         return latent_score_gradients(judgments, layout, consensus, self.bins, design)
@@ -296,9 +299,9 @@ class LatentScore:
         assert kind.control is not None
         kinds = (replace(kind, control=replace(kind.control, learns_shared=False)),)
         fit = fit_scores(layout, self._options, start=replace(state, kinds=kinds))
-        found = fit.state.kinds[0].control
-        assert found is not None
-        parameters = control_parameters(design, found, np.zeros((len(control), len(control))))
+        control_state = fit.state.kinds[0].control
+        assert control_state is not None
+        parameters = control_parameters(design, control_state, np.zeros((len(control), len(control))))
         comparable = comparable_annotators(preferences, design.values)
         for place, name in enumerate(design.names):
             own, some = parameters[name], comparable[:, place]

@@ -220,15 +220,15 @@ class LatentScorePasses(AddedPasses):
         _, shares, number, n_separate, of_lapses, *rest = sums.total(partial(_finish, common, state, widened))
         fit = finished_fit(layout, state, anchors, trace)
         marginal = Marginal([_annotators(rest)], variance_inflation(layout, shares, number), of_lapses)
-        found = list(sums.read(partial(_read_scores, common, fit, marginal, self.method)))
+        by_part = list(sums.read(partial(_read_scores, common, fit, marginal, self.method)))
         if not trace.converged:
             warn_unconverged("latent_score", self.options.max_iter, trace.change, self.options.tol)
-        names = next((words for *_, words in found if words), "")
+        names = next((words for *_, words in by_part if words), "")
         warn_undetermined(fit, layout, (int(n_separate), names), depth=2)
-        of_scale = max(of_part for *_, of_part, _ in found)
+        of_scale = max(of_part for *_, of_part, _ in by_part)
         kind, quality = layout.kinds[0], self._quality(sums, layout, fit, given)
         return PartedFit(
-            _columns(kind, [PartColumns(*values[:3]) for values in found]), trace, quality,
+            _columns(kind, [PartColumns(*values[:3]) for values in by_part]), trace, quality,
             kind.levels if kind.name == "grade" else None, {**estimates(layout, fit.state), "scale_error": of_scale},
         )  # fmt: skip
 
@@ -266,26 +266,26 @@ class LatentScorePasses(AddedPasses):
         may_differ = may_have_difficulties(layout, state, self.options)
         weight = float(layout.kinds[0].weight.sum())
         while True:
-            found = _RoundSums.of(sums.total(partial(_run_round, common, state, follow, begin)))
+            round_sums = _RoundSums.of(sums.total(partial(_run_round, common, state, follow, begin)))
             if follow is not None:
-                change = max(of_crowd, typical_change(found.largest, squares, found.n_judged))
+                change = max(of_crowd, typical_change(round_sums.largest, squares, round_sums.n_judged))
                 converged = has_converged(change, values, tolerance(layout, self.options.tol), weight)
             if may_differ and has_settled(change, values):
                 may_differ = False
                 if self.options.difficulty:
                     state, path, converged = with_difficulties(layout, state), Path(layout.judged), False
-                    found = _RoundSums.of(sums.total(partial(_run_round_again, common, state)))
+                    round_sums = _RoundSums.of(sums.total(partial(_run_round_again, common, state)))
                 elif Evidence(*sums.total(partial(_weigh_difficulty, common, state))[1:]).is_enough:
                     return self._run_after_trial(sums, common, layout, anchors, *first)
             if converged or len(values) >= self.options.max_iter:
-                return state, VarianceSums(*found.items), Trace(len(values), converged, change, tuple(values))
+                return state, VarianceSums(*round_sums.items), Trace(len(values), converged, change, tuple(values))
             following, factor = annotator_round(
-                layout, state, found.of_items, [found.annotators], anchors,
+                layout, state, round_sums.of_items, [round_sums.annotators], anchors,
                 learn_mean_lapse=has_settled(change, values),
             )  # fmt: skip
-            values.append(found.annotators.log_likelihood)
+            values.append(round_sums.annotators.log_likelihood)
             follow = _Follow(state.variance_of_items**0.5, following.variance_of_items**0.5, factor, 1.0)
-            step, products = follow.of_step, found.products
+            step, products = follow.of_step, round_sums.products
             turn, squares = np.array([1.0, 0.0, 0.0]) - step, max(float(step @ products @ step), 0.0)
             elsewhere = (float(products[0] @ turn), max(float(turn @ products @ turn), 0.0))
             state, of_crowd = path.follow(state, following, elsewhere)
@@ -302,7 +302,7 @@ class LatentScorePasses(AddedPasses):
             for difficulty in likelihoods:
                 trial = replace(self, options=trial_options(self.options, difficulty=difficulty))
                 shared = trial._run_rounds(sums, learned, of_learned, anchors, state, begin)[0]
-                held = partial(_foretell, common._replace(taken=(fold, 1)), shared)
+                held = partial(_predict_held_out, common._replace(taken=(fold, 1)), shared)
                 likelihoods[difficulty] += float(sums.total(held)[1])
         options = self.options._replace(difficulty=are_likelier(likelihoods[True], likelihoods[False]))
         return replace(self, options=options)._run_rounds(sums, common, layout, anchors, state, begin)
@@ -312,10 +312,10 @@ class LatentScorePasses(AddedPasses):
         if not layout.named:
             return None
         read = list(sums.read(partial(_sample, given, share_of_rows(self.judged.rows))))
-        found = [(part, own) for part, *own in read if len(part)] or [(part, own) for part, *own in read[:1]]
-        sample: Any = stack_judgments(align_judgments([part for part, _ in found]))
+        sampled = [(part, own) for part, *own in read if len(part)] or [(part, own) for part, *own in read[:1]]
+        sample: Any = stack_judgments(align_judgments([part for part, _ in sampled]))
         values = np.zeros((3, sample.n_items))
-        for part, own in found:
+        for part, own in sampled:
             values[:, sample.items.codes(part.items.query_ids(), part.items.ids)] = own
         inputs, state = _no_inputs(sample.n_items), replace(fit.state, scores=values[0])
         if state.variance_of_difficulty > 0.0:
@@ -400,7 +400,7 @@ def _add_levels(common: Common, part: ScorePart, kept: Any) -> tuple[Statistics,
     return (0.0, level_sums(part.layout(common))), kept
 
 
-def _foretell(held: Common, shared: State, part: ScorePart, kept: Any) -> tuple[Statistics, Any]:
+def _predict_held_out(held: Common, shared: State, part: ScorePart, kept: Any) -> tuple[Statistics, Any]:
     """Log-likelihood of the grades of a part that a trial has not seen."""
     return (0.0, log_likelihood(part.layout(held), _Scores(*kept[:6]).within(shared))), kept
 
@@ -410,8 +410,8 @@ def _round_from(layout: Layout, state: State, step: Floats, largest: float) -> t
     following, items, sums = score_round(layout, state, _no_inputs(layout.n_items))
     rows = np.stack([step, following.scores - state.scores, state.scores])[:, layout.judged]
     variances = np.array(items.items), np.array(items.levels), np.array(items.difficulties)
-    found = (largest, rows @ rows.T, float(layout.judged.sum()), *variances, *sums[0])
-    return found, (*_Scores.of(state), *_Scores.of(following))
+    statistics = (largest, rows @ rows.T, float(layout.judged.sum()), *variances, *sums[0])
+    return statistics, (*_Scores.of(state), *_Scores.of(following))
 
 
 def _first_scores(begin: tuple[Items, Floats] | None, items: Items) -> Floats:
@@ -432,8 +432,8 @@ def _finish(common: Common, shared: State, widened: bool, part: ScorePart, kept:
     separate = separate_groups(layout)
     n_separate = 0.0 if separate is None else float(separate.sum())
     of_lapses, sums = lapse_curvature(layout, state), annotator_sums(layout, state)[0]
-    found = (0.0, *unexplained_shares(layout, state), n_separate, of_lapses, *sums)
-    return found, tuple(_Scores.of(state))
+    statistics = (0.0, *unexplained_shares(layout, state), n_separate, of_lapses, *sums)
+    return statistics, tuple(_Scores.of(state))
 
 
 def _read_scores(

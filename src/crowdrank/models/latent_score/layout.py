@@ -31,7 +31,7 @@ MAX_LAPSE_LEVELS = 7
 
 _HELD_OUT_EVERY = 5
 _ENOUGH_HELD_OUT = 5_000
-"""One grade in so many is held out to see how well a fit to the others foretells it, in turn until these are enough."""
+"""One grade in so many is held out to see how well a fit to the others predicts it, in turn until these are enough."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -65,18 +65,18 @@ def latent_consensus(
     graded = read_grades(layout, fit.state)
     again = refit_of(method, judgments, fit, known, design)
     quality = annotator_quality(judgments, layout, fit.state, again, known.unit)
-    told = estimates(layout, fit.state, known)
+    by_name = estimates(layout, fit.state, known)
     if design is not None:
         control = fit.state.kinds[0].control
         assert control is not None
         of_control = of_control + of_lapses**2 * np.outer(control.shared, control.shared)
         own = control_parameters(design, control, of_control, of_lapses)
         quality = quality and replace(quality, parameters={**quality.parameters, **own})
-        told["control"] = control_estimates(design, control, of_control, layout.active)
+        by_name["control"] = control_estimates(design, control, of_control, layout.active)
         design.warn(control.shared)
     return Consensus.of(
         method, judgments, known.to_user_scale(fit.state.scores), trace=fit.trace, std_error=std_error,
-        covariance=blocks, quality=quality, estimates={**told, "scale_error": of_scale},
+        covariance=blocks, quality=quality, estimates={**by_name, "scale_error": of_scale},
         grade=None if graded is None else graded[0], levels=None if graded is None else graded[1], unit=known.unit,
     )  # fmt: skip
 

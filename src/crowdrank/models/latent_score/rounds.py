@@ -82,13 +82,13 @@ _MIN_POSITIVE = 1e-300
 
 _TRIAL_TOL_FACTOR = 4.0
 _MAX_TRIAL_ROUNDS = 60
-"""Rounds of the fits that foretell held-out grades end at so many times ``tol``, or after this number."""
+"""Rounds of the fits that predict held-out grades end at so many times ``tol``, or after this number."""
 
 
 class Options(NamedTuple):
     """When to stop: largest change in the last round, most rounds, and fewest before a fit may stand still.
 
-    ``difficulty`` says whether items differ in difficulty; ``None``: where held-out grades are foretold better so.
+    ``difficulty`` says whether items differ in difficulty; ``None``: where held-out grades are predicted better so.
     """
 
     tol: float = 5e-3
@@ -168,7 +168,7 @@ def _run_rounds(
         if may_differ and has_settled(change, values):
             may_differ = False
             evident = options.difficulty or difficulty_evidence(layout, state).is_enough
-            if evident and (options.difficulty or _are_foretold_better(layout, begin, anchors, options)):
+            if evident and (options.difficulty or _are_predicted_better(layout, begin, anchors, options)):
                 state, path, converged = with_difficulties(layout, state), Path(layout.judged), False
     return state, Trace(len(values), converged, change, tuple(values))
 
@@ -198,7 +198,7 @@ def may_have_difficulties(layout: Layout, state: State, options: Options) -> boo
     return options.difficulty is not False and graded and state.variance_of_difficulty == 0.0
 
 
-def _are_foretold_better(layout: Layout, begin: State, anchors: Anchors, options: Options) -> bool:
+def _are_predicted_better(layout: Layout, begin: State, anchors: Anchors, options: Options) -> bool:
     """Whether grades that a fit has not seen are likelier after one with difficulties than after one without.
 
     Where annotators lapse, or mistakes are at random altogether, grades of some items differ more than those of others
@@ -219,7 +219,7 @@ def are_likelier(one: float, other: float) -> bool:
 
 
 def trial_options(options: Options, *, difficulty: bool) -> Options:
-    """Return when a fit ends that is to foretell held-out grades."""
+    """Return when a fit ends that is to predict held-out grades."""
     tol, rounds = _TRIAL_TOL_FACTOR * options.tol, min(options.max_iter, _MAX_TRIAL_ROUNDS)
     return options._replace(tol=tol, max_iter=rounds, difficulty=difficulty)
 

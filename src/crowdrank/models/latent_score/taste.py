@@ -130,8 +130,8 @@ def _mixture(preferences: _OtherPreferences, seen: _Seen, points: Floats, scores
     covariance -= covariance.mean(axis=0, keepdims=True)
     covariance -= covariance.mean(axis=1, keepdims=True)
     own, common, alpha, score = (float(value) for value in weight @ points)
-    told = {"alpha": alpha, "own_sd": own, "common_sd": common, "score_sd": score}
-    return TasteFit(mean - mean.mean(), covariance, told)
+    parameters = {"alpha": alpha, "own_sd": own, "common_sd": common, "score_sd": score}
+    return TasteFit(mean - mean.mean(), covariance, parameters)
 
 
 # Annotators with tastes

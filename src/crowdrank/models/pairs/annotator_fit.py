@@ -307,14 +307,14 @@ def parts_to_reverse(
     were never compared with others are reversed where the annotators, as estimated from the others, contradict them.
     """
     part, part_of = connected_parts(preferences, pair_counts, len(own))
-    heard, n = part_of >= 0, len(scores) + 1
-    gain = np.zeros(n) if settled else -np.bincount(part_of[heard], (prior.sign_cost * own)[heard], n)
+    active, n = part_of >= 0, len(scores) + 1
+    gain = np.zeros(n) if settled else -np.bincount(part_of[active], (prior.sign_cost * own)[active], n)
     decided = np.zeros(n, bool)
-    decided[part_of[heard & prior.trusted]] = True
+    decided[part_of[active & prior.trusted]] = True
     if decided.any():
         agreement = np.bincount(preferences.annotator, support(preferences, prior, scores, np.ones(len(own))), len(own))
-        gain[decided] = -np.bincount(part_of[heard], np.where(prior.trusted, agreement, 0.0)[heard], n)[decided]
-    reverse_items, reverse_own = gain[part] > MIN_GAIN, heard & (gain[part_of] > MIN_GAIN) & ~prior.trusted
+        gain[decided] = -np.bincount(part_of[active], np.where(prior.trusted, agreement, 0.0)[active], n)[decided]
+    reverse_items, reverse_own = gain[part] > MIN_GAIN, active & (gain[part_of] > MIN_GAIN) & ~prior.trusted
     if reverse_items.any() or (pair_counts.group == part).all():
         return reverse_items, reverse_own
     supported = support(preferences, prior, scores, prior.transform(own)[0])

@@ -182,7 +182,7 @@ class QueryPasses(AnnotatorPasses):
             warn_unconverged(method_name(self.method), self.method.max_iter, trace.change, self.method.tol)
         slopes = self._slopes(sums, prior, np.append(own, tie))
         self._warn_near_chance(sums, prior, own, number)
-        columns = [PartColumns(*found) for found in sums.read(partial(_read_scores, self.method, own, tie, slopes))]
+        columns = [PartColumns(*part) for part in sums.read(partial(_read_scores, self.method, own, tie, slopes))]
         trace = replace(trace, n_iter=n_iter, log_likelihood=tuple(values))
         estimates = {"tie": float(np.exp(tie[0]))} if len(tie) else {}
         return PartedFit(columns, trace, self._quality(sums, own, given), estimates=estimates)
@@ -224,21 +224,23 @@ class QueryPasses(AnnotatorPasses):
     def _turn(self, sums: Sums, prior: AnnotatorPrior, own: Floats) -> Floats | None:
         """The parameters with those reversed that are better so, as are the scores; ``None`` where none are."""
         component, n_groups = _components(sums.each(_links), self.n_own)
-        heard, n = component >= 0, self.n_own
+        active, n = component >= 0, self.n_own
         gain = (
-            np.zeros(n) if self.start is not None else -np.bincount(component[heard], (prior.sign_cost * own)[heard], n)
+            np.zeros(n)
+            if self.start is not None
+            else -np.bincount(component[active], (prior.sign_cost * own)[active], n)
         )
         decided = np.zeros(n, bool)
-        decided[component[heard & prior.trusted]] = True
+        decided[component[active & prior.trusted]] = True
         if decided.any():
             (agreement,) = sums.total(_agreements)
             of_trusted = np.where(prior.trusted, agreement, 0.0)
-            gain[decided] = -np.bincount(component[heard], of_trusted[heard], n)[decided]
-        reverse = heard & (gain[component] > MIN_GAIN)
+            gain[decided] = -np.bincount(component[active], of_trusted[active], n)[decided]
+        reverse = active & (gain[component] > MIN_GAIN)
         if reverse.any():
             sums.total(partial(_reverse_components, reverse))
             return np.where(reverse & ~prior.trusted, np.clip(-own, prior.low, prior.high), own)
-        if n_groups == len(np.unique(component[heard])):
+        if n_groups == len(np.unique(component[active])):
             return None
         (n_turned,) = sums.total(partial(_reverse_groups, own))
         return own if n_turned else None
@@ -343,20 +345,20 @@ def _links(part: PairPart, state: Any) -> tuple[Statistics, Any]:
     """The annotators of a part, the connected group of each, and the number of groups of items."""
     model = part.model
     label = connected_parts(model.preferences, model.levels, model.n_own)[1]
-    heard = np.flatnonzero(label >= 0)
+    active = np.flatnonzero(label >= 0)
     n_groups = len(np.unique(model.levels.group[model.preferences.second]))
-    return (heard.astype(np.int64), label[heard].astype(np.int64), float(n_groups)), None
+    return (active.astype(np.int64), label[active].astype(np.int64), float(n_groups)), None
 
 
-def _components(found: list[Statistics], n_own: int) -> tuple[Any, int]:
+def _components(parts: list[Statistics], n_own: int) -> tuple[Any, int]:
     """The component that preferences connect each annotator to, -1 without any, and the number of groups of items."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
     annotators, nodes, n_nodes, n_groups = [np.empty(0, np.int64)], [np.empty(0, np.int64)], n_own, 0
-    for heard, label, groups in found:
+    for active, label, groups in parts:
         labels, place = np.unique(label, return_inverse=True)
-        annotators.append(heard)
+        annotators.append(active)
         nodes.append(n_nodes + place)
         n_nodes, n_groups = n_nodes + len(labels), n_groups + int(groups)
     rows, columns = np.concatenate(annotators), np.concatenate(nodes)

@@ -111,10 +111,10 @@ class ArenaPasses(AnnotatorPasses):
         step = step if float((step * here.gradient).sum()) > 0.0 else here.gradient / diagonal
         return step * min(1.0, _MAX_NEWTON_STEP / float(np.max(np.abs(step), initial=1e-300)))
 
-    def _own_of_parts(self, found: list[Statistics]) -> tuple[Floats, Floats]:
+    def _own_of_parts(self, parts: list[Statistics]) -> tuple[Floats, Floats]:
         """Parameters and weights of all annotators from those of the parts."""
         own, given = np.full(self.n_own, float(self.prior().default())), np.zeros(self.n_own)
-        for annotators, values, weights in found:
+        for annotators, values, weights in parts:
             own[annotators], given[annotators] = values, weights
         return own, given
 

@@ -290,14 +290,14 @@ class Controlled:
 
 def controlled_gradients(preferences: Preferences, consensus: Consensus, ties: str, ridge: float) -> ScoreGradients:
     """Return the gradients of the preferences in scores, coefficients and log tie or cuts, at the consensus."""
-    found = consensus.estimates
+    estimates = consensus.estimates
     kept = np.flatnonzero((preferences.outcome != 0) | (ties != "ignore"))
     part = preferences if len(kept) == len(preferences) else preferences.select(kept)
     problem = Controlled.of_consensus(part, consensus, ties, ridge)
-    own = [one["coefficient"] for one in found.get("control", {}).values()]
-    own += [found["side"]["coefficient"]] if problem.has_side else []
-    tie, grading = float(found.get("tie", 0.0)), problem.grading
-    levels = np.array([cut for cut in found.get("cuts", ()) if cut > 0])
+    own = [one["coefficient"] for one in estimates.get("control", {}).values()]
+    own += [estimates["side"]["coefficient"]] if problem.has_side else []
+    tie, grading = float(estimates.get("tie", 0.0)), problem.grading
+    levels = np.array([cut for cut in estimates.get("cuts", ()) if cut > 0])
     point = np.concatenate([consensus.scores, own, [np.log(tie)] if problem.has_tie else levels])
     here, values = problem.evaluate(point), problem.design.values
     values = np.column_stack([values, np.ones(len(part))]) if problem.has_side else values

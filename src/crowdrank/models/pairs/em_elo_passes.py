@@ -76,7 +76,7 @@ class EMEloPasses(AddedPasses):
         if self.method.min_quality > 0:
             expect_good(self.method, eta, number)
         read = partial(_read_scores, self.method, tied, eta, matrices)
-        columns = [PartColumns(*found) for found in sums.read(read)]
+        columns = [PartColumns(*scores) for scores in sums.read(read)]
         sample = partial(read_sample, _preferences, given, share_of_rows(self.judged.rows))
         quality = quality_of_sample(self.method, [part for (part,) in sums.read(sample)], given, {"eta": eta})
         return PartedFit(columns, trace, quality)

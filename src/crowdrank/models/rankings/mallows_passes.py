@@ -143,7 +143,7 @@ class MallowsPasses(AddedPasses):
             share = crowd.expect(theta, None, method.n_sweeps).distance / np.maximum(crowd.guessing, 1e-300)
             warn_near_chance("mallows", 1.0 - 0.5 * share, crowd.guessing)
         read = partial(_read_scores, crowd.common, theta, n_sweeps)
-        columns = [PartColumns(*found) for found in sums.read(read)]
+        columns = [PartColumns(*part) for part in sums.read(read)]
         estimates = {} if named else {"theta": float(theta[0])}
         return PartedFit(columns, trace, self._quality(sums, crowd.common.given, theta), estimates=estimates)
 

@@ -109,12 +109,12 @@ def _learned_strength(fit: Callable[[Matrix, Lists], Ranker], everything: Annota
     first, second = everything.halves()
     if not len(first) or not len(second):
         return float(STRENGTHS[0])
-    measured = [_held_out(fit, everything, *pair) for pair in ((first, second), (second, first))]
+    measured = [_held_out_ndcg(fit, everything, *pair) for pair in ((first, second), (second, first))]
     means = np.round(np.concatenate(measured, axis=1).mean(axis=1), 9)
     return float(STRENGTHS[int(np.argmax(means))])
 
 
-def _held_out(
+def _held_out_ndcg(
     fit: Callable[[Matrix, Lists], Ranker], everything: AnnotatorLists, learned: Counts, held: Counts
 ) -> Floats:
     """The nDCG of each held-out list at each strength, (n_strengths, n_lists)."""

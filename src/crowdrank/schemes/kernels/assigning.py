@@ -110,7 +110,7 @@ def assign(
 @njit(cache=True, nogil=True)
 def choose_annotators(
     item: Counts,
-    told: Floats,
+    information: Floats,
     price: Floats,
     capacity: Counts,
     starts: Counts,
@@ -141,15 +141,15 @@ def choose_annotators(
         Row of the item, annotator, and how many grades of the item were chosen before, of each grade that somebody can
         give, shape (n_chosen,) each.
     """
-    left, number = capacity.copy(), np.zeros(len(told), np.int64)
-    asked = np.full((len(told), most), -1, np.int64)
+    left, number = capacity.copy(), np.zeros(len(information), np.int64)
+    asked = np.full((len(information), most), -1, np.int64)
     row, by, before = np.empty(len(item), np.int64), np.empty(len(item), np.int64), np.empty(len(item), np.int64)
     n_chosen = 0
     for unit in range(len(item)):
         of = item[unit]
         best, chosen = 0.0, -1
         for who in range(len(price)):
-            if left[who] <= 0 or price[who] > budget * (1 + 1e-12) or told[of, who] / price[who] <= best:
+            if left[who] <= 0 or price[who] > budget * (1 + 1e-12) or information[of, who] / price[who] <= best:
                 continue
             free = True
             for place in range(starts[of], starts[of + 1]):
@@ -157,7 +157,7 @@ def choose_annotators(
             for place in range(number[of]):
                 free = free and asked[of, place] != who
             if free:
-                best, chosen = told[of, who] / price[who], who
+                best, chosen = information[of, who] / price[who], who
         if chosen >= 0:
             row[n_chosen], by[n_chosen], before[n_chosen] = of, chosen, number[of]
             n_chosen += 1

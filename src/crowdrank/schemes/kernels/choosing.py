@@ -218,7 +218,7 @@ def choose_pairs(
         Pair, annotator, worth and weight of each choice, shape (n_chosen,) each.
     """
     n_pairs = len(pairs.left)
-    chosen, by, told, heavy = np.empty(most, np.int64), np.empty(most, np.int32), np.empty(most), np.empty(most)
+    chosen, by, information, heavy = np.empty(most, np.int64), np.empty(most, np.int32), np.empty(most), np.empty(most)
     latest, former = np.full(n_pairs, -1, np.int64), np.full(most, -1, np.int64)
     value, heap = np.empty(n_pairs), np.arange(n_pairs)
     for pair in range(n_pairs):
@@ -238,10 +238,10 @@ def choose_pairs(
             continue
         if who < 0 or best < least:
             break
-        chosen[number], by[number], told[number], heavy[number] = pair, who, best * annotators.price[who], weight
+        chosen[number], by[number], information[number], heavy[number] = pair, who, best * annotators.price[who], weight
         former[number], latest[pair] = latest[pair], number
         number += 1
         budget -= annotators.price[who]
         annotators.capacity[who] -= 1
         _anticipate_preference(pairs, scores, pair, weight)
-    return chosen[:number], by[:number], told[:number], heavy[:number]
+    return chosen[:number], by[:number], information[:number], heavy[:number]

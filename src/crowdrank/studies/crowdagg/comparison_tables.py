@@ -94,9 +94,9 @@ def _protocol_notes(crowds: Mapping[str, Crowd], measured: Mapping[str, Mapping[
     printed = max(TABLE_2A[method]["RBP"] for method in METHODS)
     notes = [
         f"Measured on items with gold alone, RBP of a perfect order is {best:.3f}, and the paper prints up to "
-        f"{printed:.3f}: its protocol must have been another. trec_eval ranks all items of a query and takes those "
-        "without gold for not relevant; verdicts rest on that where it was run. Relevance is binary, as in the paper; "
-        "ties count by expectation."
+        f"{printed:.3f}: it must have used another protocol. trec_eval ranks all items of a query and counts those "
+        "without gold as not relevant; verdicts use that protocol where it was run. Relevance is binary, as in the "
+        "paper; ties count by expectation."
     ]
     if _TREC_EVAL in measured:
         order = {name: sorted(METHODS, key=lambda m, of=of: -_means(of, m)["N@10"]) for name, of in measured.items()}  # type: ignore[misc]
@@ -131,8 +131,8 @@ def _grades_text(measured: Mapping[str, PerQuery]) -> str:
 
 
 _TREC_WHY = (
-    "Which gold the paper had is not said: here 33 of the 190 items of a query have some, 54 % of it relevant, and a "
-    "random order reaches {random:.3f}."
+    "The paper does not say which gold it had: here 33 of the 190 items of a query have some, 54 % of it relevant, "
+    "and a random order reaches {random:.3f}."
 )
 
 
@@ -185,8 +185,8 @@ def mirex(work: Work) -> Outcome:
             _held_out_verdict(shown).note,
             "The truth was estimated from this crowd, so figures measure agreement with its majority, not correctness; "
             "its groups are taken as five grades, the highest group 4 and the lowest 0.",
-            f"{int((crowd.judgments.outcome == 0).sum()):,} of {len(crowd.judgments):,} answers say 'same' and are no "  # type: ignore[union-attr]
-            "preference.",
+            f"{int((crowd.judgments.outcome == 0).sum()):,} of {len(crowd.judgments):,} answers say 'same' and are not "  # type: ignore[union-attr]
+            "preferences.",
             "Preferences are taken as they are (gap 'hard'): numbers of pairs won mislead where annotators saw few "
             "pairs.",
             *divergence.notes,
@@ -276,7 +276,7 @@ def _optimiser_verdict(measured: Mapping[str, PerQuery]) -> Verdict:
         f"Printed N@10 is {' and '.join(f'{name} {value:.3f}' for name, value in printed.items())}, a random order has "
         f"{_means(measured, 'random order')['N@10']:.3f} here; fitted to convergence they reach "
         f"{' and '.join(f'{value:.3f}' for value in ours.values())}, the best baseline {best:.3f}.",
-        why="Gradient steps of a rate chosen by hand, as the paper has them, apparently did not converge.",
+        why="The paper's gradient steps, at a rate chosen by hand, apparently did not converge.",
         reproduced=all(abs(ours[name] - printed[name]) <= _MAX_DIFFERENCE for name in names),
         trend=all(ours[name] < best - 0.1 for name in names),
     )
@@ -309,7 +309,7 @@ def _equation_verdict(measured: Mapping[str, PerQuery]) -> Verdict:
     exchanged = measured[OURS[0]]["N@10"]
     return Verdict.of(
         "Eq. 6 as printed",
-        f"With the cases as they stand a narrow winner is taken to lose: N@10 is {np.mean(literal):.3f}, a random "
+        f"With the cases as printed, a narrow winner counts as the loser: N@10 is {np.mean(literal):.3f}, a random "
         f"order has {np.mean(random):.3f}, and with the cases exchanged it is {np.mean(exchanged):.3f}.",
         reproduced=bool(np.mean(literal) >= np.mean(exchanged) - _MAX_DIFFERENCE),
     )
@@ -329,7 +329,8 @@ def _held_out_verdict(measured: Mapping[str, PerQuery], where: str = "") -> Verd
         f"pooled over queries it is {np.mean(pooled):.3f}.",
         reproduced=p_helps < 0.05,
         trend=bool(np.mean(with_quality) > np.mean(without)),
-        why="The order that judges annotators contains them, and with few pairs each they confirm themselves.",
+        why="The order that annotators are measured against contains their own answers; with few pairs each, they "
+        "confirm themselves.",
     )
 
 
@@ -361,8 +362,8 @@ def _figure_1_verdict(measured: Mapping[str, PerQuery], method: str) -> Verdict:
     shown = ", ".join(f"{measure} {change[measure]:+.3f} (p {tests[measure]:.2f})" for measure in MAIN)
     return Verdict.of(
         f"figure 1: {method} is better with annotator quality",
-        f"Quality changes {shown}.",
-        why="Eleven queries and a truth made by this crowd decide little.",
+        f"Changes with quality: {shown}.",
+        why="Eleven queries and a truth made by this crowd are too little for a verdict.",
         reproduced=all(p < 0.05 for p in tests.values()),
         trend=sum(value > 0 for value in change.values()) > len(MAIN) / 2,
     )

@@ -211,8 +211,8 @@ def run_both(
         cells = [
             work.cell((setting, way.name, seed), partial(_measure_method, crowd, way, seed)) for seed in way.seeds(work)
         ]
-        for found, part in zip(measured, ("known", "everything"), strict=True):
-            found[way.name] = {name: np.mean([cell[part][name] for cell in cells], axis=0) for name in MEASURES}
+        for by_method, part in zip(measured, ("known", "everything"), strict=True):
+            by_method[way.name] = {name: np.mean([cell[part][name] for cell in cells], axis=0) for name in MEASURES}
     return measured
 
 

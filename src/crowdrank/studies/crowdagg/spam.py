@@ -62,7 +62,7 @@ def spammers(work: Work) -> Outcome:
             "drawn from the same query decided, and TREC has fewer of these than annotators, since anyone who gave "
             "equal grades decided no pair. Between items of equal truth even a malicious spammer tosses a coin.",
             "MIREX is measured against a truth that its own crowd gave; TREC, the items with gold, has preferences "
-            "from grades, and spammers' preferences there follow from no grades.",
+            "from grades, and its spammers give preferences without grades.",
         ),
     )
 
@@ -225,20 +225,20 @@ def _verdicts(curves: Mapping[tuple[str, str], Curves], grids: Mapping[str, _Gri
 def _steadiness_verdict(claim: str, all_curves: Mapping[tuple[str, str], Curves], kind: str, n10_place: int) -> Verdict:
     """Whether CrowdAgg's coefficients of variation are among the least."""
     curves = all_curves["MIREX", kind]
-    told, places = [], {}
+    by_measure, places = [], {}
     for measure in ("N@10", "RBP"):
         printed = VARIATION[kind, measure]
         ours = {way: _variation(curves[way][measure]) for way in printed}
         places[measure] = sorted(ours, key=ours.__getitem__).index(_OURS) + 1
         shown = ", ".join(f"{way} {value:.3f} (printed {printed[way]:.4f})" for way, value in ours.items())
-        told.append(f"{measure}: {shown}; CrowdAgg is number {places[measure]}")
+        by_measure.append(f"{measure}: {shown}; CrowdAgg is number {places[measure]}")
     why = {
         "random": "Two of the printed figures for N@10, .3347 and .3238, look misprinted, ten times the others.",
-        "malicious": "The printed figures for N@10 are far below ours: a crowd half of which answers the reverse of "
-        "the truth leaves no method where it was.",
+        "malicious": "The printed figures for N@10 are far below ours: when half of the crowd answers the reverse of "
+        "the truth, every method gets worse.",
     }
     return Verdict.of(
-        claim, f"{'. '.join(told)}.", why=why[kind],
+        claim, f"{'. '.join(by_measure)}.", why=why[kind],
         reproduced=places["RBP"] == 1 and places["N@10"] <= n10_place,
         trend=max(places.values()) <= max(n10_place, 2),
     )  # fmt: skip

@@ -76,12 +76,12 @@ def _seconds(against: str, number: int) -> dict[str, float]:
     crowd, seconds = _crowd(against, number), {}
     for way in [*table_2("swapped"), listwise(HELD, "ndcg", "swapped", "held_out")]:
         crowd.scores(way, 0)
-        taken = []
+        each = []
         for _ in range(_TIMES):
-            begun = time.perf_counter()
+            began = time.perf_counter()
             crowd.scores(way, 0)
-            taken.append(time.perf_counter() - begun)
-        seconds[way.name] = min(taken)
+            each.append(time.perf_counter() - began)
+        seconds[way.name] = min(each)
     return seconds
 
 

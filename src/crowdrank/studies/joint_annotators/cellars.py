@@ -143,7 +143,7 @@ class Tasters:
         """Return right pairs by the ranker of each annotator alone."""
         everybody = range(self.judgments.n_annotators)
         scores = (independent(self.judgments, self.cellar.features, self.pairs, only=one) for one in everybody)
-        return {"pairs": [self._order(found) for found in scores]}
+        return {"pairs": [self._order(own) for own in scores]}
 
     def fewer(self) -> Tasters:
         """Return tasters of the same kind with no more pairs than rankers learn from."""

@@ -147,14 +147,14 @@ def _table_3(cells: Cells) -> Verdict:
     """Whether the classifiers are as good as the printed ones."""
     ours = {name: _annotator(cells, number, 0) for number, name in enumerate(TABLE_3)}
     means = {name: float(np.mean(values)) for name, values in ours.items()}
-    told = ", ".join(f"{name} {mean_text(values)} ({TABLE_3[name]})" for name, values in ours.items())
+    figures = ", ".join(f"{name} {mean_text(values)} ({TABLE_3[name]})" for name, values in ours.items())
     gaps = [abs(means[name] - printed) for name, printed in TABLE_3.items()]
     spread = float(np.mean([np.std(values, ddof=1) for values in ours.values()])) if len(cells) > 1 else 0.0
     moved = f"; drawing them again moves a classifier by {spread:.0f} points" if spread else ""
     return Verdict.of(
         "table 3: classifiers order 59 to 72 % of pairs right, random forests most and the perceptron least",
-        f"Ours with the printed ones in brackets, a tie being no right order: {told}.",
-        why=f"Neither the features that each classifier saw are printed nor its settings{moved}.",
+        f"Ours with the printed ones in brackets; a tie is not a right order: {figures}.",
+        why=f"The paper prints neither the features that each classifier saw nor its settings{moved}.",
         reproduced=max(gaps) <= _MAX_POINTS_OFF,
         trend=min(means.values()) == means["Perc."] and max(gaps) <= 4 * _MAX_POINTS_OFF,
     )
@@ -163,13 +163,13 @@ def _table_3(cells: Cells) -> Verdict:
 def _table_4(cells: Cells) -> Verdict:
     """Whether the schemes as printed reach the printed accuracies."""
     forms = {MV: MV, **_FORMS}
-    told = ", ".join(f"{one} {mean_text(_scheme(cells, one))} ({_printed_figure(one)})" for one in forms)
+    figures = ", ".join(f"{one} {mean_text(_scheme(cells, one))} ({_printed_figure(one)})" for one in forms)
     others = ", ".join(f"{one} {mean_text(_scheme(cells, one))}" for one in (IAM, JAM, VRJAM, VOTES, EFFECTS))
     means = {name: float(np.mean(_scheme(cells, one))) for one, name in forms.items()}
     return Verdict.of(
         "table 4: accuracies of the fusion schemes",
-        f"As printed, with the printed figures in brackets: {told}. Ours: {others}.",
-        why="The draw of digits and features alone spreads accuracies as much as the standard deviations show.",
+        f"As printed, with the printed figures in brackets: {figures}. Ours: {others}.",
+        why="The standard deviations show how far the draw of digits and features alone moves the accuracies.",
         reproduced=all(abs(means[one] - printed) <= _MAX_POINTS_OFF for one, printed in TABLE_4.items()),
         trend=min(means, key=means.__getitem__) == IAM and max(means, key=means.__getitem__) == VRJAM,
     )
@@ -180,11 +180,11 @@ def _beat_best(cells: Cells) -> Verdict:
     best = np.array([max(pair[1] for pair in cell["annotators"]) for cell in cells])
     ahead = {one: int((np.array(_scheme(cells, one)) > best).sum()) for one in (MV, PRINTED_JAM, PRINTED_VRJAM)}
     means = {one: float(np.mean(_scheme(cells, one))) for one in ahead}
-    told = ", ".join(f"{one} {means[one]:.1f} and ahead {count} times" for one, count in ahead.items())
+    figures = ", ".join(f"{one} {means[one]:.1f} and ahead {count} times" for one, count in ahead.items())
     return Verdict.of(
         "MV, JAM and VRJAM outperform the best annotator",
-        f"Of {len(cells)} runs: {told}; the best annotator of each reaches {best.mean():.1f} with ties as one half.",
-        why="A forest that happens to see good features is better than the crowd it belongs to.",
+        f"Of {len(cells)} runs: {figures}; the best annotator of each reaches {best.mean():.1f} with ties as one half.",
+        why="A forest that happens to see good features is better than the whole crowd.",
         reproduced=min(ahead.values()) == len(cells),
         trend=min(means.values()) > best.mean(),
     )
@@ -211,7 +211,7 @@ def _mv_jam_verdict(cells: Cells) -> Verdict:
         "MV and JAM do not differ significantly",
         f"{_comparison(cells, PRINTED_JAM, MV)}. {_comparison(cells, JAM, MV)}.",
         why="On average they do not, but in most single runs they do, in either direction: features help where "
-        "annotators err apart, and confirm their errors where they err together.",
+        "errors of annotators are independent, and confirm the errors that they share.",
         reproduced=clear == 0,
         trend=abs(float(np.mean(gap))) <= float(np.std(gap, ddof=1)) if len(gap) > 1 else False,
     )
@@ -228,9 +228,9 @@ def _vrjam_verdict(cells: Cells) -> Verdict:
     return Verdict.of(
         "VRJAM performs significantly better than MV and JAM",
         f"{_comparison(cells, *pairs[0])}. {_comparison(cells, *pairs[1])}. Ours: {_comparison(cells, VRJAM, MV)}.",
-        why="Classifiers err by what the features show, and err together, which breaks the model of JAM and of VRJAM: "
-        f"features overruled votes more often than errors by chance explain in {overruled} of {len(cells)} runs. Pairs "
-        "share items, so a test over pairs takes almost any difference for a real one.",
+        why="Errors of classifiers depend on the features and are shared, which breaks the model of JAM and of "
+        f"VRJAM: features overruled votes more often than errors by chance explain in {overruled} of {len(cells)} "
+        "runs. Pairs share items, so a test over pairs calls almost any difference significant.",
         reproduced=min(sure) > len(cells) / 2 and min(signs) > 0,
         trend=min(signs) > 0,
         decided=min(signs) != 0 or max(behind) > len(cells) / 2,
@@ -248,7 +248,7 @@ def _independent(cells: Cells) -> Verdict:
         "IAM fails to beat the best annotator and lies between best and worst",
         f"IAM as printed reaches {mean_text(ours)} (ours {mean_text(_scheme(cells, IAM))}), between worst and best "
         f"annotator in {between} of {len(cells)} runs.",
-        why="It goes by features alone, and no linear score of them orders digits well.",
+        why="It uses features alone, and no linear score of them orders digits well.",
         reproduced=between == len(cells),
         trend=between > len(cells) / 2,
     )
@@ -269,10 +269,10 @@ def _notes(cells: Cells, unmatched: Cells, n_items: int) -> list[str]:
         f"{n_items:,} digits are drawn from the 10,992 of the source for each seed, and so are the three or four "
         f"features that each classifier sees; {pairs:,.0f} pairs have unequal digits. The paper counts "
         f"{_PRINTED_PAIRS:,}, which is fewer than 1,000 digits of about equal frequency have.",
-        f"Classifiers give the same digit to {ties:.1f} % of pairs; such ties are no votes, or a coin where it says "
-        "so. The paper does not say what it does with them.",
-        "Differences are tested by drawing items again, not by McNemar's test over pairs as in the paper: pairs share "
-        "items and are no independent observations. McNemar's counts stand beside it.",
+        f"Classifiers give the same digit to {ties:.1f} % of pairs; such ties are not votes, or a coin toss where the "
+        "table says so. The paper does not say what it does with them.",
+        "Differences are tested by drawing items again, not by McNemar's test over pairs as in the paper: pairs "
+        "share items and are not independent observations. McNemar's counts are given too.",
     ]
 
 

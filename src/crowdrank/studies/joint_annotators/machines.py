@@ -55,15 +55,15 @@ class Machines:
     ----------
     features, digit
         Features of the drawn digits, and what they are.
-    told
-        Digit that each classifier tells, a column for each.
+    predictions
+        Digit that each classifier predicts, a column for each.
     seed
         Seed of all draws.
     """
 
     features: Features
     digit: Floats
-    told: Floats
+    predictions: Floats
     seed: int
 
     @classmethod
@@ -80,21 +80,21 @@ class Machines:
         rng = np.random.default_rng(seed)
         chosen = rng.choice(len(data.features), n, replace=False)
         matrix, digit = data.features.matrix[chosen], data.truth.align(data.features.items)[chosen]
-        told = []
+        answers = []
         for name, classifier in _classifiers(seed).items():
             predicted = []
             for _ in range(_CANDIDATES if matched else 1):
-                seen = rng.choice(matrix.shape[1], rng.integers(_FEATURES[0], _FEATURES[1] + 1), replace=False)
-                predicted.append(cross_val_predict(classifier, matrix[:, seen], digit.astype(np.int64), cv=folds))
-            told.append(min(predicted, key=lambda one, name=name: abs(_right_pairs(one, digit) - TABLE_3[name])))  # type: ignore[misc]
+                columns = rng.choice(matrix.shape[1], rng.integers(_FEATURES[0], _FEATURES[1] + 1), replace=False)
+                predicted.append(cross_val_predict(classifier, matrix[:, columns], digit.astype(np.int64), cv=folds))
+            answers.append(min(predicted, key=lambda one, name=name: abs(_right_pairs(one, digit) - TABLE_3[name])))  # type: ignore[misc]
         names = [f"{number:04d}" for number in range(n)]
         features = Features.from_arrays(None, names, matrix, names=data.features.names)
-        return cls(features, digit, np.column_stack(told).astype(np.float64), seed)
+        return cls(features, digit, np.column_stack(answers).astype(np.float64), seed)
 
     @cached_property
     def judgments(self) -> Preferences:
-        """Preferences that the told digits are, for pairs of unequal digits."""
-        rows = pl.DataFrame({"item": self.features.items.ids, **dict(zip(TABLE_3, self.told.T, strict=True))})
+        """Preferences that the predicted digits are, for pairs of unequal digits."""
+        rows = pl.DataFrame({"item": self.features.items.ids, **dict(zip(TABLE_3, self.predictions.T, strict=True))})
         grades = Grades.from_frame(rows.unpivot(index="item", variable_name="annotator", value_name="grade"))
         preferences = grades.as_preferences()
         return preferences.select(self.digit[preferences.left] != self.digit[preferences.right])
@@ -117,8 +117,8 @@ class Machines:
             "n_pairs": len(pairs),
             "ties": 100 * float((self.judgments.outcome == 0).mean()),
             "annotators": [self._annotator(number, pairs) for number in range(len(TABLE_3))],
-            "schemes": {one: found.accuracy(truth) for one, found in fused.items()},
-            "tossed": {one: found.accuracy(truth) for one, found in tossed.items()},
+            "schemes": {one: votes.accuracy(truth) for one, votes in fused.items()},
+            "tossed": {one: votes.accuracy(truth) for one, votes in tossed.items()},
             "differences": [draws.difference(fused[one], fused[two], truth) for one, two in COMPARED],
             "mcnemar": [mcnemar(fused[one], fused[two], truth) for one, two in COMPARED],
             "overruled": fused[PRINTED_JAM].overruled,
@@ -127,15 +127,15 @@ class Machines:
 
     def _annotator(self, number: int, pairs: Pairs) -> tuple[float, float]:
         """Pairs that a classifier puts in the right order, ties counted as wrong and as one half, in per cent."""
-        told = self.told[:, number]
-        lead, truth = np.sign(told[pairs.left] - told[pairs.right]), pairs.truth(self.digit)
+        answers = self.predictions[:, number]
+        lead, truth = np.sign(answers[pairs.left] - answers[pairs.right]), pairs.truth(self.digit)
         return 100 * float((lead == truth).mean()), Fused(lead).accuracy(truth)
 
 
-def _right_pairs(told: Floats, digit: Floats) -> float:
+def _right_pairs(answers: Floats, digit: Floats) -> float:
     """Pairs of unequal digits that a classifier puts in the right order, ties counted as wrong, in per cent."""
     order = np.sign(np.subtract.outer(digit, digit))
-    right = np.sign(np.subtract.outer(told, told)) == order
+    right = np.sign(np.subtract.outer(answers, answers)) == order
     return 100 * float(right[order != 0].mean())
 
 

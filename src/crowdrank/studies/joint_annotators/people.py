@@ -65,7 +65,7 @@ def _measure_schemes(rated: Rated, n_draws: int) -> Mapping[str, Any]:
         draws = ItemDraws(pairs, judgments.n_items, truth != 0, n_draws)
         measured[name] = {
             "n_pairs": int((truth != 0).sum()),
-            "shares": {one: made.accuracy(truth) for one, made in fused.items()},
+            "shares": {one: votes.accuracy(truth) for one, votes in fused.items()},
             "differences": [draws.difference(fused[one], fused[two], truth) for one, two in COMPARED],
         }
     return measured
@@ -163,7 +163,7 @@ def _close(measured: Cells) -> Verdict:
         f"JAM less MV in points, with bounds of 95 % by drawing items again: {_differences_text(gaps)}; clear in "
         f"{clear} of "
         f"{len(gaps)} sets.",
-        why="Where a pair has few votes, or as many for as against, MV tosses a coin and JAM goes by the features.",
+        why="Where a pair has few or tied votes, MV tosses a coin and JAM uses the features.",
         reproduced=max(abs(one.value) for one in gaps.values()) <= _MAX_POINTS_OFF,
         trend=clear == 0,
     )
@@ -197,8 +197,8 @@ def _lowest(measured: Cells) -> Verdict:
         "as table 5: IAM has the lowest share",
         f"It is last of the four schemes in {last} of {len(measured)} sets: {_shares_text(shares[IAM])}, against MV "
         f"{_shares_text(shares[MV])}. Right pairs by experts, the mean over sets: {_shares_text(experts)}.",
-        why="Scores from features alone follow the groups where features do. That the group expected to be higher is "
-        "put above more often is therefore no proof of a better scheme.",
+        why="Scores from features alone follow the groups where features do. So a scheme is not proved better by "
+        "putting the group expected to be higher above more often.",
         reproduced=last == len(measured),
         trend=last > len(measured) / 2,
     )
@@ -211,11 +211,11 @@ def _experts(measured: Cells) -> Verdict:
     gaps = {one: _gaps(measured, one, MV, "experts") for one in (JAM, VRJAM)}
     ahead = {one: sum(gap.clear > 0 for gap in of.values()) for one, of in gaps.items()}
     behind = {one: sum(gap.clear < 0 for gap in of.values()) for one, of in gaps.items()}
-    told = "; ".join(f"{one} less MV: {_differences_text(of)}" for one, of in gaps.items())
+    differences = "; ".join(f"{one} less MV: {_differences_text(of)}" for one, of in gaps.items())
     return Verdict.of(
         "beyond table 5: JAM and VRJAM agree with experts more often than MV",
-        f"Mean share of pairs in the experts' order: {_shares_text(means)}. {told}.",
-        why="Where many annotators rate each pair there is little for features to add.",
+        f"Mean share of pairs in the experts' order: {_shares_text(means)}. {differences}.",
+        why="Where many annotators rate each pair, features add little.",
         reproduced=min(ahead.values()) > len(measured) / 2,
         trend=min(means[JAM], means[VRJAM]) > means[MV] and all(ahead[one] >= behind[one] for one in gaps),
     )
@@ -226,14 +226,14 @@ def _notes(measured: Cells) -> list[str]:
     headline, *_, graded = (cells[0] for cells in measured.values())
     return [
         f"Nothing here is speech. Headlines: a hundred in batches of twenty, rated for six emotions; {FUSED} of ten "
-        f"annotators, as many as in the paper, are drawn and fused ({headline['votes']:.1f} votes a pair that "
-        "are no ties), and what the other five say of the other emotions are the features. The groups are pleasant and "
-        "unpleasant ones by experts' valence; for surprise the pleasant ones count as the higher.",
-        f"Work graded by peers: {graded['n_items']:,} pieces in 19 tasks by {graded['n_annotators']} students, most of "
-        f"whom grade two pieces of a task ({graded['votes']:.1f} votes a pair). The groups are the halves by teaching "
-        "assistants, features what students say of their own work and how they grade others.",
-        "Shares are of pairs that somebody rated both items of, a tie counting one half; bounds are of draws of items, "
-        "the schemes not being fitted again, and the mean over draws of annotators.",
+        f"annotators, as many as in the paper, are drawn and fused ({headline['votes']:.1f} votes a pair that are no "
+        "ties), and the answers of the other five about the other emotions are the features. The groups are pleasant "
+        "and unpleasant ones by experts' valence; for surprise the pleasant ones count as the higher.",
+        f"Work graded by peers: {graded['n_items']:,} pieces in 19 tasks by {graded['n_annotators']} students, most "
+        f"of whom grade two pieces of a task ({graded['votes']:.1f} votes a pair). The groups are the halves by "
+        "teaching assistants, and the features are what students say of their own work and how they grade others.",
+        "Shares are over pairs whose two items one annotator rated; a tie counts one half. Bounds come from draws of "
+        "items, without fitting the schemes again, averaged over draws of annotators.",
     ]
 
 

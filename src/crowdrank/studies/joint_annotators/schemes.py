@@ -123,7 +123,7 @@ def fuse(scheme: str, judgments: Preferences, features: Features, pairs: Pairs, 
 
 def joint(judgments: Preferences, features: Features | None, pairs: Pairs, **params: Any) -> Fused:
     """Return what a joint model of annotators makes of preferences; without features, of the votes alone."""
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as warned:
         _ignore_ours()
         warnings.filterwarnings("always", f".*{_OVERRULED}", DataWarning)
         fit = JointAnnotators(**params).fit(judgments, features)
@@ -134,7 +134,7 @@ def joint(judgments: Preferences, features: Features | None, pairs: Pairs, **par
     assert (fit.pairs.left == pairs.left).all()
     rates = fit.quality.parameters
     flips = rates["cluster_flip"].mean(axis=1) if "cluster_flip" in rates else rates["flip"]
-    return Fused(fit.pairs.probability - 0.5, fit.consensus.scores, flips, bool(told))
+    return Fused(fit.pairs.probability - 0.5, fit.consensus.scores, flips, bool(warned))
 
 
 def independent(

@@ -115,16 +115,17 @@ def _accuracies(results: Results, colour: str, n_pairs: int) -> Verdict:
     ours = {scheme: results.values("table", colour, 1, scheme) for scheme in (MV, JAM, VRJAM)}
     exact, best = limits(_RATES)
     error = 100 * float(np.sqrt(exact / 100 * (1 - exact / 100) / n_pairs))
-    told = ", ".join(f"{scheme} {mean_text(values, 2)} ({printed[scheme]})" for scheme, values in ours.items())
+    figures = ", ".join(f"{scheme} {mean_text(values, 2)} ({printed[scheme]})" for scheme, values in ours.items())
     gaps = [abs(float(np.mean(values)) - printed[scheme]) for scheme, values in ours.items()]
     votes, effects = (results.mean("table", colour, 1, scheme) for scheme in (VOTES, EFFECTS))
     return Verdict.of(
         f"table 2: accuracies of MV, JAM and VRJAM on {colour} wine",
-        f"Ours with the printed ones in brackets: {told}; votes alone reach {votes:.2f}, item effects {effects:.2f}.",
+        f"Ours with the printed ones in brackets: {figures}; votes alone reach {votes:.2f}, "
+        f"item effects {effects:.2f}.",
         why=f"A majority of such annotators is right on {exact:.2f} % of pairs, exactly: the printed {printed[MV]} is "
         f"{abs(printed[MV] - exact) / error:.0f} standard errors of {n_pairs:,} pairs away. Votes alone reach "
-        f"{best:.2f} % where the rates are known, and the printed JAM is below that. It cannot have been all pairs, "
-        "nor the best fit.",
+        f"{best:.2f} % where the rates are known, and the printed JAM is below that. So the printed figures are "
+        "not of all pairs, or not of the best fit.",
         reproduced=max(gaps) <= _MAX_POINTS_OFF,
         trend=float(np.mean(ours[JAM])) > float(np.mean(ours[MV])),
     )
@@ -132,14 +133,14 @@ def _accuracies(results: Results, colour: str, n_pairs: int) -> Verdict:
 
 def _lead_verdict(results: Results) -> Verdict:
     """Whether the joint models are ahead of both baselines."""
-    told, ahead = [], True
+    by_colour, ahead = [], True
     for colour in TABLE_2:
         joint = min(results.mean("table", colour, 1, scheme) for scheme in (JAM, VRJAM))
         others = {scheme: results.mean("table", colour, 1, scheme) for scheme in (MV, IAM)}
         ahead &= joint > max(others.values())
-        told.append(f"{colour} wine: at least {joint:.2f} against MV {others[MV]:.2f} and IAM {others[IAM]:.2f}")
+        by_colour.append(f"{colour} wine: at least {joint:.2f} against MV {others[MV]:.2f} and IAM {others[IAM]:.2f}")
     return Verdict.of(
-        "table 2: JAM and VRJAM outperform MV and IAM", f"Right pairs: {'; '.join(told)}.", reproduced=ahead
+        "table 2: JAM and VRJAM outperform MV and IAM", f"Right pairs: {'; '.join(by_colour)}.", reproduced=ahead
     )
 
 
@@ -153,8 +154,8 @@ def _weak_rankers(results: Results, singles: Sequence[float]) -> Verdict:
         f"({TABLE_2['white'][IAM]}); rankers of single annotators reach {min(singles):.1f} to {max(singles):.1f} "
         f"(printed {low} to {high}).",
         why="With features on one scale and weights found exactly, the ranker of every annotator comes near what a "
-        "linear ranker of the truth can do. What failed in print is the optimiser, not the idea; IAM stays far below "
-        "the joint models because it does not use the votes on the pair.",
+        "linear ranker of the truth can do. What failed in the paper is the optimiser, not the idea; IAM stays "
+        "far below the joint models because it does not use the votes on the pair.",
         reproduced=abs(ours["red"] - TABLE_2["red"][IAM]) <= 5,
     )
 
@@ -179,10 +180,10 @@ def _noise_verdict(results: Results) -> Verdict:
     """Whether accuracy falls with noise."""
     curves = {(colour, scheme): results.curve("noise", colour, scheme) for colour in TABLE_2 for scheme in (MV, JAM)}
     falls = [bool((np.diff(curve) < 0).all()) for curve in curves.values()]
-    told = "; ".join(f"{scheme} on {colour} wine {_list(curve)}" for (colour, scheme), curve in curves.items())
+    figures = "; ".join(f"{scheme} on {colour} wine {_list(curve)}" for (colour, scheme), curve in curves.items())
     return Verdict.of(
         "figure 2: performance drops as the noise of annotators increases",
-        f"From factor {results.places('noise', 'red')[0]:g} to {results.places('noise', 'red')[-1]:g}: {told}.",
+        f"From factor {results.places('noise', 'red')[0]:g} to {results.places('noise', 'red')[-1]:g}: {figures}.",
         why="Beyond a rate of one half an annotator's reversed answers are informative again.",
         reproduced=all(falls),
         trend=all(curve[-1] < curve[0] for curve in curves.values()),
@@ -195,8 +196,8 @@ def _convergence_verdict(results: Results) -> Verdict:
     return Verdict.of(
         "figure 2: MV, JAM and VRJAM converge as the noise of annotators increases",
         f"JAM less MV: {_list(gaps['red'])} points on red wine, {_list(gaps['white'])} on white.",
-        why="They diverge: MV counts everybody the same, while JAM gives the few good annotators their weight, and "
-        "uses those who are wrong more often than right reversed.",
+        why="They diverge: MV counts everybody the same, while JAM gives the few good annotators more weight, and "
+        "reverses those who are wrong more often than right.",
         reproduced=all(curve[-1] < 0.5 * curve[0] for curve in gaps.values()),
         trend=all(curve[-1] < curve[0] for curve in gaps.values()),
     )
@@ -205,12 +206,12 @@ def _convergence_verdict(results: Results) -> Verdict:
 def _annotators_verdict(results: Results) -> Verdict:
     """Whether more annotators help the joint models."""
     curves = {(colour, one): results.curve("crowd", colour, one) for colour in TABLE_2 for one in (JAM, VRJAM)}
-    told = "; ".join(f"{scheme} on {colour} wine {_list(curve)}" for (colour, scheme), curve in curves.items())
+    figures = "; ".join(f"{scheme} on {colour} wine {_list(curve)}" for (colour, scheme), curve in curves.items())
     sizes = results.places("crowd", "red")
     return Verdict.of(
         "figure 3: JAM and VRJAM rise with the number of annotators",
-        f"From {sizes[0]:.0f} to {sizes[-1]:.0f} annotators: {told}.",
-        why="Those who join last flip nearly half of their answers and add little.",
+        f"From {sizes[0]:.0f} to {sizes[-1]:.0f} annotators: {figures}.",
+        why="The last annotators to join flip nearly half of their answers and add little.",
         reproduced=all((np.diff(curve) > -_MAX_STEP_POINTS).all() for curve in curves.values()),
         trend=all(curve[-1] > curve[0] for curve in curves.values()),
     )
@@ -219,16 +220,16 @@ def _annotators_verdict(results: Results) -> Verdict:
 def _baselines(results: Results) -> Verdict:
     """Whether more annotators help MV and harm IAM."""
     curves = {(colour, one): results.curve("crowd", colour, one) for colour in TABLE_2 for one in (MV, IAM)}
-    told = "; ".join(f"{scheme} on {colour} wine {_list(curve)}" for (colour, scheme), curve in curves.items())
+    figures = "; ".join(f"{scheme} on {colour} wine {_list(curve)}" for (colour, scheme), curve in curves.items())
     exact = [limits(np.arange(1, int(size) + 1) / 20)[0] for size in results.places("crowd", "red")]
     rises = [bool((np.diff(curves[colour, MV]) > 0).all()) for colour in TABLE_2]
     falls = [bool((np.diff(curves[colour, IAM]) < _MAX_STEP_POINTS).all()) for colour in TABLE_2]
     return Verdict.of(
         "figure 3: MV rises with the number of annotators, IAM falls",
-        f"{told}; MV exactly {_list(exact)}.",
-        why="MV tosses a coin where votes are even, so an even crowd loses what an odd one gains, and it falls "
-        "once those who join are worse than what they add. IAM stays where it was: the rankers of noisy annotators "
-        "are nearly as good as those of the others.",
+        f"{figures}; MV exactly {_list(exact)}.",
+        why="MV tosses a coin where votes are tied, so an even number of annotators does worse than one fewer, "
+        "and accuracy falls once those who join are too noisy. IAM does not change: the rankers of noisy "
+        "annotators are nearly as good as those of the others.",
         reproduced=all(rises) and all(falls),
         trend=all(curves[colour, MV][-1] > curves[colour, MV][0] for colour in TABLE_2),
     )
@@ -240,8 +241,8 @@ def _same_at_three(results: Results) -> Verdict:
     return Verdict.of(
         "figure 3: MV, JAM and VRJAM are the same with three annotators, and the gain grows with their number",
         f"JAM less MV: {_list(gaps['red'], 2)} on red wine, {_list(gaps['white'], 2)} on white.",
-        why="Of three such annotators none outweighs the two others, so votes alone give what MV gives, but "
-        "features help already. The gain grows, by steps of two.",
+        why="With three such annotators none outweighs the other two, so votes alone give the answer of MV; features "
+        "already help. The gain grows with every two annotators.",
         reproduced=all(
             abs(curve[0]) <= _MAX_POINTS_OFF and curve[-1] > curve[0] + _MAX_POINTS_OFF for curve in gaps.values()
         ),
@@ -255,15 +256,15 @@ def _hinge_verdict(results: Results) -> Verdict:
     apart = np.abs(-np.logaddexp(0, -at) + np.maximum(1 - at, 0))
     both = {colour: [results.values("table", colour, 1, scheme) for scheme in (HINGE, JAM)] for colour in TABLE_2}
     gaps = {colour: float(np.mean(logistic) - np.mean(hinge)) for colour, (hinge, logistic) in both.items()}
-    told = "; ".join(
+    figures = "; ".join(
         f"{colour} wine {mean_text(hinge, 2)} with the hinge, {mean_text(logistic, 2)} with the logistic loss"
         for colour, (hinge, logistic) in both.items()
     )
     rate = float(np.abs(results.flips("table", "red", 1, HINGE).mean(axis=0) - _RATES).max())
     return Verdict.of(
         "figure 4, appendix 3: the hinge in place of the logistic loss gives similar results",
-        f"Right pairs: {told}. The two functions differ by up to {apart.max():.2f} between -5 and 5, and by 1 far to "
-        f"the left; their slopes agree far from 0. Flip rates miss the true ones by {rate:.4f} with the hinge.",
+        f"Right pairs: {figures}. The two functions differ by up to {apart.max():.2f} between -5 and 5, and by 1 far "
+        f"to the left; their slopes agree far from 0. Flip rates miss the true ones by {rate:.4f} with the hinge.",
         why="The logistic loss is the likelihood of the model and more accurate.",
         reproduced=max(map(abs, gaps.values())) <= _MAX_POINTS_OFF,
         trend=max(map(abs, gaps.values())) <= 5 * _MAX_POINTS_OFF,
@@ -272,12 +273,12 @@ def _hinge_verdict(results: Results) -> Verdict:
 
 def sparse_note(results: Results) -> str:
     """Return whether joint models are ahead where few pairs are judged, and what else is."""
-    told, ahead = [], []
+    by_colour, ahead = [], []
     for colour in TABLE_2:
         curves = {one: results.curve("sparse", colour, one) for one in (MV, VOTES, JAM, VRJAM, EFFECTS)}
         ahead += [bool((np.minimum(curves[JAM], curves[VRJAM]) > curves[MV]).all())]
         order = {one: results.curve("sparse", colour, one, "order") for one in (JAM, EFFECTS, BORDA)}
-        told.append(
+        by_colour.append(
             f"{colour} wine: {'; '.join(f'{one} {_list(curve)}' for one, curve in curves.items())}; order of all "
             f"wines: {'; '.join(f'{one} {_list(curve)}' for one, curve in order.items())}"
         )
@@ -285,23 +286,23 @@ def sparse_note(results: Results) -> str:
     total = results.mean("table", "red", 1, BORDA, "order")
     return Verdict.of(
         "table 2 where few pairs are judged: JAM and VRJAM outperform MV",
-        f"With {sizes} pairs, {'. With as many, '.join(told)}. All pairs of red wine hold a total order, of which "
-        f"even Borda finds {total:.2f} %, so few pairs distinguish methods better.",
+        f"With {sizes} pairs, {'. With as many, '.join(by_colour)}. All pairs of red wine determine a total order, of "
+        f"which even Borda finds {total:.2f} %, so few pairs distinguish methods better.",
         reproduced=all(ahead),
     ).note
 
 
 def _vrjam_verdict(results: Results) -> Verdict:
     """Whether VRJAM gains where noise depends on the pair."""
-    told, gains = [], []
+    by_colour, gains = [], []
     for colour in TABLE_2:
         means = {one: results.mean("varying", colour, 1, one) for one in (MV, VOTES, JAM, VRJAM, UNFOLDED)}
         gains.append(means[VRJAM] - means[JAM])
-        told.append(f"{colour} wine: {', '.join(f'{one} {value:.2f}' for one, value in means.items())}")
+        by_colour.append(f"{colour} wine: {', '.join(f'{one} {value:.2f}' for one, value in means.items())}")
     return Verdict.of(
         "section 4.1.1: VRJAM gains nothing only since noise does not depend on the pair",
-        f"Where it does, {'; '.join(told)}.",
-        why="The gain is small: clusters of differences are not the groups that noise depends on.",
+        f"Where it does, {'; '.join(by_colour)}.",
+        why="The gain is small: the clusters of differences are not the groups that the noise depends on.",
         reproduced=min(gains) > _MAX_POINTS_OFF,
         trend=min(gains) > 0,
     )

@@ -183,9 +183,9 @@ def _notes(work: Work, settings: list[Setting]) -> list[str]:
     ]
     some = next(one for one in settings if one.part == "noise" and one.colour == "white")
     if some.n_pairs is not None:
-        notes.append(f"Figures 2 and 3 of white wine go by {some.n_pairs:,} random pairs in place of all of them.")
+        notes.append(f"Figures 2 and 3 of white wine use {some.n_pairs:,} random pairs in place of all of them.")
     if work.quick:
-        notes.append(f"A quick run goes by {_QUICK:,} random pairs throughout.")
+        notes.append(f"A quick run uses {_QUICK:,} random pairs throughout.")
     return notes
 
 

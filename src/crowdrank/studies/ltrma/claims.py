@@ -34,7 +34,7 @@ def _rises(gains: dict[str, Floats]) -> bool:
 
 def _differences_text(values: dict[str, Floats]) -> str:
     """Differences by measure, in words."""
-    return ", ".join(f"{measure} {difference_text(found)}" for measure, found in values.items())
+    return ", ".join(f"{measure} {difference_text(differences)}" for measure, differences in values.items())
 
 
 def _close(main: Results, swaps: str) -> Verdict:
@@ -80,14 +80,14 @@ def _highest(main: Results, swaps: str) -> Verdict:
     }
     first = sum(figures[PRINTED_ML] == max(figures.values()) for figures in rivals.values())
     above = sum(figures[PRINTED_ML] > figures[PRINTED_D] for figures in rivals.values())
-    told = "; ".join(
+    by_size = "; ".join(
         f"G = {size}: {', '.join(f'{name} {value:.1f}' for name, value in figures.items())}"
         for size, figures in rivals.items()
     )
     over = main.less(swaps, PRINTED_ML, TRUTH, "MAP")
     return Verdict.of(
         f"figure 3(c), {_NAMES[swaps]}: LTRMA-ML has the highest MAP with any number of annotators",
-        f"MAP of {told}; it is highest in {first} of {len(rivals)}. Less the truth: {difference_text(over)}.",
+        f"MAP of {by_size}; it is highest in {first} of {len(rivals)}. Less the truth: {difference_text(over)}.",
         reproduced=first == len(rivals),
         trend=above == len(rivals),
     )
@@ -99,16 +99,16 @@ def _expertise(main: Results) -> Verdict:
         swaps: np.concatenate([main.less(swaps, PRINTED_D, PRINTED_ML, ERROR, size) for size in main.sizes])
         for swaps in SWAPS
     }
-    told = []
+    by_swaps = []
     for swaps in SWAPS:
         errors = ", ".join(f"{name} {main.mean(swaps, name, ERROR):.3f}" for name in (PRINTED_D, PRINTED_ML, D, ML))
         alike = ", ".join(f"{name} {main.mean(swaps, name, ALIKE):.2f}" for name in (PRINTED_D, PRINTED_ML, D, ML))
-        told.append(f"{_NAMES[swaps]}: error of theta {errors}; correlation {alike}")
+        by_swaps.append(f"{_NAMES[swaps]}: error of theta {errors}; correlation {alike}")
     return Verdict.of(
         "figure 3(d): LTRMA-ML estimates expertise slightly better than LTRMA-D",
-        f"With {'. With '.join(told)}.",
-        why="Both printed procedures measure distances to rankings that are far from sorted; chains that are carried "
-        "on find the dispersions with or without features.",
+        f"With {'. With '.join(by_swaps)}.",
+        why="Both printed procedures measure distances to rankings that are far from sorted; chains that continue "
+        "from one iteration to the next find the dispersions with or without features.",
         reproduced=all(bool((gain > 0).all()) for gain in gains.values()),
         trend=all(float(np.mean(gain)) > 0 for gain in gains.values()),
     )
@@ -133,10 +133,10 @@ def _unified_verdict(main: Results, swaps: str) -> Verdict:
 
 def beside_in_words(main: Results, beside: Results) -> str:
     """Return how methods compare on both releases of the data."""
-    told = [
+    differences = [
         f"{first} less {second}, {_NAMES[swaps]}, "
-        f"{' and '.join(difference_text(found.less(swaps, first, second, 'nDCG@3')) for found in (main, beside))}"
+        f"{' and '.join(difference_text(release.less(swaps, first, second, 'nDCG@3')) for release in (main, beside))}"
         for swaps in SWAPS
         for first, second in ((PRINTED_ML, PRINTED_D), (ML, D))
     ]
-    return f"In points of nDCG@3 on the release with 25 features and on that with 45: {'; '.join(told)}."
+    return f"In points of nDCG@3 on the release with 25 features and on that with 45: {'; '.join(differences)}."

@@ -198,8 +198,8 @@ def expertise(task: Task, fitted: Fitted) -> tuple[float, float]:
 
 def difference_text(values: Sequence[float] | Floats, digits: int = 1) -> str:
     """Return a mean difference in words, with its standard error and the p value of exchanging signs."""
-    told = paired.difference_text(values, digits)
-    return told if len(values) < 2 else f"{told} (p = {p_value(values):.2g})"
+    text = paired.difference_text(values, digits)
+    return text if len(values) < 2 else f"{text} (p = {p_value(values):.2g})"
 
 
 def p_value(values: Sequence[float] | Floats) -> float:

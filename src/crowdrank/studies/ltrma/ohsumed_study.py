@@ -210,18 +210,18 @@ def _notes(results: dict[str, Results], n_seeds: int, chosen: Sequence[float]) -
     often = ", ".join(f"{0.01 * steps:g} in {sum(one == steps for one in chosen)}" for steps in _STEPS)
     beside = [beside_in_words(main, results[BESIDE])] if BESIDE in results else []
     return [
-        "The paper prints curves and no numbers, so there is no figure to put beside ours. All measures are in "
-        f"per cent; MAP counts grade 2 alone. nDCG@3 of ListMLE on truth has a standard deviation of {spread:.1f} "
-        "points over folds, so methods are compared in pairs; p values are of random exchanges of the two over "
-        f"folds and noise seeds, of which there are {n_seeds} on {MAIN}. Seeds share the test queries of a fold, so "
-        "that they speak of the noise and not of other queries.",
-        "Whether swaps stay 2i + 1 for lists of 150 items is not said. If so annotators are nearly perfect; 'scaled' "
-        f"makes them in proportion to the length, 2i + 1 for {_SHORT_LIST} items.",
+        "The paper prints curves and no numbers, so there is no figure to put beside ours. All measures are in per "
+        f"cent; MAP counts grade 2 alone. nDCG@3 of ListMLE on truth has a standard deviation of {spread:.1f} points "
+        "over folds, so methods are compared in pairs; p values are of random exchanges of the two over folds and "
+        f"noise seeds, of which there are {n_seeds} on {MAIN}. Seeds share the test queries of a fold, so the p "
+        "values cover the noise but not other queries.",
+        "The paper does not say whether swaps stay 2i + 1 for lists of 150 items. If they do, annotators are nearly "
+        f"perfect; 'scaled' makes them in proportion to the length, 2i + 1 for {_SHORT_LIST} items.",
         "The truth is one perfect order of each query drawn at random, as in the paper; 'ListMLE on grades' learns the "
         "grades themselves, equal ones in no order.",
-        "Printed is the procedure with random starts and 500 swaps, 12 iterations at most. How long the steps of its "
-        "descent are the paper does not say; they are chosen on the validation queries of each fold, with the first "
-        f"draw of rankings: {often} of {len(chosen)} cases.",
+        "Printed is the procedure with random starts and 500 swaps, 12 iterations at most. The paper does not give "
+        "the step length of its descent; it is chosen on the validation queries of each fold, with the first draw of "
+        f"rankings: {often} of {len(chosen)} cases.",
         "LTRMA-D and LTRMA-ML without the word printed begin with Borda's order, carry the chains on and average 30 "
         "iterations. All have features from 0 to 1 within queries, and a ridge of 0.01 but for the printed descent.",
         "Dispersions are compared on one fold alone, unless the study is run in full.",
@@ -234,10 +234,10 @@ _DRAWN = (TRUTH, PRINTED_D, PRINTED_ML, D, ML, BORDA)
 
 def _figures(results: dict[str, Results]) -> Iterator[tuple[str, Any]]:
     """Figure 3 for both data sets and both kinds of swaps."""
-    for name, found in results.items():
+    for name, result in results.items():
         for swaps in SWAPS:
             label = f"figure-3{'' if name == MAIN else '-letor3'}{'' if swaps == SWAPS[0] else '-scaled'}"
-            yield label, partial(_figure, found, swaps)
+            yield label, partial(_figure, result, swaps)
 
 
 def _figure(results: Results, swaps: str) -> Any:
@@ -250,8 +250,8 @@ def _figure(results: Results, swaps: str) -> Any:
         for size in results.sizes:
             values = np.array([results.values(swaps, name, measure, size) for name in names])
             level = values.mean(axis=0)
-            for name, found in zip(names, values - level + level.mean(), strict=True):
-                series[name].append(found.tolist())
+            for name, curve in zip(names, values - level + level.mean(), strict=True):
+                series[name].append(curve.tolist())
         label = measure if measure == ERROR else f"{measure} in %"
         lines(ax, results.sizes, series, xlabel="annotators G", ylabel=label, error=True, legend=False, among=_DRAWN)
         ax.set_title(f"({_PLACES[measure]})", fontsize=9)

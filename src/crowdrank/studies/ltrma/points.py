@@ -178,7 +178,7 @@ def _notes(runs: Runs) -> list[str]:
         "Printed is the procedure to the letter: random starts, 500 swaps, chains begun again in each iteration, and a "
         "stop by changes of 0.01 a parameter, after which LTRMA-D does about three iterations. LTRMA-D and LTRMA-ML "
         "without that word begin with Borda's order, carry the chains on and average 60 iterations.",
-        f"Of all that know no truth {best} is best, with a mean nDCG@3 of {runs.mean(best, 'nDCG@3'):.4f} against "
+        f"{best} is the best method without the truth, with a mean nDCG@3 of {runs.mean(best, 'nDCG@3'):.4f} against "
         f"{runs.mean(TRUTH, 'nDCG@3'):.4f} on truth. Swapping two items is what the Cayley distance counts; Mallows' "
         "model with Kendall distance, which the paper has, is a wrong model of it.",
         "The validation queries of the paper are not used: nothing is tuned.",
@@ -189,10 +189,10 @@ def _close(runs: Runs) -> Verdict:
     """Whether the joint method is as good as the truth."""
     gaps = {measure: runs.less(TRUTH, PRINTED_ML, measure) for measure in MEASURES[:3]}
     behind = {measure: float(np.mean(runs.less(TRUTH, PRINTED_D, measure))) for measure in MEASURES[:3]}
-    told = ", ".join(f"{name} {np.mean(gap):+.4f} (LTRMA-D {behind[name]:+.4f})" for name, gap in gaps.items())
+    differences = ", ".join(f"{name} {np.mean(gap):+.4f} (LTRMA-D {behind[name]:+.4f})" for name, gap in gaps.items())
     return Verdict.of(
         "figures 2(a)-(c): LTRMA-ML is very close to ListMLE on the truth",
-        f"Truth less LTRMA-ML as printed: {told}, over {len(gaps['MAP'])} runs.",
+        f"Truth less LTRMA-ML as printed: {differences}, over {len(gaps['MAP'])} runs.",
         reproduced=all(np.mean(gap) <= _MAX_DIFFERENCE for gap in gaps.values()),
         trend=all(np.mean(gap) <= 0.5 * behind[name] for name, gap in gaps.items()),
     )
@@ -223,7 +223,7 @@ def _erratic(runs: Runs) -> Verdict:
         "section 5.2: LTRMA-D is not robust, good with 12 annotators and bad with 9 or 10",
         f"Standard deviation of nDCG@3 over runs: {_figures_text(spread)}; worst run: {_figures_text(worst)}. LTRMA-D "
         f"has {at}.",
-        why="It is erratic, but which numbers of annotators are bad differs from draw to draw.",
+        why="It is erratic, but the numbers of annotators at which it is bad differ from draw to draw.",
         reproduced=spread[PRINTED_D] >= 2 * spread[PRINTED_ML] and as_said,
         trend=spread[PRINTED_D] >= 2 * spread[PRINTED_ML],
     )

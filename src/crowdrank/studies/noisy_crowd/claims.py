@@ -49,7 +49,7 @@ def _clean(main: Results) -> Verdict:
     return Verdict.of(
         "table 1: without noise, more items raise rank accuracy from 30.9 to 38.3 (scattered items, converged fit)",
         f"nDCG@10 is {', '.join(f'{value:.1f}' for value in ours.values())}.",
-        why="800 clean grades are enough for a linear ranker on scaled features, so coverage is worth little; the "
+        why="800 clean grades are enough for a linear ranker on scaled features, so more items add little; the "
         "paper's learner seems under-fitted.",
         reproduced=all(abs(ours[extra] - CLEAN[extra]) <= _MAX_POINTS_OFF for extra in ours),
         trend=last - first >= 0.5 * (CLEAN[max(ours)] - CLEAN[0]),
@@ -89,19 +89,19 @@ def _label_figures(main: Results) -> Verdict:
     """Whether the label accuracies are the printed ones."""
     gaps = _gaps(main, {"MV": "MV", "NB given": "NB", "NB learned": "NB"}, "label")
     last = str(max(main.budgets))
-    told = ""
+    example = ""
     if "U(0.2,0.6)" in main.noises:
         ours, printed = main.mean("U(0.2,0.6)", "MV", last, "label"), TABLE_1["U(0.2,0.6)", "MV label", last]
-        told = f" With U(0.2,0.6) and nine grades per item MV has {ours:.1f}, printed {printed:.1f}."
+        example = f" With U(0.2,0.6) and nine grades per item MV has {ours:.1f}, printed {printed:.1f}."
     end = {method: main.mean("N(0.7,0.2)", method, last, "label") for method in ("NB given", "NB learned")}
     return Verdict.of(
         "table 1: label accuracies of MV and NB",
-        f"Mean absolute difference in points: {', '.join(f'{m} {gap:.1f}' for m, gap in gaps.items())}.{told} The last "
-        f"figure of NB with N(0.7,0.2) is {' and '.join(f'{v:.1f}' for v in end.values())}, printed "
+        f"Mean absolute difference in points: {', '.join(f'{m} {gap:.1f}' for m, gap in gaps.items())}.{example} The "
+        f"last figure of NB with N(0.7,0.2) is {' and '.join(f'{v:.1f}' for v in end.values())}, printed "
         f"{TABLE_1['N(0.7,0.2)', 'NB label', last]:.1f}.",
         why="Errors spread evenly over the other grades, as the text says, and a mean accuracy above 1/3 make MV "
-        "rise with the number of grades, but with a mean of 0.4 it falls in print; wrong grades that coincide would do "
-        "that. With two grades MV must have the mean accuracy, which it has not in print.",
+        "rise with the number of grades, but with a mean of 0.4 the printed figures fall; that would happen if "
+        "wrong grades coincided. With two grades MV must have the mean accuracy, but the printed figure differs.",
         reproduced=max(gaps.values()) <= _MAX_POINTS_OFF,
         trend=max(gaps.values()) <= 3 * _MAX_POINTS_OFF,
     )
@@ -113,11 +113,11 @@ def _single_ahead(main: Results, method: str) -> Verdict:
     overall = main.difference("SL", method, least=least)
     by_noise = {noise: main.difference("SL", method, noise=noise, least=least) for noise in main.noises}
     ahead = sum(float(np.mean(values)) > 0 for values in by_noise.values())
-    told = ", ".join(f"{noise} {difference_text(values)}" for noise, values in by_noise.items())
+    differences = ", ".join(f"{noise} {difference_text(values)}" for noise, values in by_noise.items())
     return Verdict.of(
         f"SL outperforms {method.replace('NB', 'NB with accuracies')} from L = {least} on (scattered items, converged "
         "fit)",
-        f"SL less {method} in nDCG@10 is {difference_text(overall)} over all noises: {told}.",
+        f"SL less {method} in nDCG@10 is {difference_text(overall)} over all noises: {differences}.",
         reproduced=clear(overall) > 0 and ahead == len(by_noise),
         trend=clear(overall) > 0 or (float(np.mean(overall)) > 0 and ahead == len(by_noise)),
         decided=clear(overall) != 0,
@@ -145,7 +145,7 @@ def _little_impact(main: Results) -> Verdict:
     best = max(means.values())
     width, depth = (max(poor) - min(poor), best - float(np.mean(poor))) if poor else (0.0, 0.0)
     return Verdict.of(
-        "noise distributions have little impact on rank accuracy, their level clearly has",
+        "noise distributions have little impact on rank accuracy, their level has a clear one",
         f"Mean nDCG@10 of SL over L: {', '.join(f'{noise} {value:.1f}' for noise, value in means.items())}. The three "
         f"distributions of mean 0.4 differ by {width:.1f} points, and lie {depth:.1f} below the best.",
         reproduced=len(poor) > 1 and width < 0.5 * depth,
@@ -184,14 +184,15 @@ def _fix(main: Results) -> Verdict:
     most = max(float(np.mean(single)), float(np.mean(vote)))
     label = main.difference(FIXED[1], "MV", measure="label")
     poor = [noise for noise in _POOR if noise in main.noises]
-    told = ", ".join(f"{noise} {difference_text(main.difference(FIXED[0], 'SL', noise=noise))}" for noise in poor)
+    differences = ", ".join(
+        f"{noise} {difference_text(main.difference(FIXED[0], 'SL', noise=noise))}" for noise in poor
+    )
     return Verdict.of(
         "a random other grade in place of one by an annotator below 1/3 has little benefit",
         f"It changes nDCG@10 of SL by {difference_text(single)} and of MV by {difference_text(vote)}, label accuracy "
-        "of MV by "
-        f"{difference_text(label)}; for SL by noise: {told}. It takes accuracies to be known; naive Bayes, which then "
-        "has them "
-        f"too, is at {difference_text(main.difference('NB given', FIXED[1]))} against the fixed MV.",
+        f"of MV by {difference_text(label)}; for SL by noise: {differences}. It assumes that accuracies are known; "
+        f"naive Bayes, given them too, is at {difference_text(main.difference('NB given', FIXED[1]))} against the "
+        "fixed MV.",
         reproduced=most <= 1.0,
         trend=most <= _MAX_POINTS_OFF,
     )
@@ -202,11 +203,12 @@ def improved_note(main: Results) -> str:
     gains = {method: main.difference(method, "SL") for method in IMPROVED}
     known = "SL given, expected grade"
     against = {method: main.difference(known, method) for method in ("NB given", "NB given, expected grade")}
-    told = ", ".join(f"{method} {difference_text(values)}" for method, values in gains.items())
+    gains_text = ", ".join(f"{method} {difference_text(values)}" for method, values in gains.items())
     return Verdict.of(
         "coverage beats consensus, where both know the accuracies and learn expected grades",
-        f"SL so improved less NB given is {difference_text(against['NB given'])}, less NB given with expected grades "
-        f"{difference_text(against['NB given, expected grade'])}. Gain in nDCG@10 over plain SL: {told}.",
+        f"SL improved in this way less NB given is {difference_text(against['NB given'])}, less NB given with "
+        f"expected grades {difference_text(against['NB given, expected grade'])}. Gain in nDCG@10 over plain SL: "
+        f"{gains_text}.",
         reproduced=all(clear(values) > 0 for values in against.values()),
         trend=all(float(np.mean(values)) > 0 for values in against.values()),
     ).note
@@ -215,14 +217,14 @@ def improved_note(main: Results) -> str:
 def _second_set_verdict(main: Results, other: Results) -> Verdict:
     """Whether the second data set tells the same story."""
     pairs = [("SL", "MV"), ("SL", "NB given"), ("SL", "NB learned"), ("NB given", "MV")]
-    told, same = [], 0
+    differences, same = [], 0
     for first, second in pairs:
-        one, two = (found.difference(first, second, least=_MIN_EXTRA_GRADES) for found in (main, other))
+        one, two = (data.difference(first, second, least=_MIN_EXTRA_GRADES) for data in (main, other))
         opposed = clear(one) * clear(two) < 0
         same += not opposed
-        told.append(f"{first} less {second} {difference_text(one)} and {difference_text(two)}")
+        differences.append(f"{first} less {second} {difference_text(one)} and {difference_text(two)}")
     return Verdict.of(
         "results are similar on other LETOR collections",
-        f"On OHSUMED and MQ2008: {'; '.join(told)}.",
+        f"On OHSUMED and MQ2008: {'; '.join(differences)}.",
         reproduced=same == len(pairs),
     )

@@ -52,7 +52,7 @@ IMPROVED = (
     "SL given, expected grade",
 )
 
-Found = dict[str, list[float]]
+Figures = dict[str, list[float]]
 """``"method|L"`` -> nDCG@10, MAP and share of right labels, in per cent."""
 
 
@@ -114,7 +114,7 @@ def _contrast(target: Floats, query: Ints) -> bool:
     return bool((np.diff(target[order])[same] != 0).any())
 
 
-def clean(split: Split, seed: int) -> Found:
+def clean(split: Split, seed: int) -> Figures:
     """Return single labelling without noise at every budget."""
     order = np.random.default_rng(seed).permutation(len(split.train.grade))
     figures = {}
@@ -124,10 +124,10 @@ def clean(split: Split, seed: int) -> Found:
     return figures
 
 
-def noisy(split: Split, noise: str, seed: int, budgets: tuple[int, ...], *, improved: bool = True) -> Found:
+def noisy(split: Split, noise: str, seed: int, budgets: tuple[int, ...], *, improved: bool = True) -> Figures:
     """Return all methods at every budget with one noise; all see the same annotators and the same first grades."""
     crowd = crowd_of(split, noise, seed)
-    figures: Found = {}
+    figures: Figures = {}
     with warnings.catch_warnings():
         # crowds close to guessing are what is studied
         warnings.simplefilter("ignore")

@@ -22,7 +22,7 @@ from ..figures import common_legend, lines, panels
 from ..outcomes import Row, Verdict
 from ..paired import clear, difference_text
 from ..work import Work
-from .crowds import PAPER, Found, Split, crowd_of, query_by_query
+from .crowds import PAPER, Figures, Split, crowd_of, query_by_query
 from .kumar_figures import CLEAN, EXTRA, SEED_SIZE, TABLE_1
 
 WHOLE, SCATTERED = "whole queries", "scattered items"
@@ -46,9 +46,9 @@ _MAX_POINTS_OFF = 2.0
 _AS_MANY = (0.1, 0.01, 5)
 
 
-def regime_cell(split: Split, noise: str, seed: int, budgets: Sequence[int]) -> Found:
+def regime_cell(split: Split, noise: str, seed: int, budgets: Sequence[int]) -> Figures:
     """Return ``"design|learner|method|L"`` -> nDCG@10 and share of right labels for one run of one noise."""
-    found: Found = {}
+    cell: Figures = {}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for design in (WHOLE, SCATTERED):
@@ -56,8 +56,8 @@ def regime_cell(split: Split, noise: str, seed: int, budgets: Sequence[int]) -> 
                 for method, (item, target, right) in _targets(split, noise, seed, extra, design).items():
                     for learner, ranker in _rankers(design, method, extra, seed).items():
                         rank = split.learn(item, target, ranker)[0]
-                        found[f"{design}|{learner}|{method}|{extra}"] = [rank, right]
-    return found
+                        cell[f"{design}|{learner}|{method}|{extra}"] = [rank, right]
+    return cell
 
 
 def _targets(split: Split, noise: str, seed: int, extra: int, design: str) -> dict[str, tuple[Any, Floats, float]]:
@@ -74,12 +74,12 @@ def _targets(split: Split, noise: str, seed: int, extra: int, design: str) -> di
 
 def _rankers(design: str, method: str, extra: int, seed: int) -> dict[str, ListNet | None]:
     """Learner -> the ranker, ``None`` for the converged fit."""
-    made: dict[str, ListNet | None] = {name: _stochastic(*setting, seed) for name, setting in SHORT.items()}
+    rankers: dict[str, ListNet | None] = {name: _stochastic(*setting, seed) for name, setting in SHORT.items()}
     if design == SCATTERED:
-        return made
+        return rankers
     start, step, passes = _AS_MANY
-    made[AS_MANY] = _stochastic(start, step, passes * (1 if method == "SL" else 1 + extra // SEED_SIZE), seed)
-    return {**made, CONVERGED: None}
+    rankers[AS_MANY] = _stochastic(start, step, passes * (1 if method == "SL" else 1 + extra // SEED_SIZE), seed)
+    return {**rankers, CONVERGED: None}
 
 
 def _stochastic(start: float, step: float, passes: int, seed: int) -> ListNet:
@@ -181,14 +181,14 @@ def regime_verdicts(regimes: Regimes) -> list[Verdict]:
     for method in PAPER[1:]:
         by_setting = {learner: regimes.ahead(method, WHOLE, learner, last) for learner in RANDOM}
         together = np.mean(list(by_setting.values()), axis=0)
-        told = ", ".join(f"{learner}: {difference_text(values)}" for learner, values in by_setting.items())
+        differences = ", ".join(f"{learner}: {difference_text(values)}" for learner, values in by_setting.items())
         most = difference_text(regimes.ahead(method, WHOLE, _TYPICAL, last[-1:]))
         verdicts.append(
             Verdict.of(
                 f"SL outperforms {method.replace('NB', 'NB with accuracies')} from L = {last[0]} on (whole queries, "
                 "short descent from random weights)",
                 f"SL less {method} in nDCG@10, mean over noises: {difference_text(together)} over all eight descents "
-                f"({told}); at L = {last[-1]} with {_TYPICAL} {most}.",
+                f"({differences}); at L = {last[-1]} with {_TYPICAL} {most}.",
                 reproduced=clear(together) > 0 and all(float(np.mean(one)) > 0 for one in by_setting.values()),
                 trend=clear(together) > 0,
                 decided=clear(together) != 0,
@@ -201,13 +201,13 @@ def _clean_verdict(regimes: Regimes) -> Verdict:
     """Whether more items raise rank accuracy without noise as printed."""
     curves = {learner: regimes.clean(WHOLE, learner) for learner in RANDOM}
     printed = [CLEAN[extra] for extra in regimes.budgets]
-    told = "; ".join(f"{learner}: {_curve_text(curve)}" for learner, curve in curves.items())
+    curves_text = "; ".join(f"{learner}: {_curve_text(curve)}" for learner, curve in curves.items())
     rise = [curve[-1] - curve[0] for curve in curves.values()]
     wanted = printed[-1] - printed[0]
     return Verdict.of(
         "table 1: without noise, more items raise rank accuracy from 30.9 to 38.3 (whole queries, short descent from "
         "random weights)",
-        f"nDCG@10 by L: {told}; printed {_curve_text(printed)}.",
+        f"nDCG@10 by L: {curves_text}; printed {_curve_text(printed)}.",
         reproduced=any(max(abs(np.subtract(curve, printed))) <= _MAX_POINTS_OFF for curve in curves.values()),
         trend=float(np.median(rise)) >= 0.5 * wanted,
     )
@@ -221,7 +221,7 @@ def _curve_text(values: Sequence[float]) -> str:
 def mechanism_note(regimes: Regimes) -> str:
     """Return what the lead of single labelling rests on, with the figures of each combination."""
     last = regimes.budgets[-1:]
-    told = []
+    by_regime = []
     for design in (WHOLE, SCATTERED):
         for learner in (*SHORT, AS_MANY, CONVERGED):
             if not regimes.has(design, learner):
@@ -230,12 +230,13 @@ def mechanism_note(regimes: Regimes) -> str:
                 f"{method} {difference_text(regimes.ahead(method, design, learner, last))}"
                 for method in ("MV", "NB learned")
             )
-            told.append(f"{design}, {learner}: {leads}, no noise {_curve_text(regimes.clean(design, learner))}")
+            by_regime.append(f"{design}, {learner}: {leads}, no noise {_curve_text(regimes.clean(design, learner))}")
     return (
-        "Where single labelling wins: more labelled queries are more gradient steps of a learner that stops early. SL "
-        f"less MV and NB at L = {last[0]}, mean over noises, and the curve without noise: {'; '.join(told)}. "
-        f"{AS_MANY!r} lets MV and NB pass over their few queries as often as SL has steps; items scattered over all "
-        "queries are as many steps for all methods. The converged fit on scattered items stands in table 1 below."
+        "Single labelling wins where the learner stops early, because more labelled queries mean more gradient "
+        f"steps. SL less MV and NB at L = {last[0]}, mean over noises, and the curve without noise: "
+        f"{'; '.join(by_regime)}. {AS_MANY!r} lets MV and NB pass over their few queries as often as SL has steps; "
+        "items scattered over all queries are as many steps for all methods. The converged fit on scattered items "
+        "stands in table 1 below."
     )
 
 

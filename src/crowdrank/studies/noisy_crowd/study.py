@@ -38,7 +38,7 @@ def noisy_crowd(work: Work) -> Outcome:
     }
     main = results[_OHSUMED]
     return Outcome(
-        rows=[*regimes.rows(), *(row for name, found in results.items() for row in _rows(name, found))],
+        rows=[*regimes.rows(), *(row for name, result in results.items() for row in _rows(name, result))],
         verdicts=[*regime_verdicts(regimes), *verdicts(main, results.get(_MQ2008))],
         figures={
             "regimes": lambda: regime_curves(regimes),
@@ -73,10 +73,10 @@ def _notes(work: Work, results: dict[str, Results]) -> list[str]:
         "Rank accuracy is nDCG@10 in per cent: the paper does not name its measure, and MAP of a random order is above "
         "its lowest figures. MAP is given beside it.",
         f"Calling every item not relevant gives a label accuracy of {constant}.",
-        "lnN(0.4,0.2) has these as mean and standard deviation of the accuracy; read as parameters of its logarithm "
-        "everybody would be perfect. Accuracies are clipped to 0 and 1.",
-        "The paper does not say where naive Bayes has the accuracies from, so its figures stand beside both: given, "
-        "and learned along with the labels.",
+        "lnN(0.4,0.2) has these as mean and standard deviation of the accuracy; as parameters of its logarithm they "
+        "would make every annotator perfect. Accuracies are clipped to 0 and 1.",
+        "The paper does not say where naive Bayes takes the accuracies from, so its figures are shown beside both: "
+        "given, and learned along with the labels.",
     ]
 
 

@@ -62,8 +62,8 @@ def _table(results: Results, place: str, key: Key) -> list[Verdict]:
     alike = float(spearman([printed[name] for name in gains], list(gains.values())))
     copies = results.difference(key, copied_name(best))
     why = (
-        "A row for each grade counts items that were asked about again more than others, as If-good-x3 does, and what "
-        "was missed at first is never asked about again."
+        "With one row per grade, items that were asked about again count more than others, as in If-good-x3, and "
+        "items missed at first are never asked about again."
     )
     above = Verdict.of(
         f"{place}: {best} is above the baseline ({key[0]}, {key[2]})",
@@ -117,7 +117,7 @@ def _by_number(results: Results, place: str, key: Key, ks: Sequence[int], best: 
         reproduced=top == best and significant_sign(own) > 0,
         trend=top == best,
         decided=bool(more) or significant_sign(results.difference(key, f"If-good-{top}", f"If-good-{best}")) != 0,
-        why="More rows of the items that were rated Good+ shift their weight further, whatever the grades say.",
+        why="More rows of items rated Good+ raise their weight further, whatever the new grades are.",
     )
 
 
@@ -151,8 +151,8 @@ def _costs(place: str, costs: Mapping[str, Mapping[str, Sequence[float]]]) -> Ve
         f"{alike:.2f} (Spearman).",
         reproduced=money <= _MAX_DIFFERENCE and max(off) <= _MAX_DIFFERENCE,
         trend=money <= _MAX_DIFFERENCE and alike > 0.5,
-        why="Shares of grades are those of the simulation, somewhat richer in good ones; single ratios that cannot be "
-        "right in print are left out.",
+        why="Shares of grades are those of the simulation, somewhat richer in good ones; printed ratios that cannot "
+        "be right are left out.",
     )
 
 
@@ -170,10 +170,10 @@ def own_notes(results: Results) -> list[str]:
         for name in ("If-good-3", "3-overlap")
         for both in [(copied_name(name), name)]
     }
-    told = "; ".join(f"{name}: {_differences_text(values)}" for name, values in copies.items())
+    differences = "; ".join(f"{name}: {_differences_text(values)}" for name, values in copies.items())
     return [
         _averaged_verdict(results, main, other).note,
-        f"Plain copies of rows less rows that the ranker knows to be of one item, in nDCG@3: {told}. {_POOLED}",
+        f"Plain copies of rows less rows that the ranker knows to be of one item, in nDCG@3: {differences}. {_POOLED}",
     ]
 
 
@@ -239,8 +239,8 @@ def _better_labels(errors: Mapping[str, Mapping[str, Sequence[float]]]) -> Verdi
     """Whether asking again about good items only makes labels as good as asking about all."""
     seen, below, near = [], 0, 0
     compared = (BASELINE, averaged_name("If-good-3"), averaged_name("3-overlap"))
-    for noise, found in errors.items():
-        single, some, three = (float(np.mean(found[name])) for name in compared)
+    for noise, by_setting in errors.items():
+        single, some, three = (float(np.mean(by_setting[name])) for name in compared)
         below += some < single
         near += some <= (1 + _MAX_DIFFERENCE) * three
         seen.append(f"{noise} {single:.2f}, {some:.2f}, {three:.2f}")
@@ -250,7 +250,7 @@ def _better_labels(errors: Mapping[str, Mapping[str, Sequence[float]]]) -> Verdi
         f"{'; '.join(seen)}.",
         reproduced=below == near == len(errors),
         trend=below == len(errors) and near > len(errors) / 2,
-        why="Where errors are misses, good items called bad, nobody asks about them again.",
+        why="Where errors are misses (good items called bad), the items are never asked about again.",
     )
 
 
@@ -268,5 +268,5 @@ def _averaged_verdict(results: Results, keys: list[Key], other: list[Key]) -> Ve
         f"{_differences_text(three)}; of the true grades: {_differences_text(truth)}.{under}",
         reproduced=all(significant_sign(values) > 0 for values in every),
         trend=all(float(values.mean()) > 0 for values in every),
-        why="A network can use what three grades of everything show of missed items.",
+        why="A network can use the missed items that three grades of everything reveal.",
     )

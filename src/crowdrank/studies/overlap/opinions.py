@@ -53,10 +53,10 @@ def _best_annotator(name: str, panels: Panels) -> Verdict:
     return Verdict.of(
         f"figure 1: above five grades the aggregate beats the best annotator ({name})",
         f"The best annotator agrees with the truth on {best:.1f} % of items. The majority vote differs from that by "
-        f"{' and '.join(seen)} points; other ways to put {most} together: {others}.",
+        f"{' and '.join(seen)} points; other ways to aggregate {most} grades: {others}.",
         reproduced=all(significant_sign(one) > 0 for one in vote),
         trend=float(vote[-1].mean()) > 0 or float(_lead(panels, "Dawid and Skene", most).mean()) > 0,
-        why="The paper does not say how its grades were put together, and it matters: the mode of a skewed scale is "
+        why="The paper does not say how its grades were aggregated, and that matters: the mode of a skewed scale is "
         "biased low, and a vote counts poor annotators like good ones.",
     )
 
@@ -72,8 +72,8 @@ def _featured_verdict(name: str, panels: Panels) -> Verdict:
     )
     return Verdict.of(
         f"figure 2: featured annotators differ from each other and from their majority vote ({name})",
-        f"The annotator who gives a grade most often gives it to this many: {shares}. The largest p value is "
-        f"{_chance(among)} among them and {_chance(max(votes))} against the vote (chi-squared).",
+        f"Share of items that get each grade from the annotator who gives it most often: {shares}. The largest p "
+        f"value is {_chance(among)} among them and {_chance(max(votes))} against the vote (chi-squared).",
         reproduced=among < _SURE and max(votes) < _SURE,
         trend=among < _SURE and float(np.median(votes)) < _SURE,
     )
@@ -92,7 +92,7 @@ def _shares(name: str, panels: Panels) -> Verdict:
         f"Shares: {', '.join(f'{level} {100 * share:.0f} %' for level, share in zip(LEVELS, shares, strict=True))}.",
         reproduced=bool((np.diff(shares) < 0).all()),
         trend=bool(shares[:2].sum() > shares[2:].sum()),
-        why="In this set good grades are the common ones.",
+        why="In this set good grades are common.",
     )
 
 
@@ -119,8 +119,8 @@ def _cost(panels: Mapping[str, Panels]) -> Verdict:
         f"Grades per item: {seen}.",
         reproduced=all(near),
         trend=any(near),
-        why="The cost is 1 + 2 g, with g the share of good first grades: where most items are good, nearly all are "
-        "asked about again.",
+        why="The cost is 1 + 2 g, with g the share of good first grades: where most items are good, nearly all items "
+        "are asked about again.",
     )
 
 

@@ -39,13 +39,13 @@ def featured_figure(all_panels: Mapping[str, Panels]) -> Any:
     figure, axes = panels(2 * len(all_panels), rows=len(all_panels))
     names = [f"most\n{level}" for level in LEVELS]
     for row, (data, runs) in enumerate(all_panels.items()):
-        for column, (part, told) in enumerate((("own", "their own grades"), ("vote", "majority vote on their items"))):
+        for column, (part, title) in enumerate((("own", "their own grades"), ("vote", "majority vote on their items"))):
             shares = 100 * np.mean([one[part] for one in runs], axis=0)
             ax = axes[2 * row + column]
             series = {level: shares[:, place].tolist() for place, level in enumerate(LEVELS)}
             bars(ax, names, series, ylabel="share in %", legend=False)
             ax.tick_params(axis="x", labelsize=8)
-            ax.set_title(f"{data}: {told}", fontsize=9)
+            ax.set_title(f"{data}: {title}", fontsize=9)
     top = max(ax.get_ylim()[1] for ax in axes)
     for ax in axes:
         ax.set_ylim(0, top)

@@ -69,14 +69,14 @@ def overlap(work: Work) -> Outcome:
     )  # fmt: skip
 
 
-def _simulated_part(found: Mapping[str, Panels]) -> dict[str, Panels]:
+def _simulated_part(by_data: Mapping[str, Panels]) -> dict[str, Panels]:
     """What was found on simulated annotators, who stand for the paper's."""
-    return {name: panels for name, panels in found.items() if name == _SIMULATED}
+    return {name: panels for name, panels in by_data.items() if name == _SIMULATED}
 
 
-def _recorded_part(found: Mapping[str, Panels]) -> dict[str, Panels]:
+def _recorded_part(by_data: Mapping[str, Panels]) -> dict[str, Panels]:
     """What was found on recorded grades."""
-    return {name: panels for name, panels in found.items() if name != _SIMULATED}
+    return {name: panels for name, panels in by_data.items() if name != _SIMULATED}
 
 
 def _plan(work: Work) -> list[tuple[Collection, str]]:
@@ -195,8 +195,8 @@ def _accuracy_rows(results: Results) -> Iterator[Row]:
 def _cost_rows(costs: Costs) -> Iterator[Row]:
     """Tables 6 to 8."""
     for place, settings in costs.items():
-        for setting, found in settings.items():
-            for cost, values in found.items():
+        for setting, by_cost in settings.items():
+            for cost, values in by_cost.items():
                 labels = {"collection": COSTED[place].name, "noise": MAIN, "setting": setting, "measure": cost}
                 printed = COST[place][setting].get("labelling" if "formula" in cost else cost)
                 yield Row(place=place, what=labels, values=tuple(values), paper=printed)
@@ -204,55 +204,55 @@ def _cost_rows(costs: Costs) -> Iterator[Row]:
 
 def _panel_rows(panels: Mapping[str, Panels]) -> Iterator[Row]:
     """Figure 1."""
-    for data, found in panels.items():
+    for data, runs in panels.items():
         for what in ("best", "mean"):
             labels = {"collection": data, "setting": f"{what} single annotator", "measure": "right grades"}
-            yield Row(place="figure 1", what=labels, values=tuple(one[what] for one in found))
+            yield Row(place="figure 1", what=labels, values=tuple(one[what] for one in runs))
         for method in TOGETHER:
-            for place in range(len(found[0][method])):
+            for place in range(len(runs[0][method])):
                 labels = {"collection": data, "setting": f"{method} of {place + 1}", "measure": "right grades"}
-                yield Row(place="figure 1", what=labels, values=tuple(one[method][place] for one in found))
+                yield Row(place="figure 1", what=labels, values=tuple(one[method][place] for one in runs))
 
 
 def _star_rows(stars: Mapping[str, Panels]) -> Iterator[Row]:
     """Figures 2 and 3."""
-    for data, found in stars.items():
+    for data, runs in stars.items():
         for who, best in enumerate(LEVELS):
             for part, name in (("own", f"most {best}"), ("vote", f"vote on items of most {best}")):
                 for place, level in enumerate(LEVELS):
                     labels = {"collection": data, "setting": name, "measure": f"share of {level}"}
-                    yield Row(place="figure 2", what=labels, values=tuple(100 * one[part][who][place] for one in found))
+                    yield Row(place="figure 2", what=labels, values=tuple(100 * one[part][who][place] for one in runs))
         for place, level in enumerate(LEVELS):
             labels = {"collection": data, "setting": "all", "measure": f"share of {level}"}
-            yield Row(place="figure 3", what=labels, values=tuple(100 * one["all"][place] for one in found))
+            yield Row(place="figure 3", what=labels, values=tuple(100 * one["all"][place] for one in runs))
 
 
 def _error_rows(errors: Mapping[str, Mapping[str, Sequence[float]]]) -> Iterator[Row]:
     """Errors of gains by noise."""
-    for noise, found in errors.items():
-        for setting, values in found.items():
+    for noise, by_setting in errors.items():
+        for setting, values in by_setting.items():
             labels = {"collection": CLEAN07.name, "noise": noise, "setting": setting, "measure": "error of the gain"}
             yield Row(place="section 7", what=labels, values=tuple(values))
 
 
 def _replay_rows(replays: Mapping[str, Panels]) -> Iterator[Row]:
     """Recorded grades: costs, errors, and order of the items by the grades bought."""
-    for data, found in replays.items():
-        for setting in found[0]["costs"]:
+    for data, runs in replays.items():
+        for setting in runs[0]["costs"]:
             for cost in COSTS:
                 labels = {"collection": data, "setting": setting, "measure": cost}
-                yield Row(place="recorded", what=labels, values=tuple(one["costs"][setting][cost] for one in found))
-        for setting in found[0]["errors"]:
+                yield Row(place="recorded", what=labels, values=tuple(one["costs"][setting][cost] for one in runs))
+        for setting in runs[0]["errors"]:
             labels = {"collection": data, "setting": setting, "measure": "error of the gain"}
-            yield Row(place="recorded", what=labels, values=tuple(one["errors"][setting] for one in found))
-        for setting, measures in found[0].get("order", {}).items():
+            yield Row(place="recorded", what=labels, values=tuple(one["errors"][setting] for one in runs))
+        for setting, measures in runs[0].get("order", {}).items():
             for measure in measures:
                 labels = {"collection": data, "setting": setting, "measure": f"{measure} of the labels"}
                 yield Row(
-                    place="recorded", what=labels, values=tuple(one["order"][setting][measure] for one in found)
+                    place="recorded", what=labels, values=tuple(one["order"][setting][measure] for one in runs)
                 )  # fmt: skip
         labels = {"collection": data, "setting": "2-overlap", "measure": "second Good+ after a first Fair-"}
-        yield Row(place="recorded", what=labels, values=tuple(one["misses"] for one in found))
+        yield Row(place="recorded", what=labels, values=tuple(one["misses"] for one in runs))
 
 
 def _pictures(results: Results, panels: Mapping[str, Panels], stars: Mapping[str, Panels]) -> dict[str, Any]:
@@ -279,9 +279,8 @@ def _notes(plan: Sequence[tuple[Collection, str]], results: Results) -> list[str
         f"annotators with a bias and scale of their own, eleven for each query. {sizes}. Levels of nDCG cannot be "
         "compared with the printed ones, differences from the baseline as trends.",
         "How much features explain, and how much of that lies in products of two, was set after nine trials so that "
-        "a ranker "
-        "gains two to three points from true grades in place of single ones. With smoother functions the network "
-        "gained between nothing and one and a half points: sizes of gains rest on that choice.",
+        "a ranker gains two to three points from true grades in place of single ones. With smoother functions the "
+        "network gained up to one and a half points: the sizes of gains depend on that choice.",
         "Every setting is tuned on the same validation queries, whose grades are true: learning rate and number of "
         "epochs of the network, number of trees. With one rate for all, the order of settings is an artefact.",
         "Items with several rows fill one place in nDCG, truncation and leaves, and pairs of one item do not count, "
@@ -309,5 +308,5 @@ def _chosen_rates(results: Results) -> str:
     rates = Counter(
         rate for key in keys for name in results.settings(key) for rate in results.values(key, name, "learning rate")
     )
-    told = ", ".join(f"{rate:g} ({number} times)" for rate, number in sorted(rates.items()))
-    return f"Learning rates of the network that were chosen: {told}."
+    counts = ", ".join(f"{rate:g} ({number} times)" for rate, number in sorted(rates.items()))
+    return f"Learning rates of the network that were chosen: {counts}."

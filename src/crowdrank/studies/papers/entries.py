@@ -81,7 +81,7 @@ def find_symbol(symbol: str) -> Any:
         return study(name)
     if home == "data":
         return entry(name)
-    found = getattr(import_module(home), name, None)
-    if found is None:
+    value = getattr(import_module(home), name, None)
+    if value is None:
         raise UnknownNameError(f"{home} has no {name!r}, which the catalogue of the papers names")
-    return found
+    return value

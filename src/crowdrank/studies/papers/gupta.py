@@ -88,7 +88,7 @@ _ENTRIES = (
         "section 4.2.1",
         ("crowdrank.metrics:mcnemar",),
         "Over 370k pairs, 5 %.",
-        "Pairs share items, so the study draws items again; the test stands beside.",
+        "Pairs share items, so the study draws items again; the test is given too.",
     ),
     Entry(
         "data set",

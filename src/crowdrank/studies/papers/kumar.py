@@ -20,7 +20,7 @@ _ENTRIES = (
         "majority vote (MV)",
         "section 1",
         ("aggregator:mv",),
-        "The most frequent grade; ties not said.",
+        "The most frequent grade; the rule for ties is not given.",
         "Ties are broken at random in the study, by the better middle by default.",
     ),
     Entry(
@@ -54,7 +54,7 @@ _ENTRIES = (
             "ranker:listnet-paper",
             "ranker:list_net",
         ),
-        "Linear, validated by expert grades; steps and passes not said.",
+        "Linear, validated by expert grades; steps and passes are not given.",
         (
             'The default is the minimum by Newton steps; solver="stochastic" takes a step for each query, '
             'solver="paper" full-batch steps.'

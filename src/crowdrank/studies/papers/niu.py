@@ -18,9 +18,9 @@ _ENTRIES = (
             "become preferences first."
         ),
         (
-            "Eq. 6 is printed with its cases exchanged; crowdagg-printed has it as it stands, crowdagg-paper put "
-            "right. The default takes preferences as they are, and grades by the mended rule only where annotators "
-            "judged few items."
+            "Eq. 6 is printed with its cases exchanged; crowdagg-printed has it as printed, crowdagg-paper "
+            "corrected. The default takes preferences as they are, and grades by the corrected rule only where "
+            "annotators judged few items."
         ),
     ),
     Entry(
@@ -58,7 +58,7 @@ _ENTRIES = (
             "aggregator:crowd_agg",
         ),
         "Sort by the expected discount summed over annotators; alternate with quality until the order stays.",
-        "The paper's rounds are kept; a cycle of orders is detected and said.",
+        "The paper's rounds are kept; a cycle of orders is detected and reported.",
     ),
     Entry(
         "baseline",
@@ -152,7 +152,7 @@ _ENTRIES = (
         "divergence of quality distributions",
         "section 6.3.2",
         ("crowdrank.metrics:quality_divergence",),
-        "Kullback-Leibler, bins not said.",
+        "Kullback-Leibler; bins are not given.",
         "Ten bins with half an annotator added to each.",
     ),
     Entry(
@@ -171,7 +171,7 @@ _ENTRIES = (
             "data:trec-rf10-crowd-gold",
         ),
         "100 queries of 190 items.",
-        "Which items have gold is not said; 3,275 do here.",
+        "The paper does not say which items have gold; 3,275 do here.",
     ),
     Entry(
         "data set",

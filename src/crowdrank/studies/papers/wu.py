@@ -27,7 +27,7 @@ _ENTRIES = (
             "aggregator:plackett_luce",
             "ranker:list_mle",
         ),
-        "Stochastic gradient descent; steps not said.",
+        "Stochastic gradient descent; steps are not given.",
         "To the maximum by Newton steps, with a ridge.",
     ),
     Entry(
@@ -78,7 +78,7 @@ _ENTRIES = (
             "crowdrank.metrics:ndcg",
             "crowdrank.metrics:average_precision",
         ),
-        "Gain and discount not said.",
+        "Gain and discount are not given.",
         "Exponential gain; linear beside it.",
     ),
     Entry(

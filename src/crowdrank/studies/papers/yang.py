@@ -14,7 +14,7 @@ _ENTRIES = (
             "joint:two_stage",
         ),
         "A row for each grade: two_stage without an aggregator.",
-        "The ranker is told which rows are of one item, so places count items; plain copies are shown beside.",
+        "The ranker is told which rows are of one item, so places count items; plain copies are shown too.",
     ),
     Entry(
         "algorithm",
@@ -66,7 +66,7 @@ _ENTRIES = (
         "LambdaRank",
         "section 3.1",
         ("ranker:lambda_rank",),
-        "A neural network; size not said.",
+        "A neural network; its size is not given.",
         "One hidden layer of ten units, trained without torch.",
     ),
     Entry(

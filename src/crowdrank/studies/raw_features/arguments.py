@@ -94,46 +94,46 @@ def run_division(votes: Preferences, texts: pl.DataFrame, seed: int, share: floa
     kept = rng.permutation(rows)[: max(round(share * len(rows)), 2)]
     train = votes.select(np.isin(np.arange(len(votes)), kept))
     columns = _columns(texts, votes, parts, WORDS in sets)
-    found, plain = {}, 0.0
+    figures, plain = {}, 0.0
     for chosen in sets:
         scores = fit_scores(train, columns[chosen])
         for test, held in parts.tests.items():
             gap = gaps(scores, votes, held)
-            found[f"{chosen}|{test}|{_ACCURACY}"] = accuracy(gap)
+            figures[f"{chosen}|{test}|{_ACCURACY}"] = accuracy(gap)
             if test == WARM:
                 likelihood = log_likelihood(gap)
                 plain = likelihood if chosen == NONE else plain
-                found[f"{chosen}|{test}|{_GAIN}"] = likelihood - plain
-    return found
+                figures[f"{chosen}|{test}|{_GAIN}"] = likelihood - plain
+    return figures
 
 
 def _columns(texts: pl.DataFrame, votes: Preferences, parts: Parts, words: bool) -> dict[str, Features | None]:
     """The sets of columns; words are fitted on the queries that are learned from."""
     style = extraction.texts(texts, words=0)
-    found: dict[str, Features | None] = {NONE: None, LENGTH: style.select(["log_words"]), STYLE: style}
+    sets: dict[str, Features | None] = {NONE: None, LENGTH: style.select(["log_words"]), STYLE: style}
     if words:
         held = votes.items.queries.ids.filter(parts.held_queries).to_list()
         learned = extraction.texts(texts.filter(~pl.col("query").is_in(held)))
-        found[WORDS] = extraction.like(learned, texts)
-    return found
+        sets[WORDS] = extraction.like(learned, texts)
+    return sets
 
 
-Found = Mapping[tuple[str, str, float, str], Sequence[float]]
+Figures = Mapping[tuple[str, str, float, str], Sequence[float]]
 
 
-def _rows(figures: Found) -> Iterator[Row]:
+def _rows(figures: Figures) -> Iterator[Row]:
     """All that was measured; the paper has none of it."""
     for (chosen, test, share, measure), values in figures.items():
         labels = {"votes": f"{share:.0%}", "test": test, "columns": chosen, "measure": measure}
         yield Row(place="future work", what=labels, values=tuple(values))
 
 
-def _gain(figures: Found, chosen: str, other: str, test: str, share: float, measure: str = _ACCURACY) -> Any:
+def _gain(figures: Figures, chosen: str, other: str, test: str, share: float, measure: str = _ACCURACY) -> Any:
     """One set less another, for each repeat."""
     return np.subtract(figures[chosen, test, share, measure], figures[other, test, share, measure])
 
 
-def _few_votes_verdict(figures: Found) -> Verdict:
+def _few_votes_verdict(figures: Figures) -> Verdict:
     """Whether features help with few votes."""
     gain = _gain(figures, STYLE, NONE, WARM, SHARES[0])
     likelihood = np.asarray(figures[STYLE, WARM, SHARES[0], _GAIN])
@@ -146,7 +146,7 @@ def _few_votes_verdict(figures: Found) -> Verdict:
     )
 
 
-def _all_votes_verdict(figures: Found) -> Verdict:
+def _all_votes_verdict(figures: Figures) -> Verdict:
     """Whether they change anything with all votes."""
     share = max(share for _, _, share, _ in figures)
     gain = _gain(figures, STYLE, NONE, WARM, share)
@@ -157,7 +157,7 @@ def _all_votes_verdict(figures: Found) -> Verdict:
     )
 
 
-def _length(figures: Found) -> Verdict:
+def _length(figures: Figures) -> Verdict:
     """Whether it is more than length."""
     gain = _gain(figures, STYLE, LENGTH, NEW, SHARES[0])
     plain = float(np.mean(figures[LENGTH, NEW, SHARES[0], _ACCURACY]))
@@ -171,19 +171,19 @@ def _length(figures: Found) -> Verdict:
     )
 
 
-def _ranks_unjudged(figures: Found) -> Verdict:
+def _ranks_unjudged(figures: Figures) -> Verdict:
     """Whether what nobody judged can be ranked."""
-    told = {test: figures[STYLE, test, SHARES[0], _ACCURACY] for test in (COLD, NEW)}
-    seen = ", ".join(f"{test} {np.mean(values):.3f}" for test, values in told.items())
+    accuracies = {test: figures[STYLE, test, SHARES[0], _ACCURACY] for test in (COLD, NEW)}
+    seen = ", ".join(f"{test} {np.mean(values):.3f}" for test, values in accuracies.items())
     return Verdict.of(
         "future work: arguments that nobody judged can be ranked",
         f"Accuracy of style with 1 % of the votes, where no features have .500: {seen}.",
-        reproduced=all(float(np.mean(values)) > 0.6 for values in told.values()),
-        trend=all(float(np.mean(values)) > 0.5 for values in told.values()),
+        reproduced=all(float(np.mean(values)) > 0.6 for values in accuracies.values()),
+        trend=all(float(np.mean(values)) > 0.5 for values in accuracies.values()),
     )
 
 
-def _figure(figures: Found, shares: Sequence[float]) -> Any:
+def _figure(figures: Figures, shares: Sequence[float]) -> Any:
     """Accuracy against the share of votes."""
     figure, axes = panels(3)
     for ax, test in zip(axes, (WARM, COLD, NEW), strict=True):

@@ -51,7 +51,7 @@ def codec_listening(work: Work) -> Outcome:
             "Grades of a listener are preferences between codecs of the same sentence; half of the listeners are "
             "learned from, and the others test. Reference and anchor are left out.",
             "The columns are those of the stored table, measured on recordings that are not part of it. They measure "
-            "the quality of coded speech; expressiveness, which Gupta and Narayanan rate, is another thing.",
+            "the quality of coded speech, not expressiveness, which Gupta and Narayanan rate.",
         ],
     )  # fmt: skip
 
@@ -69,22 +69,22 @@ def _run(votes: Preferences, columns: Features, test: str, seed: int, shares: Se
         held = np.isin(np.arange(votes.n_queries), rng.permutation(votes.n_queries)[:n_held])
         inside = held[votes.items.query[votes.left]]
         learned, tested = learned & ~inside, tested & inside
-    found = {}
+    accuracies = {}
     order = rng.permutation(np.flatnonzero(learned))
     for share in shares:
         kept = np.isin(np.arange(len(votes)), order[: max(round(share * len(order)), 2)])
         train = votes.select(kept)
         for name, scores in _scores(train, columns, none=test == GRADED).items():
-            found[f"{name}|{share}"] = accuracy(gaps(scores, votes, tested))
-    return found
+            accuracies[f"{name}|{share}"] = accuracy(gaps(scores, votes, tested))
+    return accuracies
 
 
 def _scores(train: Preferences, columns: Features, *, none: bool) -> dict[str, Floats]:
     """Scores of all items by each set of columns."""
-    found = {NONE: fit_scores(train, None)} if none else {}
-    found[ALL] = fit_scores(train, columns)
-    found[BANDWIDTH] = fit_scores(train, columns.select(["bandwidth"]))
-    return found | {MEAN: _codec_means(train)}
+    scores = {NONE: fit_scores(train, None)} if none else {}
+    scores[ALL] = fit_scores(train, columns)
+    scores[BANDWIDTH] = fit_scores(train, columns.select(["bandwidth"]))
+    return scores | {MEAN: _codec_means(train)}
 
 
 def _codec_means(train: Preferences) -> Floats:
@@ -94,34 +94,34 @@ def _codec_means(train: Preferences) -> Floats:
     left, right = codec[train.left], codec[train.right]
     won = np.bincount(left, train.outcome, n) - np.bincount(right, train.outcome, n)
     total = np.bincount(left, minlength=n) + np.bincount(right, minlength=n)
-    found: Floats = (won / (total + 1.0))[codec]
-    return found
+    shares: Floats = (won / (total + 1.0))[codec]
+    return shares
 
 
 def _new_codecs(votes: Preferences, columns: Features, learned: Bools) -> dict[str, float]:
     """Mean accuracy over codecs on preferences about one that no grade is known of."""
     names = votes.items.ids.to_numpy()
-    found: dict[str, list[float]] = {}
+    accuracies: dict[str, list[float]] = {}
     for codec in np.unique(names):
         about = (names[votes.left] == codec) | (names[votes.right] == codec)
         train = votes.select(learned & ~about)
         for name, chosen in ((ALL, columns), (BANDWIDTH, columns.select(["bandwidth"]))):
             gap = gaps(fit_scores(train, chosen), votes, about & ~learned)
-            found.setdefault(name, []).append(accuracy(gap))
-    return {name: float(np.mean(values)) for name, values in found.items()}
+            accuracies.setdefault(name, []).append(accuracy(gap))
+    return {name: float(np.mean(values)) for name, values in accuracies.items()}
 
 
-Found = Mapping[tuple[str, str, float], Sequence[float]]
+Figures = Mapping[tuple[str, str, float], Sequence[float]]
 
 
-def _rows(figures: Found) -> Iterator[Row]:
+def _rows(figures: Figures) -> Iterator[Row]:
     """All that was measured."""
     for (test, chosen, share), values in figures.items():
         labels = {"test": test, "columns": chosen, "preferences": f"{share:.0%}"}
         yield Row(place="in place of table 5", what=labels, values=tuple(values))
 
 
-def _few_grades_verdict(figures: Found) -> Verdict:
+def _few_grades_verdict(figures: Figures) -> Verdict:
     """Whether columns help with few grades."""
     gain = np.subtract(figures[GRADED, ALL, SHARES[0]], figures[GRADED, NONE, SHARES[0]])
     return Verdict.of(
@@ -132,20 +132,20 @@ def _few_grades_verdict(figures: Found) -> Verdict:
     )
 
 
-def _mean(figures: Found) -> Verdict:
+def _mean(figures: Figures) -> Verdict:
     """Whether they beat the mean of a codec on new sentences."""
     share = max(share for test, _, share in figures if test == NEW_SENTENCES)
     gain = np.subtract(figures[NEW_SENTENCES, ALL, share], figures[NEW_SENTENCES, MEAN, share])
     return Verdict.of(
         "features rank known codecs on new sentences better than the mean of each codec",
         f"With {share:.0%} of the preferences, all columns less the codec's mean: {difference_text(gain, 3)}.",
-        why="For codecs that were graded the mean of their grades does as well.",
+        why="For codecs that were graded, the mean of their grades is as good.",
         reproduced=clear(gain) > 0,
         trend=float(gain.mean()) > 0,
     )
 
 
-def _new_codec(figures: Found) -> Verdict:
+def _new_codec(figures: Figures) -> Verdict:
     """Whether a codec that nobody graded can be placed."""
     values = figures[NEW_CODEC, ALL, 1.0]
     return Verdict.of(
@@ -157,7 +157,7 @@ def _new_codec(figures: Found) -> Verdict:
     )
 
 
-def _figure(figures: Found, shares: Sequence[float]) -> Any:
+def _figure(figures: Figures, shares: Sequence[float]) -> Any:
     """Accuracy against the share of preferences."""
     figure, axes = panels(2)
     for ax, test in zip(axes, (GRADED, NEW_SENTENCES), strict=True):

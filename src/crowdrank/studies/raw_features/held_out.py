@@ -22,15 +22,15 @@ def fit_scores(train: Preferences, features: Features | None) -> Floats:
         consensus = LatentScore().fit(train, features).consensus
     assert consensus is not None
     codes = consensus.items.codes_of(train.items, "scores", "preferences")
-    found: Floats = np.asarray(consensus.scores, np.float64)[codes]
-    return found
+    scores: Floats = np.asarray(consensus.scores, np.float64)[codes]
+    return scores
 
 
 def gaps(scores: Floats, votes: Preferences, chosen: Bools) -> Floats:
     """Return how much better the preferred item is, of the chosen votes that are decided."""
     rows = np.flatnonzero(chosen & (votes.outcome != 0))
-    found: Floats = (scores[votes.left[rows]] - scores[votes.right[rows]]) * votes.outcome[rows]
-    return found
+    lead: Floats = (scores[votes.left[rows]] - scores[votes.right[rows]]) * votes.outcome[rows]
+    return lead
 
 
 def accuracy(gap: Floats) -> float:
@@ -45,9 +45,9 @@ def log_likelihood(gap: Floats) -> float:
     def mean(scale: float, half: Floats) -> float:
         return float(-np.logaddexp(0.0, -scale * half).mean())
 
-    found = []
+    sums = []
     for own, other in (halves, halves[::-1]):
         unit = max(float(other.std()), 1e-12)
         best = minimize_scalar(lambda scale, other=other, unit=unit: -mean(scale / unit, other), bounds=(0, _MAX_SCALE))
-        found.append(mean(float(best.x) / unit, own) * len(own))
-    return float(sum(found) / len(gap))
+        sums.append(mean(float(best.x) / unit, own) * len(own))
+    return float(sum(sums) / len(gap))

@@ -74,7 +74,7 @@ def difficulty_pass(
     parts = _parts(grades.starts, n_annotators)
 
     def work(begin: int, end: int) -> list[Floats]:
-        found = []
+        by_part = []
         for part in range(begin, end):
             sums = np.zeros(2 * n_annotators + n_levels + 1)
             _difficulty_pass(
@@ -82,8 +82,8 @@ def difficulty_pass(
                 clamp, *ease_prior, lucky, parts[part], parts[part + 1], np.empty(most_rows), np.empty(most_rows),
                 probabilities, better_ease, sums,
             )  # fmt: skip
-            found.append(sums)
-        return found
+            by_part.append(sums)
+        return by_part
 
     threads = over_bounds(work, even_bounds(len(parts) - 1, 1))
     sums = total([part for parts in threads for part in parts])
@@ -187,10 +187,10 @@ def _evidence(
 def _to_shares(share: Floats, fixed: int) -> Any:
     """Turn logarithms into shares that sum to one and return the logarithm of their sum; a known level is certain."""
     if fixed >= 0:
-        found = share[fixed]
+        certain = share[fixed]
         for k in range(share.size):
             share[k] = 1.0 if k == fixed else 0.0
-        return found
+        return certain
     top = share[0]
     for k in range(1, share.size):
         top = max(top, share[k])

@@ -149,15 +149,15 @@ def spam_pass(
     wanted = np.empty((0, n_levels)) if probabilities is None else probabilities
 
     def work(begin: int, end: int) -> list[Floats]:
-        found = []
+        by_part = []
         for part in range(begin, end):
             sums = np.zeros(n_cells + n_levels + 1)
             _spam_pass(
                 grades.starts, grades.code, levels, grades.weight, ratios, logs, prior, shares, clamp, longest,
                 grades.parts[part], grades.parts[part + 1], wanted, sums,
             )  # fmt: skip
-            found.append(sums)
-        return found
+            by_part.append(sums)
+        return by_part
 
     threads = over_bounds(work, even_bounds(len(grades.parts) - 1, 1))
     sums = total([part for parts in threads for part in parts])
@@ -174,55 +174,55 @@ def _spam_pass(
     """Fill probabilities of items begin to end; add matched, shares and log-likelihood to sums, one after the other."""
     n_levels, n_cells = prior.size, gain.size
     weighted, wanted = weight.size > 0, probabilities.shape[0] > 0
-    found, shares = np.empty(n_levels), np.zeros(n_levels)
+    mass, shares = np.empty(n_levels), np.zeros(n_levels)
     likelihood, product = 0.0, 1.0
     for item in range(begin, end):
         first, last = starts[item], starts[item + 1]
         if first == last:
             continue
         if weighted or last - first > longest:
-            likelihood += _summed_logs(level[first:last], cell[first:last], weight[first:last], gain, log_prior, found)
+            likelihood += _summed_logs(level[first:last], cell[first:last], weight[first:last], gain, log_prior, mass)
         else:
             for k in range(n_levels):
-                found[k] = prior[k]
+                mass[k] = prior[k]
             for row in range(first, last):
-                found[level[row]] *= ratio[cell[row]]
+                mass[level[row]] *= ratio[cell[row]]
         fixed, norm = known[item], 0.0
         for k in range(n_levels):
-            found[k] = 0.0 if fixed >= 0 and k != fixed else found[k]
-            norm += found[k]
+            mass[k] = 0.0 if fixed >= 0 and k != fixed else mass[k]
+            norm += mass[k]
         # one logarithm for many items
         product *= norm
         if product > _MAX_PRODUCT or product < 1.0 / _MAX_PRODUCT:
             likelihood += np.log(product)
             product = 1.0
         for k in range(n_levels):
-            found[k] /= norm
+            mass[k] /= norm
             if wanted:
-                probabilities[item, k] = found[k]
-            found[k] = (found[k] + EXACT_SUM_SHIFT) - EXACT_SUM_SHIFT
-            shares[k] += found[k]
+                probabilities[item, k] = mass[k]
+            mass[k] = (mass[k] + EXACT_SUM_SHIFT) - EXACT_SUM_SHIFT
+            shares[k] += mass[k]
         if weighted:
             for row in range(first, last):
-                sums[cell[row]] += weight[row] * found[level[row]]
+                sums[cell[row]] += weight[row] * mass[level[row]]
         else:
             for row in range(first, last):
-                sums[cell[row]] += found[level[row]]
+                sums[cell[row]] += mass[level[row]]
     for k in range(n_levels):
         sums[n_cells + k] += shares[k]
     sums[n_cells + n_levels] += likelihood + np.log(product)
 
 
 @njit(cache=True, nogil=True)
-def _summed_logs(level: Any, cell: Any, weight: Any, gain: Any, log_prior: Any, found: Floats) -> Any:
+def _summed_logs(level: Any, cell: Any, weight: Any, gain: Any, log_prior: Any, mass: Floats) -> Any:
     """Fill in the likelihood of each level, the largest being 1, and return the logarithm of what was taken out."""
     for k in range(log_prior.size):
-        found[k] = log_prior[k]
+        mass[k] = log_prior[k]
     for row in range(level.size):
-        found[level[row]] += weight[row] * gain[cell[row]] if weight.size else gain[cell[row]]
-    top = found[0]
+        mass[level[row]] += weight[row] * gain[cell[row]] if weight.size else gain[cell[row]]
+    top = mass[0]
     for k in range(1, log_prior.size):
-        top = max(top, found[k])
+        top = max(top, mass[k])
     for k in range(log_prior.size):
-        found[k] = np.exp(found[k] - top)
+        mass[k] = np.exp(mass[k] - top)
     return top

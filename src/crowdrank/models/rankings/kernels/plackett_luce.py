@@ -252,10 +252,10 @@ def _scale(size: int, n_below: int, apart: bool) -> float:
     """What the weights of a tie are multiplied with."""
     if size == 1 or not apart:
         return 1.0
-    told = 0.0
+    ratios = 0.0
     for place in range(1, size + 1):
-        told += (n_below + 1.0) / (n_below + place)
-    return told / size
+        ratios += (n_below + 1.0) / (n_below + place)
+    return ratios / size
 
 
 @njit(cache=True, nogil=True)
@@ -275,13 +275,13 @@ def _tie_sums(
         for node in range(nodes[size], nodes[size + 1]):
             own, lean = share[start + place], alpha[node]
             part = below + own + lean * (whole - own)
-            told = scale * omega[node] / part
+            term = scale * omega[node] / part
             value += scale * omega[node] * log(own / part)
-            sums[place, 0] += told
-            sums[place, 1] += lean * told
-            sums[place, 2] += told / part
-            sums[place, 3] += lean * told / part
-            sums[place, 4] += lean * lean * told / part
+            sums[place, 0] += term
+            sums[place, 1] += lean * term
+            sums[place, 2] += term / part
+            sums[place, 3] += lean * term / part
+            sums[place, 4] += lean * lean * term / part
         _add_total(sums, place, size)
     return value
 
@@ -367,12 +367,12 @@ def _tie_leans(
         for node in range(nodes[size], nodes[size + 1]):
             lean = alpha[node]
             part = below + own + lean * (whole - own)
-            told = scale * omega[node] / part
+            term = scale * omega[node] / part
             mean = (under[start - begun] + ours + lean * (moved - ours)) / part
-            sums[place, 0] += told
-            sums[place, 1] += lean * told
-            sums[place, 2] += told * mean
-            sums[place, 3] += lean * told * mean
+            sums[place, 0] += term
+            sums[place, 1] += lean * term
+            sums[place, 2] += term * mean
+            sums[place, 3] += lean * term * mean
         _add_total(sums, place, size)
 
 

@@ -184,10 +184,10 @@ def _colours(
         of_list = _mix_each(of_list + rows + _mix_each(of_annotator)[annotator])
         of_item = _mix_each(of_item + _sums(_mix_each(of_list[number] ^ place), item, len(of_item)))
         of_annotator = _mix_each(of_annotator + _sums(of_list, annotator, len(of_annotator)))
-        told = len(np.unique(of_item)) + len(np.unique(of_list))
-        if told == known:
+        n_colours = len(np.unique(of_item)) + len(np.unique(of_list))
+        if n_colours == known:
             break
-        known = told
+        known = n_colours
     return of_item, of_list
 
 
