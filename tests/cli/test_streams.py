@@ -21,7 +21,7 @@ def shell(line, **environment):
     return subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=False, env=settings)
 
 
-@pytest.mark.parametrize("words", [RUN, "methods", "--help"])
+@pytest.mark.parametrize("words", [RUN, "study", "--help"])
 def test_closed_output_is_said_in_one_line(words):
     done = shell(f"{COMMAND} {words} >&-")
     assert done.returncode == 2
@@ -61,7 +61,7 @@ def test_ascii_output(words, settings):
     assert done.stdout.count("?") < 5
 
 
-@pytest.mark.parametrize("words", ["methods", f"{RUN} --format json"])
+@pytest.mark.parametrize("words", ["study", f"{RUN} --format json"])
 def test_a_pipe_that_closes_leaves_no_words(tmp_path, words):
     told = tmp_path / "err.txt"
     done = shell(f"{COMMAND} {words} 2>{told} | head -c 1; cat {told}")

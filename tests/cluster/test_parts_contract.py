@@ -51,7 +51,12 @@ ARENAS = ("crowd_bt", "multinomial_preference")
 OTHER_STEPS = ("glad", "crowd_bt", "multinomial_preference")
 """Methods that take other steps in parts, to the same maximum."""
 
-BRIEF = {"glad": {"max_iter": 8}, "mace": {"n_restarts": 1, "max_iter": 8}, "dawid_skene": {"max_iter": 8}}
+BRIEF = {
+    "glad": {"max_iter": 8},
+    "mace": {"n_restarts": 1, "max_iter": 8},
+    "dawid_skene": {"max_iter": 8},
+    "latent_score": {"max_iter": 4},
+}
 """Parameters for comparisons of bits where a fit to the end would take long."""
 
 CASES = [pytest.param(name, kind, id=f"{name}-{kind}") for name, kind in METHODS]
