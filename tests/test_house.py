@@ -48,11 +48,24 @@ EMPTY_NAMES = {"found", "told", "heard", "gone"}
 """Variables that say how something came about, not what it is."""
 
 
+@pytest.fixture(scope="module", autouse=True)
+def let_go():
+    """Millions of nodes would slow down whatever this process tests next."""
+    yield
+    for kept in (nodes_of, functions, imports):
+        kept.cache_clear()
+
+
+@cache
+def nodes_of(path):
+    """All nodes of a file."""
+    return list(ast.walk(ast.parse(path.read_text())))
+
+
 @cache
 def functions(path):
     """Functions and methods of a file."""
-    nodes = ast.walk(ast.parse(path.read_text()))
-    return [node for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+    return [node for node in nodes_of(path) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
 
 
 def body_lines(node):
@@ -85,7 +98,7 @@ def imports(path):
                 found.update({folder.with_suffix(".py"), *(folder / f"{one.name}.py" for one in child.names)})
             visit(child)
 
-    visit(ast.parse(path.read_text()))
+    visit(nodes_of(path)[0])
     return {one for one in found if one.exists()}
 
 
@@ -138,7 +151,7 @@ def test_functions_are_verbs_or_what_they_return():
 
 
 def test_variables_say_what_they_hold():
-    names = [node for path in FILES for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Name)]
+    names = [node for path in FILES for node in nodes_of(path) if isinstance(node, ast.Name)]
     empty = [node.id for node in names if isinstance(node.ctx, ast.Store) and node.id in EMPTY_NAMES]
     assert len(empty) <= ALLOWED_EMPTY_NAMES, Counter(empty)
 
@@ -146,7 +159,7 @@ def test_variables_say_what_they_hold():
 def test_one_word_constants_do_not_mean_many_numbers():
     numbers = {}
     for path in FILES:
-        for node in ast.parse(path.read_text()).body:
+        for node in nodes_of(path)[0].body:
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
                 name, value = node.targets[0].id, node.value
                 if re.fullmatch("_?[A-Z]+", name) and isinstance(value, ast.Constant):
