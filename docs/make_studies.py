@@ -106,7 +106,7 @@ def measured(run: dict[str, Any]) -> str:
     """How long the run took, and with what."""
     libraries = ", ".join(f"{name} {number}" for name, number in run["versions"].items())
     minutes = f"{run['seconds'] / 60:.1f} minutes on {run['cores']} cores"
-    return f"*Took {minutes}, others working on the same machine; Python {run['python']}, {libraries}.*"
+    return f"*Took {minutes} that other work may have shared; Python {run['python']}, {libraries}.*"
 
 
 def columns(folder: Path, name: str) -> dict[str, Any]:

@@ -99,7 +99,7 @@ _ALL = (
         title="Niu et al., section 6: running time of the methods",
         reference="Niu15",
         home="crowdagg:timing",
-        protocol="Simulated binary grades of queries with more and more items, or annotators; the best of three runs "
+        protocol="Simulated binary grades of queries with more and more items, or annotators; the best of five runs "
         "after the first. Seconds differ from run to run and from machine to machine.",
         minutes={"quick": 0.2, "default": 0.8, "full": 0.8},
     ),
