@@ -20,7 +20,7 @@ settings.register_profile(
     "house", deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=25,
     derandomize="CI" in os.environ,
 )  # fmt: skip
-settings.register_profile("brief", parent=settings.get_profile("house"), max_examples=8)
+settings.register_profile("brief", parent=settings.get_profile("house"), max_examples=5)
 settings.load_profile("house")
 
 
