@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.coding import factorize
 from ..data.files import PathLike
 from ..data.fingerprint import row_numbers
 from ..data.intake import Rows as Intake
@@ -76,21 +77,22 @@ def _next_chunk(each: Iterator[Rows], options: ReadOptions, across_queries: bool
             judgments = build([rows.table], options)
             chunk = chunk_of(judgments.across_queries() if across_queries else judgments, number)
             if rows.table.kind == "preference":
-                _number_judgments(chunk, rows, options)
+                _number_judgments(chunk, rows)
     return [chunk, len(rows.table.frame)]
 
 
-def _number_judgments(chunk: Chunk, rows: Rows, options: ReadOptions) -> None:
+def _number_judgments(chunk: Chunk, rows: Rows) -> None:
     """Give the rows of one judgment the same number wherever they are in the file."""
-    table = Intake(rows.table.frame, "preference", None, options.invalid)
-    if not table.has("judgment"):
+    table = rows.table.frame
+    # without weights the column says nothing of rows that belong together, and is not read
+    if not {"judgment", "weight"} <= set(table.columns):
         return
-    if len(chunk.columns["outcome"]) < table.n:
+    if len(chunk.columns["outcome"]) < len(table):
         raise JudgmentError(
             "rows cannot be left out of a file whose judgment column joins several rows; mend or remove these rows"
         )
-    codes, ids = table.values("judgment")
-    alone = row_numbers([np.arange(table.n) + rows.first, np.full(table.n, rows.file)])
+    (codes,), ids = factorize([table["judgment"]])
+    alone = row_numbers([np.arange(len(table)) + rows.first, np.full(len(table), rows.file)])
     chunk.columns["judgment"] = np.where(codes < 0, _to_whole(alone), _ids_as_numbers(ids, rows.file)[codes])
 
 
