@@ -27,13 +27,15 @@ FLOORS = (
 
 def measure() -> dict[float, list[dict[str, float]]]:
     """Share of the votes -> what each seed comes to."""
+    from crowdrank.cli.study import studies
     from crowdrank.datasets import load
-    from crowdrank.studies.raw_features.arguments import NONE, STYLE, run_division
 
+    arguments = studies(".raw_features.arguments")
+    ways = (arguments.NONE, arguments.STYLE)
     data: Any = load("ukpconvarg1-crowd")
     texts = data.details.select("query", "item", "text")
     return {
-        share: [run_division(data.judgments, texts, seed, share, (NONE, STYLE)) for seed in SEEDS]
+        share: [arguments.run_division(data.judgments, texts, seed, share, ways) for seed in SEEDS]
         for share in (0.01, 1.0)
     }
 

@@ -15,7 +15,9 @@ from typing import Any
 
 import polars as pl
 
-from crowdrank.studies import CORES, STUDIES, VERDICTS, Pivot, pivots
+sys.path.append(str(Path(__file__).parents[1] / "studies"))
+
+from crowdrank_studies import CORES, STUDIES, VERDICTS, Pivot, pivots
 
 DOCS = Path(__file__).parent
 PAGE, IMAGES = DOCS / "studies.md", DOCS / "images" / "studies"

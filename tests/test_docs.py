@@ -16,7 +16,7 @@ from PIL import Image
 import crowdrank
 from crowdrank.protocols import method_name
 from crowdrank.registry import FAMILIES, card, method_class, names
-from crowdrank.studies import STUDIES
+from crowdrank_studies import STUDIES
 
 ROOT = Path(__file__).parents[1]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))

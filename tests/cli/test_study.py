@@ -3,11 +3,12 @@
 import csv
 import io
 import json
+import sys
 
 import pytest
 
 from crowdrank.cli.study import _show
-from crowdrank.studies import STUDIES, Outcome, Row, Study, Verdict, Work
+from crowdrank_studies import STUDIES, Outcome, Row, Study, Verdict, Work
 
 
 class Small(Study):
@@ -129,3 +130,13 @@ def test_quick_run_of_a_paper(run, data_folder):
     assert ran.code == 0
     printed = [row for row in csv.DictReader(io.StringIO(ran.out)) if row["place"] == "table 2 (b)" and row["paper"]]
     assert len(printed) == 8 * 12
+
+
+def test_without_the_studies_one_sentence_says_how_to_get_them(monkeypatch, run):
+    monkeypatch.setitem(sys.modules, "crowdrank_studies", None)
+    for line in ("study", "methods --paper wu"):
+        failed = run(line)
+        assert failed.code == 2
+        assert failed.err.strip().endswith(
+            "the studies are a package of their own: `pip install ./studies` in a checkout of crowdrank's source"
+        )

@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from crowdrank.studies import STUDIES, run_study, running
+from crowdrank_studies import STUDIES, run_study, running
 
 
 @pytest.fixture(scope="session")

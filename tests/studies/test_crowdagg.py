@@ -5,10 +5,10 @@ import polars as pl
 import pytest
 
 from crowdrank import Grades, Preferences
-from crowdrank.studies import run_study
-from crowdrank.studies.crowdagg.methods import HELD, LITERAL, NONE, POOLED, Crowd, apart, p_greater, table_2
-from crowdrank.studies.crowdagg.niu_figures import MEASURES, METHODS, TABLE_2A, TABLE_2B
-from crowdrank.studies.crowdagg.spam import _Spam
+from crowdrank_studies import run_study
+from crowdrank_studies.crowdagg.methods import HELD, LITERAL, NONE, POOLED, Crowd, apart, p_greater, table_2
+from crowdrank_studies.crowdagg.niu_figures import MEASURES, METHODS, TABLE_2A, TABLE_2B
+from crowdrank_studies.crowdagg.spam import _Spam
 
 TREC = {
     "random order": 0.559,

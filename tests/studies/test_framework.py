@@ -9,8 +9,8 @@ import pytest
 
 from crowdrank.datasets import names
 from crowdrank.errors import MissingDataError, ParameterError, UnknownNameError
-from crowdrank.studies import SCOPES, STUDIES, VERDICTS, Outcome, Row, Study, Verdict, Work, run_study, study
-from crowdrank.studies.figures import bars, common_legend, lines, panels
+from crowdrank_studies import SCOPES, STUDIES, VERDICTS, Outcome, Row, Study, Verdict, Work, run_study, study
+from crowdrank_studies.figures import bars, common_legend, lines, panels
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,7 +207,7 @@ def test_panels(n, shape):
 @pytest.mark.parametrize("entry", STUDIES.values(), ids=lambda entry: entry.name)
 def test_catalogue(entry):
     module, _, function = entry.home.partition(":")
-    assert callable(getattr(import_module(f"crowdrank.studies.{module}"), function))
+    assert callable(getattr(import_module(f"crowdrank_studies.{module}"), function))
     assert set(entry.data) <= set(names())
     assert set(entry.minutes) <= set(SCOPES)
     assert entry.minutes.get("default", 0) > 0

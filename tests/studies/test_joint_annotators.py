@@ -8,13 +8,13 @@ import pytest
 
 from crowdrank import Features, Preferences, Truth
 from crowdrank.datasets import Dataset
-from crowdrank.studies import Work
-from crowdrank.studies.joint_annotators.cellars import DECISIVE, VARYING, Cellar, Tasters, limits
-from crowdrank.studies.joint_annotators.gupta_figures import SINGLE_RANKERS, TABLE_1, TABLE_2, TABLE_3, TABLE_4
-from crowdrank.studies.joint_annotators.item_draws import ItemDraws, mcnemar
-from crowdrank.studies.joint_annotators.machines import Machines
-from crowdrank.studies.joint_annotators.rated import EMOTIONS, FUSED, headlines, submissions
-from crowdrank.studies.joint_annotators.schemes import (
+from crowdrank_studies import Work
+from crowdrank_studies.joint_annotators.cellars import DECISIVE, VARYING, Cellar, Tasters, limits
+from crowdrank_studies.joint_annotators.gupta_figures import SINGLE_RANKERS, TABLE_1, TABLE_2, TABLE_3, TABLE_4
+from crowdrank_studies.joint_annotators.item_draws import ItemDraws, mcnemar
+from crowdrank_studies.joint_annotators.machines import Machines
+from crowdrank_studies.joint_annotators.rated import EMOTIONS, FUSED, headlines, submissions
+from crowdrank_studies.joint_annotators.schemes import (
     BORDA,
     EFFECTS,
     IAM,
@@ -172,7 +172,7 @@ def test_rankers_of_single_annotators_learn_from_some_pairs(cellar, monkeypatch)
     tasters = Tasters(cellar, np.array([0.1, 0.3]), None, 0)
     assert tasters.fewer().n_pairs == LEARNED_PAIRS
     assert Tasters(cellar, None, 30, 0).fewer().n_pairs == 30
-    monkeypatch.setattr("crowdrank.studies.joint_annotators.schemes.LEARNED_PAIRS", 400)
+    monkeypatch.setattr("crowdrank_studies.joint_annotators.schemes.LEARNED_PAIRS", 400)
     some = independent(tasters.judgments, cellar.features, tasters.pairs, only=0)
     assert np.corrcoef(some, cellar.grade)[0, 1] > 0.8
     assert (some != independent(tasters.judgments, cellar.features, tasters.pairs, only=1)).any()

@@ -7,7 +7,7 @@ import pytest
 from crowdrank.data.features import Features
 from crowdrank.metrics import kendall_tau
 from crowdrank.simulate import Mallows, PerQuery, rankings
-from crowdrank.studies.ltrma.methods import (
+from crowdrank_studies.ltrma.methods import (
     BORDA,
     CAYLEY_ML,
     HARD,
@@ -25,9 +25,9 @@ from crowdrank.studies.ltrma.methods import (
     expertise,
     true_dispersions,
 )
-from crowdrank.studies.ltrma.ohsumed_results import Results
-from crowdrank.studies.ltrma.ohsumed_study import GRADES, unit
-from crowdrank.studies.ltrma.points import METHODS, N_ITEMS, points
+from crowdrank_studies.ltrma.ohsumed_results import Results
+from crowdrank_studies.ltrma.ohsumed_study import GRADES, unit
+from crowdrank_studies.ltrma.points import METHODS, N_ITEMS, points
 
 
 def test_every_method_is_measured_on_points(ran):

@@ -6,7 +6,7 @@ import pytest
 
 from crowdrank.data.truth import Truth
 from crowdrank.simulate import OneCoin, RoundRobin
-from crowdrank.studies.noisy_crowd.crowds import (
+from crowdrank_studies.noisy_crowd.crowds import (
     FIXED,
     IMPROVED,
     PAPER,
@@ -17,9 +17,9 @@ from crowdrank.studies.noisy_crowd.crowds import (
     _Pilot,
     noisy,
 )
-from crowdrank.studies.noisy_crowd.kumar_figures import CLEAN, CLEAN_MEAN, COLUMNS, EXTRA, MEAN, TABLE_1
-from crowdrank.studies.noisy_crowd.noise_results import Results
-from crowdrank.studies.noisy_crowd.regimes import (
+from crowdrank_studies.noisy_crowd.kumar_figures import CLEAN, CLEAN_MEAN, COLUMNS, EXTRA, MEAN, TABLE_1
+from crowdrank_studies.noisy_crowd.noise_results import Results
+from crowdrank_studies.noisy_crowd.regimes import (
     RANDOM,
     SCATTERED,
     SHORT,

@@ -5,10 +5,10 @@ import polars as pl
 import pytest
 
 from crowdrank import Grades
-from crowdrank.studies.overlap import claims, learning, opinions, panels, pictures, recorded, simulated
-from crowdrank.studies.overlap.setting_results import Results
-from crowdrank.studies.overlap.settings import ALL, AVERAGED, BASELINE, MORE, NINE, TRUTH, averaged_name
-from crowdrank.studies.overlap.yang_figures import ACCURACY, COST, MISPRINTS
+from crowdrank_studies.overlap import claims, learning, opinions, panels, pictures, recorded, simulated
+from crowdrank_studies.overlap.setting_results import Results
+from crowdrank_studies.overlap.settings import ALL, AVERAGED, BASELINE, MORE, NINE, TRUTH, averaged_name
+from crowdrank_studies.overlap.yang_figures import ACCURACY, COST, MISPRINTS
 
 
 @pytest.mark.data

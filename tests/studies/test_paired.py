@@ -1,6 +1,6 @@
 """Differences measured in pairs."""
 
-from crowdrank.studies.paired import clear, difference_text
+from crowdrank_studies.paired import clear, difference_text
 
 
 def test_a_mean_with_its_standard_error():

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from crowdrank.errors import UnknownNameError
-from crowdrank.studies import STUDIES
-from crowdrank.studies.papers import KINDS, PAPERS, find_symbol, paper
+from crowdrank_studies import STUDIES
+from crowdrank_studies.papers import KINDS, PAPERS, find_symbol, paper
 
 DOCS = Path(__file__).parents[2] / "docs"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from crowdrank.studies import STUDIES, VERDICTS
+from crowdrank_studies import STUDIES, VERDICTS
 
 pytestmark = pytest.mark.slow
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import crowdrank as cr
-from crowdrank.studies.raw_features.arguments import COLD, NEW, WARM, divide_votes
-from crowdrank.studies.raw_features.held_out import accuracy, fit_scores, gaps, log_likelihood
+from crowdrank_studies.raw_features.arguments import COLD, NEW, WARM, divide_votes
+from crowdrank_studies.raw_features.held_out import accuracy, fit_scores, gaps, log_likelihood
 
 
 @pytest.fixture(scope="module")

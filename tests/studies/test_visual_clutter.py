@@ -11,8 +11,8 @@ from tests.features.drawn_pages import write_pages
 from crowdrank.cli import main
 from crowdrank.errors import DataWarning
 from crowdrank.features.page.rendering import rendering_problem
-from crowdrank.studies import Work, clutter_pages
-from crowdrank.studies.clutter_pages import (
+from crowdrank_studies import Work, clutter_pages
+from crowdrank_studies.clutter_pages import (
     FIRST_SETS,
     MEASURES,
     SETS,
@@ -23,8 +23,8 @@ from crowdrank.studies.clutter_pages import (
     divide_pages,
     splits_of,
 )
-from crowdrank.studies.ltrma.methods import BORDA, ML, PRINTED_D, PRINTED_ML, D
-from crowdrank.studies.visual_clutter import ALL, RANDOM
+from crowdrank_studies.ltrma.methods import BORDA, ML, PRINTED_D, PRINTED_ML, D
+from crowdrank_studies.visual_clutter import ALL, RANDOM
 
 
 @pytest.mark.data

@@ -71,10 +71,10 @@ def _tell_paper(name: str, out: str | None, format: str | None, talk: Talk) -> N
     """The methods of a paper: by which names they are called, what was printed, what is different here."""
     import polars as pl
 
-    from ..studies.papers import paper
+    from .study import studies
     from .terminal_tables import show_frame
 
-    chosen = paper(name)
+    chosen = studies(".papers").paper(name)
     rows = [
         {
             "method": one.name,

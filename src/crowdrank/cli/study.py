@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,12 +14,11 @@ from .help import examples
 from .options import Format, Quiet
 from .outputs import check_files, deliver
 from .talk import Talk
-from .words import complete_study
 
 if TYPE_CHECKING:
     import polars as pl
 
-    from ..studies import Outcome, Ran
+    from crowdrank_studies import Outcome, Ran
 
 EXAMPLES = examples(
     ("every study, the data it needs and how long it takes", "crowdrank study"),
@@ -36,11 +38,33 @@ _SIGNS = {
 }
 
 
+def studies(part: str = "") -> Any:
+    """Import the studies, or a part of them: installed, or beside the source of this package."""
+    from ..errors import MissingExtraError
+
+    beside = Path(__file__).parents[3] / "studies"
+    if (beside / "crowdrank_studies").is_dir() and str(beside) not in sys.path:
+        sys.path.append(str(beside))
+    try:
+        return import_module(f"crowdrank_studies{part}")
+    except ModuleNotFoundError as error:
+        if error.name != "crowdrank_studies":
+            raise
+        raise MissingExtraError(
+            "the studies are a package of their own: `pip install ./studies` in a checkout of crowdrank's source"
+        ) from None
+
+
+def _complete_study(incomplete: str) -> list[str]:
+    """Return the studies whose name starts so, for shells."""
+    return [name for name in studies().STUDIES if name.startswith(incomplete)]
+
+
 def study(
     *,
     name: Annotated[
         str | None,
-        typer.Argument(metavar="[NAME]", autocompletion=complete_study, help="A study.", show_default=False),
+        typer.Argument(metavar="[NAME]", autocompletion=_complete_study, help="A study.", show_default=False),
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Only check that the study runs; takes seconds.")] = False,
     full: Annotated[bool, typer.Option("--full", help="The paper's whole grid, which may take hours.")] = False,
@@ -74,7 +98,6 @@ def study(
     studies.
     """
     from ..errors import ParameterError
-    from ..studies import run_study
 
     check_files([], [], format=format)
     if quick and full:
@@ -88,7 +111,9 @@ def study(
         scope = "quick" if quick else "full" if full else "default"
         try:
             with talk.working(f"study {name}") as progress:
-                ran = run_study(name, scope, n_seeds=seeds, out=out, folder=folder, progress=progress, pages=pages)
+                ran = studies().run_study(
+                    name, scope, n_seeds=seeds, out=out, folder=folder, progress=progress, pages=pages
+                )
         except KeyboardInterrupt:
             talk.flush()
             resume = "the same command continues where it stopped"
@@ -125,7 +150,6 @@ def _list(folder: str | None, format: str | None, talk: Talk) -> None:
     import polars as pl
 
     from ..datasets import present
-    from ..studies import CORES, STUDIES
     from .terminal_tables import show_frame
 
     rows = [
@@ -136,7 +160,7 @@ def _list(folder: str | None, format: str | None, talk: Talk) -> None:
             "minutes": known.minutes.get("default"),
             "full": known.minutes.get("full"),
         }
-        for known in STUDIES.values()
+        for known in studies().STUDIES.values()
     ]
     frame = pl.DataFrame(rows, schema_overrides={"minutes": pl.Float64, "full": pl.Float64})
 
@@ -148,8 +172,8 @@ def _list(folder: str | None, format: str | None, talk: Talk) -> None:
 
     deliver(frame, None, format, talk, show)
     talk.say(
-        f"minutes were measured on {CORES} cores that also did other work; times of full runs that were not made "
-        "are estimates"
+        f"minutes were measured on {studies().CORES} cores that also did other work; times of full runs that were not "
+        "made are estimates"
     )
 
 
@@ -167,12 +191,11 @@ def _show(frame: pl.DataFrame) -> None:
     """A table for each place in the paper, methods down and measures across."""
     from rich.text import Text
 
-    from ..studies import pivots
     from .grid import Grid
     from .terminal_tables import console
 
     page = console()
-    for table in pivots(frame):
+    for table in studies().pivots(frame):
         page.print(f"\n{table.title}")
         rows = [[Text(one) for one in row] for row in table.rows]
         page.print(Grid(heads=table.heads, rows=rows, right=table.heads[table.n_labels :], fill=table.heads))

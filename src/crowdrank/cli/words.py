@@ -72,13 +72,6 @@ def complete_joint(incomplete: str) -> list[str]:
     return [name for name in names("joint") if name.startswith(incomplete)]
 
 
-def complete_study(incomplete: str) -> list[str]:
-    """Return the studies whose name starts so, for shells."""
-    from ..studies import STUDIES
-
-    return [name for name in STUDIES if name.startswith(incomplete)]
-
-
 def complete_scheme(incomplete: str) -> list[str]:
     """Return the schemes whose name starts so, for shells."""
     from ..registry import ALIASES, names
