@@ -48,7 +48,7 @@ def studies(part: str = "") -> Any:
     try:
         return import_module(f"crowdrank_studies{part}")
     except ModuleNotFoundError as error:
-        if error.name != "crowdrank_studies":
+        if not str(error.name).startswith("crowdrank_studies"):
             raise
         raise MissingExtraError(
             "the studies are a package of their own: `pip install ./studies` in a checkout of crowdrank's source"
