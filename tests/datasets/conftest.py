@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from crowdrank import datasets
-from crowdrank.datasets.catalog import ENTRIES
-from crowdrank.datasets.sources import FOLDERS
+from crowdrank.datasets.catalog import ENTRIES, FOLDERS
 from crowdrank.datasets.store import Store
 
 

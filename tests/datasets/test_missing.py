@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from crowdrank import datasets
-from crowdrank.datasets.catalog import ENTRIES
-from crowdrank.datasets.sources import FOLDERS
+from crowdrank.datasets.catalog import ENTRIES, FOLDERS
 from crowdrank.errors import JudgmentError, MissingDataError, UnknownNameError
 
 
@@ -34,7 +33,7 @@ def test_a_missing_set_says_where_to_get_it(tmp_path: Path, name: str) -> None:
     if source.repository:
         assert source.repository in message
         assert source.commit in message
-        assert "python -m crowdrank.datasets prepare" in message
+        assert "python tools/prepare_datasets.py" in message
     else:
         assert "measured by this project" in message
 

@@ -9,10 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tools.prepare_datasets import main, prepare
 
 from crowdrank import datasets
-from crowdrank.datasets.__main__ import main
-from crowdrank.datasets.prepare import prepare
 from crowdrank.errors import JudgmentError, MissingDataError, ParameterError
 
 
@@ -327,25 +326,19 @@ def test_sources_that_cannot_be_used(source: Path, out: Path) -> None:
         prepare("visual-clutter", source, out)
 
 
-def test_the_command_lists_and_prepares(source: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--folder", str(out)]) == 0
-    listed = capsys.readouterr()
-    assert len(listed.out.splitlines()) == len(datasets.names())
-    assert all(" missing  " in line for line in listed.out.splitlines())
+def test_the_command_prepares(source: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
     put(source, **{"label.csv": "item,worker,label\na,w,1\n", "truth.csv": "item,truth\na,1\n"})
-    assert main(["prepare", "web-search-relevance5", str(source), "--out", str(out)]) == 0
+    assert not datasets.present("web-search-relevance5", out)
+    assert main(["web-search-relevance5", str(source), "--out", str(out)]) == 0
     assert capsys.readouterr().out.split() == [
         str(out / "web-search-relevance5" / file) for file in ("label.csv", "truth.csv")
     ]
-    assert main(["--folder", str(out)]) == 0
-    present = [line for line in capsys.readouterr().out.splitlines() if " present  " in line]
-    assert len(present) == 1
-    assert present[0].startswith("web-search-relevance5 ")
+    assert [name for name in datasets.names() if datasets.present(name, out)] == ["web-search-relevance5"]
 
 
 def test_the_command_says_what_is_wrong_in_one_line(out: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["prepare", "no-such-set", "."]) == 2
-    assert main(["prepare", "llmfao", str(out / "nowhere"), "--out", str(out)]) == 2
+    assert main(["no-such-set", "."]) == 2
+    assert main(["llmfao", str(out / "nowhere"), "--out", str(out)]) == 2
     told = capsys.readouterr()
     assert told.out == ""
     assert len(told.err.splitlines()) == 2

@@ -17,8 +17,8 @@ from typing import Any, NoReturn
 import polars as pl
 
 from ..errors import DataWarning, JudgmentError, MissingDataError
+from .catalog import FOLDERS, Folder
 from .dataset import Dataset
-from .sources import FOLDERS, Folder
 
 ENVIRONMENT = "CROWDRANK_DATA"
 """Environment variable that names the folder holding all data sets."""
@@ -197,7 +197,7 @@ class Store:
         place = self.place
         terms = self.terms
         head = f"data set {self.name!r} lacks {place / file} (or {file}.gz)"
-        command = f"python -m crowdrank.datasets prepare {self.folder} SOURCE --out {self.root}"
+        command = f"python tools/prepare_datasets.py {self.folder} SOURCE --out {self.root}"
         if not terms.source.repository:
             return f"{head}; it is {terms.source}: copy that folder to {place}"
         if terms.files.get(file):
