@@ -9,6 +9,7 @@ error of any other class, a message of several lines or a result with NaN ends t
 from __future__ import annotations
 
 import argparse
+import copy
 import gzip
 import io
 import json
@@ -27,7 +28,7 @@ import polars as pl
 
 import crowdrank as cr
 import crowdrank.io as cio
-from benchmarks.export_samples import SAMPLES
+from benchmarks.more_samples import ALL_SAMPLES as SAMPLES
 from crowdrank.errors import CrowdrankError
 
 CELLS = (
@@ -175,7 +176,7 @@ def changed_document(value: Any, rng: np.random.Generator) -> Any:
         if kind < 0.3:
             del around[path[-1]]
         elif kind < 0.9:
-            around[path[-1]] = ODD[int(rng.integers(0, len(ODD)))]
+            around[path[-1]] = copy.deepcopy(ODD[int(rng.integers(0, len(ODD)))])
         elif isinstance(around, list):
             around.append(around[path[-1]])
     return value

@@ -77,6 +77,14 @@ def test_which_column_is_the_grade():
     assert both.names == ("x", "y")  # coordinates
 
 
+def test_an_infinite_grade_of_features_is_refused():
+    with (
+        pytest.warns(DataWarning, match="left out"),
+        pytest.raises(JudgmentError, match="grade 'label' is infinite in row 2"),
+    ):
+        Features.from_frame({"item": ["x", "y"], "f": [1, 2], "label": ["0.5", "inf"]})
+
+
 def test_ids_in_words_are_left_out_without_a_word():
     features = Features.from_frame({"query": ["tea"], "docno": ["D1"], "url": ["http://x"], "f": [1]})
     assert features.names == ("f",)

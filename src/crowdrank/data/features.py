@@ -261,6 +261,10 @@ def _numbers(column: pl.Series) -> Floats:
 def _grades(column: pl.Series) -> Floats | None:
     """Grades as numbers, NaN where blank; ``None`` where they are words or there are none."""
     values, wrong = _read_numbers(column)
+    infinite = np.isinf(values)
+    if infinite.any():
+        row = int(np.argmax(infinite)) + 1
+        raise JudgmentError(f"grade {column.name!r} is infinite in row {row} of the features; correct it")
     return None if wrong.any() or column.dtype.is_temporal() or np.isnan(values).all() else values
 
 

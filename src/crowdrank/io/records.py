@@ -47,10 +47,10 @@ def read_array(source: Source) -> tuple[pl.DataFrame, Mixed]:
     """Return the table of a JSON array of objects, and its columns of mixed kinds."""
     rows = read_document(source)
     if not isinstance(rows, list):
-        raise JudgmentError(f"{source.name} holds a JSON {_kind(rows)} where an array was expected; {_SHAPE}")
+        raise JudgmentError(f"{source.name} holds {json_kind(rows)} where an array was expected; {_SHAPE}")
     for number, row in enumerate(rows, 1):
         if not isinstance(row, dict):
-            raise JudgmentError(f"{source.name}: entry {number} of the array is a {_kind(row)}; {_SHAPE}")
+            raise JudgmentError(f"{source.name}: entry {number} of the array is {json_kind(row)}; {_SHAPE}")
     return _frame(source, rows)
 
 
@@ -153,7 +153,7 @@ def _objects(source: Source, first_line: int) -> Iterator[dict[str, Any]]:
                 f"{source.name}: line {number} is broken JSON ({_reason(error)}); correct or remove that line"
             ) from None
         if not isinstance(row, dict):
-            raise JudgmentError(f"{source.name}: line {number} is a JSON {_kind(row)}, not an object; {_SHAPE}")
+            raise JudgmentError(f"{source.name}: line {number} is {json_kind(row)}, not an object; {_SHAPE}")
         yield row
 
 
@@ -174,10 +174,10 @@ def _reason(error: Exception) -> str:
     return plain(error.msg if isinstance(error, json.JSONDecodeError) else str(error)[:200]).lower()
 
 
-def _kind(value: Any) -> str:
-    """JSON's word for a value."""
-    kinds = {dict: "object", list: "array", str: "string", bool: "truth value", type(None): "null"}
-    return kinds.get(type(value), "number")
+def json_kind(value: Any) -> str:
+    """Return JSON's word for a value, with its article."""
+    kinds = {dict: "an object", list: "an array", str: "a string", bool: "a truth value", type(None): "null"}
+    return kinds.get(type(value), "a number")
 
 
 def _frame(source: Source, rows: list[dict[str, Any]]) -> tuple[pl.DataFrame, Mixed]:

@@ -1,7 +1,11 @@
 """A small file of every layout: found by its signature, read rightly, and what is left out is said."""
 
+import json
+from pathlib import Path
+
 import polars as pl
 import pytest
+from benchmarks.fuzz import places
 from benchmarks.more_samples import ALL_SAMPLES as SAMPLES
 
 import crowdrank as cr
@@ -69,6 +73,43 @@ def test_cut_off_anywhere_is_an_error_or_fewer_rows(sample, tmp_path):
             continue
         # a cut row of a text table may show another status, never another judgment more
         assert imported.n_judgments <= sample.n + sum(sample.dropped.values())
+
+
+NESTED = {
+    name: sample for name, sample in BY_NAME.items() if Path(sample.name).suffix in (".json", ".jsonl")
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::crowdrank.errors.DataWarning")
+@pytest.mark.parametrize("name", NESTED)
+@pytest.mark.parametrize("other", [1.5, [1.5], {"a": 1.5}, [None]])
+def test_another_kind_of_value_anywhere_is_refused_in_one_sentence_or_left_out(name, other, tmp_path):
+    sample, path = NESTED[name], tmp_path / NESTED[name].name
+    values = [json.loads(line) for line in (sample.data.splitlines() if path.suffix == ".jsonl" else [sample.data])]
+    refusals = []
+    # each place of a nested value once, wherever it recurs
+    once = {tuple(0 if isinstance(key, int) else key for key in place): place for place in places(values)}
+    for *outer, last in (place for place in once.values() if place):
+        changed = json.loads(json.dumps(values))
+        around = changed
+        for key in outer:
+            around = around[key]
+        if isinstance(around[last], dict | list):
+            around[last] = other
+            path.write_text("\n".join(map(json.dumps, changed)))
+            try:
+                cr.read_judgments(path, source=sample.importer, **sample.options)
+            except CrowdrankError as error:
+                refusals.append(str(error))
+    assert not [text for text in refusals if "\n" in text]
+
+
+def test_a_value_of_another_shape_is_named_with_its_record(tmp_path):
+    path = tmp_path / "games.jsonl"
+    line = {"question_id": 1, "model": "x", "baseline": "y", "judge": "j", "games": [{"score": "A>B"}]}
+    path.write_text("\n".join(map(json.dumps, [line, line | {"games": 1.5}])))
+    with pytest.raises(CrowdrankError, match=r"record 2: 'games' holds a number where an array is needed"):
+        cr.read_judgments(path)
 
 
 def test_gzip_changes_nothing(sample, path, tmp_path):

@@ -98,4 +98,6 @@ def read(where: PathLike | Source, name: str, options: ReadOptions | None = None
             imported: Imported = module.read(source, options or ReadOptions())
         except UnicodeEncodeError:
             raise JudgmentError("the file holds half of a character; correct its \\u escapes") from None
+        except RecursionError:
+            raise JudgmentError("the file is nested too deeply; export it again") from None
     return imported

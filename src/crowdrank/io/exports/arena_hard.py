@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from ...errors import JudgmentError
 from ...wording import option
 from ..read_options import ReadOptions
@@ -12,15 +9,16 @@ from ..sources import Source
 from .cells import as_text
 from .imported import Collector, Imported
 from .pair_columns import verdict
-from .streaming import records
+from .streaming import Shape, records
 
 _TITLE = "Arena-Hard judgments (games, judge, model)"
+_SHAPE: Shape = {"games": [{}]}
 
 
 def read(source: Source, options: ReadOptions) -> Imported:
     """Return each game as a preference with its strength."""
     rows = Collector(source, options, unit="game")
-    for number, record in enumerate(records(source), 1):
+    for number, record in enumerate(records(source, shape=_SHAPE), 1):
         if not rows.is_wanted(record):
             continue
         model = as_text(record.get("model"))
@@ -30,13 +28,12 @@ def read(source: Source, options: ReadOptions) -> Imported:
                 "the file does not name the other model, which old files lack; say which it was, as in "
                 f"{option('baseline_model', 'gpt-4-0314')}"
             )
-        games = record.get("games")
-        games = games if isinstance(games, list) else []
         query = as_text(record.get("uid")) or as_text(record.get("question_id")) or str(number)
         # A is the baseline in the first game and the model in the second
-        for game, (left, right) in zip(games, ((baseline, model), (model, baseline)), strict=False):
+        sides = ((baseline, model), (model, baseline))
+        for game, (left, right) in zip(record.get("games") or (), sides, strict=False):
             rows.n_read += 1
-            winner_and_strength = _verdict(game)
+            winner_and_strength = verdict(game.get("score"))
             if winner_and_strength is None or left == right:
                 rows.drop("no score" if winner_and_strength is None else "of the baseline with itself")
                 continue
@@ -51,8 +48,3 @@ def read(source: Source, options: ReadOptions) -> Imported:
     if rows.dropped["no score"]:
         rows.notes.append("a game without a verdict leaves the other one in; Arena-Hard itself drops both")
     return rows.finish("preference", title=_TITLE)
-
-
-def _verdict(game: Any) -> tuple[str, float] | None:
-    """Who won a game and how strongly."""
-    return verdict(game.get("score")) if isinstance(game, Mapping) else None

@@ -6,25 +6,24 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from ...errors import JudgmentError
 from ..read_options import ReadOptions
 from ..sources import Source
 from .cells import as_number, as_text, at_path
 from .direction import settle_direction
 from .imported import Collector, Imported
 from .questions import choose_question
-from .streaming import document
+from .streaming import Shape, document
 
 _TITLE = "a DeepEval test run (testCases[].metricsData)"
 _METRICS = ("metricsData", "metrics_data", "metricsMetadata")
+_CASES = ("testCases", "test_cases", "conversationalTestCases")
+_RUN: Shape = {case: [{metrics: [{}] for metrics in _METRICS}] for case in _CASES}
 
 
 def read(source: Source, options: ReadOptions) -> Imported:
     """Return one metric's score of each test case, turned round where low scores pass."""
-    run = document(source)
-    run = run.get("testRunData", run) if isinstance(run, dict) else {}
-    if not isinstance(run, dict):
-        raise JudgmentError("no test cases; give the file of a test run as DeepEval wrote it")
+    run = document(source, {"testRunData": _RUN, **_RUN})
+    run = run.get("testRunData") or run
     rows = Collector(source, options, unit="score")
     cases = list(_cases(run))
     metric = choose_question(
@@ -56,23 +55,9 @@ def read(source: Source, options: ReadOptions) -> Imported:
 
 def _cases(run: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], list[Mapping[str, Any]]]]:
     """Test cases with their metrics, in the spellings of all versions."""
-    for key in ("testCases", "test_cases", "conversationalTestCases"):
-        cases = run.get(key)
-        for case in cases if isinstance(cases, list) else []:
-            if not isinstance(case, dict):
-                continue
-            metrics: Any = next((case[name] for name in _METRICS if case.get(name)), [])
-            yield (
-                case,
-                [_newest_names(one) for one in metrics if isinstance(one, Mapping)]
-                if isinstance(metrics, list)
-                else [],
-            )
-
-
-def _newest_names(metric: Mapping[str, Any]) -> dict[str, Any]:
-    """A metric under the names of the newest version."""
-    return dict(metric) | {"name": metric.get("name", metric.get("metric"))}
+    for case in (case for key in _CASES for case in run.get(key) or ()):
+        metrics: list[dict[str, Any]] = next((case[name] for name in _METRICS if case.get(name)), [])
+        yield case, [one | {"name": one.get("name", one.get("metric"))} for one in metrics]
 
 
 def _small_passes(metrics: list[Mapping[str, Any]]) -> bool | None:

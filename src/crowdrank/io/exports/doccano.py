@@ -13,9 +13,10 @@ from .archives import text_members
 from .cells import as_text
 from .imported import Collector, Imported
 from .questions import add_labels, as_labels
-from .streaming import records
+from .streaming import Shape, records
 
 _TITLE = "a doccano export"
+_SHAPE: Shape = {"annotations": ([{}], str)}
 
 
 def read(source: Source, options: ReadOptions) -> Imported:
@@ -25,7 +26,7 @@ def read(source: Source, options: ReadOptions) -> Imported:
     nobody = False
     for member, part in _members(source):
         nobody |= member is None
-        for number, record in enumerate(records(part), 1):
+        for number, record in enumerate(records(part, shape=_SHAPE), 1):
             if not rows.is_wanted(record):
                 continue
             item = as_text(record.get("id")) or as_text(record.get("text")) or str(number)
@@ -58,8 +59,7 @@ def _labels_by_annotator(record: Mapping[str, Any], joined: bool) -> Iterator[tu
     if "label" not in record and "labels" not in record and "cats" not in record and isinstance(annotations, list):
         by_person: dict[str | None, list[str]] = {}
         for one in annotations:
-            if isinstance(one, Mapping):
-                by_person.setdefault(as_text(one.get("user")), []).extend(as_labels(one.get("label")))
+            by_person.setdefault(as_text(one.get("user")), []).extend(as_labels(one.get("label")))
         yield from by_person.items() if by_person else [(None, [])]
         return
     labels = record.get("label", record.get("labels", record.get("cats", record.get("entities"))))

@@ -11,9 +11,10 @@ from ..sources import ZIP, Source
 from .cells import as_number, as_text, at_path
 from .imported import Collector, Imported
 from .questions import choose_question
-from .streaming import document
+from .streaming import Shape, document
 
 _TITLE = "an Inspect log (eval.model, samples[].scores)"
+_SHAPE: Shape = {"eval": {}, "samples": [{"scores": {}, "score": {}}]}
 _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
 
@@ -21,14 +22,14 @@ def read(source: Source, options: ReadOptions) -> Imported:
     """Return each scorer's value for each sample as a grade of the model."""
     if source.data[:4] == ZIP:
         raise JudgmentError("an .eval log is an archive; write it as JSON with inspect log dump, and give that file")
-    log = document(source)
-    if not isinstance(log, dict) or not isinstance(log.get("samples"), list):
+    log = document(source, _SHAPE)
+    if log.get("samples") is None:
         raise JudgmentError("the log has no samples; write it with them (log_samples), or dump the whole log")
     rows = Collector(source, options, unit="sample")
     model, task = as_text(at_path(log, "eval.model")), as_text(at_path(log, "eval.task"))
     values: list[tuple[Any, str, str, str, Any]] = []
     for number, sample in enumerate(log["samples"], 1):
-        if not isinstance(sample, dict) or not rows.is_wanted(sample):
+        if not rows.is_wanted(sample):
             continue
         rows.n_read += 1
         if sample.get("error"):
@@ -74,9 +75,7 @@ def _letter(value: str) -> float | None:
 
 def _scores(sample: Mapping[str, Any]) -> list[tuple[str, str, Any]]:
     """Scorer, part and value of each score of a sample."""
-    by_scorer = sample.get("scores")
-    if not isinstance(by_scorer, Mapping):
-        by_scorer = {"scorer": sample["score"]} if isinstance(sample.get("score"), Mapping) else {}
+    by_scorer = sample.get("scores") or ({"scorer": sample["score"]} if sample.get("score") else {})
     scores: list[tuple[str, str, Any]] = []
     for scorer, score in by_scorer.items():
         value = score.get("value") if isinstance(score, Mapping) else score

@@ -12,11 +12,11 @@ from ...errors import JudgmentError
 from ...wording import counted, first_few, option, percent
 from ..read_options import SIDES, ReadOptions
 from ..sources import Source
-from .cells import as_number, as_person, as_text, at_path
+from .cells import as_number, as_person, as_text
 from .imported import Collector, Imported
 from .pair_columns import CONTEXTS, context_of, pair_columns, side
 from .questions import add_labels, add_ranking, as_labels, choose_question
-from .streaming import records
+from .streaming import Shape, check_shape, records
 from .surveys import is_scale
 
 _TITLE = "a Label Studio export"
@@ -28,6 +28,8 @@ _ANSWERS = {
 
 _REGION = {"start", "end", "x", "y", "points", "labels", "start_offset"}
 _ROW_KEYS = {"annotation_id", "annotator", "lead_time", "created_at", "updated_at", "id", "inner_id", "agreement"}
+_ANNOTATION: Shape = {"result": [{"value": {}}]}
+_SHAPE: Shape = {"annotations": [_ANNOTATION], "completions": [_ANNOTATION], "predictions": [], "data": {}}
 _MANY_SKIPPED = 0.05
 _FIRST_RECORDS = 1000
 """So many tasks are looked through for questions before the first is read."""
@@ -66,7 +68,7 @@ class _Export:
         rows.roles["annotator"] = "completed_by"
         for task, answered in self.tasks(rows.source):
             self.n_bare += not answered
-            self.n_predictions += len(task.get("predictions") or []) if isinstance(task.get("predictions"), list) else 0
+            self.n_predictions += len(task.get("predictions") or ())
             for annotation in answered:
                 if rows.is_wanted(annotation, task):
                     self._annotation(task, annotation, name, kind)
@@ -268,14 +270,14 @@ class _Export:
 
 def tasks(source: Source) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
     """Each task of a full export with its annotations."""
-    for number, task in enumerate(records(source), 1):
+    for number, task in enumerate(records(source, shape=_SHAPE), 1):
         if isinstance(task.get("task"), dict) and "result" in task:
             # as written to a target storage: an annotation with its task inside
+            check_shape(task, {"task": _SHAPE, **_ANNOTATION}, f"record {number}")
             yield {"id": number} | task["task"], [task]
             continue
         listed = task.get("annotations", task.get("completions"))
-        annotations = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
-        yield ({"id": number} | task if task.get("id") is None else task), annotations
+        yield ({"id": number} | task if task.get("id") is None else task), listed or []
 
 
 def _rows(source: Source, fields: list[str]) -> Iterator[tuple[dict[str, Any], list[dict[str, Any]]]]:
@@ -344,20 +346,17 @@ def _cell(value: Any) -> Any:
 
 def results_of(annotation: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The results of an annotation."""
-    results = annotation.get("result")
-    return [one for one in results if isinstance(one, dict)] if isinstance(results, list) else []
+    return annotation.get("result") or []
 
 
 def _value(result: Mapping[str, Any]) -> dict[str, Any]:
     """The value of a result."""
-    value = result.get("value")
-    return value if isinstance(value, dict) else {}
+    return result.get("value") or {}
 
 
 def data_of(task: Mapping[str, Any]) -> dict[str, Any]:
     """The data of a task."""
-    data = at_path(task, "data")
-    return data if isinstance(data, dict) else {}
+    return task.get("data") or {}
 
 
 def _no_sides(task: Mapping[str, Any]) -> str:

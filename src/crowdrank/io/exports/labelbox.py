@@ -12,10 +12,17 @@ from ..sources import Source
 from .cells import as_person, as_text
 from .imported import Collector, Imported
 from .questions import add_labels, as_labels, choose_question
-from .streaming import records
+from .streaming import EACH, Shape, records
 
 _TITLE = "Labelbox export (data_row, projects.labels)"
 _FIRST_RECORDS = 10_000
+_ANSWER: Shape = {"radio_answer": {}, "checklist_answers": [{}]}
+_LABEL: Shape = {"label_details": {}, "performance_details": {}, "annotations": {"classifications": [_ANSWER]}}
+_SHAPE: Shape = {
+    "data_row": {},
+    "projects": {EACH: {"labels": [_LABEL]}},
+    "Label": ({"classifications": [{}]}, str),
+}
 
 
 class _Label(NamedTuple):
@@ -39,7 +46,7 @@ def read(source: Source, options: ReadOptions) -> Imported:
     rows = Collector(source, options, unit="label")
     wanted = choose_question(_questions(source), options.answer)
     several: list[tuple[Any, str | None, list[str], dict[str, Any]]] = []
-    for record in records(source):
+    for record in records(source, shape=_SHAPE):
         for label in _labels(record) if rows.is_wanted(record) else ():
             rows.n_read += 1
             answer = label.answers.get(wanted)
@@ -64,7 +71,7 @@ def read(source: Source, options: ReadOptions) -> Imported:
 
 def _questions(source: Source) -> list[str]:
     """The questions that labels of the first records answer, those with choices before those answered in words."""
-    labels = [label for record in islice(records(source), _FIRST_RECORDS) for label in _labels(record)]
+    labels = [label for record in islice(records(source, shape=_SHAPE), _FIRST_RECORDS) for label in _labels(record)]
     asked = [name for label in labels for name in label.choices] + [name for label in labels for name in label.answers]
     if labels and not asked:
         raise JudgmentError("no label answers a classification question; marks on items cannot be aggregated")
@@ -76,23 +83,17 @@ def _labels(record: Mapping[str, Any]) -> Iterator[_Label]:
     if "Label" in record:
         yield _old_label(record)
         return
-    row = record.get("data_row")
-    row = row if isinstance(row, Mapping) else {}
+    row = record.get("data_row") or {}
     item = as_text(row.get("external_id")) or as_text(row.get("global_key")) or as_text(row.get("id"))
-    projects = record.get("projects")
-    for project in projects.values() if isinstance(projects, Mapping) else ():
-        for label in project.get("labels") or () if isinstance(project, Mapping) else ():
-            if isinstance(label, Mapping):
-                yield _label(record, item, label)
+    for project in (record.get("projects") or {}).values():
+        for label in project.get("labels") or ():
+            yield _label(record, item, label)
 
 
 def _label(record: Mapping[str, Any], item: str | None, label: Mapping[str, Any]) -> _Label:
     """One label of a data row."""
-    details, work, marks = (
-        part if isinstance(part := label.get(name), Mapping) else {}
-        for name in ("label_details", "performance_details", "annotations")
-    )
-    given = [one for one in marks.get("classifications") or () if isinstance(one, Mapping)]
+    details, work, marks = (label.get(name) or {} for name in _LABEL)
+    given = marks.get("classifications") or ()
     answers = {name: _answer(one) for one in given if (name := as_text(one.get("name"))) is not None}
     return _Label(
         {**record, **label}, item, as_person(details.get("created_by")), details.get("created_at"),
@@ -104,10 +105,10 @@ def _label(record: Mapping[str, Any], item: str | None, label: Mapping[str, Any]
 
 def _answer(given: Mapping[str, Any]) -> Any:
     """What a classification says: the name of the choice, those of several, or a text."""
-    if isinstance(choice := given.get("radio_answer"), Mapping):
+    if choice := given.get("radio_answer"):
         return as_text(choice.get("name")) or as_text(choice.get("value"))
-    if isinstance(choices := given.get("checklist_answers"), list):
-        return [as_text(one.get("name")) for one in choices if isinstance(one, Mapping)]
+    if (choices := given.get("checklist_answers")) is not None:
+        return [as_text(one.get("name")) for one in choices]
     text = given.get("text_answer")
     return as_text(text.get("content") if isinstance(text, Mapping) else text)
 
@@ -118,7 +119,7 @@ def _old_label(record: Mapping[str, Any]) -> _Label:
     given = marks.get("classifications") or () if isinstance(marks, Mapping) else ()
     answers: dict[str, Any] = {}
     for one in given:
-        if isinstance(one, Mapping) and (name := as_text(one.get("title"))) is not None:
+        if (name := as_text(one.get("title"))) is not None:
             choice = one.get("answer", one.get("answers"))
             texts = [as_text(each.get("title")) if isinstance(each, Mapping) else as_text(each)
                      for each in (choice if isinstance(choice, list) else [choice])]  # fmt: skip

@@ -67,12 +67,9 @@ def read(source: Source, options: ReadOptions) -> Imported:
 
 def _scores(source: Source) -> Iterator[Mapping[str, Any]]:
     """The scores, also those of a page of the API."""
-    for record in records(source):
-        page = record.get("data")
-        if isinstance(page, list) and "name" not in record:
-            yield from (one for one in page if isinstance(one, Mapping))
-        else:
-            yield record
+    for record in records(source, shape={"data": [{}]}):
+        page = record.get("data") if "name" not in record else None
+        yield from [record] if page is None else page
 
 
 def _get(record: Mapping[str, Any], name: str) -> Any:

@@ -33,13 +33,13 @@ def read(source: Source, options: ReadOptions) -> Imported:
     filters: dict[str, None] = {}
     metrics: dict[str, None] = {}
     documents: list[tuple[Any, str, dict[str, Any]]] = []
-    for number, record in enumerate(records(source), 1):
+    for number, record in enumerate(records(source, shape={"metrics": []}), 1):
         if not rows.is_wanted(record):
             continue
         rows.n_read += 1
         filters.setdefault(as_text(record.get("filter")) or "none")
         names = record.get("metrics")
-        values = {str(name): record.get(str(name)) for name in names} if isinstance(names, list) else _numbers(record)
+        values = _numbers(record) if names is None else {str(name): record.get(str(name)) for name in names}
         metrics |= dict.fromkeys(values)
         doc = as_text(record.get("doc_id")) or str(number)
         documents.append((record if options.columns else None, f"{named[1]}: {doc}" if named else doc, values))

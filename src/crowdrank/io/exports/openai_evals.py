@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
 from typing import Any
 
 from ...errors import JudgmentError
@@ -53,9 +52,9 @@ def _events(source: Source) -> tuple[str | None, dict[str, list[dict[str, Any]]]
     model: str | None = None
     events: dict[str, list[dict[str, Any]]] = {}
     other: Counter[str] = Counter()
-    for record in records(source):
+    for record in records(source, shape={"spec": {}, "data": {}}):
         spec = record.get("spec")
-        if isinstance(spec, Mapping):
+        if spec:
             fns = spec.get("completion_fns") or spec.get("model_name") or spec.get("model")
             model = ",".join(map(str, fns)) if isinstance(fns, list) else as_text(fns)
         kind = as_text(record.get("type"))
@@ -70,9 +69,8 @@ def _metrics(results: list[dict[str, Any]]) -> list[str]:
     """The names under which events have numbers, those of no score left out."""
     names: dict[str, None] = {}
     for record in results:
-        data = record.get("data")
-        if isinstance(data, Mapping):
-            names |= {str(name): None for name, value in data.items() if _number(value) is not None}
+        data = record.get("data") or {}
+        names |= {name: None for name, value in data.items() if _number(value) is not None}
     return [name for name in names if name not in _NOT_SCORES]
 
 

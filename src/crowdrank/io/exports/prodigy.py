@@ -11,9 +11,10 @@ from ..sources import Source
 from .cells import as_text, message_text
 from .imported import Collector, Imported
 from .questions import add_labels, as_labels
-from .streaming import records
+from .streaming import Shape, records
 
 _TITLE = "a Prodigy data set (_input_hash, _task_hash, answer)"
+_SHAPE: Shape = {"options": [{}], "config": {}, "mapping": {}}
 _MANUAL = ("_manual", "relations", "text_input")
 """Ends of the names of views in which something is drawn or written."""
 
@@ -23,7 +24,7 @@ def read(source: Source, options: ReadOptions) -> Imported:
     rows = Collector(source, options)
     answers: list[tuple[Any, str | None, list[str], dict[str, Any]]] = []
     several = False
-    for record in records(source):
+    for record in records(source, shape=_SHAPE):
         if not rows.is_wanted(record):
             continue
         rows.n_read += 1
@@ -39,8 +40,7 @@ def read(source: Source, options: ReadOptions) -> Imported:
             _add_comparison(rows, record, answer, cells)
         elif "accept" in record or "options" in record:
             chosen = as_labels(record.get("accept") or [])
-            style = record.get("config")
-            several |= len(chosen) > 1 or (isinstance(style, Mapping) and style.get("choice_style") == "multiple")
+            several |= len(chosen) > 1 or (record.get("config") or {}).get("choice_style") == "multiple"
             if answer == "reject":
                 rows.drop("reject")
             else:
@@ -65,8 +65,7 @@ def _is_comparison(record: Mapping[str, Any]) -> bool:
 
 def _add_comparison(rows: Collector, record: dict[str, Any], answer: str, cells: dict[str, Any]) -> None:
     """Add which of two contents was taken, by the letters of their files or else by what they say."""
-    mapping = record.get("mapping")
-    letters = {str(side): str(letter) for letter, side in mapping.items()} if isinstance(mapping, Mapping) else {}
+    letters = {str(side): letter for letter, side in (record.get("mapping") or {}).items()}
     names = {side: letters.get(side) or message_text(record[side]) for side in ("accept", "reject")}
     asked = message_text(record.get("input")) or as_text(record.get("id")) or as_text(record.get("_input_hash"))
     winner, loser = names[answer], names["reject" if answer == "accept" else "accept"]

@@ -13,10 +13,11 @@ from ..tables import table_format
 from .cells import as_number, as_text, at_path
 from .imported import Collector, Imported
 from .questions import choose_question
-from .streaming import json_values
+from .streaming import Shape, check_shape, json_values
 
 _TITLE = "promptfoo results (testIdx, promptIdx, score)"
 _ERROR = 2.0
+_SHAPE: Shape = {"gradingResult": {"componentResults": [{"assertion": {}}]}, "namedScores": {}}
 
 
 def read(source: Source, options: ReadOptions) -> Imported:
@@ -64,9 +65,8 @@ def _results(source: Source) -> Iterator[dict[str, Any]]:
     for value in json_values(source):
         inner = value.get("results") if isinstance(value, Mapping) else None
         listed = inner.get("results") if isinstance(inner, Mapping) else inner
-        for result in listed if isinstance(listed, list) else [value]:
-            if not isinstance(result, dict):
-                raise JudgmentError("a result is not a JSON object; give the file as promptfoo wrote it")
+        for number, result in enumerate(listed if isinstance(listed, list) else [value], 1):
+            check_shape(result, _SHAPE, f"result {number}")
             yield result
 
 
@@ -85,11 +85,8 @@ def _item(result: Mapping[str, Any]) -> str:
 def _assertions(result: Mapping[str, Any]) -> dict[str, Any]:
     """Scores of the assertions by their metric or type, and those that have a name of their own."""
     scores: dict[str, Any] = {}
-    components = at_path(result, "gradingResult.componentResults")
-    for one in components if isinstance(components, list) else []:
-        if isinstance(one, Mapping):
-            name = as_text(at_path(one, "assertion.metric")) or as_text(at_path(one, "assertion.type"))
-            if name:
-                scores.setdefault(name, one.get("score"))
-    named = result.get("namedScores")
-    return scores | (dict(named) if isinstance(named, Mapping) else {})
+    for one in at_path(result, "gradingResult.componentResults") or ():
+        name = as_text(at_path(one, "assertion.metric")) or as_text(at_path(one, "assertion.type"))
+        if name:
+            scores.setdefault(name, one.get("score"))
+    return scores | (result.get("namedScores") or {})

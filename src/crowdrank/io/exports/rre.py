@@ -11,18 +11,20 @@ from ..read_options import ReadOptions
 from ..sources import Source
 from .cells import as_text
 from .imported import Collector, Imported
+from .streaming import Shape, document
 
 _TITLE = "RRE ratings (queries with placeholders, relevant_documents with gains; as of RRE 1.2)"
+_GROUP: Shape = {
+    "relevant_documents": {},
+    "queries": [{"relevant_documents": {}, "placeholders": {}}],
+}
+_GROUP |= {"topics": [_GROUP], "query_groups": [_GROUP]}
 
 
 def read(source: Source, options: ReadOptions) -> Imported:
     """Return a grade for each item of each query; the queries of a group share its items."""
     rows = Collector(source, options, unit="rating")
-    try:
-        document = json.loads(source.text())
-    except ValueError as error:
-        raise JudgmentError(f"the file is not complete JSON ({error}); export it again") from None
-    for query, judged in _judged_queries(document, {}):
+    for query, judged in _judged_queries(document(source, _GROUP), {}):
         for item, gain in judged:
             rows.n_read += 1
             if rows.is_wanted(query):
@@ -31,24 +33,23 @@ def read(source: Source, options: ReadOptions) -> Imported:
     return rows.finish("grade", title=_TITLE)
 
 
-def _judged_queries(node: Any, around: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], list[tuple[str, Any]]]]:
+def _judged_queries(
+    node: Mapping[str, Any], around: Mapping[str, Any]
+) -> Iterator[tuple[dict[str, Any], list[tuple[str, Any]]]]:
     """Each query with its items and gains: its own, or those of the group or topic it stands in."""
-    if not isinstance(node, Mapping):
-        return
     documents = node.get("relevant_documents") or around
     for query in node.get("queries") or ():
-        if isinstance(query, Mapping):
-            yield dict(query), _gains(query.get("relevant_documents") or documents)
+        yield query, _gains(query.get("relevant_documents") or documents)
     for part in (*(node.get("topics") or ()), *(node.get("query_groups") or ())):
         yield from _judged_queries(part, documents)
 
 
-def _gains(documents: Any) -> list[tuple[str, Any]]:
+def _gains(documents: Mapping[str, Any]) -> list[tuple[str, Any]]:
     """Items and gains, written as item: {gain} or as gain: [items]."""
     gains: list[tuple[str, Any]] = []
-    for key, value in documents.items() if isinstance(documents, Mapping) else ():
+    for key, value in documents.items():
         if isinstance(value, Mapping):
-            gains.append((str(key), value.get("gain")))
+            gains.append((key, value.get("gain")))
         elif isinstance(value, list):
             gains += [(str(item), key) for item in value]
         else:
@@ -59,7 +60,7 @@ def _gains(documents: Any) -> list[tuple[str, Any]]:
 def _query_id(query: Mapping[str, Any]) -> str:
     """The words that were searched for, or all placeholders where there is no query among them."""
     placed = query.get("placeholders")
-    if not isinstance(placed, Mapping) or not placed:
+    if not placed:
         raise JudgmentError("a query has no placeholders, so its words are not known; add them to the ratings file")
     plain = as_text(placed.get("$query"))
     return plain if plain is not None and len(placed) == 1 else json.dumps(placed, ensure_ascii=False, sort_keys=True)

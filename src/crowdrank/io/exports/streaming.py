@@ -14,7 +14,9 @@ import polars as pl
 
 from ...data.files import plain
 from ...errors import JudgmentError
+from ...wording import either
 from ..delimited import read_delimited
+from ..records import json_kind
 from ..sources import Source, plain_line_ends
 from ..tables import read_source, table_format
 
@@ -27,9 +29,54 @@ _ROWS_AT_ONCE = 10_000
 
 Record = dict[str, Any]
 
+Shape = Any
+"""What a nested value must be before it is walked: ``{}`` an object, with shapes of some of its fields (``"*"`` means
+all); ``[]`` a list, with the shape of its entries; a class, one of that; a tuple, any of these; ``None``, whatever.
+"""
 
-def records(source: Source, fields: Sequence[str] | None = None) -> Iterator[Record]:
-    """Yield each object of a file, or each row of a table; ``fields`` spares the other columns of a Parquet file."""
+EACH = "*"
+
+
+def check_shape(value: Any, shape: Shape, where: str, path: str = "") -> None:
+    """Refuse a value that is not of the shape that its reader walks; fields may be missing or null, entries may not.
+
+    Examples
+    --------
+    >>> check_shape({"games": [{"score": 1}], "judge": 3}, {"games": [{}]}, "record 1")
+    >>> check_shape({"games": 1.5}, {"games": [{}]}, "record 1")
+    Traceback (most recent call last):
+    crowdrank.errors.JudgmentError: record 1: 'games' holds a number where an array is needed; export the file again
+    """
+    if shape is None:
+        return
+    allowed = shape if isinstance(shape, tuple) else (shape,)
+    fitting = next((one for one in allowed if isinstance(value, one if isinstance(one, type) else type(one))), None)
+    if fitting is None:
+        kinds = either([json_kind(one() if isinstance(one, type) else one) for one in allowed])
+        holds = f"{json_kind(value)} where {kinds} is needed; export the file again"
+        raise JudgmentError(f"{where}: {path!r} holds {holds}" if path else f"{where} is {holds}")
+    if isinstance(fitting, dict):
+        for name, inner in fitting.items():
+            for key in value if name == EACH else (name,):
+                if name == EACH or value.get(key) is not None:
+                    check_shape(value[key], inner, where, f"{path}.{key}" if path else str(key))
+    elif isinstance(fitting, list) and fitting:
+        for place, entry in enumerate(value):
+            check_shape(entry, fitting[0], where, f"{path}[{place}]")
+
+
+def records(source: Source, fields: Sequence[str] | None = None, shape: Shape = None) -> Iterator[Record]:
+    """Yield each object of a file, or each row of a table, once its nested values are known to have their shape.
+
+    ``fields`` spares the other columns of a Parquet file.
+    """
+    for number, record in enumerate(_records(source, fields), 1):
+        check_shape(record, shape, f"record {number}")
+        yield record
+
+
+def _records(source: Source, fields: Sequence[str] | None) -> Iterator[Record]:
+    """Each object or row, as it is."""
     form = table_format(source)
     if form in ("json", "jsonl"):
         for number, value in enumerate(json_values(source), 1):
@@ -84,10 +131,12 @@ def json_values(source: Source) -> Iterator[Any]:
             text += block or ""
 
 
-def document(source: Source) -> Any:
+def document(source: Source, shape: Shape = None) -> Any:
     """Return what a file with one JSON value holds."""
     values = list(json_values(source)) if source.data[:1] != b"[" else [list(json_values(source))]
-    return values[0] if len(values) == 1 else values
+    value = values[0] if len(values) == 1 else values
+    check_shape(value, shape, "the file")
+    return value
 
 
 def text_rows(source: Source) -> list[list[str]]:

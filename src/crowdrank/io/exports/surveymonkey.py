@@ -46,7 +46,9 @@ def read(source: Source, options: ReadOptions) -> Imported:
         questions.setdefault(asked, {})[name] = row
     items = _scales(frame, questions)
     chosen = items[choose_question(items, options.answer)]
-    who = next(name for name in names if _is_respondent(name))
+    who = next((name for name in names if re.sub(r"[^a-z]", "", name.lower()) == "respondentid"), None)
+    if who is None:
+        raise JudgmentError("no column is called Respondent ID; export all responses with it")
     cells = {"annotator": frame[who]}
     rows.roles["annotator"] = who
     when = next((name for name in _TIMES if name in names and frame[name].null_count() == 0), None)
@@ -54,11 +56,6 @@ def read(source: Source, options: ReadOptions) -> Imported:
         cells["time"] = pl.Series([as_seconds(value) for value in frame[when].to_list()], dtype=pl.Float64)
         rows.roles["time"] = when
     return rows.finish(add_survey(rows, frame, chosen, cells), title=_TITLE)
-
-
-def _is_respondent(name: str) -> bool:
-    """Whether a column is the one with the id of the respondent."""
-    return re.sub(r"[^a-z]", "", name.lower()) == "respondentid"
 
 
 def _scales(frame: pl.DataFrame, questions: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:

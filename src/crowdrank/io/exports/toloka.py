@@ -11,11 +11,11 @@ from ...errors import JudgmentError
 from ..read_options import ReadOptions
 from ..sources import Source
 from ..tables import table_format
-from .cells import as_text, at_path
+from .cells import as_text
 from .crowd_tables import add_answers, chosen_rows, only_input, without_status
 from .imported import Collector, Imported
 from .questions import choose_question
-from .streaming import records, text_table
+from .streaming import Shape, records, text_table
 
 _TITLE = "Toloka assignments (INPUT:*, OUTPUT:*)"
 _KEPT = ("APPROVED", "ACCEPTED", "SUBMITTED")
@@ -45,12 +45,16 @@ def read(source: Source, options: ReadOptions) -> Imported:
     return rows.finish(kind, title=_TITLE)
 
 
+_SOLUTION: Shape = {"output_values": {}}
+_SHAPE: Shape = {"tasks": [{"input_values": {}, "known_solutions": [_SOLUTION]}], "solutions": [_SOLUTION]}
+
+
 def _assignments(source: Source) -> pl.DataFrame:
     """The table of answers; assignments as the API returns them get a row for each of their tasks."""
     first = next(records(source), {}) if table_format(source) != "csv" else {}
     if not isinstance(first.get("solutions"), list):
         return text_table(source)
-    rows = [row for assignment in records(source) for row in _rows_of(assignment)]
+    rows = [row for assignment in records(source, shape=_SHAPE) for row in _rows_of(assignment)]
     names = dict.fromkeys(name for row in rows for name in row)
     return pl.DataFrame({n: pl.Series([as_text(row.get(n)) for row in rows], dtype=pl.String) for n in names})
 
@@ -58,24 +62,19 @@ def _assignments(source: Source) -> pl.DataFrame:
 def _rows_of(assignment: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """One row for each task of an assignment, under the names that the TSV has."""
     of_assignment = {word: assignment.get(name) for word, name in _ASSIGNMENT.items()}
-    tasks, solutions = (
-        value if isinstance(value, list) else [] for value in map(assignment.get, ("tasks", "solutions"))
-    )
-    for task, solution in zip(tasks, solutions, strict=False):
-        known = at_path(task, "known_solutions")
+    for task, solution in zip(assignment.get("tasks") or (), assignment.get("solutions") or (), strict=False):
+        known = task.get("known_solutions") or []
         parts = {
-            "INPUT": at_path(task, "input_values"),
-            "OUTPUT": at_path(solution, "output_values"),
+            "INPUT": task.get("input_values"),
+            "OUTPUT": solution.get("output_values"),
             # of several right answers none is the right one
-            "GOLDEN": at_path(known, "0.output_values") if isinstance(known, list) and len(known) == 1 else None,
+            "GOLDEN": known[0].get("output_values") if len(known) == 1 else None,
         }
-        cells = {
-            f"{part}:{name}": v for part, held in parts.items() if isinstance(held, Mapping) for name, v in held.items()
-        }
+        cells = {f"{part}:{name}": value for part, held in parts.items() for name, value in (held or {}).items()}
         yield (
             cells
             | {f"ASSIGNMENT:{word}": value for word, value in of_assignment.items()}
-            | {"ASSIGNMENT:task_id": at_path(task, "id")}
+            | {"ASSIGNMENT:task_id": task.get("id")}
         )
 
 
