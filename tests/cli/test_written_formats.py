@@ -1,5 +1,6 @@
 """What a name says is what is written, or it is refused; full disks, killed processes, spreadsheets."""
 
+import json
 import os
 import signal
 import subprocess
@@ -116,3 +117,18 @@ def test_safe_csv_ends_with_the_command(run, tmp_path):
 def test_nothing_else_is_written_as_trec():
     with pytest.raises(ParameterError, match="run needs item and rank and score, but this table has no item"):
         write_table(pl.DataFrame({"annotator": ["a"]}), "who.run")
+
+
+def test_digits_of_text_are_six_or_as_many_as_asked_for(run, votes):
+    aggregate = f"aggregate {votes} --across-queries -m bradley_terry -q"
+
+    def digits(text):
+        cells = [line.split(",")[1] for line in text.splitlines()[1:]]
+        return max(len(cell.lstrip("-0.").replace(".", "")) for cell in cells)
+
+    assert digits(run(aggregate).out) == 6
+    assert digits(run(f"{aggregate} --digits 3").out) == 3
+    assert digits(run(f"{aggregate} --digits 17").out) > 10
+    exact = json.loads(run(f"{aggregate} --format json").out)["items"]
+    assert any(len(str(abs(row["score"]))) > 12 for row in exact)
+    assert "--digits" in run(f"{aggregate} --digits 0").err

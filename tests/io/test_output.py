@@ -6,6 +6,7 @@ import json
 import os
 import sys
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -127,3 +128,34 @@ def test_gzip_is_the_same_every_time(tmp_path):
     write_table(FRAME, tmp_path / "a.csv.gz")
     assert (tmp_path / "a.csv.gz").read_bytes() == first
     assert gzip.decompress(first).startswith(b"item,score,n\n")
+
+
+def test_text_has_six_significant_digits_and_no_rounding_noise(tmp_path):
+    numbers = [2 / 3, -8.1e-17, -0.0, 1234567.891, 1e-2 / 3, 123.456789, None, float("inf"), 0.1 + 0.2]
+    frame = pl.DataFrame({"item": [str(place) for place in range(len(numbers))], "score": numbers})
+    write_table(frame, tmp_path / "a.csv")
+    said = [line.split(",")[1] for line in (tmp_path / "a.csv").read_text().splitlines()[1:]]
+    assert said == ["0.666667", "0.0", "0.0", "1234568.0", "0.00333333", "123.457", "", "inf", "0.3"]
+    write_table(frame, tmp_path / "a.md")
+    cells = [line.split(" | ")[1].strip(" |") for line in (tmp_path / "a.md").read_text().splitlines()[2:]]
+    assert cells == said
+    write_table(frame, tmp_path / "a.tsv", digits=2)
+    assert (tmp_path / "a.tsv").read_text().splitlines()[1] == "0\t0.67"
+
+
+@pytest.mark.parametrize("name", ["a.parquet", "a.json", "a.jsonl", "exact.csv"])
+def test_digits_are_not_lost_where_exactness_counts(tmp_path, name):
+    numbers = [2 / 3, -8.1e-17, 1234567.891, 0.1 + 0.2]
+    write_table(pl.DataFrame({"score": numbers}), tmp_path / name, digits=17 if name == "exact.csv" else None)
+    assert read_table(tmp_path / name)["score"].cast(pl.Float64).to_list() == numbers
+
+
+@pytest.mark.parametrize("digits", [1, 3, 6, 9])
+def test_rounded_numbers_are_those_of_printf(digits):
+    rng = np.random.default_rng(0)
+    numbers = rng.normal(size=2000) * 10.0 ** rng.integers(-30, digits, 2000)
+    for scale in (1.0, 1e-20):
+        # a column of one size, in which nothing is 0 beside the others
+        column = pl.DataFrame({"x": np.sign(numbers) * scale * np.abs(numbers) ** 0.05})
+        rounded = column.select(output.round_floats(column.schema, digits))["x"].to_list()
+        assert rounded == [float(f"{value:.{digits}g}") for value in column["x"]]

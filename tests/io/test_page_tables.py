@@ -12,9 +12,9 @@ def test_markdown(tmp_path):
     assert (tmp_path / "t.md").read_text().splitlines() == [
         "| item | score | rank |",
         "| --- | ---: | ---: |",
-        r"| a\|b | 1.235 | 2 |",
-        "| 50%_x & {y}\\ | -0.500 | 3 |",
-        "|  | 2.000 | 1 |",
+        r"| a\|b | 1.23456 | 2 |",
+        "| 50%_x & {y}\\ | -0.5 | 3 |",
+        "|  | 2.0 | 1 |",
     ]
 
 
@@ -25,9 +25,9 @@ def test_latex(tmp_path):
         r"\toprule",
         r"item & score & rank \\",
         r"\midrule",
-        r"a|b & 1.235 & 2 \\",
-        r"50\%\_x \& \{y\}\textbackslash{} & -0.500 & 3 \\",
-        r" & 2.000 & 1 \\",
+        r"a|b & 1.23456 & 2 \\",
+        r"50\%\_x \& \{y\}\textbackslash{} & -0.5 & 3 \\",
+        r" & 2.0 & 1 \\",
         r"\bottomrule",
         r"\end{tabular}",
     ]

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crowdrank import evaluate
 from crowdrank.data.consensus import Consensus, Quality, Trace
 from crowdrank.data.index import Index, Items
 from crowdrank.errors import JudgmentError
@@ -140,7 +141,7 @@ def test_quality_is_computed_only_when_wanted():
 
 def test_csv_gives_the_table_back_as_text(tmp_path):
     consensus = make_consensus(make_items((2, 3)))
-    write_consensus(consensus, tmp_path / "a.csv")
+    write_consensus(consensus, tmp_path / "a.csv", digits=17)
     back = read_consensus(tmp_path / "a.csv")
     assert np.array_equal(back.scores, consensus.scores)
     assert np.array_equal(back.std_error, consensus.std_error, equal_nan=True)
@@ -186,3 +187,18 @@ def test_other_documents_are_refused():
     for document in ({}, {"format": "crowdrank.consensus/99"}, []):
         with pytest.raises(JudgmentError, match="not a consensus in JSON"):
             from_json(document)
+
+
+@pytest.mark.parametrize("digits", [2, 6])
+def test_rounding_changes_neither_ranks_nor_ties_of_what_is_read_back(tmp_path, digits):
+    rng = np.random.default_rng(3)
+    scores = np.round(rng.normal(size=400), 2) + 1e-9 * rng.integers(0, 3, 400)
+    items = Items(Index(pl.Series(["p", "q"])), np.repeat([0, 1], 200), pl.Series([f"i{n:03}" for n in range(400)]))
+    consensus = Consensus(items=items, scores=scores, method="mean_grade")
+    write_consensus(consensus, tmp_path / "c.csv", digits=digits)
+    back = read_consensus(tmp_path / "c.csv")
+    assert back.frame()["rank"].to_list() == consensus.frame()["rank"].to_list()
+    assert back.frame()["item"].to_list() == consensus.frame()["item"].to_list()
+    truth = pl.DataFrame({"query": items.query_ids(), "item": items.ids, "grade": rng.integers(0, 4, 400)})
+    measured = [evaluate(one, truth, ["ndcg@10", "tau"])["value"].to_list() for one in (consensus, back)]
+    assert measured[0] == pytest.approx(measured[1])

@@ -11,7 +11,7 @@ import typer
 from typer.main import get_command
 
 from .help import ProgramHelp, Verb, examples
-from .options import with_safe_csv
+from .options import with_table_options
 
 VERBS = (
     "aggregate", "compare", "evaluate", "diagnose", "features", "train", "rank", "propose", "simulate", "study",
@@ -45,7 +45,7 @@ def _verb(name: str) -> Any:
     """The command of a verb, whose file is imported when it is first needed."""
     module = import_module(f".{name}", __package__)
     single = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-    single.command(name, cls=Verb, epilog=module.EXAMPLES)(with_safe_csv(getattr(module, name)))
+    single.command(name, cls=Verb, epilog=module.EXAMPLES)(with_table_options(getattr(module, name)))
     return get_command(single)
 
 

@@ -57,10 +57,10 @@ def demo(
 
 def _save(frame: pl.DataFrame, path: str, talk: Talk) -> None:
     """Write the votes, and say what to do with them."""
-    from ..io.output import write_table
+    from ..io.output import EXACT, write_table
 
     check_files([], [path])
-    write_table(frame, path)
+    write_table(frame, path, digits=EXACT)
     report_written(path, talk)
     talk.say(f"now try: {_next_command(path)}")
 

@@ -193,24 +193,39 @@ SafeCsv = Annotated[
 ]
 
 
-def with_safe_csv(command: Callable[..., None]) -> Callable[..., None]:
-    """Return the verb with ``--safe-csv`` behind the option that names its file, where it writes tables."""
+Digits = Annotated[
+    int | None,
+    _writing(
+        "--digits",
+        metavar="N",
+        min=1,
+        help="Significant digits in CSV, TSV and tables: 6 by default, 17 are exact, as JSON and Parquet always are.",
+    ),
+]
+
+
+def with_table_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Return the verb with ``--digits`` and ``--safe-csv`` behind the option that names its file of a table."""
     parameters = list(inspect.signature(command).parameters.values())
     place = next((place for place, one in enumerate(parameters) if one.name in ("out", "save")), None)
     if place is None:
         return command
     hints = typing.get_type_hints(command, include_extras=True)
     parameters = [one.replace(annotation=hints.get(one.name, one.annotation)) for one in parameters]
-    option = inspect.Parameter("safe_csv", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=SafeCsv)
     keyword = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
-    keyword.insert(place + 1, option)
+    keyword[place + 1 : place + 1] = [
+        inspect.Parameter("digits", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=Digits),
+        inspect.Parameter("safe_csv", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=SafeCsv),
+    ]
 
     @functools.wraps(command)
     def run(**given: Any) -> None:
-        if given.pop("safe_csv"):
-            from ..io.output import SAFE_CSV
+        digits, safe_csv = given.pop("digits"), given.pop("safe_csv")
+        if digits is not None or safe_csv:
+            from ..io.output import DIGITS, SAFE_CSV
 
-            SAFE_CSV.set(True)
+            DIGITS.set(digits)
+            SAFE_CSV.set(safe_csv)
         command(**given)
 
     run.__signature__ = inspect.Signature(keyword)  # type: ignore[attr-defined]

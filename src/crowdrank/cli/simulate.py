@@ -151,7 +151,7 @@ def simulate(
     """
     from .. import simulate as simulation
     from ..errors import ParameterError
-    from ..io.output import write_table
+    from ..io.output import EXACT, write_table
     from ..io.truth import read_truth
 
     check_files([truth, votes], [out, quality, picture], format=format, tables=[quality])
@@ -173,7 +173,7 @@ def simulate(
                 read_truth(truth), annotators=annotators, noise=noise, kind=kind, per_item=per_item, seed=seed
             )
         judgments = drawn.judgments
-        write_table(judgments.frame(), out, format)
+        write_table(judgments.frame(), out, format, digits=EXACT)
         report_written(out, talk)
         write_wanted(quality, lambda: drawn.quality, talk)
         by = counted(annotators, "annotator")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
+from ..io.output import DIGITS, round_floats
 from ..wording import counted
 from .grid import SHORTEST, Grid
 from .outputs import LEVEL
@@ -49,16 +50,29 @@ class _Trimmed(io.StringIO):
 
 
 def cell(value: Any) -> Text:
-    """Return a value as it is shown: numbers with three decimals, long text cut."""
+    """Return a value as it is shown: numbers with three decimals, or the digits asked for, long text cut."""
     if value is None:
         return Text("")
     if isinstance(value, float):
-        whole = value == round(value) and 10 <= abs(value) < 1e6
-        return Text(f"{value:.0f}" if whole else f"{value:.3f}")
+        return Text(_number(value, 3))
     if isinstance(value, int):
         return Text(f"{value:,}")
     text = one_line(str(value)[: 4 * LONGEST])
     return Text(text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…")
+
+
+def _number(value: float, decimals: int) -> str:
+    """A number with some decimals, a large whole one without; as it is where :func:`_with_digits` rounded it."""
+    if DIGITS.get() is not None:
+        return str(value).removesuffix(".0")
+    whole = value == round(value) and 10 <= abs(value) < 1e6
+    # + 0.0 makes 0 of -0
+    return f"{value:.0f}" if whole else f"{round(value, decimals) + 0.0:.{decimals}f}"
+
+
+def _with_digits(frame: pl.DataFrame) -> pl.DataFrame:
+    """The table with as many significant digits as were asked for, if any were."""
+    return frame if DIGITS.get() is None else frame.with_columns(round_floats(frame.schema))
 
 
 def show_frame(
@@ -67,7 +81,7 @@ def show_frame(
     """Show the first rows of a frame; ``bold`` names the column that matters, ``cut`` and ``fill`` as in `Grid`."""
     numbers = [name for name, dtype in frame.schema.items() if dtype.is_numeric()]
     cells = []
-    for row in frame.head(rows).iter_rows(named=True):
+    for row in _with_digits(frame).head(rows).iter_rows(named=True):
         shown = {name: Text(one_line(value)) if name in fill else cell(value) for name, value in row.items()}
         shown[bold].stylize("bold")
         cells.append(list(shown.values()))
@@ -99,7 +113,7 @@ def show_ranking(
         frame = frame.rename({"rating": "score", "rating_lower": "lower", "rating_upper": "upper"}, strict=False)
         frame = frame.with_columns(pl.col(name).round(0).cast(pl.Int64) for name in ("score", "lower", "upper")
                                    if name in frame.columns)  # fmt: skip
-    shown = _best(frame, rows)
+    shown = _best(_with_digits(frame), rows)
     names = ("query", "rank", "item", "score", "tier", "grade", "confidence")
     plain = [name for name in names if name in frame.columns]
     cells = [[cell(row[name]) for name in plain] for row in shown.iter_rows(named=True)]
@@ -160,7 +174,9 @@ def _with_gaps(rows: list[list[Text]]) -> list[list[Text]]:
 def _bounds(row: dict[str, Any]) -> list[Text]:
     """Interval of the score, and the ranks it may have."""
     ranks = dict.fromkeys((row["rank_lower"], row["rank_upper"]))
-    bounds = " to ".join(f"{end:,d}" if isinstance(end, int) else f"{end:.2f}" for end in (row["lower"], row["upper"]))
+    bounds = " to ".join(
+        f"{end:,d}" if isinstance(end, int) else _number(end, 2) for end in (row["lower"], row["upper"])
+    )
     return [Text(bounds, justify="right"), Text(" – ".join(map(str, ranks)))]
 
 

@@ -16,6 +16,7 @@ from ..data.consensus import Consensus, Quality, Trace, computed_quality
 from ..data.files import PathLike, plain, refusal, whole_file
 from ..data.index import Items
 from ..errors import JudgmentError, ParameterError, UnknownNameError
+from ..io.output import round_floats
 from ..protocols import method_name
 from .packed import PackedJudgments, items_of
 
@@ -77,10 +78,13 @@ class StoredConsensus:
     def write(self, path: str) -> None:
         """Write the whole table as CSV or Parquet, without holding it."""
         target = Path(path)
-        sink = self.frame().sink_parquet if target.suffix in (".parquet", ".pq") else self.frame().sink_csv
+        table = self.frame()
         try:
             with whole_file(target) as handle:
-                sink(handle)
+                if target.suffix in (".parquet", ".pq"):
+                    table.sink_parquet(handle)
+                else:
+                    table.with_columns(round_floats(table.collect_schema())).sink_csv(handle)
         except OSError as error:
             raise ParameterError(refusal(plain(path), target, error)) from None
 

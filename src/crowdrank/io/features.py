@@ -14,7 +14,7 @@ from ..data.features import Features
 from ..data.files import PathLike
 from ..errors import DataWarning
 from .letor import groups_beside, letor_of, looks_like_letor
-from .output import write_table
+from .output import EXACT, write_table
 from .sources import blaming, open_source
 from .tables import read_source, table_format
 
@@ -80,7 +80,7 @@ def write_features(features: Features, path: PathLike | None, format: str | None
     format
         As for other tables.
     """
-    write_table(features.frame(), path, format)
+    write_table(features.frame(), path, format, digits=EXACT)
     if path is not None and path != "-" and features.extractor is not None:
         from ..rankers.saving import write_extractor
 

@@ -120,6 +120,7 @@ def write_consensus(
     level: float | None = None,
     findings: Sequence[Mapping[str, Any]] | None = None,
     ratings: pl.DataFrame | None = None,
+    digits: int | None = None,
 ) -> None:
     """Write a consensus that :func:`read_consensus` reads back.
 
@@ -141,6 +142,8 @@ def write_consensus(
         What there is to say, as plain values, which JSON holds too.
     ratings
         What ``consensus.rating()`` gave, to write as rating, rating_lower, rating_upper and tier.
+    digits
+        Significant digits in CSV and other text, 6 by default; ranks are those of the exact scores.
     """
     chosen = format_for(path, format)
     if chosen == "json":
@@ -154,7 +157,7 @@ def write_consensus(
     elif chosen in ("qrels", "run"):
         write_trec(consensus_table(consensus), path, chosen, consensus.method)
     else:
-        write_table(consensus_table(consensus, level, ratings), path, chosen)
+        write_table(consensus_table(consensus, level, ratings), path, chosen, digits=digits)
 
 
 def json_text(document: Mapping[str, Any]) -> str:
@@ -394,10 +397,35 @@ def _from_table(frame: pl.DataFrame) -> Consensus:
     std_error, confidence = numbers.get("std_error"), numbers.get("confidence")
     if confidence is not None:
         confidence = np.where(np.isfinite(confidence), confidence, 0.0)
+    scores = join_ties(score[order], items.offsets)
+    if "score" in frame.columns and "rank" in columns:
+        scores = _apart_by_rank(scores, _numbers(frame[columns["rank"]])[order], items)
     return Consensus(
-        items=items, scores=join_ties(score[order], items.offsets), method="file", std_error=std_error, levels=levels,
+        items=items, scores=scores, method="file", std_error=std_error, levels=levels,
         grade=grade, confidence=confidence,
     )  # fmt: skip
+
+
+def _apart_by_rank(scores: Floats, rank: Floats, items: Items) -> Floats:
+    """Scores of which equal ones with different ranks differ as little as counts: they were rounded when written."""
+    from ..kernels.ties import ROUNDING, segment_sizes
+
+    order = np.lexsort((rank, -scores, items.query))
+    query, score, place = items.query[order], scores[order], rank[order]
+    same = (query[1:] == query[:-1]) & (score[1:] == score[:-1])
+    group = np.append(0, np.cumsum(~same))
+    steps = np.append(0, np.cumsum(same & (place[1:] > place[:-1])))
+    starts = np.flatnonzero(np.append(True, ~same))
+    steps -= steps[starts][group]
+    # together they stay clear of the next lower score
+    gaps = np.append(-np.diff(score[starts]), np.inf)
+    gaps[np.append(np.diff(query[starts]) != 0, True)] = np.inf
+    n_steps = np.append(steps[starts[1:] - 1], steps[-1:])
+    sizes = segment_sizes(scores, items.offsets)[query[starts]]
+    step = np.minimum(10.0 * ROUNDING * np.where(sizes > 0, sizes, 1.0), gaps / (2 * np.maximum(n_steps, 1)))
+    apart = np.empty(len(scores))
+    apart[order] = score - steps * step[group]
+    return apart
 
 
 def _levels_and_codes(grade: pl.Series, score: Floats) -> tuple[tuple[Any, ...], NDArray[np.int32]]:
