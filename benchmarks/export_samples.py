@@ -449,6 +449,20 @@ def _language_models() -> list[Sample]:
         for n in (1, 2)
         for name, kind in (("help", "NUMERIC"), ("tone", "CATEGORICAL"))
     ]
+    smith = [
+        {
+            "id": f"{run}{key}{user}", "created_at": TIMES[0], "run_id": run, "key": key, "score": score, "value": None,
+            "comment": None, "feedback_source": {"type": "app", "user_id": user}, "session_id": "experiment",
+        }
+        for run, user, right in (("r1", "ann", 1), ("r1", "bob", None), ("r2", "ann", 0), ("r2", "bob", 1))
+        for key, score in (("correctness", right), ("style", 5))
+    ]  # fmt: skip
+    phoenix_head = ["context.span_id", "annotation_name", "annotator_kind", "metadata", "result.label", "result.score"]
+    phoenix = [
+        [span, name, "LLM", "{}", label, score]
+        for span, label, score in (("s1", "right", 1), ("s2", "wrong", 0))
+        for name in ("Hallucination", "QA Correctness")
+    ]
     hot_head = ["id", "model_a", "model_b", "winner_model_a", "winner_model_b", "winner_tie"]
     return [
         Sample("mt-bench", "pair.jsonl", lines(pair), "preference", 5, 1, 6, {"error": 1}),
@@ -469,6 +483,24 @@ def _language_models() -> list[Sample]:
         Sample("promptfoo", "results.json", json.dumps(foo).encode(), n=3, items=3, dropped={"error": 1}),
         Sample("deepeval", "run.json", json.dumps(deep).encode(), n=2, annotators=1, items=2, dropped={"error": 1}),
         Sample("langfuse", "scores.jsonl", lines(fuse), n=2, items=2, options={"answer": "help"}),
+        Sample(
+            "langsmith",
+            "feedback.json",
+            json.dumps(smith).encode(),
+            n=3,
+            annotators=2,
+            items=2,
+            dropped={"without a value": 1},
+            options={"where": {"key": "correctness"}},
+        ),
+        Sample(
+            "phoenix",
+            "annotations.csv",
+            table(phoenix_head, phoenix),
+            n=2,
+            items=2,
+            options={"where": {"annotation_name": "QA Correctness"}},
+        ),
     ]
 
 

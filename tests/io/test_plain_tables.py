@@ -158,6 +158,23 @@ STOPS = {
         "if no column does: --no-annotators",
         {"kind": "grade", "annotators": 4},
     ),
+    "metrics below each other": (
+        rows("doc,annotation_name,score", lambda i: (f"x{i // 2}", ["fluency", "accuracy"][i % 2], i % 5)),
+        "'annotation_name' says what was graded; choose one: --where annotation_name=fluency (or accuracy); a ranking "
+        "for each: --column query=annotation_name",
+        {"kind": "grade", "annotators": 0, "judgments": 12},
+    ),
+    "metrics by different judges": (
+        rows("doc,key,judge,score", lambda i: (f"x{i // 2}", ["right", "brief"][i % 2], f"j{i % 2}", i % 5)),
+        "'key' says what was graded; choose one: --where key=right (or brief); a ranking for each: --column query=key",
+        {"kind": "grade", "annotators": 1, "judgments": 12},
+    ),
+    "a name of whom or what": (
+        rows("doc,facet,score", lambda i: (f"x{i // 2}", ["fluent", "right"][i % 2], i % 5)),
+        "if 'facet' names the annotator: --column annotator=facet; if it says what was judged: --where facet=fluent; "
+        "if no column does: --no-annotators",
+        {"kind": "grade", "annotators": 2},
+    ),
     "no header": (
         rows("842,79185673,0,0", lambda i: (840 + i % 4, 79185673 + i // 4, i * 7 % 3 % 2, i // 4 % 2)),
         "the first line (842, 79185673, 0, 0) looks like data; name the columns: --header annotator,item,grade,truth",
@@ -627,3 +644,28 @@ def test_lines_and_columns_that_other_programs_add(tmp_path):
     times = read(put(tmp_path, "item,rater,rating,timestamp\nx,a,1,yesterday\nx,b,2,today\n"))
     assert times.time is None
     assert "the time is neither a number nor a date" in read(put(tmp_path, "item,rater,rating,time\nx,a,1,noon\n"))
+
+
+def test_entries_of_lists_are_chosen_by_a_field(tmp_path):
+    path = tmp_path / "traces.jsonl"
+    traces = [
+        {
+            "trace": f"t{n}",
+            "scores": [{"name": "help", "value": n, "by": "ann"}, {"name": "tone", "value": 9 - n, "by": "ann"}],
+        }
+        for n in range(4)
+    ]
+    path.write_text("\n".join(map(json.dumps, traces)))
+    pl.DataFrame(traces).write_parquet(tmp_path / "traces.parquet")
+    columns = {"item": "trace", "grade": "scores[].value", "annotator": "scores[].by"}
+    for file in (path, tmp_path / "traces.parquet"):
+        grades = read_judgments(file, columns=columns, where={"scores[].name": "help"})
+        assert grades.grade.tolist() == [0.0, 1.0, 2.0, 3.0]
+        with on_command_line(), pytest.raises(JudgmentError, match=re.escape("--where 'scores[].name=help'")):
+            read_judgments(file, columns=columns)
+
+
+def test_the_item_is_named_again_where_one_metric_has_each_once(tmp_path):
+    path = put(tmp_path, rows("run_id,key,judge,score", lambda i: (f"x{i // 2}", "rb"[i % 2], f"j{i % 2}", i % 5)))
+    assert "choose one: --column item=run_id --where key=r (or b); " in read(path)
+    assert read(path, ["--column", "item=run_id", "--where", "key=r"]).n_items == 12

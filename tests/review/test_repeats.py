@@ -133,3 +133,20 @@ def test_who_grades_all_twice_adds_nothing_to_agreement():
     assert agreement(twice).n_shared == agreement(once).n_shared == 12
     alone = cr.Grades.from_rows([("ann", "q", "x", 1), ("ann", "q", "x", 1)])
     assert agreement(alone).n_shared == 0
+
+
+def test_rows_of_one_judgment_are_no_repeats():
+    rows = {
+        "query": ["q1", "q1", "q2", "q2"], "left": "xxxx", "right": "yyyy", "winner": ["left", "right"] * 2,
+        "annotator": "jjjj", "weight": [0.98, 0.02, 0.4, 0.6], "judgment": [0, 0, 1, 1],
+    }  # fmt: skip
+    votes = cr.Preferences.from_frame({name: list(cells) for name, cells in rows.items()})
+    for judged in (votes, votes.across_queries()):
+        assert repeats(judged).n_again.tolist() == [0]
+        assert cr.findings(cr.aggregate(judged, "bradley_terry"), judged).of("self_consistency") is None
+    # the same pair asked again is one, with the answer that has the larger share
+    again = cr.Preferences.from_frame(
+        {name: list(cells) for name, cells in (rows | {"query": ["q1"] * 4, "weight": [0.98, 0.02, 0.6, 0.4]}).items()}
+    )
+    asked = repeats(again)
+    assert (asked.n_again.tolist(), asked.again.tolist()) == ([1], [1.0])

@@ -62,6 +62,24 @@ _ASIDE = re.compile(
 )
 
 
+_METRIC = re.compile(
+    r"(.*_)?(metric|criterion|criteria|dimension|aspect|rubric)(_name|_id|_key)?|"
+    r"(annotation|assessment|score|evaluation|eval|feedback|measure)_(name|key)"
+)
+
+
+def names_metric(name: str) -> bool | None:
+    """Return whether a column says what was graded, such as ``metric``; ``None`` where it may, such as ``name``.
+
+    Examples
+    --------
+    >>> names_metric("annotation_name"), names_metric("ratings[].criterion"), names_metric("key"), names_metric("judge")
+    (True, True, None, False)
+    """
+    key = key_of(re.split(r"[.\]]+", name)[-1])
+    return None if key in ("name", "key") else _METRIC.fullmatch(key) is not None
+
+
 def is_gold(name: str) -> bool:
     """Return whether a name says that a column holds what is known to be right.
 

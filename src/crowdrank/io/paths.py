@@ -19,10 +19,15 @@ def root_of(names: Iterable[str], path: str) -> tuple[str, list[str]] | None:
     --------
     >>> root_of(["data", "doc.id"], "data.meta[0].url"), root_of(["data", "doc.id"], "doc.id"), root_of(["x"], "y.z")
     (('data', ['meta', '0', 'url']), ('doc.id', []), None)
+    >>> root_of(["scores"], "scores[].name")
+    ('scores', [])
     """
     known = set(names)
     if path in known:
         return path, []
+    listed, _, rest = path.partition("[]")
+    if rest and (root := root_of(names, listed)) is not None:
+        return root
     cuts = [match.start() for match in _STEP.finditer(path)]
     for cut in reversed(cuts):
         if path[:cut] in known:

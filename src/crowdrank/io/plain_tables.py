@@ -151,10 +151,10 @@ def _worth(names: list[str], options: ReadOptions) -> list[str]:
 def plain_rows(table: pl.DataFrame, mixed: Mixed, options: ReadOptions, source: Source) -> Plain:
     """Return the table with rows chosen and columns reached and turned, understood."""
     columns, shape = dict(options.columns), table.shape
+    table = _each_entry(table, [*columns.values(), *options.where])
     table = _choose_rows(table, options.where)
     if options.add_columns is not None:
         table = options.add_columns(table)
-    table = _each_entry(table, columns.values())
     for word, path in columns.items():
         table = with_path(table, path, f"{option('columns')} says {word} is {path!r}")
     table, columns = _with_answer(table, columns, options)

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from ..data.column_facts import ColumnFacts, count_cells
-from ..data.column_names import is_gold, is_surely_item, key_of, name_points
+from ..data.column_names import is_gold, is_surely_item, key_of, name_points, names_metric
 from ..data.column_questions import is_personal, short_paths
 from ..data.intake import count_repeats, short
 from ..data.judgments import Judgments, Rankings
@@ -28,6 +28,7 @@ _MANY_ROWS = 20_000
 _SHOWN = 5
 _MOST_CRITERIA = 12
 """A column with more values is a query rather than a criterion of which one is chosen."""
+_DIGIT = re.compile(r"\d")
 _ASIDE = re.compile(
     r"(.*_)?(index|row|comment|note|text|duration|time|seconds|ms|rt|number)(_.*)?|column_\d+|unnamed.*"
 )
@@ -52,24 +53,59 @@ def check_repeats(name: str, judgments: Judgments, plain: Plain, options: ReadOp
             f"{name}: nothing to aggregate: each item has one grade and no annotator is named; is this a truth or a "
             "result?"
         )
-    if cells < _SEVERAL or options.no_annotators:
+    graded = judgments.kind == "grade" and any(names_metric(column) is not False for column in plain.understood.ignored)
+    if (cells < _SEVERAL or options.no_annotators) and not graded:
         return
     plain = plain.again() if plain.again is not None else plain
-    rest = plain.understood.ignored
-    facts = [one for column in rest if column in plain.whole.columns for one in _facts(column, plain.whole[column])]
-    if named:
+    whole = plain.whole.columns
+    # entries of lists that were read one by one have columns of their own
+    rest = [
+        column for column in plain.understood.ignored
+        if column in whole and not any(name.startswith(f"{column}[]") for name in whole)
+    ]  # fmt: skip
+    facts = [one for column in rest for one in _facts(column, plain.whole[column])]
+    if named and cells >= _SEVERAL:
         _stop_split(name, plain, facts, keys)
+    if graded:
+        _stop_metrics(name, plain, facts, options)
+    if named or cells < _SEVERAL or options.no_annotators:
         return
     splitting = _splitting(plain, facts, keys)
     what = "item" if "item" in keys else "pair"
     each = f"each {what} has {cells:.3g} {judgments.kind}s and no annotator is named"
     if splitting:
         who = splitting[0].name
+        values = list(dict.fromkeys(splitting[0].sample))
+        few = 1 < len(values) <= _MOST_CRITERIA and not splitting[0].numbers and not all(map(_DIGIT.search, values))
+        choice = f"; if it says what was judged: {option('where', {who: values[0]})}" if few else ""
         raise JudgmentError(
-            f"{name}: {each}; if {who!r} names the annotator: {option('columns', {'annotator': who})}; if no column "
-            f"does: {option('no_annotators', True)}"
+            f"{name}: {each}; if {who!r} names the annotator: {option('columns', {'annotator': who})}{choice}; if no "
+            f"column does: {option('no_annotators', True)}"
         )
     say(f"{name}: {each}")
+
+
+def _stop_metrics(name: str, plain: Plain, facts: list[ColumnFacts], options: ReadOptions) -> None:
+    """Stop where grades of several metrics stand below each other, which an unused column tells apart."""
+    for one in facts:
+        known = names_metric(one.name)
+        values = list(dict.fromkeys(one.sample)) if known is not False and not one.is_nested else []
+        if not 1 < len(values) <= _MOST_CRITERIA or one.numbers or not one.has_repeats or one.cells is None:
+            continue
+        items = count_cells([plain.frame["item"]])
+        # a name may be anything, but what is measured of most items by several names is no name of theirs
+        if known is None and count_cells([plain.frame["item"], one.cells]) < _SEVERAL * items:
+            continue
+        more = f" (or {either(values[1:_SHOWN])})" if len(values) > 1 else ""
+        item = plain.understood.columns["item"]
+        # in the rows of one metric each id stands once, and would not be taken for the item's
+        again = "" if "item" in options.columns or is_surely_item(item) else f"{option('columns', {'item': item})} "
+        ways = [f"{again}{option('where', {one.name: values[0]})}{more}"]
+        if "query" not in plain.frame.columns:
+            ways.append(f"a ranking for each: {option('columns', {'query': one.name})}")
+        if known is None and "annotator" not in plain.frame.columns:
+            ways.append(f"if it names the annotator: {option('columns', {'annotator': one.name})}")
+        raise JudgmentError(f"{name}: {one.name!r} says what was graded; choose one: {'; '.join(ways)}")
 
 
 def _check_ranks(name: str, plain: Plain) -> None:

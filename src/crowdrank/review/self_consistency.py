@@ -28,7 +28,14 @@ class Things(NamedTuple):
 
 
 def things_of(judgments: Judgments) -> tuple[Judgments, Things]:
-    """Return the judgments as grades or preferences, and what each is about."""
+    """Return the judgments as grades or preferences, and what each is about.
+
+    Rows that share one judgment, as the weights of a probability do, are one answer: that of the heaviest row.
+    """
+    if isinstance(judgments, Preferences) and judgments.judgment is not None:
+        heaviest_first = np.lexsort((-judgments.row_weight, judgments.judgment))
+        once = np.unique(judgments.judgment[heaviest_first], return_index=True)[1]
+        judgments = judgments.select(np.sort(heaviest_first[once]))
     if isinstance(judgments, Grades):
         key, answer, turned = judgments.item.astype(np.int64), judgments.grade, np.zeros(len(judgments), bool)
         part: Judgments = judgments

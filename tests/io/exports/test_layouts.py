@@ -1,6 +1,7 @@
 """Older and newer layouts of the tools, odd values in them, and what has to be asked."""
 
 import json
+import re
 
 import polars as pl
 import pytest
@@ -401,6 +402,69 @@ def test_scores_of_the_langfuse_api_name_who_scored(save):
     }
     imported = _read(save("page.json", page))
     assert imported.frame.select("item", "grade", "annotator").rows() == [("t1", 1.0, "u1")]
+
+
+def test_scores_in_camel_case_of_langfuse_are_found_without_words(save):
+    scores = [
+        {"id": f"{n}{name}", "timestamp": "2025-01-01T00:00:00Z", "name": name, "value": n, "source": "API",
+         "traceId": f"t{n}", "dataType": "NUMERIC", "authorUserId": "u1"}
+        for n in (1, 2) for name in ("help", "tone")
+    ]  # fmt: skip
+    path = save("scores.jsonl", scores)
+    with pytest.raises(JudgmentError, match=re.escape("where={'name': 'help'}")):
+        _read(path)
+    for chosen in ({"where": {"name": "help"}}, {"answer": "help"}):
+        assert _read(path, **chosen).frame.select("item", "grade", "annotator").rows() == [
+            ("t1", 1.0, "u1"), ("t2", 2.0, "u1"),
+        ]  # fmt: skip
+
+
+FEEDBACK = {
+    "langsmith": (
+        lambda n, metric: {"run_id": f"r{n}", "key": metric, "score": n, "value": None, "session_id": f"e{n}",
+                           "feedback_source": {"type": "model", "user_id": f"u{n}"}, "trace_id": f"r{n}"},
+        "key", ("r1", 1.0, "u1"),
+    ),
+    "phoenix": (
+        lambda n, metric: {"span_id": f"s{n}", "name": metric, "annotator_kind": "HUMAN", "user_id": f"u{n}",
+                           "result": {"label": "good", "score": n, "explanation": ""}},
+        "name", ("s1", 1.0, "u1"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("tool", FEEDBACK)
+def test_metrics_are_chosen_and_never_annotators(save, tool):
+    make, field, first = FEEDBACK[tool]
+    rows = [make(n, metric) for n in (1, 2) for metric in ("correctness", "style")]
+    path = save("feedback.json", {"data": rows} if tool == "phoenix" else rows)
+    assert detect(path) == tool
+    with pytest.raises(JudgmentError, match=f"where={{'{field}': 'correctness'}}"):
+        _read(path)
+    found = _read(path, where={field: "correctness"}).frame
+    assert found.select("item", "grade", "annotator").row(0) == first
+    assert found.height == 2
+
+
+def _inspect_log(scores):
+    samples = [{"id": n, "scores": {name: {"value": values[n]} for name, values in scores.items()}} for n in range(2)]
+    return {"status": "success", "eval": {"model": "m", "task": "t"}, "samples": samples}
+
+
+def test_scorers_of_inspect_are_asked_for_and_scales_never_pooled(save):
+    path = save("log.json", _inspect_log({"accuracy": "CI", "verbosity": [9, 0], "toxicity": [0.1, 0.9]}))
+    for options in ({}, {"columns": {"annotator": "scorer"}}):
+        with pytest.raises(JudgmentError, match=r"on different scales; choose one with where={'scorer': 'accuracy'}$"):
+            _read(path, **options)
+    assert _read(path, where={"scorer": "verbosity"}).frame["grade"].to_list() == [9.0, 0.0]
+    path = save("log.json", _inspect_log({"match": "CI", "includes": "CC"}))
+    with pytest.raises(JudgmentError, match="or take all as annotators of the same thing"):
+        _read(path)
+    pooled = _read(path, columns={"annotator": "scorer"}).frame
+    assert pooled["annotator"].unique().sort().to_list() == ["includes", "match"]
+    # the same grader several times
+    path = save("log.json", _inspect_log({"model_graded_qa": "CI", "model_graded_qa1": "II"}))
+    assert _read(path).frame.height == 4
 
 
 def test_a_sheet_of_google_forms_is_found_and_read(tmp_path):

@@ -117,6 +117,22 @@ def at_path(record: Any, path: str) -> Any:
     return None
 
 
+def each_at_path(record: Any, path: str) -> list[Any]:
+    """Return what stands at a path in each entry of the lists that it leads through, as in ``scores[].name``.
+
+    Examples
+    --------
+    >>> each_at_path({"scores": [{"name": "x"}, {"name": "y"}]}, "scores[].name"), each_at_path({"a": 1}, "a")
+    (['x', 'y'], [1])
+    """
+    if "[]" not in path:
+        return [at_path(record, path)]
+    head, _, rest = path.partition("[]")
+    listed = at_path(record, head)
+    entries = listed if isinstance(listed, list) else []
+    return [value for one in entries for value in (each_at_path(one, rest.removeprefix(".")) if rest else [one])]
+
+
 def message_text(value: Any) -> str | None:
     """Return a text, or what the last message of a conversation says."""
     if isinstance(value, str):

@@ -287,13 +287,25 @@ def _is_deepeval(start: Beginning) -> bool:
 
 
 def _is_langfuse(start: Beginning) -> bool:
-    paged = [one for one in start.first("data") if isinstance(one, Mapping)]
-    keys = {"traceId", "dataType", "source"}
-    return (
-        start.has("trace_id", "data_type", "string_value", "source")
-        or start.has("traceId", "dataType", "stringValue", "source")
-        or any(keys <= one.keys() for one in paged)
+    return _has_scores(start, {"name", "trace_id", "data_type", "source"}) or _has_scores(
+        start, {"name", "traceId", "dataType", "source"}
     )
+
+
+def _is_langsmith(start: Beginning) -> bool:
+    return any(
+        _has_scores(start, {"run_id", "key", "score", more})
+        for more in ("feedback_source", "feedback_source.type", "session_id", "feedback_config")
+    )
+
+
+def _is_phoenix(start: Beginning) -> bool:
+    return _has_scores(start, {"annotator_kind", "result"}) or _has_scores(start, {"annotator_kind", "result.score"})
+
+
+def _has_scores(start: Beginning, keys: set[str]) -> bool:
+    """Whether records, or those of a page of an API, have these fields."""
+    return start.has(*keys) or any(isinstance(one, Mapping) and keys <= one.keys() for one in start.first("data"))
 
 
 def _is_rre(start: Beginning) -> bool:
@@ -384,5 +396,7 @@ _SIGNATURES: dict[str, Callable[[Beginning], bool]] = {
     "promptfoo": _is_promptfoo,
     "deepeval": _is_deepeval,
     "langfuse": _is_langfuse,
+    "langsmith": _is_langsmith,
+    "phoenix": _is_phoenix,
 }
 """Name of an importer -> whether the beginning of a file has what its exports have."""

@@ -16,7 +16,7 @@ from ...wording import counted, either, first_few, option, plural
 from ..number_text import numbers_in
 from ..read_options import ReadOptions
 from ..sources import Source
-from .cells import as_number, as_seconds, as_text, as_truth, at_path
+from .cells import as_number, as_seconds, as_text, as_truth, at_path, each_at_path
 
 _NUMBERS = ("rank", "weight", "time", "duration", "strength")
 COLUMNS = (
@@ -113,7 +113,7 @@ class Collector:
         """Whether a record, or what stands around it, is one that ``where`` asks for."""
         fits = True
         for path, value in self.options.where.items():
-            values = [as_text(at_path(record, path)) for record in records]
+            values = [as_text(value) for record in records for value in each_at_path(record, path)]
             self._where_hits[path] |= any(one is not None for one in values)
             fits = fits and str(value).strip() in values
         self._n_elsewhere += not fits

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from ...errors import JudgmentError
+from ...wording import first_few, option
 from ..read_options import ReadOptions
 from ..sources import ZIP, Source
 from .cells import as_number, as_text, at_path
@@ -14,6 +16,7 @@ from .questions import choose_question
 from .streaming import Shape, document
 
 _TITLE = "an Inspect log (eval.model, samples[].scores)"
+_LAST_NUMBER = re.compile(r"[_\s.\-]?\d+$")
 _SHAPE: Shape = {"eval": {}, "samples": [{"scores": {}, "score": {}}]}
 _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0, "yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}
 
@@ -29,20 +32,25 @@ def read(source: Source, options: ReadOptions) -> Imported:
     model, task = as_text(at_path(log, "eval.model")), as_text(at_path(log, "eval.task"))
     values: list[tuple[Any, str, str, str, Any]] = []
     for number, sample in enumerate(log["samples"], 1):
-        if not rows.is_wanted(sample):
+        scores = _scores(sample)
+        wanted = [score for score in scores if rows.is_wanted({"scorer": score[0]}, sample)]
+        if scores and not wanted:
             continue
         rows.n_read += 1
         if sample.get("error"):
             rows.drop("error")
             continue
-        scores = _scores(sample)
         if not scores:
             rows.drop("without a score")
         number_or_id = as_text(sample.get("id")) or str(number)
         query = f"{task}: {number_or_id}" if task else number_or_id
-        values += [(sample if options.columns else None, query, *score) for score in scores]
+        values += [({"scorer": score[0], **sample}, query, *score) for score in wanted]
     parts = dict.fromkeys(part for *_, part, _ in values)
     part = choose_question(parts, options.answer, what="the scores") if len(parts) > 1 or options.answer else None
+    _expect_one_scale(
+        [(scorer, value) for _, _, scorer, name, value in values if part in (None, name)],
+        pooled=options.columns.get("annotator") == "scorer",
+    )
     for record, query, scorer, name, value in values:
         if part is None or name == part:
             _add(rows, record, value, query=query, item=model, annotator=scorer)
@@ -56,6 +64,34 @@ def read(source: Source, options: ReadOptions) -> Imported:
         "grade": "scores[].value",
     }
     return rows.finish("grade", title=_TITLE)
+
+
+def _expect_one_scale(scores: list[tuple[str, Any]], *, pooled: bool) -> None:
+    """Ask which scorer is meant, unless they differ in a last number only; never pool what is on several scales."""
+    by_scorer: dict[str, list[Any]] = {}
+    for scorer, value in scores:
+        by_scorer.setdefault(scorer, []).append(value)
+    pooled |= len({_LAST_NUMBER.sub("", scorer) for scorer in by_scorer}) == 1
+    ranges = [_range_of(values) for values in by_scorer.values()]
+    widest = max((high for _, _, high in ranges), default=0.0) - min((low for _, low, _ in ranges), default=0.0)
+    alike = len({letters for letters, _, _ in ranges}) == 1 and all(
+        2 * (high - low) >= widest for _, low, high in ranges
+    )
+    if len(by_scorer) < 2 or (pooled and alike):
+        return
+    named = first_few(map(repr, by_scorer), shown=12)
+    one = option("where", {"scorer": next(iter(by_scorer))})
+    together = f", or take all as annotators of the same thing with {option('columns', {'annotator': 'scorer'})}"
+    scales = "" if alike else ", on different scales"
+    raise JudgmentError(f"the samples have scores of {named}{scales}; choose one with {one}{together if alike else ''}")
+
+
+def _range_of(values: list[Any]) -> tuple[bool, float, float]:
+    """Whether all values are letters or words that Inspect counts, else the range of the numbers."""
+    if all(isinstance(value, bool) or (isinstance(value, str) and _letter(value) is not None) for value in values):
+        return True, 0.0, 1.0
+    numbers = [number for value in values if (number := as_number(value)) is not None]
+    return False, min(numbers, default=0.0), max(numbers, default=0.0)
 
 
 def _add(rows: Collector, sample: Any, value: Any, **cells: Any) -> None:

@@ -11,8 +11,13 @@ from .cells import as_text
 from .imported import Collector
 
 
-def choose_question(names: Iterable[str], answer: str | None, *, what: str = "answers to") -> str:
-    """Return the question that is meant: the only one, or the one that ``answer`` names."""
+def choose_question(
+    names: Iterable[str], answer: str | None, *, what: str = "answers to", field: str | None = None
+) -> str:
+    """Return the question that is meant: the only one, or the one that ``answer`` names.
+
+    Where ``field`` names them in each record, rows may be chosen by it too.
+    """
     known = list(dict.fromkeys(names))
     if answer is not None:
         if answer in known:
@@ -26,7 +31,8 @@ def choose_question(names: Iterable[str], answer: str | None, *, what: str = "an
             raise JudgmentError(f"the file has no {what.removeprefix('the ')}; write it with them")
         raise JudgmentError("the file has no answers to any question; export it once somebody has answered")
     named = first_few(map(repr, known), shown=12)
-    raise JudgmentError(f"the file has {what} {named}; choose one with {option('answer', known[0])}")
+    way = option("answer", known[0]) if field is None else option("where", {field: known[0]})
+    raise JudgmentError(f"the file has {what} {named}; choose one with {way}")
 
 
 def add_labels(rows: Collector, answers: Sequence[tuple[Any, str | None, Sequence[str], dict[str, Any]]]) -> None:
