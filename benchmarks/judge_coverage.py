@@ -1,7 +1,8 @@
 """Intervals on simulated judges, for ``docs/llm-judges.md``: ``python -m benchmarks.judge_coverage``.
 
 Judges with coefficients of their own, with ties, lapses or many items; and a few people beside several programs that
-share tastes. Each line says how many of the intervals hold the truth.
+share tastes. Each line says how many of the intervals hold the truth. ``--only "options"`` measures the table that the
+page begins with: the same votes without options, then with those that the page advises, one after the other.
 """
 
 from __future__ import annotations
@@ -49,6 +50,18 @@ TABLES: dict[str, dict[str, Any]] = {
     "4 categories that do not differ": {"differ": 0.0},
 }
 PEOPLE = [f"p{place}" for place in range(5)]
+OPTIONS: dict[str, dict[str, Any]] = {
+    "options, 200 votes of 5 people and 7,500 of 5 programs": {"programs": 5, "n_people": 200},
+    "options, 400 votes of 5 people and 4,500 of 3 programs": {"programs": 3, "n_people": 400},
+}
+ADVISED: tuple[dict[str, Any], ...] = (
+    {},
+    {"control": ["length"]},
+    {"control": ["length", "self"]},
+    {"trusted": "group=human"},
+    {"control": ["length", "self"], "trusted": "group=human"},
+)
+N_FAMILIES = 6
 
 
 def judges(
@@ -108,30 +121,65 @@ def control_line(seeds: int, case: dict[str, Any]) -> str:
 
 def people_and_programs(
     seed: int, programs: int, n_people: int, *, m: int = 12, each: int = 1500, alphas: tuple[float, ...] = (1.3,),
-    own: float = 0.3, common: float = 0.4,
+    own: float = 0.3, common: float = 0.4, own_family: float = 0.0, habit: float = 0.0,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Return preferences of five people and of programs that share tastes and like length, and the true scores."""
+    """Return preferences of five people and of programs that share tastes and like length, and the true scores.
+
+    Programs like items of their own family by ``own_family``; ``habit`` is how far items differ in length.
+    """
     import polars as pl
 
     import crowdrank as cr
 
     rng = np.random.default_rng(seed)
     scores, shared = rng.normal(0, 1, m), common * rng.normal(0, 1, m)
-    seen = [(name, scores, n_people // 5, 1.0, 0.0) for name in PEOPLE]
+    seen = [(name, scores, n_people // 5, 1.0, 0.0, "human") for name in PEOPLE]
     for place in range(programs):
         alpha = alphas[place % len(alphas)]
-        seen.append((f"j{place}", scores + (shared + own * rng.normal(0, 1, m)) / 1.3, each, alpha, 0.5))
+        sees = scores + (shared + own * rng.normal(0, 1, m)) / 1.3
+        seen.append((f"j{place}", sees, each, alpha, 0.5, str(place % N_FAMILIES)))
+    usual = habit * rng.normal(0, 1, m) if habit else np.zeros(m)
     rows = []
-    for who, sees, number, alpha, likes in seen:
+    for who, sees, number, alpha, likes, group in seen:
         left = rng.integers(0, m, number)
         right = (left + rng.integers(1, m, number)) % m
-        x = rng.normal(0, 1, number)
-        felt = alpha * (sees[left] - sees[right]) + likes * x + rng.logistic(size=number)
+        x = rng.normal(0, 1, number) + usual[left] - usual[right]
+        mine = [np.array([str(item % N_FAMILIES) == group for item in side], float) for side in (left, right)]
+        felt = alpha * (sees[left] - sees[right]) + likes * x + own_family * (mine[0] - mine[1])
+        felt = felt + rng.logistic(size=number)
         rows.append(pl.DataFrame({
-            "query": [f"{who} {row}" for row in range(number)], "left": left, "right": right,
+            "query": [f"{who} {row}" for row in range(number)], "left": left, "right": right, "group": group,
             "winner": np.where(felt > 0, "left", "right"), "annotator": [who] * number, "length": x,
         }))  # fmt: skip
     return cr.Preferences.from_frame(pl.concat(rows), covariates=["length"]).across_queries(), scores
+
+
+def options_line(seeds: int, case: dict[str, Any]) -> str:
+    """Return coverage of 95 % intervals of differences and the error, on the scale of the fit, by options given."""
+    import crowdrank as cr
+    from crowdrank.api import with_families
+
+    runs: list[list[tuple[float, float]]] = [[] for _ in ADVISED]
+    for seed in range(seeds):
+        preferences, scores = people_and_programs(seed, own_family=0.8, habit=0.7, **case)
+        families = {"item": list(range(len(scores))), "family": [str(one % N_FAMILIES) for one in range(len(scores))]}
+        preferences = with_families(preferences, families)
+        for found, options in zip(runs, ADVISED, strict=True):
+            consensus = cr.aggregate(preferences, **options)
+            truth = scores[[int(one) for one in consensus.items.ids]]
+            truth = truth - truth.mean()
+            size = float(consensus.scores @ truth) / float(truth @ truth)
+            i, j = np.triu_indices(len(truth), 1)
+            block = consensus.covariance[0]
+            error = np.sqrt(block[i, i] + block[j, j] - 2 * block[i, j])
+            off = consensus.scores[i] - consensus.scores[j] - size * (truth[i] - truth[j])
+            found.append((float(np.mean(np.abs(off) < 1.96 * error)), float(np.sqrt(np.mean((off / size) ** 2)))))
+    parts = []
+    for found, options in zip(runs, ADVISED, strict=True):
+        covers, rms = np.mean(found, axis=0)
+        words = [*options.get("control", ()), *(["trusted"] if "trusted" in options else [])]
+        parts.append(f"{', '.join(words) or 'none'} {covers:.2f} / {rms:.2f}")
+    return "; ".join(parts)
 
 
 def taste_line(seeds: int, case: dict[str, Any]) -> str:
@@ -215,7 +263,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     kinds = (
         (CONTROL, control_line, "control"), (TASTE, taste_line, "taste, covers / width / error"),
-        (TABLES, table_line, "tables"),
+        (TABLES, table_line, "tables"), (OPTIONS, options_line, "covers / error"),
     )  # fmt: skip
     for cases, line, what in kinds:
         for name, case in cases.items():

@@ -61,14 +61,14 @@ def test_few_judgments_each_are_too_few():
     few, enough = grades(3, int(FEWEST) - 1), grades(3, int(FEWEST))
     assert auto_method(enough) == LEARNED
     assert auto_method(few).method == "mean_grade"
-    assert auto_method(few).reason == "annotators gave 4.0 grades each, too few to distinguish good from bad ones"
+    assert auto_method(few).reason == "annotators gave 4 grades each, too few to distinguish good from bad ones"
 
 
 def test_short_rankings_count_as_the_choices_they_are():
     rows = [(f"a{who}", "q", f"i{item}", item + 1) for who in range(5) for item in range(4)]
     found = auto_method(cr.Rankings.from_rows(rows))
     assert (found.method, found.reason) == (
-        "borda", "annotators gave 3.0 choices each, too few to distinguish good from bad ones",
+        "borda", "annotators gave 3 choices each, too few to distinguish good from bad ones",
     )  # fmt: skip
 
 

@@ -119,25 +119,41 @@ def apply_ties_rule(outcomes: OutcomeCounts, ties: str, offsets: Counts) -> Pair
     )
 
 
-def warn_unbounded(
-    items: Items, pair_counts: PairCounts, *, held_by: str = "only the ridge keeps", depth: int = 3
-) -> None:
+def warn_unbounded(items: Items, pair_counts: PairCounts, *, depth: int = 3) -> None:
     """Warn of items that won or lost everything, of groups that did so together, and of groups that never met.
 
-    ``held_by`` says what keeps the scores finite, ``depth`` how many calls up the warning points.
+    ``depth`` says how many calls up the warning points.
     """
     judged = pair_counts.wins + pair_counts.losses > 0
     winners = judged & (pair_counts.losses == 0)
     losers = judged & (pair_counts.wins == 0)
     for extreme, word in ((winners, "won"), (losers, "lost")):
         if extreme.any():
-            _warn(f"{first_ids(items, extreme)} {word} every preference, so {held_by} the score finite", depth)
+            _warn(open_place(first_ids(items, extreme), int(extreme.sum()), word), depth)
+    named = [np.arange(len(items)) == one for one in np.flatnonzero(winners | losers)[:_MAX_GROUPS_SHOWN]]
     for members, word in _one_way_groups(pair_counts, winners | losers | ~judged):
-        text = (
-            f"the {int(members.sum())} items {first_ids(items, members)} {word} every preference against the others of"
-        )
-        _warn(f"{text} their query, so {held_by} the two groups together", depth)
+        rest = judged & ~members & (pair_counts.group == pair_counts.group[np.argmax(members)])
+        # that the rest won says that these lost
+        if not any(np.array_equal(rest, one) for one in named):
+            names = f"the {int(members.sum()):,} items {first_ids(items, members)}"
+            _warn(open_place(names, int(members.sum()), word, group=True), depth)
+            named.append(members)
     warn_apart(items, pair_counts, depth=depth + 1)
+
+
+def open_place(names: str, number: int, word: str, *, group: bool = False) -> str:
+    """Return the sentence that so many items, or a group of them, ``won`` or ``lost`` all, so their place is open.
+
+    Examples
+    --------
+    >>> open_place("'x'", 1, "won")
+    "'x' won every preference, so how far ahead it is remains open: compare it with the items next to it"
+    """
+    far = "ahead" if word == "won" else "behind"
+    they, them = ("it is", "it") if number == 1 else ("they are", "them")
+    where = " against the others of their query" if group else ""
+    so = f"how far {far} {they} remains open: compare {them} with the items next to {them}"
+    return f"{names} {word} every preference{where}, so {so}"
 
 
 def warn_apart(items: Items, pair_counts: PairCounts, *, depth: int = 3) -> None:

@@ -23,10 +23,11 @@ from .data.consensus import Quality
 from .data.index import Index
 from .data.judgments import Grades, Judgments, Mixed, Preferences
 from .data.mixed import parts_of
+from .data.naming import named_annotators
 from .data.parted import sampled_rows, share_of_rows
 from .data.stacking import align_judgments, stack_judgments
 from .data.ties import settle_ties
-from .errors import DataWarning, ParameterError
+from .errors import DataWarning
 from .protocols import Aggregator, Bools, Floats, Ints, Scorer
 from .reliability import EXACT, Half, Halving, Reliability, add_up, class_reliability, reliability
 from .wording import option
@@ -410,16 +411,9 @@ def _per_item(judgments: Judgments | Mixed) -> Floats:
 
 def trusted_annotators(judgments: Judgments | Mixed, trusted: Any | None) -> Bools:
     """Return which annotators are named as trusted, (n_annotators,)."""
-    mask = np.zeros(judgments.n_annotators, bool)
     if trusted is None:
-        return mask
-    if not judgments.n_annotators:
-        raise ParameterError(
-            f"{option('trusted')} names annotators, but the judgments do not say who gave them; leave it out"
-        )
-    for name in [trusted] if isinstance(trusted, str | int) else trusted:
-        mask[judgments.annotators.code(name, "annotator")] = True
-    return mask
+        return np.zeros(judgments.n_annotators, bool)
+    return named_annotators(judgments, trusted, "trusted")
 
 
 def warn_near_chance(method: str, quality: Floats, n_judgments: Floats) -> None:

@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -28,7 +29,7 @@ def test_aggregate_writes_a_ranking_and_names_the_bad_annotators(run, votes):
     assert "read as preferences" in ran.err
     assert "1,800 preferences by 30 annotators on 12 items, over 20 queries taken together" in ran.lines
     assert f"method latent_score, since {LEARNED.reason}" in ran.lines
-    assert "4 of 30 annotators worth a look (quality 0.5 is guessing):" in ran.lines
+    assert "4 of 30 annotators are worth a look (quality 0.5 is guessing):" in ran.lines
     verdicts = {line.split(":")[0].strip(): line.rsplit(", ", 1)[1] for line in ran.lines if line.startswith("  ")}
     assert verdicts == {"olga": "reversed", "bruno": "guessing", "ines": "guessing", "tariq": "guessing"}
 
@@ -106,7 +107,7 @@ def test_annotators_can_be_left_out(run, votes):
     ran = run("aggregate votes.csv --across-queries --without olga,tariq --without bruno --annotators who.csv")
     assert "by 27 annotators" in ran.err
     assert set(read_table("who.csv")["annotator"]).isdisjoint({"olga", "tariq", "bruno"})
-    assert "1 of 27 annotators worth a look" in ran.err
+    assert "1 of 27 annotators is worth a look" in ran.err
 
 
 def test_an_annotator_whose_name_has_a_comma_can_be_left_out(run, tmp_path):
@@ -161,7 +162,7 @@ def test_votes_without_annotators(run, tmp_path):
     (tmp_path / "v.csv").write_text("item,grade\nx,1\ny,2\nx,3\n")
     ran = run("aggregate", "v.csv")
     assert ran.code == 0
-    assert "the votes name no annotators, so nothing can be said about them" in ran.lines
+    assert "the judgments name no annotators, so nothing can be said about them" in ran.lines
 
 
 def test_few_judgments_accuse_nobody(run, tmp_path):
@@ -386,3 +387,19 @@ def test_well_judged_queries_are_not_told_of_across_queries(run, tmp_path):
     ]
     (tmp_path / "grades.csv").write_text("query,item,annotator,grade\n" + "\n".join(lines) + "\n")
     assert "--across-queries" not in run("aggregate grades.csv").err
+
+
+@pytest.mark.parametrize("people", [("human-1", "human-2"), ("Ann Lee", "bob")])
+def test_the_option_that_trusts_people_can_be_pasted(run, tmp_path, people):
+    rng = np.random.default_rng(0)
+    lines = ["query,left,right,winner,annotator"]
+    for row in range(200):
+        left, right = rng.permutation(4)[:2]
+        who = "gpt-4o" if row % 20 else people[row // 20 % 2]
+        lines.append(f"{row},m{left},m{right},{'left' if (left < right) == (rng.random() < 0.8) else 'right'},{who}")
+    (tmp_path / "v.csv").write_text("\n".join(lines))
+    command = "aggregate v.csv --across-queries"
+    said = next(line for line in run(command).lines if "95 % of the judgments are by 1 program (gpt-4o)" in line)
+    option = said[said.index("--trusted") :]
+    ran = run(f"{command} {option} --annotators who.csv")
+    assert (ran.code, "program" in ran.err) == (0, False)

@@ -95,7 +95,8 @@ def test_equals_are_not_to_be_told_apart_by_more_judgments():
         ([("a", "x", 2), ("a", "y", 2), ("a", "z", 0)], "shared_first", "2 of 3 items share the first place: x and y"),
         ([("a", "x", 2), ("a", "y", 1)], "one_annotator", "a gave all judgments; with only one annotator"),
         ([("a", "x", 2), ("b", "y", 1)], "no_overlap", "no item was judged twice"),
-        ([(a, i, 2) for a in "ab" for i in "xyz"], "too_few_judgments", "both annotators judged too little"),
+        ([(a, i, 2) for a in "ab" for i in "xyz"], "nothing_to_order", "annotators give all items"),
+        ([("a", "x", 1), ("b", "x", 2)], "nothing_to_order", "no query has two items, so nothing shows which of the 2"),
     ],
 )
 def test_small_cases(rows, kind, sentence):
@@ -225,5 +226,54 @@ def test_camps_that_contradict_each_other_are_not_told_to_judge_more():
     votes = cr.Preferences.from_rows(rows)
     found = cr.findings(cr.aggregate(votes, "bradley_terry"), votes)
     assert found.of("too_few_judgments") is None
-    assert "too little agreement among the others" in found.of("unmatched").sentence
+    assert "others agree too little" in found.of("unmatched").sentence
     assert len(found.of("unmatched").ids) == 8
+
+
+def verdicts_of(numbers, groups=None, items=("m1", "m2", "m3")):
+    """Preferences of annotators, as many as said of each, all for the first of the items."""
+    rng = np.random.default_rng(0)
+    rows = []
+    for who, number in numbers.items():
+        for _ in range(number):
+            left, right = rng.permutation(len(items))[:2]
+            won = rng.random() < 0.8
+            winner = "left" if (left < right) == won else "right"
+            rows.append((len(rows), who, items[left], items[right], winner, (groups or {}).get(who)))
+    table = pl.DataFrame(rows, schema=["query", "annotator", "left", "right", "winner", "group"], orient="row")
+    return cr.Preferences.from_frame(table if groups else table.drop("group")).across_queries()
+
+
+@pytest.mark.parametrize(
+    ("numbers", "groups", "trusted"),
+    [
+        ({"j1": 90, "p1": 6, "p2": 6}, {"j1": "llm", "p1": "human", "p2": "human"}, "trusted='group=human'"),
+        ({"gpt-4o": 90, "human-1": 6, "human-2": 6}, None, "trusted='human-*'"),
+        ({"gpt-4o": 90, "claude-3-opus": 60, "expert": 6}, None, "trusted='expert'"),
+        ({"gpt-4o": 90, "ann": 6, "bob": 6}, None, "if these are people, let them decide with trusted="),
+        ({"gpt-4o": 6, "human-1": 60}, None, None),
+        ({"gpt-4o": 90, "claude-3": 60}, None, None),
+        ({"claude": 90, "anna": 6}, None, None),
+        ({"ann": 90, "bob": 6}, {"ann": "red", "bob": "blue"}, None),
+    ],
+)
+def test_programs_that_outvote_people_are_told_with_the_option_to_paste(numbers, groups, trusted):
+    votes = verdicts_of(numbers, groups)
+    finding = cr.findings(cr.aggregate(votes, "latent_score"), votes).of("mostly_programs")
+    if trusted is None:
+        assert finding is None
+        return
+    assert trusted in finding.sentence
+    again = cr.aggregate(votes, "latent_score", trusted=list(finding.ids))
+    assert cr.findings(again, votes).of("mostly_programs") is None
+
+
+def test_students_who_judge_each_other_are_no_programs():
+    votes = verdicts_of({"ann": 90, "bob": 6}, items=("ann", "bob", "cy"))
+    assert cr.findings(cr.aggregate(votes, "latent_score"), votes).of("mostly_programs") is None
+
+
+def test_a_method_that_trusts_nobody_is_not_told_to():
+    votes = verdicts_of({"gpt-4o": 90, "human-1": 6, "human-2": 6})
+    sentence = cr.findings(cr.aggregate(votes, "bradley_terry"), votes).of("mostly_programs").sentence
+    assert sentence.endswith("method='latent_score' trusted='human-*'")

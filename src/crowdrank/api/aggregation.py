@@ -96,7 +96,8 @@ def aggregate(
     known
         Items whose truth is known, for methods that use it.
     trusted
-        Annotators known to be good, for methods that use it.
+        Annotators known to be good, for methods that use it: ids, ``"human-*"`` for all ids like that,
+        ``"group=human"`` for a group, or a file's path with an id per line; several in a list, or with commas between.
     control
         Covariates of preferences to control for, such as ``["length", "bold:log"]``: scores are then those of items
         that are equal in them, and ``estimates["control"]`` has their coefficients. A frame or file has them in columns
@@ -138,6 +139,10 @@ def aggregate(
     how = {"stream": stream, "cluster": cluster, "resume": resume}
     if packed is None:
         judged, packed = _read_for(judgments, method, bootstrap, control, how)
+    if trusted is not None:
+        # from here on by their ids, which any part or resample of the judgments understands
+        source: Any = judged if packed is None else packed
+        trusted = source.annotators.ids.filter(pl.Series(trusted_annotators(source, trusted))).to_list()
     if packed is not None and len(packed) >= in_parts.MANY_ROWS:
         at_once = {"control": control, "robust": None if robust == "none" else robust, "reweight": reweight}
         whole_only = [name for name, value in at_once.items() if value is not None]
@@ -165,7 +170,6 @@ def aggregate(
         judged, method, params, seed, want, anchored=anchored, resumed=start is not None, controlled=bool(names)
     )
     _say_outcome_only(judged, aggregator)
-    trusted_annotators(judged, trusted)
     draws = None
     if bootstrap is not None:
         from ..resampling import plan_draws, replicates
@@ -174,7 +178,7 @@ def aggregate(
     extra = {"start": start, "known": known, "trusted": trusted, "control": names}
     given = {name: value for name, value in extra.items() if value is not None}
     say_time(aggregator, judged)
-    fitted = _fit(aggregator, judged, given)
+    fitted = _with_trusted(_fit(aggregator, judged, given), trusted)
     warn_of_sides(fitted, judged)
     for sentence in _control_sentences(fitted):
         say(sentence)
@@ -227,7 +231,7 @@ def _aggregate_parts(
             # what is wrong with the judgments themselves, the fit as a whole says too
             say(f"{method_label(aggregator)} needs all judgments at once: in memory")
             return None
-    fitted = fit_packed(packed, aggregator, given, **how)
+    fitted = _with_trusted(fit_packed(packed, aggregator, given, **how), given.get("trusted"))
     if plan is None:
         return fitted
     assert isinstance(fitted, Consensus)
@@ -386,6 +390,13 @@ def _fit(aggregator: Any, judgments: Judgments | Mixed, extra: dict[str, Any]) -
     expect_parameters(aggregator)
     fitted: Consensus = aggregator.fit(judgments, **extra)
     return fitted
+
+
+def _with_trusted(fitted: Any, trusted: list[Any] | None) -> Any:
+    """The consensus with who was trusted, which findings and further fits go by."""
+    if not trusted or not isinstance(fitted, Consensus):
+        return fitted
+    return replace(fitted, estimates={**fitted.estimates, "trusted": trusted})
 
 
 def _sample(packed: PackedJudgments) -> Judgments:

@@ -12,7 +12,7 @@ from ..data.grades import MAX_LEVELS
 from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
 from ..data.mixed import parts_of
 from ..errors import JudgmentError, ParameterError
-from ..wording import one_of, option
+from ..wording import counted, one_of, option
 
 FEWEST = 5.0
 """Judgments of an annotator, on average, from which on it pays to learn how far each can be relied on."""
@@ -139,9 +139,8 @@ def _against_learning(judgments: Judgments) -> str | None:
     # a ranking of m items is worth m - 1 choices
     n_answers = len(judgments.item) - len(judgments) if isinstance(judgments, Rankings) else len(judgments)
     if n_answers < FEWEST * n_annotators:
-        each = n_answers / max(n_annotators, 1)
-        what = "choices" if isinstance(judgments, Rankings) else f"{kind}s"
-        return f"annotators gave {each:.1f} {what} each, too few to distinguish good from bad ones"
+        each = counted(float(f"{n_answers / n_annotators:.2g}"), "choice" if isinstance(judgments, Rankings) else kind)
+        return f"annotators gave {each.replace('.0 ', ' ')} each, too few to distinguish good from bad ones"
     if isinstance(judgments, Grades) and judgments.declared is None and len(judgments.levels) > MAX_LEVELS:
         return f"there are {len(judgments.levels)} distinct grades, too many to learn where each begins"
     return None

@@ -78,7 +78,7 @@ def train(
     known
         What is known to be true, for joint methods that use it.
     trusted
-        Annotators known to be good, for joint methods and aggregators that use it.
+        Annotators known to be good, for joint methods and aggregators that use it, named as in :func:`aggregate`.
     validation
         What the learning curve is measured on, and where rankers with patience stop: a share of the queries, which are
         held out and measured against the consensus of their judgments, not against a truth; features with grades, or

@@ -9,7 +9,7 @@ import typer
 
 from .help import examples
 from .in_parts import Outputs, ReportOf, Scaling, aggregate_in_parts, goes_in_parts, packed_votes
-from .options import Format, Out, Quiet, Reading, Seed, Votes, spread
+from .options import WHO, Format, Out, Quiet, Reading, Seed, Votes, spread
 from .outputs import LEVEL, check_files, deliver_consensus
 from .reporting import Compared, Conditions, FailIf, Report, check_report, leave_if, write_report
 from .running import say_failed
@@ -90,7 +90,9 @@ def aggregate(
     ] = None,
     trusted: Annotated[
         str | None,
-        typer.Option("--trusted", metavar="A,B,C", help="Annotators known to be good, for methods that use them."),
+        typer.Option(
+            "--trusted", metavar="WHO", help=f"Annotators known to be good, for methods that use them: {WHO}."
+        ),
     ] = None,
     known: Annotated[
         str | None,
@@ -199,7 +201,7 @@ def aggregate(
     if families is not None:
         api.expect_self(control)
     wanted = {
-        "method": method, "params": params, "seed": seed, "want": want, "trusted": split_list(trusted),
+        "method": method, "params": params, "seed": seed, "want": want, "trusted": trusted,
         "robust": robust, "control": control, "reweight": reweight,
     }  # fmt: skip
     if by is not None or criteria is not None:
@@ -284,9 +286,7 @@ def _look_at_annotators(facts: Facts, outputs: Outputs, talk: Talk) -> tuple[Con
     if talk.quiet and not (outputs.annotators or chosen in ("json", "parquet")):
         return facts.consensus, None
     with talk.working("checking the annotators"):
-        quality = facts.consensus.quality
-        n_sampled = None if quality is None else quality.n_sampled
-        of_annotators.tell(facts.table, facts.diagnostics, talk, n_sampled)
+        of_annotators.tell(facts, talk)
     if chosen != "json":
         return facts.reviewed_consensus, None
     from ..review.all_findings import findings_of

@@ -169,9 +169,7 @@ def aggregate_in_parts(
         with talk.working("checking the annotators"):
             facts.append(api.sampled_facts(packed, consensus))
             # the same consensus all the time, whose annotators are judged once
-            quality = facts[0].consensus.quality
-            n_sampled = None if quality is None else quality.n_sampled
-            of_annotators.tell(facts[0].table, facts[0].diagnostics, talk, n_sampled)
+            of_annotators.tell(facts[0], talk)
         findings = findings_of(facts[0]) if format_for(outputs.out, outputs.format) == "json" else None
         return facts[0].reviewed_consensus, findings
 

@@ -15,6 +15,9 @@ import typer
 _READING = "Reading the votes"
 _WRITING = "Output"
 
+WHO = "ids, 'human-*', group=human or a file of ids, with commas between them"
+"""How options name annotators."""
+
 
 def _reading(*names: str, **settings: Any) -> Any:
     """An option about the input."""
@@ -164,7 +167,7 @@ class Reading:
         bool, _reading("--agreeing", help="MT-Bench pairs as FastChat counts them: two different winners are a tie.")
     ] = False
     without: Annotated[
-        list[str] | None, _reading("--without", metavar="A,B,C", help="Leave these annotators out; repeatable.")
+        list[str] | None, _reading("--without", metavar="WHO", help=f"Leave these annotators out: {WHO}. Repeatable.")
     ] = None
 
 

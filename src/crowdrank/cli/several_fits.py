@@ -80,6 +80,7 @@ class SeveralFits(NamedTuple):
     def _category(self, talk: Talk, by: str, one: str, whole: Consensus) -> Consensus:
         """The consensus of one category by the method of all judgments, whose scores it is compared with."""
         from .. import api
+        from ..data.naming import named_annotators
         from ..io.notices import collect_notices
 
         with _speak_of(f"{by} {one}", talk):
@@ -95,9 +96,9 @@ class SeveralFits(NamedTuple):
                 for name in none:
                     talk.say(f"{by} {one}: {name} is 0 in all preferences and makes no difference there")
             if self.wanted["trusted"]:
-                known = set(map(str, judgments.annotators))
-                present = [who for who in self.wanted["trusted"] if who in known]
-                changes["trusted"] = present or self.wanted["trusted"]
+                present = named_annotators(judgments, self.wanted["trusted"], "trusted", absent=True)
+                ids = [who for who, chosen in zip(judgments.annotators, present, strict=True) if chosen]
+                changes["trusted"] = ids or self.wanted["trusted"]
             return self._fit(talk, judgments, changes)
 
     def _values(self, by: str) -> list[str]:

@@ -9,7 +9,7 @@ import typer
 
 from ..wording import counted
 from .help import examples
-from .options import Quiet, Reading, Seed, spread
+from .options import WHO, Quiet, Reading, Seed, spread
 from .outputs import check_files, report_written
 from .talk import Talk
 from .votes import votes_to_learn
@@ -78,7 +78,9 @@ def train(
     ] = None,
     trusted: Annotated[
         str | None,
-        typer.Option("--trusted", metavar="A,B,C", help="Annotators known to be good, for methods that use them."),
+        typer.Option(
+            "--trusted", metavar="WHO", help=f"Annotators known to be good, for methods that use them: {WHO}."
+        ),
     ] = None,
     aggregator: Annotated[
         str,
@@ -193,7 +195,7 @@ def train(
                 judgments,
                 described,
                 **learner,
-                trusted=split_list(trusted),
+                trusted=trusted,
                 stream=stream,
                 cluster=cluster,
                 seed=seed,

@@ -179,15 +179,10 @@ def _convert(judgments: Judgments | Mixed, reading: Reading) -> Judgments | Mixe
 
 def _leave_out(judgments: Judgments | Mixed, names: Sequence[str]) -> Judgments | Mixed:
     """The judgments of all but some annotators."""
-    import numpy as np
-
+    from ..data.naming import named_annotators
     from ..errors import JudgmentError
 
-    known = judgments.annotators
-    # an id may hold a comma itself, so the whole text is tried first
-    each = [part for name in names for part in ([name] if name in map(str, known) else split_list(name) or [])]
-    codes = [known.code(name, "annotator") for name in each]
-    keep = ~np.isin(judgments.annotator, codes)
+    keep = ~named_annotators(judgments, names, "without")[judgments.annotator]
     if not keep.any():
         raise JudgmentError("no judgment is left without these annotators; name fewer with --without")
     return judgments.select(keep)

@@ -20,7 +20,7 @@ from ..metrics.correlation import kendall_tau
 from ..protocols import Bools, Ints
 from ..quality import held_out_quality, pair_accuracy, trusted_annotators
 from ..registry import make
-from ..wording import counted
+from ..wording import of_all
 from .diagnosis import diagnose, match_items
 from .flagging import better_flags, choose_actions, flag_annotators, quality_in_words, surely_bad
 from .flags import EMPTY
@@ -145,7 +145,8 @@ class Actions(Shown):
             return ""
         effect = self.effect
         if self.without.nominal:
-            moved = f"{effect.n_moved:,} of {counted(effect.n_items, 'item')} would have another class"
+            number = of_all(effect.n_moved, effect.n_items, "item") if effect.n_moved else "no item"
+            moved = f"{number} would have another class"
             return f"without {_pronoun(len(self.dropped))} {moved}"
         text = f"without {_pronoun(len(self.dropped))} the order {_size(effect)}, and "
         return text + self._winners(effect)
@@ -153,7 +154,10 @@ class Actions(Shown):
     def _winners(self, effect: Effect) -> str:
         """What becomes of the items on top."""
         if effect.n_queries > 1:
-            return f"{effect.n_winners_changed:,} of {effect.n_queries:,} queries would have another winner"
+            number = (
+                of_all(effect.n_winners_changed, effect.n_queries, "query") if effect.n_winners_changed else "no query"
+            )
+            return f"{number} would have another winner"
         before, after = (_top_item(one) for one in (self.consensus, self.without))
         return f"{after} would win in place of {before}" if effect.n_winners_changed else f"{before} would still win"
 
@@ -182,6 +186,7 @@ def suggest_actions(
         )
     if not isinstance(consensus, Consensus):
         raise ParameterError(f"consensus= takes a consensus, not a {type(consensus).__name__}; make one with aggregate")
+    trusted = consensus.estimates.get("trusted") if trusted is None else trusted
     known = match_items(consensus, judged)
     notes: list[str] = []
     aggregator = _aggregator(consensus, method, notes)
@@ -335,7 +340,7 @@ def _size(effect: Effect) -> str:
         return "would stay as it is"
     size = "hardly change" if effect.tau >= 0.95 else "change" if effect.tau >= 0.8 else "be very different"
     verb = "moves" if effect.n_moved == 1 else "move"
-    return f"would {size} (tau {effect.tau:.2f}; {effect.n_moved:,} of {counted(effect.n_items, 'item')} {verb})"
+    return f"would {size} (tau {effect.tau:.2f}; {of_all(effect.n_moved, effect.n_items, 'item')} {verb})"
 
 
 def _top_item(consensus: Consensus | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import numpy as np
@@ -11,15 +12,19 @@ import polars as pl
 from ..data.judgments import Grades, Judgments, Preferences
 from ..data.mixed import Mixed, parts_of
 from ..data.recording import FEWEST
+from ..protocols import takes_argument
+from ..registry import method_class
 from ..wording import SHOWN, counted, first_few, of_all, option, percent
 from .crowd_agreement import Agreement
 from .facts import Facts
 from .finding import Finding, name, name_ids
 from .flags import BY_QUALITY, DOUBTS, FLAGS
-from .messages import flagged_habits
 from .self_consistency import consistency
 from .sides import recorded_sentences
-from .verdicts import POOR, doubts
+from .verdicts import POOR
+
+_MOST_NAMED = 10_000
+"""Annotators, and items, whose names are looked at for those of programs."""
 
 _LOW_ALPHA = 0.2
 _CHANCE = 0.5
@@ -30,6 +35,14 @@ _FEW_SHARED, _MANY_SHARED = 0.01, 0.05
 
 def annotator_findings(facts: Facts) -> list[Finding]:
     """Return what there is to say of annotators."""
+    findings, table = verdict_findings(facts), facts.table
+    if table is None or len(table) < 2:
+        return [*findings, *(_unseen_sides(facts) if table is not None and len(table) else [])]
+    return [*findings, *_quality(table), *_habits(facts), *_dependent(facts)]
+
+
+def verdict_findings(facts: Facts) -> list[Finding]:
+    """Return who guesses, is reversed or poor, who judged too little to tell, and whether programs decide."""
     table = facts.table
     if table is None or not len(table):
         sentence = "the judgments name no annotators, so nothing can be said about them"
@@ -37,33 +50,123 @@ def annotator_findings(facts: Facts) -> list[Finding]:
     if len(table) == 1:
         who = table["annotator"][0]
         sentence = f"{name(who)} gave all judgments; with only one annotator quality cannot be estimated"
-        return [
-            Finding("one_annotator", "annotators", "warning", sentence, {"n_annotators": 1}, (who,)),
-            *_unseen_sides(facts),
-        ]
-    return [*_verdicts(facts, table), *_quality(table), *_habits(facts), *_dependent(facts)]
-
-
-def _verdicts(facts: Facts, table: pl.DataFrame) -> list[Finding]:
-    """Those who guess, are reversed or poor; those who judged too little."""
+        return [Finding("one_annotator", "annotators", "warning", sentence, {"n_annotators": 1}, (who,))]
     n, findings = len(table), []
+    why = _nothing_to_order(facts)
+    if why:
+        sentence = f"{why}, so nothing shows which of the {n:,} annotators guess"
+        return [Finding("nothing_to_order", "annotators", "warning", sentence, {"n_annotators": n})]
     for code in BY_QUALITY:
         who = tuple(one.annotator for one in facts.suspects if one.verdict == code)
         if who:
             findings.append(_flag_finding(code, who, n, name_ids(who)))
-    codes = doubts(table)
-    n_doubtful = sum(code != "" for code in codes)
-    if not findings and n_doubtful < n:
-        rest = f"{n - n_doubtful:,} other" if n_doubtful else f"{n:,}"
-        sentence = f"none of the {rest} annotators seems to guess or to be reversed"
-        findings.append(Finding("annotators_fine", "annotators", "good", sentence, {"n_annotators": n}))
+    in_doubt = facts.doubts
+    n_fine = n - len(in_doubt)
     for code, kind in zip(DOUBTS, ("too_few_judgments", "unmatched"), strict=True):
-        who = tuple(one for one, own in zip(table["annotator"].to_list(), codes, strict=True) if own == code)
+        who = tuple(one for one, own in in_doubt.items() if own == code)
         if who:
             sentence = f"{of_all(len(who), n, 'annotator')} {FLAGS[code].words(len(who))}"
             numbers = {"n": len(who), "n_annotators": n}
             findings.append(Finding(kind, "annotators", FLAGS[code].severity, sentence, numbers, who))
-    return findings
+    if not facts.suspects and n_fine:
+        rest = f"{n:,} annotators" if n_fine == n else f"{n_fine:,} annotators of whom it can be told"
+        sentence = f"none of the {rest} seems to guess or to be reversed"
+        if n_fine == 1:
+            sentence = "the one annotator of whom it can be told does not seem to guess or to be reversed"
+        elif n_fine == n == 2:
+            sentence = "neither of the two annotators seems to guess or to be reversed"
+        findings.append(Finding("annotators_fine", "annotators", "good", sentence, {"n_annotators": n}))
+    return findings + _mostly_programs(facts, table)
+
+
+def _nothing_to_order(facts: Facts) -> str:
+    """Why no order can show who guesses; empty where one can."""
+    items, scores = facts.consensus.items, facts.consensus.scores
+    if not facts.has_order:
+        return ""
+    if (np.diff(items.offsets) < 2).all():
+        return "no query has two items"
+    alike = (np.diff(scores)[np.diff(items.query) == 0] == 0.0).all()
+    # camps that contradict each other leave all items equal too, but do not agree
+    if alike and facts.agreement is not None and facts.agreement.same == 1.0:
+        return "annotators give all items of a query the same"
+    return ""
+
+
+_PEOPLE = frozenset({
+    "human", "humans", "person", "persons", "people", "crowd", "worker", "workers", "turker", "turkers", "mturk",
+    "prolific", "expert", "experts", "user", "users", "student", "students", "teacher", "teachers", "volunteer",
+    "volunteers",
+})  # fmt: skip
+_PROGRAMS = frozenset({
+    "llm", "llms", "model", "models", "program", "programs", "machine", "machines", "ai", "bot", "bots", "gpt",
+    "chatgpt", "gemini", "palm", "bard", "llama", "codellama", "mistral", "mixtral", "qwen", "deepseek", "grok",
+    "vicuna", "falcon", "pandalm", "prometheus", "openai", "anthropic", "opus", "sonnet", "haiku",
+})  # fmt: skip
+"""Words in ids and groups of annotators that say what they are."""
+
+_ALSO_FIRST_NAMES = frozenset({"claude", "gemma"})
+"""Programs only where a number or another word of programs stands beside them."""
+
+
+def _is_program(text: str) -> bool | None:
+    """Whether a name is one of programs or of people; ``None`` where that is not clear."""
+    words = set(re.findall(r"[a-z]+", text.lower()))
+    program = bool(words & _PROGRAMS) or bool(words & _ALSO_FIRST_NAMES and re.search(r"\d", text))
+    person = bool(words & _PEOPLE)
+    return None if program == person else program
+
+
+def _mostly_programs(facts: Facts, table: pl.DataFrame) -> list[Finding]:
+    """That programs gave most of the judgments and others few, who are then to be named as trusted.
+
+    Programs and people are known by their group, or by their id: that of a language model, also one among the items.
+    """
+    judged = facts.judgments
+    if "trusted" in facts.consensus.estimates or len(table) > _MOST_NAMED or facts.consensus.grade is not None:
+        return []
+    of_group: dict[str, str] = {}
+    if judged is not None and judged.groups is not None and judged.group is not None:
+        groups = judged.groups.ids.gather(judged.group).cast(pl.String)
+        of_group = dict(zip(map(str, judged.annotators), groups.to_list(), strict=True))
+    ids = [str(one) for one in table["annotator"]]
+    by_group = [_is_program(of_group.get(one, "")) for one in ids]
+    kinds = [_is_program(one) if own is None else own for one, own in zip(ids, by_group, strict=True)]
+    items = set(facts.consensus.items.ids.cast(pl.String).head(_MOST_NAMED))
+    if any(map(_is_program, items)):
+        kinds = [True if own is None and one in items else own for one, own in zip(ids, kinds, strict=True)]
+    number = table["n_judgments"].to_numpy()
+    programs, people = np.array([own is True for own in kinds]), np.array([own is not True for own in kinds])
+    share = float(number[programs].sum() / number.sum())
+    if not programs.any() or not people.any() or share <= 0.5:
+        return []
+    sure = all(kinds[place] is False for place in np.flatnonzero(people))
+    others = [one for one, own in zip(ids, people, strict=True) if own]
+    trusted = option("trusted", _shortest_name(others, ids, of_group))
+    if not takes_argument(method_class("aggregator", facts.consensus.method), "trusted"):
+        trusted = f"{option('method', 'latent_score')} {trusted}"
+    of_people = counted(len(others), "person") if sure else name_ids(others)
+    sentence = (
+        f"{percent(share)} of the judgments are by {counted(int(programs.sum()), 'program')} "
+        f"({name_ids([one for one, own in zip(ids, programs, strict=True) if own])}) and {percent(1.0 - share)} by "
+        f"{of_people}: what the programs like decides, and intervals are too narrow; "
+        f"{'let the people' if sure else 'if these are people, let them'} decide with {trusted}"
+    )
+    numbers = {"n_programs": int(programs.sum()), "n_others": len(others), "share": share}
+    return [Finding("mostly_programs", "annotators", "warning", sentence, numbers, tuple(others))]
+
+
+def _shortest_name(wanted: list[str], ids: list[str], of_group: dict[str, str]) -> str:
+    """How to name some of all annotators: by their group, by what their ids begin with, or each."""
+    groups = {of_group.get(one) for one in wanted}
+    if len(groups) == 1 and None not in groups and wanted == [one for one in ids if of_group[one] in groups]:
+        return f"group={groups.pop()}"
+    low, high = min(wanted), max(wanted)
+    start = low[: next((place for place, two in enumerate(zip(low, high, strict=False)) if two[0] != two[1]), len(low))]
+    alike = wanted == [one for one in ids if one.startswith(start)]
+    if alike and len(wanted) > 1 and len(start) > 1 and not set(start) & set("*?[,=@"):
+        return f"{start}*"
+    return ",".join(wanted) if len(wanted) <= SHOWN else "FILE"
 
 
 def _flag_finding(code: str, who: tuple[Any, ...], n: int, names: str) -> Finding:
@@ -88,18 +191,13 @@ def _habits(facts: Facts) -> list[Finding]:
     odd, judged = facts.diagnostics, facts.judgments
     if odd is None or not odd.n_annotators or judged is None or isinstance(judged, Mixed):
         return []
-    n, flagged = odd.n_annotators, flagged_habits(judged, odd.annotators(), facts.consensus.scores)
+    n, flagged = odd.n_annotators, facts.habits
     findings: list[Finding] = []
-    one_sided: set[int] = set()
     for habit, (codes, words) in flagged.items():
-        # those who always choose one side lean to it, which goes without saying
-        kept = [(code, word) for code, word in zip(codes.tolist(), words, strict=True) if code not in one_sided]
-        if not kept:
-            continue
-        one_sided |= {code for code, _ in kept} if habit == "one_side" else set()
-        ids = judged.annotators.ids.gather([code for code, _ in kept]).to_list()
-        names = [f"{name(one)} ({word})" for one, (_, word) in zip(ids[:SHOWN], kept, strict=False)]
-        findings.append(_flag_finding(habit, tuple(ids), n, first_few(names, len(ids))))
+        ids = judged.annotators.ids.gather(codes).to_list()
+        names = [f"{name(one)} ({word})" for one, word in zip(ids[:SHOWN], words, strict=False)]
+        if ids:
+            findings.append(_flag_finding(habit, tuple(ids), n, first_few(names, len(ids))))
     unseen = _unseen_sides(facts)
     if "leans" in flagged and not unseen and not {"leans", "one_side"} & {one.kind for one in findings}:
         sentence = "no annotator leans clearly to one side"

@@ -48,7 +48,7 @@ def diagnose(judgments: Judgments, consensus: Consensus, truth: Truth | None = N
         table = table.with_columns(family=_family_numbers(pairs, judgments.n_annotators))
     return Diagnostics(
         kind=judgments.kind, n_annotators=n, effective_annotators=worth, annotator_messages=tuple(sentences),
-        group_messages=tuple(group_sentences(judgments.items, groups)),
+        group_messages=tuple(group_sentences(judgments.items, groups).values()),
         notes=tuple(note_sentences(judgments, coded, pairs, n)), annotator_table=table,
         dependence_table=_dependence_table(judgments.annotators, pairs),
         family_table=_family_table(judgments, pairs), group_table=groups,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -20,8 +20,11 @@ from ..quality import fit_quietly, scores_quietly
 from ..registry import method_class
 from .crowd_agreement import Agreement, agreement
 from .diagnosis import diagnose
+from .flags import EMPTY
+from .messages import flagged_habits
 from .self_consistency import consistency_sentence
-from .verdicts import Suspect, annotator_table, suspects
+from .sides import Flagged
+from .verdicts import Suspect, annotator_table, doubts, suspects
 
 SURE = 0.95
 """From this probability on an item is taken to be better than the next."""
@@ -64,6 +67,25 @@ class Facts:
     def suspects(self) -> list[Suspect]:
         """The annotators worth a look, the worst first."""
         return [] if self.table is None else suspects(self.table)
+
+    @cached_property
+    def habits(self) -> dict[str, Flagged]:
+        """Annotators with a bad habit, and what shows it, by habit; of several kinds together there are none."""
+        if self.diagnostics is None or self.judgments is None or isinstance(self.judgments, Mixed):
+            return {}
+        return flagged_habits(self.judgments, self.diagnostics.annotators(), self.consensus.scores)
+
+    @cached_property
+    def doubts(self) -> dict[Any, str]:
+        """Those who cannot be distinguished from guessing, with the flag that says why, unless a habit explains it."""
+        if self.table is None:
+            return {}
+        explained: set[Any] = set()
+        if self.judgments is not None:
+            codes = [code for habit, flagged in self.habits.items() if habit in EMPTY for code in flagged.codes]
+            explained = set(self.judgments.annotators.ids.gather(codes).to_list())
+        each = zip(self.table["annotator"].to_list(), doubts(self.table), strict=True)
+        return {who: code for who, code in each if code and who not in explained}
 
     @cached_property
     def agreement(self) -> Agreement | None:

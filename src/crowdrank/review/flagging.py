@@ -14,7 +14,7 @@ from ..data.intake import short
 from ..data.judgments import Judgments, Mixed
 from ..data.recording import FEWEST
 from ..protocols import Bools, Floats
-from ..wording import percent
+from ..wording import option, percent
 from .flags import DOUBTS, EMPTY, FLAGS
 from .verdicts import POOR, doubts, verdict
 
@@ -41,18 +41,22 @@ def flag_annotators(
         code = verdict(row["quality"], lower, upper, row["n_judgments"])
         if code:
             rows.append((row["annotator"], code, _reason(code, quality_in_words(row))))
-    rows += [
-        (row["annotator"], code, _reason(code, quality_in_words(row)))
-        for code, row in zip(doubts(table), table.iter_rows(named=True), strict=True)
-        if code
-    ]
+    habits: list[tuple[Any, str, str]] = []
     if odd is not None and not isinstance(judged, Mixed):
         from .messages import flagged_habits
 
         for habit, (codes, words) in flagged_habits(judged, odd.annotators(), known.scores).items():
             ids = judged.annotators.ids.gather(codes).to_list()
-            rows += [(who, habit, _reason(habit, numbers)) for who, numbers in zip(ids, words, strict=True)]
-        rows += _copies(odd)
+            habits += [(who, habit, _reason(habit, numbers)) for who, numbers in zip(ids, words, strict=True)]
+        habits += _copies(odd)
+    explained = {who for who, habit, _ in habits if habit in EMPTY}
+    rows += [
+        (row["annotator"], code, _reason(code, quality_in_words(row)))
+        for code, row in zip(doubts(table), table.iter_rows(named=True), strict=True)
+        # answers that have little to do with the items are why nothing more can be told of whoever gave them
+        if code and row["annotator"] not in explained
+    ]
+    rows += habits
     schema: dict[str, Any] = {"annotator": table.schema["annotator"], "flag": pl.String, "reason": pl.String}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
@@ -121,7 +125,8 @@ def choose_actions(table: pl.DataFrame, flags: pl.DataFrame, trusted: list[Any],
     if weight > MOST_DROPPED * float(table["n_judgments"].sum()):
         notes.append(
             "more than half of the judgments are by annotators who seem to guess or to be reversed, so the consensus "
-            "itself may be wrong and nobody should be left out; name annotators known to be good with trusted="
+            "itself may be wrong and nobody should be left out; name annotators known to be good with "
+            f"{option('trusted')}"
         )
         return dict.fromkeys(action, "review")
     return action

@@ -43,6 +43,8 @@ class Flag:
         return self.singular.removeprefix("is ")
 
 
+_UNMATCHED = "may be guessing: others agree too little, or judged too little of the same, to rule it out"
+
 _ALL = (
     Flag(
         "reversed", "answers the wrong way round", "answer the wrong way round", "problem",
@@ -58,8 +60,7 @@ _ALL = (
         "judged too little to rule out guessing", "info", "ask them for more judgments",
     ),
     Flag(
-        "unmatched", "finds too little agreement among the others to rule out guessing",
-        "find too little agreement among the others to rule out guessing", "info",
+        "unmatched", _UNMATCHED, _UNMATCHED, "info",
         "ask others about the same items, or, where camps contradict each other, name the one to follow as trusted",
     ),
     Flag(

@@ -12,6 +12,7 @@ import polars as pl
 from ..wording import SHOWN, counted, first_few, of_all, percent
 from .facts import SURE, Facts
 from .finding import Finding, name, name_ids
+from .messages import group_sentences
 
 _MAX_TIMES_JUDGMENTS = 20.0
 _MIN_CONFIDENCE = 0.8
@@ -177,13 +178,11 @@ def _open_places(facts: Facts) -> list[Finding]:
     odd = facts.diagnostics
     if odd is None or not odd.group_messages:
         return []
-    kinds, ids = ["open_place"] * len(odd.group_messages), [()] * len(odd.group_messages)
-    if odd.group_table is not None:
-        # a sentence for each relation that occurs, in this order
-        present = [r for r in ("apart", "won", "lost") if (odd.group_table["relation"] == r).any()]
-        kinds = [f"items_{relation}" for relation in present]
-        ids = [tuple(odd.group_table.filter(pl.col("relation") == r)["item"].to_list()) for r in present]
-    return [
-        Finding(kind, "items", "warning", sentence, {"n_items": len(which)}, which)
-        for kind, sentence, which in zip(kinds, odd.group_messages, ids, strict=True)
-    ]
+    table = odd.group_table
+    if table is None:
+        return [Finding("open_place", "items", "warning", one, {"n_items": 0}) for one in odd.group_messages]
+    findings = []
+    for relation, sentence in group_sentences(facts.consensus.items, table).items():
+        ids = tuple(table.filter(pl.col("relation") == relation)["item"].to_list())
+        findings.append(Finding(f"items_{relation}", "items", "warning", sentence, {"n_items": len(ids)}, ids))
+    return findings

@@ -11,8 +11,9 @@ from ..data.index import Index, Items
 from ..data.intake import short
 from ..data.judgments import Judgments, Preferences
 from ..data.recording import FEWEST, NEARLY_ALL, outcome_counts
+from ..pair_counts import open_place
 from ..protocols import Counts, Floats
-from ..wording import counted, first_few, percent
+from ..wording import SHOWN, first_few, percent
 from .coded_judgments import CodedJudgments
 from .dependence import MIN_COMMON, Dependence
 from .flags import FLAGS
@@ -35,7 +36,9 @@ def habit_sentences(judgments: Judgments, table: pl.DataFrame, scores: Floats) -
     sentences = side_sentences(judgments, scores) if isinstance(judgments, Preferences) else []
     for habit, flagged in flagged_habits(judgments, table, scores).items():
         if habit not in ("one_side", "always_ties"):
-            sentences += flag_sentence(habit, judgments.annotators, flagged)
+            asked = habit == "leans" and (table["n_both_orders"].to_numpy()[flagged.codes] >= FEWEST).all()
+            remedy = FLAGS["flips"].remedy if asked else FLAGS[habit].remedy
+            sentences += flag_sentence(habit, judgments.annotators, flagged, remedy)
     consistency = consistency_sentence(judgments.kind, table)
     return sentences + ([] if consistency is None else [consistency])
 
@@ -51,8 +54,12 @@ def flagged_habits(judgments: Judgments, table: pl.DataFrame, scores: Floats) ->
     if not isinstance(judgments, Preferences):
         return {"one_grade": _one_grade(table)} if "share_same" in table.columns else {}
     counts = outcome_counts(judgments.annotator, judgments.outcome, judgments.n_annotators)
+    sided, leaning = one_side(judgments, scores), _leaning_messages(table)
+    # those who always choose one side lean to it, which goes without saying
+    more = [(code, words) for code, words in zip(*leaning, strict=True) if code not in sided.codes]
+    leaning = Flagged(np.array([code for code, _ in more], np.int64), [words for _, words in more])
     return {
-        "one_side": one_side(judgments, scores), "always_ties": all_ties(counts), "leans": _leaning_messages(table),
+        "one_side": sided, "always_ties": all_ties(counts), "leans": leaning,
         "flips": _flipping_messages(table), "circular": _circular(table),
     }  # fmt: skip
 
@@ -181,34 +188,42 @@ def note_sentences(judgments: Judgments, coded: CodedJudgments, pairs: Dependenc
     return sentences
 
 
-def group_sentences(items: Items, table: pl.DataFrame) -> list[str]:
-    """Return what there is to say of items whose place is left open."""
-    sentences = []
+def group_sentences(items: Items, table: pl.DataFrame) -> dict[str, str]:
+    """Return what there is to say of items whose place is left open, by relation: apart, won, lost."""
+    sentences = {}
     apart = table.filter(pl.col("relation") == "apart")
     if len(apart):
         heads = apart.unique("group", keep="first", maintain_order=True)
-        sentences.append(
+        sentences["apart"] = (
             f"{len(heads):,} groups of items were never compared with each other, those of {_items(items, heads)}; "
             "ask for judgments between them"
         )
     for word in ("won", "lost"):
         rows = table.filter(pl.col("relation") == word)
-        if len(rows):
-            sentences.append(
-                f"{_parts(items, rows)} {word} every comparison with the others of their query, so the judgments do "
-                "not say by how much; ask for judgments between them and their nearest"
-            )
+        parts = [part for _, part in rows.group_by("group", maintain_order=True) if not _is_rest(items, part, table)]
+        parts.sort(key=len)
+        names = [
+            _items(items, part) if len(part) == 1 else f"the {len(part):,} items {_items(items, part)}"
+            for part in parts[:SHOWN]
+        ]
+        if names:
+            number, several = sum(map(len, parts)), len(parts[-1]) > 1
+            sentences[word] = open_place(first_few(names, len(parts)), number, word, group=several)
     return sentences
 
 
-def _parts(items: Items, rows: pl.DataFrame) -> str:
-    """Items that stand alone, and groups by size and first item, with the first five of these."""
-    sizes = rows.group_by("group", maintain_order=True).agg(pl.len().alias("n"), pl.all().first())
-    singles, several = sizes.filter(pl.col("n") == 1), sizes.filter(pl.col("n") > 1)
-    numbers = [counted(len(part), word) for part, word in ((singles, "item"), (several, "group")) if len(part)]
-    names = [_name(items, row) for row in singles.head(5).rows(named=True)]
-    names += [f"the {row['n']:,} items with {_name(items, row)}" for row in several.head(5).rows(named=True)]
-    return f"{' and '.join(numbers)} ({first_few(names[:5], len(sizes))})"
+def _is_rest(items: Items, part: pl.DataFrame, table: pl.DataFrame) -> bool:
+    """Whether a group is all that a smaller one, or the winning one of two alike, leaves of its query."""
+    if len(part) == 1:
+        return False
+    relation = part["relation"][0]
+    others = table.filter(pl.col("relation") == ("lost" if relation == "won" else "won"))
+    n_items = len(items)
+    if not items.single:
+        others = others.filter(pl.col("query") == part["query"][0])
+        n_items = int(np.diff(items.offsets)[items.queries.code(part["query"][0])])
+    alone = others["group"].n_unique() == 1 and len(others) + len(part) == n_items
+    return alone and (len(others) < len(part) or (len(others) == len(part) and relation == "lost"))
 
 
 def _items(items: Items, rows: pl.DataFrame) -> str:

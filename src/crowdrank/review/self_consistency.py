@@ -11,7 +11,7 @@ from ..data.intake import short
 from ..data.judgments import Grades, Judgments, Preferences
 from ..protocols import Bools, Counts, Floats
 from ..quality import INTERVAL
-from ..wording import percent
+from ..wording import counted, percent
 from .coded_judgments import fewer_items
 
 
@@ -145,14 +145,15 @@ def consistency_sentence(kind: str, table: pl.DataFrame) -> str | None:
     """Return how far annotators agree with themselves, ``None`` where nothing was asked again."""
     again, swapped = consistency(table, "repeated"), consistency(table, "swapped")
     repeated = {
-        "grade": "items graded again", "ranking": "pairs ranked again",
-        "preference": "pairs asked again in the same order" if _has_sides(table) else "pairs asked again",
+        "grade": "graded again", "ranking": "ranked again",
+        "preference": "asked again in the same order" if _has_sides(table) else "asked again",
     }  # fmt: skip
     parts = []
-    for repeats, what in ((again, repeated[kind]), (swapped, "pairs asked again with the sides swapped")):
+    for repeats, how in ((again, repeated[kind]), (swapped, "asked again with the sides swapped")):
         if repeats is not None:
             bounds = f"{percent(repeats.lower)} to {percent(repeats.upper)}"
-            parts.append(f"in {percent(repeats.share)} of {repeats.n:,} {what} ({bounds})")
+            number = counted(repeats.n, "item" if kind == "grade" else "pair")
+            parts.append(f"in {percent(repeats.share)} of {number} {how} ({bounds})")
     if not parts:
         return None
     whose = list(dict.fromkeys([*(again.annotators if again else ()), *(swapped.annotators if swapped else ())]))

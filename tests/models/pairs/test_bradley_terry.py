@@ -189,10 +189,7 @@ def test_groups_that_won_or_lost_everything_together_are_named():
     assert messages[0].startswith(
         "the 2 items 'a' (query 'q') and 'b' (query 'q') won every preference against the others"
     )
-    assert messages[1].startswith(
-        "the 2 items 'y' (query 'q') and 'z' (query 'q') lost every preference against the others"
-    )
-    assert len(messages) == 2
+    assert len(messages) == 1, "that the others lost is the same"
     assert caught[0].filename == __file__
     BradleyTerry().fit(Preferences.from_rows([*inside, *across, ("bob", "q", "a", "z", "tie")]))
 

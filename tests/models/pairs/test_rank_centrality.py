@@ -98,7 +98,7 @@ def test_what_only_alpha_holds_is_named():
     with pytest.warns(DataWarning) as caught:
         consensus = RankCentrality().fit(Preferences.from_rows(rows))
     messages = [str(w.message) for w in caught]
-    assert messages[0] == "'x' (query 'q') won every preference, so only alpha keeps the score finite"
+    assert messages[0].startswith("'x' (query 'q') won every preference")
     assert messages[1].startswith("'z' (query 'q') lost every preference")
     assert messages[2].startswith("2 groups of items were never compared with each other")
     assert caught[2].filename == __file__

@@ -214,8 +214,7 @@ def test_one_way_groups_and_groups_apart_are_named():
         PlackettLuce().fit(Rankings.from_rows(rows))
     messages = [str(w.message) for w in caught]
     assert messages[0].startswith("the 2 items 'a' (query 'q') and 'b' (query 'q') won every preference")
-    assert messages[1].startswith("the 2 items 'c' (query 'q') and 'd' (query 'q') lost every preference")
-    assert len(messages) == 2
+    assert len(messages) == 1, "that the others lost is the same"
     apart = [(who, "q", item, 1) for who, pair in (("ann", "ab"), ("bob", "cd")) for item in pair]
     with pytest.warns(DataWarning, match="2 groups of items were never compared"):
         PlackettLuce().fit(Rankings.from_rows(apart))

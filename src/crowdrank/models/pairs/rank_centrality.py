@@ -81,7 +81,7 @@ class RankCentrality:
         """Return the scores; warns of items and groups that only alpha keeps finite."""
         expect(preferences, self)
         pair_counts = count_preferences(preferences, "split")
-        warn_unbounded(preferences.items, pair_counts, held_by="only alpha keeps")
+        warn_unbounded(preferences.items, pair_counts)
         scores, trace = _stationary_scores(pair_counts, self)
         return Consensus.of(self, preferences, scores, trace=trace, quality=held_out(self, preferences))
 
