@@ -2,30 +2,99 @@
 
 import numpy as np
 import pytest
+from tests.oracles import expected_ndcg as slow
 
 import crowdrank as cr
 from crowdrank.data.features import Features
 from crowdrank.errors import ParameterError
+from crowdrank.schemes import Information, shown_order
 from crowdrank.schemes.buying import tie_draws_over_queries
-from crowdrank.schemes.shown_order import PLACES, ShownOrder
+from crowdrank.schemes.class_probabilities import CautiousLevels
+from crowdrank.schemes.shown_order import ShownOrder
+from crowdrank.schemes.situation import Situation
 
 
-def drawn_change(means, item, spread, n=100_000):
-    """The mean growth of nDCG when one gain is drawn anew and the items are ordered by it."""
-    discount = np.where(np.arange(len(means)) < PLACES, 1 / np.log2(np.arange(len(means)) + 2), 0)
-    new = np.tile(means, (n, 1))
-    new[:, item] += np.random.default_rng(0).normal(0, spread, n)
-    before = np.argsort(-means, kind="stable")
-    growth = (np.sort(new, axis=1)[:, ::-1] - new[:, before]) @ discount
-    return growth.mean() / (means[before] @ discount)
+def order_of(posterior, gain):
+    """The order shown of the items of one query."""
+    n = len(posterior)
+    features = Features.from_arrays(["q"] * n, [f"d{number:02d}" for number in range(n)], np.zeros((n, 1)))
+    return ShownOrder.of(features.items, posterior, np.array(gain, float), seed=0)
 
 
-@pytest.mark.parametrize("item", [0, 3, 11])
-def test_expected_change_is_that_of_draws(item):
-    means = np.linspace(6, 0.5, 14)
-    features = Features.from_arrays(["q"] * 14, [f"d{n:02d}" for n in range(14)], np.zeros((14, 1)))
-    shown = ShownOrder.of(features.items, means, np.zeros(14))
-    assert shown.change(np.full(14, 1.5))[item] == pytest.approx(drawn_change(means, item, 1.5), rel=0.04)
+@pytest.mark.parametrize(
+    ("gain", "pull", "tied"),
+    [((0, 1, 3), (1, 1, 1), False), ((1, 3, 7), (1, 1, 1), False), ((0, 1, 3), (30, 0.5, 0.3), True)],
+)
+def test_expected_change_is_that_of_all_combinations_of_levels(gain, pull, tied, monkeypatch):
+    monkeypatch.setattr(shown_order, "_N_DRAWS", 4096)
+    posterior = np.random.default_rng(0).dirichlet(pull, 5)
+    if tied:
+        posterior[[1, 3]] = posterior[0]
+    confusion = 0.7 * np.eye(3) + 0.1
+    changes, possible, expected = order_of(posterior, gain).change(np.stack([confusion, np.eye(3)]))
+    gain = np.array(gain, float)
+    assert possible[0] == pytest.approx(slow.possible(posterior, gain), rel=0.1)
+    assert expected[0] == pytest.approx(slow.expected(posterior @ gain, posterior, gain), rel=0.01)
+    for item in range(5):
+        for who, matrix in enumerate([confusion, np.eye(3)]):
+            exact = slow.change(posterior, gain, matrix, item)
+            assert changes[item, who] == pytest.approx(exact, rel=0.1, abs=2e-4)
+            assert changes[item, who] <= possible[0] * 1.1
+
+
+def test_a_query_in_which_nothing_is_relevant_promises_almost_nothing():
+    sparse = np.tile([0.99, 0.01], (12, 1)) + np.linspace(-0.002, 0.002, 12)[:, None] * [-1, 1]
+    changes, possible, _ = order_of(sparse, [0, 1]).change(np.stack([0.8 * np.eye(2) + 0.1, np.eye(2)]))
+    any_relevant = 1 - np.prod(sparse[:, 0])
+    assert 0 < changes.max() <= possible[0] < any_relevant < 0.12
+    assert changes[:, 1].max() <= sparse[:, 1].max()
+
+
+def crowd_grades(shares, seed):
+    """Sixty queries of fifteen items graded one to three times; ``shares`` are those of relevant items, in turn."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for query in range(60):
+        for item in range(15):
+            level = int(rng.integers(1, 3)) if rng.random() < shares[query % len(shares)] else 0
+            for who in rng.choice(12, int(rng.integers(1, 4)), replace=False):
+                given = level if rng.random() < 0.8 else int(rng.integers(0, 3))
+                rows.append((f"a{who}", f"q{query:02}", f"d{item:02}", given))
+    return cr.Grades.from_rows(rows)
+
+
+def realised(grades, known, asked, n_worlds, seed):
+    """The mean growth of nDCG, summed over queries, in worlds drawn from the posterior, by all answers together."""
+    rng = np.random.default_rng(seed)
+    levels = grades.level_codes()[2].astype(float)
+    gain, query = np.exp2(levels) - 1, grades.items.query
+    growth = []
+    for _ in range(n_worlds):
+        level = (rng.random((len(query), 1)) > known.posterior.cumsum(axis=1)[:, :-1]).sum(axis=1)
+        answer = (rng.random((len(asked), 1)) > known.crowd[level[asked]].cumsum(axis=1)[:, :-1]).sum(axis=1)
+        after = known.posterior.copy()
+        for item, given in zip(asked, answer, strict=True):
+            after[item] *= known.crowd[:, given]
+        after /= after.sum(axis=1, keepdims=True)
+        means = (cr.metrics.ndcg(levels[level], each @ gain, query) for each in (known.posterior, after))
+        before, later = means
+        growth.append((later - before) * grades.n_queries)
+    return np.mean(growth), np.std(growth) / np.sqrt(n_worlds)
+
+
+@pytest.mark.parametrize("shares", [(0.01,), (0.01, 0.05, 0.3, 0.6)])
+@pytest.mark.parametrize("least", [0, 2])
+def test_two_hundred_requests_bring_what_they_promise(shares, least):
+    grades = crowd_grades(shares, seed=1)
+    situation = Situation.of(grades, consensus=cr.aggregate(grades, "dawid_skene"), budget=200)
+    proposed = Information(goal="ranker", least=least).propose(situation)
+    known = CautiousLevels.of(situation, grades, "information")
+    asked = np.repeat(proposed.things["item"], proposed.n_more)
+    assert len(asked) == 200
+    brought, error = realised(grades, known, asked, n_worlds=250, seed=2)
+    assert abs(proposed.expected_gain - brought) < 0.2 * brought + 2 * error
+    assert proposed.expected_gain < proposed.before
+    assert proposed.gains.max() < 0.15
 
 
 def test_equal_things_are_taken_from_one_query_after_the_other():

@@ -28,7 +28,7 @@ from .taught_order import KnownGains, TaughtOrder
 _MEASURE = {
     "grade": "uncertainty of the grades (in nats)",
     "gain": "squared error of the items' gains",
-    "ranker": "expected nDCG@10 to be won, summed over items",
+    "ranker": "nDCG@10 that the orders shown lose against the best ones, summed over queries",
 }
 _DOUBT = {
     "grade": "entropy of its grade",
@@ -66,17 +66,26 @@ class Candidates:
     query: Ints
     shown: ShownOrder | TaughtOrder | None = None
 
-    def expected_information(self, confusion: Floats) -> Floats:
-        """Return what a grade by an annotator of that confusion is expected to tell of each item."""
-        value = value_of(self.posterior, confusion, self.gain)
-        return value if self.shown is None else self.shown.change(np.sqrt(value))
+    def expected_information(self, confusions: Floats) -> tuple[Floats, Floats | None]:
+        """Return what a grade by annotators of these confusions tells of each item, (n_candidates, n_annotators).
+
+        The second array is what each query could gain, where orders are shown by gains.
+        """
+        if isinstance(self.shown, ShownOrder):
+            return self.shown.change(confusions)[:2]
+        value = np.empty((len(self.item), len(confusions)))
+        for who, confusion in enumerate(confusions):
+            of_one = value_of(self.posterior, confusion, self.gain)
+            value[:, who] = of_one if self.shown is None else self.shown.change(np.sqrt(of_one))
+        return value, None
 
     def ceiling(self) -> Floats:
         """Return all that there is to tell of each item."""
         if self.gain is None:
             return _entropy(self.posterior)
-        variance: Floats = self.posterior @ self.gain**2 - (self.posterior @ self.gain) ** 2
-        variance = np.maximum(variance, 0.0)
+        if isinstance(self.shown, ShownOrder):
+            return self.shown.change(np.eye(len(self.gain))[None])[0][:, 0]
+        variance: Floats = np.maximum(self.posterior @ self.gain**2 - (self.posterior @ self.gain) ** 2, 0.0)
         return variance if self.shown is None else self.shown.change(np.sqrt(variance))
 
     def marginal_information(self, information: Floats, ceiling: Floats, number: Counts) -> Floats:
@@ -97,13 +106,12 @@ class Candidates:
         more: Floats = ceiling * (1 / (1 + number * x) - 1 / (1 + (number + 1) * x))
         return more
 
-    def best(self, value: Floats, number: int, draws: Floats) -> Candidates:
-        """Return the ``number`` items of the largest value, equal ones as drawn."""
-        if len(self.item) <= number:
-            return self
-        keep = np.sort(np.argpartition(-separate_ties(value, draws), number)[:number])
-        shown = None if self.shown is None else self.shown.take(keep)
-        return Candidates(self.item[keep], self.posterior[keep], self.gain, self.lacking[keep], self.query[keep], shown)
+    def take(self, rows: Counts) -> Candidates:
+        """Return some of the items."""
+        return replace(
+            self, item=self.item[rows], posterior=self.posterior[rows], lacking=self.lacking[rows],
+            query=self.query[rows], shown=None if self.shown is None else self.shown.take(rows),
+        )  # fmt: skip
 
 
 class Limits(NamedTuple):
@@ -134,20 +142,37 @@ def choose_graders(situation: Situation, grades: Grades, about: str, limits: Lim
     if isinstance(shown, TaughtOrder) and situation.n_to_choose is not None:
         fall = value_of(items.posterior, crowd, gain)
         items = replace(items, shown=shown.in_stages(np.sqrt(fall), situation.n_to_choose))
-    before = float(items.ceiling().sum())
+    by_crowd, possible = items.expected_information(crowd[None])
+    information = by_crowd[:, 0]
+    before = None if possible is None else float(possible.sum())
+    if shown is None:
+        before = float(items.ceiling().sum())
+    elif possible is not None and situation.roster is None:
+        # of the others, which tell nothing, the ceiling need not be known
+        keep = np.flatnonzero((information > 0) | (lacking > 0))
+        items, information = items.take(keep), information[keep]
     if situation.n_to_choose is not None:
-        draws = tie_draws_over_queries(situation.seed, items.query)
         number = _SPARE_PER_GRADE * situation.n_to_choose + _SPARE_ITEMS
-        items = items.best(urgency(items.expected_information(crowd), items.lacking), number, draws)
+        draws = tie_draws_over_queries(situation.seed, items.query)
+        if len(information) > number:
+            value = separate_ties(urgency(information, items.lacking), draws)
+            keep = np.sort(np.argpartition(-value, number)[:number])
+            items, information = items.take(keep), information[keep]
+    ceiling = items.ceiling()
     if situation.roster is None:
-        place, gains, who = *_by_anybody(situation, items, crowd, limits.most), None
+        wished = _by_anybody(situation, items, information, ceiling, crowd, limits.most)
     else:
         confusion = _confusions(grades, known, situation.roster, crowd)
-        place, gains, who = _by_graders(situation, situation.roster, items, confusion, limits)
+        wished = _by_graders(situation, situation.roster, items, confusion, ceiling, limits)
+    if isinstance(items.shown, ShownOrder):
+        assert possible is not None
+        wished = wished.together(situation, items, possible)
+    place, gains = wished.place, wished.gains
+    who = None if situation.roster is None else wished.by
     asked = items.item[place]
     judged = counts[asked] > 0
-    sure, ceiling = items.posterior.max(axis=1)[place], items.ceiling()[place]
-    expected_cut = np.divide(gains, ceiling, out=np.zeros_like(gains), where=ceiling > 0)
+    sure = items.posterior.max(axis=1)[place]
+    expected_cut = np.divide(gains, ceiling[place], out=np.zeros_like(gains), where=ceiling[place] > 0)
     return WishList(
         things={"item": asked}, gain=gains, annotator=who, reason=judged.astype(np.int32),
         reasons=(UNJUDGED, f"{LIKELIEST}; one more grade is expected to cut the {_DOUBT[about]} by {{:.0f}} %"),
@@ -159,13 +184,13 @@ def _order_shown(situation: Situation, grades: Grades, posterior: Floats, gain: 
     """The order by expected gains, or with features that of a ranker which learned them."""
     mean = posterior @ gain
     if situation.features is None:
-        return ShownOrder.of(grades.items, mean, tie_draws(situation.seed, len(mean)))
+        return ShownOrder.of(grades.items, posterior, gain, situation.seed)
     judged = grades.judged_items
     shares = posterior[judged].mean(axis=0)
     first = float(shares @ gain)
     first_variance = max(float(shares @ gain**2) - first**2, 1e-9)
     variance = np.maximum(posterior @ gain**2 - mean**2, 1e-9 * first_variance)
-    known = KnownGains(mean, variance, first, first_variance)
+    known = KnownGains(mean, variance, first, first_variance, shares, gain)
     return TaughtOrder.of(grades.items, situation.features, known, np.flatnonzero(judged), situation.seed)
 
 
@@ -199,42 +224,107 @@ def _entropy(shares: Floats) -> Floats:
     return entropy
 
 
-def _by_anybody(situation: Situation, items: Candidates, crowd: Floats, most: int) -> tuple[Counts, Floats]:
-    """Place of the item of each grade and what it tells, where anybody may give it."""
+@dataclass(frozen=True, eq=False)
+class Wished:
+    """Grades that are wished for, the most urgent first.
+
+    Parameters
+    ----------
+    place, gains
+        Place of each among the candidates, and what it tells.
+    lacking, draws, price
+        How many grades its item then lacks of its fewest, its draw for ties, and its price.
+    by, confusions
+        Whose it is, and the confusion matrices of all of them.
+    """
+
+    place: Counts
+    gains: Floats
+    lacking: Counts
+    draws: Floats
+    price: Floats
+    by: Ints
+    confusions: Floats
+
+    def in_order(self) -> Wished:
+        """Return the grades by falling urgency, those that tell nothing left out."""
+        urgent = urgency(self.gains / self.price, self.lacking)
+        order = falling_order(urgent, self.draws)
+        order = order[urgent[order] > 0]
+        return replace(
+            self, place=self.place[order], gains=self.gains[order], lacking=self.lacking[order],
+            draws=self.draws[order], price=self.price[order], by=self.by[order],
+        )  # fmt: skip
+
+    def together(self, situation: Situation, items: Candidates, possible: Floats) -> Wished:
+        """Return the same with what each adds to the nDCG of its query once those before it are there.
+
+        A grade that alone brings a share of all that its query could gain brings that share of what is left by then.
+        What those that are bought bring together is drawn, and all but the first of each query share the difference.
+        """
+        assert isinstance(items.shown, ShownOrder)
+        query = items.query[self.place]
+        share = np.divide(self.gains, possible[query], out=np.zeros_like(self.gains), where=possible[query] > 0)
+        by_query = np.argsort(query, kind="stable")
+        rest = np.log1p(-np.minimum(share[by_query], 1 - 1e-9))
+        before = np.cumsum(rest) - rest
+        left = np.empty_like(share)
+        left[by_query] = np.exp(before - before[np.searchsorted(query[by_query], query[by_query])])
+        wished = replace(self, gains=np.minimum(self.gains, possible[query]) * left).in_order()
+        query, gains = items.query[wished.place], wished.gains
+        bought = np.flatnonzero(gains >= situation.least_gain * wished.price)[: situation.n_to_choose]
+        later = np.ones(len(gains), bool)
+        later[bought[np.unique(query[bought], return_index=True)[1]]] = False
+        bought = bought[np.isin(query[bought], query[bought[later[bought]]])]
+        total = float(gains[bought[later[bought]]].sum())
+        if total <= 0:
+            return wished
+        drawn = items.shown.joint_change(items.item[wished.place[bought]], wished.confusions, wished.by[bought])
+        factor = (drawn - float(gains[bought[~later[bought]]].sum())) / total
+        return replace(wished, gains=np.where(later, gains * np.clip(factor, 0.0, 1.0), gains)).in_order()
+
+
+def _by_anybody(
+    situation: Situation, items: Candidates, information: Floats, ceiling: Floats, crowd: Floats, most: int
+) -> Wished:
+    """The grades that tell most, where anybody may give them."""
     n = len(items.item)
     place, number = np.repeat(np.arange(n), most), np.tile(np.arange(most), n)
-    gains = items.marginal_information(items.expected_information(crowd)[place], items.ceiling()[place], number)
-    urgent = urgency(gains, items.lacking[place] - number)
-    order = falling_order(urgent, tie_draws_over_queries(situation.seed, items.query)[place])
-    order = order[urgent[order] > 0]
-    return place[order], gains[order]
+    return Wished(
+        place=place, gains=items.marginal_information(information[place], ceiling[place], number),
+        lacking=items.lacking[place] - number, draws=tie_draws_over_queries(situation.seed, items.query)[place],
+        price=np.full(len(place), situation.price), by=np.zeros(len(place), np.int32), confusions=crowd[None],
+    ).in_order()  # fmt: skip
 
 
 def _by_graders(
-    situation: Situation, roster: Roster, items: Candidates, confusion: Floats, limits: Limits
-) -> tuple[Counts, Floats, Ints]:
-    """Place of the item of each grade, what it tells, and whose it is."""
+    situation: Situation, roster: Roster, items: Candidates, confusion: Floats, ceiling: Floats, limits: Limits
+) -> Wished:
+    """The grades that tell most for their price, and whose they are."""
     from .kernels.assigning import choose_annotators
 
     most = limits.most
     who, capacity = _graders(situation, roster, items, confusion, limits)
-    if not len(who):
-        return np.empty(0, np.int64), np.empty(0), np.empty(0, np.int32)
-    information = np.stack([items.expected_information(confusion[a]) for a in who], axis=1)
-    ceiling, price = items.ceiling(), roster.price[who]
-    urgent = items.marginal_information((information / price).max(axis=1)[:, None], ceiling[:, None], np.arange(most))
-    urgent = urgency(urgent, items.lacking[:, None] - np.arange(most))
+    information = items.expected_information(confusion[who])[0]
+    price = roster.price[who]
     draws = tie_draws_over_queries(situation.seed, items.query)
-    starts, by = past_annotators(situation, items.item.astype(np.int64))
-    places = np.full(len(roster), -1, np.int32)
-    places[who] = np.arange(len(who), dtype=np.int32)
-    place, chosen, number = choose_annotators(
-        falling_order(urgent.ravel(), np.repeat(draws, most)) // most, information, price, capacity, starts, places[by],
-        situation.money_to_choose, most,
-    )  # fmt: skip
-    gains = items.marginal_information(information[place, chosen], ceiling[place], number)
-    order = falling_order(urgency(gains / price[chosen], items.lacking[place] - number), draws[place])
-    return place[order], gains[order], who[chosen[order]]
+    place, chosen, number = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.int64)
+    if len(who):
+        best = (information / price).max(axis=1)[:, None]
+        urgent = items.marginal_information(best, ceiling[:, None], np.arange(most))
+        urgent = urgency(urgent, items.lacking[:, None] - np.arange(most))
+        starts, by = past_annotators(situation, items.item.astype(np.int64))
+        places = np.full(len(roster), -1, np.int32)
+        places[who] = np.arange(len(who), dtype=np.int32)
+        place, chosen, number = choose_annotators(
+            falling_order(urgent.ravel(), np.repeat(draws, most)) // most, information, price, capacity, starts,
+            places[by], situation.money_to_choose, most,
+        )  # fmt: skip
+    return Wished(
+        place=place, gains=items.marginal_information(information[place, chosen], ceiling[place], number),
+        lacking=items.lacking[place] - number, draws=draws[place], price=price[chosen], by=who[chosen],
+        confusions=confusion,
+    ).in_order()  # fmt: skip
 
 
 def _graders(

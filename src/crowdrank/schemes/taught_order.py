@@ -10,7 +10,7 @@ import numpy as np
 from ..data.features import Features
 from ..data.index import Items
 from ..protocols import Counts, Floats, Ints
-from .shown_order import PLACES, expected_passing, place_discounts
+from .shown_order import PLACES, ShownOrder, expected_passing, place_discounts
 
 MAX_PAIRS = 2_000
 """Neighbouring places of shown orders that are looked at; of more, those of queries drawn by the seed."""
@@ -25,18 +25,37 @@ _UNJUDGED_VARIANCE_FACTOR = 1e6
 
 
 class KnownGains(NamedTuple):
-    """What grades say of the gain of each item, (n_items,): its mean and variance, and both before any grade."""
+    """What grades say of the gain of each item, (n_items,): its mean and variance, and both before any grade.
+
+    ``shares`` are those of the levels before any grade, and ``gain`` is the gain of each level.
+    """
 
     mean: Floats
     variance: Floats
     first_mean: float
     first_variance: float
+    shares: Floats
+    gain: Floats
 
     def measured_gain(self) -> tuple[Floats, Floats]:
         """Return the gain that grades alone measure, and the variance of its error."""
         before, now = 1.0 / self.first_variance, 1.0 / np.maximum(self.variance, 1e-6 * self.first_variance)
         precision = np.maximum(now - before, 1.0 / (_UNJUDGED_VARIANCE_FACTOR * self.first_variance))
         return (self.mean * now - self.first_mean * before) / precision, 1.0 / precision
+
+    def levels_of_mean(self, mean: Floats) -> Floats:
+        """Return probabilities of the levels with these expected gains: the shares, mixed with one of the ends."""
+        lowest, highest = float(self.gain[0]), float(self.gain[-1])
+        up = mean > self.first_mean
+        end = np.where(up, highest, lowest)
+        mixed = np.divide(
+            mean - self.first_mean, end - self.first_mean, out=np.zeros_like(mean), where=end != self.first_mean
+        )
+        mixed = np.clip(mixed, 0.0, 1.0)[:, None]
+        ends = np.zeros((len(mean), len(self.gain)))
+        ends[np.arange(len(mean)), np.where(up, len(self.gain) - 1, 0)] = 1.0
+        levels: Floats = (1 - mixed) * self.shares + mixed * ends
+        return levels
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +77,7 @@ class TaughtOrder:
         Posterior covariance of the weights, and :math:`\tau^2`.
     pairs, gaps, steps
         Of each two neighbouring places: the difference of their features and of their expected gains, and the
-        difference of their discounts over the ideal DCG.
+        difference of their discounts, in expected nDCG of the query for each unit of its expected DCG.
     discount
         What is left of each candidate's worth once those chosen before it are answered.
     """
@@ -87,7 +106,7 @@ class TaughtOrder:
         error = np.where(
             np.isin(np.arange(len(items)), judged), error, _UNJUDGED_VARIANCE_FACTOR * known.first_variance
         )
-        pairs, gaps, steps = _neighbours(features.items, matrix, matrix @ weights + known.first_mean, seed)
+        pairs, gaps, steps = _neighbours(features.items, matrix, matrix @ weights + known.first_mean, known, seed)
         return cls(own, known.variance, error, covariance, of_items, pairs, gaps, steps, np.ones(len(items)))
 
     def take(self, rows: Counts | Ints) -> TaughtOrder:
@@ -161,21 +180,26 @@ def _regression(rows: Floats, gain: Floats, error: Floats, scale: float) -> tupl
     return weights, covariance, of_items
 
 
-def _neighbours(items: Items, matrix: Floats, gain: Floats, seed: int) -> tuple[Floats, Floats, Floats]:
-    """Differences of features and gains, and of discounts over ideal DCG, of neighbours in the first places."""
+def _neighbours(
+    items: Items, matrix: Floats, gain: Floats, known: KnownGains, seed: int
+) -> tuple[Floats, Floats, Floats]:
+    """Differences of features and gains of neighbours in the first places, and of discounts, in nDCG for each gain."""
     rng = np.random.default_rng(seed)
+    shown = ShownOrder.of(items, known.levels_of_mean(gain), known.gain, seed)
     order = np.lexsort((rng.random(len(gain)), -gain, items.query))
     place = np.arange(len(gain)) - items.offsets[items.query[order]]
     discount = place_discounts()
-    worth = np.where(place <= PLACES, discount[np.minimum(place, PLACES)] * np.maximum(gain[order], 0.0), 0.0)
-    ideal = np.bincount(items.query[order], worth, items.n_queries)
-    # a query of which little is expected would count for many
-    ideal = np.maximum(ideal, max(float(ideal.mean()), 1e-9))
+    expected_gain = shown.posterior[order] @ shown.gain
+    worth = np.where(place <= PLACES, discount[np.minimum(place, PLACES)] * expected_gain, 0.0)
+    dcg = np.bincount(items.query[order], worth, items.n_queries)
+    ndcg = shown.take(np.empty(0, np.int32)).change(np.empty((0, len(known.gain), len(known.gain))))[2]
+    # where little is relevant the ideal is mostly 0, and a gain brings at most itself over the ideal of one such item
+    per_gain = np.divide(ndcg, dcg, out=np.zeros_like(dcg), where=dcg > 0)
     here = np.flatnonzero((place[1:] > 0) & (place[1:] <= PLACES))
     if len(here) > MAX_PAIRS:
         queries = items.query[order[here]]
         keep = np.isin(queries, rng.permutation(np.unique(queries))[: max(1, MAX_PAIRS // PLACES)])
-        here, ideal = here[keep], ideal * (keep.sum() / len(keep))
+        here, per_gain = here[keep], per_gain * (len(keep) / keep.sum())
     upper, lower = order[here], order[here + 1]
-    steps = (discount[place[here]] - discount[place[here] + 1]) / ideal[items.query[upper]]
+    steps = (discount[place[here]] - discount[place[here] + 1]) * per_gain[items.query[upper]]
     return matrix[upper] - matrix[lower], gain[upper] - gain[lower], steps
