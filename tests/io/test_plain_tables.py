@@ -203,7 +203,8 @@ STOPS = {
     ),
     "grades in words": (
         rows("task,performer,label", lambda i: (f"x{i // 4}", f"w{i % 4}", ["cat", "dog"][i % 2])),
-        "give the levels, worst first (--levels cat,dog), or say that they have no order (--nominal)",
+        "if 'cat' is the worse one: --levels cat,dog; if 'dog' is the worse one: --levels dog,cat; if they have no "
+        "order: --nominal",
         None,
     ),
 }  # fmt: skip

@@ -278,10 +278,12 @@ def test_predictions_are_no_judgments(save):
         ("thumbs_down", "thumbs_up"),
     ],
 )
-def test_scales_in_words_are_proposed_in_their_order(save, scale):
+def test_scales_in_words_are_read_in_their_order(save, scale):
     path = save("rater,item,rating", [(a, m, scale[i % len(scale)]) for i, (a, m) in enumerate(GRID)])
-    _, arguments = _follow(path)
-    assert arguments[-2:] == ["--levels", ",".join(scale)]
+    assert cr.read_judgments(path).levels == scale
+    found, arguments = _follow(path)
+    assert arguments == ["inspect", str(path)]
+    assert f"worst first {', '.join(map(repr, scale))}" in found["notes"][0]
 
 
 def test_words_without_a_known_order_are_classes(save):

@@ -14,10 +14,11 @@ from ..protocols import Counts, Floats, Ints, Outcomes
 from ..wording import either, option
 from .coding import factorize
 from .columns import plain_name
+from .directions import which_direction
 from .index import Index
 from .intake import DROP, LARGEST_NUMBER, Rows, numbers_of, short
 from .winner_codes import codes_of
-from .word_scales import in_order
+from .word_scales import Order, known_order, plain_word
 
 _OUTCOMES = {"left": 1, "right": -1, "tie": 0}
 _NUMBERS = {"1": 1, "-1": -1, "0": 0, "1.0": 1, "-1.0": -1, "0.0": 0, "+1": 1}
@@ -28,15 +29,23 @@ BLANKS = ("na", "n/a", "null", "none", "nan", "-", "–", "—")
 _YES = ("true", "yes", "y", "t", "1", "1.0", "tie", "tied", "draw")
 _NO = ("", "false", "no", "n", "f", "0", "0.0")
 _LONGEST_CODE = 60
-_MOST_LEVELS = 8
+_MOST_WORDS, _SOME_WORDS = 40, 1_000
+"""More different words than this are no scale; so many cells are looked at first."""
+
 _MOST_ARROWS = 100
 _MOST_CODES = 4
 """More different winners than this are no codes for left, right and two kinds of tie."""
 
 
-def read_grades(rows: Rows, levels: Sequence[Any] | None, nominal: bool) -> tuple[Floats, tuple[Any, ...] | None]:
+def read_grades(
+    rows: Rows, levels: Sequence[Any] | None, nominal: bool, small_is_good: bool | None = None
+) -> tuple[Floats, tuple[Any, ...] | None]:
     """Return the grade of each row as a number, and the levels where they are declared or nominal."""
     cells = rows.frame["grade"]
+    if small_is_good and (levels is not None or nominal):
+        raise ParameterError(
+            f"{option('small_is_good', True)} applies to numbers; for words give {option('levels')}, worst first"
+        )
     if levels is not None:
         levels = checked_levels(levels)
         if not nominal and _rising_numbers(levels):
@@ -48,24 +57,43 @@ def read_grades(rows: Rows, levels: Sequence[Any] | None, nominal: bool) -> tupl
         return codes[0].astype(np.float64), tuple(ids.to_list())
     _, blank, text = numbers_of(cells)
     if text.sum() > 0.5 * (~blank).sum():
-        first, none = np.arange(rows.n) == text.argmax(), option("nominal", True)
+        first = np.arange(rows.n) == text.argmax()
         said = f"the grades are text ({short(cells[int(text.argmax())])} in {rows.where(first)})"
-        if (known := in_order(cells.cast(pl.String).drop_nulls().unique().to_list())) is not None:
-            levels_so = option("levels", known)
-            raise JudgmentError(f"{said}; if this is their order, worst first: {levels_so}; if they have none: {none}")
-        raise JudgmentError(
-            f"{said}; give the levels, worst first ({option('levels', _levels_shown(cells))}), or say that they have "
-            f"no order ({none})"
-        )
+        raise JudgmentError(f"{said}; {_which_order(cells)}if they have no order: {option('nominal', True)}")
+    if small_is_good is None and (direction := which_direction([rows.names["grade"]])) is not None:
+        raise JudgmentError(direction)
     remedy = f"{DROP}; for grades in words give {option('levels')} or {option('nominal', True)}"
-    return rows.numbers("grade", text=remedy), None
+    values = rows.numbers("grade", text=remedy)
+    return (0.0 - values if small_is_good else values), None
 
 
-def _levels_shown(cells: pl.Series) -> list[str]:
-    """The words that grades are given in, where they are few; such as there may be otherwise."""
-    words = cells.cast(pl.String).str.strip_chars().drop_nulls().unique().sort().to_list()
-    fits = 2 <= len(words) <= _MOST_LEVELS and all(word and "," not in word for word in words)
-    return words if fits else ["Bad", "Good"]
+def order_of(cells: pl.Series) -> Order | None:
+    """Return the order of grades that are words of one well-known scale; ``None`` where they are none.
+
+    Examples
+    --------
+    >>> order_of(pl.Series(["fail", "pass", "Pass"])).levels, order_of(pl.Series(["1", "2"]))
+    (['fail', 'Pass'], None)
+    """
+    if not isinstance(cells.dtype, pl.String | pl.Categorical | pl.Enum):
+        return None
+    some = cells.head(_SOME_WORDS).cast(pl.String).unique().drop_nulls()
+    if len(some) > _MOST_WORDS or some.cast(pl.Float64, strict=False).null_count() < len(some):
+        return None
+    words = cells.cast(pl.String).str.strip_chars().unique().drop_nulls().to_list()
+    return known_order(word for word in words if word) if len(words) <= _MOST_WORDS else None
+
+
+def _which_order(cells: pl.Series) -> str:
+    """The question after the order of grades in words: both ways of two, the known one, or that of any others."""
+    words = [word for word in cells.cast(pl.String).str.strip_chars().unique().drop_nulls().sort().to_list() if word]
+    if (known := order_of(cells)) is not None:
+        return f"if this is their order, worst first: {option('levels', known.levels)}; "
+    if len(words) == 2 and not any("," in word for word in words):
+        ways = (f"if {worse!r} is the worse one: {option('levels', [worse, better])}; " for worse, better in
+                (words, words[::-1]))  # fmt: skip
+        return "".join(ways)
+    return f"give their order, worst first, with {option('levels')}; "
 
 
 def checked_levels(levels: Sequence[Any]) -> list[Any]:
@@ -111,7 +139,11 @@ def _level_positions(rows: Rows, cells: pl.Series, levels: list[Any]) -> Floats:
     codes, ids = factorize([cells])
     rows.blame(codes[0] < 0, "the grade is blank", DROP)
     position = {str(level): number for number, level in enumerate(levels)}
-    table = np.array([position.get(str(value), -1) for value in ids] + [0])
+    # another spelling will do where it means one level only
+    plain = [plain_word(level) for level in position]
+    spelt = {text: number for number, text in enumerate(plain) if plain.count(text) == 1}
+    values = [str(value) for value in ids]
+    table = np.array([position.get(value, spelt.get(plain_word(value), -1)) for value in values] + [0])
     grade = table[codes[0]]
     rows.blame((grade < 0) & (codes[0] >= 0), f"the grade is none of the levels {', '.join(position)}", DROP)
     return grade.astype(np.float64)

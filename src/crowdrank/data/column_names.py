@@ -322,26 +322,6 @@ def part_role(name: str) -> str | None:
     return None if role in ("grade", "rank") and is_aside(name) else role
 
 
-_SMALL_IS_GOOD = {
-    "loss", "error", "perplexity", "ppl", "wer", "cer", "ter", "nll", "rmse", "mse", "mae", "latency", "distance",
-    "rank",
-}  # fmt: skip
-_BAD_THINGS = {"toxicity", "hallucination", "bias", "harmfulness"}
-"""What nobody wants more of, whether it is called a score or not."""
-
-
-def counts_downwards(name: str) -> bool:
-    """Return whether a name says that small numbers are the good ones.
-
-    Examples
-    --------
-    >>> counts_downwards("error_rate"), counts_downwards("toxicity/v1/score"), counts_downwards("rating")
-    (True, True, False)
-    """
-    parts = {part.removesuffix("s") if part != "loss" else part for part in re.split(r"[^a-z]+", key_of(name))}
-    return bool(parts & _BAD_THINGS) or (bool(parts & _SMALL_IS_GOOD) and "score" not in parts)
-
-
 def listed_sides(names: Iterable[str]) -> list[str]:
     """Return names such as item1, item2 and item3: three or more of which the first two are no pair.
 

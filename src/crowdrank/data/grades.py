@@ -162,6 +162,7 @@ class Grades(Judged):
         columns: Mapping[str, str] | None = None,
         levels: Sequence[Any] | None = None,
         nominal: bool = False,
+        small_is_good: bool | None = None,
         items: Any | None = None,
         duplicates: str = "keep",
         invalid: str = "error",
@@ -179,6 +180,8 @@ class Grades(Judged):
             Grades from worst to best, for grades in words or to fix the scale.
         nominal
             The grades are classes without an order.
+        small_is_good
+            Numbers count downwards. Must be said, either way, where the name of the grade has a word for something bad.
         items
             Table of query and item with everything there is, so unjudged items get a place too.
         duplicates
@@ -188,7 +191,7 @@ class Grades(Judged):
             ``"error"``, or ``"drop"`` to leave out rows without a usable answer.
         """
         rows = Rows(data, "grade", columns, invalid, Wishes(nominal=nominal or levels is not None))
-        grade, declared = read_grades(rows, levels, nominal)
+        grade, declared = read_grades(rows, levels, nominal, small_is_good)
         fields = shared_fields(rows, items, {"grade": grade}, rows.codes("item"))
         grades = cls(**fields, declared=declared, nominal=nominal)
         return without_repeats(grades, duplicates, (grades.item, grades.n_items))

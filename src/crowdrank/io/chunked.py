@@ -127,6 +127,9 @@ class _Long(NamedTuple):
             say(f"{source.name}: {note}")
         levels = options.levels if options.levels is not None else plain.levels
         wanted = [*names, *covariate_columns(head, options.covariates), *([text.last] if text else [])]
+        if plain.levels is not None:
+            # these are turned round already
+            options = replace(options, small_is_good=None)
         return cls(source, replace(options, levels=levels), scan, plain.understood, list(dict.fromkeys(wanted)), text)
 
     def chunks(self, rows: int, number: int) -> Iterator[Rows]:

@@ -155,9 +155,24 @@ _READERS = {"comma": _comma, "share": _share, "percent": _percent, "worded": _le
 
 def negative_numbers(name: str, cells: pl.Series) -> pl.Series:
     """Return numbers with the sign changed, for grades of which small is good."""
-    numbers = cells if cells.dtype.is_numeric() else cells.str.strip_chars().cast(pl.Float64, strict=False)
-    if numbers.null_count() > cells.null_count():
+    if cells.dtype != pl.String:
+        return 0.0 - cells.cast(pl.Float64)
+    numbers = cells.str.strip_chars().cast(pl.Float64, strict=False)
+    if numbers.null_count() == len(cells) > cells.null_count():
         raise JudgmentError(
-            f"{option('small_is_good', True)} applies to numbers, but {name!r} holds words; leave it out"
+            f"{option('small_is_good', True)} applies to numbers, but {name!r} holds words; give their order, worst "
+            f"first, with {option('levels')} in its place"
         )
-    return -numbers.cast(pl.Float64)
+    if numbers.null_count() == cells.null_count():
+        return 0.0 - numbers
+    # what is no number stays, to be named with its row
+    return (0.0 - numbers).cast(pl.String).fill_null(cells)
+
+
+def order_note(grades: str, levels: list[str]) -> str:
+    """Return what is said of grades in words whose order is known; ``grades`` begins the sentence."""
+    listed = ", ".join(map(repr, levels))
+    return (
+        f"{grades} in words, worst first {listed}; for another order: {option('levels')}, for none: "
+        f"{option('nominal', True)}"
+    )

@@ -10,15 +10,13 @@ from typing import NamedTuple
 
 import polars as pl
 
+from ..data.answers import order_of
 from ..data.column_facts import ColumnFacts
-from ..data.column_names import (
-    candidates,
-    counts_downwards,
-    key_of,
-)
+from ..data.column_names import candidates, key_of, names_metric
 from ..data.column_questions import is_personal
 from ..data.columns import Understood
 from ..data.covariates import covariate_columns
+from ..data.directions import bad_word, which_direction
 from ..data.guessing import Wishes, understand
 from ..data.intake import are_times, numbers_of
 from ..errors import JudgmentError, ParameterError
@@ -26,7 +24,7 @@ from ..protocols import Bools, Floats
 from ..wording import first_few, option
 from .delimited import separator_of
 from .headers import check_first_row, check_header
-from .number_text import negative_numbers, numbers_in, without_blanks
+from .number_text import negative_numbers, numbers_in, order_note, without_blanks
 from .one_hot import with_winner
 from .paths import at_path, root_of
 from .read_options import ReadOptions
@@ -175,7 +173,7 @@ def plain_rows(table: pl.DataFrame, mixed: Mixed, options: ReadOptions, source: 
     understood = _with_anchor_note(table, understood)
     _refuse_mixed(table, understood, mixed)
     frame = table.select(pl.col(name).alias(word) for word, name in understood.columns.items())
-    frame, levels, notes = _with_numbers(frame, understood, options, source)
+    frame, levels, notes = _with_numbers(frame, understood, options, source, _metrics(table, options))
     if options.covariates:
         wanted = covariate_columns(table, options.covariates)
         frame = frame.with_columns(table.select(wanted))
@@ -383,8 +381,18 @@ def _middle(values: Floats) -> str:
 # answers that are numbers in other clothes ---------------------------------------------------------------------------
 
 
+def _metrics(table: pl.DataFrame, options: ReadOptions) -> list[str]:
+    """What is graded where another column than the grade's name says it: the only metric, or the one that is wanted."""
+    named = (
+        table[name] for name in table.columns if names_metric(name) is not False and table[name].dtype == pl.String
+    )
+    only = [cells[0] for cells in named if cells.n_unique() == 1 and cells[0]]
+    wide = list(options.wide or ())
+    return [*options.metrics, *only, *(wide[:1] if all(map(bad_word, wide)) else [])]
+
+
 def _with_numbers(
-    frame: pl.DataFrame, understood: Understood, options: ReadOptions, source: Source
+    frame: pl.DataFrame, understood: Understood, options: ReadOptions, source: Source, metrics: Iterable[str] = ()
 ) -> tuple[pl.DataFrame, list[str] | None, list[str]]:
     """The table with grades as numbers, the levels that their words give, and what is to be said."""
     if "grade" not in frame.columns:
@@ -401,13 +409,18 @@ def _with_numbers(
         numbers = numbers_in(name, cells, commas=commas)
         cells, levels, notes = numbers.cells, numbers.levels, [numbers.note] if numbers.note else []
         notes += _class_note(name, cells)
-        if options.small_is_good is None and levels is None and counts_downwards(name) and cells.dtype.is_numeric():
-            ways = [option("small_is_good", small) for small in (True, False)]
-            raise JudgmentError(
-                f"small numbers of {name!r} are likely the good ones: {ways[0]}; if large ones are: {ways[1]}"
-            )
-    if options.small_is_good:
-        cells, levels = negative_numbers(name, cells), None
+        if levels is None and (known := order_of(cells)) is not None and known.sure:
+            levels = known.levels
+            notes.append(order_note(f"{name!r} is", levels))
+        numeric = cells.dtype != pl.String or not numbers_of(cells)[2].all()
+        said = which_direction([name, *metrics], levels) if levels is not None or numeric else None
+        if options.small_is_good is None and said is not None:
+            raise JudgmentError(said)
+    if options.small_is_good and levels is not None:
+        levels = levels[::-1]
+        notes.append(f"small is good: {levels[-1]!r} is the best grade")
+    elif options.small_is_good:
+        cells = negative_numbers(name, cells)
         notes.append("small is good: the sign of each grade is reversed")
     return frame.with_columns(cells.alias("grade")), levels, notes
 

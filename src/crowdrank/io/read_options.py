@@ -9,6 +9,7 @@ from typing import Any
 import polars as pl
 
 from ..data.answers import check_codes, checked_levels
+from ..data.column_names import names_metric
 from ..data.columns import check_words
 from ..data.intake import check_rules
 from ..errors import ParameterError
@@ -81,6 +82,11 @@ class ReadOptions:
     strength_weights: Sequence[float] | None = None
     covariates: Sequence[str] = ()
     add_columns: Callable[[pl.DataFrame], pl.DataFrame] | None = None
+
+    @property
+    def metrics(self) -> list[str]:
+        """What is graded in the rows that are wanted, where a column names it."""
+        return [value for path, value in self.where.items() if names_metric(path) is not False]
 
     def __post_init__(self) -> None:
         check_words(self.columns, self.kind)

@@ -12,7 +12,8 @@ _LARGE_IS_GOOD = re.compile(
     r"acc|acc_norm|acc_\w+|accuracy|exact_match.*|em|f1.*|.*_f1|bleu.*|rouge.*|chrf.*|pass@.*|mcc|score|"
     r"prompt_level_\w+_acc|inst_level_\w+_acc|likelihood_diff|correct|is_correct|mc[12]|math_verify|flexible_match|contains"
 )
-_SMALL_IS_GOOD = re.compile(r"(word_|byte_)?perplexity|bits_per_byte|ter|wer|brier_score|loss|nll")
+_SMALL_IS_GOOD = re.compile(r"(word_|byte_)?perplexity|bits_per_byte|ter|brier_score")
+"""Metrics of the harness itself, which says so of them."""
 
 
 def is_small_good(metric: str) -> bool | None:

@@ -93,7 +93,7 @@ def read(source: Source, options: ReadOptions) -> Imported:
     if tool.part == "session_id" and len(parts) > 1 and "item" not in options.columns:
         ways = f"{option('columns', {'item': tool.part, 'query': 'run_id'})} {call('across_queries')}"
         rows.notes.append(f"the runs are of {counted(len(parts), 'experiment')} (session_id); to rank these: {ways}")
-    return rows.finish("grade", title=tool.title)
+    return rows.finish("grade", title=tool.title, metric=metric)
 
 
 def _grade(record: Mapping[str, Any], tool: _Fields) -> Any:

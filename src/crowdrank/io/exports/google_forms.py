@@ -30,7 +30,8 @@ def read(source: Source, options: ReadOptions) -> Imported:
     for name in frame.columns:
         if match := _GRID.fullmatch(name):
             questions.setdefault(match[1] or "the grid", {})[name] = match[2].strip()
-    items = questions[choose_question(questions, options.answer)]
+    question = choose_question(questions, options.answer)
+    items = questions[question]
     who = None if "annotator" in options.columns else _who(frame, items)
     people = frame[who] if who else pl.Series([str(number) for number in range(1, frame.height + 1)])
     cells = {"annotator": people}
@@ -47,7 +48,7 @@ def read(source: Source, options: ReadOptions) -> Imported:
             f"in each row, or take what was ticked together as a class with {option('nominal', True)}"
         )
     kind = add_survey(rows, frame, items, cells)
-    return rows.finish(kind, title=_TITLE)
+    return rows.finish(kind, title=_TITLE, metric=question)
 
 
 def _who(frame: pl.DataFrame, items: dict[str, str]) -> str | None:

@@ -9,14 +9,16 @@ from typing import Any
 
 import polars as pl
 
+from ...data.answers import order_of
 from ...data.column_questions import is_personal
-from ...data.word_scales import in_order
+from ...data.directions import which_direction
+from ...data.word_scales import Order
 from ...errors import JudgmentError
 from ...wording import counted, either, first_few, option, plural
-from ..number_text import numbers_in
+from ..number_text import numbers_in, order_note
 from ..read_options import ReadOptions
 from ..sources import Source
-from .cells import as_number, as_seconds, as_text, as_truth, at_path, each_at_path
+from .cells import as_number, as_seconds, as_text, at_path, each_at_path
 
 _NUMBERS = ("rank", "weight", "time", "duration", "strength")
 COLUMNS = (
@@ -98,6 +100,8 @@ class Collector:
         self.options = options
         self.unit = unit
         self.n_read = 0
+        self.survey = False
+        """Whether people were asked for grades, so that words of a known order are such."""
         self.dropped: Counter[str] = Counter()
         self.notes: list[str] = []
         self.roles: dict[str, str] = {}
@@ -150,8 +154,15 @@ class Collector:
         self._parts.append(pl.DataFrame([_series(name, values) for name, values in self._columns.items()]))
         self._columns, self._length = {}, 0
 
-    def finish(self, kind: str, *, title: str, recorded: bool = False, classes: bool = False) -> Imported:
-        """Return what was found; a file without a single judgment is refused. ``classes`` have no order."""
+    def finish(
+        self, kind: str, *, title: str, recorded: bool = False, classes: bool = False, metric: str | None = None
+    ) -> Imported:
+        """Return what was found; a file without a single judgment is refused.
+
+        ``classes`` have no order. ``metric`` is what is graded, where the field of the grade does not say it: the name
+        of the metric or question. A word for something bad in it, or in the field's name, makes the reader ask which
+        way grades count.
+        """
         self._flush()
         missing = [path for path, hit in self._where_hits.items() if not hit]
         if missing:
@@ -187,7 +198,7 @@ class Collector:
         )  # fmt: skip
         if kind != "grade":
             return imported
-        return self._with_scale(imported, classes=classes)
+        return self._with_scale(imported, classes=classes, metric=metric)
 
     def _tidy(self, frame: pl.DataFrame) -> pl.DataFrame:
         """The table without empty columns; times are kept where every row has one, and nobody is somebody."""
@@ -213,8 +224,8 @@ class Collector:
                 )
         return frame
 
-    def _with_scale(self, imported: Imported, *, classes: bool) -> Imported:
-        """Grades as numbers where all are, else as classes; true and false have an order."""
+    def _with_scale(self, imported: Imported, *, classes: bool, metric: str | None) -> Imported:
+        """Grades as numbers where all are, else words in their order where it is known, else classes."""
         frame, options = imported.frame, self.options
         grade = frame["grade"]
         if options.nominal or options.levels is not None:
@@ -222,13 +233,21 @@ class Collector:
         if classes:
             return self._as_classes(imported)
         as_numbers = numbers_in("grade", grade, commas=False)
+        order = order_of(grade) if as_numbers.levels is None else None
+        levels = order.levels if order is not None and self._are_grades(order) else as_numbers.levels
+        field = options.columns.get("grade")
+        names = [field or metric or imported.roles.get("grade"), options.answer, *options.metrics]
+        if options.small_is_good is None and (levels is not None or as_numbers.cells.dtype.is_numeric()):
+            said = which_direction([name for name in names if name is not None], levels)
+            if said is not None:
+                raise JudgmentError(said)
         if as_numbers.note is not None:
             imported = replace(imported, notes=(*imported.notes, f"answers: {as_numbers.note.partition(': ')[2]}"))
-            if as_numbers.levels is not None and not options.small_is_good:
-                return replace(
-                    imported, frame=frame.with_columns(grade=as_numbers.cells), levels=tuple(as_numbers.levels)
-                )
-            grade = as_numbers.cells if as_numbers.levels is None else grade.str.extract(r"^\s*([-+]?\d+(?:\.\d+)?)")
+            grade = as_numbers.cells
+        if levels is not None:
+            return self._with_levels(
+                replace(imported, frame=frame.with_columns(grade=grade)), levels, order is not None
+            )
         numbers = grade if grade.dtype.is_numeric() else grade.cast(pl.Float64, strict=False)
         if not numbers.null_count():
             if not numbers.is_finite().all():
@@ -246,8 +265,25 @@ class Collector:
             )
         return self._as_classes(imported)
 
+    def _are_grades(self, order: Order) -> bool:
+        """Whether words of a known order are grades: in a survey, or if they say right or wrong, or are three or more.
+
+        ``yes`` and ``no``, or ``good`` and ``bad``, of a tool for labels are classes.
+        """
+        return (
+            order.kind == "codes" or (order.sure and self.survey) or (order.kind == "grades" and len(order.levels) > 2)
+        )
+
+    def _with_levels(self, imported: Imported, levels: list[str], said: bool) -> Imported:
+        """Words in their order, worst first; the other way round where small is good."""
+        notes = [order_note("the answers are", levels)] if said else []
+        if self.options.small_is_good:
+            levels = levels[::-1]
+            notes.append(f"small is good: {levels[-1]!r} is the best grade")
+        return replace(imported, levels=tuple(levels), notes=(*imported.notes, *notes))
+
     def _as_classes(self, imported: Imported) -> Imported:
-        """Words as classes, true and false with an order; texts of which nearly each is another are refused."""
+        """Words as classes; texts of which nearly each is another are refused."""
         grade = imported.frame["grade"]
         words = grade.unique().drop_nulls().to_list()
         if len(words) > max(_MOST_CLASSES, len(grade) / 2):
@@ -256,10 +292,9 @@ class Collector:
                 f"the answers are {len(words):,} different texts{shown} and not classes; choose another question with "
                 f"{option('answer')}, or take them as classes with {option('nominal', True)}"
             )
-        if {word.lower() for word in words} == {"true", "false"}:
-            return replace(imported, levels=tuple(sorted(words, key=lambda word: bool(as_truth(word)))))
         shown = first_few(map(repr, sorted(words)), len(words))
-        levels = option("levels", in_order(words))
+        known = order_of(grade)
+        levels = option("levels", None if known is None else known.levels)
         note = f"the answers are {plural('class')} without an order: {shown} ({levels} gives them one)"
         return replace(imported, nominal=True, notes=(*imported.notes, note))
 

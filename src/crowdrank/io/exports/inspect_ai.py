@@ -63,7 +63,8 @@ def read(source: Source, options: ReadOptions) -> Imported:
         "annotator": "name of the scorer",
         "grade": "scores[].value",
     }
-    return rows.finish("grade", title=_TITLE)
+    scorers = ", ".join(dict.fromkeys(scorer for _, _, scorer, _, _ in values))
+    return rows.finish("grade", title=_TITLE, metric=scorers if part is None else part)
 
 
 def _expect_one_scale(scores: list[tuple[str, Any]], *, pooled: bool) -> None:

@@ -50,7 +50,7 @@ def read(source: Source, options: ReadOptions) -> Imported:
                 f"the answers are {record['_view_id']} annotations; only choices, and yes and no, can be aggregated"
             )
         else:
-            rows.roles |= {"item": "_task_hash", "grade": "answer (accept 1, reject 0)", "query": "label"}
+            rows.roles |= {"item": "_task_hash", "grade": "answer (1 if accepted, else 0)", "query": "label"}
             query = {"query": label} if (label := as_text(record.get("label"))) else {}
             rows.add(where, item=record.get("_task_hash"), grade=int(answer == "accept"), **query, **cells)
     _add_choices(rows, answers, several=several)

@@ -29,6 +29,7 @@ def add_survey(rows: Collector, frame: pl.DataFrame, items: Mapping[str, str], c
     Where every respondent gives each number from 1 on once, these may be ranks, which count the other way round than
     grades: that is asked and not assumed.
     """
+    rows.survey = True
     if (places := places_of(frame, items)) is not None:
         return _add_places(rows, frame, places, cells)
     kind = rows.options.kind or "grade"
