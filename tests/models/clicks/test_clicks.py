@@ -5,7 +5,7 @@ import polars as pl
 import pytest
 
 import crowdrank as cr
-from crowdrank.errors import JudgmentError, ParameterError
+from crowdrank.errors import DataWarning, JudgmentError, ParameterError
 from crowdrank.models.clicks.cascade import continuation
 from crowdrank.simulate import draw_clicks
 
@@ -35,6 +35,72 @@ def test_propensities_come_back(world, way, off):
     grade = truth.align(log.items)
     plain = np.corrcoef(clicks / shown_often, np.exp2(grade))[0, 1]
     assert np.corrcoef(found.relevance, np.exp2(grade))[0, 1] > plain + 0.05
+
+
+def moved_within(groups, *, n_queries=60, n_shown=80):
+    """Clicks on items that only move within groups of positions, position k examined with probability 1/k."""
+    rng = np.random.default_rng(7)
+    n = sum(map(len, groups))
+    query, turn = np.divmod(np.arange(n_queries * n_shown), n_shown)
+    order = np.concatenate([rng.permuted(np.tile(group, (len(turn), 1)), axis=1) for group in groups], axis=1)
+    relevance = rng.uniform(0.1, 0.9, (n_queries, n))[query[:, None], order]
+    clicked = rng.uniform(size=order.shape) < relevance / np.arange(1, n + 1)
+    return pl.DataFrame({
+        "query": np.repeat(query, n), "item": order.ravel(), "position": np.tile(np.arange(1, n + 1), len(turn)),
+        "clicked": clicked.ravel().astype(int),
+    })  # fmt: skip
+
+
+@pytest.mark.parametrize("way", ["auto", "em", "harvesting"])
+def test_positions_are_compared_only_where_items_connect_them(way):
+    with pytest.raises(JudgmentError, match="no item was shown at two positions, so good positions cannot"):
+        cr.fit_clicks(moved_within([[0], [1], [2], [3]]), propensity=way)
+    np.testing.assert_allclose(
+        cr.fit_clicks(moved_within([[0, 1, 2, 3]]), propensity=way).propensity, [1, 1 / 2, 1 / 3, 1 / 4], atol=0.06
+    )
+    with pytest.warns(DataWarning, match=r"of positions 3 and 4 cannot .* position 3 is given that of position 2"):
+        found = cr.fit_clicks(moved_within([[0, 1], [2, 3]]), propensity=way).propensity
+    np.testing.assert_allclose(
+        [found[1] / found[0], found[2] / found[1], found[3] / found[2]], [1 / 2, 1, 3 / 4], atol=0.1
+    )
+    with pytest.warns(DataWarning, match="of position 1 cannot be compared with those of positions 2 to 4"):
+        found = cr.fit_clicks(moved_within([[0], [1, 2, 3]]), propensity=way).propensity
+    np.testing.assert_allclose(found, [1, 1, 2 / 3, 1 / 2], atol=0.1)
+    never = {"query": ["q"] * 4, "item": list("xyzz"), "position": [1, 2, 1, 2], "clicked": [1, 1, 0, 0]}
+    with pytest.raises(JudgmentError, match="no item that was shown at two positions was clicked"):
+        cr.fit_clicks(never, propensity=way)
+
+
+def test_a_position_where_nothing_was_shown_is_like_its_neighbour():
+    log = moved_within([[0, 1, 2]]).with_columns(pl.col("position").replace({3: 5}))
+    found = cr.fit_clicks(log).propensities()
+    np.testing.assert_allclose(found["propensity"], [1, 1 / 2, 1 / 2, 1 / 3, 1 / 3], atol=0.06)
+
+
+def test_features_tell_positions_from_items_that_never_move(world):
+    truth, shown, feature = world
+    log = draw_clicks(truth, shown[0], n_impressions=40, eta=1.0, seed=8)
+    with pytest.raises(JudgmentError, match="give features="):
+        cr.fit_clicks(log)
+    np.testing.assert_allclose(cr.fit_clicks(log, features=feature).propensity, 1 / np.arange(1, 11), atol=0.15)
+
+
+def test_weights_of_clicks_are_bounded():
+    tiny = {"query": ["q"] * 4, "item": list("xyxy"), "position": [1, 2, 2, 1], "clicked": [1, 0, 0, 1]}
+    with pytest.warns(DataWarning, match="position 2: .* weight of a click is bounded by"):
+        found = cr.fit_clicks(tiny)
+    # of two clicks at most, no weight can be above 3
+    assert found.propensities()["weight"].max() <= 3
+    # nobody looks at the last position of a long log
+    log = moved_within([[0, 1, 2, 3]]).with_columns(
+        clicked=pl.when(pl.col("position") < 4).then("clicked").otherwise(0)
+    )
+    with pytest.warns(DataWarning, match="^position 4: users look there so rarely, .* bounded by 100; a longer log"):
+        found = cr.fit_clicks(log, propensity="em")
+    assert found.propensities()["weight"].to_list()[3] == pytest.approx(100)
+    rows = {"impression": [1, 1, 2, 2], "item": list("xyxy"), "position": [1, 2, 1, 2], "clicked": [1, 0, 1, 0]}
+    with pytest.warns(DataWarning, match="position 2: users look there so rarely"):
+        assert cr.fit_clicks(rows, "cascade").propensities()["weight"].to_list() == [1, 3]
 
 
 def test_no_bias_is_found_where_there_is_none(world):

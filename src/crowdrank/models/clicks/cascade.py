@@ -10,7 +10,7 @@ from ...data.clicks import Clicks
 from ...errors import JudgmentError
 from ...protocols import Bools, Floats
 from ...wording import one_of
-from .click_fit import ClickFit
+from .click_fit import ClickFit, bound_propensities
 
 _AFTER_CLICK = ("stop", "go_on")
 
@@ -58,11 +58,11 @@ class Cascade:
         counted = examined & clicks.clicked
         n, n_positions = len(clicks.items), clicks.n_positions
         seen_at = np.bincount(clicks.position - 1, examined, n_positions)
-        shown_at = np.bincount(clicks.position - 1, minlength=n_positions)
-        propensity = np.clip(seen_at / np.maximum(shown_at, 1), 1e-4, 1.0)
+        shown_at: Floats = np.bincount(clicks.position - 1, minlength=n_positions).astype(np.float64)
+        propensity = bound_propensities(seen_at / np.maximum(shown_at, 1), shown_at)
         name = "cascade" if self.after_click == "stop" else "dependent_click"
         seen, hits = (np.bincount(clicks.item[mask], minlength=n).astype(np.float64) for mask in (examined, counted))
-        click_fit = ClickFit(clicks, name, propensity / propensity.max(), seen, hits, 0.0)
+        click_fit = ClickFit(clicks, name, propensity, seen, hits, 0.0)
         chance = np.clip(click_fit.relevance[clicks.item[examined]], 1e-9, 1 - 1e-9)
         hit = clicks.clicked[examined]
         likelihood = float(np.log(np.where(hit, chance, 1.0 - chance)).sum()) + self._stops(clicks)

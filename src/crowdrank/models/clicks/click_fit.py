@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +13,8 @@ from ...data.clicks import Clicks
 from ...data.index import Index
 from ...data.judgments import Grades, Preferences
 from ...data.showing import Shown
-from ...protocols import Floats
+from ...errors import DataWarning
+from ...protocols import Counts, Floats
 
 ANNOTATOR = "clicks"
 """Name of the annotator that clicks stand for beside people."""
@@ -20,6 +23,9 @@ _PRIOR = 1.0
 """Examined impressions that the mean of all items counts as."""
 
 _MAX_PAIR_ITEMS = 60
+
+MAX_WEIGHT = 100.0
+"""Largest inverse-propensity weight; a position examined once in a hundred pages says next to nothing of its items."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,10 +83,9 @@ class ClickFit(Shown):
         )  # fmt: skip
 
     def propensities(self) -> pl.DataFrame:
-        """Return position, propensity and the inverse-propensity weight of a click there."""
+        """Return position, propensity and the inverse-propensity weight of a click there, which is 100 at most."""
         places = np.arange(1, len(self.propensity) + 1)
-        with_clicks = np.maximum(self.propensity, 1e-6)
-        return pl.DataFrame({"position": places, "propensity": self.propensity, "weight": 1.0 / with_clicks})
+        return pl.DataFrame({"position": places, "propensity": self.propensity, "weight": 1.0 / self.propensity})
 
     def grades(self) -> Grades:
         """Return the relevance of each shown item as a grade by the annotator ``"clicks"``, weighed by examination.
@@ -122,3 +127,38 @@ class ClickFit(Shown):
             right=right.astype(np.int32), outcome=outcome.astype(np.int8), weight=weight,
             annotator=np.zeros(len(left), np.int32),
         )  # fmt: skip
+
+
+def bound_propensities(theta: Floats, expected: Floats) -> Floats:
+    """Return propensities relative to the largest, bounded below, and say where they are.
+
+    ``expected`` is the number of clicks that each position would have if it were examined as often as the best. Of
+    fewer than one click nothing can be told, so that a propensity is at least ``1 / (1 + expected)``; and it is at
+    least ``1 / MAX_WEIGHT``.
+    """
+    theta = theta / theta.max()
+    bound = np.maximum(1.0 / (1.0 + expected), 1.0 / MAX_WEIGHT)
+    low = (theta < bound) & (bound < 1.0)
+    if low.any():
+        heaviest = float(1.0 / bound[low].min())
+        warnings.warn(
+            f"{name_positions(np.flatnonzero(low) + 1)}: users look there so rarely, or clicks are so few, that the "
+            f"weight of a click is bounded by {heaviest:.3g}; a longer log tells more", DataWarning, stacklevel=4,
+        )  # fmt: skip
+    bounded: Floats = np.maximum(theta, np.minimum(bound, 1.0))
+    return bounded
+
+
+def name_positions(places: Sequence[int] | Counts) -> str:
+    """Return positions in words.
+
+    Examples
+    --------
+    >>> name_positions([3]), name_positions([3, 4]), name_positions([1, 2, 3, 7])
+    ('position 3', 'positions 3 and 4', 'positions 1 to 3 and 7')
+    """
+    ordered = np.sort(np.asarray(places))
+    runs = np.split(ordered, np.flatnonzero(np.diff(ordered) > 1) + 1)
+    words = [str(one) for run in runs for one in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else run)]
+    text = words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+    return f"position{'' if len(places) == 1 else 's'} {text}"

@@ -9,10 +9,10 @@ from itertools import pairwise
 import numpy as np
 
 from ...data.clicks import Clicks
-from ...errors import ConvergenceWarning, JudgmentError
-from ...protocols import AnyFloats, Counts, Floats
+from ...errors import ConvergenceWarning, DataWarning, JudgmentError
+from ...protocols import AnyFloats, Bools, Counts, Floats
 from ...wording import expect_above, one_of
-from .click_fit import ClickFit
+from .click_fit import ClickFit, bound_propensities, name_positions
 
 _PROPENSITIES = ("auto", "em", "harvesting")
 _MIN_PROPENSITY = 1e-4
@@ -50,13 +50,14 @@ class PositionBias:
     -----------
     Harvesting is near the truth where several rankers, or one over time, showed the same items at several positions;
     EM makes use of all items, and its propensities fall a little too slowly where items were shown a few dozen times.
-    Give features where hardly any item moved: without them nothing then distinguishes a good position from good items.
+    Give features where hardly any item moved: without them nothing then distinguishes a good position from good items,
+    and a log in which no item moved is refused.
 
     Parameters
     ----------
     propensity
-        ``"em"`` or ``"harvesting"``; ``"auto"`` harvests where every position shares clicked items with another, and
-        takes EM otherwise and with features.
+        ``"em"`` or ``"harvesting"``; ``"auto"`` harvests where items clicked at two positions connect all that moved
+        items connect, and takes EM otherwise and with features.
     ridge
         Pull of the regression's weights towards 0, where there are features.
     tol, max_iter
@@ -66,7 +67,10 @@ class PositionBias:
     -----
     Only ratios of propensities are known; the largest is set to 1. Harvesting solves weighted least squares for
     :math:`\log \theta` over all pairs of positions in place of the likelihood of the paper: the ratio of a pair has
-    the weight of its clicks. A position that no item shares with another has the propensity of its neighbour.
+    the weight of its clicks. Positions that no moved item connects, through others perhaps, cannot be compared: a
+    group of them continues the nearest one, the first position as likely to be examined as its neighbour, with a
+    warning. Weights of clicks, the inverse of propensities, are bounded by one more than the clicks that a position
+    would have if it were examined as often as the best, and by 100; a warning says where.
     """
 
     propensity: str = "auto"
@@ -84,20 +88,31 @@ class PositionBias:
             raise JudgmentError("the log has no click, so nothing can be learned from it; give a longer one")
         cells = _Cells.of(clicks)
         shared = _shared_clicks(cells, clicks.n_positions)
-        connected = bool((shared * shared.T * (1 - np.eye(len(shared)))).any(axis=1).all())
-        harvests = self.propensity == "auto" and features is None and connected
+        shown_at: Floats = np.bincount(cells.position, cells.shown, clicks.n_positions).astype(np.float64)
+        groups = _groups(shared * shared.T > 0, shown_at)
+        # an item that is clicked at one of its positions tells of both, which EM makes use of, and features of all
+        by_em = [np.flatnonzero(shown_at)] if features is not None else _groups(shared + shared.T > 0, shown_at)
+        harvests = self.propensity == "auto" and features is None and len(groups) == len(by_em)
         if self.propensity == "harvesting" or harvests:
+            _expect_moves(groups, cells, self.propensity)
             theta = _harvest(shared)
         else:
-            theta = self._by_em(cells, clicks, features)
-        theta = theta / theta.max()
-        n = len(clicks.items)
-        examined: Floats = np.bincount(cells.item, cells.shown * theta[cells.position], n).astype(np.float64)
-        clicked: Floats = np.bincount(cells.item, cells.clicked, n).astype(np.float64)
-        click_fit = ClickFit(clicks, "position_bias", theta, examined, clicked, 0.0)
-        chance = np.clip(theta[cells.position] * click_fit.relevance[cells.item], 1e-9, 1 - 1e-9)
+            _expect_moves(by_em, cells, self.propensity)
+            groups, theta = by_em, self._by_em(cells, clicks, features)
+        theta = np.maximum(_join_groups(theta, groups), _MIN_PROPENSITY)
+        n, clicked = len(clicks.items), np.bincount(cells.item, cells.clicked, len(clicks.items)).astype(np.float64)
+
+        def fit_at(theta: Floats, log_likelihood: float = 0.0) -> ClickFit:
+            examined: Floats = np.bincount(cells.item, cells.shown * theta[cells.position], n).astype(np.float64)
+            return ClickFit(clicks, "position_bias", theta, examined, clicked, log_likelihood)
+
+        wanted = cells.shown * fit_at(theta).relevance[cells.item]
+        expected: Floats = np.bincount(cells.position, wanted, clicks.n_positions).astype(np.float64)
+        # positions without an item have no clicks to be weighed
+        theta = bound_propensities(theta, np.where(shown_at > 0, expected, np.inf))
+        chance = np.clip(theta[cells.position] * fit_at(theta).relevance[cells.item], 1e-9, 1 - 1e-9)
         likelihood = cells.clicked * np.log(chance) + (cells.shown - cells.clicked) * np.log1p(-chance)
-        return ClickFit(clicks, "position_bias", theta, examined, clicked, float(likelihood.sum()))
+        return fit_at(theta, float(likelihood.sum()))
 
     def _by_em(self, cells: _Cells, clicks: Clicks, features: AnyFloats | None) -> Floats:
         """Propensities by EM, from those that fall with the position."""
@@ -169,24 +184,67 @@ def _shared_clicks(cells: _Cells, n_positions: int) -> Floats:
     return sums
 
 
+def _groups(links: Bools, shown_at: Floats) -> list[Counts]:
+    """Positions that moved items connect, the group of most positions first, then that which showed most."""
+    from scipy.sparse.csgraph import connected_components
+
+    places = np.flatnonzero(shown_at)
+    code = connected_components(links[np.ix_(places, places)], directed=False)[1]
+    groups = [places[code == one] for one in np.unique(code)]
+    return sorted(groups, key=lambda group: (-len(group), -shown_at[group].sum()))
+
+
+def _expect_moves(groups: list[Counts], cells: _Cells, propensity: str) -> None:
+    """Refuse a log in which no two positions can be compared."""
+    if len(groups) == 1 or len(groups[0]) > 1:
+        return
+    what = "no item was shown at two positions"
+    if (np.diff(cells.item) == 0).any():
+        what = "no item that was shown at two positions was clicked"
+        what += " at both" if propensity == "harvesting" else ""
+    raise JudgmentError(
+        f"{what}, so good positions cannot be distinguished from good items; show some items at other positions too, "
+        "or give features="
+    )
+
+
 def _harvest(sums: Floats) -> Floats:
-    """Propensities from items that were shown at two positions or more."""
+    """Propensities from items shown at two positions or more, each group of positions on a level of its own."""
     n_positions = len(sums)
     ratio, weight = np.zeros((n_positions, n_positions)), np.zeros((n_positions, n_positions))
     both = sums * sums.T
     known = (both > 0) & ~np.eye(n_positions, dtype=bool)
-    if not known.any():
-        raise JudgmentError(
-            "no item was shown and clicked at two positions, so harvesting has nothing to compare; use "
-            "propensity='em', with features"
-        )
     ratio[known] = np.log(sums[known] / sums.T[known])
     weight[known] = both[known] / (sums + sums.T)[known]
     laplacian = np.diag(weight.sum(axis=1)) - weight
     values = np.linalg.lstsq(laplacian + 1e-9 * np.eye(n_positions), (weight * ratio).sum(axis=1), rcond=None)[0]
-    theta = np.exp(values - values[weight.sum(axis=1) > 0].max())
-    for place in np.flatnonzero(weight.sum(axis=1) == 0):
-        near = np.flatnonzero(weight.sum(axis=1) > 0)
-        theta[place] = theta[near[np.argmin(np.abs(near - place))]]
-    clipped: Floats = np.clip(theta, _MIN_PROPENSITY, 1.0)
-    return clipped
+    theta: Floats = np.exp(values - values.max())
+    return theta
+
+
+def _join_groups(theta: Floats, groups: list[Counts]) -> Floats:
+    """Propensities in which a group continues the nearest one, which is said, as does a position without items."""
+    placed, *rest = groups
+    theta = theta / theta[placed].max()
+    empty = np.setdiff1d(np.arange(len(theta)), np.concatenate(groups))
+    theta[empty] = 1.0
+    rest += list(empty[:, None])
+    apart, taken = [], []
+    while rest:
+        far = [np.abs(group[:, None] - placed) for group in rest]
+        nearest = int(np.argmin([one.min() for one in far]))
+        group = rest.pop(nearest)
+        row, column = np.unravel_index(far[nearest].argmin(), far[nearest].shape)
+        own, other = group[row], placed[column]
+        theta[group] *= theta[other] / theta[own]
+        placed = np.concatenate([placed, group])
+        if own not in empty:
+            apart.append(name_positions(group + 1))
+            taken.append(f"position {own + 1} is given that of position {other + 1}")
+    if taken:
+        warnings.warn(
+            f"the propensities of {', of '.join(apart)} cannot be compared with those of "
+            f"{name_positions(groups[0] + 1)}, since no clicked item was shown at both: {', '.join(taken)}; show some "
+            "items at both, or give features=", DataWarning, stacklevel=4,
+        )  # fmt: skip
+    return theta
