@@ -1,6 +1,9 @@
 """What every aggregator promises, taken from the registry; what cannot hold is skipped by name, with the reason."""
 
+import dataclasses
 import json
+import re
+import typing
 import warnings
 
 import numpy as np
@@ -10,10 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.strategies import KINDS, ROWS, judgments, table, tied_rows, weights
 
+import crowdrank as cr
 from crowdrank.data.judgments import Grades
-from crowdrank.errors import DataWarning, JudgmentError
+from crowdrank.errors import DataWarning, JudgmentError, ParameterError
 from crowdrank.io import from_json, to_json
-from crowdrank.registry import card, make, names
+from crowdrank.io.notices import collect_notices
+from crowdrank.registry import card, make, method_class, names
 
 CASES = [(name, kind) for name in names("aggregator") for kind in card("aggregator", name).kinds]
 
@@ -275,3 +280,50 @@ def test_nominal_grades_go_to_class_methods_only(name):
     else:
         with pytest.raises(JudgmentError, match="nominal"):
             make("aggregator", name).fit(grades)
+
+
+def choices(name):
+    """Every parameter of a method that is yes or no or one of some words, with each of its values."""
+    method = method_class("aggregator", name)
+    hints = typing.get_type_hints(method)
+    for field in dataclasses.fields(method):
+        kinds = typing.get_args(hints[field.name]) or (hints[field.name],)
+        values = [*([False, True] if bool in kinds else []), *([None] if type(None) in kinds else [])]
+        if str in kinds:
+            # the message that refuses another word names all of them
+            with pytest.raises(ParameterError, match="is not known") as refused:
+                make("aggregator", name, {field.name: "no such word"})
+            values += re.findall(r"'([a-z_]+)'", str(refused.value).split(";")[1])
+        if bool in kinds or str in kinds:
+            assert field.default in values
+            yield from ((field.name, value) for value in values)
+
+
+@pytest.mark.parametrize(("name", "kind"), CASES)
+def test_errors_that_nobody_asked_for_do_not_fail(name, kind, small):
+    judged = small[kind]
+    if kind == "preference":
+        rows = judged.frame()
+        swapped = rows.rename({"left": "right", "right": "left"}).with_columns(
+            winner=pl.col("winner").replace({"left": "right", "right": "left"})
+        )
+        judged = cr.Preferences.from_frame(pl.concat([rows, swapped.select(rows.columns)]))
+    for field, value in choices(name):
+        for these in (judged, judged.across_queries()):
+            with warnings.catch_warnings(), collect_notices() as notices:
+                warnings.simplefilter("ignore", DataWarning)
+                given = {"params": {field: value}, **({"trusted": ["ann"]} if field == "taste" and value else {})}
+                try:
+                    consensus = cr.aggregate(these, name, **given)
+                except (ParameterError, JudgmentError) as error:
+                    # what the method itself refuses
+                    with pytest.raises(type(error), match=re.escape(str(error))):
+                        cr.aggregate(these, name, robust="none", **given)
+                    continue
+            said = [text for text in notices if "standard errors are the model's" in text]
+            if consensus.std_error is None or kind != "preference":
+                assert not said
+                continue
+            # both orders were asked of everybody, so errors allow for that, or it is said once that they do not
+            assert np.isfinite(consensus.std_error).all()
+            assert len(said) == (consensus.trace.errors is None), (field, value)

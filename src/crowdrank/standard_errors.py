@@ -191,7 +191,7 @@ def cluster_robust(
             sums = coo_matrix((gradients.value[rows], place), shape=shape).tocsr()
             moves = sums @ model if shared is None else shared.moves(sums, model, int(offsets[number]))
             more = len(known) / (len(known) - 1.0)
-            block = _student_factor(len(known)) * (more * moves.T @ moves + gradients.prior * model @ model)
+            block = student_factor(len(known)) * (more * moves.T @ moves + gradients.prior * model @ model)
         blocks[number] = block
         part = slice(int(offsets[number]), int(offsets[number + 1]))
         std_error[part] = np.sqrt(np.maximum(np.diagonal(block), 0.0))
@@ -218,12 +218,12 @@ class _SharedMoves:
     def standard_errors(self) -> Floats:
         """Return the standard errors of what is shared."""
         n = len(self.clusters)
-        factor = _student_factor(n) * n / (n - 1.0) if n > 1 else 1.0
+        factor = student_factor(n) * n / (n - 1.0) if n > 1 else 1.0
         return np.asarray(np.sqrt(factor * (self.own**2).sum(axis=0)), np.float64)
 
 
-def _student_factor(n_clusters: int) -> float:
-    """Factor on variances that makes normal intervals of 95 % those of Student's t."""
+def student_factor(n_clusters: int) -> float:
+    """Return the factor on variances that makes normal intervals of 95 % those of Student's t."""
     from scipy.special import ndtri, stdtrit
 
     return float((stdtrit(n_clusters - 1, 0.975) / ndtri(0.975)) ** 2)

@@ -112,8 +112,9 @@ def aggregate(
     robust
         Standard errors that let the judgments of an ``"annotator"``, or of a ``"query"`` after ``across_queries()``,
         depend on each other: a sandwich over the model's covariance. By default ``"annotator"`` where preferences
-        depend by construction: made of rankings or grades, or a pair asked of one annotator more than once; ``"none"``
-        for the model's own. ``trace.errors`` says what was taken, ``estimates["robust"]`` how much wider it is.
+        depend by construction: made of rankings or grades, or a pair asked of one annotator more than once, unless the
+        method has no such errors, which is said; ``"none"`` for the model's own. ``trace.errors`` says what was taken,
+        ``estimates["robust"]`` how much wider it is.
     stream
         Read packed judgments anew in every pass, so that they need not fit into memory; the result is the same.
     cluster

@@ -14,7 +14,7 @@ from ..errors import DataWarning, ParameterError
 from ..io.notices import say
 from ..protocols import Counts, Ints
 from ..registry import method_class, names
-from ..standard_errors import ClusterErrors, cluster_robust
+from ..standard_errors import ClusterErrors, ScoreGradients, cluster_robust, student_factor
 from ..wording import one_of, option
 
 ROBUST = ("annotator", "query", "judgment", "none")
@@ -30,6 +30,7 @@ _MUCH_WIDER = 1.2
 _MAX_ROWS_UNASKED = 200_000
 """Fewest queries, smallest factor and most rows at which wider errors by query are mentioned unasked."""
 
+_DEPENDS = "preferences of an annotator repeat or imply each other"
 _FEW_CLUSTERS = 10
 _PLURAL = {"annotator": "annotators", "query": "queries", "judgment": "judgments"}
 _MAX_KEY_BITS = 62
@@ -52,22 +53,25 @@ def with_robust_errors(
     """Return the consensus with standard errors and covariances that let the judgments of a cluster depend.
 
     ``robust`` is ``"annotator"``, ``"query"`` or ``"none"``; ``None`` takes annotators where judgments depend by
-    construction and the method has such errors.
+    construction, and keeps the model's errors, and says so, where there are no others.
     """
-    if robust == "none":
+    if robust == "none" or (robust is None and consensus.std_error is None):
         return consensus
     unasked = robust is None
-    if robust is None:
-        if not _applies(consensus, method, judgments):
-            return consensus
-        if not depends_by_construction(judgments):
-            return _with_width_by_query(consensus, method, judgments)
-        robust = "annotator"
-    cluster = _clusters(judgments, robust)
-    _require(consensus, method, judgments)
+    try:
+        if robust is None:
+            if not depends_by_construction(judgments):
+                return _with_width_by_query(consensus, method, judgments)
+            robust = "annotator"
+        cluster = _clusters(judgments, robust)
+        gradients = _gradients(consensus, method, judgments)
+    except ParameterError as error:
+        if not unasked:
+            raise
+        say(f"{_DEPENDS}, but standard errors are the model's, and too narrow: {error}")
+        return consensus
     assert consensus.covariance is not None
     assert consensus.std_error is not None
-    gradients = method.score_gradients(judgments, consensus)
     errors = cluster_robust(consensus.covariance, consensus.items.offsets, gradients, cluster)
     if not (errors.n_clusters > 1).any():
         if unasked:
@@ -83,7 +87,7 @@ def with_robust_errors(
     wider = _times_as_wide(consensus, errors)
     if number < _FEW_CLUSTERS and not unasked:
         _warn_of_few(clusters, number)
-    why = "preferences of an annotator repeat or imply each other: " if unasked else ""
+    why = f"{_DEPENDS}: " if unasked else ""
     each = "" if consensus.items.n_queries == 1 else " per query"
     say(f"{why}standard errors by {robust} are {wider:.2f} times as wide as the model's ({clusters}{each}){kept}")
     trace = replace(consensus.trace, errors=f"cluster-robust by {robust}")
@@ -112,7 +116,11 @@ def _with_width_by_query(consensus: Consensus, method: Any, judgments: Any) -> C
     n_queries = len(np.unique(block))
     if n_queries < _MIN_QUERIES_UNASKED or len(block) < 2 * n_queries:
         return consensus
-    gradients = method.score_gradients(judgments, consensus)
+    try:
+        gradients = _gradients(consensus, method, judgments)
+    except ParameterError:
+        # nothing is known to be wrong with the model's errors here
+        return consensus
     assert consensus.covariance is not None
     wider = _times_as_wide(consensus, cluster_robust(consensus.covariance, consensus.items.offsets, gradients, block))
     if wider < _MUCH_WIDER:
@@ -163,32 +171,47 @@ def _robust_control(consensus: Consensus, by_cluster: ClusterErrors) -> dict[str
     return {"control": {name: {**one, "std_error": float(error)} for (name, one), error in errors}}
 
 
-def _applies(consensus: Consensus, method: Any, judgments: Judgments | Mixed) -> bool:
-    """Whether the method has gradients of these judgments and a covariance of every query."""
-    blocks = consensus.covariance
-    return (
-        hasattr(method, "score_gradients") and not isinstance(judgments, Mixed) and "taste" not in consensus.estimates
-        and blocks is not None and all(block is not None for block in blocks)
-    )  # fmt: skip
+def variance_by_query(consensus: Consensus, method: Any, judgments: Any) -> tuple[float, int] | None:
+    """Return how many times the model's the variances of scores by query are, and of how many queries that is known.
+
+    This is the mean over all items, which a few queries tell well, where their covariance would be singular. Of fewer
+    than ten queries the preferences of an annotator about a pair are a cluster instead. ``None`` where there are no
+    gradients.
+    """
+    try:
+        gradients = _gradients(consensus, method, judgments)
+    except ParameterError:
+        return None
+    assert consensus.covariance is not None
+    assert consensus.std_error is not None
+    cluster: Any = getattr(judgments, "block", None)
+    if cluster is None or len(np.unique(cluster)) < _FEW_CLUSTERS:
+        cluster = np.arange(len(judgments), dtype=np.int64)
+        if isinstance(judgments, Preferences):
+            cluster = _numbers(judgments.row_annotator, *_questions(judgments))
+    errors = cluster_robust(consensus.covariance, consensus.items.offsets, gradients, cluster)
+    n_clusters = int(errors.n_clusters.max(initial=0))
+    if n_clusters < 2:
+        return None
+    total = float((errors.std_error**2).sum() / student_factor(n_clusters))
+    return total / max(float((consensus.std_error**2).sum()), 1e-300), n_clusters
 
 
-def _require(consensus: Consensus, method: Any, judgments: Judgments | Mixed) -> None:
-    """Say what is missing for cluster-robust errors."""
-    if _applies(consensus, method, judgments):
-        return
+def _gradients(consensus: Consensus, method: Any, judgments: Judgments | Mixed) -> ScoreGradients:
+    """The gradients of the judgments, where a covariance of every query goes with them; otherwise what is missing."""
+    instead = f"{option('bootstrap', 200)} with {option('resample', 'annotator')}"
     if not hasattr(method, "score_gradients"):
         able = [name for name in names("aggregator") if hasattr(method_class("aggregator", name), "score_gradients")]
+        raise ParameterError(f"{consensus.method} has no cluster-robust errors; use {', '.join(able)}, or {instead}")
+    blocks = consensus.covariance
+    if isinstance(judgments, Mixed):
+        raise ParameterError(f"there are no cluster-robust errors for several kinds together; use {instead}")
+    if "taste" in consensus.estimates or blocks is None or any(block is None for block in blocks):
         raise ParameterError(
-            f"{consensus.method} has no cluster-robust errors; use {', '.join(able)}, or {option('bootstrap', 200)} "
-            f"with {option('resample', 'annotator')}"
+            f"there are no cluster-robust errors for tastes, known items or queries of over 700 items; use {instead}"
         )
-    what = (
-        "several kinds together" if isinstance(judgments, Mixed) else "tastes, known items or queries of over 700 items"
-    )
-    raise ParameterError(
-        f"there are no cluster-robust errors for {what}; use {option('bootstrap', 200)} with "
-        f"{option('resample', 'annotator')}"
-    )
+    gradients: ScoreGradients = method.score_gradients(judgments, consensus)
+    return gradients
 
 
 def _clusters(judgments: Judgments | Mixed, robust: str) -> Ints:
@@ -215,8 +238,7 @@ def depends_by_construction(judgments: Judgments | Mixed) -> bool:
     """Return whether preferences repeat or imply each other: made of rankings or grades, or a pair asked again."""
     if not isinstance(judgments, Preferences) or not judgments.n_annotators or not len(judgments):
         return False
-    low, high = np.minimum(judgments.left, judgments.right), np.maximum(judgments.left, judgments.right)
-    block = np.zeros(len(low), np.int64) if judgments.block is None else judgments.block
+    block, low, high = _questions(judgments)
     n_asked = _n_distinct(judgments.annotator, block, low, high)
     if len(low) - n_asked >= _MIN_DEPENDENT_SHARE * len(low):
         return True
@@ -227,6 +249,12 @@ def depends_by_construction(judgments: Judgments | Mixed) -> bool:
     n_items = len(np.unique(_numbers(np.tile(group, 2), np.concatenate([low, high]))))
     implied = n_asked - (n_items - len(np.unique(group)))
     return implied >= _MIN_DEPENDENT_SHARE * len(low) and _in_order(judgments, group)
+
+
+def _questions(preferences: Preferences) -> tuple[Any, Any, Any]:
+    """Query of each preference, and the two items whichever side they were on."""
+    left, right, block = preferences.left, preferences.right, preferences.block
+    return np.zeros(len(left), np.int64) if block is None else block, np.minimum(left, right), np.maximum(left, right)
 
 
 def _in_order(preferences: Preferences, group: Counts) -> bool:

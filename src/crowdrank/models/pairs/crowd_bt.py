@@ -14,7 +14,7 @@ from ...errors import ParameterError
 from ...protocols import Bools, Floats, Ints
 from ...quality import TRUSTED
 from ...standard_errors import ScoreGradients
-from ...wording import expect_above, one_of
+from ...wording import expect_above, one_of, option
 from .annotator_fit import AnnotatorMethod
 from .annotator_model import PairwiseModel
 
@@ -136,7 +136,11 @@ class CrowdBT(AnnotatorMethod):
     def score_gradients(self, preferences: Preferences, consensus: Consensus) -> ScoreGradients:
         """Return the gradients of the preferences in the scores, at the consensus."""
         if self.per_query or self.ties == "davidson":
-            raise ParameterError("crowd_bt has no cluster-robust errors with per_query or ties='davidson'")
+            setting = "per_query=True" if self.per_query else "ties='davidson'"
+            raise ParameterError(
+                f"crowd_bt has no cluster-robust errors with {setting}; use {option('bootstrap', 200)} with "
+                f"{option('resample', 'annotator')}"
+            )
         gap = consensus.scores[preferences.left] - consensus.scores[preferences.right]
         eta = np.full(len(gap), _PRIOR_COUNTS[0] / sum(_PRIOR_COUNTS))
         if preferences.n_annotators and consensus.learned is not None:
