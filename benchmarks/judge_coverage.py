@@ -1,8 +1,9 @@
 """Intervals on simulated judges, for ``docs/llm-judges.md``: ``python -m benchmarks.judge_coverage``.
 
-Judges with coefficients of their own, with ties, lapses or many items; and a few people beside several programs that
-share tastes. Each line says how many of the intervals hold the truth. ``--only "options"`` measures the table that the
-page begins with: the same votes without options, then with those that the page advises, one after the other.
+Judges with coefficients of their own, with ties, lapses or many items; a few people beside several programs that
+share tastes; criteria; and leaderboards by category. Each line says how many of the intervals hold the truth. ``--only
+"options"`` measures the table that the page begins with: the same votes without options, then with those that the page
+advises, one after the other.
 """
 
 from __future__ import annotations
@@ -46,8 +47,22 @@ TABLES: dict[str, dict[str, Any]] = {
     "3 criteria, errors of their own": {"halo": 0.0},
     "3 criteria, half of the errors shared": {"halo": 0.5},
     "3 criteria, errors shared": {"halo": 1.0},
-    "4 categories that differ by .4": {"differ": 0.4},
-    "4 categories that do not differ": {"differ": 0.0},
+}
+DESIGNS: dict[str, dict[str, Any]] = {
+    "a person per vote": {},
+    "5 judges, both orders": {"judges": 5, "both": True, "pairs": 150},
+    "5 judges with tastes, both orders": {"judges": 5, "both": True, "pairs": 150, "taste": 0.4},
+    "5 judges of each category, with tastes": {"judges": 5, "taste": 0.4, "nested": True},
+    "25 queries a category, answers vary": {"judges": 5, "queries": 25, "answers": 0.5},
+    "25 queries, 5 judges with tastes, both orders": {
+        "judges": 5, "both": True, "pairs": 400, "taste": 0.4, "queries": 25, "answers": 0.5
+    },
+    "30 judges of a few votes, 6 queries": {"judges": 30, "queries": 6, "taste": 0.4},
+}  # fmt: skip
+CATEGORIES: dict[str, dict[str, Any]] = {
+    f"{name}, differ by {differ:g}": {"differ": differ, **case}
+    for name, case in DESIGNS.items()
+    for differ in (0.0, 0.4)
 }
 PEOPLE = [f"p{place}" for place in range(5)]
 OPTIONS: dict[str, dict[str, Any]] = {
@@ -204,9 +219,18 @@ def taste_line(seeds: int, case: dict[str, Any]) -> str:
 
 
 def table_line(seeds: int, case: dict[str, Any]) -> str:
-    """Return coverage of 90 % intervals of overall scores of criteria, or of the scores of categories."""
-    shares = [(criteria_coverage if "halo" in case else category_coverage)(seed, **case) for seed in range(seeds)]
+    """Return coverage of 90 % intervals of overall scores of criteria."""
+    shares = [criteria_coverage(seed, **case) for seed in range(seeds)]
     return f"{np.mean(shares):.2f} (standard error {np.std(shares) / np.sqrt(seeds):.2f})"
+
+
+def category_line(seeds: int, case: dict[str, Any]) -> str:
+    """Return what leaderboards by category are like, with robust errors where they are taken unasked and without."""
+    parts = []
+    for robust in (None, "none"):
+        means = np.mean([category_figures(seed, robust, **case) for seed in range(seeds)], axis=0)
+        parts.append(f"{'model' if robust else 'default'} " + " / ".join(f"{one:.2f}" for one in means))
+    return ", ".join(parts)
 
 
 def criteria_coverage(seed: int, halo: float, *, m: int = 30, n: int = 8, k: int = 3) -> float:
@@ -229,29 +253,76 @@ def criteria_coverage(seed: int, halo: float, *, m: int = 30, n: int = 8, k: int
     return float(np.mean(np.abs(score - np.polyval(slope, overall)) < 1.645 * table["std_error"].to_numpy()))
 
 
-def category_coverage(seed: int, differ: float, *, m: int = 12, k: int = 4, each: int = 300) -> float:
-    """Preferences of categories in which items are better or worse than elsewhere."""
-    import crowdrank as cr
-    from crowdrank.api import category_table
+def category_votes(
+    seed: int, differ: float, *, m: int = 12, k: int = 4, pairs: int = 300, judges: int = 0, both: bool = False,
+    taste: float = 0.0, nested: bool = False, answers: float = 0.0, queries: int = 0,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Return votes of categories in which items are better or worse than elsewhere, and the true scores by category.
+
+    Each category has ``pairs`` pairs; ``queries`` is how many queries they are from, 0 for one each, and ``answers``
+    how much better or worse than usual an item answers a query. ``judges`` give the votes, with tastes of their own,
+    in all categories or, ``nested``, each in one; 0 for a person per vote. With ``both``, each pair is asked in both
+    orders, and half of the noise is the same in both.
+    """
+    import polars as pl
 
     rng = np.random.default_rng(seed)
+    n = k * pairs
     truth = rng.normal(0, 1, m) + differ * rng.normal(0, 1, (k, m))
-    category = np.repeat(np.arange(k), each)
-    left = rng.integers(0, m, k * each)
-    right = (left + rng.integers(1, m, k * each)) % m
-    won = truth[category, left] - truth[category, right] + rng.logistic(size=k * each) > 0
-    table = {"left": left, "right": right, "winner": np.where(won, "left", "right")}
+    category = np.repeat(np.arange(k), pairs)
+    query = np.arange(n) if not queries else category * queries + rng.integers(0, queries, n)
+    who = np.arange(n) if not judges else rng.integers(0, judges, n)
+    if nested:
+        who = category * judges + who
+    likes = taste * rng.normal(0, 1, (int(who.max()) + 1, m))
+    answered = answers * rng.normal(0, 1, (int(query.max()) + 1, m))
+    left = rng.integers(0, m, n)
+    right = (left + rng.integers(1, m, n)) % m
+    gap = sum(x[place, left] - x[place, right] for x, place in ((truth, category), (likes, who), (answered, query)))
+    noise = rng.logistic(size=(2, n))
+    asked = []
+    for turn in range(1 + both):
+        own = np.where(rng.uniform(size=n) < 0.5, noise[0], noise[1]) if turn else noise[0]
+        won = np.asarray(gap) + own > 0
+        asked.append(pl.DataFrame({
+            "query": query, "left": right if turn else left, "right": left if turn else right, "category": category,
+            "winner": np.where(won != bool(turn), "left", "right"), "annotator": who,
+        }))  # fmt: skip
+    votes = pl.concat(asked)
+    return votes if judges else votes.drop("annotator"), truth - truth.mean(axis=1, keepdims=True)
+
+
+def category_figures(seed: int, robust: str | None = None, **case: Any) -> Any:
+    """Return, of a leaderboard by category, the share of 90 % intervals that hold the truth, and how far off it is.
+
+    Beside the share are the correlation with the truth, the mean ``sd``, and the root mean square of the difference
+    between a category and all. The truth is brought to the scale of the fit.
+    """
+    import polars as pl
+
+    import crowdrank as cr
+    from crowdrank.api import category_table, fit_category
+
+    votes, truth = category_votes(seed, **case)
 
     def fit(rows: Any) -> Any:
-        return cr.aggregate({name: column[rows] for name, column in table.items()}, "bradley_terry", robust="none")
+        preferences = cr.Preferences.from_frame(rows.drop("category")).across_queries()
+        return fit_category(
+            preferences, robust=robust, method="latent_score" if case.get("judges") else "bradley_terry"
+        )
 
-    scores = category_table(fit(slice(None)), {str(c): fit(category == c) for c in range(k)})
-    inside = []
-    for c in range(k):
-        own = scores.filter(scores["category"] == str(c)).sort("item")
-        off = own["score"].to_numpy() - (truth[c] - truth[c].mean())[own["item"].to_numpy()]
-        inside.append(np.abs(off) < 1.645 * own["std_error"].to_numpy())
-    return float(np.mean(inside))
+    parts = {str(c): fit(votes.filter(pl.col("category") == c)) for c in range(len(truth))}
+    table = category_table(fit(votes), parts).sort("category", "item")
+    of = {one[0]: rows for one, rows in table.group_by("category")}
+    whole, usual = of["all"]["score"].to_numpy(), truth.mean(axis=0)
+    size, figures = float(whole @ usual) / float(usual @ usual), []
+    for c, own in enumerate(truth):
+        score, error = (of[str(c)][name].to_numpy() for name in ("score", "std_error"))
+        figures.append((
+            np.mean(np.abs(score - size * own) < 1.645 * error), np.corrcoef(score, own)[0, 1],
+            of[str(c)]["sd"][0], np.sqrt(np.mean((score - whole) ** 2)),
+        ))  # fmt: skip
+    return np.mean(figures, axis=0)
 
 
 def main() -> None:
@@ -264,6 +335,7 @@ def main() -> None:
     kinds = (
         (CONTROL, control_line, "control"), (TASTE, taste_line, "taste, covers / width / error"),
         (TABLES, table_line, "tables"), (OPTIONS, options_line, "covers / error"),
+        (CATEGORIES, category_line, "categories, covers / correlation / sd / off all"),
     )  # fmt: skip
     for cases, line, what in kinds:
         for name, case in cases.items():

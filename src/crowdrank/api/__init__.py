@@ -36,13 +36,14 @@ if TYPE_CHECKING:
     from .packing import pack, pack_aside
     from .proposals import check_requests, propose, requests, scheme_costs
     from .scale import Advice, advice, facts_of_sample, file_advice, sampled_facts
-    from .several_fits import category_table, criteria_table
+    from .several_fits import CategoryFit, category_table, criteria_table, fit_category
     from .training import as_features, check_training, rank, train
     from .win_rates import win_rate
 
 _HOMES = {
     "Actions": "..review.actions",
     "Advice": ".scale",
+    "CategoryFit": ".several_fits",
     "Choice": ".choosing",
     "Comparison": "..validation.method_comparison",
     "Described": ".method_listing",
@@ -82,6 +83,7 @@ _HOMES = {
     "export": ".exporting",
     "file_advice": ".scale",
     "findings": ".consensus_findings",
+    "fit_category": ".several_fits",
     "fit_clicks": ".click_relevance",
     "hold_many": ".in_parts",
     "interleave": ".interleaving",
@@ -116,6 +118,7 @@ _VERBS = (
 __all__ = [
     "Actions",
     "Advice",
+    "CategoryFit",
     "Choice",
     "Comparison",
     "Described",
@@ -156,6 +159,7 @@ __all__ = [
     "facts_of_sample",
     "file_advice",
     "findings",
+    "fit_category",
     "fit_clicks",
     "hold_many",
     "interleave",

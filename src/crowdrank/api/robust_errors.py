@@ -55,7 +55,8 @@ def with_robust_errors(
     ``robust`` is ``"annotator"``, ``"query"`` or ``"none"``; ``None`` takes annotators where judgments depend by
     construction, and keeps the model's errors, and says so, where there are no others.
     """
-    if robust == "none" or (robust is None and consensus.std_error is None):
+    if robust == "none" or (robust is None and (consensus.std_error is None or "taste" in consensus.estimates)):
+        # tastes are how the judgments of an annotator depend
         return consensus
     unasked = robust is None
     try:

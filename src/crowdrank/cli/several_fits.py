@@ -13,6 +13,7 @@ from .talk import Talk
 from .votes import read_settled
 
 if TYPE_CHECKING:
+    from ..api import CategoryFit
     from ..data.consensus import Consensus
     from ..data.judgments import Judgments, Mixed
     from .options import Reading
@@ -49,18 +50,26 @@ class SeveralFits(NamedTuple):
     def deliver(self, by: str | None, criteria: Sequence[str] | None, out: str | None, format: str | None) -> None:
         """Write the table of categories, or that of criteria."""
         from .. import api
+        from ..io.notices import collect_notices
         from .terminal_tables import show_frame
 
         with Talk(quiet=self.quiet) as talk:
             if by is not None:
                 values = self._values(by)
-                whole = self._fit(talk, self._read(talk), {})
-                parts = {one: self._category(talk, by, one, whole) for one in values}
+                judgments = self._read(talk)
+                with collect_notices() as said_of_all, talk.working("finding the consensus"):
+                    whole = api.fit_category(judgments, **self.wanted)
+                for text in said_of_all:
+                    talk.say(text)
+                parts = {one: self._category(talk, by, one, whole.consensus, said_of_all) for one in values}
                 frame = api.category_table(whole, parts)
             else:
-                frame = api.criteria_table({
-                    one: self._fit(talk, self._read(talk, column=f"grade={one}"), {}) for one in criteria or ()
-                })  # fmt: skip
+                fits = {}
+                for one in criteria or ():
+                    judgments = self._read(talk, column=f"grade={one}")
+                    with talk.working("finding the consensus"):
+                        fits[one] = api.aggregate(judgments, **self.wanted)
+                frame = api.criteria_table(fits)
             deliver(frame, out, format, talk, lambda: show_frame(frame, bold="item", cut=("item",)))
 
     def _read(self, talk: Talk, **changes: str) -> Judgments | Mixed:
@@ -69,21 +78,13 @@ class SeveralFits(NamedTuple):
         reading, control = dataclasses.replace(self.reading, **more), self.wanted["control"]
         return read_settled(self.votes, reading, talk, control, self.swaps, self.families)
 
-    def _fit(self, talk: Talk, judgments: Judgments | Mixed, changes: Mapping[str, Any]) -> Consensus:
-        """The consensus of some judgments."""
-        from .. import api
-
-        with talk.working("finding the consensus"):
-            consensus: Consensus = api.aggregate(judgments, **{**self.wanted, **changes})
-        return consensus
-
-    def _category(self, talk: Talk, by: str, one: str, whole: Consensus) -> Consensus:
+    def _category(self, talk: Talk, by: str, one: str, whole: Consensus, said_of_all: Sequence[str]) -> CategoryFit:
         """The consensus of one category by the method of all judgments, whose scores it is compared with."""
         from .. import api
         from ..data.naming import named_annotators
         from ..io.notices import collect_notices
 
-        with _speak_of(f"{by} {one}", talk):
+        with _speak_of(f"{by} {one}", talk, said_of_all):
             with warnings.catch_warnings(), collect_notices():
                 # what there is to say of the votes was said of all of them
                 warnings.simplefilter("ignore")
@@ -99,7 +100,8 @@ class SeveralFits(NamedTuple):
                 present = named_annotators(judgments, self.wanted["trusted"], "trusted", absent=True)
                 ids = [who for who, chosen in zip(judgments.annotators, present, strict=True) if chosen]
                 changes["trusted"] = ids or self.wanted["trusted"]
-            return self._fit(talk, judgments, changes)
+            with talk.working("finding the consensus"):
+                return api.fit_category(judgments, **{**self.wanted, **changes})
 
     def _values(self, by: str) -> list[str]:
         """The values of the column."""
@@ -119,8 +121,8 @@ class SeveralFits(NamedTuple):
 
 
 @contextmanager
-def _speak_of(part: str, talk: Talk) -> Iterator[None]:
-    """Begin what is said, warned of or refused meanwhile with the part that it is about."""
+def _speak_of(part: str, talk: Talk, said_of_all: Sequence[str]) -> Iterator[None]:
+    """Begin what is said, warned of or refused meanwhile with the part that it is about, unless it holds for all."""
     from ..errors import CrowdrankError
     from ..io.notices import collect_notices
 
@@ -130,6 +132,7 @@ def _speak_of(part: str, talk: Talk) -> Iterator[None]:
     except CrowdrankError as error:
         raise type(error)(f"{part}: {error}") from None
     for text in notices:
-        talk.say(f"{part}: {text}")
+        if text not in said_of_all:
+            talk.say(f"{part}: {text}")
     for one in warned:
         warnings.warn(f"{part}: {one.message}", one.category, stacklevel=2)

@@ -138,8 +138,8 @@ class CrowdBT(AnnotatorMethod):
         if self.per_query or self.ties == "davidson":
             setting = "per_query=True" if self.per_query else "ties='davidson'"
             raise ParameterError(
-                f"crowd_bt has no cluster-robust errors with {setting}; use {option('bootstrap', 200)} with "
-                f"{option('resample', 'annotator')}"
+                f"crowd_bt has no cluster-robust errors with {setting}; leave that out, or use "
+                f"{option('bootstrap', 200)} with {option('resample', 'annotator')}"
             )
         gap = consensus.scores[preferences.left] - consensus.scores[preferences.right]
         eta = np.full(len(gap), _PRIOR_COUNTS[0] / sum(_PRIOR_COUNTS))
