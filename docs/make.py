@@ -120,11 +120,36 @@ def table_page(title: str, about: str, heads: list[str], rows: list[list[str]]) 
     return "\n\n".join([f"# {title}", f"{about} Made from the code by `docs/make.py`.", "\n".join(lines)]) + "\n"
 
 
+MEASURES_NOTES = """
+## What they count, and other programs' figures
+
+- **Ties are averaged**: items of equal score count the mean over all their orders, which does not depend on the order
+  of the file. trec_eval and gdeval put the last item id first; `--ties trec` and `--ties gdeval` (in Python `ties=`)
+  do so too, and `trec` compares scores as 32-bit floats as trec_eval does. `--ties worst` gives nothing for not
+  deciding.
+- **Items without a grade** are left out unless `--unjudged zero`; trec_eval and gdeval count them as 0. Grades below
+  0 are refused unless `(negative=zero)`, which is how both take them.
+- **nDCG** has gains of 2^grade - 1 as in LETOR, LightGBM and gdeval; trec_eval has the grade itself:
+  `ndcg@10(linear)`.
+- **ERR** divides 2^grade - 1 by 2^(highest grade). Without `--max-grade` (or `err@20(max_grade=4)`) that is the
+  highest grade in the truth, so values of two truths compare only with it; gdeval takes 4.
+- **RBP** takes an item for relevant or not, from `relevant_from=1` on. Graded RBP, where an item counts its grade
+  over the highest one, is `rbp@0.8(linear)`, with `--max-grade` as in ERR.
+
+```sh
+crowdrank evaluate bm25.run news.qrels --ties trec --unjudged zero --metrics "ndcg@10(linear),map,p@10,recall@100,rr"
+crowdrank evaluate bm25.run news.qrels --ties gdeval --unjudged zero --max-grade 4 --metrics ndcg@20,err@20
+```
+
+give the figures of trec_eval and of gdeval to the digit.
+"""
+
+
 def measures_page() -> str:
     """Every measure."""
     about = "For `--metrics` and `metrics=`; a number stands after `@`, options in brackets, as in `ndcg@10(linear)`."
     rows = [[f"`{name}{'@' + one.at if one.at else ''}`", one.description] for name, one in MEASURES.items()]
-    return table_page("Measures", about, ["Name", "Measures"], rows)
+    return table_page("Measures", about, ["Name", "Measures"], rows) + MEASURES_NOTES
 
 
 def noise_page() -> str:

@@ -1,13 +1,18 @@
 """Ranking measures against hand-worked values, slow twins, ir-measures (trec_eval) and scikit-learn."""
 
+import json
+import tempfile
 from math import log2
+from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.oracles import measures as slow
 
+import crowdrank as cr
 from crowdrank import metrics
 from crowdrank.errors import JudgmentError, ParameterError
 from crowdrank.metrics import average_precision, dcg, err, ndcg, precision, rbp, recall, reciprocal_rank
@@ -275,3 +280,72 @@ def test_items_of_score_minus_infinity_were_not_retrieved(ties):
     assert recall(truth, scores, k=4, ties=ties) == pytest.approx(1 / 3)
     assert err([0, 0, 1, 1], scores, ties=ties) == 0
     assert precision(truth, scores, k=4, ties=ties) == pytest.approx(0.25)
+
+
+TREC = json.loads((Path(__file__).parents[1] / "golden" / "trec_eval.json").read_text())
+"""Runs with ties, and what trec_eval and gdeval say of them."""
+
+TREC_NAMES = {
+    "ndcg@5(linear,negative=zero)": "ndcg_cut_5",
+    "ndcg@10(linear,negative=zero)": "ndcg_cut_10",
+    "ndcg@1000(linear,negative=zero)": "ndcg",
+    "map": "map",
+    "p@5": "P_5",
+    "recall@10": "recall_10",
+    "rr": "recip_rank",
+}
+
+
+def by_query(wanted, reverse=False, **settings):
+    """Values of the golden run, by metric and query; the rows of its file may come in reverse."""
+    rows = [(query, item, score) for query, items in TREC["run"].items() for item, score in items.items()]
+    known = [(query, item, grade) for query, items in TREC["qrels"].items() for item, grade in items.items()]
+    run = pl.DataFrame(rows[::-1] if reverse else rows, ["query", "item", "score"], orient="row")
+    truth = pl.DataFrame(known, ["query", "item", "grade"], orient="row")
+    lines = [
+        f"{query} Q0 {item} {place} {score!r} tag\n" for place, (query, item, score) in enumerate(run.iter_rows(), 1)
+    ]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "golden.run"
+        path.write_text("".join(lines))
+        found = cr.evaluate_runs(str(path), truth, wanted, unjudged="zero", **settings)
+    return {(row["metric"], row["query"]): row["value"] for row in found.per_query.iter_rows(named=True)}
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_ties_as_in_trec_eval_give_its_figures(reverse):
+    values = by_query(list(TREC_NAMES), reverse, ties="trec")
+    for query, known in TREC["trec_eval"].items():
+        for name, peer in TREC_NAMES.items():
+            assert values[name, query] == pytest.approx(known[peer], abs=1e-12), (name, query)
+    assert by_query(["map"])["map", "101"] != values["map", "101"]
+
+
+def test_ties_and_highest_grade_as_in_gdeval_give_its_figures():
+    wanted = [f"{name}@{k}(negative=zero)" for name in ("ndcg", "err") for k in (5, 20)]
+    values = by_query(wanted, ties="gdeval", max_grade=4)
+    for query, known in TREC["gdeval"].items():
+        for name in wanted:
+            assert round(values[name, query], 5) == pytest.approx(known[name.partition("(")[0]], abs=1e-9), (
+                name,
+                query,
+            )
+    # 32-bit scores tie where 64-bit ones do not
+    assert by_query(wanted, ties="trec", max_grade=4) != values
+
+
+def test_settings_that_no_metric_takes_are_refused():
+    with pytest.raises(ParameterError, match=r"max_grade=4 means nothing to map; measure err@20"):
+        by_query(["map"], max_grade=4)
+    with pytest.raises((ParameterError, LookupError), match="ties"):
+        by_query(["map"], ties="docno")
+
+
+def test_graded_rbp_counts_grades_over_the_highest():
+    truth, scores = [4, 0, 2, 1], [4, 3, 2, 1]
+    value = metrics.rbp(truth, scores, p=0.8, gain="linear", max_grade=4)
+    assert value == pytest.approx(0.2 * (1 + 0.8**2 * 0.5 + 0.8**3 * 0.25))
+    assert metrics.rbp(truth, scores, p=0.8, gain="linear") == pytest.approx(value)
+    assert metrics.rbp([0, 0], [1, 2], p=0.8, gain="linear") == 0
+    with pytest.raises(ParameterError, match="max_grade=3"):
+        metrics.rbp(truth, scores, p=0.8, gain="linear", max_grade=3)

@@ -27,6 +27,8 @@ def evaluate(
     *,
     unjudged: str = "drop",
     all_queries: bool = False,
+    ties: str | None = None,
+    max_grade: float | None = None,
     level: float = 0.95,
     seed: int = 0,
 ) -> pl.DataFrame:
@@ -51,6 +53,11 @@ def evaluate(
     all_queries
         By default the mean is over the queries of both sides, as in trec_eval. True counts queries of the truth
         that are not ranked too, with the worst value (0, but 1 for a distance), as ``trec_eval -c`` does.
+    ties
+        What equal scores mean: ``"average"`` over their orders (the default), ``"first"``, ``"worst"``, or ``"trec"``
+        or ``"gdeval"``, where the last id comes first as in these programs.
+    max_grade
+        Highest grade of the scale, for ERR and graded RBP; by default that of the truth. gdeval takes 4.
     level, seed
         Level of the intervals (over queries), and the seed of their draws.
 
@@ -61,8 +68,9 @@ def evaluate(
     [0.9639]
     """
     return evaluate_runs(
-        consensus, truth, metrics, unjudged=unjudged, all_queries=all_queries, level=level, seed=seed
-    ).table
+        consensus, truth, metrics, unjudged=unjudged, all_queries=all_queries, ties=ties, max_grade=max_grade,
+        level=level, seed=seed,
+    ).table  # fmt: skip
 
 
 def evaluate_runs(
@@ -72,6 +80,8 @@ def evaluate_runs(
     *,
     unjudged: str = "drop",
     all_queries: bool = False,
+    ties: str | None = None,
+    max_grade: float | None = None,
     baseline: str | None = None,
     slices: Any | None = None,
     bounds: bool = True,
@@ -82,7 +92,7 @@ def evaluate_runs(
 
     Parameters
     ----------
-    runs, truth, metrics, unjudged, all_queries, level, seed
+    runs, truth, metrics, unjudged, all_queries, ties, max_grade, level, seed
         As for :func:`evaluate`.
     baseline
         The run, or its file, that the others are tested against; without it every two are tested.
@@ -100,7 +110,7 @@ def evaluate_runs(
     >>> found["run"], round(found["difference"], 3), found["p_value"], found["wins"], found["losses"]
     ('new', 0.369, 0.25, 3, 0)
     """
-    wanted = checked_measures(metrics, unjudged, level)
+    wanted = checked_measures(metrics, unjudged, level, ties)
     known = read_truth(truth)
     runs = _read_stored(runs, known.items.queries.ids)
     scored, files = _runs_by_name(runs)
@@ -109,6 +119,7 @@ def evaluate_runs(
     cut = None if slices is None else read_slices(slices)
     evaluation = measure_runs(
         scored, known, wanted, unjudged=unjudged, all_queries=all_queries, baseline=baseline, slices=cut,
+        settings={name: value for name, value in (("ties", ties), ("max_grade", max_grade)) if value is not None},
         bounds=bounds, level=level, seed=seed,
     )  # fmt: skip
     for note in evaluation.notes:

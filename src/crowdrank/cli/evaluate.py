@@ -25,6 +25,10 @@ EXAMPLES = examples(
         "crowdrank evaluate bm25.run ours.run news.qrels --metrics ndcg@10,map",
     ),
     (
+        "the figures of trec_eval, to the digit",
+        'crowdrank evaluate bm25.run news.qrels --ties trec --unjudged zero --metrics "ndcg@10(linear),map"',
+    ),
+    (
         "many runs against one of them",
         "crowdrank evaluate bm25.run a.run b.run news.qrels --baseline bm25.run",
     ),
@@ -56,6 +60,19 @@ def evaluate(
     metrics: Metrics = None,
     unjudged: Unjudged = "drop",
     all_queries: AllQueries = False,
+    ties: Annotated[
+        str | None,
+        typer.Option(
+            "--ties", metavar="average|first|worst|trec|gdeval",
+            help="What equal scores mean: by default the mean over their orders; trec and gdeval as these programs.",
+        ),
+    ] = None,
+    max_grade: Annotated[
+        float | None,
+        typer.Option(
+            "--max-grade", metavar="N", help="Highest grade of the scale, for ERR and graded RBP; 4 as in gdeval."
+        ),
+    ] = None,
     baseline: Annotated[
         str | None,
         typer.Option(
@@ -83,7 +100,7 @@ def evaluate(
     out: Out = None,
     format: Format = None,
     quiet: Quiet = False,
-) -> None:
+) -> None:  # fmt: skip
     """Measure results against a truth.
 
     The truth has query, item and grade (or rank), or query, left, right and winner; or it is a qrels file, or another
@@ -102,8 +119,8 @@ def evaluate(
     with Talk(quiet=quiet) as talk:
         with talk.working("measuring"):
             evaluation = evaluate_runs(
-                runs, known, split_list(metrics), unjudged=unjudged, all_queries=all_queries, baseline=baseline,
-                slices=slices, level=level, seed=seed,
+                runs, known, split_list(metrics), unjudged=unjudged, all_queries=all_queries, ties=ties,
+                max_grade=max_grade, baseline=baseline, slices=slices, level=level, seed=seed,
             )  # fmt: skip
         deliver(evaluation.table, out, format, talk, lambda: show_frame(evaluation.table, bold="value", cut=("run",)))
         write_wanted(per_query, lambda: evaluation.per_query, talk)

@@ -37,7 +37,7 @@ MEASURES: dict[str, Entry] = {
     "ap": Entry("ranking:average_precision", "k", "average precision; its mean over queries is MAP"),
     "p": Entry("ranking:precision", "k", "share of relevant items in the first k places"),
     "recall": Entry("ranking:recall", "k", "share of the relevant items that are in the first k places"),
-    "rbp": Entry("ranking:rbp", "p", "rank-biased precision with persistence p"),
+    "rbp": Entry("ranking:rbp", "p", "rank-biased precision with persistence p, relevant or not unless (linear)"),
     "err": Entry("ranking:err", "k", "expected reciprocal rank of the item that satisfies"),
     "rr": Entry("ranking:reciprocal_rank", "k", "reciprocal rank of the first relevant item; its mean is MRR"),
     "tau": Entry("correlation:kendall_tau", None, "Kendall's tau b", "order"),
@@ -73,6 +73,8 @@ _VALUES = {
     "average": "ties",
     "first": "ties",
     "worst": "ties",
+    "trec": "ties",
+    "gdeval": "ties",
     "zero": "empty",
     "one": "empty",
     "skip": "empty",
@@ -112,6 +114,10 @@ class Measure:
     description: str
     larger_is_better: bool = True
     ranks_suffice: bool = False
+
+    def takes(self, parameter: str) -> bool:
+        """Return whether the function has a parameter of that name."""
+        return parameter in inspect.signature(self.function).parameters
 
     def __call__(self, truth: ArrayLike, scores: ArrayLike, qid: Any = None) -> Floats:
         """Return one value per query, in the order of the sorted query ids.

@@ -13,10 +13,12 @@ a score of minus infinity, and they earn nothing themselves, as in trec_eval.
     the expected value when tied items are shuffled. The default: it does not depend on the order of the input. It is
     exact for every measure here, not sampled [McSherry08]_.
 ``"first"``
-    tied items stay in input order. trec_eval breaks ties by item id, last id first: sort the input that way to get its
-    values.
+    tied items stay in input order.
 ``"worst"``
     of tied items the least relevant comes first, so nothing is gained by not deciding.
+``"trec"``, ``"gdeval"``
+    of tied items that of the last id comes first, as in trec_eval and gdeval. Known where items have ids, that is by
+    :func:`crowdrank.evaluate`; trec_eval reads scores as 32-bit floats, so more of them tie.
 
 ``empty`` says what a query without any relevant item counts: ``"zero"`` (as trec_eval), ``"one"``, or ``"skip"`` (left
 out of the mean, NaN per query).
@@ -33,7 +35,7 @@ from numpy.typing import ArrayLike
 from ..errors import JudgmentError, ParameterError
 from ..kernels.threads import read_only
 from ..protocols import Floats
-from ..wording import one_of
+from ..wording import one_of, option
 from .queries import Arranged, arrange, cutoff, over_queries
 
 TIES = {"first": 0, "average": 1, "worst": 2}
@@ -181,14 +183,19 @@ def rbp(
     p: float = 0.95,
     k: int | None = None,
     *,
+    gain: str = "binary",
     relevant_from: float = 1.0,
+    max_grade: float | None = None,
     ties: str = "average",
     empty: str = "zero",
+    negative: str = "error",
     per_query: bool = False,
 ) -> float | Floats:
     r"""Rank-biased precision: relevance per item read when a reader goes on with probability p [Moffat08]_.
 
     .. math:: \mathrm{RBP} = (1 - p) \sum_{r \ge 1} p^{r-1} [g_r \ge \text{relevant\_from}]
+
+    or, graded, with :math:`g_r / g_{\max}` in place of the bracket.
 
     Parameters
     ----------
@@ -198,8 +205,14 @@ def rbp(
         Persistence; raising it reads deeper, 1 / (1 - p) items on average.
     k
         Number of places read; None for all.
+    gain
+        ``"binary"``: an item is relevant or not; ``"linear"``: it counts its grade over the highest one.
     relevant_from
-        Lowest grade of a relevant item; grades above it count the same.
+        With binary gains: lowest grade of a relevant item; grades above it count the same.
+    max_grade
+        With linear gains: highest grade of the scale; None takes the highest grade in `truth`.
+    negative
+        With linear gains, as in :func:`ndcg`.
 
     Notes
     -----
@@ -209,10 +222,17 @@ def rbp(
     --------
     >>> round(rbp([1, 0, 1], [3, 2, 1], p=0.5), 4)
     0.625
+    >>> rbp([1, 0, 2], [3, 2, 1], p=0.5, gain="linear", max_grade=2)
+    0.375
     """
     if not 0 < p < 1:
         raise ParameterError(f"p={p!r} is not a persistence; give a number between 0 and 1, for example 0.95")
-    items, relevant = _relevant(truth, scores, qid, relevant_from)
+    if one_of(gain, ("binary", "linear"), "gain") == "linear":
+        items, _ = _gains(truth, scores, qid, gain, negative)
+        # a truth without any grade above 0 has nothing to divide
+        relevant = read_only(items.truth / (_top_grade(items, max_grade) or 1.0))
+    else:
+        items, relevant = _relevant(truth, scores, qid, relevant_from)
     depth = cutoff(k, items.longest)
     weights = np.asarray((1 - p) * p ** np.arange(depth), dtype=np.float64)
     value = _discounted_sums(relevant, items.scores, items, depth, TIES[one_of(ties, TIES, "ties")], False, weights)
@@ -330,13 +350,7 @@ def err(
     from ..kernels import ranking_measures as kernels
 
     items, _ = _gains(truth, scores, qid, "exponential", negative)
-    highest = float(items.truth.max())
-    top = highest if max_grade is None else float(max_grade)
-    if not highest <= top <= _LARGEST_EXPONENT:
-        raise ParameterError(
-            f"max_grade={max_grade!r} does not fit a truth with grade {highest:g}; give the scale's highest grade"
-        )
-    stop = (np.exp2(items.truth) - 1) / np.exp2(top)
+    stop = (np.exp2(items.truth) - 1) / np.exp2(_top_grade(items, max_grade))
     depth, rule = cutoff(k, items.longest), TIES[one_of(ties, TIES, "ties")]
     kernel = kernels.expected_reciprocal_rank
     value = over_queries(kernel, (read_only(stop), items.scores), items.offsets, depth, rule)
@@ -362,6 +376,18 @@ def _gains(truth: ArrayLike, scores: ArrayLike, qid: Any, gain: str, negative: s
             else "truth has an infinite grade; give that item a number or leave it out"
         )
     return items, exponential
+
+
+def _top_grade(items: Arranged, max_grade: float | None) -> float:
+    """The highest grade of the scale: the one given, which must fit the truth, or else that of the truth."""
+    highest = float(items.truth.max())
+    top = highest if max_grade is None else float(max_grade)
+    if not highest <= top <= _LARGEST_EXPONENT:
+        raise ParameterError(
+            f"{option('max_grade', max_grade)} does not fit a truth with grade {highest:g}; "
+            "give the scale's highest grade"
+        )
+    return top
 
 
 def _relevant(truth: ArrayLike, scores: ArrayLike, qid: Any, relevant_from: float) -> tuple[Arranged, Floats]:

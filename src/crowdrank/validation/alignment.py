@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -18,6 +18,9 @@ from ..wording import option
 from .scored_items import Scored
 
 N_DRAWS = 200
+
+TIES_BY_ID = ("trec", "gdeval")
+"""Rules for ties that go by the ids of items, of which measures of plain arrays know nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +51,10 @@ class Aligned:
 
     def values(self, measure: Measure, grade: Floats | None = None) -> Floats:
         """Return the measure for each query; ``grade`` may stand for the truth of the judged items."""
+        rule = measure.parameters.get("ties")
+        if rule in TIES_BY_ID:
+            measure = replace(measure, parameters={**measure.parameters, "ties": "first"})
+            return np.concatenate([self._values(measure, grade, rule), self._of_absent(measure)])
         return np.concatenate([self._values(measure, grade), self._of_absent(measure)])
 
     def _of_absent(self, measure: Measure) -> Floats:
@@ -61,8 +68,8 @@ class Aligned:
         values = measure(self.truth.grade[use], np.full(int(use.sum()), -np.inf), query[use])
         return np.where(np.isnan(values), np.nan, worst)
 
-    def _values(self, measure: Measure, grade: Floats | None) -> Floats:
-        """The measure for each query of both."""
+    def _values(self, measure: Measure, grade: Floats | None, rule: str | None = None) -> Floats:
+        """The measure for each query of both; by a rule of ``TIES_BY_ID`` the last id of tied items comes first."""
         query = self.run.items.query
         if measure.needs == "pairs":
             left, right, outcome = self.truth.align_pairs(self.run.items)
@@ -72,7 +79,14 @@ class Aligned:
             known, chosen = self._classes()
             return measure(known[use], chosen[use], query[use])
         scores = np.where(self.ranked, self.run.scores, -np.inf)
-        return measure((self.grade if grade is None else grade)[use], scores[use], query[use])
+        rows = np.flatnonzero(use)
+        if rule is not None:
+            ids = self.run.items.ids.gather(rows).cast(pl.String)
+            rows = rows[ids.arg_sort(descending=True).to_numpy()]
+            rows = rows[np.argsort(query[rows], kind="stable")]
+            # trec_eval keeps scores in 32 bits
+            scores = scores.astype(np.float32).astype(np.float64) if rule == "trec" else scores
+        return measure((self.grade if grade is None else grade)[rows], scores[rows], query[rows])
 
     def _classes(self) -> tuple[Ints, Ints]:
         """Codes of the true and of the chosen class of each item, -1 where there is none."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -13,10 +13,11 @@ from ..data.showing import ROWS, Shown, html_table
 from ..data.truth import Truth
 from ..errors import ParameterError, UnknownNameError
 from ..metrics.measures import Measure, parse
+from ..metrics.ranking import TIES
 from ..metrics.significance import bootstrap_interval
 from ..protocols import Floats
-from ..wording import did_you_mean
-from .alignment import Aligned, align
+from ..wording import did_you_mean, one_of, option
+from .alignment import TIES_BY_ID, Aligned, align
 from .paired_tests import mean_of, paired_tests, query_differences, slice_results
 from .scored_items import Scored
 from .unjudged import value_bounds
@@ -95,16 +96,33 @@ def measure_runs(
     *,
     unjudged: str = "drop",
     all_queries: bool = False,
+    settings: Mapping[str, Any] | None = None,
     baseline: str | None = None,
     slices: pl.DataFrame | None = None,
     bounds: bool = True,
     level: float = 0.95,
     seed: int = 0,
 ) -> Evaluation:
-    """Return the measures of runs by name against a truth; without ``wanted`` ones those that fit the truth."""
+    """Return the measures of runs by name against a truth; without ``wanted`` ones those that fit the truth.
+
+    ``settings`` are parameters of all measures that have them and do not say otherwise.
+    """
     nominal = known.nominal or any(run.nominal for run in scored.values())
     notes: list[tuple[str, str]] = []
     measures = wanted or [parse(name) for name in _default_metrics(known, nominal, notes)]
+    for parameter, value in (settings or {}).items():
+        if not any(measure.takes(parameter) for measure in measures):
+            shown = ", ".join(measure.name for measure in measures)
+            example = "err@20" if parameter == "max_grade" else "ndcg@10"
+            raise ParameterError(
+                f"{option(parameter, value)} means nothing to {shown}; measure {example}, or leave it out"
+            )
+        measures = [
+            replace(measure, parameters={parameter: value, **measure.parameters})
+            if measure.takes(parameter)
+            else measure
+            for measure in measures
+        ]
     for measure in measures:
         check_fit(measure, known, nominal)
     tables, values, runs = [], [], {}
@@ -161,8 +179,12 @@ def _mean_or_none(values: Floats | None) -> float | None:
     return None if values is None else mean_of(values)
 
 
-def checked_measures(metrics: Sequence[str] | None, unjudged: str, level: float) -> list[Measure]:
+def checked_measures(
+    metrics: Sequence[str] | None, unjudged: str, level: float, ties: str | None = None
+) -> list[Measure]:
     """Return the measures asked for, before any work; refuse a rule or a level that is none."""
+    if ties is not None:
+        one_of(ties, (*TIES, *TIES_BY_ID), "ties")
     if unjudged not in ("drop", "zero"):
         raise ParameterError(f"unjudged={unjudged!r} is neither 'drop' nor 'zero'")
     if not 0 < level < 1:
