@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from starlette.testclient import TestClient
 from tests.web.collecting import campaign
 
+from crowdrank.web.access import OWNER, new_token, token_hash
 from crowdrank.web.app import make_app
-from crowdrank.web.people import join, new_invite
+from crowdrank.web.people import Invite, join, new_invite
 from crowdrank.web.service import Service
 from crowdrank.web.setup import open_collection
-from crowdrank.web.tokens import OWNER, new_token, token_hash
 
 URL = "http://127.0.0.1:8000"
 SAME_SITE = {"sec-fetch-site": "same-origin", "content-type": "application/json"}
@@ -32,7 +32,7 @@ class Called:
         return self.collection.store.submit(lambda c: operation(self.collection, c, *args)).result(30)
 
     def invite(self, **body) -> str:
-        return self.write(new_invite, body)[1]
+        return self.write(new_invite, Invite(**body))[1]
 
     def join(self, name: str | None = None, kind: str = "program") -> str:
         """The token of a new annotator."""

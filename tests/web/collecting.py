@@ -4,13 +4,12 @@ import uuid
 from contextlib import contextmanager
 from pathlib import Path
 
-from crowdrank.web.campaign_file import Campaign, Settings, check_settings
+from crowdrank.web.campaign_file import Campaign, Item, Settings, check_settings
 from crowdrank.web.collection import Collection
 from crowdrank.web.faults import Fault
-from crowdrank.web.items import Item
-from crowdrank.web.recount import broken_promises
 from crowdrank.web.setup import open_collection
 from crowdrank.web.submitting import Submission
+from crowdrank.web.upkeep import broken_promises
 
 GRADES = ("Bad", "Fair", "Good", "Excellent")
 
@@ -61,9 +60,7 @@ def add_annotator(collection: Collection, name: str, kind: str = "person", token
 def sent(request: int, answer=None, submission: str | None = None, seconds: float | None = 1.5) -> Submission:
     """A judgment as an annotator sends it."""
     answer = {"grade": 2} if answer is None else answer
-    return Submission.of(
-        {"submission": submission or str(uuid.uuid4()), "request": request, "answer": answer, "seconds": seconds}
-    )
+    return Submission(submission=submission or str(uuid.uuid4()), request=request, answer=answer, seconds=seconds)
 
 
 def expect_promises(collection: Collection) -> None:

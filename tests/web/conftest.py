@@ -7,8 +7,7 @@ import warnings
 import pytest
 from tests.web.serving import PATIENCE
 
-from crowdrank.web.sqlite_store import SqliteStore
-from crowdrank.web.store import PostgresStore
+from crowdrank.web.store import PostgresStore, SqliteStore
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "chrome")
 SERVER = "CROWDRANK_TEST_POSTGRES"

@@ -8,10 +8,10 @@ from starlette.requests import Request
 from tests.web.calling import SAME_SITE, URL, Called, tokens_in
 from tests.web.collecting import campaign, expect_promises
 
-from crowdrank.web.access import Access, Buckets
-from crowdrank.web.app import POLICY, ROUTES
-from crowdrank.web.sqlite_store import SqliteStore
-from crowdrank.web.tokens import OWNER, new_token, token_hash
+from crowdrank.web.access import OWNER, Access, Buckets, new_token, token_hash
+from crowdrank.web.app import POLICY, ROUTERS
+from crowdrank.web.calls import Allow
+from crowdrank.web.store import SqliteStore
 
 
 @pytest.fixture
@@ -36,6 +36,7 @@ WHO = {
     ("GET", "/api/v1/me"): "annotator", ("GET", "/api/v1/campaign"): "owner",
     ("POST", "/api/v1/campaign/state"): "owner", ("GET", "/api/v1/consensus"): "owner",
     ("GET", "/api/v1/quality"): "owner", ("GET", "/api/v1/agreement"): "owner", ("GET", "/api/v1/judgments"): "owner",
+    ("GET", "/api/v1/openapi.json"): "owner",
     ("GET", "/api/v1/skipped"): "owner", ("GET", "/api/v1/spares"): "owner", ("GET", "/api/v1/annotators"): "owner",
     ("POST", "/api/v1/annotators/{annotator}"): "owner", ("GET", "/api/v1/invites"): "owner",
     ("POST", "/api/v1/invites"): "owner", ("POST", "/api/v1/invites/{invite}/revoke"): "owner",
@@ -50,7 +51,20 @@ ALLOWED = {
 
 
 def test_every_route_is_in_the_table(called):
-    assert {(route.method, route.path): route.role for route in ROUTES} == WHO
+    roles = {
+        (method, route.path): [one.call.role for one in route.dependant.dependencies if isinstance(one.call, Allow)]
+        for router in ROUTERS
+        for route in router.routes
+        for method in route.methods
+    }
+    assert roles == {place: [role] for place, role in WHO.items()}
+
+
+def test_the_owner_can_ask_for_a_description_of_all_routes(called):
+    schema = called.get("/openapi.json", called.owner_token).json()
+    hidden = {"/", "/j/", "/owner/", "/static/{name}", "/api/v1/openapi.json"}
+    assert set(schema["paths"]) == {path for _, path in WHO} - hidden
+    assert set(schema["components"]["schemas"]["Judgment"]["required"]) == {"submission", "request"}
 
 
 def test_every_route_with_every_role(called):

@@ -30,8 +30,7 @@ from crowdrank.web.faults import Fault
 from crowdrank.web.refit import FitError, Refit
 from crowdrank.web.server import Options
 from crowdrank.web.setup import open_collection
-from crowdrank.web.sqlite_store import SqliteStore
-from crowdrank.web.store import PostgresStore
+from crowdrank.web.store import PostgresStore, SqliteStore
 from crowdrank.web.submitting import submit
 from crowdrank.web.upkeep import check, copy
 

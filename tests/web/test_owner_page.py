@@ -7,7 +7,7 @@ import pytest
 from tests.web.serving import Server, until
 
 from crowdrank.client import Client, Judgment
-from crowdrank.web.page_routes import FOLDER
+from crowdrank.web.app import PAGES
 
 pytestmark = pytest.mark.slow
 
@@ -163,7 +163,7 @@ def test_the_page_says_which_judgments_its_scores_lack(busy, watched, fit, words
 
 
 def test_the_pages_are_small_and_hold_nothing_inline():
-    files = [path for path in FOLDER.iterdir() if path.is_file()]
+    files = [path for path in PAGES.iterdir() if path.is_file()]
     assert sum(path.stat().st_size for path in files) < 60_000
     for path in files:
         text = path.read_text()

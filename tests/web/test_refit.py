@@ -11,13 +11,12 @@ from tests.web.collecting import add_annotator, ask, collect, expect_promises, r
 import crowdrank as cr
 from crowdrank.api import touched_items
 from crowdrank.web.claiming import claim
-from crowdrank.web.ending import set_campaign_state
-from crowdrank.web.exporting import export
-from crowdrank.web.judged import judgment_frame
+from crowdrank.web.exporting import export, judgment_frame
 from crowdrank.web.overview import consensus_view, fit_view, version_of
 from crowdrank.web.refit import FitError, Refit
 from crowdrank.web.refit_worker import Held, fit, read_snapshot, update
-from crowdrank.web.sqlite_store import SqliteStore
+from crowdrank.web.setup import set_campaign_state
+from crowdrank.web.store import SqliteStore
 from crowdrank.web.submitting import submit
 
 

@@ -5,14 +5,12 @@ import uuid
 import pytest
 from tests.web.collecting import add_annotator, ask, collect, expect_promises, run, sent
 
-from crowdrank.web import claiming, ending, views
+from crowdrank.web import claiming, service, setup
 from crowdrank.web.claiming import claim
 from crowdrank.web.faults import Fault
-from crowdrank.web.service import _submit_all
-from crowdrank.web.skipping import extend, skip
-from crowdrank.web.sqlite_store import SqliteStore
-from crowdrank.web.submitting import _LAST_WITHDRAWN, submit, withdraw
-from crowdrank.web.views import item_contents
+from crowdrank.web.service import _submit_all, item_contents
+from crowdrank.web.store import SqliteStore
+from crowdrank.web.submitting import _LAST_WITHDRAWN, extend, skip, submit, withdraw
 
 
 def answer(collection, who, grade=2):
@@ -330,7 +328,7 @@ def test_no_statement_for_one_judgment_reads_a_whole_campaign(tmp_path):
     store = SqliteStore(tmp_path / "campaign.db")
     collection = collect(store)
     try:
-        for statement in (views._ITEMS, claiming._MEANT, claiming._EARLIEST_LEASE, ending._ANY_HELD, _LAST_WITHDRAWN):
+        for statement in (service._ITEMS, claiming._MEANT, claiming._EARLIEST_LEASE, setup._ANY_HELD, _LAST_WITHDRAWN):
             values = dict.fromkeys(re.findall(r":(\w+)", statement._sqlite), "[1]")
             plan = ask(collection, f"EXPLAIN QUERY PLAN {statement._sqlite}", **values)
             steps = [row.detail for row in plan if "json_each" not in row.detail]

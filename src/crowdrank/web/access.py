@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import math
+import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,11 +13,29 @@ from ipaddress import IPv6Network, ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
+from starlette.datastructures import Headers
 from starlette.requests import Request
 
 from .collection import Collection, Statement
 from .faults import Fault
-from .tokens import ANNOTATOR, OWNER, same, token_hash
+
+OWNER, INVITE, ANNOTATOR = "cro_", "cri_", "cra_"
+
+
+def new_token(prefix: str) -> str:
+    """Return a new token of 32 random bytes."""
+    return prefix + secrets.token_urlsafe(32)
+
+
+def token_hash(token: str) -> str:
+    """Return the fingerprint that is kept of a token."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def same(one: str, other: str) -> bool:
+    """Return whether two fingerprints are equal, in a time that does not tell where they differ."""
+    return hmac.compare_digest(one.encode(), other.encode())
+
 
 COOKIE_SECONDS = 180 * 86_400
 
@@ -164,7 +185,7 @@ class Access:
     def expect_same_site(self, request: Request) -> None:
         """Refuse a call that another site made a browser send."""
         site, origin = request.headers.get("sec-fetch-site"), request.headers.get("origin")
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        kind = Headers(scope=request.scope).get("content-type", "").partition(";")[0].strip().lower()
         if kind != "application/json":
             raise Fault("cross_site", "a call by cookie must have the content type application/json")
         if site == "same-origin" or (site is None and origin == self.origin):

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Annotated, Any
 
+from fastapi import APIRouter
+from pydantic import BaseModel, Field, ValidationError
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
 from . import people
-from .access import FAILED_JOINS, Caller
-from .answers import shown_answer
-from .bodies import read_json
+from .access import FAILED_JOINS
+from .calls import API, Annotator, Answer, Anyone, Id, JsonRoute, Program, Running
+from .campaign_file import media_file
 from .claiming import MAX_BATCH
 from .collection import Statement
-from .faults import Fault
-from .items import media_file
-from .routes import Route, as_json, number, whole
-from .service import Service
-from .skipping import MAX_REASON, extend, skip
-from .submitting import Stored, Submission, withdraw
-from .views import about_me, shown_item, shown_request
+from .faults import Body, Fault, must_be, refusal
+from .service import about_me, shown_item, shown_request
+from .submitting import MAX_REASON, Stored, Submission, extend, shown_answer, skip, withdraw
 
 _AT_ONCE = 20
 """Judgments of a batch that are handed to the writer together, so that people are not kept waiting."""
@@ -28,71 +26,141 @@ _AT_ONCE = 20
 _SHOWN = Statement("SELECT shown FROM request WHERE id = :request")
 _SANDBOX = "sandbox; default-src 'none'; img-src data:; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 
+router = APIRouter(prefix=API, route_class=JsonRoute, default_response_class=Answer, tags=["annotators"])
 
-async def join(service: Service, request: Request, caller: Caller) -> Response:
+
+class Joining(Body):
+    """An invite, and a name to go by."""
+
+    invite: Annotated[str, Field(pattern="^cri_", max_length=200), must_be("the part of the link behind #")]
+    name: people.Name | None = None
+
+
+class Wanted(Body):
+    """How many requests to hold, and for how long."""
+
+    n: Annotated[int, Field(ge=1, le=MAX_BATCH), must_be(f"a whole number from 1 to {MAX_BATCH}")] = 1
+    lease_seconds: Annotated[int | None, must_be("a whole number of seconds")] = None
+
+
+class Skipped(Body):
+    """Why a request is given back."""
+
+    reason: Annotated[str, Field(max_length=MAX_REASON), must_be(f"a text of up to {MAX_REASON} characters")] = ""
+    text: Annotated[str, Field(max_length=MAX_REASON), must_be(f"a text of up to {MAX_REASON} characters")] = ""
+
+
+class Judgment(Submission):
+    """A judgment as it is sent, and whether the next request is wanted in the same answer."""
+
+    next: Any = False
+
+
+class Batch(Body):
+    """Several judgments; each is kept or refused on its own."""
+
+    judgments: Annotated[
+        list[Any], Field(min_length=1, max_length=MAX_BATCH), must_be(f"a list of 1 to {MAX_BATCH} judgments")
+    ]
+
+
+class ShownItem(BaseModel):
+    """An item as an annotator sees it; content is a path where it is a file or a page."""
+
+    label: str
+    content: str
+    content_type: str
+
+
+class ShownRequest(BaseModel):
+    """A request as an annotator sees it."""
+
+    id: int
+    kind: str
+    query: dict[str, str]
+    items: list[ShownItem]
+    scale: Any
+    question: str
+    seed: int
+    lease_until: int
+
+
+class Given(BaseModel):
+    """Requests that the annotator holds; where there are none, why, and when to ask again."""
+
+    requests: list[ShownRequest]
+    reason: str | None = None
+    retry_after: float | None = None
+
+
+class Kept(BaseModel):
+    """A judgment that is on disk; ``next`` where it was asked for."""
+
+    seq: int
+    replayed: bool
+    counted: bool
+    withdrawn: bool = False
+    next: Given | None = None
+
+
+@router.post("/join")
+async def join(request: Request, service: Running, caller: Anyone, body: Joining) -> Response:
     """Make an annotator of anyone who holds an invite; people get a cookie, programs the token itself."""
     service.access.expect_own_page_or_program(request)
-    body = await read_json(request)
     if caller.role == "person":
-        return as_json({"annotator": caller.name})
+        return Answer({"annotator": caller.name})
     address = service.access.address(request)
     wait = service.access.buckets.wait(("join", address), *FAILED_JOINS, take=0.0)
     if wait:
         raise Fault("too_many", "too many attempts to join; wait a minute", retry_after=wait)
-    invite = body.get("invite")
-    if not isinstance(invite, str) or not invite.startswith("cri_") or len(invite) > 200:
-        service.access.buckets.wait(("join", address), *FAILED_JOINS)
-        raise Fault("invalid", "invite must be the part of the link behind #", field="invite")
-    name = people.checked_name(body.get("name"))
     try:
-        joined = await service.write(people.join, invite, name)
+        joined = await service.write(people.join, body.invite, body.name)
     except Fault as fault:
         if fault.kind == "unauthorized":
             service.access.buckets.wait(("join", address), *FAILED_JOINS)
         raise
     if joined.kind == "program":
-        return as_json({"annotator": joined.name, "token": joined.token})
-    return as_json({"annotator": joined.name}, headers={"set-cookie": service.access.cookie_header(joined.token)})
+        return Answer({"annotator": joined.name, "token": joined.token})
+    return Answer({"annotator": joined.name}, headers={"set-cookie": service.access.cookie_header(joined.token)})
 
 
-async def accept(service: Service, request: Request, caller: Caller) -> Response:
+@router.post("/consent")
+async def accept(service: Running, caller: Annotator) -> dict[str, bool]:
     """Accept the guidelines."""
-    await read_json(request)
     await service.write(people.consent, caller.annotator)
-    return as_json({"consented": True})
+    return {"consented": True}
 
 
-async def requests(service: Service, request: Request, caller: Caller) -> Response:
+@router.post("/requests", response_model=Given, response_model_exclude_unset=True)
+async def requests(service: Running, caller: Annotator, body: Wanted | None = None) -> dict[str, Any]:
     """Give out requests."""
-    body = await read_json(request)
-    n = whole(body.get("n", 1), "n", 1, MAX_BATCH)
-    lease = body.get("lease_seconds")
-    if lease is not None:
-        lease = whole(lease, "lease_seconds", 5, 3 * service.collection.settings.lease_seconds)
-    return as_json(await service.claim(caller.annotator, n, lease))
+    wanted = body or Wanted()
+    most = 3 * service.collection.settings.lease_seconds
+    if wanted.lease_seconds is not None and not 5 <= wanted.lease_seconds <= most:
+        raise Fault("invalid", f"lease_seconds must be a whole number from 5 to {most}", field="lease_seconds")
+    return await service.claim(caller.annotator, wanted.n, wanted.lease_seconds)
 
 
-async def extend_request(service: Service, request: Request, caller: Caller) -> Response:
+@router.post("/requests/{request}/extend")
+async def extend_request(service: Running, caller: Annotator, request: Id) -> dict[str, int]:
     """Hold a request for longer."""
-    await read_json(request)
-    return as_json({"lease_until": await service.write(extend, caller.annotator, number(request, "request"))})
+    return {"lease_until": await service.write(extend, caller.annotator, request)}
 
 
-async def skip_request(service: Service, request: Request, caller: Caller) -> Response:
+@router.post("/requests/{request}/skip")
+async def skip_request(service: Running, caller: Annotator, request: Id, body: Skipped | None = None) -> dict[str, str]:
     """Give a request back for good."""
-    body = await read_json(request)
-    parts = [body.get("reason", ""), body.get("text", "")]
-    if not all(isinstance(part, str) and len(part) <= MAX_REASON for part in parts):
-        raise Fault("invalid", f"reason and text must be texts of up to {MAX_REASON} characters", field="reason")
-    reason = ": ".join(_printable(part) for part in parts if part.strip())
-    state = await service.write(skip, caller.annotator, number(request, "request"), reason)
-    return as_json({"state": state})
+    parts = [] if body is None else [body.reason, body.text]
+    # on one line, without characters that steer a terminal or that a database refuses
+    plain = ("".join(letter if letter.isprintable() else " " for letter in part).strip() for part in parts)
+    return {"state": await service.write(skip, caller.annotator, request, ": ".join(filter(None, plain)))}
 
 
-async def item(service: Service, request: Request, caller: Caller) -> Response:
+@router.get("/requests/{request}/items/{label}", response_class=Response)
+async def item(service: Running, caller: Annotator, request: Id, label: str) -> Response:
     """Serve an image, a sound or a sandboxed page that a request shows."""
-    held, label, collection = number(request, "request"), request.path_params["label"], service.collection
-    shown = await service.read(lambda c: shown_item(collection, c, caller.annotator, held, label))
+    collection = service.collection
+    shown = await service.read(lambda c: shown_item(collection, c, caller.annotator, request, label))
     content, content_type, _ = shown
     headers = {"cache-control": "private, max-age=3600", "content-security-policy": _SANDBOX}
     if content_type == "html":
@@ -103,58 +171,48 @@ async def item(service: Service, request: Request, caller: Caller) -> Response:
     return FileResponse(file[0], media_type=file[1], headers=headers)
 
 
-async def judgments(service: Service, request: Request, caller: Caller) -> Response:
+@router.post("/judgments", response_model=Kept, response_model_exclude_unset=True)
+async def judgments(service: Running, caller: Annotator, body: Judgment) -> dict[str, Any]:
     """Keep a judgment."""
-    body = await read_json(request)
-    return as_json(await _keep_judgment(service, caller, body))
+    stored, following = await service.submit(caller.annotator, body, next=body.next is True)
+    return _kept(stored) | ({} if following is None else {"next": following})
 
 
-async def batch(service: Service, request: Request, caller: Caller) -> Response:
+@router.post("/judgments/batch")
+async def batch(service: Running, caller: Program, body: Batch) -> dict[str, Any]:
     """Keep up to 200 judgments, each answered on its own."""
-    body = await read_json(request)
-    rows = body.get("judgments")
-    if not isinstance(rows, list) or not 0 < len(rows) <= MAX_BATCH:
-        raise Fault("invalid", f"judgments must be a list of 1 to {MAX_BATCH} judgments", field="judgments")
-    answers: list[dict[str, Any]] = [{}] * len(rows)
+    answers: list[dict[str, Any]] = [{}] * len(body.judgments)
     submissions: list[tuple[int, Submission]] = []
-    for place, row in enumerate(rows):
+    for place, row in enumerate(body.judgments):
         try:
-            submissions.append((place, Submission.of(row)))
-        except Fault as fault:
+            submissions.append((place, Submission.model_validate(row)))
+        except ValidationError as error:
+            fault = refusal(error.errors()[0])
             answers[place] = {"status": fault.status, **fault.plain()}
     for start in range(0, len(submissions), _AT_ONCE):
         part = submissions[start : start + _AT_ONCE]
         kept = await service.submit_all(caller.annotator, [one for _, one in part])
         for (place, _), one in zip(part, kept, strict=True):
             answers[place] = (
-                {"status": one.status, **one.plain()} if isinstance(one, Fault) else {"status": 200, **_as_answer(one)}
+                {"status": one.status, **one.plain()} if isinstance(one, Fault) else {"status": 200, **_kept(one)}
             )
-    return as_json({"results": answers})
+    return {"results": answers}
 
 
-async def withdraw_judgment(service: Service, request: Request, caller: Caller) -> Response:
+@router.post("/judgments/{submission}/withdraw")
+async def withdraw_judgment(service: Running, caller: Annotator, submission: str) -> dict[str, Any]:
     """Take a judgment back; its request is offered again with the old answer."""
-    await read_json(request)
-    return as_json(await service.write(_withdraw, caller.annotator, request.path_params["submission"][:64].lower()))
+    return await service.write(_withdraw, caller.annotator, submission[:64].lower())
 
 
-async def me(service: Service, request: Request, caller: Caller) -> Response:
+@router.get("/me")
+async def me(service: Running, caller: Annotator) -> dict[str, Any]:
     """Say what an annotator may know of themselves."""
     collection = service.collection
-    return as_json(await service.read(lambda c: about_me(collection, c, caller.annotator)))
+    return await service.read(lambda c: about_me(collection, c, caller.annotator))
 
 
-async def _keep_judgment(service: Service, caller: Caller, body: Any) -> dict[str, Any]:
-    """What is answered to one judgment."""
-    submission = Submission.of(body)
-    stored, following = await service.submit(caller.annotator, submission, next=body.get("next") is True)
-    answer = _as_answer(stored)
-    if following is not None:
-        answer["next"] = following
-    return answer
-
-
-def _as_answer(stored: Stored) -> dict[str, Any]:
+def _kept(stored: Stored) -> dict[str, Any]:
     """A kept judgment as it is answered."""
     answer = {"seq": stored.seq, "replayed": stored.replayed, "counted": stored.counted}
     return {**answer, "withdrawn": True} if stored.withdrawn else answer
@@ -166,22 +224,3 @@ def _withdraw(collection: Any, connection: Any, annotator: int, submission: str)
     order = json.loads(_SHOWN.first(connection, request=request).shown)["order"]
     old = shown_answer(collection.settings, order, json.loads(kept))
     return {"request": shown_request(collection, connection, request), "answer": old}
-
-
-def _printable(text: str) -> str:
-    """Text on one line, without characters that steer a terminal or that a database refuses."""
-    return "".join(letter if letter.isprintable() else " " for letter in text).strip()
-
-
-ROUTES = (
-    Route("POST", "/api/v1/join", "open", join),
-    Route("POST", "/api/v1/consent", "annotator", accept),
-    Route("POST", "/api/v1/requests", "annotator", requests),
-    Route("POST", "/api/v1/requests/{request}/extend", "annotator", extend_request),
-    Route("POST", "/api/v1/requests/{request}/skip", "annotator", skip_request),
-    Route("GET", "/api/v1/requests/{request}/items/{label}", "annotator", item),
-    Route("POST", "/api/v1/judgments", "annotator", judgments),
-    Route("POST", "/api/v1/judgments/batch", "program", batch),
-    Route("POST", "/api/v1/judgments/{submission}/withdraw", "annotator", withdraw_judgment),
-    Route("GET", "/api/v1/me", "annotator", me),
-)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import cache
+from pathlib import Path
 from typing import Any
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
+from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import CrowdrankError
-from . import annotator_routes, owner_routes, page_routes, transfer_routes
-from .faults import Fault
-from .routes import Route, answer, as_json
+from . import annotator_routes, owner_routes
+from .calls import Answer, Anyone, limited
+from .faults import Fault, refusal
 from .service import Service
 from .telemetry import log
 
@@ -32,15 +36,62 @@ _HEADERS = {
     b"referrer-policy": b"no-referrer",
     b"cross-origin-opener-policy": b"same-origin",
     b"cross-origin-resource-policy": b"same-origin",
+    b"cache-control": b"no-store",
 }
 
-ROUTES: tuple[Route, ...] = (
-    *annotator_routes.ROUTES,
-    *owner_routes.ROUTES,
-    *transfer_routes.ROUTES,
-    *page_routes.ROUTES,
-)
-"""Every route there is."""
+PAGES = Path(__file__).parent / "pages"
+_TYPES = {
+    ".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml",
+}  # fmt: skip
+
+
+@cache
+def _file(name: str) -> tuple[bytes, str, str] | None:
+    """Contents, type and tag of a file of the pages, ``None`` where there is no such file."""
+    known = {path.name: path for path in PAGES.iterdir() if path.suffix in _TYPES}
+    if name not in known:
+        return None
+    data = known[name].read_bytes()
+    return data, _TYPES[known[name].suffix], f'"{hashlib.sha256(data).hexdigest()[:16]}"'
+
+
+def _serve_file(name: str, request: Request) -> Response:
+    """A file, or that the browser has it already."""
+    content = _file(name)
+    if content is None:
+        raise Fault("not_found", "there is nothing here")
+    data, kind, tag = content
+    headers = {"etag": tag, "cache-control": "no-cache"}
+    if request.headers.get("if-none-match") == tag:
+        return Response(None, 304, headers)
+    return Response(data, 200, headers, kind)
+
+
+pages = APIRouter(include_in_schema=False)
+"""The pages: files that come with the package, served as they are."""
+
+
+@pages.get("/")
+@pages.get("/j/")
+async def annotate(request: Request, caller: Anyone) -> Response:
+    """Serve the annotator's page."""
+    return _serve_file("annotate.html", request)
+
+
+@pages.get("/owner/")
+async def owner(request: Request, caller: Anyone) -> Response:
+    """Serve the owner's page."""
+    return _serve_file("owner.html", request)
+
+
+@pages.get("/static/{name}")
+async def static(request: Request, caller: Anyone, name: str) -> Response:
+    """Serve script, style and pictures of the pages."""
+    return _serve_file(name, request)
+
+
+ROUTERS = (annotator_routes.router, owner_routes.router, pages)
 
 
 def make_app(service: Service, *, start: Callable[[], Any] | None = None, stop: Callable[[], Any] | None = None) -> Any:
@@ -55,23 +106,15 @@ def make_app(service: Service, *, start: Callable[[], Any] | None = None, stop: 
             stop()
 
     app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=lifespan, redirect_slashes=False)
-    for route in ROUTES:
-        app.add_api_route(route.path, _endpoint(service, route), methods=[route.method], response_model=None)
+    app.state.service = service
+    for router in ROUTERS:
+        app.include_router(router)
     app.add_exception_handler(Fault, _on_fault)
+    app.add_exception_handler(RequestValidationError, _on_refused)
     app.add_exception_handler(CrowdrankError, _on_user_error)
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(Exception, _on_error)
     return Guard(app, service)
-
-
-def _endpoint(service: Service, route: Route) -> Callable[[Request], Awaitable[Response]]:
-    """What the framework calls for a route."""
-
-    async def endpoint(request: Request) -> Response:
-        request.scope["crowdrank_route"] = route.path
-        return await answer(service, route, request)
-
-    return endpoint
 
 
 async def _on_fault(request: Request, error: Any) -> Response:
@@ -81,7 +124,7 @@ async def _on_fault(request: Request, error: Any) -> Response:
         headers["retry-after"] = str(max(1, round(error.retry_after)))
     if error.kind == "unauthorized":
         headers["www-authenticate"] = "Bearer"
-    return as_json(error.plain(), error.status, headers)
+    return Answer(error.plain(), error.status, headers)
 
 
 async def _on_error(request: Request, error: Any) -> Response:
@@ -92,14 +135,21 @@ async def _on_error(request: Request, error: Any) -> Response:
 
 async def _on_user_error(request: Request, error: Any) -> Response:
     """A mistake in what was sent, found deeper down, as an answer."""
-    return as_json({"error": {"type": "invalid", "message": str(error)}}, 422)
+    return Answer({"error": {"type": "invalid", "message": str(error)}}, 422)
+
+
+async def _on_refused(request: Request, error: Any) -> Response:
+    """What does not fit in what was sent, as an answer."""
+    return await _on_fault(request, refusal(error.errors()[0]))
 
 
 async def _on_http_error(request: Request, error: Any) -> Response:
-    """A path or method that does not exist, as an answer."""
+    """A path or method that does not exist, or a body that was refused while it was read, as an answer."""
+    if isinstance(error.__cause__, Fault):
+        return await _on_fault(request, error.__cause__)
     kind = {404: "not_found", 405: "not_found"}.get(error.status_code, "bad_request")
     words = "there is nothing here" if kind == "not_found" else "this call cannot be understood"
-    return as_json({"error": {"type": kind, "message": words}}, error.status_code)
+    return Answer({"error": {"type": kind, "message": words}}, error.status_code)
 
 
 class Guard:
@@ -132,17 +182,22 @@ class Guard:
             await send(message)
 
         try:
-            await self.app(scope, receive, send_with_headers)
+            await self.app(scope, limited(receive, scope), send_with_headers)
         except Exception:
-            log.exception({"event": "error", "route": scope.get("crowdrank_route", "")})
+            log.exception({"event": "error", "route": _route_of(scope)})
             if not started:
                 await (await _on_error(Request(scope), None))(scope, receive, send_with_headers)
         finally:
             seconds = time.perf_counter() - began
-            route = scope.get("crowdrank_route", "none")
+            route = _route_of(scope)
             self.service.telemetry.call(route, status, seconds)
             caller = scope.get("caller")
             log.info({
                 "event": "call", "method": scope["method"], "route": route, "status": status,
                 "ms": round(seconds * 1000, 1), "who": "open" if caller is None else caller.label,
             })  # fmt: skip
+
+
+def _route_of(scope: Scope) -> str:
+    """The path of the route that a call went to, with the names of its parts."""
+    return getattr(scope.get("route"), "path", "none")

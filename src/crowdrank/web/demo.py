@@ -69,10 +69,10 @@ def write_demo(folder: Path) -> Path:
 
 def serve_demo(*, host: str, port: int, db: str | None, quiet: bool) -> None:
     """Serve the demo until the process is told to stop; say where, and open the annotator's page."""
-    from .people import new_invite
+    from .access import OWNER, new_token, token_hash
+    from .people import Invite, new_invite
     from .setup import open_collection
     from .store import open_store
-    from .tokens import OWNER, new_token, token_hash
 
     with tempfile.TemporaryDirectory() as folder:
         campaign = write_demo(Path(folder))
@@ -83,8 +83,8 @@ def serve_demo(*, host: str, port: int, db: str | None, quiet: bool) -> None:
         token = new_token(OWNER)
         store = open_store(options.db)
         collection, created = open_collection(store, read_campaign(campaign), token_hash(token))
-        body = {"kind": "person", "uses": 1000}
-        _, invite = store.submit(lambda connection: new_invite(collection, connection, body)).result()
+        wanted = Invite(kind="person", uses=1000)
+        _, invite = store.submit(lambda connection: new_invite(collection, connection, wanted)).result()
         store.close()
         link = f"{options.url}/j/#{invite}"
         lines = [f"annotate:     {link}"]

@@ -1,8 +1,12 @@
-"""What the service answers when it cannot do what was asked: a type for programs, a sentence for people."""
+"""What the service answers when it cannot do what was asked, or what was sent does not fit: a type, and a sentence."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError, WrapValidator
+from pydantic_core import PydanticCustomError
 
 from ..errors import CrowdrankError
 
@@ -40,3 +44,30 @@ class Fault(CrowdrankError):
     def plain(self) -> dict[str, Any]:
         """Return the fault as the body of an answer."""
         return {"error": {"type": self.kind, "message": str(self), **self.detail}}
+
+
+def must_be(words: str) -> WrapValidator:
+    """Say in these words what a field must be, where it is not."""
+
+    def check(value: Any, validate: Callable[[Any], Any]) -> Any:
+        try:
+            return validate(value)
+        except ValidationError:
+            raise PydanticCustomError("refused", "{words}", {"words": words}) from None
+
+    return WrapValidator(check)
+
+
+def refusal(error: Mapping[str, Any]) -> Fault:
+    """Return what to answer where something that was sent does not fit: one of the errors that pydantic lists."""
+    place = [str(part) for part in error["loc"] if part not in ("body", "query")]
+    if place and place[0] == "path":
+        return Fault("not_found", f"{place[-1]} must be a number")
+    name = place[0] if place else ""
+    return Fault("invalid", f"{name or 'a judgment'} must be {error['msg']}", field=name)
+
+
+class Body(BaseModel):
+    """What a call sends; other keys are passed over."""
+
+    model_config = ConfigDict(strict=True, frozen=True)

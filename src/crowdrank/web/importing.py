@@ -19,11 +19,11 @@ from ..io.exports import IMPORTERS
 from ..io.judgments import read_judgments
 from ..io.notices import listen, say
 from ..io.truth import read_truth
-from .answers import body_hash
+from .claiming import lock_target, settle_after_answer, take_seat
 from .collection import Collection, Statement, record_event
 from .exporting import Row
-from .seats import lock_target, settle_after_answer, take_seat
 from .setup import target_key, target_row
+from .submitting import body_hash
 from .tables import metadata
 
 PIECE = 500

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Literal
 
 import sqlalchemy as sa
+from pydantic import AfterValidator, Field
 
-from .campaign_file import ANNOTATOR_KINDS
-from .claiming import reserve
+from .access import ANNOTATOR, INVITE, new_token, token_hash
+from .claiming import free_seat, lock_target, reserve
 from .collection import Collection, Statement, record_event
-from .faults import Fault
-from .seats import free_seat, lock_target
-from .tokens import ANNOTATOR, INVITE, new_token, token_hash
+from .faults import Body, Fault, must_be
 
 MAX_NAME = 80
 MAX_USES = 10_000
@@ -53,6 +52,26 @@ _UNSEAT = Statement("UPDATE request SET seat = NULL WHERE id = :request")
 _UNCOUNT = Statement("UPDATE judgment SET counted = 0 WHERE submission = :submission")
 
 
+def _printable_name(text: str) -> str:
+    """A name that somebody chose, as it is shown."""
+    name = " ".join(text.split())
+    if not 0 < len(name) <= MAX_NAME or not name.isprintable():
+        raise ValueError(text)
+    return name
+
+
+Name = Annotated[str, AfterValidator(_printable_name), must_be(f"1 to {MAX_NAME} printable characters")]
+
+
+class Invite(Body):
+    """An invite that the owner wants."""
+
+    kind: Annotated[Literal["person", "program"], must_be("'person' or 'program'")] = "person"
+    uses: Annotated[int, Field(ge=1, le=MAX_USES), must_be(f"a whole number from 1 to {MAX_USES}")] = 1
+    days: Annotated[int, Field(ge=1, le=3650), must_be("a whole number from 1 to 3650")] = 30
+    name: Name | None = None
+
+
 @dataclass(frozen=True)
 class Joined:
     """A new annotator, with the token that is shown once."""
@@ -85,39 +104,22 @@ def join(collection: Collection, connection: sa.Connection, invite: str, name: s
     return Joined(int(new.id), chosen, row.kind, token)
 
 
-def checked_name(value: Any) -> str | None:
-    """Return the name that somebody chose; refuse one that cannot be shown."""
-    if value is None:
-        return None
-    name = " ".join(value.split()) if isinstance(value, str) else ""
-    if not 0 < len(name) <= MAX_NAME or not name.isprintable():
-        raise Fault("invalid", f"name must have 1 to {MAX_NAME} printable characters", field="name")
-    return name
-
-
 def consent(collection: Collection, connection: sa.Connection, annotator: int) -> None:
     """Write down that an annotator accepts the guidelines."""
     _CONSENT.run(connection, annotator=annotator, now=collection.now(connection))
 
 
-def new_invite(collection: Collection, connection: sa.Connection, body: Any) -> tuple[int, str]:
+def new_invite(collection: Collection, connection: sa.Connection, wanted: Invite) -> tuple[int, str]:
     """Return the number and the token of a new invite."""
-    kind = body.get("kind", "person")
-    if kind not in ANNOTATOR_KINDS:
-        raise Fault("invalid", "kind must be 'person' or 'program'", field="kind")
-    uses, days = body.get("uses", 1), body.get("days", 30)
-    for field, value, most in (("uses", uses, MAX_USES), ("days", days, 3650)):
-        if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-            raise Fault("invalid", f"{field} must be a whole number from 1 to {most}", field=field)
-    name = checked_name(body.get("name"))
-    if name is not None and uses > 1:
+    if wanted.name is not None and wanted.uses > 1:
         raise Fault("invalid", "an invite with a name can be used once; leave the name or uses out", field="uses")
     token, now = new_token(INVITE), collection.now(connection)
     row = _NEW_INVITE.first(
-        connection, campaign=collection.id, hash=token_hash(token), kind=kind, name=name, uses=uses,
-        expires=now + days * _MICROSECONDS_PER_DAY, now=now,
+        connection, campaign=collection.id, hash=token_hash(token), kind=wanted.kind, name=wanted.name,
+        uses=wanted.uses, expires=now + wanted.days * _MICROSECONDS_PER_DAY, now=now,
     )  # fmt: skip
-    record_event(collection, connection, "owner", "invite", {"invite": int(row.id), "kind": kind, "uses": uses})
+    detail = {"invite": int(row.id), "kind": wanted.kind, "uses": wanted.uses}
+    record_event(collection, connection, "owner", "invite", detail)
     return int(row.id), token
 
 

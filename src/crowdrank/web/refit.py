@@ -13,8 +13,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from .collection import Collection, Statement, record_event
-from .ending import nothing_left, set_campaign_state
-from .setup import target_key, target_row
+from .setup import nothing_left, set_campaign_state, target_key, target_row
 from .tables import metadata
 from .telemetry import log
 

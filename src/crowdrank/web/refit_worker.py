@@ -24,8 +24,7 @@ from ..errors import CrowdrankError, ParameterError
 from ..io.results import to_json
 from .campaign_file import Settings
 from .collection import Collection, Statement
-from .exporting import neighbouring_judgments, page, plain_judgment, touched_judgments
-from .judged import judgment_frame
+from .exporting import judgment_frame, neighbouring_judgments, page, plain_judgment, touched_judgments
 from .overview import item_ids
 from .store import Store, open_store
 

@@ -81,9 +81,9 @@ def expect_port(options: Options) -> None:
 
 def first_start(options: Options, campaign: Campaign) -> str | None:
     """Lay the campaign out where it is new; return the owner's token, which is known to nobody afterwards."""
+    from .access import OWNER, new_token, token_hash
     from .setup import open_collection
     from .store import open_store
-    from .tokens import OWNER, new_token, token_hash
 
     token = new_token(OWNER)
     store = open_store(options.db)
@@ -183,8 +183,8 @@ def _replaced_token(options: Options, campaign: Campaign) -> str:
     """Another owner's token in place of the one that was lost."""
     from sqlalchemy import text
 
+    from .access import OWNER, new_token, token_hash
     from .store import open_store
-    from .tokens import OWNER, new_token, token_hash
 
     token = new_token(OWNER)
     statement = text("UPDATE campaign SET owner_hash = :hash WHERE name = :name")

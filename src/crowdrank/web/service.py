@@ -1,8 +1,12 @@
-"""The running service: a campaign, its door, its counters, and the way from a call to the database."""
+"""The running service: a campaign, its door and counters, the way from a call to the database, what annotators see.
+
+Annotators see a request with its contents, and themselves; never an item's id, never another's judgment.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -14,9 +18,140 @@ from .claiming import Claim, active_annotator, claim
 from .collection import Collection, Statement
 from .faults import Fault
 from .store import savepoint
-from .submitting import Stored, Submission, keep, keep_all, submit
+from .submitting import LABELS, MAX_UNDO, Stored, Submission, keep, keep_all, shown_answer, submit
 from .telemetry import Telemetry
-from .views import shown_requests
+
+_MOST_CONTENTS = 5_000
+"""Contents of items that are kept in memory."""
+
+_REQUEST = Statement(
+    "SELECT r.id, r.annotator, r.shown, r.lease_until, r.state, t.query FROM request r "
+    "JOIN target t ON t.id = r.target WHERE r.id = :request"
+)
+_HELD = Statement(
+    "SELECT r.id, r.shown, r.lease_until, t.query FROM request r JOIN target t ON t.id = r.target "
+    "WHERE r.annotator = :annotator AND r.state = 'offered'"
+)
+_ITEMS = Statement(
+    "SELECT id, content, content_type, query_content FROM item WHERE id IN :items AND +campaign = :campaign"
+)
+_ME = Statement(
+    "SELECT id, name, kind, state, n_answered, consented_at, joined_at FROM annotator WHERE id = :annotator"
+)
+_N_OPEN = Statement("SELECT COUNT(*) AS n FROM request WHERE annotator = :annotator AND state = 'offered'")
+_RECENT = Statement(
+    "SELECT j.submission, j.seq, j.request, j.answer, j.at, j.seconds, r.shown FROM judgment j "
+    "JOIN request r ON r.id = j.request WHERE j.annotator = :annotator AND j.withdrawn_at IS NULL "
+    "ORDER BY j.seq DESC LIMIT :limit"
+)
+_CAMPAIGN = Statement("SELECT state FROM campaign WHERE id = :campaign")
+_MY_QUALITY = Statement(
+    "SELECT q.row FROM quality q JOIN fit f ON f.id = q.fit WHERE f.campaign = :campaign AND q.annotator = :name "
+    "AND f.finished_at IS NOT NULL AND f.error IS NULL ORDER BY f.id DESC LIMIT 1"
+)
+
+
+def shown_requests(
+    collection: Collection, connection: sa.Connection, requests: list[int], annotator: int
+) -> list[dict[str, Any]]:
+    """Return requests that an annotator holds as they see them."""
+    if not requests:
+        return []
+    held = {row.id: row for row in _HELD.rows(connection, annotator=annotator)}
+    # contents that are not known yet are read at once, not one by one
+    item_contents(collection, connection, [item for one in requests for item in json.loads(held[one].shown)["order"]])
+    return [_show_request(collection, connection, held[request]) for request in requests]
+
+
+def shown_request(collection: Collection, connection: sa.Connection, request: int) -> dict[str, Any]:
+    """Return a request as its annotator sees it."""
+    return _show_request(collection, connection, _REQUEST.first(connection, request=request))
+
+
+def _show_request(collection: Collection, connection: sa.Connection, row: Any) -> dict[str, Any]:
+    """A request as its annotator sees it, from its row."""
+    request = row.id
+    shown, settings = json.loads(row.shown), collection.settings
+    contents = item_contents(collection, connection, shown["order"])
+    items = []
+    for label, (content, content_type, _) in zip(LABELS, contents, strict=False):
+        served = content_type == "html" or (content_type != "text" and _is_file(content, content_type))
+        place = f"/api/v1/requests/{request}/items/{label}"
+        items.append({"label": label, "content": place if served else content, "content_type": content_type})
+    return {
+        "id": request, "kind": settings.kind, "query": {"content": contents[0][2] or row.query}, "items": items,
+        "scale": _scale(settings), "question": settings.question, "seed": shown["seed"],
+        "lease_until": row.lease_until,
+    }  # fmt: skip
+
+
+def shown_item(collection: Collection, connection: sa.Connection, annotator: int, request: int, label: str) -> Any:
+    """Return content and type of an item of a request that the annotator holds or answered."""
+    row = _REQUEST.first(connection, request=request)
+    order = [] if row is None or row.annotator != annotator else json.loads(row.shown)["order"]
+    place = LABELS.find(label) if len(label) == 1 else -1
+    if not 0 <= place < len(order):
+        raise Fault("not_found", "there is no such item of a request of yours")
+    return item_contents(collection, connection, [order[place]])[0]
+
+
+def item_contents(collection: Collection, connection: sa.Connection, items: list[int]) -> list[tuple[str, str, str]]:
+    """Return content, type and the query's content of items, which never change."""
+    cache = collection.contents
+    # other threads may empty the cache at any moment, so what was found in it is held here
+    contents = {item: cache.get(item) for item in items}
+    new = [item for item, content in contents.items() if content is None]
+    if new:
+        if len(cache) > _MOST_CONTENTS:
+            cache.clear()
+        for row in _ITEMS.rows(connection, items=new, campaign=collection.id):
+            contents[row.id] = cache[row.id] = (row.content, row.content_type, row.query_content)
+    return [content for content in (contents[item] for item in items) if content is not None]
+
+
+def about_me(collection: Collection, connection: sa.Connection, annotator: int) -> dict[str, Any]:
+    """Return what an annotator may know of themselves and of the campaign."""
+    me = _ME.first(connection, annotator=annotator)
+    if me is None or me.state == "removed":
+        raise Fault("forbidden", "you are no longer part of this campaign; ask its owner")
+    settings = collection.settings
+    recent = _RECENT.rows(connection, annotator=annotator, limit=MAX_UNDO)
+    seconds = sorted(row.seconds for row in recent if row.seconds is not None)
+    facts: dict[str, Any] = {
+        "name": me.name, "kind": me.kind, "n_answered": me.n_answered,
+        "n_open": _N_OPEN.number(connection, annotator=annotator),
+        "recent": [
+            {
+                "submission": row.submission, "seq": row.seq, "request": row.request, "at": row.at,
+                "answer": shown_answer(settings, json.loads(row.shown)["order"], json.loads(row.answer)),
+            }
+            for row in recent
+        ],
+        "pace": seconds[len(seconds) // 2] if seconds else None,
+        "campaign": {
+            "name": settings.name, "kind": settings.kind, "question": settings.question,
+            "state": _CAMPAIGN.first(connection, campaign=collection.id).state, "guidelines": settings.guidelines,
+            "scale": _scale(settings), "lease_seconds": settings.lease_seconds,
+        },
+        "consented": me.consented_at is not None or not settings.guidelines or me.kind == "program",
+    }  # fmt: skip
+    if settings.show_quality:
+        row = _MY_QUALITY.first(connection, campaign=collection.id, name=me.name)
+        facts["quality"] = None if row is None else json.loads(row.row).get("quality")
+    return facts
+
+
+def _scale(settings: Any) -> Any:
+    """What may be answered: names of grades, whether ties are allowed, or nothing to choose from."""
+    if settings.kind == "grade":
+        return list(settings.grades)
+    return {"ties": settings.ties} if settings.kind == "preference" else None
+
+
+def _is_file(content: str, content_type: str) -> bool:
+    """Whether content is the name of a file in the campaign's folder."""
+    return content_type in ("image", "audio") and not content.startswith("https://")
+
 
 Result = TypeVar("Result")
 

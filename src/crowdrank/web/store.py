@@ -1,21 +1,27 @@
 """Where a campaign is kept: an operation runs in a transaction and is answered once that is on disk.
 
 An operation is a function of a connection. SQLite has one writer thread that commits many waiting operations
-together; PostgreSQL runs each in a transaction of its own and repeats it where another got in its way.
-"""
+together; PostgreSQL runs each in a transaction of its own and repeats it where another got in its way."""
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
+import queue
 import random
+import sqlite3
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
-from typing import Any, Protocol, TypeVar
+from pathlib import Path
+from typing import IO, Any, Protocol, TypeVar
 
 import psycopg
 import sqlalchemy as sa
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.pool import StaticPool
 
 from ..errors import ParameterError
 from .faults import Fault
@@ -70,8 +76,6 @@ def open_store(database: str, *, read_only: bool = False, n_threads: int = 12) -
     if "://" in database:
         scheme = database.split("://", 1)[0]
         raise ParameterError(f"--db {scheme}:// is not supported; name a file, or postgresql://user@host/name")
-    from .sqlite_store import SqliteStore
-
     return SqliteStore(database, read_only=read_only)
 
 
@@ -168,11 +172,11 @@ class PostgresStore:
                 pass
             except (DBAPIError, psycopg.Error) as error:
                 if not _worth_repeating(error):
-                    raise _fault_of(error) from None
+                    raise _postgres_fault(error) from None
                 lost = error if _is_lost(error) else None
             time.sleep(random.uniform(0.2, 1.0) * 0.01 * 2**attempt)
         if lost is not None:
-            raise _fault_of(lost)
+            raise _postgres_fault(lost)
         raise Fault("busy", "many calls change the same record at once; try again in a second", retry_after=1)
 
     def _read(self, operation: Operation[Result]) -> Result:
@@ -182,7 +186,7 @@ class PostgresStore:
                     return operation(connection)
             except (DBAPIError, psycopg.Error) as error:
                 if not _worth_repeating(error):
-                    raise _fault_of(error) from None
+                    raise _postgres_fault(error) from None
             time.sleep(0.02 * 2**attempt)
         raise Fault("busy", "the database does not respond; try again in a few seconds", retry_after=5)
 
@@ -220,7 +224,7 @@ def _is_lost(error: Exception) -> bool:
     return isinstance(cause, psycopg.OperationalError) and not cause.sqlstate
 
 
-def _fault_of(error: Exception) -> Exception:
+def _postgres_fault(error: Exception) -> Exception:
     """What to answer for an error of the database."""
     state = getattr(_driver_error(error), "sqlstate", None) or ""
     if state.startswith("53"):
@@ -228,3 +232,241 @@ def _fault_of(error: Exception) -> Exception:
     if isinstance(_driver_error(error), psycopg.OperationalError):
         return Fault("busy", "the database does not respond; try again in a few seconds", retry_after=5)
     return error
+
+
+MAX_GROUP = 64
+"""Operations that are committed together at most."""
+
+N_READERS = 4
+_CHECKPOINT_SECONDS = 20.0
+
+
+class SqliteStore:
+    """A campaign in one file."""
+
+    dialect = "sqlite"
+
+    def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
+        self.url = str(path)
+        self._clock = Clock()
+        self._lock: IO[bytes] | None = None
+        self._reads = ThreadPoolExecutor(N_READERS, "sqlite-read")
+        self._local = threading.local()
+        self._readers: list[sa.Engine] = []
+        self._queue: queue.SimpleQueue[tuple[Operation[Any], Future[Any]] | None] = queue.SimpleQueue()
+        self._writer: threading.Thread | None = None
+        if read_only:
+            return
+        self._lock = _lock_beside(Path(path))
+        self._engine = _engine(self.url, read_only=False)
+        try:
+            self._connection = self._engine.connect()
+        except DBAPIError as error:
+            self._lock.close()
+            raise ParameterError(f"{path} cannot be used as a database ({error.orig}); choose another --db") from None
+        self._writer = threading.Thread(target=self._write_all, name="sqlite-write", daemon=True)
+        self._writer.start()
+
+    def submit(self, operation: Operation[Result]) -> Future[Result]:
+        """Queue an operation for the writer; see :class:`~crowdrank.web.store.Store`."""
+        future: Future[Result] = Future()
+        if self._writer is None or not self._writer.is_alive():
+            future.set_exception(Fault("stopping", "the service is stopping; try again in a moment", retry_after=2))
+        else:
+            self._queue.put((operation, future))
+        return future
+
+    def submit_read(self, operation: Operation[Result]) -> Future[Result]:
+        """Run an operation that only reads, beside the writer."""
+        return self._reads.submit(self._read, operation)
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[sa.Connection]:
+        """Hold one moment of the database; see :class:`~crowdrank.web.store.Store`."""
+        engine = _engine(self.url, read_only=True)
+        try:
+            with engine.connect() as connection:
+                connection.exec_driver_sql("BEGIN")
+                yield connection
+                connection.exec_driver_sql("ROLLBACK")
+        finally:
+            engine.dispose()
+
+    def now(self, connection: sa.Connection) -> int:
+        """Return the server's time, which a clock set back does not turn back."""
+        return self._clock.now()
+
+    @property
+    def n_waiting(self) -> int:
+        """Operations that wait for the writer."""
+        return self._queue.qsize()
+
+    def close(self) -> None:
+        """Finish what was begun, fold the log into the file, and unlock it."""
+        if self._writer is not None:
+            self._queue.put(None)
+            self._writer.join(30)
+        self._reads.shutdown(wait=True)
+        for engine in self._readers:
+            engine.dispose()
+        if self._lock is not None:
+            self._lock.close()
+
+    def _read(self, operation: Operation[Result]) -> Result:
+        if not hasattr(self._local, "engine"):
+            self._local.engine = _engine(self.url, read_only=True)
+            self._readers.append(self._local.engine)
+        with self._local.engine.connect() as connection:
+            connection.exec_driver_sql("BEGIN")
+            try:
+                return operation(connection)
+            finally:
+                connection.exec_driver_sql("ROLLBACK")
+
+    def _write_all(self) -> None:
+        """Commit groups of operations until the end is queued."""
+        checkpointed = time.monotonic()
+        while True:
+            first = self._queue.get()
+            if first is None:
+                break
+            group: list[Any] = [first]
+            for future, result, error in self._commit(group):
+                _settle(future, result, error)
+            if group[-1] is None:
+                break
+            if time.monotonic() - checkpointed > _CHECKPOINT_SECONDS:
+                checkpointed = time.monotonic()
+                with contextlib.suppress(DBAPIError):
+                    self._connection.exec_driver_sql("PRAGMA wal_checkpoint(PASSIVE)")
+        with contextlib.suppress(DBAPIError):
+            self._connection.exec_driver_sql("PRAGMA wal_checkpoint(TRUNCATE)")
+        self._connection.close()
+        self._engine.dispose()
+
+    def _commit(self, group: list[Any]) -> list[tuple[Future[Any], Any, BaseException | None]]:
+        """Run the operations of a group, each in a savepoint, and commit them together."""
+        answers: list[tuple[Future[Any], Any, BaseException | None]] = []
+        connection = self._connection
+        try:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")
+            while True:
+                operation, future = group[-1]
+                answers.append((future, *self._in_savepoint(operation)))
+                if len(group) >= MAX_GROUP:
+                    break
+                try:
+                    following = self._queue.get_nowait()
+                except queue.Empty:
+                    break
+                group.append(following)
+                if following is None:
+                    break
+            connection.exec_driver_sql("COMMIT")
+        except Exception as error:
+            fault = _sqlite_fault(error)
+            self._roll_back()
+            known = {id(future) for future, _, _ in answers}
+            late = [entry[1] for entry in group if entry is not None and id(entry[1]) not in known]
+            return [(future, None, fault) for future in [*(future for future, _, _ in answers), *late]]
+        return answers
+
+    def _in_savepoint(self, operation: Operation[Any]) -> tuple[Any, BaseException | None]:
+        """Result or error of one operation; an error undoes that operation only, unless SQLite undid them all."""
+        try:
+            with savepoint(self._connection):
+                return operation(self._connection), None
+        except Exception as error:
+            if not _in_transaction(self._connection):
+                # a full disk ends the whole transaction: nothing of the group is stored
+                raise
+            return None, _sqlite_fault(error)
+
+    def _roll_back(self) -> None:
+        """Leave whatever transaction is left open."""
+        if _in_transaction(self._connection):
+            with contextlib.suppress(DBAPIError):
+                self._connection.exec_driver_sql("ROLLBACK")
+
+
+class Clock:
+    """The time since 1970 in microseconds, by a clock that only goes forward."""
+
+    def __init__(self) -> None:
+        self._start = time.time_ns() // 1000
+        self._counter = time.monotonic_ns() // 1000
+
+    def now(self) -> int:
+        """Return the time."""
+        return self._start + time.monotonic_ns() // 1000 - self._counter
+
+    def not_before(self, moment: int) -> None:
+        """Go on from a moment that was written down before, if the machine's clock is behind it."""
+        self._start += max(0, moment - self.now())
+
+
+def _settle(future: Future[Any], result: Any, error: BaseException | None) -> None:
+    """Answer the caller that waits, if it still does."""
+    if not future.set_running_or_notify_cancel():
+        return
+    if error is None:
+        future.set_result(result)
+    else:
+        future.set_exception(error)
+
+
+def _sqlite_fault(error: Exception) -> Exception:
+    """What to answer for an error of the database."""
+    if not isinstance(error, DBAPIError | sqlite3.Error):
+        return error
+    words = str(error)
+    if "disk is full" in words or "disk I/O" in words:
+        return Fault("storage_full", "the disk is full; nothing was stored, try again later", retry_after=30)
+    if "locked" in words or "busy" in words:
+        return Fault("busy", "the database is in use by another program; try again", retry_after=2)
+    return error
+
+
+def _in_transaction(connection: sa.Connection) -> bool:
+    """Whether the driver's connection has a transaction open."""
+    driver = connection.connection.driver_connection
+    return isinstance(driver, sqlite3.Connection) and driver.in_transaction
+
+
+def _engine(path: str, *, read_only: bool) -> sa.Engine:
+    """An engine with a single connection, whose transactions are begun and ended by hand."""
+
+    def connect() -> sqlite3.Connection:
+        mode = "ro" if read_only else "rwc"
+        quoted = Path(path).resolve().as_uri()
+        driver = sqlite3.connect(f"{quoted}?mode={mode}", uri=True, isolation_level=None, check_same_thread=False)
+        driver.execute("PRAGMA busy_timeout = 5000")
+        driver.execute("PRAGMA foreign_keys = ON")
+        driver.execute("PRAGMA cache_size = -32000")
+        if read_only:
+            driver.execute("PRAGMA query_only = ON")
+        else:
+            driver.execute("PRAGMA journal_mode = WAL")
+            driver.execute("PRAGMA synchronous = FULL")
+            driver.execute("PRAGMA wal_autocheckpoint = 1000")
+            driver.execute("PRAGMA journal_size_limit = 16777216")
+        return driver
+
+    return sa.create_engine("sqlite+pysqlite://", creator=connect, poolclass=StaticPool).execution_options(
+        isolation_level="AUTOCOMMIT"
+    )
+
+
+def _lock_beside(path: Path) -> IO[bytes]:
+    """A lock that a second server on the same file does not get."""
+    name = path.with_name(f"{path.name}.lock")
+    try:
+        handle = name.open("ab")
+    except OSError as error:
+        raise ParameterError(f"{name} cannot be written: {error.strerror}; choose another --db") from None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        handle.close()
+        raise ParameterError(f"{path} is in use by another crowdrank serve; stop that, or choose another") from None
+    return handle

@@ -1,20 +1,105 @@
-"""Taking in judgments: once for each submission id, durable before they are acknowledged, never lost for being late."""
+"""Taking in judgments: once for each submission id, durable before they are acknowledged, never lost for being late.
+
+Answers come in the letters of the items shown and are kept by the items themselves. A request that is held may also be
+extended, skipped, or, once answered, offered again because its judgment was withdrawn.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
-import math
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Annotated, Any
 
 import sqlalchemy as sa
+from pydantic import AfterValidator, Field
 
-from .answers import body_hash, kept_answer, shown_answer
-from .claiming import Claim, active_annotator, claim_for
+from .campaign_file import Settings
+from .claiming import (
+    Claim,
+    active_annotator,
+    claim_for,
+    free_seat,
+    lock_target,
+    reserve,
+    settle_after_answer,
+    settle_target,
+    take_seat,
+)
 from .collection import Collection, Statement
-from .faults import Fault
-from .seats import lock_target, settle_after_answer, settle_target, take_seat
+from .faults import Body, Fault, must_be
+
+LABELS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def kept_answer(settings: Settings, order: Sequence[int], answer: Any) -> dict[str, Any]:
+    """Return an answer as it is kept; refuse one that does not fit what was asked.
+
+    Examples
+    --------
+    >>> settings = Settings(name="x", kind="preference", budget=1)
+    >>> kept_answer(settings, [12, 15], {"winner": "b"})
+    {'left': 12, 'right': 15, 'winner': 'right'}
+    """
+    key = {"grade": "grade", "preference": "winner", "ranking": "order"}[settings.kind]
+    if not isinstance(answer, dict) or set(answer) != {key}:
+        raise Fault("invalid", f"answer must be an object with the one key {key!r}", field="answer")
+    value = answer[key]
+    if settings.kind == "grade":
+        top = len(settings.grades) - 1
+        if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= top:
+            raise Fault("invalid", f"answer.grade must be a whole number from 0 to {top}", field="answer.grade")
+        return {"grade": value}
+    if settings.kind == "preference":
+        sides = {"a": "left", "b": "right"} | ({"tie": "tie"} if settings.ties else {})
+        if not isinstance(value, str) or value not in sides:
+            words = "'a', 'b' or 'tie'" if settings.ties else "'a' or 'b'"
+            raise Fault("invalid", f"answer.winner must be {words}", field="answer.winner")
+        return {"left": order[0], "right": order[1], "winner": sides[value]}
+    return {"order": _kept_order(order, value)}
+
+
+def shown_answer(settings: Settings, order: Sequence[int], kept: dict[str, Any]) -> dict[str, Any]:
+    """Return a kept answer in the letters of the items shown.
+
+    Examples
+    --------
+    >>> settings = Settings(name="x", kind="ranking", budget=1)
+    >>> shown_answer(settings, [12, 15], kept_answer(settings, [12, 15], {"order": [["b"], ["a"]]}))
+    {'order': [['b'], ['a']]}
+    """
+    if settings.kind == "grade":
+        return kept
+    if settings.kind == "preference":
+        if kept["winner"] == "tie":
+            return {"winner": "tie"}
+        return {"winner": "a" if kept[kept["winner"]] == order[0] else "b"}
+    letters = {item: LABELS[place] for place, item in enumerate(order)}
+    return {"order": [[letters[item] for item in group] for group in kept["order"]]}
+
+
+def body_hash(request: Any, answer: Any, seconds: Any) -> str:
+    """Return a fingerprint of what was sent, by which a repeat is distinguished from another answer."""
+    plain = json.dumps([request, answer, seconds], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(plain.encode()).hexdigest()
+
+
+def _kept_order(order: Sequence[int], value: Any) -> list[list[int]]:
+    """A ranking in groups of tied items, each item once."""
+    letters = {LABELS[place]: item for place, item in enumerate(order)}
+    groups = value if isinstance(value, list) else []
+    flat = [one for group in groups if isinstance(group, list) for one in group]
+    whole = all(isinstance(group, list) and group for group in groups)
+    if not whole or any(not isinstance(one, str) for one in flat) or sorted(flat) != sorted(letters):
+        raise Fault(
+            "invalid",
+            f"answer.order must hold each of {', '.join(letters)} once, in lists from best to worst, ties in one list",
+            field="answer.order",
+        )
+    return [[letters[one] for one in group] for group in groups]
+
 
 MAX_UNDO = 20
 """Judgments back that an annotator can still withdraw."""
@@ -70,32 +155,15 @@ _UNPAID = Statement("UPDATE request SET cost = 0 WHERE id = :request")
 _UNSPEND = Statement("UPDATE campaign SET spent = spent - :cost, changes = changes + 1 WHERE id = :campaign")
 
 
-@dataclass(frozen=True)
-class Submission:
-    """A judgment as it was sent."""
+class Submission(Body):
+    """A judgment as it is sent."""
 
-    submission: str
-    request: int
-    answer: Any
-    seconds: float | None = None
-
-    @classmethod
-    def of(cls, body: Any) -> Submission:
-        """Return the judgment in the body of a call; refuse what is none."""
-        if not isinstance(body, dict):
-            raise Fault("invalid", "a judgment must be an object", field="")
-        try:
-            name = str(uuid.UUID(body.get("submission")))
-        except (ValueError, TypeError, AttributeError):
-            raise Fault("invalid", "submission must be a UUID that you make up and keep", field="submission") from None
-        request, seconds = body.get("request"), body.get("seconds")
-        if isinstance(request, bool) or not isinstance(request, int) or not 0 < request < 2**63:
-            raise Fault("invalid", "request must be the number of a request", field="request")
-        if seconds is not None:
-            bad = isinstance(seconds, bool) or not isinstance(seconds, int | float) or not math.isfinite(seconds)
-            if bad or not 0 <= seconds <= 1e7:
-                raise Fault("invalid", "seconds must be a number of seconds, or left out", field="seconds")
-        return cls(name, request, body.get("answer"), seconds)
+    submission: Annotated[
+        str, AfterValidator(lambda text: str(uuid.UUID(text))), must_be("a UUID that you make up and keep")
+    ]
+    request: Annotated[int, Field(gt=0, lt=2**63), must_be("the number of a request")]
+    answer: Any = None
+    seconds: Annotated[int | float | None, Field(ge=0, le=1e7), must_be("a number of seconds, or left out")] = None
 
     @property
     def body_hash(self) -> str:
@@ -316,3 +384,51 @@ def _already_answered(collection: Collection, connection: sa.Connection, request
         "already_answered", "this request was answered before, under another submission id",
         answer=shown, submission=stored.submission, seq=stored.seq,
     )  # fmt: skip
+
+
+_EXTEND = Statement("UPDATE request SET lease_until = :until WHERE id = :request AND state = 'offered'")
+_OTHER = Statement(
+    "SELECT 1 FROM request WHERE target = :target AND annotator = :annotator AND id <> :request "
+    "AND state IN ('offered', 'answered', 'skipped')"
+)
+_SKIP = Statement(
+    "UPDATE request SET state = 'skipped', ended_at = :now, cost = 0, reason = :reason WHERE id = :request"
+)
+_ONE_MORE_SKIP = Statement("UPDATE target SET n_skipped = n_skipped + 1 WHERE id = :target")
+
+MAX_REASON = 500
+
+
+def extend(collection: Collection, connection: sa.Connection, annotator: int, request: int) -> int:
+    """Hold a request for longer, three times the usual lease in all; return until when."""
+    who = active_annotator(connection, annotator)
+    row = _own_request(connection, who, request)
+    lock_target(connection, row.target)
+    row = _own_request(connection, who, request)
+    now = collection.now(connection)
+    if row.state != "offered" or row.lease_until <= now:
+        raise Fault("lease_over", "this request is no longer held for you; you can still send your answer, or go on")
+    until = max(row.lease_until, min(now + collection.lease, row.lease_most))
+    _EXTEND.run(connection, request=request, until=until)
+    return int(until)
+
+
+def skip(collection: Collection, connection: sa.Connection, annotator: int, request: int, reason: str) -> str:
+    """Give a request back for good: its seat and money are free, and it never returns to this annotator."""
+    who = active_annotator(connection, annotator)
+    row = _own_request(connection, who, request)
+    lock_target(connection, row.target)
+    row = _own_request(connection, who, request)
+    if row.state == "skipped":
+        return "skipped"
+    if row.state == "answered":
+        raise Fault("already_answered", "this request was answered; withdraw the judgment first")
+    other = _OTHER.first(connection, target=row.target, annotator=annotator, request=request)
+    if row.state == "expired" and other is not None:
+        return "expired"
+    _SKIP.run(connection, request=request, now=collection.now(connection), reason=reason[:MAX_REASON])
+    _ONE_MORE_SKIP.run(connection, target=row.target)
+    if row.state == "offered":
+        promoted = free_seat(collection, connection, row.target) if row.seat is not None else 0
+        reserve(collection, connection, -row.cost, promoted)
+    return "skipped"
