@@ -175,7 +175,7 @@ async def item(service: Running, caller: Annotator, request: Id, label: str) -> 
 async def judgments(service: Running, caller: Annotator, body: Judgment) -> dict[str, Any]:
     """Keep a judgment."""
     stored, following = await service.submit(caller.annotator, body, next=body.next is True)
-    return _kept(stored) | ({} if following is None else {"next": following})
+    return _stored_answer(stored) | ({} if following is None else {"next": following})
 
 
 @router.post("/judgments/batch")
@@ -194,7 +194,9 @@ async def batch(service: Running, caller: Program, body: Batch) -> dict[str, Any
         kept = await service.submit_all(caller.annotator, [one for _, one in part])
         for (place, _), one in zip(part, kept, strict=True):
             answers[place] = (
-                {"status": one.status, **one.plain()} if isinstance(one, Fault) else {"status": 200, **_kept(one)}
+                {"status": one.status, **one.plain()}
+                if isinstance(one, Fault)
+                else {"status": 200, **_stored_answer(one)}
             )
     return {"results": answers}
 
@@ -212,7 +214,7 @@ async def me(service: Running, caller: Annotator) -> dict[str, Any]:
     return await service.read(lambda c: about_me(collection, c, caller.annotator))
 
 
-def _kept(stored: Stored) -> dict[str, Any]:
+def _stored_answer(stored: Stored) -> dict[str, Any]:
     """A kept judgment as it is answered."""
     answer = {"seq": stored.seq, "replayed": stored.replayed, "counted": stored.counted}
     return {**answer, "withdrawn": True} if stored.withdrawn else answer

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from ..errors import CrowdrankError
 from . import annotator_routes, owner_routes
-from .calls import Answer, Anyone, limited
+from .calls import Answer, Anyone, limit_body
 from .faults import Fault, refusal
 from .service import Service
 from .telemetry import log
@@ -182,7 +182,7 @@ class Guard:
             await send(message)
 
         try:
-            await self.app(scope, limited(receive, scope), send_with_headers)
+            await self.app(scope, limit_body(receive, scope), send_with_headers)
         except Exception:
             log.exception({"event": "error", "route": _route_of(scope)})
             if not started:

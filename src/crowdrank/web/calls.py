@@ -132,7 +132,7 @@ class JsonRoute(APIRoute):
         return answer
 
 
-def limited(receive: Receive, scope: Scope) -> Receive:
+def limit_body(receive: Receive, scope: Scope) -> Receive:
     """Return what reads a call and refuses a body that is too long or too slow."""
     most = MAX_IMPORT if scope["path"] == IMPORT_PATH else MAX_BODY
     announced = Headers(scope=scope).get("content-length", "")
