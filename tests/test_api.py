@@ -1,5 +1,8 @@
 """The verbs: aggregate, evaluate, compare."""
 
+import re
+from collections import namedtuple
+
 import numpy as np
 import polars as pl
 import pytest
@@ -31,6 +34,91 @@ def test_aggregate_takes_judgments_frames_and_paths(tmp_path, small):
         for source in (VOTES, pl.DataFrame(VOTES), str(path), path, cr.Grades.from_frame(VOTES))
     ]
     assert orders == [["x", "y", "z"]] * 5
+
+
+class Split:
+    """What a data set of Hugging Face does that matters here."""
+
+    def __init__(self, rows):
+        self.rows = rows
+        self.column_names = list(rows[0])
+
+    def to_polars(self):
+        return pl.DataFrame(self.rows)
+
+    def __getitem__(self, key):
+        return self.rows[key] if isinstance(key, int) else [row[key] for row in self.rows]
+
+    def __len__(self):
+        return len(self.rows)
+
+
+class Stream:
+    """Rows that come one by one and have no length."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def __iter__(self):
+        return iter(self.rows)
+
+
+ROWS = pl.DataFrame(VOTES).to_dicts()
+Vote = namedtuple("Vote", "item annotator grade")
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [ROWS, tuple(ROWS), iter(ROWS), [Vote(**row) for row in ROWS], Split(ROWS), Stream(ROWS), (row for row in ROWS)],
+    ids=["list", "tuple", "iterator", "named tuples", "split", "stream", "generator"],
+)
+def test_rows_that_name_their_columns_are_a_table(rows):
+    assert cr.aggregate(rows, "mean_grade").order() == ["x", "y", "z"]
+
+
+def test_rows_may_lack_a_column_and_lists_of_tables_stay_tables():
+    with pytest.raises(JudgmentError, match="the weight is blank in row 1"):
+        cr.Grades.from_frame([{"item": "x", "grade": 1}, {"item": "y", "grade": 2, "weight": 2}])
+    columns = {"item": list("xy"), "annotator": list("dd"), "grade": [2, 1]}
+    assert cr.aggregate([VOTES, columns], "mean_grade").order() == ["x", "y", "z"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "says"),
+    [
+        (
+            [tuple(row.values()) for row in ROWS],
+            "row 1 is a tuple, which does not name its columns; give each row as a dict",
+        ),
+        ([*ROWS, ["x", "ann", 3]], "row 10 is a list, which does not name its columns"),
+        ({"train": Split(ROWS), "test": Split(ROWS)}, "holds the tables 'train' and 'test'; choose one, as in data"),
+        (np.ones((3, 2)), "a ndarray is not a table; give"),
+        ("https://example.org/votes.csv", "download it first: curl -LO https://example.org/votes.csv"),
+        ("s3://bucket/votes.csv", "only files on this computer are read, and s3://bucket/votes.csv is an address"),
+    ],
+)
+def test_what_is_no_table_is_refused_truly(rows, says):
+    with pytest.raises(JudgmentError, match=re.escape(says)):
+        cr.aggregate(rows)
+
+
+def test_across_queries_is_an_argument_and_other_changes_are_named(small):
+    preferences = small["preference"]
+    asked = cr.aggregate(preferences, "bradley_terry", across_queries=True)
+    assert asked.frame().equals(cr.aggregate(preferences.across_queries(), "bradley_terry").frame())
+    for given, says in (
+        ({"as_preferences": True}, r"aggregate\(judgments.as_preferences\(\)\)"),
+        ({"swaps": "tie"}, r"aggregate\(judgments.settle_swaps\('tie'\)\)"),
+        (
+            {"levels": ["Bad", "Good"]},
+            "levels=; it says how judgments are read: give it to read_judgments or from_frame",
+        ),
+        ({"tyes": "davidson"}, "parameter of the method goes into params="),
+    ):
+        with pytest.raises(ParameterError, match=says):
+            cr.aggregate(preferences, **given)
+    with pytest.raises(ParameterError, match=r"compare\(judgments.across_queries\(\)\)"):
+        cr.compare(preferences, across_queries=True)
 
 
 def test_parameters_are_read_and_checked(small):

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from .data.judgments import Grades, Mixed, Preferences, Rankings
     from .data.truth import Truth
     from .io import inspect, load_ranker, read_clicks, read_consensus, read_features, read_judgments, read_truth
-    from .report import plot
+    from .report import plot, write_report
 
 _HOMES = {
     "Actions": ".api",
@@ -91,6 +91,7 @@ _HOMES = {
     "train": ".api",
     "win_rate": ".api",
     "with_families": ".api",
+    "write_report": ".report",
 }
 _PACKAGES = (
     "aggregators", "datasets", "errors", "features", "joint", "metrics", "rankers", "report", "schemes", "simulate",
@@ -152,6 +153,7 @@ __all__ = [
     "train",
     "win_rate",
     "with_families",
+    "write_report",
 ]
 
 

@@ -26,6 +26,7 @@ _FLAGS = {
 """Arguments that the command line calls otherwise; any other has its own name there, with dashes."""
 
 _FIXED = {
+    ("across_queries", True),
     ("all_queries", True),
     ("chosen", True),
     ("invalid", "drop"),
@@ -116,6 +117,11 @@ def call(name: str) -> str:
     --across-queries
     """
     return f"--{name.replace('_', '-')}" if _surface["shell"] else f".{name}()"
+
+
+def in_python(text: str) -> str:
+    """Return text for readers who write Python, nothing on the command line."""
+    return "" if _surface["shell"] else text
 
 
 def method_label(method: Any) -> str:

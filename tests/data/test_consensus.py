@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from crowdrank import aggregate, read_consensus
 from crowdrank.aggregators import BradleyTerry
 from crowdrank.data.consensus import Consensus, Quality, Trace
 from crowdrank.data.grades import Grades
@@ -153,3 +154,26 @@ def test_many_pairs_at_once_are_each_pair_by_itself(small):
         assert found.beats_each(first, second).tolist() == single
     certain = replace(bare, std_error=np.zeros(10))
     assert set(certain.beats_each(first, second)) <= {0.0, 0.5, 1.0}
+
+
+def test_a_consensus_is_iterated_best_first_and_cut_into_tiers(small, tmp_path):
+    votes = {"item": list("xyzxyzxyz"), "annotator": list("aaabbbccc"), "grade": [3, 3, 1, 2, 3, 0, 3, 2, 1]}
+    one = aggregate(votes, "mean_grade")
+    assert [item for item, _ in one] == one.order()
+    assert dict(one) == dict(one.frame().select("item", "score").iter_rows())
+    several = aggregate(small["grade"], "mean_grade")
+    assert [row[:2] for row in several] == several.frame().select("query", "item").rows()
+    assert one.tiers()["tier"].to_list() == [1, 1, 2]
+    tiers = several.tiers(level=0.5)
+    assert tiers.drop("tier").equals(several.frame().select("query", "item", "score", "rank"))
+    for (query,), part in tiers.group_by("query"):
+        assert part["tier"][0] == 1, query
+        assert (part["tier"].diff().drop_nulls().is_in([0, 1])).all()
+    with pytest.raises(ParameterError, match="borda does not say how sure"):
+        aggregate(votes, "borda").tiers()
+    one.to_csv(tmp_path / "ranks.csv")
+    assert (tmp_path / "ranks.csv").read_text() == one.to_csv()
+    assert one.to_csv().splitlines()[1].startswith("x,2.66667,1,")
+    assert read_consensus(tmp_path / "ranks.csv").order() == one.order()
+    with pytest.raises(ParameterError, match="its folder does not exist"):
+        one.to_csv(tmp_path / "none" / "ranks.csv")

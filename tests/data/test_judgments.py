@@ -238,7 +238,7 @@ def test_winner_codes():
     ("table", "said"),
     [
         ({"left": ["x"], "right": ["x"], "winner": ["left"], "annotator": ["kim"]},
-         r"compared with itself in row 1 \(left 'x', right 'x', annotator 'kim'\); drop that row"),
+         r"compared with itself in row 1 \(left 'x', right 'x', annotator 'kim'\); that says .* invalid='drop'"),
         (with_column(PREFERENCES, "winner", ["left", "w"]), r"winner \('w'\) is neither of the two items.* in row 2"),
         (with_column(PREFERENCES, "winner", ["left", None]), "winner is blank in row 2"),
         ({"left": ["x"], "winner": ["left"]}, "lacks right"),

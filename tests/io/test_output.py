@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+from crowdrank.data.showing import round_floats
 from crowdrank.errors import ParameterError
 from crowdrank.io import output, read_table, write_table
 
@@ -157,5 +158,5 @@ def test_rounded_numbers_are_those_of_printf(digits):
     for scale in (1.0, 1e-20):
         # a column of one size, in which nothing is 0 beside the others
         column = pl.DataFrame({"x": np.sign(numbers) * scale * np.abs(numbers) ** 0.05})
-        rounded = column.select(output.round_floats(column.schema, digits))["x"].to_list()
+        rounded = column.select(round_floats(column.schema, digits))["x"].to_list()
         assert rounded == [float(f"{value:.{digits}g}") for value in column["x"]]

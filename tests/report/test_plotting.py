@@ -101,3 +101,21 @@ def test_what_cannot_be_drawn_gets_a_sentence(votes, result, says):
 def test_a_query_is_for_a_consensus_only(consensus):
     with pytest.raises(ParameterError, match="query= is for a consensus, not for a Quality"):
         cr.plot(consensus.quality, axes(), query="q")
+
+
+@pytest.mark.parametrize("ending", ["png", "svg", "pdf"])
+def test_what_was_drawn_is_saved_as_it_stands(consensus, tmp_path, ending):
+    display = cr.plot(consensus, axes())
+    display.ax_.set_title("a title of one's own")
+    display.savefig(tmp_path / f"scores.{ending}")
+    content = (tmp_path / f"scores.{ending}").read_bytes()
+    assert content.startswith({"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}[ending])
+    assert (b"a title of one" in content) == (ending == "svg")
+    with pytest.raises(ParameterError, match=r"scores.doc is not the name of a picture; end it in \.png"):
+        display.savefig("scores.doc")
+
+
+def test_the_report_is_written_by_a_verb_beside_its_module(consensus, votes, tmp_path):
+    cr.write_report(consensus, votes, tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text().startswith("<!DOCTYPE html>")
+    assert cr.report.write is cr.write_report

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import polars as pl
 
 from ..cluster.packed import PackedJudgments
 from ..data.consensus import Consensus
-from ..data.frames import to_frame
+from ..data.frames import are_rows, to_frame
 from ..data.grades import MAX_LEVELS
 from ..data.guessing import understand
 from ..data.judgments import KINDS, Grades, Judgments, Mixed, Preferences, Rankings, expect
@@ -63,6 +63,7 @@ def aggregate(
     params: Mapping[str, Any] | None = None,
     seed: int = 0,
     want: str = "order",
+    across_queries: bool = False,
     start: Consensus | None = None,
     known: Any | None = None,
     trusted: Any | None = None,
@@ -81,8 +82,8 @@ def aggregate(
     Parameters
     ----------
     judgments
-        Grades, preferences or rankings; or a frame, or a file's path; or a list of them, whose kinds may differ; or
-        packed judgments (:func:`crowdrank.scan_judgments`) or their folder.
+        Grades, preferences or rankings; or a frame, dicts as rows, or a file's path; or a list of them, whose kinds may
+        differ; or packed judgments (:func:`crowdrank.scan_judgments`) or their folder.
     method
         Name of an aggregator (``crowdrank methods`` lists them), ``"auto"``, or an aggregator itself.
     params
@@ -91,6 +92,9 @@ def aggregate(
         Seed of whatever is random in the method.
     want
         ``"order"`` or ``"grade"``: what ``"auto"`` should pick a method for.
+    across_queries
+        Whether equal ids of different queries are one item, as with models over prompts; the same as giving
+        ``judgments.across_queries()``.
     start
         A former consensus to start from, for methods that can.
     known
@@ -138,8 +142,13 @@ def aggregate(
     check_aggregation(method, params, want=want, bootstrap=bootstrap, resample=resample, robust=robust)
     packed, judged = as_packed(judgments), None
     how = {"stream": stream, "cluster": cluster, "resume": resume}
+    if packed is not None and across_queries:
+        raise ParameterError(
+            "packed judgments keep the queries they were packed with; give across_queries=True to pack in place of "
+            "aggregate"
+        )
     if packed is None:
-        judged, packed = _read_for(judgments, method, bootstrap, control, how)
+        judged, packed = _read_for(judgments, method, bootstrap, control, how, across_queries)
     if trusted is not None:
         # from here on by their ids, which any part or resample of the judgments understands
         source: Any = judged if packed is None else packed
@@ -189,7 +198,7 @@ def aggregate(
 
 
 def _read_for(
-    given: Any, method: Any, bootstrap: int | None, control: Any, how: Mapping[str, Any]
+    given: Any, method: Any, bootstrap: int | None, control: Any, how: Mapping[str, Any], across_queries: bool
 ) -> tuple[Judgments | Mixed | None, PackedJudgments | None]:
     """Judgments that are not packed, and their parts where they are many; for a cluster these are packed on the way."""
     paths = [given] if isinstance(given, str | os.PathLike) else given if isinstance(given, list | tuple) else []
@@ -197,10 +206,11 @@ def _read_for(
     if paths and asked and file_advice(paths) is not None:
         from .packing import pack_aside
 
-        packed = pack_aside(paths)
+        packed = pack_aside(paths, across_queries=across_queries)
         if len(packed) >= in_parts.MANY_ROWS:
             return None, packed
     judged = as_judgments(given, control)
+    judged = judged.across_queries() if across_queries else judged
     held = hold_many(judged, method, bootstrap=bootstrap)
     if held is not None and (how["cluster"] or how["resume"]) and control is None:
         from .packing import pack_aside
@@ -411,7 +421,7 @@ def _sample(packed: PackedJudgments) -> Judgments:
 
 
 def as_judgments(judgments: Any, control: str | Sequence[str] | None = None) -> Judgments | Mixed:
-    """Return judgments from judgments, a frame or a path, or from a list of them.
+    """Return judgments from judgments, a frame, rows or a path, or from a list of them.
 
     ``control`` names covariates of preferences that are to be read too.
     """
@@ -424,7 +434,8 @@ def as_judgments(judgments: Any, control: str | Sequence[str] | None = None) -> 
         return read_files([judgments], read_options(**read_covariates_of(control)))
     if isinstance(judgments, str | os.PathLike):
         return read_judgments(judgments)
-    if isinstance(judgments, list | tuple):
+    judgments = list(judgments) if isinstance(judgments, Iterator) else judgments
+    if isinstance(judgments, list | tuple) and not are_rows(judgments):
         return _as_one(judgments, control)
     frame = to_frame(judgments)
     understood = understand(frame)

@@ -39,8 +39,22 @@ def at_the_door(verb: Callable[Given, Result]) -> Callable[Given, Result]:
 
 def _remedy(verb: str, known: list[str], unknown: dict[str, Any]) -> str:
     """What to write in place of arguments that a verb does not have."""
+    from ..data.judgments import Grades, Preferences, Rankings
+    from ..io.judgments import read_judgments
+
     named = " and ".join(f"{name}=" for name in unknown)
-    near = nearest(next(iter(unknown)), known, cutoff=0.75)
+    first = next(iter(unknown))
+    if "judgments" in known and first in inspect.signature(read_judgments).parameters:
+        return (
+            f"{verb} has no argument {named}; it says how judgments are read: give it to read_judgments or from_frame, "
+            f"and what that returns to {verb}"
+        )
+    changes = {name for kind in (Grades, Preferences, Rankings) for name in vars(kind) if not name.startswith("_")}
+    meant = sorted(name for name in changes if name == first or name.endswith(f"_{first}"))
+    if "judgments" in known and meant:
+        value = "" if unknown[first] is True else repr(unknown[first])
+        return f"{verb} has no argument {named}; change the judgments, as in {verb}(judgments.{meant[0]}({value}))"
+    near = nearest(first, known, cutoff=0.75)
     if near:
         return f"{verb} has no argument {named}; did you mean {near}=?"
     if "params" in known:

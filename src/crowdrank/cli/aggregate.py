@@ -157,6 +157,23 @@ def aggregate(
             rich_help_panel="Output",
         ),
     ] = None,
+    tiers: Annotated[
+        bool,
+        typer.Option(
+            "--tiers",
+            help="Add the tier of each item: a new one begins where an item is clearly below the first of the last.",
+            rich_help_panel="Output",
+        ),
+    ] = False,
+    win_rate: Annotated[
+        str | None,
+        typer.Option(
+            "--win-rate",
+            metavar="A,B",
+            help="Say how often A wins against B, with its interval; A alone is against all others.",
+            rich_help_panel="Output",
+        ),
+    ] = None,
     intervals: Annotated[
         float | None,
         typer.Option(
@@ -209,8 +226,8 @@ def aggregate(
 
         check_alone(by, criteria, votes, {
             "--report": report, "--annotators": annotators, "--bootstrap": bootstrap, "--rating": rating,
-            "--intervals": intervals, "--fail-if": fail_if, "--known": known, "--stream": scaling.stream,
-            "--cluster": scaling.cluster, "--resume": scaling.resume,
+            "--tiers": tiers, "--win-rate": win_rate, "--intervals": intervals, "--fail-if": fail_if, "--known": known,
+            "--stream": scaling.stream, "--cluster": scaling.cluster, "--resume": scaling.resume,
         })  # fmt: skip
         fits = SeveralFits(votes, reading, wanted, families, swaps, quiet)
         fits.deliver(by, split_list(criteria), out, format)
@@ -218,7 +235,7 @@ def aggregate(
     level = LEVEL if bootstrap and intervals is None else intervals
     page = None if report is None else ReportOf(report, compared, seed)
     scale = None if rating is None else (anchor, level or LEVEL)
-    outputs = Outputs(out, format, level, annotators, scale, page, bool(fail_if))
+    outputs = Outputs(out, format, level, annotators, scale, page, bool(fail_if), tiers, _two_items(win_rate))
     with Talk(quiet=quiet) as talk:
         wanted |= {"bootstrap": bootstrap, "resample": resample}
         wanted["known"] = None if known is None else read_table(known)
@@ -264,8 +281,9 @@ def _aggregate_whole(judgments: Any, wanted: dict[str, Any], outputs: Outputs, t
         consensus = api.aggregate(judgments, progress=progress, **wanted)
     if wanted["method"] != "auto":
         talk.say(f"method {consensus.method}")
+    consensus = outputs.with_win_rate(consensus, talk)
     facts = facts_of(consensus, judgments)
-    ratings = None if outputs.rating is None else consensus.rating(outputs.rating[0], level=outputs.rating[1])
+    ratings = outputs.of_items(consensus)
     look = partial(_look_at_annotators, facts, outputs, talk)
     failed = deliver_consensus(consensus, outputs.out, outputs.format, outputs.level, talk, look, ratings)
     if failed is not None:
@@ -292,6 +310,16 @@ def _look_at_annotators(facts: Facts, outputs: Outputs, talk: Talk) -> tuple[Con
     from ..review.all_findings import findings_of
 
     return facts.reviewed_consensus, findings_of(facts)
+
+
+def _two_items(win_rate: str | None) -> list[str] | None:
+    """The items that ``--win-rate`` names."""
+    items = split_list(win_rate)
+    if items is not None and len(items) not in (1, 2):
+        from ..errors import ParameterError
+
+        raise ParameterError(f"--win-rate {win_rate} is not understood; name two items, as in --win-rate A,B")
+    return items
 
 
 def _anchor(rating: str | None) -> str | None:

@@ -57,7 +57,8 @@ def demo(
 
 def _save(frame: pl.DataFrame, path: str, talk: Talk) -> None:
     """Write the votes, and say what to do with them."""
-    from ..io.output import EXACT, write_table
+    from ..data.showing import EXACT
+    from ..io.output import write_table
 
     check_files([], [path])
     write_table(frame, path, digits=EXACT)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import ParameterError
-from .outputs import deliver_consensus, report_written
+from .outputs import LEVEL, deliver_consensus, report_written
 from .reporting import write_report
 from .running import say_failed
 
@@ -60,6 +60,30 @@ class Outputs:
     report: ReportOf | None = None
     conditions: bool = False
     """Whether ``--fail-if`` looks at the annotators."""
+    tiers: bool = False
+    win_rate: Sequence[str] | None = None
+    """The item whose share of wins is said, and the one it is against."""
+
+    def of_items(self, consensus: Any) -> Any:
+        """Return the table of ratings, or of tiers, that is to stand beside the items; ``None`` where neither is."""
+        if self.rating is not None:
+            return consensus.rating(self.rating[0], level=self.rating[1])
+        return consensus.tiers(self.level or LEVEL).drop("score", "rank") if self.tiers else None
+
+    def with_win_rate(self, consensus: Any, talk: Talk) -> Any:
+        """Say the win rate that was asked for; return the consensus with it among its estimates."""
+        if self.win_rate is None:
+            return consensus
+        level = self.level or LEVEL
+        shares = consensus.win_rate(*self.win_rate, level=level)
+        names = dict(zip(("item", "against"), [*self.win_rate, None], strict=False))
+        other = "the others" if names["against"] is None else names["against"]
+        bounds = f"{100 * shares['lower']:.1f} to {100 * shares['upper']:.1f} %"
+        talk.say_anyway(
+            f"{names['item']} wins {100 * shares['share']:.1f} % against {other} ({100 * level:g} % interval {bounds})"
+        )
+        estimates = {**consensus.estimates, "win_rate": {**names, **shares, "level": level}}
+        return dataclasses.replace(consensus, estimates=estimates)
 
     @property
     def needs_annotators(self) -> bool:
@@ -178,7 +202,8 @@ def aggregate_in_parts(
         _deliver_stored(consensus, outputs, talk)
         about()
     else:
-        ratings = None if outputs.rating is None else consensus.rating(outputs.rating[0], level=outputs.rating[1])
+        consensus = outputs.with_win_rate(consensus, talk)
+        ratings = outputs.of_items(consensus)
         failed = deliver_consensus(consensus, outputs.out, outputs.format, outputs.level, talk, about, ratings)
     if failed is not None:
         say_failed(
@@ -211,9 +236,10 @@ def _fit(packed: Any, scaling: Scaling, talk: Talk, wanted: dict[str, Any]) -> A
 
 def _deliver_stored(consensus: Any, outputs: Outputs, talk: Talk) -> None:
     """Write a ranking that stays in Parquet, or say where it is."""
-    if outputs.rating is not None:
+    asked = {"--rating": outputs.rating, "--tiers": outputs.tiers or None, "--win-rate": outputs.win_rate}
+    for name in [name for name, value in asked.items() if value is not None]:
         raise ParameterError(
-            f"--rating needs the items of one query in memory, but there are {len(consensus):,}; leave it out"
+            f"{name} needs the items of one query in memory, but there are {len(consensus):,}; leave it out"
         )
     if outputs.out in (None, "-"):
         talk.say_anyway(f"{len(consensus):,} items: the ranking stays in {consensus.path}; --out FILE writes it")

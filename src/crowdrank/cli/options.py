@@ -225,7 +225,8 @@ def with_table_options(command: Callable[..., None]) -> Callable[..., None]:
     def run(**given: Any) -> None:
         digits, safe_csv = given.pop("digits"), given.pop("safe_csv")
         if digits is not None or safe_csv:
-            from ..io.output import DIGITS, SAFE_CSV
+            from ..data.showing import DIGITS
+            from ..io.output import SAFE_CSV
 
             DIGITS.set(digits)
             SAFE_CSV.set(safe_csv)

@@ -150,8 +150,9 @@ def simulate(
     votes round by round, and the output is the quality of the consensus for what was spent.
     """
     from .. import simulate as simulation
+    from ..data.showing import EXACT
     from ..errors import ParameterError
-    from ..io.output import EXACT, write_table
+    from ..io.output import write_table
     from ..io.truth import read_truth
 
     check_files([truth, votes], [out, quality, picture], format=format, tables=[quality])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.console import Console
 from rich.text import Text
 
-from ..io.output import DIGITS, round_floats
+from ..data.showing import DIGITS, round_floats
 from ..wording import counted
 from .grid import SHORTEST, Grid
 from .outputs import LEVEL
@@ -108,7 +108,8 @@ def show_ranking(
 
     page, level = console(), level or LEVEL
     frame = consensus_table(consensus, None if consensus.uncertainty is None else level, ratings)
-    if ratings is not None:
+    rated = "rating" in frame.columns
+    if rated:
         frame = frame.drop("score", "lower", "upper", strict=False)
         frame = frame.rename({"rating": "score", "rating_lower": "lower", "rating_upper": "upper"}, strict=False)
         frame = frame.with_columns(pl.col(name).round(0).cast(pl.Int64) for name in ("score", "lower", "upper")
@@ -117,14 +118,14 @@ def show_ranking(
     names = ("query", "rank", "item", "score", "tier", "grade", "confidence")
     plain = [name for name in names if name in frame.columns]
     cells = [[cell(row[name]) for name in plain] for row in shown.iter_rows(named=True)]
-    heads = [{"item": item, "score": "score" if ratings is None else "rating"}.get(name, name) for name in plain]
+    heads = [{"item": item, "score": "rating" if rated else "score"}.get(name, name) for name in plain]
     if "lower" in frame.columns:
         heads += [f"{100 * level:g} % interval", "ranks"]
         bounds = [_bounds(row) for row in shown.iter_rows(named=True)]
         cells = [[*row, *more] for row, more in zip(cells, bounds, strict=True)]
     heads, cells = _fitting(page, heads, cells, ("query", "rank", item, "score", "rating"), ("query", item))
     if "ranks" in heads:
-        heads, cells = [*heads, ""], _add_interval_pictures(shown, cells, page.width)
+        heads, cells = [*heads, ""], _add_interval_pictures(shown, heads, cells, page.width)
     if "query" in plain:
         cells = _with_gaps(cells)
     numbers = ("rank", "score", "rating", "tier", "confidence")
@@ -180,9 +181,12 @@ def _bounds(row: dict[str, Any]) -> list[Text]:
     return [Text(bounds, justify="right"), Text(" – ".join(map(str, ranks)))]
 
 
-def _add_interval_pictures(frame: pl.DataFrame, rows: list[list[Text]], room: int) -> list[list[Text]]:
+def _add_interval_pictures(
+    frame: pl.DataFrame, heads: list[str], rows: list[list[Text]], room: int
+) -> list[list[Text]]:
     """The rows with a picture of each interval at their end, as wide as there is room for."""
-    used = sum(max(len(row[place]) for row in rows) + 2 for place in range(len(rows[0]))) if rows else 0
+    columns = zip(heads, *rows, strict=True)
+    used = sum(2 + max(map(len, [*cells, *head.split()])) for head, *cells in columns)
     width = min(_WIDEST, room - used - 1)
     low, high = min(frame["lower"].to_list(), default=0.0), max(frame["upper"].to_list(), default=0.0)
     step = (width - 1) / (high - low) if high > low else 0.0

@@ -15,8 +15,8 @@ import polars as pl
 from ..data.consensus import Consensus, Quality, Trace, computed_quality
 from ..data.files import PathLike, plain, refusal, whole_file
 from ..data.index import Items
+from ..data.showing import round_floats
 from ..errors import JudgmentError, ParameterError, UnknownNameError
-from ..io.output import round_floats
 from ..protocols import method_name
 from .packed import PackedJudgments, items_of
 

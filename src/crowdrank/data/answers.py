@@ -191,7 +191,11 @@ def read_winners(
             alone = not (np.abs(outcome) == 1).any() and int(neither.sum()) > len(used)
             _refuse_codes(values, used, words=alone)
         rows.blame(neither, _neither_says(values, number[neither]), DROP)
-    rows.blame((left == right) & (left >= 0), "an item is compared with itself", "drop that row")
+    rows.blame(
+        (left == right) & (left >= 0),
+        "an item is compared with itself",
+        f"that says nothing of the order: drop the row, or all such rows with {option('invalid', 'drop')}",
+    )
     return outcome
 
 

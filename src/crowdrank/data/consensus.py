@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Bools, Counts, Floats, Ints, method_name
-from ..wording import counted, option
+from ..wording import counted, in_python, option
 from .diagnostics import Diagnostics
 from .index import Index, Items
 from .log_odds import RATING_CENTRE, RATING_UNIT, OddsScale, odds_scale
@@ -260,6 +260,11 @@ class Consensus(Shown):
     def __len__(self) -> int:
         return len(self.items)
 
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        """Give (item, score), best first; of several queries (query, item, score), one query after another."""
+        names = ["item", "score"] if self.items.single else ["query", "item", "score"]
+        return self.frame().select(names).iter_rows()
+
     def __repr__(self) -> str:
         counts = f"{counted(len(self), 'item')}, {counted(self.items.n_queries, 'query')}"
         return f"Consensus({counts}, method {self.method})"
@@ -394,6 +399,33 @@ class Consensus(Shown):
         columns |= {"lower": RATING_CENTRE + unit * lower, "upper": RATING_CENTRE + unit * upper}
         return pl.DataFrame(columns)[order].with_columns(tier=pl.Series(_tiers(known, part.start + order, level)))
 
+    def tiers(self, level: float = 0.95) -> pl.DataFrame:
+        """Return a table of query, item, score, rank and tier, best first in each query.
+
+        A tier ends where an item is below the first of the tier with a probability beyond ``(1 + level) / 2``, so items
+        of one tier may be equals.
+
+        Examples
+        --------
+        >>> import crowdrank as cr
+        >>> votes = {"item": list("xyzxyzxyz"), "annotator": list("aaabbbccc"), "grade": [3, 3, 1, 2, 3, 0, 3, 2, 1]}
+        >>> cr.aggregate(votes, "mean_grade").tiers().select("item", "tier").rows()
+        [('x', 1), ('y', 1), ('z', 2)]
+        """
+        known = self._uncertainty()
+        if known.basis is None:
+            raise ParameterError(
+                f"{self.method} does not say how sure its scores are, so there are no tiers; give "
+                f"{option('bootstrap', 200)}"
+            )
+        if not 0 < level < 1:
+            raise ParameterError(f"level={level} must lie between 0 and 1")
+        frame, order = self.frame(), self._best_first()
+        bounds = zip(self.items.offsets[:-1], self.items.offsets[1:], strict=True)
+        tiers = [_tiers(known, order[start:stop], level) for start, stop in bounds]
+        names = [name for name in ("query", "item", "score", "rank") if name in frame.columns]
+        return frame.select(names).with_columns(tier=pl.Series(np.concatenate([np.empty(0, np.int64), *tiers])))
+
     def win_rate(
         self, a: str | int, b: str | int | None = None, *, level: float = 0.95, query: str | int | None = None
     ) -> dict[str, float]:
@@ -424,8 +456,8 @@ class Consensus(Shown):
         """Number and items of the query named, or of the only one."""
         if query is None and self.items.n_queries != 1:
             raise ParameterError(
-                f"there are {self.items.n_queries} queries; name one, as in {example}, or rank items over all of them "
-                f"with {option('across_queries')}"
+                f"there are {self.items.n_queries} queries; rank items over all of them with "
+                f"{option('across_queries', True)}{in_python(f', or name one, as in {example}')}"
             )
         number = 0 if query is None else self.items.queries.code(query, "query")
         return number, slice(int(self.items.offsets[number]), int(self.items.offsets[number + 1]))

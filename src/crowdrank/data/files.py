@@ -6,6 +6,7 @@ import contextlib
 import errno
 import os
 import platform
+import re
 import stat
 import zlib
 from collections.abc import Iterator
@@ -18,6 +19,19 @@ PathLike: TypeAlias = "str | os.PathLike[str]"
 def plain(text: str) -> str:
     """Return text without quotes on one line, characters that do not print as a question mark."""
     return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def web_address(path: PathLike) -> str | None:
+    """Return what a path says if it is the address of something elsewhere, such as https://example.org/votes.csv.
+
+    Examples
+    --------
+    >>> web_address(Path("https://example.org/votes.csv")), web_address("C:/votes.csv"), web_address("votes.csv")
+    ('https://example.org/votes.csv', None, None)
+    """
+    # a Path has made one slash of two
+    parts = re.match(r"([A-Za-z][A-Za-z0-9+.-]+):/+(.+)", str(path))
+    return None if parts is None else plain(f"{parts[1].lower()}://{parts[2]}")
 
 
 def os_reason(error: OSError) -> str:

@@ -12,9 +12,10 @@ import numpy as np
 
 from ..data.features import Features
 from ..data.files import PathLike
+from ..data.showing import EXACT
 from ..errors import DataWarning
 from .letor import groups_beside, letor_of, looks_like_letor
-from .output import EXACT, write_table
+from .output import write_table
 from .sources import blaming, open_source
 from .tables import read_source, table_format
 

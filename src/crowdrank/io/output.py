@@ -9,15 +9,15 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextvars import ContextVar
-from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import polars as pl
 
 from ..data.files import PathLike, plain, refusal, whole_file
+from ..data.showing import round_floats
 from ..errors import ParameterError
 from ..wording import one_of, option
 from .sources import show_value
@@ -33,17 +33,6 @@ _BY_SUFFIX = {
 
 SAFE_CSV: ContextVar[bool] = ContextVar("safe_csv", default=False)
 """Whether text in CSV and TSV is made safe for spreadsheets, which take some of it for formulas."""
-
-DIGITS: ContextVar[int | None] = ContextVar("digits", default=None)
-"""Significant digits of numbers in text that were asked for on the command line."""
-
-_DIGITS = 6
-EXACT = 17
-"""Significant digits that tell any two numbers apart."""
-
-_ROUNDING = 1e-12
-"""Size of a number, relative to the largest of its column, below which it is what rounding left of 0: a sum of some
-thousand numbers is off by less, one of millions usually too."""
 
 _FORMULA = r"^[=+\-@\t\r]"
 
@@ -109,36 +98,6 @@ def write_table(
             _write_json(frame, handle, lines=chosen == "jsonl")
 
     write_with(write, path)
-
-
-def round_floats(schema: Mapping[str, pl.DataType], digits: int | None = None) -> list[pl.Expr]:
-    """Return the columns of floats as they stand in text; without ``digits`` as many as were asked for, or 6.
-
-    A number that is 0 up to rounding, seen beside the largest of its column, is 0; no digit before the point is lost.
-
-    Examples
-    --------
-    >>> frame = pl.DataFrame({"score": [2 / 3, -8.1e-17, 1234567.891]})
-    >>> frame.select(round_floats(frame.schema))["score"].to_list()
-    [0.666667, 0.0, 1234568.0]
-    """
-    number = digits or DIGITS.get() or _DIGITS
-    if number >= EXACT:
-        return []
-    floats = [name for name, dtype in schema.items() if dtype.is_float()]
-    # by batches, since a ranking that stays on disk is written through here too
-    return [pl.col(name).map_batches(partial(_round, digits=number), is_elementwise=True) for name in floats]
-
-
-def _round(column: pl.Series, digits: int) -> pl.Series:
-    """Numbers with some significant digits."""
-    size = column.abs()
-    largest = size.filter(size.is_finite()).max() or 0.0
-    noise, whole = size <= _ROUNDING * largest, size >= 10.0**digits  # type: ignore[operator]
-    rounded = column.round_sig_figs(digits).zip_with(~whole, column.round()).set(noise, 0.0)
-    # beyond 1e22, where powers of ten are no longer exact, polars leaves stray last digits
-    tiny = (~noise & (size < 10.0 ** (digits - 22))).fill_null(False).arg_true()
-    return rounded.scatter(tiny, [float(f"{value:.{digits}g}") for value in column.gather(tiny)])
 
 
 def write_text(text: str, path: PathLike | None = None) -> None:

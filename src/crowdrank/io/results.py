@@ -260,8 +260,10 @@ def consensus_table(
     if level is not None:
         frame = frame.hstack(consensus.intervals(level).select("lower", "upper", "rank_lower", "rank_upper"))
     if ratings is not None:
-        names = {name: name if name in ("item", "rating", "tier") else f"rating_{name}" for name in ratings.columns}
-        frame = frame.join(ratings.rename(names), on="item", how="left", maintain_order="left")
+        keys = [name for name in ("query", "item") if name in ratings.columns]
+        own = (*keys, "rating", "tier")
+        names = {name: name if name in own else f"rating_{name}" for name in ratings.columns}
+        frame = frame.join(ratings.rename(names), on=keys, how="left", maintain_order="left")
     return frame
 
 

@@ -6,6 +6,7 @@ import codecs
 import mmap
 import os
 import re
+import shlex
 import stat
 import sys
 import tempfile
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..data.files import PathLike, os_reason, plain
+from ..data.files import PathLike, os_reason, plain, web_address
 from ..data.memory import available_memory, in_words
 from ..errors import JudgmentError, ParameterError
 from ..wording import nearest
@@ -189,6 +190,12 @@ def _bytes_of(path: Path) -> tuple[bytes | mmap.mmap, bool]:
                 return mmap.mmap(handle.fileno(), 0, access=mmap.ACCESS_READ), True
             return handle.read(), False
     except (FileNotFoundError, NotADirectoryError):
+        address = web_address(path)
+        if address is not None:
+            how = f": curl -LO {shlex.quote(address)}" if address.startswith("http") else ""
+            raise JudgmentError(
+                f"only files on this computer are read, and {address} is an address; download it first{how}"
+            ) from None
         raise JudgmentError(f"there is no file {name}{_similar(path)}") from None
     except IsADirectoryError:
         if (path / "parts").is_dir():

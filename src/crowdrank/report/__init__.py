@@ -10,6 +10,7 @@ from .crowd_displays import AgreementDisplay, ConvergenceDisplay, TimeDisplay
 from .drawing import picture_format, save_display
 from .evaluation_page import write_evaluation
 from .html import render, write
+from .html import write as write_report
 from .item_displays import BeatsDisplay, ConsensusDisplay, QueriesDisplay
 from .plotting import plot
 from .ranker_displays import ImportanceDisplay, LearningCurveDisplay
@@ -37,4 +38,5 @@ __all__ = [
     "save_display",
     "write",
     "write_evaluation",
+    "write_report",
 ]

@@ -66,6 +66,10 @@ class Display(ABC):
         self._draw()
         return self
 
+    def savefig(self, path: PathLike) -> None:
+        """Write the figure that was drawn on as PNG, PDF or SVG, by the ending of the name; draw it where none was."""
+        write_picture(getattr(self, "figure_", None) or draw_figure(self), path)
+
     @abstractmethod
     def _draw(self) -> None:
         """Draw on the axes."""
@@ -117,12 +121,16 @@ def draw_figure(display: Display) -> Any:
 
 def save_display(display: Display, path: PathLike) -> None:
     """Draw a display and write it as PNG, PDF or SVG, by the ending of the name; no window is opened."""
+    write_picture(draw_figure(display), path)
+
+
+def write_picture(figure: Any, path: PathLike) -> None:
+    """Write a figure as PNG, PDF or SVG, by the ending of the name."""
     import matplotlib as mpl
 
     ending = picture_format(path)
     if ending is None:
         raise ParameterError(f"{plain(str(path))} is not the name of a picture; end it in {', '.join(PICTURES)}")
-    figure = draw_figure(display)
 
     def write(handle: IO[bytes]) -> None:
         with mpl.rc_context(STYLE):
