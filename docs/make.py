@@ -1,4 +1,4 @@
-"""Make the pages that follow from the code: a page per method with their index, the reference, the table of the README.
+"""Make the pages that follow from the code: a page per method with their index, the reference, the command line.
 
 ``python docs/make.py`` writes them; ``python docs/make.py --check`` exits 1 when one is not up to date.
 """
@@ -22,11 +22,9 @@ from crowdrank.registry import FAMILIES, TITLES, Card, card, names
 from crowdrank.simulate import NOISES
 
 DOCS = Path(__file__).parent
-README = DOCS.parent / "README.md"
 EVIDENCE = DOCS / "evidence"
 COSTS = EVIDENCE / "costs.csv"
 """Seconds of each method by number of judgments, written by ``python -m benchmarks.costs``."""
-MARKS = ("<!-- methods: made by docs/make.py -->", "<!-- end of methods -->")
 
 NAMESPACES = {"aggregator": "aggregators", "ranker": "rankers", "joint": "joint", "scheme": "schemes"}
 """Family -> where users import its classes from."""
@@ -55,8 +53,9 @@ QUESTIONS = {
 """Question -> family and names of the methods that answer it, the usual choice first."""
 
 
-def methods_table(cards: list[Card], folder: str) -> str:
-    """A line for each method; ``folder`` leads to the pages of methods from the page that the table is on."""
+def methods_table(cards: list[Card]) -> str:
+    """A line for each method, on the page that has them all."""
+    folder = "methods/"
     lines = ["| Method | Takes | Gives |", "|---|---|---|"]
     lines += [
         f"| [`{c.name}`]({folder}{page_name(c)}) | {c.takes} | {plain(c.summary, folder).rstrip('.')} |" for c in cards
@@ -101,7 +100,7 @@ def index_page(families: dict[str, list[Card]]) -> str:
         rows.append(f"| {TITLES[family]} | " + " | ".join(cells) + " |")
     parts.append("\n".join(rows))
     for family, members in families.items():
-        parts += [f"## {TITLES[family]}", methods_table(members, "methods/")]
+        parts += [f"## {TITLES[family]}", methods_table(members)]
     for family, members in families.items():
         parts.append(toctree(*(f"methods/{page_name(c).removesuffix('.md')}" for c in members), caption=TITLES[family]))
     return "\n\n".join(parts) + "\n"
@@ -390,9 +389,6 @@ def pages() -> dict[Path, str]:
     sys.path.insert(0, str(DOCS))
     from make_papers import papers_page
 
-    readme = README.read_text()
-    before, rest = readme.split(MARKS[0])
-    after = rest.split(MARKS[1])[1]
     return {
         DOCS / "methods.md": index_page(families),
         DOCS / "measures.md": measures_page(),
@@ -401,7 +397,6 @@ def pages() -> dict[Path, str]:
         **{DOCS / "methods" / page_name(c): method_page(c, costs) for c in cards},
         DOCS / "cli.md": commands_page(),
         **reference_pages(),
-        README: f"{before}{MARKS[0]}\n\n{methods_table(cards, 'docs/methods/')}\n\n{MARKS[1]}{after}",
     }
 
 

@@ -1,4 +1,4 @@
-"""What the README shows of the service comes out of a running one."""
+"""What the page on collecting shows of the service comes out of a running one."""
 
 import json
 import re
@@ -10,12 +10,14 @@ import httpx
 
 from .serving import Server
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "serve.md").read_text()
+VOTES = (ROOT / "README.md").read_text()
 
 
 def block(language, *, with_word):
     """The one block in a language that has a word."""
-    found = re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+    found = re.findall(rf"^```{language}\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
     return next(text for text in found if with_word in text)
 
 
@@ -32,7 +34,7 @@ def call(server, line):
 
 
 def test_the_example_of_the_service_gives_what_it_says(tmp_path):
-    shown = dict(re.findall(r"<!-- file: (\S+) -->\n+```\w*\n(.*?)```", README, flags=re.DOTALL))
+    shown = dict(re.findall(r"<!-- file: (\S+) -->\n+```\w*\n(.*?)```", VOTES + PAGE, flags=re.DOTALL))
     for name, text in shown.items():
         (tmp_path / name).write_text(text)
     server = Server(tmp_path)
