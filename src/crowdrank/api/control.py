@@ -14,12 +14,13 @@ from ..data.covariates import covariate_columns, parse_covariates
 from ..data.frames import to_frame
 from ..data.judgments import Judgments, Mixed, Preferences
 from ..errors import JudgmentError, ParameterError
+from ..io.exports.answer_style import answer_text
 from ..wording import first_few, option
 
 STYLE = ("length", "headers", "bold", "lists")
 _TEXTS = (
     ("left_text", "right_text"), ("text_left", "text_right"), ("response_a", "response_b"), ("answer_a", "answer_b"),
-    ("output_1", "output_2"), ("response_1", "response_2"), ("text_a", "text_b"),
+    ("output_1", "output_2"), ("response_1", "response_2"), ("text_a", "text_b"), ("conversation_a", "conversation_b"),
 )  # fmt: skip
 
 
@@ -91,13 +92,13 @@ def style_counts(texts: Any) -> pl.DataFrame:
     >>> style_counts(["# Title", "- one\\n- two"]).rows()
     [(7, 1, 0, 0), (11, 0, 0, 2)]
     """
-    from ..features.style import plain_text
-    from ..features.style import style_counts as count
+    from ..features.style import markdown_counts, plain_text
 
     rows = []
     for text in texts:
-        counts = count(plain_text("" if text is None else str(text)))
-        rows.append((counts.characters, counts.headings, counts.bold, counts.bullets + counts.numbered))
+        plain = plain_text("" if text is None else str(text)).strip()
+        counts = markdown_counts(plain)[0]
+        rows.append((len(plain), counts["headings"], counts["bold"], counts["bullets"] + counts["numbered"]))
     return pl.DataFrame(rows, schema=STYLE, orient="row")
 
 
@@ -117,6 +118,8 @@ def with_style(table: pl.DataFrame, wanted: Sequence[str] = STYLE) -> pl.DataFra
             f"{first_few(map(repr, table.columns), shown=40)}"
         )
     for side, name in zip(("left", "right"), sides, strict=True):
+        if table.schema[name].is_nested():
+            table = table.with_columns(pl.Series(name, [answer_text(one) for one in table[name].to_list()], pl.String))
         # many rows show the same text
         texts = table[name].unique(maintain_order=True)
         counts = style_counts(texts).select(pl.col(style).alias(f"{style}_{side}") for style in lacking)

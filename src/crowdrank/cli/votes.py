@@ -153,7 +153,7 @@ def column_names(texts: Sequence[str] | None) -> dict[str, str]:
     """
     from ..data.columns import FOREIGN
 
-    words = "|".join(FOREIGN)
+    words = "|".join((*FOREIGN, r"[\w ]+_(?:left|right)"))
     each = [part for text in texts or () for part in re.split(rf",(?=\s*(?:{words})\s*=)", text)]
     return pairs(each, "--column", "annotator=Who")
 

@@ -173,10 +173,15 @@ def given_columns(names: list[str], columns: Mapping[str, str]) -> dict[str, str
 def check_words(columns: Mapping[str, str], kind: str | None = None) -> None:
     """Refuse house words, and a kind, that there are none of."""
     for word in columns:
-        if word not in FOREIGN:
+        if word not in FOREIGN and not is_side_word(word):
             raise ParameterError(f"{option('columns')} names {word!r}, which is none of {', '.join(FOREIGN)}")
     if kind is not None:
         one_of(kind, NEEDED, "kind", of_verb=True)
+
+
+def is_side_word(word: str) -> bool:
+    """Return whether a word is a covariate of one side, such as ``length_left``."""
+    return word not in FOREIGN and word.endswith(("_left", "_right"))
 
 
 def check_names(names: list[str]) -> None:

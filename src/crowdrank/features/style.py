@@ -129,27 +129,12 @@ def style_counts(text: str) -> StyleCounts:
     (1, 1, 7, 2, 2)
     """
     text = plain_text(text).strip()
-    lines = text.split("\n")
-    n_code, code_characters, paragraphs, prose_lines = _without_fences(lines)
-    marks = _line_marks(prose_lines)
-    prose = "\n".join(prose_lines) if n_code else text
-    n_inline = n_links = n_bold = 0
-    if "`" in prose:
-        prose, n_inline = _INLINE_CODE.subn(" ", prose)
-    if "](" in prose:
-        prose, n_links = _LINK.subn(r"\1", prose)
-    if "://" in prose or "www." in prose:
-        prose, n_bare = _URL.subn(" ", prose)
-        n_links += n_bare
-    if "**" in prose or "__" in prose:
-        n_bold = len(_BOLD.findall(prose))
+    markdown, prose = markdown_counts(text)
     words = _word_counts(prose)
     count = prose.count
     return StyleCounts(
-        characters=len(text), code_characters=code_characters,
-        non_ascii=0 if text.isascii() else len(text) - len(text.encode("ascii", "ignore")), paragraphs=paragraphs,
-        headings=marks[0], bold=n_bold, bullets=marks[1], numbered=marks[2], code_blocks=n_code, inline_code=n_inline,
-        tables=marks[3], quotes=marks[4], links=n_links,
+        characters=len(text), **markdown,
+        non_ascii=0 if text.isascii() else len(text) - len(text.encode("ascii", "ignore")),
         formulas=count("$$") // 2 + count("\\(") + count("\\["),
         words=words["words"], word_characters=words["word_characters"], syllables=words["syllables"],
         long_words=words["long_words"], distinct_words=words["distinct_words"],
@@ -161,6 +146,29 @@ def style_counts(text: str) -> StyleCounts:
         second_person=words["second_person"], negations=words["negations"], connectives=words["connectives"],
         lower_i=words["lower_i"],
     )  # fmt: skip
+
+
+def markdown_counts(text: str) -> tuple[dict[str, int], str]:
+    """Return the marks of Markdown in a plain text, and the text without code and addresses, in which words count."""
+    n_code, code_characters, paragraphs, prose_lines = _without_fences(text.split("\n"))
+    headings, bullets, numbered, tables, quotes = _line_marks(prose_lines)
+    prose = "\n".join(prose_lines) if n_code else text
+    n_inline = n_links = n_bold = 0
+    if "`" in prose:
+        prose, n_inline = _INLINE_CODE.subn(" ", prose)
+    if "](" in prose:
+        prose, n_links = _LINK.subn(r"\1", prose)
+    if "://" in prose or "www." in prose:
+        prose, n_bare = _URL.subn(" ", prose)
+        n_links += n_bare
+    if "**" in prose or "__" in prose:
+        n_bold = len(_BOLD.findall(prose))
+    counts = {
+        "code_characters": code_characters, "paragraphs": paragraphs, "headings": headings, "bold": n_bold,
+        "bullets": bullets, "numbered": numbered, "code_blocks": n_code, "inline_code": n_inline, "tables": tables,
+        "quotes": quotes, "links": n_links,
+    }  # fmt: skip
+    return counts, prose
 
 
 def style_columns(counts: StyleCounts) -> list[float]:

@@ -27,7 +27,7 @@ from .headers import check_first_row, check_header
 from .number_text import negative_numbers, numbers_in, order_note, without_blanks
 from .one_hot import with_winner
 from .paths import at_path, root_of
-from .read_options import ReadOptions
+from .read_options import ReadOptions, side_words
 from .records import Mixed, has_lines
 from .sources import Source, show_value
 from .tables import in_any_encoding, read_source, table_format
@@ -151,6 +151,14 @@ def plain_rows(table: pl.DataFrame, mixed: Mixed, options: ReadOptions, source: 
     columns, shape = dict(options.columns), table.shape
     table = _each_entry(table, [*columns.values(), *options.where])
     table = _choose_rows(table, options.where)
+    for word, path in side_words(options).items():
+        del columns[word]
+        said = f"{option('columns')} says {word} is {path!r}"
+        cells = with_path(table, path, said)[path]
+        if isinstance(cells.dtype, pl.Struct):
+            # counts by kind, as of ordered and unordered lists
+            cells = cells.struct.unnest().select(pl.sum_horizontal(pl.selectors.numeric())).to_series()
+        table = table.with_columns(cells.alias(word))
     if options.add_columns is not None:
         table = options.add_columns(table)
     for word, path in columns.items():

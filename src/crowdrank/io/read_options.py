@@ -10,7 +10,8 @@ import polars as pl
 
 from ..data.answers import check_codes, checked_levels
 from ..data.column_names import names_metric
-from ..data.columns import check_words
+from ..data.columns import check_words, is_side_word
+from ..data.covariates import parse_covariates
 from ..data.intake import check_rules
 from ..errors import ParameterError
 from ..wording import option
@@ -107,6 +108,20 @@ class ReadOptions:
             raise ParameterError(
                 f"{option('strength_weights')} holds a weight that is not above 0; give weights such as 1,3"
             )
+
+
+def side_words(options: ReadOptions) -> dict[str, str]:
+    """Return the fields that are named for a covariate of one side, such as ``length_left``, which must be wanted."""
+    named = {word: path for word, path in options.columns.items() if is_side_word(word)}
+    wanted = parse_covariates(options.covariates)
+    for word in named:
+        name = word.rpartition("_")[0]
+        if name not in wanted:
+            raise ParameterError(
+                f"{option('columns', {word: named[word]})} is about a covariate; add {option('control', name)}, or "
+                "leave it out"
+            )
+    return named
 
 
 def read_options(

@@ -8,6 +8,7 @@ from ...errors import JudgmentError
 from ...wording import counted
 from ..read_options import ReadOptions
 from ..sources import Source
+from .answer_style import style_cells
 from .cells import as_number, as_text
 from .imported import Collector, Imported
 from .streaming import records
@@ -30,7 +31,8 @@ _FIELDS = ("instruction", "input", "generator_1", "generator_2", "annotator", "a
 def read(source: Source, options: ReadOptions) -> Imported:
     """Return a preference for each annotation; a probability becomes two rows whose weights add up to 1."""
     rows = Collector(source, options, unit="annotation")
-    fields = (*_FIELDS, *options.columns.values(), *(path.split(".")[0] for path in options.where))
+    fields = [*_FIELDS, *(path.split(".")[0] for path in (*options.columns.values(), *options.where))]
+    fields += ["output_1", "output_2"] if options.covariates else []
     judgment, values = 0, set[float]()
     for number, record in enumerate(records(source, fields), 1):
         if not rows.is_wanted(record):
@@ -68,6 +70,7 @@ def _add_annotation(rows: Collector, record: Any, number: int, preference: float
         "left": left,
         "right": right,
         "annotator": as_text(record.get("annotator")) or as_text(record.get("annotator_index")),
+        **style_cells(rows.options, record, ("1", "2"), (record.get("output_1"), record.get("output_2"))),
     }
     outcomes = [("tie", 1.0)] if share == 0.5 else [("left", 1 - share), ("right", share)]
     for winner, weight in outcomes:

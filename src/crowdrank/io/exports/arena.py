@@ -7,10 +7,13 @@ from typing import Any
 
 import polars as pl
 
+from ...data.covariates import parse_covariates
 from ...errors import JudgmentError
 from ..read_options import ReadOptions
 from ..sources import Source
+from .answer_style import style_cells
 from .cells import as_number, as_text, as_truth
+from .detection import look
 from .imported import Collector, Imported
 from .pair_columns import side
 from .streaming import records
@@ -21,6 +24,7 @@ _FIELDS = (
     "winner_tie (bothbad)", "winner_tie_bothbad", "judge", "evaluation_session_id", "judge_hash", "user_id", "tstamp",
     "timestamp", "turn", "language", "anony", "category_tag",
 )  # fmt: skip
+_TEXTS = (("conversation_a", "conversation_b"), ("response_a", "response_b"))
 _WHO = ("judge", "judge_hash", "evaluation_session_id", "user_id")
 _HOT = (
     ("winner_model_a", "left"), ("winner_model_b", "right"), ("winner_tie", "tie"), ("winner_tie (bothbad)", "tie"),
@@ -33,7 +37,11 @@ def read(source: Source, options: ReadOptions) -> Imported:
     rows = Collector(source, options, unit="battle")
     turns: list[str | None] = []
     both_bad = 0
-    fields = (*_FIELDS, *options.columns.values(), *(path.split(".")[0] for path in options.where))
+    fields = [*_FIELDS, *(path.split(".")[0] for path in (*options.columns.values(), *options.where))]
+    if options.covariates:
+        # conversations are long, and spared where their style is counted already
+        fields += ["conv_metadata"] if look(source).has("conv_metadata") else sum(_TEXTS, ())
+        fields += [form.format(name) for name in parse_covariates(options.covariates) for form in ("{}_a", "{}_b")]
     for number, record in enumerate(records(source, fields), 1):
         if not rows.is_wanted(record):
             continue
@@ -47,7 +55,9 @@ def read(source: Source, options: ReadOptions) -> Imported:
         query = as_text(record.get("question_id")) or as_text(record.get("id")) or str(number)
         who = next((annotator for name in _WHO if (annotator := as_text(record.get(name)))), None)
         time = record.get("tstamp", record.get("timestamp"))
-        rows.add(record, query=query, left=left, right=right, winner=winner, annotator=who, time=time)
+        texts = next((pair for pair in _TEXTS if pair[0] in record), _TEXTS[0])
+        style = style_cells(options, record, ("a", "b"), (record.get(texts[0]), record.get(texts[1])))
+        rows.add(record, query=query, left=left, right=right, winner=winner, annotator=who, time=time, **style)
         turns.append(as_text(record.get("turn")))
     rows.roles |= {
         "left": "model_a", "right": "model_b", "winner": "winner", "query": "question_id or id",

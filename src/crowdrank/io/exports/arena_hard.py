@@ -6,6 +6,7 @@ from ...errors import JudgmentError
 from ...wording import option
 from ..read_options import ReadOptions
 from ..sources import Source
+from .answer_style import shown_answers, style_cells
 from .cells import as_text
 from .imported import Collector, Imported
 from .pair_columns import verdict
@@ -39,6 +40,9 @@ def read(source: Source, options: ReadOptions) -> Imported:
                 continue
             winner, strength = winner_and_strength
             cells = {"annotator": as_text(record.get("judge")), "time": record.get("tstamp")}
+            if options.covariates:
+                shown = shown_answers(game.get("user_prompt", game.get("prompt")))
+                cells |= style_cells(options, game, ("a", "b"), shown)
             rows.add(record, query=query, left=left, right=right, winner=winner, strength=strength, **cells)
     rows.roles |= {
         "left": "baseline, then model", "right": "model, then baseline", "winner": "games[].score",

@@ -246,7 +246,8 @@ def _is_doccano(start: Beginning) -> bool:
 
 def _is_arena(start: Beginning) -> bool:
     hot = start.has("model_a", "model_b", "winner_model_a", "winner_model_b", "winner_tie")
-    return hot or start.has("model_a", "model_b", "winner", "conversation_a")
+    answers = any(start.has(name) for name in ("conversation_a", "conv_metadata"))
+    return hot or (answers and start.has("model_a", "model_b", "winner"))
 
 
 def _is_chosen_rejected(start: Beginning) -> bool:

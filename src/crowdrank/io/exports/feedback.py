@@ -56,10 +56,10 @@ def read(source: Source, options: ReadOptions) -> Imported:
     for record in _scores(source):
         if rows.is_wanted(record) and (metric := _text(record, ("name", "key", "annotation_name"))) is not None:
             given.setdefault(metric, []).append(record)
-    first = next((found[0] for found in given.values()), {})
+    first = next((scores[0] for scores in given.values()), {})
     tool = _TOOLS["phoenix" if "annotator_kind" in first else "langsmith" if "key" in first else "langfuse"]
     field = next((name for name in tool.metric if name in first), tool.metric[0])
-    given = {name: found for name, found in given.items() if any(_kind(one) != "TEXT" for one in found)}
+    given = {name: scores for name, scores in given.items() if any(_kind(one) != "TEXT" for one in scores)}
     metric = choose_question(given, options.answer, field=field)
     sources: Counter[str] = Counter()
     parts: Counter[str] = Counter()

@@ -11,12 +11,13 @@ import polars as pl
 
 from ...data.answers import order_of
 from ...data.column_questions import is_personal
+from ...data.covariates import covariate_columns, parse_covariates
 from ...data.directions import which_direction
 from ...data.word_scales import Order
 from ...errors import JudgmentError
 from ...wording import counted, either, first_few, option, plural
 from ..number_text import numbers_in, order_note
-from ..read_options import ReadOptions
+from ..read_options import SIDES, ReadOptions, side_words
 from ..sources import Source
 from .cells import as_number, as_seconds, as_text, at_path, each_at_path
 
@@ -112,6 +113,8 @@ class Collector:
         self._where_hits = dict.fromkeys(options.where, False)
         self._column_hits = dict.fromkeys(options.columns, False)
         self._n_elsewhere = 0
+        self._styles: dict[str, set[bool]] = {}
+        side_words(options)
 
     def is_wanted(self, *records: Any) -> bool:
         """Whether a record, or what stands around it, is one that ``where`` asks for."""
@@ -132,7 +135,7 @@ class Collector:
         for word, path in self.options.columns.items():
             cell = at_path(record, path)
             self._column_hits[word] |= cell is not None
-            cells[word] = cell if word in ("grade", "winner") else as_text(cell)
+            cells[word] = cell if word in ("grade", "winner") or word not in COLUMNS else as_text(cell)
         for name in cells.keys() - self._columns.keys():
             self._columns[name] = [None] * self._length
         for name, values in self._columns.items():
@@ -151,8 +154,42 @@ class Collector:
         """Turn the rows so far into a table, which takes a fraction of the memory."""
         if not self._length:
             return
-        self._parts.append(pl.DataFrame([_series(name, values) for name, values in self._columns.items()]))
+        part = pl.DataFrame([_series(name, values) for name, values in self._columns.items()])
+        self._parts.append(self._with_style(part) if self.options.covariates else part)
         self._columns, self._length = {}, 0
+
+    def _with_style(self, part: pl.DataFrame) -> pl.DataFrame:
+        """The rows with covariates: those that the file counts, else counted in texts, which are let go of."""
+        for name in parse_covariates(self.options.covariates):
+            sides = [f"{name}_{side}" for side in SIDES]
+            given = all(side in part.columns and part[side].null_count() < len(part) for side in sides)
+            part = part if given else part.drop(sides, strict=False)
+            self._styles.setdefault(name, set()).add(given)
+        texts = [name for name in ("left_text", "right_text") if name in part.columns]
+        if len(texts) < 2 or self.options.add_columns is None:
+            return part.drop(texts)
+        counted = self.options.add_columns(part)
+        new = [name for name in counted.columns if name not in part.columns]
+        # an answer whose text is not known is not one of length 0
+        text_of = {name: pl.col(f"{name.rpartition('_')[2]}_text") for name in new}
+        known = (pl.when(text.is_not_null()).then(name).alias(name) for name, text in text_of.items())
+        return counted.with_columns(known).drop(texts)
+
+    def _expect_style(self, frame: pl.DataFrame) -> list[str]:
+        """The columns of covariates; refuse those that are not known, or that stand in two units."""
+        for name, given in self._styles.items():
+            sides = [f"{name}_{side}" for side in SIDES]
+            if any(side not in frame.columns or frame[side].null_count() == len(frame) for side in sides):
+                named = option("columns", dict.fromkeys(sides, ...))
+                raise JudgmentError(
+                    f"the file holds neither {name!r} of both answers nor their texts to count it in; name the fields "
+                    f"that hold it with {named}, or leave {option('control')} out"
+                )
+            if len(given) > 1:
+                raise JudgmentError(
+                    f"some records count {name!r} and others have texts only, which is another unit; read them apart"
+                )
+        return covariate_columns(frame, self.options.covariates)
 
     def finish(
         self, kind: str, *, title: str, recorded: bool = False, classes: bool = False, metric: str | None = None
@@ -179,7 +216,8 @@ class Collector:
             reasons = either([f"{n} {reason}" for reason, n in self.dropped.items() if n], "and")
             why = f" ({counted(self.n_read, self.unit)}, left out: {reasons})" if +self.dropped else ""
             raise JudgmentError(f"{title} without any answer{why}; export one with answers")
-        frame = self._tidy(frame.select([name for name in COLUMNS if name in frame.columns]))
+        style = self._expect_style(frame) if self._styles else []
+        frame = self._tidy(frame.select([*(name for name in COLUMNS if name in frame.columns), *style]))
         needed = {"grade": ("item", "grade"), "preference": ("winner",), "ranking": ("item", "rank")}[kind]
         lacking = next((name for name in needed if name not in frame.columns), None)
         if lacking is not None:
@@ -303,7 +341,7 @@ def _series(name: str, values: list[Any]) -> pl.Series:
     """A column: numbers where it always holds them, else text."""
     if name == "time":
         return pl.Series(name, [as_seconds(value) for value in values], pl.Float64)
-    if name in _NUMBERS:
+    if name in _NUMBERS or name.endswith(("_left", "_right")):
         return pl.Series(name, [as_number(value) for value in values], pl.Float64)
     if name == "judgment":
         return pl.Series(name, values, pl.Int64)

@@ -9,6 +9,7 @@ from ...errors import JudgmentError
 from ...wording import option
 from ..read_options import ReadOptions
 from ..sources import Source
+from .answer_style import shown_answers, style_cells
 from .cells import as_number, as_text
 from .imported import Collector, Imported
 from .streaming import records
@@ -46,7 +47,7 @@ def read(source: Source, options: ReadOptions) -> Imported:
 def _add_games(rows: Collector, record: Mapping[str, Any]) -> None:
     """Both games, each with its models as they were shown."""
     first, second = as_text(record.get("model_1")), as_text(record.get("model_2"))
-    for field, left, right in (("g1_winner", first, second), ("g2_winner", second, first)):
+    for field, left, right, sides in (("g1_winner", first, second, "12"), ("g2_winner", second, first, "21")):
         rows.n_read += 1
         outcome = as_text(record.get(field))
         if outcome not in _OUTCOMES:
@@ -54,7 +55,7 @@ def _add_games(rows: Collector, record: Mapping[str, Any]) -> None:
             continue
         won = {"model_1": first, "model_2": second}.get(outcome)
         winner = "tie" if won is None else "left" if won == left else "right"
-        rows.add(record, left=left, right=right, winner=winner, **_cells(record))
+        rows.add(record, left=left, right=right, winner=winner, **_cells(record), **_style(rows, record, sides))
 
 
 def _add_agreement(rows: Collector, record: Mapping[str, Any]) -> None:
@@ -68,7 +69,15 @@ def _add_agreement(rows: Collector, record: Mapping[str, Any]) -> None:
         {"model_1": "left", "model_2": "right"}.get(outcomes[0] or "", "tie") if outcomes[0] == outcomes[1] else "tie"
     )
     cells = {"left": as_text(record.get("model_1")), "right": as_text(record.get("model_2")), "winner": winner}
-    rows.add(record, **cells, **_cells(record))
+    rows.add(record, **cells, **_cells(record), **_style(rows, record, "12"))
+
+
+def _style(rows: Collector, record: Mapping[str, Any], sides: str) -> dict[str, Any]:
+    """Style of the two answers of a game, as the judge was shown them."""
+    if not rows.options.covariates:
+        return {}
+    shown = shown_answers(record.get(f"g{sides[0]}_user_prompt"))
+    return style_cells(rows.options, record, (sides[0], sides[1]), shown)
 
 
 def _add_score(rows: Collector, record: Mapping[str, Any]) -> None:
