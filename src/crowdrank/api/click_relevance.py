@@ -36,7 +36,8 @@ def fit_clicks(
 
     Examples
     --------
-    >>> log = {"query": ["q"] * 4, "item": list("xyxy"), "position": [1, 2, 2, 1], "clicked": [0, 1, 0, 1]}
+    >>> rows = {"query": list("qqqq"), "item": list("xyxy"), "position": [1, 2, 2, 1], "clicked": [0, 1, 1, 1]}
+    >>> log = {name: 20 * column for name, column in rows.items()}
     >>> found = fit_clicks(log)
     >>> found.frame().sort("relevance")["item"].to_list()
     ['x', 'y']

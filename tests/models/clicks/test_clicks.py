@@ -71,6 +71,14 @@ def test_positions_are_compared_only_where_items_connect_them(way):
         cr.fit_clicks(never, propensity=way)
 
 
+@pytest.mark.parametrize("way", ["auto", "em"])
+def test_one_item_that_moved_tells_little(way):
+    still = moved_within([[0], [1]])
+    once = pl.DataFrame({"query": [0, 0], "item": [9, 9], "position": [1, 2], "clicked": [1, 1]})
+    with pytest.warns(DataWarning, match=r"tell of position 2, so how .* within a factor of [0-9.]+ only"):
+        cr.fit_clicks(pl.concat([still, once]), propensity=way)
+
+
 def test_a_position_where_nothing_was_shown_is_like_its_neighbour():
     log = moved_within([[0, 1, 2]]).with_columns(pl.col("position").replace({3: 5}))
     found = cr.fit_clicks(log).propensities()
@@ -85,6 +93,7 @@ def test_features_tell_positions_from_items_that_never_move(world):
     np.testing.assert_allclose(cr.fit_clicks(log, features=feature).propensity, 1 / np.arange(1, 11), atol=0.15)
 
 
+@pytest.mark.filterwarnings("ignore:few clicks on items that moved")
 def test_weights_of_clicks_are_bounded():
     tiny = {"query": ["q"] * 4, "item": list("xyxy"), "position": [1, 2, 2, 1], "clicked": [1, 0, 0, 1]}
     with pytest.warns(DataWarning, match="position 2: .* weight of a click is bounded by"):

@@ -16,6 +16,9 @@ from .click_fit import ClickFit, bound_propensities, name_positions
 
 _PROPENSITIES = ("auto", "em", "harvesting")
 _MIN_PROPENSITY = 1e-4
+_NINETY_PER_CENT = 1.645
+_TOLD_FACTOR = 2.0
+"""Factor within which a propensity is known, in 90 % of logs, from which on that is said."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,8 +72,9 @@ class PositionBias:
     :math:`\log \theta` over all pairs of positions in place of the likelihood of the paper: the ratio of a pair has
     the weight of its clicks. Positions that no moved item connects, through others perhaps, cannot be compared: a
     group of them continues the nearest one, the first position as likely to be examined as its neighbour, with a
-    warning. Weights of clicks, the inverse of propensities, are bounded by one more than the clicks that a position
-    would have if it were examined as often as the best, and by 100; a warning says where.
+    warning. Another one names positions of which the moved items tell too little. Weights of clicks, the inverse of
+    propensities, are bounded by one more than the clicks that a position would have, on items shown elsewhere as often,
+    if it were examined as often as the best, and by 100; a warning says where.
     """
 
     propensity: str = "auto"
@@ -99,6 +103,8 @@ class PositionBias:
         else:
             _expect_moves(by_em, cells, self.propensity)
             groups, theta = by_em, self._by_em(cells, clicks, features)
+        if features is None:
+            _warn_of_few_clicks(shared, theta, groups)
         theta = np.maximum(_join_groups(theta, groups), _MIN_PROPENSITY)
         n, clicked = len(clicks.items), np.bincount(cells.item, cells.clicked, len(clicks.items)).astype(np.float64)
 
@@ -106,10 +112,14 @@ class PositionBias:
             examined: Floats = np.bincount(cells.item, cells.shown * theta[cells.position], n).astype(np.float64)
             return ClickFit(clicks, "position_bias", theta, examined, clicked, log_likelihood)
 
-        wanted = cells.shown * fit_at(theta).relevance[cells.item]
+        elsewhere = np.bincount(cells.item, cells.shown, n)[cells.item] - cells.shown
+        # what an item shown often here and seldom elsewhere tells of the position is limited by the latter
+        compared = cells.shown if features is not None else np.minimum(cells.shown, elsewhere)
+        wanted = compared * fit_at(theta).relevance[cells.item]
         expected: Floats = np.bincount(cells.position, wanted, clicks.n_positions).astype(np.float64)
-        # positions without an item have no clicks to be weighed
-        theta = bound_propensities(theta, np.where(shown_at > 0, expected, np.inf))
+        # positions without an item have no clicks to be weighed, and nothing was compared at one alone
+        joined = np.concatenate([group for group in groups if len(group) > 1 or len(groups) == 1])
+        theta = bound_propensities(theta, np.where(np.isin(np.arange(len(theta)), joined), expected, np.inf))
         chance = np.clip(theta[cells.position] * fit_at(theta).relevance[cells.item], 1e-9, 1 - 1e-9)
         likelihood = cells.clicked * np.log(chance) + (cells.shown - cells.clicked) * np.log1p(-chance)
         return fit_at(theta, float(likelihood.sum()))
@@ -220,6 +230,25 @@ def _harvest(sums: Floats) -> Floats:
     values = np.linalg.lstsq(laplacian + 1e-9 * np.eye(n_positions), (weight * ratio).sum(axis=1), rcond=None)[0]
     theta: Floats = np.exp(values - values.max())
     return theta
+
+
+def _warn_of_few_clicks(sums: Floats, theta: Floats, groups: list[Counts]) -> None:
+    """Say which propensities rest on few clicks on items that moved, of which the likeliest of a group is known."""
+    half = sums + 0.5
+    weight = np.where((sums + sums.T > 0) & ~np.eye(len(sums), dtype=bool), half * half.T / (half + half.T), 0.0)
+    laplacian = np.diag(weight.sum(axis=1)) - weight
+    factor = np.ones(len(sums))
+    for group in groups:
+        inverse = np.linalg.pinv(laplacian[np.ix_(group, group)], hermitian=True)
+        top, own = int(theta[group].argmax()), np.diagonal(inverse)
+        factor[group] = np.exp(_NINETY_PER_CENT * np.sqrt(np.maximum(own + own[top] - 2.0 * inverse[top], 0.0)))
+    loose = np.flatnonzero(factor > _TOLD_FACTOR)
+    if len(loose):
+        warnings.warn(
+            f"few clicks on items that moved tell of {name_positions(loose + 1)}, so how often users look there is "
+            f"known within a factor of {factor[loose].max():.2g} only (90 %); show more items at several positions, or "
+            "give features=", DataWarning, stacklevel=3,
+        )  # fmt: skip
 
 
 def _join_groups(theta: Floats, groups: list[Counts]) -> Floats:
