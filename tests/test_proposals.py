@@ -88,7 +88,7 @@ def test_goals():
     with pytest.raises(ParameterError, match="as no query has more than 4 items; name at most top-3"):
         cr.propose(votes, goal="top-4")
     for wrong in ("first", "top-", "top-x", "top-1.5", "top--3", ""):
-        with pytest.raises(ParameterError, match="is not known; use 'order', 'best', or 'top-5'"):
+        with pytest.raises(ParameterError, match="is not known; use order, best, top-5"):
             cr.propose(votes, "information", goal=wrong)
     with pytest.raises(ParameterError, match="2-overlap has no goal; leave the goal out"):
         cr.propose(votes, "2-overlap", goal="best")
@@ -249,7 +249,7 @@ def test_grades_outside_the_scale():
 
 
 def test_a_kind_that_the_scheme_does_not_take(small):
-    with pytest.raises(JudgmentError, match="takes grades, not preferences; choose a method that takes preferences"):
+    with pytest.raises(JudgmentError, match="takes grades, not preferences; choose a scheme that takes preferences"):
         cr.propose(small["preference"], "if-good-3")
     with pytest.raises(JudgmentError, match="not rankings"):
         cr.propose(small["ranking"], "single")

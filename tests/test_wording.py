@@ -5,7 +5,18 @@ import pytest
 import crowdrank as cr
 from crowdrank import wording
 from crowdrank.errors import JudgmentError, ParameterError
-from crowdrank.wording import call, counted, first_few, of_all, on_command_line, one_of, option, percent, plural
+from crowdrank.wording import (
+    call,
+    counted,
+    first_few,
+    nearest,
+    of_all,
+    on_command_line,
+    one_of,
+    option,
+    percent,
+    plural,
+)
 
 PREFERENCES = {"left": list("xyxz"), "right": list("yzzx")}
 
@@ -210,3 +221,8 @@ def test_an_unknown_value_gets_the_nearest_and_all_known_ones():
 def test_parameters_out_of_range_are_refused_where_a_method_is_made(name, value, says):
     with pytest.raises(ParameterError, match=says):
         cr.aggregators.NaiveBayes(**{name: value})
+
+
+def test_numbers_are_not_mistaken_for_other_numbers():
+    assert nearest("39", ["9", "38", "3"]) is None
+    assert nearest("lenght", ["9", "length"]) == "length"

@@ -14,7 +14,7 @@ from .data.judgments import Preferences
 from .errors import DataWarning, JudgmentError, UnidentifiedError, UnknownNameError
 from .pair_counts import count_preferences
 from .protocols import Bools, Floats
-from .wording import did_you_mean, first_few, option
+from .wording import call, did_you_mean, first_few, option
 
 MIN_IDENTIFIED = 0.01
 """Share of a covariate's variation within pairs of items below which scores and coefficient are confounded."""
@@ -183,7 +183,7 @@ def _check(design: CovariateDesign, means: Floats, products: Floats, *, across: 
     """
     for name, share in zip(design.names, design.identified, strict=True):
         if share < MIN_IDENTIFIED:
-            remedy = "use across_queries() (--across-queries), or leave it out"
+            remedy = f"use {call('across_queries')}, or leave it out"
             if name == "self":
                 remedy = (
                     "name families of several annotators and items, with people among the annotators, or leave it out"

@@ -179,6 +179,18 @@ def counted(number: float, word: str) -> str:
     return f"{number:,} {word if number == 1 else plural(word)}"
 
 
+def recurring_items(number: int, n_queries: int) -> str:
+    """Return that items stand in many queries, and what takes them for the same.
+
+    Examples
+    --------
+    >>> recurring_items(1, 20)
+    '1 item recurs in 20 queries; to take it for the same in all: .across_queries()'
+    """
+    verb, them = ("recurs", "take it for the same in all") if number == 1 else ("recur", "rank them over all")
+    return f"{counted(number, 'item')} {verb} in {n_queries:,} queries; to {them}: {call('across_queries')}"
+
+
 def of_all(number: int, total: int, word: str) -> str:
     """Return how many of all, in words.
 
@@ -243,9 +255,12 @@ def nearest(name: Any, known: Iterable[str], *, cutoff: float = 0.5) -> str | No
 
     Examples
     --------
-    >>> nearest("bord", ["borda", "elo"]), nearest("x", ["borda", "elo"])
-    ('borda', None)
+    >>> nearest("bord", ["borda", "elo"]), nearest("x", ["borda", "elo"]), nearest("39", ["9", "38"])
+    ('borda', None, None)
     """
+    if str(name).isdigit():
+        # numbers that look alike have nothing to do with each other
+        known = [one for one in known if not one.isdigit()]
     return next(iter(difflib.get_close_matches(str(name), list(known), n=1, cutoff=cutoff)), None)
 
 

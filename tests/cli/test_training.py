@@ -43,7 +43,7 @@ def test_votes_and_features_become_a_model_that_ranks(run, files):
     assert (ran.code, ran.out) == (0, "")
     assert "72 grades by 3 annotators on 24 items of 4 queries" in ran.lines
     assert "list_net learned from 24 items of 4 queries; 6 more items with features, not judged" in ran.lines
-    assert any(line.startswith("features that count most: length ") for line in ran.lines)
+    assert any(line.startswith("features that count most: length (") for line in ran.lines)
     assert ran.lines[-1] == "wrote model"
     ranked = run("rank model features.csv")
     assert ranked.code == 0
@@ -53,6 +53,17 @@ def test_votes_and_features_become_a_model_that_ranks(run, files):
     assert ranked.lines == ["30 items of 5 queries ranked by model"]
     expected = cr.rank(cr.train("votes.csv", "features.csv", "list_net", "dawid_skene"), "features.csv")
     assert [row["item"] for row in found] == expected["item"].to_list()
+
+
+def test_the_choice_of_a_ranker_says_what_its_figures_are_measured_against(run, files):
+    said = next(line for line in run("train votes.csv features.csv -o model").lines if line.startswith("ranker "))
+    assert said.endswith("; these figures are against the crowd's own consensus, not against a truth")
+    grades = (files / "features.csv").read_text().splitlines()
+    (files / "graded.csv").write_text(
+        "\n".join([f"{grades[0]},grade", *(f"{row},{len(row) % 3}" for row in grades[1:])])
+    )
+    said = run("train votes.csv features.csv -o model --validation graded.csv").lines
+    assert not any("not against a truth" in line for line in said if line.startswith("ranker "))
 
 
 @pytest.mark.parametrize("options", ["", "--aggregator none", "--validation 0.25 --set patience=3", "--seed 4"])

@@ -25,7 +25,7 @@ def test_few_noisy_queries_get_a_linear_ranker_and_many_that_interact_get_trees(
     X, y, qid = corpus(30, 0.0, noise=0.4)
     few = Auto().fit(X, y, qid=qid)
     assert type(few.chosen_).__name__ in ("ListMLE", "ListNet", "RankSVM")
-    assert "30 queries held out, each fifth in its turn" in few.reason_
+    assert "30 queries held out (each fifth in its turn)" in few.reason_
     X, y, qid = corpus(150, 0.9)
     many = Auto().fit(X, y, qid=qid)
     assert isinstance(many.chosen_, LambdaMART)

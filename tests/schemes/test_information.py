@@ -210,7 +210,7 @@ def test_the_stop_rule():
     nothing = Information().propose(
         Situation.of(votes, askable=np.ones(12, bool), consensus=consensus, budget=50, least_gain=50)
     )
-    assert nothing.sentence() == "nothing to ask: nothing left is worth its price (50 judgments looked at)"
+    assert nothing.sentence() == "nothing to ask: nothing left is worth its price"
 
 
 def test_equal_requests_are_drawn_by_the_seed():

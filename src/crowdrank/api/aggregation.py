@@ -24,7 +24,7 @@ from ..io.read_options import read_options
 from ..protocols import Aggregator, Progress, expect_arguments, expect_parameters, takes_argument
 from ..quality import trusted_annotators
 from ..registry import label, make, method_class
-from ..wording import call, counted, method_label, one_of, option
+from ..wording import method_label, one_of, option, recurring_items
 from . import in_parts
 from .choosing import auto_method, check_want
 from .control import names_to_control, read_covariates_of
@@ -340,7 +340,7 @@ def _say_unordered(judgments: Judgments | Mixed, want: str) -> None:
         if reason:
             say(
                 f"the grades look like classes without an order: {reason}. Their order was used all the same; for "
-                "classes give nominal=True (--nominal)"
+                f"classes give {option('nominal', True)}"
             )
 
 
@@ -384,8 +384,7 @@ def _meant_across(judgments: Judgments | Mixed) -> str | None:
     each = sum(_placings(part) for part in parts_of(judgments)) / len(items)
     if each >= _FEW_JUDGMENTS:
         return None
-    recur = f"{counted(len(ids), 'item')} recur in {items.n_queries:,} queries"
-    return f"{recur}; to rank them over all: {call('across_queries')}"
+    return recurring_items(len(ids), items.n_queries)
 
 
 def _placings(judgments: Judgments) -> int:

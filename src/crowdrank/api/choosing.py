@@ -12,7 +12,7 @@ from ..data.grades import MAX_LEVELS
 from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
 from ..data.mixed import parts_of
 from ..errors import JudgmentError, ParameterError
-from ..wording import counted, one_of, option
+from ..wording import call, counted, one_of, option
 
 FEWEST = 5.0
 """Judgments of an annotator, on average, from which on it pays to learn how far each can be relied on."""
@@ -186,7 +186,8 @@ def auto_scheme(judgments: Judgments) -> Choice:
     if isinstance(judgments, Preferences):
         return SCHEMES["preferences"]
     if not isinstance(judgments, Grades):
-        raise JudgmentError(f"no scheme takes {judgments.kind}s; turn them into preferences with as_preferences()")
+        remedy = f"turn them into preferences with {call('as_preferences')}"
+        raise JudgmentError(f"no scheme takes {judgments.kind}s; {remedy}")
     if judgments.nominal:
         return SCHEMES["classes"]
     good = judgments.level_values >= GOOD_FROM

@@ -245,8 +245,8 @@ def _expect_kind(judgments: Any, scheme: Any) -> None:
     try:
         expect(judgments, scheme)
     except JudgmentError:
-        others = [name for name in names("scheme") if judgments.kind in card("scheme", name).kinds]
-        expect(judgments, scheme, instead=others)
+        others = [name.replace("_", "-") for name in names("scheme") if judgments.kind in card("scheme", name).kinds]
+        expect(judgments, scheme, instead=others, what="scheme")
 
 
 def make_scheme(scheme: Any, params: Mapping[str, Any] | None, goal: str | None, seed: int) -> Any:

@@ -128,7 +128,7 @@ def packed_votes(votes: Sequence[str], reading: Reading, talk: Talk, wanted: dic
     from ..api import in_parts
     from ..cluster.packed import is_packed, scan_judgments
     from ..cluster.stored import MANY_ITEMS
-    from .votes import options_of
+    from .votes import options_of, packed_in_words
 
     _refuse_changes(votes[0], reading)
     options = options_of(reading)
@@ -139,13 +139,13 @@ def packed_votes(votes: Sequence[str], reading: Reading, talk: Talk, wanted: dic
         )
     if is_packed(votes[0]):
         packed = scan_judgments(votes[0])
-        talk.say(repr(packed))
+        talk.say(packed_in_words(packed))
         return packed
     if wanted["control"] is not None:
         options = dataclasses.replace(options, **api.read_covariates_of(wanted["control"]))
     with talk.working("packing the votes") as progress:
         packed = api.pack_aside(votes, options=options, across_queries=reading.across_queries, progress=progress)
-    talk.say(repr(packed))
+    talk.say(packed_in_words(packed))
     if len(packed) < in_parts.MANY_ROWS:
         talk.say(f"fewer than {in_parts.MANY_ROWS:,} judgments are fitted as a whole")
         return None
@@ -184,7 +184,8 @@ def aggregate_in_parts(
     from . import annotator_summary as of_annotators
 
     consensus = _fit(packed, scaling, talk, wanted)
-    talk.say(f"method {consensus.method}")
+    if wanted["method"] != "auto":
+        talk.say(f"method {consensus.method}")
     facts: list[Any] = []
 
     def about() -> tuple[Any, Any]:

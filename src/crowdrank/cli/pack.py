@@ -11,7 +11,7 @@ from .help import examples
 from .options import Quiet, Reading, spread
 from .outputs import check_files
 from .talk import Talk
-from .votes import options_of, refuse_unpackable
+from .votes import options_of, packed_in_words, refuse_unpackable
 
 EXAMPLES = examples(
     ("files of any size into parts, then a ranking of them", "crowdrank pack votes.parquet --out packed"),
@@ -63,5 +63,5 @@ def pack(
                 votes, folder, options=options, by=by, append=append, part=part,
                 across_queries=reading.across_queries, progress=progress,
             )  # fmt: skip
-        talk.say(f"{packed!r} in {folder}")
+        talk.say(f"{packed_in_words(packed)}, in {folder}")
         talk.say(f"next: crowdrank aggregate {folder}")

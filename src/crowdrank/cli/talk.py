@@ -184,11 +184,12 @@ class _Shown:
 
     def advance(self, done: int, total: int, name: str) -> None:
         """Take note of how far the step is; without a terminal a line says so every few seconds."""
+        what = self.what if name == self.what else f"{self.what}: {name}"
         if self._bar is not None:
-            self._bar.update(self._task, completed=done, total=total, description=f"{self.what}: {name}")
+            self._bar.update(self._task, completed=done, total=total, description=what)
         elif self._told is not None and not self._over and time.monotonic() - self._told > LINE_SECONDS:
             self._told = time.monotonic()
-            _write(f"{self.what}: {name}, step {done:,}" + (f" of at most {total:,}" if total else ""))
+            _write(what + (f", {done:,} of {total:,} done" if done and total else ""))
 
     def end(self) -> None:
         """Take it off the terminal."""

@@ -251,12 +251,11 @@ def _sentences(fit: Any, table: pl.DataFrame, measured_by: float | str | None) -
     best = curve["valid"].arg_max()
     if best is not None:
         crowd = "the crowd's grades" if fit.consensus is None else "the consensus of the crowd"
+        n_steps = int(curve["iteration"][best])
+        when = f"after {counted(n_steps, 'step')} of learning" if n_steps else "before the first step of learning"
         against = f"the grades in {measured_by}" if isinstance(measured_by, str) else f"{crowd}, not against a truth"
-        lines.append(
-            f"validation queries: mean nDCG {curve['valid'][best]:.3f} at best, in step {curve['iteration'][best]}, "
-            f"against {against}"
-        )
-    most = ", ".join(f"{feature} {weight:.3g}" for feature, weight in table.head(_N_FEATURES_SHOWN).rows())
+        lines.append(f"validation queries: mean nDCG {curve['valid'][best]:.3f} at best, {when}, against {against}")
+    most = ", ".join(f"{feature} ({weight:.3g})" for feature, weight in table.head(_N_FEATURES_SHOWN).rows())
     return [*lines, f"features that count most: {most}"]
 
 

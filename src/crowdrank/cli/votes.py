@@ -48,7 +48,7 @@ def votes_to_learn(votes: Sequence[str], reading: Reading, talk: Talk) -> Judgme
     if len(votes) > 1 or changed or reading.pseudonyms or not is_packed(votes[0]):
         return read_votes(votes, reading, talk)
     packed = scan_judgments(votes[0])
-    talk.say(repr(packed))
+    talk.say(packed_in_words(packed))
     return packed
 
 
@@ -186,6 +186,14 @@ def _leave_out(judgments: Judgments | Mixed, names: Sequence[str]) -> Judgments 
     if not keep.any():
         raise JudgmentError("no judgment is left without these annotators; name fewer with --without")
     return judgments.select(keep)
+
+
+def packed_in_words(packed: PackedJudgments) -> str:
+    """Return how many judgments are packed, by how many annotators, on what."""
+    by = f" by {counted(packed.n_annotators, 'annotator')}" if packed.n_annotators else ""
+    queries = "" if packed.manifest["single"] else f" of {counted(packed.n_queries, 'query')}"
+    on = f"{counted(packed.n_items, 'item')}{queries}"
+    return f"{counted(packed.rows, packed.kind)}{by} on {on}, packed in {counted(packed.n_parts, 'part')}"
 
 
 def _description(judgments: Judgments | Mixed, n_merged: int) -> str:

@@ -23,10 +23,13 @@ KINDS: dict[str, type[Grades] | type[Preferences] | type[Rankings]] = {
 __all__ = ["KINDS", "Grades", "Judgments", "Mixed", "Preferences", "Rankings", "expect"]
 
 
-def expect(judgments: Any, method: Any, *, instead: Sequence[str] = ()) -> Any:
-    """Return the judgments if the method takes their kind; otherwise say which call to make, or which methods do."""
+def expect(judgments: Any, method: Any, *, instead: Sequence[str] = (), what: str = "method") -> Any:
+    """Return the judgments if the method takes their kind; otherwise say which call to make, or which methods do.
+
+    ``what`` is the word for the method and those ``instead`` of it.
+    """
     name = method_label(method)
-    others = f", or choose a method that takes {_kinds_in_words(judgments)}: {', '.join(instead)}" if instead else ""
+    others = f", or choose a {what} that takes {_kinds_in_words(judgments)}: {', '.join(instead)}" if instead else ""
     if isinstance(judgments, Mixed):
         return _expect_mixed(judgments, method, name, others)
     if not isinstance(judgments, Grades | Preferences | Rankings):
@@ -40,7 +43,7 @@ def expect(judgments: Any, method: Any, *, instead: Sequence[str] = ()) -> Any:
         goal = next((kind for kind in ("preference", "ranking") if kind in method.kinds), None)
         remedy = f"turn them into {goal}s first with {call(f'as_{goal}s')}{others}" if goal else others[5:]
         raise JudgmentError(
-            f"{name} takes {takes}, not {judgments.kind}s; {remedy or f'choose a method for {judgments.kind}s'}"
+            f"{name} takes {takes}, not {judgments.kind}s; {remedy or f'choose a {what} for {judgments.kind}s'}"
         )
     if isinstance(judgments, Grades) and judgments.nominal and not getattr(method, "nominal", False):
         raise JudgmentError(

@@ -148,7 +148,7 @@ class Requests(Shown):
         if self.n_unaffordable:
             parts.append(f"{self.n_unaffordable:,} more would be wanted beyond the budget")
         if self.n_unworthy:
-            parts.append(f"{self.n_unworthy:,} more are not worth their price")
+            parts.append("further judgments are not worth their price")
         if self.n_nobody:
             parts.append(f"nobody is left for {self.n_nobody:,} more")
         return f"; {'; '.join(parts)}" if parts else ""
@@ -156,7 +156,7 @@ class Requests(Shown):
     def _why_nothing(self) -> str:
         """Why no request was made."""
         if self.n_unworthy:
-            return f"nothing left is worth its price ({counted(self.n_unworthy, 'judgment')} looked at)"
+            return "nothing left is worth its price"
         if self.n_nobody:
             return f"nobody is left who could be asked about what {self.scheme} wants; add annotators to the pool"
         if self.n_unaffordable:

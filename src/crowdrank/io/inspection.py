@@ -21,7 +21,7 @@ from ..data.files import PathLike
 from ..data.guessing import Wishes, role_candidates
 from ..data.intake import numbers_of
 from ..errors import CrowdrankError, JudgmentError
-from ..wording import counted, first_few, on_command_line, percent
+from ..wording import counted, first_few, on_command_line, percent, recurring_items
 from .delimited import first_cells
 from .judgments import Table, build, open_votes, read_files, read_one, source_name
 from .notices import collect_notices
@@ -354,7 +354,7 @@ def _of_judgments(inspection: Inspection, judgments: Any, given: list[str]) -> I
     items = judgments.items
     ids = items.ids.cast(pl.String).n_unique()
     recur = items.n_queries >= _FEW_IDS_QUERIES and len(items) >= _FEW_IDS_QUERIES * ids
-    notes = [f"{counted(ids, 'item')} recur in {items.n_queries:,} queries; to rank them over all: --across-queries"]
+    notes = [recurring_items(ids, items.n_queries)]
     if inspection.source == "letor":
         train = shlex.join(["crowdrank", "train", inspection.file, *given, "-o", _free_name("model", inspection.file)])
         return replace(_with_counts(inspection, judgments), format="LETOR", n_columns=None, next=train)

@@ -270,7 +270,7 @@ def _reason(table: pl.DataFrame, chosen: _Candidate | None, given: bool, n_queri
         return "ranker list_mle, since no query can be held out to compare rankers by"
     name, settings, ndcg = table.filter("chosen").row(0)[:3]
     where = "of the validation rows" if given else "held out"
-    where += ", each fifth in its turn" if not given and n_queries < MANY_QUERIES else ""
+    where += " (each fifth in its turn)" if not given and n_queries < MANY_QUERIES else ""
     queries = counted(len(chosen.ndcg), "query")
     best, best_settings, best_ndcg = table.row(0)[:3]
     said = f"ranker {name} ({settings}), since its nDCG is the best on {queries} {where}: {ndcg:.3f}"

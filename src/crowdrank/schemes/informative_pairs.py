@@ -13,6 +13,7 @@ from ..data.index import Items
 from ..data.roster import UNLIMITED, Roster
 from ..errors import ParameterError
 from ..protocols import Floats, Ints
+from ..wording import option
 from .buying import even_loads, falling_order, past_annotators, separate_ties, thing_keys, tie_draws
 from .candidate_pairs import candidate_pairs, listed_pairs, pairs_near
 from .order_probabilities import wrong_after, wrong_now
@@ -53,7 +54,10 @@ class Goal:
             return cls(word, int(word == "best"))
         matched = re.fullmatch(r"top-([0-9]{1,9})", word)
         if matched is None or not int(matched[1]):
-            raise ParameterError(f"goal={text!r} is not known; use 'order', 'best', or 'top-5' for the first 5 places")
+            raise ParameterError(
+                f"{option('goal', text)} is not known; use order, best, top-5 for the first 5 places, or, of grades, "
+                "ranker"
+            )
         return cls(f"top-{int(matched[1])}", int(matched[1]))
 
     def expect_items(self, items: Items) -> str | None:

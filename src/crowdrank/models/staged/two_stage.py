@@ -124,13 +124,20 @@ class TwoStage:
             _matrix_rows(features, learned.row), learned.target, qid=query, item=learned.row,
             sample_weight=learned.weight, progress=progress, **held,
         )  # fmt: skip
+        reason = getattr(ranker, "reason_", None)
+        if reason is not None and ranker.choice_["chosen"].any() and not isinstance(validation, Features):
+            # queries that are held out, in turn or as a share, have no other targets than those that are learned
+            whose = (
+                "the grades that are learned" if consensus is None else "the crowd's own consensus, not against a truth"
+            )
+            reason += f"; these figures are against {whose}"
         fitted = ranker.scorer
         fitted.feature_names_in_ = np.array(features.names, object)
         return JointFit(
             method=method_name(self), ranker=fitted, consensus=consensus, n_items=len(np.unique(learned.row)),
             n_queries=len(np.unique(query)),
             n_unjudged=len(features) - int((of_items >= 0).sum()), choice=getattr(ranker, "choice_", None),
-            reason=getattr(ranker, "reason_", None),
+            reason=reason,
         )  # fmt: skip
 
     def _consensus(self, judgments: Judgments | Mixed, **extra: Any) -> Consensus | None:
