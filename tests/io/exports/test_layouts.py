@@ -467,6 +467,44 @@ def test_scorers_of_inspect_are_asked_for_and_scales_never_pooled(save):
     assert _read(path).frame.height == 4
 
 
+def _prodigy(tasks):
+    return [
+        {"text": f"p{n}", "options": options, "accept": chosen, "answer": "accept", "_input_hash": n, "_task_hash": n,
+         "_annotator_id": "ann", "_view_id": "choice"}
+        for n, (options, chosen) in enumerate(tasks)
+    ]  # fmt: skip
+
+
+def _options(*pairs):
+    return [{"id": key, "text": text} for key, text in pairs]
+
+
+def test_options_of_prodigy_that_name_things_are_compared(save):
+    pairs = [(("x", "y"), "B"), (("y", "z"), "A")]
+    coded = _prodigy([(_options(*zip("AB", pair, strict=True), ("tie", "Tie")), [won]) for pair, won in pairs])
+    found = _read(save("a.jsonl", [*coded, *_prodigy([(_options(("A", "x"), ("B", "z"), ("tie", "Tie")), ["tie"])])]))
+    assert found.kind == "preference"
+    assert found.frame.select("left", "right", "winner").rows() == [
+        ("x", "y", "right"), ("y", "z", "left"), ("x", "z", "tie"),
+    ]  # fmt: skip
+    # ids that are names stand for what their texts, which differ, are by
+    texts = [_options(("gpt", f"text {n}"), ("llama", f"words {n}"), ("qwen", str(n))) for n in (1, 2)]
+    by_model = _read(save("b.jsonl", _prodigy([(options, ["llama"]) for options in texts]))).frame
+    assert by_model.select("left", "right", "winner").rows() == 2 * [
+        ("gpt", "llama", "right"), ("llama", "qwen", "left"),
+    ]  # fmt: skip
+
+
+def test_options_of_prodigy_that_recur_are_classes(save):
+    tone = [("pos", "Good"), ("neg", "Bad")]
+    more = [*tone, ("x", "?")]
+    tasks = _prodigy([(_options(*tone), ["pos"]), (_options(*tone[::-1]), ["neg"]), (_options(*more), ["x"])])
+    found = _read(save("a.jsonl", tasks))
+    assert (found.kind, found.frame["grade"].to_list()) == ("grade", ["pos", "neg", "x"])
+    other = _prodigy([(_options(("A", "x"), ("B", "y")), ["A"]), (_options(("A", "z"), ("B", "y")), ["A"])])
+    assert _read(save("b.jsonl", other), kind="grade").frame["grade"].to_list() == ["A", "A"]
+
+
 def test_a_sheet_of_google_forms_is_found_and_read(tmp_path):
     pytest.importorskip("xlsxwriter")
     pytest.importorskip("python_calamine")

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
 
 from ...errors import JudgmentError
+from ...wording import option
 from ..read_options import ReadOptions
 from ..sources import Source
 from .cells import as_text, message_text
 from .imported import Collector, Imported
+from .pair_columns import side
 from .questions import add_labels, as_labels
 from .streaming import Shape, records
 
 _TITLE = "a Prodigy data set (_input_hash, _task_hash, answer)"
+_CODE = re.compile(r"\w|\d+|(option|choice|answer|response|output|model|text)[_\s-]?\w", re.IGNORECASE)
+"""Ids of options that stand for their place and name nothing."""
+
 _SHAPE: Shape = {"options": [{}], "config": {}, "mapping": {}}
 _MANUAL = ("_manual", "relations", "text_input")
 """Ends of the names of views in which something is drawn or written."""
@@ -22,7 +29,7 @@ _MANUAL = ("_manual", "relations", "text_input")
 def read(source: Source, options: ReadOptions) -> Imported:
     """Return chosen options as classes, or accept and reject as 1 and 0."""
     rows = Collector(source, options)
-    answers: list[tuple[Any, str | None, list[str], dict[str, Any]]] = []
+    choices: list[_Choice] = []
     several = False
     for record in records(source, shape=_SHAPE):
         if not rows.is_wanted(record):
@@ -44,7 +51,10 @@ def read(source: Source, options: ReadOptions) -> Imported:
             if answer == "reject":
                 rows.drop("reject")
             else:
-                answers.append((where, as_text(record.get("_input_hash")), chosen, cells))
+                shown = {as_text(one.get("id")) or "": _name_of(one) for one in record.get("options") or ()}
+                choices.append(
+                    _Choice(where, as_text(record.get("_input_hash")), _context(record), shown, chosen, cells)
+                )
         elif str(record.get("_view_id", "")).endswith(_MANUAL) and not record.get("_is_binary"):
             raise JudgmentError(
                 f"the answers are {record['_view_id']} annotations; only choices, and yes and no, can be aggregated"
@@ -53,9 +63,71 @@ def read(source: Source, options: ReadOptions) -> Imported:
             rows.roles |= {"item": "_task_hash", "grade": "answer (1 if accepted, else 0)", "query": "label"}
             query = {"query": label} if (label := as_text(record.get("label"))) else {}
             rows.add(where, item=record.get("_task_hash"), grade=int(answer == "accept"), **query, **cells)
-    _add_choices(rows, answers, several=several)
+    compared = options.kind in (None, "preference") and _are_compared(choices)
+    if compared:
+        _add_preferences(rows, choices)
+    elif choices:
+        _add_classes(rows, choices, several=several)
     rows.roles |= {"annotator": "_annotator_id or _session_id", "time": "_timestamp"}
-    return rows.finish("preference" if "loser" in rows.roles else "grade", title=_TITLE)
+    return rows.finish("preference" if compared or "loser" in rows.roles else "grade", title=_TITLE)
+
+
+class _Choice(NamedTuple):
+    """What one annotator chose of the options of a task."""
+
+    record: Any
+    item: str | None
+    asked: str | None
+    options: dict[str, str]
+    """Id of each option -> what it names, in the order in which they were shown."""
+    chosen: list[str]
+    cells: dict[str, Any]
+
+
+def _name_of(option: Mapping[str, Any]) -> str:
+    """What an option shows, else its id."""
+    names = (as_text(option.get(key)) for key in ("text", "label", "image", "audio", "video", "html", "id"))
+    return next((name for name in names if name is not None), "")
+
+
+def _context(record: Mapping[str, Any]) -> str | None:
+    """What a task asks about."""
+    asked = (message_text(record.get(name)) for name in ("prompt", "question", "query", "input", "text"))
+    return next((text for text in asked if text), None) or as_text(record.get("_input_hash"))
+
+
+def _are_compared(choices: list[_Choice]) -> bool:
+    """Whether options are things to compare and no classes of the task: ids name several things, or none is in all."""
+    names: dict[str, set[str]] = {}
+    for key, name in (pair for choice in choices for pair in choice.options.items()):
+        names.setdefault(key, set()).add(name)
+    in_all = set(names).intersection(*(choice.options for choice in choices))
+    things = [key for key, held in names.items() if "tie" not in (side(key), *map(side, held))]
+    return any(len(names[key]) > 1 for key in things) or (len(things) > 1 and not in_all.intersection(things))
+
+
+def _add_preferences(rows: Collector, choices: list[_Choice]) -> None:
+    """Each chosen option wins over each other one of its task; an id that is a letter or number names nothing."""
+    coded = all(_CODE.fullmatch(key) or side(key) is not None for choice in choices for key in choice.options)
+    what = "text of the option" if coded else "id of the option"
+    for choice in choices:
+        names = {key: name if coded else key for key, name in choice.options.items()}
+        ties = {key for key, name in names.items() if "tie" in (side(key), side(name))}
+        things = [key for key in names if key not in ties]
+        tied, pairs = bool(ties & set(choice.chosen)), list[tuple[str, str, str]]()
+        for left, right in combinations(things, 2):
+            won = (left in choice.chosen) - (right in choice.chosen)
+            if names[left] != names[right] and (won or tied):
+                pairs.append((names[left], names[right], "tie" if tied else "left" if won > 0 else "right"))
+        if not pairs:
+            rows.drop("without two different options" if choice.chosen else "without an option")
+        for left, right, winner in pairs:
+            rows.add(choice.record, query=choice.asked, left=left, right=right, winner=winner, **choice.cells)
+    rows.roles |= {"left": what, "right": what, "winner": "accept", "query": "text or prompt of the task"}
+    rows.notes.append(
+        "the options differ between tasks, so what was chosen is preferred to the other options of its task; if "
+        f"options are classes of the task: {option('kind', 'grade')}"
+    )
 
 
 def _is_comparison(record: Mapping[str, Any]) -> bool:
@@ -76,10 +148,9 @@ def _add_comparison(rows: Collector, record: dict[str, Any], answer: str, cells:
         rows.add(record, query=asked, winner=winner, loser=loser, **cells)
 
 
-def _add_choices(rows: Collector, answers: list[Any], *, several: bool) -> None:
+def _add_classes(rows: Collector, choices: list[_Choice], *, several: bool) -> None:
     """Chosen options: one class each, or a query for each option where several may be chosen."""
-    if not answers:
-        return
+    answers = [(one.record, one.item, one.chosen, one.cells) for one in choices]
     rows.roles |= {"item": "_input_hash", "grade": "accept"}
     if several:
         add_labels(rows, answers)
