@@ -253,3 +253,153 @@ def test_forms_use_the_order_of_their_words(write, scale):
     assert list(grades.levels) == [word for word in scale if any(word in row.split(",")[2:] for row in
                                                                  map(str.strip, rows))]  # fmt: skip
     assert first(path) == ("Oak", "Yew")
+
+
+# in which order answers were shown -----------------------------------------------------------------------------------
+
+
+def compared(name, cell, *, winner="A", others="", rows=48):
+    """Pairs whose verdict is in the order shown: ``cell(turned, left, right)`` tells it, oak is the best throughout."""
+    lines = []
+    for n in range(rows):
+        low, high = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)][n % 6]
+        left, right = (MODELS[low], MODELS[high]) if n % 4 < 2 else (MODELS[high], MODELS[low])
+        turned = n // 6 % 2 == 1
+        shown = (right, left) if turned else (left, right)
+        # now and then the worse one wins
+        best = MODELS[low] if n % 11 else MODELS[high]
+        verdict = {"A": "AB", "left": ("left", "right"), "model_a": ("model_a", "model_b")}[winner][shown.index(best)]
+        lines.append(f"{n},{left},{right},{verdict},j{n % 3},{cell(turned, left, right)}")
+    return f"prompt,model_a,model_b,winner,judge,{name}\n" + "\n".join(lines) + "\n"
+
+
+def _flag(yes, no):
+    return lambda turned, *_: yes if turned else no
+
+
+ORDERS = {
+    "swapped": _flag(1, 0), "is_swapped": _flag("True", "False"), "is_flipped": _flag(1, 0),
+    "reversed": _flag("yes", "no"),
+    "positions_swapped": _flag("TRUE", "FALSE"), "flip": _flag("y", "n"), "order_switched": _flag(1.0, 0.0),
+    "order": _flag("BA", "AB"), "presentation_order": _flag("b-a", "a-b"), "shown_order": _flag("B then A", "A then B"),
+    "display order": _flag("B/A", "A/B"), "ordering": _flag("swapped", "original"),
+    "answer_order": _flag("reversed", "normal"),
+    "first_shown": _flag("model_b", "model_a"), "shownFirst": _flag("B", "A"),
+    "presented_first": _flag("right", "left"),
+    "first": lambda turned, left, right: right if turned else left,
+    "displayed_first": lambda turned, left, right: right if turned else left,
+    "a_first": _flag(0, 1), "model_a_first": _flag("false", "true"), "b_first": _flag(1, 0),
+    "left_is_b": _flag("yes", "no"),
+    "left_is_a": _flag(0, 1), "aIsLeft": _flag("False", "True"), "position_a": _flag(2, 1), "position_b": _flag(1, 2),
+    "position": _flag("second", "first"), "shown_first": _flag(2, 1),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "winner"),
+    [
+        *((name, "A") for name in ORDERS),
+        *((n, w) for n in ("is_flipped", "order", "a_first") for w in ("left", "model_a")),
+    ],
+)
+def test_the_order_shown_is_asked_for_and_turned_back(write, name, winner):
+    path = write(compared(name, ORDERS[name], winner=winner))
+    said = asked(path)
+    assert "may say which of two was shown first" in said
+    option = f"--swapped {shlex.quote(name)}"
+    assert f"'model_b' was first in 24 of 48 rows: {option}; if 'winner' is about" in said
+    assert said.endswith("'model_a' and 'model_b' as they stand: --swapped none")
+    turned = cr.read_judgments(path, swapped=name)
+    shown = cr.read_judgments(path, swapped="none")
+    assert turned.shown.all()
+    assert not shown.shown.any()
+    wins = dict.fromkeys(MODELS, 0)
+    for row in turned.frame().iter_rows(named=True):
+        wins[row[row["winner"]]] += 1
+    assert sorted(wins, key=lambda model: -wins[model]) == list(MODELS)
+    rows = [line.split(",") for line in path.read_text().splitlines()[1:]]
+    left = [row[2] if str(ORDERS[name](True, row[1], row[2])) == row[-1] else row[1] for row in rows]
+    assert turned.frame()["left"].to_list() == left
+
+
+@pytest.mark.parametrize(("name", "yes", "no"), [("order", 2, 1), ("presented_first", 1, 0), ("position", 1, 2)])
+def test_numbers_that_may_mean_either_order_are_asked_with_both(write, name, yes, no):
+    path = write(compared(name, _flag(yes, no)))
+    said = asked(path)
+    for value in (yes, no):
+        assert f"if 'model_b' was first where it is {value}: --swapped {name}={value}" in said
+    assert first(path, "--swapped", f"{name}={yes}") == ("oak", "yew")
+    assert first(path, "--swapped", f"{name}={no}") == ("yew", "oak")
+    assert "which may mean anything" in asked(path, swapped=name)
+    assert "no row has '7'" in asked(path, swapped={name: 7})
+    assert "names no column" in asked(path, swapped="ordre")
+
+
+@pytest.mark.parametrize(
+    ("name", "cell"),
+    [
+        ("trial_order", lambda turned, left, right: len(left) * 7 + len(right) * 3 + turned * 5),
+        ("first_name", _flag("Ann", "Bob")), ("order_id", _flag(1, 2)), ("swapped", _flag(0, 0)),
+        ("side", _flag("u", "v")),
+        ("left_text", _flag("yes", "no")),
+    ],
+)  # fmt: skip
+def test_other_columns_are_not_asked_about(write, name, cell):
+    rows = [(a, b) for a in MODELS for b in MODELS if a != b] * 2
+    lines = [f"{n},{a},{b},{'AB'[n % 2]},j,{cell(n % 3 == 0, a * (n % 5), b)}" for n, (a, b) in enumerate(rows)]
+    path = write(f"prompt,model_a,model_b,winner,judge,{name}\n" + "\n".join(lines) + "\n")
+    assert cr.read_judgments(path).n_judgments == len(rows)
+
+
+def test_ids_of_winners_are_in_no_order(write):
+    rows = [f"{n},{MODELS[n % 3]},{MODELS[3]},{MODELS[n % 3]},j,{n % 2}" for n in range(20)]
+    path = write("prompt,model_a,model_b,winner,judge,is_flipped\n" + "\n".join(rows) + "\n")
+    kept, turned = cr.read_judgments(path), cr.read_judgments(path, swapped="is_flipped")
+    assert (kept.outcome == 1).all()
+    assert turned.outcome.tolist() == [1 - 2 * (n % 2) for n in range(20)]
+
+
+def test_frames_and_covariates_follow_the_order_shown():
+    frame = {"model_a": ["x", "x", "y"], "model_b": ["y", "y", "x"], "winner": ["A", "B", "A"], "flipped": [0, 1, 1],
+             "length_a": [5, 5, 3], "length_b": [3, 3, 5]}  # fmt: skip
+    with pytest.raises(JudgmentError, match="swapped='flipped'; if 'winner' is about"):
+        cr.Preferences.from_frame(frame)
+    found = cr.Preferences.from_frame(frame, swapped="flipped", covariates="length:difference")
+    assert found.frame().rows() == [("x", "y", "left", 2.0), ("y", "x", "right", -2.0), ("x", "y", "left", 2.0)]
+
+
+def test_exports_know_their_own_order(tmp_path):
+    path = tmp_path / "pairs.jsonl"
+    path.write_text('{"question_id": 1, "model_1": "x", "model_2": "y", "g1_winner": "tie", "g2_winner": "tie"}')
+    with pytest.raises(cr.errors.ParameterError, match="applies to plain tables"):
+        cr.read_judgments(path, swapped="g1_winner")
+
+
+# the worse one -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["worse", "worst", "worse_model", "rejected", "loser"])
+@pytest.mark.parametrize("form", ["model", "letter", "id"])
+def test_the_worse_one_is_no_winner(write, name, form):
+    lines = []
+    for n in range(36):
+        low, high = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)][n % 6]
+        pair = (MODELS[low], MODELS[high]) if n % 5 < 3 else (MODELS[high], MODELS[low])
+        place = pair.index(MODELS[high])
+        cell = {"model": ("model_a", "model_b")[place], "letter": "AB"[place], "id": MODELS[high]}[form]
+        lines.append(f"{n},{pair[0]},{pair[1]},{'tie' if n == 7 else cell},j{n % 2}")
+    path = write(f"prompt,model_a,model_b,{name},judge\n" + "\n".join(lines) + "\n")
+    said = asked(path)
+    assert (
+        f"if {name!r} names the worse one: --column loser={name}; if it names the better one: --column winner={name}"
+        in said
+    )
+    assert first(path, "--column", f"loser={name}") == ("oak", "yew")
+    assert first(path, "--column", f"winner={name}") == ("yew", "oak")
+
+
+def test_a_preference_scale_runs_from_left_to_right(write):
+    rows = [{"response1": f"x{n}", "response2": f"y{n}", "overall_preference": n % 7 - 3} for n in range(21)]
+    said = asked(write(rows, "steer.jsonl"))
+    right, left = "--strength overall_preference=right", "--strength overall_preference=left"
+    assert f"if positive means 'response2' is better, as in HelpSteer: {right}; if 'response1' is: {left}" in said

@@ -145,6 +145,14 @@ class Reading:
     small_is_good: Annotated[
         bool | None, _reading("--small-is-good/--large-is-good", help="Whether small or large numbers are better.")
     ] = None
+    swapped: Annotated[
+        str | None,
+        _reading(
+            "--swapped",
+            metavar="COL[=VALUE]",
+            help="Rows in which the right item was shown first and winners are in the order shown; none for no rows.",
+        ),
+    ] = None
     no_annotators: Annotated[bool, _reading("--no-annotators", help="The file names no annotators, on purpose.")] = (
         False
     )

@@ -108,6 +108,7 @@ def options_of(reading: Reading) -> ReadOptions:
         wide=split_list(reading.wide),
         strength=pairs([reading.strength] if reading.strength else None, "--strength", "score=left", last=True) or None,
         small_is_good=reading.small_is_good,
+        swapped=reading.swapped,
         baseline_model=reading.baseline_model,
         sheet=reading.sheet,
         encoding=reading.encoding,

@@ -91,8 +91,8 @@ def is_gold(name: str) -> bool:
     return _GOLD.fullmatch(key_of(name)) is not None
 
 
-def candidates(names: Iterable[str], columns: Mapping[str, str]) -> list[str]:
-    """Return the columns whose cells may matter for which is which; a house word leaves no doubt.
+def candidates(names: Iterable[str], columns: Mapping[str, str], also: Iterable[str] = ()) -> list[str]:
+    """Return the columns whose cells may matter for which is which, and some ``also``; a house word leaves no doubt.
 
     Examples
     --------
@@ -112,6 +112,7 @@ def candidates(names: Iterable[str], columns: Mapping[str, str]) -> list[str]:
         own = [name for name in likely if key_of(name) == role]
         wanted.update(own or likely)
     wanted.update(name for name in names for pair in BY_WINNER if plain_name(name) in pair and plain.issuperset(pair))
+    wanted.update(also)
     return [name for name in names if name in wanted]
 
 

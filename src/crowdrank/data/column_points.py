@@ -47,6 +47,8 @@ class Wishes:
     """Whether codes of winners were given, so that numbers may be winners."""
     nominal: bool = False
     """Whether grades may be any words."""
+    swapped: bool = False
+    """Whether it was said in which order answers were shown."""
 
 
 class RolePoints:

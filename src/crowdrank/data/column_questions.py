@@ -12,6 +12,7 @@ from ..wording import either, option
 from .column_facts import ColumnFacts, as_float
 from .column_names import LISTED, are_people, are_things, is_series, key_of, name_points, part_role
 from .columns import plain_name
+from .directions import words_of
 
 _MOST_SHOWN = 12
 _MOST_CODES = 4
@@ -31,11 +32,13 @@ def what_numbers_mean(name: str, values: list[str], left: str, right: str) -> st
     codes = list(dict.fromkeys(codes))
     plain = [f"{code:g}" for code in codes]
     if min(codes) < 0 or len(codes) > _MOST_SHOWN:
-        ways = [option("strength", {name: side}) for side in ("left", "right")]
-        return (
-            f"pairs of {left!r} and {right!r}, but no winner: {name!r} holds {_shorten_values(plain)}; "
-            f"if positive means {left!r} is better: {ways[0]}, else {ways[1]}"
-        )
+        to_left, to_right = (option("strength", {name: side}) for side in ("left", "right"))
+        held = f"{name!r} holds {_shorten_values(plain)}"
+        said = f"pairs of {left!r} and {right!r}, but no winner: {held}; if positive means"
+        if "preference" in words_of(name):
+            # a scale from much better on the left to much better on the right
+            return f"{said} {right!r} is better, as in HelpSteer: {to_right}; if {left!r} is: {to_left}"
+        return f"{said} {left!r} is better: {to_left}, else {to_right}"
     if len(codes) > _MOST_CODES or max(codes) - min(codes) > _MOST_CODES:
         middle = f"{(min(codes) + max(codes)) / 2:g}"
         # a scale mostly begins with the left one

@@ -56,6 +56,8 @@ class ColumnRefusals(RolePoints):
         """Whether all cells of a column are codes of winners, of both sides."""
         texts = set(self.facts[name].sample)
         codes = codes_of(sorted(texts)) if texts and not self.facts[name].numbers else {}
+        if codes.keys() < texts <= self._items | codes.keys() and name_points("annotator", name) == 0:
+            return len(texts - codes.keys()) > 1
         return texts <= codes.keys() and {1, -1} <= {code.outcome for code in codes.values()}
 
     def refuse_nested(self, role: str) -> None:

@@ -27,7 +27,7 @@ _ENDINGS = (
 )
 """Short ones, and what may follow them, as much else begins so too."""
 
-_BAD_WHOLE = "evil explicit falsehood issues missing nsfw severe severity ugly worse worst"
+_BAD_WHOLE = "evil explicit falsehood issues loser losing missing nsfw severe severity ugly worse worst"
 """Such words that stand for themselves only."""
 
 _FALLING = (

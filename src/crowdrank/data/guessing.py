@@ -49,6 +49,9 @@ from .columns import (
     given_columns,
     plain_name,
 )  # fmt: skip
+from .directions import bad_word
+from .presented import is_it_swapped, order_columns
+from .winner_codes import codes_of
 
 __all__ = ["Wishes", "role_candidates", "side_columns", "understand"]
 
@@ -106,11 +109,40 @@ def side_columns(table: pl.DataFrame, columns: Mapping[str, str]) -> tuple[str, 
     ('model_a', 'model_b')
     """
     known = {word: name for word, name in columns.items() if name in table.columns}
-    guess = _Guess(table.columns, known, table, Wishes())
+    guess = _Guess(table.columns, known, table, Wishes(swapped=True))
     if not guess.has_sides():
         return None
     left, right = (guess.best(role) for role in ("left", "right"))
     return (left.name, right.name) if left is not None and right is not None else None
+
+
+def with_loser(table: pl.DataFrame, columns: Mapping[str, str]) -> tuple[pl.DataFrame, dict[str, str]]:
+    """Return the table with a winner column, where two sides stand beside the one that lost and nothing else is said.
+
+    Examples
+    --------
+    >>> table = pl.DataFrame({"model_a": ["x", "y"], "model_b": ["y", "z"], "worse": ["model_b", "y"]})
+    >>> made, columns = with_loser(table, {"loser": "worse"})
+    >>> made[columns["winner"]].to_list()
+    ['left', 'right']
+    """
+    name = columns.get("loser")
+    rest = {word: column for word, column in columns.items() if word != "loser"}
+    sides = side_columns(table, rest) if name in table.columns and "winner" not in columns else None
+    if (
+        name is None
+        or sides is None
+        or any(name_points("winner", one) >= LISTED for one in table.columns if one != name)
+    ):
+        return table, dict(columns)
+    lost, left, right = (table[one].cast(pl.String, strict=False).str.strip_chars() for one in (name, *sides))
+    values = lost.unique().drop_nulls().to_list()
+    turned = {text: ("tie", "right", "left")[code.outcome] for text, code in codes_of(values).items()}
+    turned |= {text: word for side, word in zip(sides, ("right", "left"), strict=True) for text in values
+               if plain_name(text) == plain_name(side)}  # fmt: skip
+    winner = pl.when(lost == left).then(pl.lit("right")).when(lost == right).then(pl.lit("left"))
+    made = table.select(winner.otherwise(lost.replace(turned)).alias(f"other than {name}"))
+    return table.hstack(made), {**rest, "winner": f"other than {name}"}
 
 
 _MOST_CANDIDATES = 4
@@ -156,6 +188,8 @@ class _Guess(ColumnRefusals):
             by_role = self._required_columns(kind)
         by_role |= self._others(kind, by_role)
         self.refuse_lists(by_role)
+        if kind == "preference" and not by_winner and not self.wishes.swapped:
+            self._ask_order(by_role)
         words = dict.fromkeys((*NEEDED[kind], *(("loser", "tie") if by_winner else ()), *OPTIONAL[kind]))
         columns = {word: by_role[word] for word in words if word in by_role}
         ignored = tuple(name for name in self.names if name not in columns.values())
@@ -280,6 +314,28 @@ class _Guess(ColumnRefusals):
                 return {**both, "tie": tie} if tie is not None else both
         return {}
 
+    def _ask_order(self, columns: Mapping[str, str]) -> None:
+        """Ask whether winners are in the order that another column says answers were shown in; ids are in none."""
+        cells = {name: facts.cells for name, facts in self.facts.items() if facts.cells is not None}
+        sides = (columns["left"], columns["right"])
+        if not {*sides, columns["winner"]} <= cells.keys() or not self.n:
+            return
+        table = pl.DataFrame({name: column for name, column in cells.items() if not column.dtype.is_nested()})
+        free = [name for name in table.columns if name not in columns.values()]
+        order = next(iter(order_columns(table, free, sides)), None)
+        if order is None:
+            return
+        texts = set(self.facts[columns["winner"]].sample)
+        codes = codes_of(sorted(texts)).items()
+        ids = texts - {text for text, code in codes if code.outcome == 0}
+        if ids <= self._items and not any(code.outcome for text, code in codes if text in ids):
+            self.notes.append(
+                f"{order!r} is not used; if it says which of two was shown first, {option('swapped', order)} tells who "
+                "chooses by side"
+            )
+            return
+        raise JudgmentError(is_it_swapped(table, order, columns["winner"], sides))
+
     # points ----------------------------------------------------------------------------------------------------------
 
     def _pick(self, role: str, taken: Mapping[str, str]) -> str | None:
@@ -337,6 +393,9 @@ class _Guess(ColumnRefusals):
             free = [one for one in self.names if one not in columns.values()]
             said = f"pairs of {left!r} and {right!r}, but no winner"
             naming = [one for one in free if self.names_winners(one)]
+            if len(naming) == 1 and bad_word(naming[0]):
+                lost, won = (option("columns", {word: naming[0]}) for word in ("loser", "winner"))
+                return f"{said}; if {naming[0]!r} names the worse one: {lost}; if it names the better one: {won}"
             winner = option("columns", {"winner": naming[0] if len(naming) == 1 else ...})
             return f"{said}; say which column tells who won: {winner} ({self.listing(free)})"
         return what_numbers_mean(name, self.facts[name].values, left, right)

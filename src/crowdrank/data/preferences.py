@@ -14,11 +14,12 @@ from ..errors import JudgmentError
 from ..protocols import Bools, Counts, Floats, Ints, Outcomes
 from ..wording import one_of
 from .answers import read_numbers, read_strength, read_winners
-from .covariates import GIVEN, covariate_labels, read_covariates
+from .covariates import GIVEN, covariate_columns, covariate_labels, read_covariates
 from .frames import to_frame
-from .guessing import Wishes
+from .guessing import Wishes, side_columns, with_loser
 from .intake import Rows, shared_fields
 from .judged import Judged, check_codes, columns_of, judged_frame, without_repeats
+from .presented import NOT_SWAPPED, as_shown
 from .recording import shown_sides
 from .wide import unpivot
 
@@ -151,6 +152,7 @@ class Preferences(Judged):
         columns: Mapping[str, str] | None = None,
         winner_codes: Mapping[Any, str] | None = None,
         covariates: str | Sequence[str] = (),
+        swapped: str | None = None,
         items: Any | None = None,
         duplicates: str = "keep",
         invalid: str = "error",
@@ -172,13 +174,24 @@ class Preferences(Judged):
             ``_a`` and ``_b``), or in one column that is left less right. ``length:log`` chooses how two columns become
             one number: ``ratio`` (l - r) / (l + r), the default; ``log`` of 1 + l less that of 1 + r; ``difference``;
             ``tanh`` of the difference over its root mean square.
+        swapped
+            ``"COLUMN"`` or ``"COLUMN=VALUE"``: rows in which the right item was shown first, and winners are in the
+            order shown; left and right are then as they were shown. ``"none"``: winners are about the columns as they
+            stand, which is not the order shown.
         """
-        table = to_frame(data)
-        rows = Rows(table, "preference", columns, invalid, Wishes(coded=winner_codes is not None))
+        table, columns = with_loser(to_frame(data), columns or {})
+        if swapped is not None and swapped != NOT_SWAPPED:
+            sides = side_columns(table, columns)
+            if sides is None:
+                raise JudgmentError("swapped= applies to a table with two sides and a winner; leave it out")
+            table, _ = as_shown(table, swapped, sides, covariate_columns(table, covariates))
+        wishes = Wishes(coded=winner_codes is not None, swapped=swapped is not None)
+        rows = Rows(table, "preference", columns, invalid, wishes)
         codes = rows.codes("left", "right")
         outcome = read_winners(rows, codes[0]["left"], codes[0]["right"], codes[1], winner_codes)
         answers = {
-            "outcome": outcome, "recorded": np.ones(rows.n, bool) if rows.by_winner else None,
+            "outcome": outcome,
+            "recorded": np.ones(rows.n, bool) if rows.by_winner or swapped == NOT_SWAPPED else None,
             "strength": read_strength(rows, outcome), "judgment": read_numbers(rows),
         }  # fmt: skip
         names: tuple[str, ...] = ()

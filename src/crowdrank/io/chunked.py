@@ -73,7 +73,9 @@ def table_chunks(paths: Sequence[PathLike], options: ReadOptions, rows: int = RO
 
 def _must_be_whole(source: Source, options: ReadOptions) -> bool:
     """Whether a file must be read as a whole, or may be as it is short."""
-    turned = options.wide or options.strength or options.where or options.add_columns or options.answer
+    turned = (
+        options.wide or options.strength or options.where or options.add_columns or options.answer or options.swapped
+    )
     place, form = source.place, table_format(source)
     if turned or isinstance(place, bytes) or form not in ("parquet", "csv"):
         return True

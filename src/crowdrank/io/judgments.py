@@ -16,6 +16,7 @@ from ..data.coding import id_series
 from ..data.files import PathLike
 from ..data.judgments import Grades, Judgments, Mixed, Preferences, Rankings
 from ..data.mixed import parts_of, together
+from ..data.presented import NOT_SWAPPED
 from ..data.pseudonyms import with_pseudonyms
 from ..errors import CrowdrankError, DataWarning, JudgmentError, ParameterError
 from ..wording import option
@@ -49,6 +50,7 @@ def read_judgments(
     wide: Sequence[str] | None = None,
     strength: Mapping[str, str] | None = None,
     small_is_good: bool | None = None,
+    swapped: str | Mapping[str, Any] | None = None,
     baseline_model: str | None = None,
     sheet: str | None = None,
     encoding: str | None = None,
@@ -96,6 +98,9 @@ def read_judgments(
         Also a difference: ``{"score_a-score_b": "left"}`` of two columns, ``{"rating-4": "right"}`` from the middle.
     small_is_good
         Numbers count downwards.
+    swapped
+        ``"COLUMN"`` or ``"COLUMN=VALUE"``: rows in which the right item was shown first, where winners are in the order
+        shown; left and right are then as they were shown. ``"none"``: winners are about the columns as they stand.
     baseline_model
         Arena-Hard's other model, in files that do not name it.
     sheet, encoding, header
@@ -121,8 +126,8 @@ def read_judgments(
     options = read_options(
         kind=kind, columns=columns, levels=levels, nominal=nominal, winner_codes=winner_codes, duplicates=duplicates,
         invalid=invalid, items=items, source=source, answer=answer, where=where, keep=keep, wide=wide,
-        strength=strength, small_is_good=small_is_good, baseline_model=baseline_model, sheet=sheet, encoding=encoding,
-        header=header, no_annotators=no_annotators, agreeing=agreeing, pseudonyms=pseudonyms,
+        strength=strength, small_is_good=small_is_good, swapped=swapped, baseline_model=baseline_model, sheet=sheet,
+        encoding=encoding, header=header, no_annotators=no_annotators, agreeing=agreeing, pseudonyms=pseudonyms,
         strength_weights=strength_weights,
     )  # fmt: skip
     paths = [path] if isinstance(path, str | os.PathLike) else list(path)
@@ -189,6 +194,11 @@ def read_one(source: Source, options: ReadOptions) -> Table:
     """Return the rows of one file, by the importer of the tool that wrote it or as a plain table."""
     name = source_name(source, options)
     if name is not None:
+        if options.swapped is not None:
+            raise ParameterError(
+                f"{option('swapped')} applies to plain tables, but this is an export of {name}, whose order is known; "
+                f"leave it out, or read the file with {option('source', 'table')}"
+            )
         with blaming(source.name):
             return _import_rows(source, in_any_encoding(source, lambda one: exports.read(one, name, options)), options)
     return _plain(source, options)
@@ -288,7 +298,8 @@ def _plain(source: Source, options: ReadOptions) -> Table:
     for note in plain.notes:
         say(f"{source.name}: {note}")
     levels = options.levels if options.levels is not None else plain.levels
-    return Table(source, plain.understood.kind, plain.frame, options.nominal, levels, plain=plain)
+    recorded = options.swapped == NOT_SWAPPED
+    return Table(source, plain.understood.kind, plain.frame, options.nominal, levels, recorded, plain=plain)
 
 
 def _expect(options: ReadOptions, kinds: Sequence[str]) -> None:

@@ -17,8 +17,9 @@ from ..data.column_questions import is_personal
 from ..data.columns import Understood
 from ..data.covariates import covariate_columns
 from ..data.directions import bad_word, which_direction
-from ..data.guessing import Wishes, understand
+from ..data.guessing import Wishes, side_columns, understand, with_loser
 from ..data.intake import are_times, numbers_of
+from ..data.presented import NOT_SWAPPED, as_shown, may_tell_order
 from ..errors import JudgmentError, ParameterError
 from ..protocols import Bools, Floats
 from ..wording import first_few, option
@@ -128,7 +129,8 @@ def _read_long(source: Source, options: ReadOptions) -> Plain | None:
 def _named_paths(options: ReadOptions) -> list[str]:
     """The columns, or paths, that are named in the options."""
     names = [*options.columns.values(), *options.where, *([options.strength[0]] if options.strength else [])]
-    return [*names, *([options.answer] if options.answer else [])]
+    swapped = [] if options.swapped is None else [options.swapped, options.swapped.rpartition("=")[0]]
+    return [*names, *filter(None, (options.answer, *swapped))]
 
 
 def read_plain_wholly(source: Source, options: ReadOptions) -> Plain:
@@ -142,7 +144,7 @@ def _worth(names: list[str], options: ReadOptions) -> list[str]:
     if options.add_columns is not None:
         return names
     wanted = covariate_columns(pl.DataFrame(schema=names), options.covariates)
-    likely = {*candidates(names, options.columns), *roots, *wanted}
+    likely = {*candidates(names, options.columns, filter(may_tell_order, names)), *roots, *wanted}
     return [name for name in names if name in likely] or names
 
 
@@ -171,22 +173,40 @@ def plain_rows(table: pl.DataFrame, mixed: Mixed, options: ReadOptions, source: 
     if options.strength is not None:
         table, columns = _with_strength(table, columns, *options.strength)
     elif options.kind in (None, "preference"):
-        table, columns = with_winner(table, columns)
+        table, columns = with_winner(*with_loser(table, columns))
+    notes: list[str] = []
+    if options.swapped not in (None, NOT_SWAPPED):
+        table, note = _as_shown(table, columns, options)
+        notes.append(note)
     wishes = Wishes(
         annotators=not options.no_annotators,
         coded=options.winner_codes is not None,
         nominal=options.nominal or options.levels is not None,
+        swapped=options.swapped is not None,
     )
     understood = _with_usable_times(table, understand(table, options.kind, columns, wishes=wishes), columns)
     understood = _with_anchor_note(table, understood)
+    # these were used to tell who won
+    used = {options.columns.get("loser"), *(options.swapped or "").rpartition("=")}
+    understood = replace(understood, ignored=tuple(name for name in understood.ignored if name not in used))
     _refuse_mixed(table, understood, mixed)
     frame = table.select(pl.col(name).alias(word) for word, name in understood.columns.items())
-    frame, levels, notes = _with_numbers(frame, understood, options, source, _metrics(table, options))
+    frame, levels, more = _with_numbers(frame, understood, options, source, _metrics(table, options))
     if options.covariates:
         wanted = covariate_columns(table, options.covariates)
         frame = frame.with_columns(table.select(wanted))
         understood = replace(understood, ignored=tuple(name for name in understood.ignored if name not in wanted))
-    return Plain(table, understood, frame, levels, (*understood.notes, *notes), shape)
+    return Plain(table, understood, frame, levels, (*understood.notes, *notes, *more), shape)
+
+
+def _as_shown(table: pl.DataFrame, columns: Mapping[str, str], options: ReadOptions) -> tuple[pl.DataFrame, str]:
+    """The table with sides as they were shown, and what is said of it."""
+    sides = side_columns(table, columns)
+    if sides is None or options.swapped is None or options.kind not in (None, "preference"):
+        raise ParameterError(
+            f"{option('swapped')} applies to tables with two sides and a winner, but there are none; leave it out"
+        )
+    return as_shown(table, options.swapped, sides, covariate_columns(table, options.covariates))
 
 
 def with_house_words(table: pl.DataFrame, understood: Understood, options: ReadOptions, source: Source) -> pl.DataFrame:

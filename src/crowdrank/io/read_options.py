@@ -42,6 +42,8 @@ class ReadOptions:
         or of a column and a number, such as ``score_a-score_b`` and ``rating-4``.
     small_is_good
         Whether numbers count downwards; ``None`` as a metric's own file tells, else upwards.
+    swapped
+        ``COLUMN`` or ``COLUMN=VALUE``: rows in which the right item was shown first; ``none``: sides are as they stand.
     baseline_model, sheet, encoding, header
         Arena-Hard's other model; sheet of a spreadsheet; text encoding; names for a file without a header line.
     no_annotators
@@ -73,6 +75,7 @@ class ReadOptions:
     wide: Sequence[str] | None = None
     strength: tuple[str, str] | None = None
     small_is_good: bool | None = None
+    swapped: str | None = None
     baseline_model: str | None = None
     sheet: str | None = None
     encoding: str | None = None
@@ -129,6 +132,7 @@ def read_options(
     columns: Mapping[str, str] | None = None,
     where: Mapping[str, Any] | None = None,
     strength: Mapping[str, str] | tuple[str, str] | None = None,
+    swapped: str | Mapping[str, Any] | None = None,
     **given: Any,
 ) -> ReadOptions:
     """Return the options, with ``where`` and ``strength`` in their plain form.
@@ -146,4 +150,6 @@ def read_options(
                 f"{option('strength')} names one column; write {option('strength', {'score': 'left'})}"
             )
         strength = next(iter(strength.items()))
-    return ReadOptions(columns=dict(columns or {}), where=rows, strength=strength, **given)
+    if isinstance(swapped, Mapping):
+        swapped = ",".join(f"{name}={value}" for name, value in swapped.items())
+    return ReadOptions(columns=dict(columns or {}), where=rows, strength=strength, swapped=swapped, **given)
